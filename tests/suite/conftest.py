@@ -29,10 +29,12 @@ from msda_bench.api import (
     component,
 )
 from msda_bench.errors import PluginError, SuiteError
-from msda_bench.plugins import Entry, Registry
+from msda_bench.plugins import Entry, Registry, discover
+from msda_bench.suite.expand import Expansion, expand
 from msda_bench.suite.load import Suite, load_suite
 
 GOOD = Path(__file__).with_name("good.yaml").read_text(encoding="utf-8")
+SIZES = Path(__file__).with_name("sizes.yaml").read_text(encoding="utf-8")
 
 
 def toy(base: type[Any], name: str, doc: str = "A toy.", **members: Any) -> type[Any]:
@@ -174,32 +176,60 @@ def registry() -> Registry:
 
 
 @pytest.fixture(scope="session")
+def installed() -> Registry:
+    return discover()
+
+
+@pytest.fixture
+def replaced(registry: Registry) -> Callable[..., Registry]:
+    """A registry with other members of one component."""
+
+    def replaced(kind: str, of: str, /, **members: Any) -> Registry:
+        # A class of its own: Python remembers of a class that it has what a protocol asks for.
+        other = toy(registry.entry(kind, of).cls, **{"name": of, **members})
+        rest = [entry for entry in registry.entries if (entry.kind, entry.name) != (kind, of)]
+        return Registry([*rest, Entry(kind, other, "toys", "1.0")])
+
+    return replaced
+
+
+@pytest.fixture(scope="session")
 def good() -> str:
     return GOOD
 
 
 @pytest.fixture
-def load(tmp_path: Path, registry: Registry) -> Callable[[str], Suite]:
+def load(tmp_path: Path, registry: Registry) -> Callable[..., Suite]:
     """Loads a text as tmp_path/s.yaml."""
 
-    def load(text: str) -> Suite:
+    def load(text: str, components: Registry = registry) -> Suite:
         path = tmp_path / "s.yaml"
         path.write_text(text, encoding="utf-8", newline="")
-        return load_suite(path, registry)
+        return load_suite(path, components)
 
     return load
 
 
 @pytest.fixture
-def mistakes(load: Callable[[str], Suite]) -> Callable[[str], list[str]]:
+def expanded(load: Callable[..., Suite], registry: Registry) -> Callable[..., Expansion]:
+    """The expansion of a text."""
+
+    def expanded(text: str, components: Registry = registry) -> Expansion:
+        return expand(load(text, components), components)
+
+    return expanded
+
+
+@pytest.fixture
+def mistakes(load: Callable[..., Suite]) -> Callable[..., list[str]]:
     """The lines reported about a text, each without the folder and `s.yaml:`.
 
     Lines of this file, where the toys are, have no number.
     """
 
-    def mistakes(text: str) -> list[str]:
+    def mistakes(*text: Any) -> list[str]:
         with pytest.raises(SuiteError) as caught:
-            load(text)
+            load(*text)
         reported = [line.rpartition("s.yaml:")[2] if ":" in line else line for line in caught.value.lines]
         return [re.sub(r"conftest\.py:[0-9]+", "conftest.py:N", line) for line in reported]
 

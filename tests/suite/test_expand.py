@@ -1,129 +1,179 @@
-from __future__ import annotations
+"""From a suite to its tables and cells: targets, sources, options, recipes and notes."""
 
-import re
+from __future__ import annotations
 
 import pytest
 
 from msda_bench.errors import PluginError, SuiteError
-from msda_bench.plugins import Registry, discover
+from msda_bench.plugins import Registry
 from msda_bench.suite.cell import Ref
-from msda_bench.suite.expand import EQUAL_STEPS, PROTOCOLS, expand
-from msda_bench.suite.load import load_suite
+from msda_bench.suite.expand import EQUAL_STEPS, PROTOCOLS
 from msda_bench.suite.plan import Experiment, Method
+from msda_bench.suite.protocol import Splitting
+from tests.suite.conftest import SIZES
 
-SHARPMAX = "{sharpmax: {gamma: 0.9}}"
+DARN, MDMN = "DARN: {discrepancy", "MDMN: {scheme"
+SPLIT, LABELS = "split_sources: {clusters: 4}\n", "labelled_target: 50\n"
+TARGETS = "targets: [books, dvd]\n"
 
 
-def test_tables_and_cells_are_in_order(load, registry, good):
-    expansion = expand(load(good), registry)
-    methods = ("SRC", "TAR", "DANN", "MDMN", "DARN")
-    (experiment,) = expansion.plan.experiments
-    assert experiment == Experiment(
-        name="good",
-        dataset="amazon",
-        task="classification",
-        targets=("books", "dvd"),
-        methods=(
-            Method("SRC", reference=False, recipe="pooled", distributions=("toys 1.0",)),
-            Method("TAR", reference=True, recipe="target_only", distributions=("toys 1.0",)),
-            Method("DANN", reference=False, recipe="pooled + d_A, mu 0.01", distributions=("toys 1.0",)),
-            Method("MDMN", reference=False, recipe="mdmn, mu 0.01", distributions=("toys 1.0",)),
-            Method(
-                "DARN",
-                reference=False,
-                recipe="adapt + d_A + sharpmax(gamma=0.9), mu 0.01",
-                distributions=("toys 1.0",),
-            ),
+def cells_of(expansion):
+    """One cell of each method."""
+    return {planned.method: expansion.cells[planned.key] for planned in expansion.plan.cells}
+
+
+def test_tables_and_cells_are_in_order(expanded, good):
+    expansion = expanded(good)
+    recipes = {
+        "SRC": "pooled",
+        "TAR": "target_only",
+        "DANN": "pooled + d_A, mu 0.01",
+        "MDMN": "mdmn, mu 0.01",
+        "DARN": "adapt + d_A + sharpmax(gamma=0.9), mu 0.01",
+    }
+    assert expansion.plan.experiments == (
+        Experiment(
+            name="good",
+            dataset="amazon",
+            task="classification",
+            targets=("books", "dvd"),
+            methods=tuple(Method(name, name == "TAR", recipe, ("toys 1.0",)) for name, recipe in recipes.items()),
+            seeds=(0, 1),
+            alpha=0.05,
+            notes=("Two seeds only.", EQUAL_STEPS, PROTOCOLS["held_out"]),
+            baseline="SRC",
         ),
-        seeds=(0, 1),
-        alpha=0.05,
-        notes=("Two seeds only.", EQUAL_STEPS, PROTOCOLS["held_out"]),
-        baseline="SRC",
     )
-    expected = [(method, target, seed) for method in methods for target in ("books", "dvd") for seed in (0, 1)]
+    expected = [(method, target, seed) for method in recipes for target in ("books", "dvd") for seed in (0, 1)]
     assert [(cell.method, cell.target, cell.seed) for cell in expansion.plan.cells] == expected
     assert list(expansion.cells) == [cell.key for cell in expansion.plan.cells]
     assert all(cell.key == key for key, cell in expansion.cells.items())
 
 
-def test_a_cell_is_fully_resolved(load, registry, good):
-    expansion = expand(load(good), registry)
+def test_a_cell_is_fully_resolved(expanded, good):
+    expansion = expanded(good)
     cell = expansion.cells[expansion.plan.cells[-1].key]
-    assert cell.dataset == Ref("dataset", "amazon", 1, "toys", {"train": 2000, "test": None})
-    assert re.fullmatch("[0-9a-f]{64}", cell.fingerprint)
-    assert (cell.target, cell.sources, cell.seed) == ("dvd", ("books", "electronics", "kitchen"), 1)
-    assert cell.backbone == Ref("backbone", "mlp", 1, "toys", {"hidden": [8, 4], "dropout": 0.5})
-    assert cell.scheme == Ref("scheme", "adapt", 1, "toys", {})
-    assert cell.discrepancy == Ref("discrepancy", "d_A", 1, "toys", {"sign": "text"})
-    assert cell.aggregator == Ref("aggregator", "sharpmax", 1, "toys", {"gamma": 0.9})
-    assert cell.mu == 0.01
-    assert cell.to_json()["training"] == {
-        "epochs": 2, "batch": 20, "steps": None, "epoch": "equal",
-        "optimizer": "adadelta", "optimizer_params": {"lr": 1.0, "rho": 0.9, "eps": 1e-6},
+    assert len(cell.fingerprint) == 64
+    assert cell.to_json() == {
+        "engine": 1,
+        "dataset": Ref("dataset", "amazon", 1, "toys", {"train": 2000, "test": None}).identity(),
+        "fingerprint": cell.fingerprint,
+        "target": "dvd",
+        "sources": ["books", "electronics", "kitchen"],
+        "backbone": Ref("backbone", "mlp", 1, "toys", {"hidden": [8, 4], "dropout": 0.5}).identity(),
+        "scheme": Ref("scheme", "adapt", 1, "toys", {}).identity(),
+        "discrepancy": Ref("discrepancy", "d_A", 1, "toys", {"sign": "text"}).identity(),
+        "aggregator": Ref("aggregator", "sharpmax", 1, "toys", {"gamma": 0.9}).identity(),
+        "mu": 0.01,
+        "training": {
+            "epochs": 2, "batch": 20, "steps": None, "epoch": "equal",
+            "optimizer": "adadelta", "optimizer_params": {"lr": 1.0, "rho": 0.9, "eps": 1e-6},
+        },
+        "validators": [Ref("validator", "source_accuracy", 1, "toys", {}).identity()],
+        "seed": 1,
     }  # fmt: skip
-    assert cell.validators == (Ref("validator", "source_accuracy", 1, "toys", {}),)
+    assert cells_of(expansion)["MDMN"].discrepancy is None
+    assert cells_of(expansion)["SRC"].discrepancy.name == "none"
 
 
-def test_only_requested_sources_are_used_in_the_datasets_order(load, registry, good):
-    text = good.replace("targets: [books, dvd]", "targets: [dvd, books]\nsources: [kitchen, dvd, books]")
-    cells = expand(load(text), registry).cells.values()
+def test_a_protocol_in_full_reaches_the_cell(expanded, good):
+    more = "schedule: {polynomial: {b: 0.5}}, warmup: 0.1, clip: 5, lr_factors: {critic: 10}, average: {ema: 0.99}"
+    text = good.replace("epochs: 2,", f"steps: 300, {more},").replace("{adadelta: {lr: 1.0}}", "{adamw: {lr: 0.1}}")
+    (cell, *_) = expanded(text).cells.values()
+    assert cell.to_json()["training"] == {
+        "epochs": None, "batch": 20, "steps": 300, "epoch": "equal", "warmup": 0.1, "clip": 5.0,
+        "optimizer": "adamw",
+        "optimizer_params": {"lr": 0.1, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "weight_decay": 0.01},
+        "schedule": "polynomial", "schedule_params": {"a": 10.0, "b": 0.5},
+        "lr_factors": {"critic": 10.0}, "average": {"ema": 0.99},
+    }  # fmt: skip
+
+
+def test_only_requested_sources_are_used_in_the_datasets_order(expanded, good):
+    cells = expanded(good.replace(TARGETS, "targets: [dvd, books]\nsources: [kitchen, dvd, books]\n")).cells.values()
     assert {cell.target: cell.sources for cell in cells} == {"dvd": ("books", "kitchen"), "books": ("dvd", "kitchen")}
 
 
+@pytest.mark.parametrize(
+    ("text", "seeds"),
+    [("3", (0, 1, 2)), ("[7, 3]", (7, 3)), ("2-4", (2, 3, 4)), ("'5-5'", (5,)), ("[2147483647]", (2147483647,))],
+)
+def test_seeds_may_be_a_number_a_list_or_a_span(load, good, text, seeds):
+    assert load(good.replace("seeds: 2", f"seeds: {text}")).experiments[0].seeds == seeds
+
+
+@pytest.mark.parametrize(
+    ("more", "weighing"),
+    [
+        ("targets: all", True),
+        ("", True),
+        (f"{TARGETS}sources: [kitchen, electronics]", True),
+        (f"{TARGETS}sources: [books, dvd, kitchen]", True),
+        (f"{TARGETS}sources: [kitchen]", False),
+        (f"{TARGETS}sources: [books, dvd]", False),
+        (f"{TARGETS}sources: [kitchen]\n{SPLIT}", True),
+        (f"{TARGETS}sources: [kitchen]\n{LABELS}", True),
+    ],
+)
+def test_two_sources_are_enough_and_one_for_methods_that_pool(load, good, more, weighing):
+    lines = [line for line in good.splitlines() if weighing or line[2:6] not in {"MDMN", "DARN"}]
+    assert load("\n".join(lines).replace(TARGETS.strip(), more))
+
+
 @pytest.mark.parametrize(("dataset", "validator"), [("amazon", "source_accuracy"), ("sine", "source_risk")])
-def test_the_default_validator_and_targets_are_those_of_the_task(load, registry, good, dataset, validator):
+def test_the_default_validator_and_targets_are_those_of_the_task(expanded, good, dataset, validator):
     text = good.replace("{amazon: {train: 2000}}", dataset).replace("validators: [source_accuracy]\n", "")
-    expansion = expand(load(text.replace("targets: [books, dvd]\n", "")), registry)
+    expansion = expanded(text.replace(TARGETS, ""))
     assert all([ref.name for ref in cell.validators] == [validator] for cell in expansion.cells.values())
-    (experiment,) = expansion.plan.experiments
-    assert len(experiment.targets) == {"amazon": 4, "sine": 2}[dataset]
+    assert len(expansion.plan.experiments[0].targets) == {"amazon": 4, "sine": 2}[dataset]
 
 
-def test_a_default_validator_that_is_not_installed_is_refused(load, registry, good):
+def test_a_default_validator_that_is_not_installed_is_refused(expanded, registry, good):
     fewer = Registry([entry for entry in registry.entries if entry.name != "source_accuracy"])
     with pytest.raises(PluginError, match=r"^unknown validator 'source_accuracy'"):
-        expand(load(good.replace("validators: [source_accuracy]\n", "")), fewer)
+        expanded(good.replace("validators: [source_accuracy]\n", ""), fewer)
 
 
-def test_keys_do_not_depend_on_how_the_suite_is_written(load, registry, good):
-    other = (
-        good.replace("name: good", "name: other\ndescription: the same in other words")
-        .replace("{hidden: [8, 4], dropout: 0.5}", "{dropout: 5e-1, hidden: [0x8, 4]}")
-        .replace("lr: 1.0", "eps: 0.000001, lr: 1")
-        .replace(
-            "DARN: {discrepancy: d_A, mu: 0.01", "Ours: {mu: 1.0e-2, scheme: adapt, discrepancy: {d_A: {sign: text}}"
-        )
-        .replace("SRC: {scheme: pooled}", "SRC: {aggregator: uniform, discrepancy: none, mu: -0.0, SCHEME}")
-        .replace("SCHEME", "scheme: pooled, reference: true")
-        .replace("{train: 2000}", "{test: null, train: 2000}")
-        .replace("seeds: 2", "seeds: [0, 1]")
-        .replace("alpha: 0.05", "alpha: 0.01")
-    )
-    assert list(expand(load(other), registry).cells) == list(expand(load(good), registry).cells)
+@pytest.mark.parametrize(
+    ("dataset", "names"),
+    [
+        ("amazon: {train: all, target_train: 9}", []),
+        ("pacs: {train: all, target_train: 9}", []),
+        ("amazon: {train: {books: all, default: 9}, target_train: 9}", []),
+        ("amazon: {train: 0.5}", ["source_accuracy"]),
+        ("music: {train: 0.5}", []),
+        ("music: {train: 0.8, test: 0.2}", []),
+        ("music: {train: 0.5, test: 0.2}", ["source_accuracy"]),
+    ],
+)
+def test_a_suite_that_names_no_validator_has_none_if_nothing_is_held_out(expanded, installed, dataset, names):
+    (cell, *_) = expanded(SIZES.replace("DATASET", dataset), installed).cells.values()
+    assert [validator.name for validator in cell.validators] == names
 
 
-def test_methods_with_the_same_settings_share_their_cells(load, registry, good):
-    twin = good.replace("  TAR:", "  SRC2: {scheme: pooled}\n  TAR:")
-    expansion = expand(load(twin), registry)
-    assert len(expansion.plan.cells) == 24
-    assert len(expansion.cells) == 20
+@pytest.mark.parametrize(
+    ("dataset", "notes"),
+    [
+        ("amazon: {train: all, target_train: 0.5, test: 0.25}", [PROTOCOLS["held_out"]]),
+        ("amazon: {train: {books: 2000, dvd: all, default: 0.5}, target_train: 9}", [PROTOCOLS["held_out"]]),
+        ("amazon: {train: all, protocol: transductive}", [PROTOCOLS["transductive"]]),
+        (
+            "amazon: {corrupt: {source: dvd, labels: shuffle}}",
+            [PROTOCOLS["held_out"], "The labels of source dvd are shuffled (`corrupt`)."],
+        ),
+    ],
+)
+def test_a_table_has_notes_on_its_protocol_and_on_shuffled_labels(expanded, installed, dataset, notes):
+    (table,) = expanded(SIZES.replace("DATASET", dataset), installed).plan.experiments
+    assert table.notes[1:] == tuple(notes)
+    assert table.corrupted == ("dvd" if len(notes) == 2 else None)
 
 
-def test_a_suite_with_too_many_cells_is_refused(load, registry, good):
+def test_a_suite_with_too_many_cells_is_refused(expanded, good):
     text = good.replace("seeds: 2", "seeds: 10000").replace("[books, dvd]", "[books]")
     more = "".join(f"  m{index}: {{}}\n" for index in range(6))
-    suite = load(text.replace("  SRC:", f"{more}  SRC:"))
     with pytest.raises(SuiteError, match=r"^suite good asks for 110000 cells; at most 100000, so split it$"):
-        expand(suite, registry)
-
-
-def test_a_method_may_have_its_own_optimiser(load, registry, good):
-    text = good.replace("SRC: {scheme: pooled}", "SRC: {scheme: pooled, optimizer: {sgd: {momentum: 0.9}}}")
-    cells = expand(load(text), registry).cells.values()
-    plain = [cell.to_json() for cell in cells]
-    by_sgd = [cell for cell in plain if cell["training"]["optimizer"] == "sgd"]
-    assert {cell["scheme"]["name"] for cell in by_sgd} == {"pooled"}
-    assert by_sgd[0]["training"]["optimizer_params"] == {"lr": 0.01, "momentum": 0.9, "weight_decay": 0.0}
+        expanded(text.replace("  SRC:", f"{more}  SRC:"))
 
 
 @pytest.mark.parametrize(
@@ -136,55 +186,102 @@ def test_a_method_may_have_its_own_optimiser(load, registry, good):
         ("alpha: 0.05}", "baseline: DANN}", "DANN"),
     ],
 )
-def test_the_only_method_that_pools_without_adaptation_is_the_baseline(load, registry, good, old, new, baseline):
-    (table,) = expand(load(good.replace(old, new)), registry).plan.experiments
+def test_the_only_method_that_pools_without_adaptation_is_the_baseline(expanded, good, old, new, baseline):
+    (table,) = expanded(good.replace(old, new)).plan.experiments
     assert table.baseline == baseline
 
 
-def recipe_of(suite, registry, method):
-    (table,) = expand(suite, registry).plan.experiments
-    return next(row.recipe for row in table.methods if row.name == method)
-
-
 @pytest.mark.parametrize(
-    ("method", "options", "text"),
+    ("method", "options", "recipe"),
     [
         ("{}", "", "adapt"),
-        ("{scheme: pooled}", "", "pooled"),
         ("{discrepancy: d_A, mu: 0.0}", "", "adapt + d_A, mu 0"),
         ("{discrepancy: {d_A: {sign: code}}, mu: 1}", "", "adapt + d_A(sign=code), mu 1"),
-        ("{aggregator: sharpmax}", "", "adapt + sharpmax"),
         ("{aggregator: {sharpmax: {gamma: 1}}, discrepancy: d_A, mu: 0.5}", "", "adapt + d_A + sharpmax, mu 0.5"),
         ("{aggregator: {picky: {size: null}}}", "", "adapt + picky(size=null)"),
-        ("{scheme: mdmn, mu: 0.01}", "", "mdmn, mu 0.01"),
-        ("{scheme: target_only, reference: true}", "", "target_only"),
-        ("{scheme: mdmn, mu: 0.01}", "split_sources: {clusters: 4}\n", "mdmn, mu 0.01, sources in 4 clusters"),
+        ("{scheme: mdmn, mu: 0.01}", SPLIT, "mdmn, mu 0.01, sources in 4 clusters"),
         (
             "{scheme: mdmn, mu: 0.01}",
             "split_sources: {clusters: 3, by: chance}\nlabelled_target: 50\n",
             "mdmn, mu 0.01, sources in 3 parts by chance, 50 target labels",
         ),
+        ("{scheme: pooled, optimizer: {adam: {lr: 0.0002}}}", "", "pooled, adam(lr=0.0002)"),
     ],
 )
-def test_a_recipe_names_scheme_discrepancy_aggregator_mu_and_options(load, registry, good, method, options, text):
-    assert recipe_of(load(good.replace("SRC: {scheme: pooled}", f"SRC: {method}") + options), registry, "SRC") == text
+def test_a_recipe_names_what_differs_from_the_default(expanded, good, method, options, recipe):
+    (table,) = expanded(good.replace("SRC: {scheme: pooled}", f"SRC: {method}") + options).plan.experiments
+    assert table.methods[0].recipe == recipe
 
 
 @pytest.mark.parametrize(
-    ("method", "text"),
+    ("method", "recipe"),
     [
-        ("{scheme: mcd}", "mcd, 6 updates a step"),
         ("{scheme: {mcd: {repeats: 1}}, optimizer: adam}", "mcd(repeats=1), adam, 3 updates a step"),
-        ("{scheme: m3sda, mu: 0.1}", "m3sda, mu 0.1, 3 updates a step"),
         ("{scheme: alternate, discrepancy: d_A, mu: 1.0}", "alternate + d_A, mu 1, 6 updates a step"),
-        ("{scheme: pooled, optimizer: {adam: {lr: 0.0002}}}", "pooled, adam(lr=0.0002)"),
     ],
 )
-def test_a_recipe_names_updates_per_step_and_the_methods_own_optimiser(tmp_path, method, text):
-    path = tmp_path / "s.yaml"
-    path.write_text(
-        "{schema: 1, name: s, dataset: fonts, seeds: 1, backbone: mlp,"
-        f" training: {{epochs: 1, batch: 20, optimizer: adadelta}}, methods: {{ONE: {method}}}}}"
-    )
-    installed = discover()
-    assert recipe_of(load_suite(path, installed), installed, "ONE") == text
+def test_a_recipe_names_updates_per_step(expanded, installed, method, recipe):
+    text = SIZES.replace("{DATASET}", "fonts").replace("{scheme: pooled}", method)
+    assert expanded(text, installed).plan.experiments[0].methods[0].recipe == recipe
+
+
+def test_a_method_may_have_its_own_optimiser(expanded, good):
+    text = good.replace("SRC: {scheme: pooled}", "SRC: {scheme: pooled, optimizer: {sgd: {momentum: 0.9}}}")
+    training = {name: cell.to_json()["training"] for name, cell in cells_of(expanded(text)).items()}
+    assert [name for name in training if training[name]["optimizer"] == "sgd"] == ["SRC"]
+    assert training["SRC"]["optimizer_params"] == {"lr": 0.01, "momentum": 0.9, "weight_decay": 0.0}
+
+
+def test_sources_are_split_only_for_methods_that_separate_them(expanded, good):
+    cells, whole = cells_of(expanded(good + SPLIT)), cells_of(expanded(good))
+    assert {name for name, cell in cells.items() if cell.split_sources} == {"MDMN", "DARN"}
+    assert cells["DARN"].split_sources == Splitting(clusters=4)
+    assert {name for name in cells if cells[name].key == whole[name].key} == {"SRC", "DANN", "TAR"}
+    unsplit = cells_of(expanded(f"{good}split_sources: {{clusters: 1}}\nlabelled_target: 0\n"))
+    assert {name: cell.key for name, cell in unsplit.items()} == {name: cell.key for name, cell in whole.items()}
+
+
+def test_a_methods_option_overrides_its_suites(expanded, good):
+    text = good.replace(DARN, "Fine: {split_sources: {clusters: 8, by: chance}}\n  " + DARN)
+    cells = cells_of(expanded(text.replace(MDMN, "MDMN: {split_sources: {clusters: 1}, scheme") + SPLIT))
+    splits = {name: cells[name].split_sources for name in ("Fine", "MDMN", "DARN")}
+    assert splits == {"Fine": Splitting(clusters=8, by="chance"), "MDMN": None, "DARN": Splitting(clusters=4)}
+
+
+def test_all_methods_but_the_oracle_get_target_labels_and_report_them(expanded, good):
+    expansion = expanded(good + LABELS)
+    labels = {name: cell.labelled_target for name, cell in cells_of(expansion).items()}
+    assert labels == {"SRC": 50, "TAR": 0, "DANN": 50, "MDMN": 50, "DARN": 50}
+    (table,) = expansion.plan.experiments
+    assert table.notes[-1] == "Trained with 50 labelled examples of the target: SRC, DANN, MDMN, DARN."
+    expansion = expanded(good.replace(DARN, "More: {labelled_target: 9, reference: true}\n  " + DARN))
+    cells = cells_of(expansion)
+    assert (cells["More"].labelled_target, cells["DARN"].labelled_target) == (9, 0)
+    assert expansion.plan.experiments[0].notes[-1] == "Trained with 9 labelled examples of the target: More."
+
+
+def test_sources_are_left_out_one_after_another(expanded, good):
+    """Of four domains, books and dvd are targets, so each of them is a source only of the other."""
+    expansion = expanded(f"{good}leave_out_sources: true\n")
+    sources = {
+        (planned.experiment, planned.target): expansion.cells[planned.key].sources
+        for planned in expansion.plan.cells
+        if planned.method == "DARN"
+    }
+    assert sources == {
+        ("good", "books"): ("dvd", "electronics", "kitchen"),
+        ("good", "dvd"): ("books", "electronics", "kitchen"),
+        ("good-without-books", "dvd"): ("electronics", "kitchen"),
+        ("good-without-dvd", "books"): ("electronics", "kitchen"),
+        ("good-without-electronics", "books"): ("dvd", "kitchen"),
+        ("good-without-electronics", "dvd"): ("books", "kitchen"),
+        ("good-without-kitchen", "books"): ("dvd", "electronics"),
+        ("good-without-kitchen", "dvd"): ("books", "electronics"),
+    }
+    assert [cell.key for cell in expansion.plan.cells if cell.experiment == "good"] == list(expanded(good).cells)
+    assert [table.without for table in expansion.plan.experiments] == [None, "books", "dvd", "electronics", "kitchen"]
+
+
+def test_a_scheme_may_take_steps_of_its_own(load, good):
+    text = good.replace("scheme: mdmn", "scheme: uneven").replace("{epochs:", "{epoch: scheme, epochs:")
+    assert load(text)

@@ -7,45 +7,33 @@ from msda_bench.suite.json_schema import suite_schema
 from msda_bench.suite.spec import ExperimentFile, IncludeFile
 
 
-def test_the_schema_holds_installed_components_and_their_parameters(registry):
+def test_the_schema_holds_all_keys_and_the_installed_components_with_their_parameters(registry):
     schema = suite_schema(registry)
+    for form, model in zip(schema["anyOf"], (ExperimentFile, IncludeFile), strict=True):
+        assert set(form["properties"]) == {field.alias or name for name, field in model.model_fields.items()}
+    required = ["schema", "name", "dataset", "seeds", "backbone", "training", "methods"]
+    assert [form["required"] for form in schema["anyOf"]] == [required, ["schema", "name", "include"]]
     definitions = schema["$defs"]
     sharpmax = definitions["aggregator.sharpmax"]
-    assert sharpmax["properties"]["gamma"] == {
-        "default": 1.0,
-        "exclusiveMinimum": 0,
-        "title": "Gamma",
-        "type": "number",
-    }
-    assert sharpmax["additionalProperties"] is False
+    gamma = {"default": 1.0, "exclusiveMinimum": 0, "title": "Gamma", "type": "number"}
+    assert (sharpmax["properties"]["gamma"], sharpmax["additionalProperties"]) == (gamma, False)
     assert sharpmax["description"] == "A component with one positive number. (toys 1.0)"
-    assert definitions["aggregator"]["anyOf"][0] == {"enum": ["picky", "sharpmax", "uniform"]}
-    assert definitions["aggregator"]["anyOf"][1]["properties"]["sharpmax"]["anyOf"][0] == {
-        "$ref": "#/$defs/aggregator.sharpmax"
-    }
+    bare, mapping = definitions["aggregator"]["anyOf"]
+    assert bare == {"enum": ["picky", "sharpmax", "uniform"]}
+    assert mapping["properties"]["sharpmax"]["anyOf"][0] == {"$ref": "#/$defs/aggregator.sharpmax"}
     method = definitions["MethodSpec"]["properties"]
     assert {"$ref": "#/$defs/aggregator"} in method["aggregator"]["anyOf"]
     assert method["scheme"] == {"$ref": "#/$defs/scheme", "default": "adapt", "title": "Scheme"}
-
-
-def test_both_forms_of_a_suite_list_all_their_keys(registry):
-    experiment, include = suite_schema(registry)["anyOf"]
-    assert set(experiment["properties"]) == {field.alias or name for name, field in ExperimentFile.model_fields.items()}
-    assert set(include["properties"]) == {field.alias or name for name, field in IncludeFile.model_fields.items()}
-    assert experiment["required"] == ["schema", "name", "dataset", "seeds", "backbone", "training", "methods"]
-    assert include["required"] == ["schema", "name", "include"]
 
 
 def test_every_reference_resolves(registry):
     schema = json.loads(json.dumps(suite_schema(registry), allow_nan=False))
 
     def references(value: Any) -> list[str]:
-        if isinstance(value, dict):
-            own = [value["$ref"]] if "$ref" in value else []
-            return own + [ref for item in value.values() for ref in references(item)]
-        return [ref for item in value for ref in references(item)] if isinstance(value, list) else []
+        below = list(value.values() if isinstance(value, dict) else value) if isinstance(value, dict | list) else []
+        mine = [value["$ref"]] if isinstance(value, dict) and "$ref" in value else []
+        return mine + [reference for item in below for reference in references(item)]
 
-    found = set(references(schema))
-    assert {f"#/$defs/{kind}" for kind in ("dataset", "backbone", "scheme", "discrepancy", "validator")} <= found
-    assert all(ref.removeprefix("#/$defs/") in schema["$defs"] for ref in found)
+    known = {f"#/$defs/{name}" for name in schema["$defs"]}
+    assert {f"#/$defs/{kind}" for kind in ("dataset", "scheme", "validator")} <= set(references(schema)) <= known
     assert "x-component" not in json.dumps(schema)

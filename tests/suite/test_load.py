@@ -1,12 +1,16 @@
+"""The files of a suite: what it includes, the suites that have names, and files that cannot be read."""
+
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 
 from msda_bench.errors import SuiteError
-from msda_bench.plugins import BrokenPlugin, Entry, Registry, discover
+from msda_bench.plugins import BrokenPlugin, Entry, Registry
+from msda_bench.suite import files
 from msda_bench.suite.expand import expand
 from msda_bench.suite.load import MAX_LINES, load_suite
 
@@ -17,17 +21,17 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def write(path: str, text: str) -> Path:
+def write(path: str, text: str) -> str:
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     Path(path).write_text(text, encoding="utf-8")
-    return Path(path)
+    return path
 
 
 def joined(*names: str, name: str = "top", more: str = "") -> str:
     return f"schema: 1\nname: {name}\ninclude: [{', '.join(names)}]\n{more}"
 
 
-def lines(path: Path, registry: Registry) -> list[str]:
+def lines(path: str, registry: Registry) -> list[str]:
     with pytest.raises(SuiteError) as caught:
         load_suite(path, registry)
     return list(caught.value.lines)
@@ -38,157 +42,162 @@ def test_includes_are_joined_in_order(folder, registry, good):
     write("deep/b.yaml", joined("c.yaml", "./d.yaml", name="b"))
     write("deep/c.yaml", good.replace("name: good", "name: c\nfetch: true"))
     write("deep/d.yaml", good.replace("name: good", "name: d"))
-    top = write("top.yaml", joined("deep/b.yaml", "a.yaml", more="description: all\n"))
-    suite = load_suite(top, registry)
-    assert suite.name == "top"
+    suite = load_suite(write("top.yaml", joined("deep/b.yaml", "a.yaml", more="description: all\n")), registry)
+    assert (suite.name, suite.fetch) == ("top", True)
     assert [experiment.name for experiment in suite.experiments] == ["c", "d", "a"]
-    assert suite.fetch
 
 
 def test_mistakes_of_all_files_are_reported_together(folder, registry, good):
     write("a.yaml", good.replace("seeds: 2", "seeds: 0"))
     write("b.yaml", "a: [\n")
-    top = write("top.yaml", joined("a.yaml", "nope.yaml", "b.yaml", more="fetch: yes\n"))
-    assert lines(top, registry) == ["top.yaml:4:8: fetch: must be true or false, not 'yes'"]
-    write("top.yaml", joined("a.yaml", "nope.yaml", "b.yaml"))
-    assert lines(top, registry) == [
+    assert lines(write("top.yaml", joined("a.yaml", "nope.yaml", "quickstart", "b.yaml")), registry) == [
         "top.yaml:3:19: include[1]: 'nope.yaml' no such file",
+        "top.yaml:3:30: include[2]: 'quickstart' no such file",  # an include is never taken for a name
         "a.yaml:5:8: seeds: must be a count of at least 1, not 0; for one seed write [0]",
         "b.yaml:2:1: is not valid YAML: while parsing a flow node, expected the node content, but found '<stream end>'",
     ]
 
 
 @pytest.mark.parametrize(
-    ("name", "what"),
+    ("include", "what"),
     [
-        ("/etc/s.yaml", "'/etc/s.yaml' must be relative to the file that includes it, not absolute"),
-        ("'C:\\s.yaml'", "'C:\\\\s.yaml' must be relative to the file that includes it, not absolute"),
-        ("../s.yaml", "'../s.yaml' leaves the folder of the suite; move the file into it"),
-        ("in/../../s.yaml", "'in/../../s.yaml' leaves the folder of the suite; move the file into it"),
-        ("out/s.yaml", "'out/s.yaml' leaves the folder of the suite; move the file into it"),
-        ("top.yaml", "'top.yaml' is already included, or includes itself indirectly"),
-        ("in", "'in' is a folder; name a suite in it (b.yaml)"),
-        ("loop.yaml", "'loop.yaml' cannot be read (Too many levels of symbolic links)"),
-        ("3", "must be text, not 3 (put it in quotes)"),
+        ("[/etc/s.yaml]", "[0]: '/etc/s.yaml' must be relative to the file that includes it, not absolute"),
+        ("['C:\\s.yaml']", "[0]: 'C:\\\\s.yaml' must be relative to the file that includes it, not absolute"),
+        ("[../s.yaml]", "[0]: '../s.yaml' leaves the folder of the suite; move the file into it"),
+        ("[in/../../s.yaml]", "[0]: 'in/../../s.yaml' leaves the folder of the suite; move the file into it"),
+        ("[out/s.yaml]", "[0]: 'out/s.yaml' leaves the folder of the suite; move the file into it"),
+        ("[top.yaml]", "[0]: 'top.yaml' is already included, or includes itself indirectly"),
+        ("[in]", "[0]: 'in' is a folder; name a suite in it (b.yaml)"),
+        ("[loop.yaml]", "[0]: 'loop.yaml' cannot be read (Too many levels of symbolic links)"),
+        ("[3]", "[0]: must be text, not 3 (put it in quotes)"),
+        ("[]", ": must have at least 1 item, not 0"),
+        ("a.yaml", ": must be a list, not 'a.yaml'"),
     ],
 )
-def test_invalid_includes_are_refused(folder, registry, good, name, what):
+def test_invalid_includes_are_refused(folder, registry, good, include, what):
     write("in/b.yaml", good)
     (folder / "suites").mkdir()
     os.chdir("suites")
     write("in/b.yaml", good)
     Path("out").symlink_to(folder / "in")
     Path("loop.yaml").symlink_to("loop.yaml")
-    assert lines(write("top.yaml", joined(name)), registry) == [f"top.yaml:3:11: include[0]: {what}"]
+    (line,) = lines(write("top.yaml", f"schema: 1\nname: top\ninclude: {include}\n"), registry)
+    assert line == f"top.yaml:3:{11 if '[0]' in what else 10}: include{what}"
 
 
-def test_an_included_file_may_not_leave_the_folder_of_the_top_one(folder, registry, good):
+def test_files_included_by_others_are_of_one_folder_few_and_each_once(folder, registry, good):
     write("x.yaml", good)
+    write("suites/b.yaml", joined("in/a.yaml", name="b"))
     write("suites/in/a.yaml", joined("../b.yaml", "../../x.yaml", name="a"))
-    write("suites/b.yaml", good)
-    assert lines(write("suites/top.yaml", joined("in/a.yaml")), registry) == [
-        "suites/in/a.yaml:3:22: include[1]: '../../x.yaml' leaves the folder of the suite; move the file into it"
-    ]
+    outside, cycle = lines(write("suites/top.yaml", joined("in/a.yaml")), registry)
+    assert (
+        cycle == "suites/in/../b.yaml:3:11: include[0]: 'in/a.yaml' is already included, or includes itself indirectly"
+    )
+    what = "'../../x.yaml' leaves the folder of the suite; move the file into it"
+    assert outside == f"suites/in/a.yaml:3:22: include[1]: {what}"
+    for number in range(3):
+        write(f"many/{number}.yaml", joined(*(f"x{number}-{index}.yaml" for index in range(40))))
+    reported = lines(write("many/top.yaml", joined("0.yaml", "1.yaml", "2.yaml")), registry)
+    assert reported[-1] == "many/top.yaml: and 48 more mistakes"  # 97 files that are not there, and one too many
 
 
-def test_a_cycle_of_includes_is_refused(folder, registry):
-    write("a.yaml", joined("b.yaml", name="a"))
-    write("b.yaml", joined("a.yaml", name="b"))
-    assert lines(Path("a.yaml"), registry) == [
-        "b.yaml:3:11: include[0]: 'a.yaml' is already included, or includes itself indirectly"
-    ]
-
-
-def test_two_experiments_with_one_name_are_refused(folder, registry, good):
+def test_names_and_keys_of_joined_experiments_are_their_own(folder, registry, good):
     write("a.yaml", good)
     write("b.yaml", good)
     assert lines(write("top.yaml", joined("a.yaml", "b.yaml")), registry) == [
         "b.yaml:2:7: name: another experiment is called 'good', too; rename one"
     ]
-
-
-def test_an_experiment_together_with_include_is_refused(folder, registry, good):
-    write("a.yaml", good)
     assert lines(write("top.yaml", joined("a.yaml", more="seeds: 2\nsede: 1\n")), registry) == [
         "top.yaml:4:1: seeds: is not allowed with include; give the experiment its own file",
         "top.yaml:5:1: sede: unknown key (known: schema, name, description, include, metric, fetch)",
     ]
 
 
-def test_the_metric_of_a_joining_suite_is_that_of_its_experiments(folder, registry, good):
-    registry = Registry([*registry.entries, *(entry for entry in discover().entries if entry.kind == "metric")])
-    plain = good.replace("published: darn-2020-amazon\n", "")
-    write("a.yaml", plain)
-    write("b.yaml", plain.replace("name: ", "name: other-").replace("\nseeds", "\nmetric: accuracy\nseeds"))
+def test_the_metric_of_a_joining_suite_is_that_of_its_experiments(folder, registry, installed, good):
+    registry = Registry([*registry.entries, *(entry for entry in installed.entries if entry.kind == "metric")])
+    write("a.yaml", good)
+    write("b.yaml", good.replace("name: ", "name: other-").replace("\nseeds", "\nmetric: accuracy\nseeds"))
     suite = load_suite(write("top.yaml", joined("a.yaml", "b.yaml", more="metric: auc\n")), registry)
-    assert [one.metric.name for one in suite.experiments] == ["auc", "accuracy"]
     tables = expand(suite, registry).plan.experiments
     assert [(table.measure.name, table.metric is None) for table in tables] == [("auc", False), ("accuracy", True)]
-    write("c.yaml", plain.replace("\nseeds", "\nmetric: r2\nseeds"))
-    (line,) = lines(Path("c.yaml"), registry)
+    (line,) = lines(write("c.yaml", good.replace("\nseeds", "\nmetric: r2\nseeds")), registry)
     assert "metric: r2 measures regression; amazon is classification" in line
 
 
-@pytest.mark.parametrize("text", ["[]", "a.yaml"])
-def test_an_empty_include_is_refused(folder, registry, text):
-    expected = "must have at least 1 item, not 0" if text == "[]" else "must be a list, not 'a.yaml'"
-    top = write("top.yaml", f"schema: 1\nname: top\ninclude: {text}\n")
-    assert lines(top, registry) == [f"top.yaml:3:10: include: {expected}"]
-
-
-def test_unreadable_files_are_refused(folder, registry, good):
+def test_unreadable_files_are_refused_with_a_suggestion(folder, registry, good):
     write("suites/paper.yaml", good)
-    assert lines(Path("suites/papr.yaml"), registry) == [
-        "suites/papr.yaml: no such file (did you mean 'suites/paper.yaml'?)"
-    ]
-    assert lines(Path("papr"), registry) == ["papr: no such file (did you mean 'suites/paper.yaml'?)"]
-    assert lines(Path("suits/paper.yml"), registry) == [
-        "suits/paper.yml: no such file (did you mean 'suites/paper.yaml'?)"
-    ]
-    assert lines(Path("nowhere/x.yaml"), registry) == ["nowhere/x.yaml: no such file"]
-    assert lines(Path("suites"), registry) == ["suites: is a folder; name a suite in it (paper.yaml)"]
-    assert lines(Path("suites/paper.yaml/x"), registry) == ["suites/paper.yaml/x: cannot be read (Not a directory)"]
-    assert lines(Path("x" * 5000), registry) == [f"{'x' * 5000}: cannot be read (File name too long)"]
+    write("long.yaml", "#" * 250_001)
     os.mkfifo("pipe")
-    assert lines(Path("pipe"), registry) == ["pipe: is not a regular file"]
-
-
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything")
-def test_a_file_without_read_permission_is_refused(folder, registry, good):
-    write("s.yaml", good).chmod(0)
-    assert lines(Path("s.yaml"), registry) == ["s.yaml: cannot be read (Permission denied)"]
-
-
-def test_a_file_that_is_too_large_is_refused(folder, registry):
-    path = write("s.yaml", "#" * 250_001)
-    assert lines(path, registry) == ["s.yaml: is larger than 250000 bytes; a suite is a few thousand"]
+    for path, what in {
+        "suites/papr.yaml": "no such file (did you mean 'suites/paper.yaml'?)",
+        "papr": "no such file (did you mean 'suites/paper.yaml'?)",
+        "suits/paper.yml": "no such file (did you mean 'suites/paper.yaml'?)",
+        "quickstrat": "no such file (did you mean 'quickstart'?)",
+        "nowhere/quickstart.yaml": "no such file (did you mean 'quickstart'?)",
+        "zzz": "no such file; `msda-bench suites list` shows the suites that have names",
+        "nowhere/x.yaml": "no such file",
+        "suites": "is a folder; name a suite in it (paper.yaml)",
+        "suites/paper.yaml/x": "cannot be read (Not a directory)",
+        "x" * 5000: "cannot be read (File name too long)",
+        "pipe": "is not a regular file",
+        "long.yaml": "is larger than 250000 bytes; a suite is a few thousand",
+    }.items():
+        assert lines(path, registry) == [f"{path}: {what}"]
 
 
 def test_the_number_of_lines_is_limited(folder, registry, good):
-    found = lines(write("s.yaml", good + "".join(f"key{index}: 1\n" for index in range(200))), registry)
-    assert len(found) == MAX_LINES + 1
-    assert found[0] == (
-        "s.yaml:17:1: key0: unknown key (known: schema, name, description, requires, dataset, targets, sources, seeds, "
-        "backbone, training, methods, leave_out_sources, split_sources, labelled_target, select, validators, metric, "
-        "keep, compare, fetch, ...)"
-    )
-    assert found[-1] == "s.yaml: and 150 more mistakes"
+    reported = lines(write("s.yaml", good + "".join(f"key{index}: 1\n" for index in range(200))), registry)
+    assert len(reported) == MAX_LINES + 1
+    assert reported[0].startswith("s.yaml:17:1: key0: unknown key (known: schema, name, description, requires, ")
+    assert reported[-1] == "s.yaml: and 150 more mistakes"
 
 
 def test_a_collision_and_a_broken_plugin_are_reported_in_place(folder, registry, good):
-    twin = next(entry for entry in registry.entries if entry.name == "sharpmax")
-    other = Registry(
-        [*registry.entries, Entry("aggregator", twin.cls, "rival", "2.0")],
-        [BrokenPlugin("ruin", "ruin 3.0: hook msda_datasets: ImportError: no")],
-    )
-    path = write("s.yaml", good.replace("{amazon: {train: 2000}}", "amazing"))
-    assert lines(path, other) == [
-        (
-            "s.yaml:3:10: dataset: unknown dataset 'amazing' (did you mean 'amazon'?); "
-            "a plugin could not be used: ruin 3.0: hook msda_datasets: ImportError: no"
-        ),
-        (
-            "s.yaml:13:51: methods.DARN.aggregator.sharpmax: aggregator 'sharpmax' is claimed by toys 1.0 and "
-            "rival 2.0; uninstall one of them"
-        ),
+    twin = registry.entry("aggregator", "sharpmax")
+    entries = [*registry.entries, Entry("aggregator", twin.cls, "rival", "2.0")]
+    other = Registry(entries, [BrokenPlugin("ruin", "ruin 3.0: hook msda_datasets: ImportError: no")])
+    claimed = "aggregator 'sharpmax' is claimed by toys 1.0 and rival 2.0; uninstall one of them"
+    unknown = "unknown dataset 'amazing' (did you mean 'amazon'?); a plugin could not be used: "
+    assert lines(write("s.yaml", good.replace("{amazon: {train: 2000}}", "amazing")), other) == [
+        f"s.yaml:3:10: dataset: {unknown}ruin 3.0: hook msda_datasets: ImportError: no",
+        f"s.yaml:13:51: methods.DARN.aggregator.sharpmax: {claimed}",
     ]
+
+
+def test_named_suites_are_listed_once_without_the_parts_of_others():
+    parts = {"quickstart/fonts", "field/amazon", "stress/flipped", "ablations/digits-scale/unit"}
+    assert parts < set(files.names())
+    listed = files.listed()
+    assert not parts & set(listed)
+    assert {"quickstart", "paper", "paper-amazon", "ablations/mu", "stress/leave-out"} < set(listed)
+    assert [*listed] == sorted(listed, key=lambda name: ("/" in name, name))
+    for name in listed:
+        words = files.purpose(files.shipped(name))
+        assert words[0].isupper(), name
+        assert words.endswith("."), name
+        assert len(words) < 160, name
+
+
+def test_a_name_is_loaded_from_anywhere_with_all_that_it_includes(folder, installed, monkeypatch):
+    suite = load_suite("quickstart", installed)
+    assert (suite.name, [experiment.name for experiment in suite.experiments]) == ("quickstart", ["fonts", "opinions"])
+    assert load_suite("stress/leave-out", installed).name == "stress-leave-out"
+    monkeypatch.setattr(files, "home", lambda: folder / "home")
+    write("home/bad.yaml", joined("parts/worse.yaml", name="bad"))
+    write("home/parts/worse.yaml", "schema: 1\nname: worse\nseedz: 3\n")
+    place = f"{folder}/home/parts/worse.yaml:3:1"
+    assert f"{place}: seedz: unknown key (did you mean 'seeds'?)" in lines("bad", installed)
+
+
+def test_a_file_at_that_path_takes_precedence_and_a_copy_is_never_ignored(folder, installed):
+    write("quickstart", files.shipped("smoke").read_text().replace("name: smoke", "name: mine"))
+    (folder / "smoke").mkdir()
+    assert [load_suite(name, installed).name for name in ("quickstart", "smoke")] == ["mine", "smoke"]
+    copy = folder / "smoke.yaml"
+    shutil.copy(files.shipped("smoke"), copy)
+    (line,) = lines("smoke", installed)
+    assert line.startswith("smoke: is a suite that comes with msda-bench, and smoke.yaml is another one here; ")
+    assert load_suite("smoke.yaml", installed).name == "smoke"
+    copy.unlink()
+    copy.symlink_to(files.shipped("smoke"))
+    assert load_suite("smoke", installed).name == "smoke", "where both are one file there is nothing to choose"

@@ -1,4 +1,4 @@
-"""From `select` and `search` in a suite to candidates and their cells, and every mistake in them."""
+"""From `select` and `search` in a suite to candidates, their draws and their cells."""
 
 from __future__ import annotations
 
@@ -6,79 +6,51 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from msda_bench.errors import SuiteError
-from msda_bench.plugins import Entry, Registry
-from msda_bench.suite.expand import EQUAL_STEPS, PROTOCOLS, expand
-from msda_bench.suite.load import load_suite
+from msda_bench.suite.search_space import Integers, Range, Values, draws, grid, grid_size
 
 SELECT = Path(__file__).with_name("select.yaml").read_text(encoding="utf-8")
 GRID = SELECT.replace("random", "grid").replace("{log: [0.001, 0.1]}", "[0.01, 0.1]")
-DARN, GAMMA = "DARN: {discrepancy", "search: {aggregator.sharpmax.gamma: [0.1, 0.9]}, discrepancy"
 LEFT_OUT = "leave_one_source_out"
+LR, GAMMA = "training.optimizer.adadelta.lr", "aggregator.sharpmax.gamma"
+ORACLE = "by oracle, the score on the target's own test labels, which are not available in practice"
 
 
-def expanded(load, registry, text):
-    expansion = expand(load(text), registry)
-    return expansion, expansion.plan.experiments[0]
+@pytest.fixture
+def searching(good):
+    """A suite in which one method searches a parameter of its own."""
+    return good.replace("DARN: {", f"DARN: {{search: {{{GAMMA}: [0.1, 0.9]}}, ") + SELECT
 
 
-def settings(table):
-    return {method.name: method.search.candidates for method in table.methods}
-
-
-def test_each_method_has_its_part_of_the_space(load, registry, good):
-    _, table = expanded(load, registry, good.replace(DARN, "DARN: {" + GAMMA) + SELECT)
-    found = settings(table)
-    lr, mu, gamma = "training.optimizer.adadelta.lr", "mu", "aggregator.sharpmax.gamma"
-    assert {name: set(tried[0]) for name, tried in found.items()} == {
-        "SRC": {lr},
-        "TAR": {lr},
-        "DANN": {lr, mu},
-        "MDMN": {lr, mu},
-        "DARN": {lr, mu, gamma},
-    }
-    assert {name: len(tried) for name, tried in found.items()} == {"SRC": 2, "TAR": 2, "DANN": 4, "MDMN": 4, "DARN": 4}
-    assert found["SRC"] == ({lr: 0.3}, {lr: 1.0})
-
-
-def test_every_candidate_is_a_cell_of_its_own_settings(load, registry, good):
-    expansion, table = expanded(load, registry, good.replace(DARN, "DARN: {" + GAMMA) + SELECT)
-    tried = settings(table)["DARN"]
+def test_every_candidate_is_a_cell_of_its_own_settings(expanded, searching):
+    expansion = expanded(searching)
+    (table,) = expansion.plan.experiments
+    tried = {method.name: method.search.candidates for method in table.methods}
+    paths = {name: set(candidates[0]) for name, candidates in tried.items()}
+    assert paths == {"SRC": {LR}, "TAR": {LR}, "DANN": {LR, "mu"}, "MDMN": {LR, "mu"}, "DARN": {LR, "mu", GAMMA}}
+    assert tried["SRC"] == ({LR: 0.3}, {LR: 1.0})
     mine = [cell for cell in expansion.plan.cells if (cell.method, cell.target, cell.seed) == ("DARN", "dvd", 1)]
     assert [cell.candidate for cell in mine] == [0, 1, 2, 3]
-    for planned, wanted in zip(mine, tried, strict=True):
+    for planned, wanted in zip(mine, tried["DARN"], strict=True):
         cell = expansion.cells[planned.key]
-        assert (cell.target, cell.seed) == ("dvd", 1)
-        assert cell.training.identity()["optimizer_params"] == {
-            "lr": wanted["training.optimizer.adadelta.lr"],
-            "rho": 0.9,
-            "eps": 1e-6,
-        }
-        assert cell.mu == wanted["mu"]
-        assert cell.aggregator.params == {"gamma": wanted["aggregator.sharpmax.gamma"]}
+        assert (cell.target, cell.seed, cell.mu) == ("dvd", 1, wanted["mu"])
+        assert cell.training.identity()["optimizer_params"] == {"lr": wanted[LR], "rho": 0.9, "eps": 1e-6}
+        assert cell.aggregator.params == {"gamma": wanted[GAMMA]}
 
 
-def test_candidates_with_equal_settings_share_a_cell(load, registry, good):
-    plain = expand(load(good), registry)
-    found, _ = expanded(load, registry, good + GRID)
-    assert set(plain.cells) <= set(found.cells)  # lr 1.0 and mu 0.01 are in the grid
+def test_keys_depend_on_the_settings_and_not_on_the_search(expanded, good):
+    assert set(expanded(good).cells) <= set(expanded(good + GRID).cells)  # lr 1.0 and mu 0.01 are in the grid
+    texts = [SELECT.replace("by: source_accuracy", f"by: {by}") for by in ("source_accuracy", "oracle", LEFT_OUT)]
+    first, *others = [expanded(f"{good}{text}  {LEFT_OUT}: true\n") for text in texts]
+    assert all(list(other.cells) == list(first.cells) and other.plan != first.plan for other in others)
 
 
-def test_the_selection_criterion_is_not_part_of_the_key(load, registry, good):
-    one, _ = expanded(load, registry, good + SELECT + f"  {LEFT_OUT}: true\n")
-    others = [
-        expanded(load, registry, good + SELECT.replace("by: source_accuracy", by) + f"  {LEFT_OUT}: true\n")[0]
-        for by in ("by: oracle", f"by: {LEFT_OUT}")
-    ]
-    for other in others:
-        assert list(other.cells) == list(one.cells)
-        assert other.plan != one.plan
-
-
-def test_each_source_in_turn_is_left_out_and_then_the_target(load, registry, good):
-    expansion, table = expanded(load, registry, good + SELECT.replace("by: source_accuracy", f"by: {LEFT_OUT}"))
-    assert table.criteria == ("source_accuracy", LEFT_OUT, "oracle")
+def test_each_source_in_turn_is_left_out_and_then_the_target(expanded, good):
+    expansion = expanded(good + SELECT.replace("by: source_accuracy", f"by: {LEFT_OUT}"))
+    assert expansion.plan.experiments[0].criteria == ("source_accuracy", LEFT_OUT, "oracle")
     mine = [
         cell
         for cell in expansion.plan.cells
@@ -95,66 +67,87 @@ def test_each_source_in_turn_is_left_out_and_then_the_target(load, registry, goo
     assert not any(cell.left_out for cell in expansion.plan.cells if cell.method == "TAR")
 
 
-def test_rows_and_notes_name_the_selection_criterion(load, registry, good):
-    _, table = expanded(load, registry, good.replace(DARN, "DARN: {" + GAMMA) + SELECT)
-    recipes = {method.name: method.recipe for method in table.methods}
-    assert recipes == {
+def test_one_of_two_sources_may_be_left_out_where_methods_pool(load, good):
+    text = "".join(line for line in good.splitlines(keepends=True) if "MDMN" not in line and "DARN" not in line)
+    text = text.replace("targets: [books, dvd]", "targets: [dvd]\nsources: [kitchen, dvd, electronics]")
+    assert load(text + SELECT.replace("source_accuracy", LEFT_OUT))
+
+
+def test_rows_and_notes_name_the_selection_criterion(expanded, good, searching):
+    (table,) = expanded(searching).plan.experiments
+    assert {method.name: method.recipe for method in table.methods} == {
         "SRC": "pooled, best of 2 (lr) by source_accuracy",
         "TAR": "target_only, best of 2 (lr) by oracle",
         "DANN": "pooled + d_A, mu *, best of 4 (lr, mu) by source_accuracy",
         "MDMN": "mdmn, mu *, best of 4 (lr, mu) by source_accuracy",
         "DARN": "adapt + d_A + sharpmax(gamma=*), mu *, best of 4 (lr, mu, gamma) by source_accuracy",
     }
-    oracle = "by oracle, the score on the target's own test labels, which are not available in practice"
-    assert table.notes == (
-        "Two seeds only.",
-        EQUAL_STEPS,
-        PROTOCOLS["held_out"],
-        (
-            "Settings selected by source_accuracy, without target labels, for each target and seed, "
-            "among 4 candidates drawn at random."
-        ),
+    among = "for each target and seed, among 4 candidates"
+    assert table.notes[3:] == (
+        f"Settings selected by source_accuracy, without target labels, {among} drawn at random.",
         "Fewer candidates than 4, since the search space has no more: SRC 2, TAR 2.",
-        f"Trained with the target's labels, and so selected {oracle}: TAR.",
+        f"Trained with the target's labels, and so selected {ORACLE}: TAR.",
     )
-    _, table = expanded(load, registry, good + GRID.replace("by: source_accuracy", "by: oracle"))
-    assert table.notes[3] == f"Settings selected {oracle}, for each target and seed, among 4 candidates of a grid."
+    (table,) = expanded(good + GRID.replace("by: source_accuracy", "by: oracle")).plan.experiments
+    assert table.notes[3] == f"Settings selected {ORACLE}, {among} of a grid."
     assert all(method.recipe.endswith("by oracle") for method in table.methods)
 
 
-def test_candidates_count_towards_the_limit(load, registry, good):
+def test_candidates_count_towards_the_limit(expanded, good):
     text = good.replace("seeds: 2", "seeds: 2000") + SELECT.replace("source_accuracy", LEFT_OUT)
     # 2 + 3 * 4 candidates with 3 sources left out of each of 2 targets, and 2 of TAR without
     with pytest.raises(SuiteError, match=f"asks for {2000 * (14 * 8 + 2 * 2)} cells; at most 100000"):
-        expand(load(text), registry)
+        expanded(text)
 
 
-def test_a_grid_larger_than_the_budget_is_refused(mistakes, good):
-    text = good.replace(DARN, "DARN: {" + GAMMA) + GRID
-    what = "is 4, but the grid of DARN has 8 candidates; list fewer values or raise it"
-    assert mistakes(text) == [f"19:11: select.budget: {what}"]
+ends = st.lists(st.floats(1e-6, 1e6), min_size=2, max_size=2, unique=True).map(sorted)
+few = settings(max_examples=30)
 
 
-def test_a_search_without_select_is_refused(mistakes, good):
-    what = "searches nothing without select in the suite"
-    assert mistakes(good.replace(DARN, "DARN: {" + GAMMA)) == [f"13:10: methods.DARN.search: {what}"]
+@few
+@given(ends, st.floats(0, 1, exclude_max=True), st.sampled_from(["log", "uniform"]))
+def test_a_range_draws_numbers_of_four_digits_between_its_ends(span, u, kind):
+    low, high = span
+    drawn = Range(kind, low, high).at(u)
+    assert low <= drawn <= high
+    assert drawn in (low, high) or drawn == float(f"{drawn:.4g}")
 
 
-def test_leaving_out_one_of_too_few_sources_is_refused(mistakes, load, good):
-    text = good.replace("seeds:", "sources: [kitchen, dvd, electronics]\nseeds:")
-    text = text.replace("targets: [books, dvd]", "targets: [dvd]") + SELECT.replace("source_accuracy", LEFT_OUT)
-    assert mistakes(text) == ["21:7: select.by: target 'dvd' has 2 sources; to leave one out takes 3"]
-    pooled = "".join(line for line in text.splitlines(keepends=True) if "MDMN" not in line and "DARN" not in line)
-    load(pooled)
+def test_all_integers_of_a_range_are_drawn_however_many():
+    five = Integers(range(-2, 3))
+    assert [five.at(u) for u in (0, 0.199, 0.2, 0.5, 0.7, 0.999)] == [-2, -2, -1, 0, 1, 2]
+    very_many = Integers(range(-(2**63), 2**63))
+    assert (very_many.size, very_many.at(0.5), very_many.corners[1]) == (2**64, 0, (("integers", 1), 2**63 - 1))
 
 
-@pytest.mark.parametrize("name", ["oracle", "leave_one_source_out", "chance"])
-def test_a_validator_with_a_reserved_name_is_refused(registry, good, tmp_path, name):
-    validator = type(name, (registry.entry("validator", "source_risk").cls,), {"name": name})
-    more = Registry([*registry.entries, Entry("validator", validator, "toys", "1.0")])
-    path = tmp_path / "s.yaml"
-    path.write_text(good.replace("[source_accuracy]", f"[{name}, source_accuracy]") + SELECT)
-    with pytest.raises(SuiteError) as caught:
-        load_suite(path, more)
-    what = f"{name} has another meaning in select; it cannot be a validator's name"
-    assert caught.value.lines == (f"{path}:14:14: validators[0]: {what}",)
+def test_a_grid_has_every_combination_with_the_last_varying_fastest():
+    space = {"a": Values((1, 2)), "b": Integers(range(5, 7))}
+    assert grid_size(space) == 4
+    assert grid(space) == [{"a": 1, "b": 5}, {"a": 1, "b": 6}, {"a": 2, "b": 5}, {"a": 2, "b": 6}]
+    assert grid({}) == [{}]
+    assert grid_size({"a": Range("uniform", 0, 1), "b": Values((1,))}) is None
+
+
+SPACE = {"lr": Values((0.1, 0.3, 1.0)), "mu": Range("log", 0.001, 0.1)}
+
+
+def test_draws_depend_on_suite_method_and_path_alone():
+    pinned = [{"lr": 0.3, "mu": 0.00167}, {"lr": 0.1, "mu": 0.05479}, {"lr": 1.0, "mu": 0.0591}]
+    twenty = draws(SPACE, 20, ("suite", "DARN"))
+    assert draws(SPACE, 3, ("suite", "DARN")) == twenty[:3] == pinned
+    assert all(drawn not in twenty[:index] for index, drawn in enumerate(twenty))
+    assert len(twenty) == 20
+    assert twenty[:6] not in [draws(SPACE, 6, owner) for owner in (("suite", "MDAN"), ("other", "DARN"))]
+    alone = draws({"mu": SPACE["mu"]}, 5, ("suite", "DARN"))
+    assert [drawn["mu"] for drawn in alone] == [drawn["mu"] for drawn in twenty[:5]]
+    two = draws({"x": Range("uniform", 0, 1), "y": Range("uniform", 0, 1)}, 4, ("suite", "DARN"))
+    assert [drawn["x"] for drawn in two] != [drawn["y"] for drawn in two]
+
+
+@pytest.mark.parametrize("budget", [1, 5, 6, 12])
+def test_a_small_space_is_exhausted_without_repeats(budget):
+    space = {"a": Values((1, 2, 3)), "b": Values(("x", "y"))}
+    drawn = draws(space, budget, ("suite", "m"))
+    assert len(drawn) == min(budget, 6)
+    assert all(candidate in grid(space) and candidate not in drawn[:index] for index, candidate in enumerate(drawn))
+    assert budget < 6 or drawn == grid(space)

@@ -1,0 +1,210 @@
+"""Keys of cells: everything that changes numbers, and nothing else; a cell restores its components as planned."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import field, fields, replace
+from typing import Annotated, Any, ClassVar
+
+import pytest
+
+from msda_bench.api import Added, component
+from msda_bench.errors import PluginError
+from msda_bench.plugins import Entry, Registry
+from msda_bench.suite.cell import Cell, Ref, canonical_json
+from msda_bench.suite.choice import make, make_planned
+from msda_bench.suite.protocol import Protocol, Splitting
+from msda_bench_builtin.datasets import Amazon, Digits
+from tests.suite.conftest import TWO, points, toy
+from tests.suite.conftest import Sharpmax as Weights
+
+TRAINING = {"epochs": 2, "batch": 20, "optimizer": {"adadelta": {"lr": 1.0}}, "epoch": "scheme"}
+
+
+def ref(kind: str, name: str, **params: Any) -> Ref:
+    return Ref(kind, name, 1, "toys", params)
+
+
+CELL = Cell(
+    dataset=ref("dataset", "amazon", train=2000, test=None),
+    fingerprint="f" * 64,
+    target="books",
+    sources=("dvd", "kitchen"),
+    backbone=ref("backbone", "mlp", hidden=[8, 4], dropout=0.5),
+    scheme=ref("scheme", "adapt"),
+    discrepancy=ref("discrepancy", "d_A", sign="text"),
+    aggregator=ref("aggregator", "sharpmax", gamma=0.9),
+    mu=0.01,
+    training=Protocol.model_validate(TRAINING),
+    validators=(ref("validator", "source_accuracy"),),
+    seed=0,
+)
+OTHERS: dict[str, list[Any]] = {
+    "dataset": [ref("dataset", "amazon", train=1999, test=None), replace(CELL.dataset, version=2)],
+    "fingerprint": ["e" * 64],
+    "target": ["electronics"],
+    "sources": [("dvd",), ("kitchen", "dvd")],
+    "backbone": [replace(CELL.backbone, distribution="rival"), ref("backbone", "mlp", hidden=[8], dropout=0.5)],
+    "scheme": [ref("scheme", "pooled")],
+    "discrepancy": [None, ref("discrepancy", "d_A", sign="code")],
+    "aggregator": [None, ref("aggregator", "sharpmax", gamma=0.8)],
+    "mu": [0.02, 0.0],
+    "training": [
+        Protocol.model_validate(TRAINING | change)
+        for change in (
+            *({"epochs": 3}, {"batch": 21}, {"steps": 5}, {"epochs": None, "steps": 5}),
+            *({"precision": "bf16"}, {"epoch": "equal"}, {"warmup": 0.1}, {"clip": 1.0}),
+            *({"optimizer": name} for name in ("adam", "adamw", "sgd")),
+            {"optimizer": {"adam": {"weight_decay": 0.1}}},
+            {"optimizer": {"sgd": {"momentum": 0.5}}},
+            {"optimizer": {"sgd": {"momentum": 0.5, "nesterov": True}}},
+            {"optimizer": {"adadelta": {"lr": 0.5}}},
+            {"optimizer": {"adadelta": {"weight_decay": 0.5}}},
+            *({"schedule": schedule} for schedule in ("step", {"cosine": {"to": 0.0}}, {"cosine": {"to": 0.1}})),
+            *({"lr_factors": {part: 10.0}} for part in ("trunk", "features", "predictor", "critic")),
+            *({"average": average} for average in ({"ema": 0.99}, {"over": "last_epoch"})),
+        )
+    ],
+    "validators": [(), (ref("validator", "source_risk"),)],
+    "seed": [1],
+    "split_sources": [Splitting(clusters=4), Splitting(clusters=8), Splitting(clusters=4, by="chance")],
+    "labelled_target": [50, 51],
+    "metrics": [(ref("metric", "auc"),)],
+}
+
+
+def test_the_key_of_a_cell_never_changes_by_accident():
+    # A change here orphans every stored result: raise ENGINE_VERSION or a component's version instead.
+    assert CELL.key == "96d4ffa8d4f518b6920111a49c3f10625ccf973c1d4d100731a12ebb6eee8bbf"
+
+
+def test_every_field_changes_the_key():
+    assert set(OTHERS) == {field.name for field in fields(Cell)} - {"keep"}
+    keys = [replace(CELL, **{name: value}).key for name, values in OTHERS.items() for value in values]
+    assert len({CELL.key, *keys}) == len(keys) + 1
+    assert replace(CELL, keep=("predictions",)).key == CELL.key
+
+
+def test_numbers_that_json_cannot_hold_are_refused():
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        _ = replace(CELL, mu=float("nan")).key
+
+
+def test_defaults_written_out_and_later_options_do_not_change_keys(expanded, good):
+    plain = good.replace("{epochs: 2,", "{epochs: 2, epoch: scheme,")
+    full = plain.replace("{lr: 1.0}}", "{lr: 1.0, weight_decay: 0}}, schedule: none, warmup: 0, average: null")
+    full = full.replace("schedule: none", "lr_factors: {critic: 1}, clip: null, precision: float32, schedule: none")
+    cells = [list(expanded(text).cells.values()) for text in (plain, full)]
+    assert [cell.key for cell in cells[0]] == [cell.key for cell in cells[1]]
+    assert set(cells[0][0].to_json()["training"]) == {"epochs", "batch", "optimizer", "optimizer_params", "steps"}
+
+
+def test_keys_do_not_depend_on_how_the_suite_is_written(expanded, good):
+    other = (
+        good.replace("name: good", "name: other\ndescription: the same in other words")
+        .replace("{hidden: [8, 4], dropout: 0.5}", "{dropout: 5e-1, hidden: [0x8, 4]}")
+        .replace("lr: 1.0", "eps: 0.000001, lr: 1")
+        .replace(
+            "DARN: {discrepancy: d_A, mu: 0.01", "Ours: {mu: 1.0e-2, scheme: adapt, discrepancy: {d_A: {sign: text}}"
+        )
+        .replace("SRC: {scheme: pooled}", "SRC: {aggregator: {uniform: }, discrepancy: none, mu: -0.0, SCHEME}")
+        .replace("SCHEME", "scheme: {pooled: {}}, reference: true")
+        .replace("{train: 2000}", "{test: null, train: 2000}")
+        .replace("seeds: 2", "seeds: [0, 1]")
+        .replace("alpha: 0.05", "alpha: 0.01")
+    )
+    assert list(expanded(other).cells) == list(expanded(good).cells)
+
+
+def test_only_sizes_that_are_set_are_part_of_the_key():
+    assert Amazon(train=2000, test=None).identity() == {"train": 2000, "test": None}
+    assert Digits(test="all") == Digits(test=None)
+    sizes = {"train": {"dvd": "all", "default": 0.5}, "test": None, "target_train": 9, "protocol": "transductive"}
+    assert Amazon(**sizes).identity() == sizes
+    assert Amazon(**sizes).fingerprint() != Amazon().fingerprint()
+
+
+@component
+class Before(Weights):
+    """As it was first published."""
+
+    name = "mean"
+
+
+@component
+class After(Weights):
+    """A later version with two more parameters."""
+
+    name = "mean"
+    stacked: ClassVar[tuple[str, ...]] = ("shift",)
+    shift: Annotated[float, Added()] = 0.0
+    names: Annotated[tuple[str, ...], Added()] = field(default_factory=tuple)
+
+
+@component
+class Noisy(points("points", "a b", TWO)):
+    """A later version of the points with one more parameter."""
+
+    noise: Annotated[float, Added()] = 0.0
+
+
+def only(cls: Any) -> Registry:
+    return Registry([Entry(cls.kind, cls, "tests", "1")])
+
+
+def test_a_later_parameter_at_its_default_is_in_no_key_or_fingerprint():
+    before, after = (make(only(cls), "aggregator", "mean", {"gamma": 3.0}) for cls in (Before, After))
+    assert after.ref == before.ref
+    assert after.params == {"gamma": 3.0, "shift": 0.0, "names": []}
+    assert make_planned(only(After), before.ref) == after.component
+    assert Noisy().fingerprint() == points("points", "a b", TWO)().fingerprint() != Noisy(noise=1.0).fingerprint()
+
+
+@pytest.mark.parametrize("params", [{"shift": 1.0}, {"names": ["x"]}])
+def test_a_later_parameter_with_another_value_is_in_the_key(params):
+    chosen = make(only(After), "aggregator", "mean", params)
+    assert chosen.ref.params == {"gamma": 1.0} | params
+    assert make_planned(only(After), chosen.ref) == chosen.component
+
+
+def test_a_later_parameter_needs_a_default():
+    with pytest.raises(TypeError, match=r"Without\.level is marked as Added and so needs a default"):
+        toy(Before, "Without", __annotations__={"level": Annotated[float, Added()]})
+
+
+MLP = Ref("backbone", "mlp", 1, "toys", {"hidden": [8, 4], "dropout": 0.5})
+
+
+@pytest.mark.parametrize(
+    ("planned", "line"),
+    [
+        (replace(MLP, name="mlpp"), "unknown backbone 'mlpp' (did you mean 'mlp'?)"),
+        (
+            replace(MLP, version=2),
+            "backbone 'mlp' was planned at version 2, but toys 1.0 provides version 1; run the suite again to update",
+        ),
+        (
+            replace(MLP, distribution="others"),
+            "backbone 'mlp' was planned from others, but toys 1.0 provides it now; install others instead",
+        ),
+        (
+            replace(MLP, params={"dropout": 2.0, "depth": 1}),
+            "backbone 'mlp': dropout: must be less than 1, not 2.0; depth: unknown parameter of mlp (known: hidden,",
+        ),
+        (
+            Ref("aggregator", "picky", 1, "toys", {"size": 13}),
+            "aggregator 'picky' of toys 1.0 cannot be made: tests/suite/conftest.py:N: RuntimeError: bad luck",
+        ),
+    ],
+)
+def test_an_outdated_reference_is_refused(registry, planned, line):
+    with pytest.raises(PluginError) as caught:
+        make_planned(registry, planned)
+    (text,) = caught.value.lines
+    assert re.sub("py:[0-9]+", "py:N", text).startswith(line)
+
+
+def test_canonical_json_tells_numbers_text_and_nothing_apart():
+    values = [1, 1.0, "1", True, None, [1], {"1": 1}, "é", {"a": 1, "b": 2}]
+    assert len({canonical_json(value) for value in values}) == len(values)
+    assert canonical_json({"b": "é", "a": [1, 0.1]}) == '{"a":[1,0.1],"b":"é"}'
