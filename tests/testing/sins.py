@@ -1,22 +1,35 @@
-"""Marks broken components with the clause that they break and the kit's message."""
+"""Broken components, each with the clause that it breaks and the kit's message."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple, TypeVar
 
-from msda_bench.api import component
+from msda_bench.api import Component, component
+
+Members = Mapping[str, Any]
+Value = TypeVar("Value")
 
 
-def sin(clause: str, message: str) -> Callable[[type], Any]:
-    """Decorates a class as a component that breaks this clause with this message."""
+class Sin(NamedTuple):
+    component: Component
+    clause: str
+    message: str
 
-    def mark(cls: Any) -> Any:
-        broken = vars(cls).get("broken", ())
-        if not broken:
-            cls.__doc__ = message
-            cls = component(cls)
-        cls.broken = ((clause, message), *broken)
-        return cls
 
-    return mark
+def sins(base: type, broken: Mapping[str, Mapping[str, Members]]) -> list[Sin]:
+    """By clause and message: the members in which a component that breaks it differs from `base`, a good one."""
+    rows = [(clause, message, of) for clause, by_message in broken.items() for message, of in by_message.items()]
+    return [Sin(_made(base, message, members), clause, message) for clause, message, members in rows]
+
+
+def _made(base: type, message: str, members: Members) -> Component:
+    name = f"Sin{len(globals())}"
+    cls = component(type(name, (base,), {"__doc__": message, "__module__": __name__, **members}))
+    globals()[name] = cls  # where pickle finds it
+    return cls()
+
+
+def after(_: object, value: Value) -> Value:
+    """The value, after something was done on the way."""
+    return value

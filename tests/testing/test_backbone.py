@@ -1,7 +1,8 @@
-"""The contract of backbones accepts a correct one and catches each sin."""
+"""The contract of backbones accepts correct ones, and sins against it."""
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 
@@ -11,7 +12,9 @@ from torch import nn
 from msda_bench.api import Backbone, BagLinear, Dropout, Embedding, Network, PluginError, component
 from msda_bench.functional import SparseRows
 from msda_bench.testing import BackboneContract
-from tests.testing.sins import sin
+from tests.testing.sins import after, sins
+
+COUNTER = itertools.count()
 
 
 @component
@@ -31,22 +34,6 @@ class TestOneLayer(BackboneContract):
     component = OneLayer()
 
 
-@component
-class Spoiled(Backbone):
-    """Correct except for what a subclass breaks; accepts dense input of any shape."""
-
-    name = "spoiled"
-
-    def build(self, task, input, files=None):
-        if input.sparse:
-            raise PluginError("backbone spoiled needs dense input")
-        layers = nn.Sequential(nn.Flatten(), nn.Linear(math.prod(input.shape), 4), nn.Tanh(), *self.more())
-        return Network(layers, nn.Linear(4, task.outputs), 4)
-
-    def more(self):
-        return []
-
-
 class Function(nn.Module):
     def __init__(self, function):
         super().__init__()
@@ -56,83 +43,6 @@ class Function(nn.Module):
         return self.function(x)
 
 
-@sin("shapes", "accepts none of the inputs")
-class Picky(Spoiled):
-    def build(self, task, input, files=None):
-        raise PluginError("never")
-
-
-@sin("shapes", r"sparse input \(12,\), but fails on it: .*TypeError: .*asks build to raise PluginError")
-class DenseOnly(Backbone):
-    name = "dense_only"
-
-    def build(self, task, input, files=None):
-        return Network(nn.Linear(math.prod(input.shape), 4), nn.Linear(4, task.outputs), 4)
-
-
-@sin("shapes", r"cannot be built for .* input \(3, 16, 16\): .*py:.*asks build to raise PluginError")
-class VectorsOnly(Spoiled):
-    def build(self, task, input, files=None):
-        (_,) = input.shape
-        return super().build(task, input, files)
-
-
-@sin("shapes", r"the shape of the features .* is \(5, 4\); the contract asks for \(5, 5\)")
-class WrongWidth(Spoiled):
-    def build(self, task, input, files=None):
-        return super().build(task, input, files)._replace(feature_dim=5)
-
-
-@sin("shapes", r"the shape of the outputs .* is \(5, 1\); the contract asks for \(5, 3\)")
-class OneOutput(Spoiled):
-    def build(self, task, input, files=None):
-        return super().build(task, input, files)._replace(predictor=nn.Linear(4, 1))
-
-
-@sin("gradient_reaches_every_parameter", "no gradient reaches parameter")
-class IdleLayer(Spoiled):
-    def more(self):
-        module = Function(lambda x: x)
-        module.idle = nn.Linear(2, 2)
-        return [module]
-
-
-@sin("same_seed_same_weights", "built twice with one seed, predictor.weight differs")
-class Unseeded(Spoiled):
-    def build(self, task, input, files=None):
-        network = super().build(task, input, files)
-        nn.init.normal_(network.predictor.weight, generator=torch.Generator().manual_seed(torch.seed()))
-        return network
-
-
-@sin("same_seed_same_weights", "seeds 0 and 1 give the same predictor")
-class Constant(Spoiled):
-    def build(self, task, input, files=None):
-        network = super().build(task, input, files)
-        nn.init.constant_(network.predictor.weight, 0.5)
-        nn.init.zeros_(network.predictor.bias)
-        return network
-
-
-@sin("leaves_the_process_alone", "torch's global random generator.*use msda_bench.api.Dropout")
-@sin("stacked_runs_equal_each_alone", "use msda_bench.api.Dropout in place of torch.nn.Dropout")
-class TorchDropout(Spoiled):
-    def more(self):
-        return [nn.Dropout(0.5)]
-
-
-@sin("evaluation_is_deterministic", "in evaluation mode a second call changes the features")
-class NoisyEvaluation(Spoiled):
-    def more(self):
-        return [Function(lambda x: x + torch.rand_like(x))]
-
-
-@sin("evaluation_is_deterministic", "depend on the rest of the batch")
-class BatchStatistics(Spoiled):
-    def more(self):
-        return [Function(lambda x: x - x.mean(0))]
-
-
 class InTraining(Function):
     """Applies a function in training, and the identity in evaluation."""
 
@@ -140,41 +50,30 @@ class InTraining(Function):
         return self.function(x) if self.training else x
 
 
-@sin("parameters_are_float32_on_the_cpu", "is torch.float64 on cpu; the contract asks for float32")
-class DoubleScale(Spoiled):
-    def more(self):
-        scale = nn.Parameter(torch.ones(4, dtype=torch.float64))
-        module = Function(lambda x: x * module.scale.float())
-        module.scale = scale
-        return [module]
+class Spoiled(Backbone):
+    """Correct except for what a sin changes; accepts dense input of any shape."""
 
+    name = "spoiled"
 
-@sin("leaves_the_process_alone", "Python's global random generator")
-class DrawsAndForgets(Spoiled):
-    def more(self):
-        return [Function(lambda x: x if random.random() < 2 else -x)]
-
-
-@sin("input_is_not_changed", "changed its input, the batch, in place")
-class InPlaceInTraining(Spoiled):
     def build(self, task, input, files=None):
-        def scale(x):
-            return x * 2 if torch._C._functorch.is_batchedtensor(x) else x.mul_(2)
+        if input.sparse:
+            raise PluginError("backbone spoiled needs dense input")
+        layers = nn.Sequential(nn.Flatten(), nn.Linear(math.prod(input.shape), 4), nn.Tanh(), *self.more())
+        return self.spoil(Network(layers, nn.Linear(4, task.outputs), 4), input)
 
-        network = super().build(task, input, files)
-        return network._replace(features=nn.Sequential(InTraining(scale), network.features))
-
-
-@sin("stacked_runs_equal_each_alone", "cannot be stacked")
-class BranchingInTraining(Spoiled):
     def more(self):
-        return [InTraining(lambda x: x if x.sum() > 0 else -x)]
+        return []
+
+    def spoil(self, network, input):
+        return network
 
 
+@component
 class Embedded(Spoiled):
-    """Means of thirds of the columns as frozen features; correct except for what a subclass breaks."""
+    """Means of thirds of the columns as frozen features."""
 
-    identity, width = "thirds", 3
+    name = "thirds"
+    width = 3
 
     def embedding(self, input):
         if input.shape != (12,) or input.sparse:
@@ -185,64 +84,115 @@ class Embedded(Spoiled):
         return "thirds"
 
     def embed(self, x):
-        return x.unflatten(1, (3, 4)).mean(2)
+        return self.wrong(x.unflatten(1, (3, 4)).mean(2))
+
+    def wrong(self, features):
+        return features
 
 
-@component
-class Thirds(Embedded):
-    """A subclass without changes."""
-
-    name = "thirds"
+class TestEmbedded(BackboneContract):
+    component = Embedded()
 
 
-class TestThirds(BackboneContract):
-    component = Thirds()
+def more(function, module=Function):
+    return {"more": lambda self: [module(function)]}
 
 
-@sin(
-    "embeddings_are_vectors_of_one_example_each", r"shape of the embedding is \(5, 3\); the contract asks for \(5, 4\)"
-)
-class WrongEmbeddingWidth(Embedded):
-    width = 4
+def spoil(function):
+    return {"spoil": lambda _, *given: function(*given)}
 
 
-@sin("embeddings_are_vectors_of_one_example_each", "the embedding is torch.float64; the contract asks for float32")
-class DoubleEmbedding(Embedded):
-    def embed(self, x):
-        return super().embed(x).double()
+def wrong(function):
+    return {"wrong": lambda self, features: function(features)}
 
 
-@sin("embeddings_are_vectors_of_one_example_each", "depends on the rest of the batch")
-class NormalisedByBatch(Embedded):
-    def embed(self, x):
-        return super().embed(x) - x.mean()
+def never(self, task, input, files=None):
+    raise PluginError("never")
 
 
-@sin("embeddings_are_vectors_of_one_example_each", "a second call changes the embedding")
-class CountingEmbedding(Embedded):
-    def embed(self, x):
-        self.calls_so_far.append(1)
-        return super().embed(x) + len(self.calls_so_far)
-
-    calls_so_far = []  # noqa: RUF012 - a sinner's
+def dense_only(self, task, input, files=None):
+    return Network(nn.Linear(math.prod(input.shape), 4), nn.Linear(4, task.outputs), 4)
 
 
-@sin("embeddings_are_named", "the identity is b'thirds', not text")
-class NamedInBytes(Embedded):
-    def name_it(self):
-        return b"thirds"
+def idle():
+    module = Function(lambda x: x)
+    module.idle = nn.Linear(2, 2)
+    return [module]
 
 
-@sin("embeddings_are_named", "the same parameters give another identity")
-class NamedByPlace(Embedded):
-    def name_it(self):
-        return f"at {id(self)}"
+def double_scale():
+    module = Function(lambda x: x * module.scale.float())
+    module.scale = nn.Parameter(torch.ones(4, dtype=torch.float64))
+    return [module]
 
 
-@sin("embeddings_are_named", "building the embedding again changes it")
-class UntrainedEmbedding(Embedded):
-    def more(self):
-        return [nn.Linear(3, 3)]
+def unseeded(network, _):
+    generator = torch.Generator().manual_seed(torch.seed())
+    return after(nn.init.normal_(network.predictor.weight, generator=generator), network)
+
+
+def constant(network, _):
+    nn.init.constant_(network.predictor.weight, 0.5)
+    return after(nn.init.zeros_(network.predictor.bias), network)
+
+
+def in_place(network, _):
+    def scale(x):
+        return x * 2 if torch._C._functorch.is_batchedtensor(x) else x.mul_(2)
+
+    return network._replace(features=nn.Sequential(InTraining(scale), network.features))
+
+
+BROKEN = {
+    "shapes": {
+        "accepts none of the inputs": {"build": never},
+        r"sparse input \(12,\), but fails on it: .*TypeError: .*asks build to raise PluginError": {"build": dense_only},
+        r"cannot be built for .* input \(3, 16, 16\): .*py:.*asks build to raise PluginError": spoil(
+            lambda network, seen: after(seen.shape.index(12), network)
+        ),
+        r"features .* is \(5, 4\); the contract asks for \(5, 5\)": spoil(
+            lambda network, _: network._replace(feature_dim=5)
+        ),
+        r"outputs .* is \(5, 1\); the contract asks for \(5, 3\)": spoil(
+            lambda network, _: network._replace(predictor=nn.Linear(4, 1))
+        ),
+    },
+    "gradient_reaches_every_parameter": {"no gradient reaches parameter": {"more": lambda self: idle()}},
+    "same_seed_same_weights": {
+        "built twice with one seed, predictor.weight differs": spoil(unseeded),
+        "seeds 0 and 1 give the same predictor": spoil(constant),
+    },
+    "evaluation_is_deterministic": {
+        "in evaluation mode a second call changes the features": more(lambda x: x + torch.rand_like(x)),
+        "depend on the rest of the batch": more(lambda x: x - x.mean(0)),
+    },
+    "parameters_are_float32_on_the_cpu": {
+        "is torch.float64 on cpu; the contract asks for float32": {"more": lambda self: double_scale()},
+    },
+    "leaves_the_process_alone": {
+        "torch's global random generator.*use msda_bench.api.Dropout": {"more": lambda self: [nn.Dropout(0.5)]},
+        "Python's global random generator": more(lambda x: after(random.random(), x)),
+    },
+    "stacked_runs_equal_each_alone": {
+        "use msda_bench.api.Dropout in place of torch.nn.Dropout": {"more": lambda self: [nn.Dropout(0.5)]},
+        "cannot be stacked": more(lambda x: x if x.sum() > 0 else -x, InTraining),
+    },
+    "input_is_not_changed": {"changed its input, the batch, in place": spoil(in_place)},
+}
+OF_EMBEDDINGS = {
+    "embeddings_are_vectors_of_one_example_each": {
+        r"of the embedding is \(5, 3\); the contract asks for \(5, 4\)": {"width": 4},
+        "the embedding is torch.float64; the contract asks for float32": wrong(lambda features: features.double()),
+        "depends on the rest of the batch": wrong(lambda features: features - features.mean()),
+        "a second call changes the embedding": wrong(lambda features: features + next(COUNTER)),
+    },
+    "embeddings_are_named": {
+        "the identity is b'thirds', not text": {"name_it": lambda self: b"thirds"},
+        "the same parameters give another identity": {"name_it": lambda self: f"at {id(self)}"},
+        "building the embedding again changes it": {"more": lambda self: [nn.Linear(3, 3)]},
+    },
+}
+SINS = sins(Spoiled, BROKEN) + sins(Embedded, OF_EMBEDDINGS)
 
 
 def test_contract_tries_sparse_input():

@@ -1,4 +1,4 @@
-"""The contract of metrics accepts a correct one and catches each sin."""
+"""The contract of metrics accepts a correct one, and sins against it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import random
 
 from msda_bench.api import Metric, component
 from msda_bench.testing import MetricContract
-from tests.testing.sins import sin
+from tests.testing.sins import after, sins
 
 
 @component
@@ -19,70 +19,43 @@ class Right(Metric):
 
     def value(self, tested):
         true, predicted, count = tested.confusion.unbind(-1)
-        return count[true == predicted].sum().item() / tested.n
+        return self.spoil(count[true == predicted].sum().item() / tested.n, tested)
+
+    def spoil(self, right, tested):
+        return right
 
 
 class TestRight(MetricContract):
     component = Right()
 
 
-@component
-class Spoiled(Right):
-    """Correct except for what a subclass breaks."""
-
-    name = "spoiled"
+def value(make):
+    return {"spoil": lambda _, right, tested: make(right, tested)}
 
 
-@sin("says_what_it_is", "label is ''; the contract asks for text for tables")
-class Nameless(Spoiled):
-    label = ""
-
-
-@sin("value_is_a_finite_float", "the value is a int; the contract asks for a float")
-class Whole(Spoiled):
-    def value(self, tested):
-        return 1
-
-
-@sin("value_is_a_finite_float", "shown in percent returns a share in")
-class InPercent(Spoiled):
-    def value(self, tested):
-        return 100 * super().value(tested)
-
-
-@sin("perfect_runs_are_best", "check higher_is_better")
-class UpsideDown(Spoiled):
-    higher_is_better = False
-
-
-@sin("one_label_alone_is_measured_or_undefined", "infinite; return math.nan")
-class Infinite(Spoiled):
-    def value(self, tested):
-        return super().value(tested) if len(tested.confusion[:, 0].unique()) > 1 else float("inf")
-
-
-@sin("input_is_not_changed", "it changed its input, the confusion, in place")
-class Greedy(Spoiled):
-    def value(self, tested):
-        found = super().value(tested)
-        tested.confusion.zero_()
-        return found
-
-
-@sin("is_deterministic", "a second call with the same input changes the value")
-class Random(Spoiled):
-    def value(self, tested):
-        right = super().value(tested)
-        return right if right == 1 else right * random.SystemRandom().random()
-
-
-@sin("leaves_the_process_alone", "it changed Python's global random generator")
-class Drawing(Spoiled):
-    def value(self, tested):
-        random.random()
-        return super().value(tested)
-
-
-@sin("tasks_are_known", r"tasks is \('classification', 'ranking'\); the contract asks for")
-class ClassificationAndRanking(Spoiled):
-    tasks = ("classification", "ranking")
+BROKEN = {
+    "says_what_it_is": {"label is ''; the contract asks for text for tables": {"label": ""}},
+    "perfect_runs_are_best": {"check higher_is_better": {"higher_is_better": False}},
+    "tasks_are_known": {r"'ranking'\); the contract asks for": {"tasks": ("classification", "ranking")}},
+    "value_is_a_finite_float": {
+        "the value is a int; the contract asks for a float": value(lambda right, tested: 1),
+        "in percent returns a share in": value(lambda right, tested: 100 * right),
+    },
+    "one_label_alone_is_measured_or_undefined": {
+        "infinite; return math.nan": value(
+            lambda right, tested: right if len(tested.confusion[:, 0].unique()) > 1 else float("inf")
+        ),
+    },
+    "input_is_not_changed": {
+        "it changed its input, the confusion": value(lambda right, tested: after(tested.confusion.zero_(), right)),
+    },
+    "is_deterministic": {
+        "a second call with the same input changes the value": value(
+            lambda right, tested: right if right == 1 else right * random.SystemRandom().random()
+        ),
+    },
+    "leaves_the_process_alone": {
+        "it changed Python's global random generator": value(lambda right, tested: after(random.random(), right)),
+    },
+}
+SINS = sins(Right, BROKEN)

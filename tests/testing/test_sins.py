@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import unittest
+
 import pytest
 import torch
 
-from msda_bench.testing import CONTRACTS, ComponentContract, checks
+from msda_bench.testing import CONTRACTS, ComponentContract, checks, contract, examine
 from tests.testing import (
     test_aggregator,
     test_backbone,
@@ -17,26 +19,30 @@ from tests.testing import (
 )
 
 MODULES = (test_aggregator, test_backbone, test_dataset, test_discrepancy, test_metric, test_scheme, test_validator)
-SINS = [
-    (cls, clause, message)
-    for module in MODULES
-    for cls in vars(module).values()
-    if isinstance(cls, type)
-    for clause, message in vars(cls).get("broken", ())
-]
+SINS = [sin for module in MODULES for sin in module.SINS]
 CLAUSES = [(kind, clause) for kind in CONTRACTS for clause in sorted({*checks(kind)} - {*dir(ComponentContract)})]
 
 
-@pytest.mark.parametrize(
-    ("sin", "clause", "message"),
-    [pytest.param(*row, id=f"{row[0].kind}-{row[1]}-{row[0].__name__}") for row in SINS],
-)
-def test_a_sin_is_caught_and_the_process_state_restored(catches, sin, clause, message):
-    catches(sin(), f"test_{clause}", message)
+@pytest.mark.parametrize("sin", [pytest.param(sin, id=f"{sin.component.kind}-{sin.message}") for sin in SINS])
+def test_a_sin_is_caught_and_the_process_state_restored(sin):
+    with pytest.raises(AssertionError, match=sin.message):
+        getattr(contract(sin.component), f"test_{sin.clause}")()
     assert torch.get_default_dtype() == torch.float32
 
 
 @pytest.mark.parametrize(("kind", "clause"), CLAUSES)
-def test_each_clause_is_the_only_one_broken_by_some_sin(broken, kind, clause):
-    sins = [sin for sin, broken_clause, _ in SINS if sin.kind == kind and f"test_{broken_clause}" == clause]
-    assert any(broken(sin()) == {clause} for sin in reversed(sins))
+def test_each_clause_is_the_only_one_broken_by_some_sin(kind, clause):
+    def broken(component):
+        found = [finding for finding in examine(component) if finding.outcome == "broken"]
+        assert all(finding.reason and "\n" not in finding.reason for finding in found)
+        return {finding.check for finding in found}
+
+    sins = [sin.component for sin in SINS if (sin.component.kind, f"test_{sin.clause}") == (kind, clause)]
+    assert any(broken(sin) == {clause} for sin in reversed(sins))
+
+
+def test_a_component_that_declares_it_cannot_be_stacked_is_not():
+    (branching,) = [sin.component for sin in test_aggregator.SINS if sin.message.startswith("cannot be stacked")]
+    alone = type("Alone", (type(branching),), {"stackable": False})()
+    with pytest.raises(unittest.SkipTest, match="declares `stackable = False`"):
+        contract(alone).test_stacked_runs_equal_each_alone()

@@ -1,12 +1,16 @@
-"""The contract of validators accepts a correct one and catches each sin."""
+"""The contract of validators, and what it has in common with all, accepts a correct one; and sins against both."""
 
 from __future__ import annotations
 
 import random
+from typing import Any
+
+import pytest
+import torch
 
 from msda_bench.api import Validator, component
-from msda_bench.testing import ValidatorContract
-from tests.testing.sins import sin
+from msda_bench.testing import CONTRACTS, ValidatorContract, checks, contract
+from tests.testing.sins import after, sins
 
 
 @component
@@ -16,7 +20,10 @@ class Confidence(Validator):
     name = "confidence"
 
     def score(self, view):
-        return view.target_outputs.amax(-1).mean().item()
+        return self.spoil(view.target_outputs.amax(-1).mean().item(), view)
+
+    def spoil(self, score, view):
+        return score
 
 
 class TestConfidence(ValidatorContract):
@@ -24,53 +31,79 @@ class TestConfidence(ValidatorContract):
 
 
 @component
-class Spoiled(Confidence):
-    """Correct except for what a subclass breaks."""
+class Forgetful(Confidence):
+    """Changes its parameter."""
 
-    name = "spoiled"
+    width: int = 1
 
-
-@sin("score_is_a_finite_float", "the score is a Tensor; the contract asks for a float")
-class TensorScoreOnly(Spoiled):
-    def score(self, view):
-        return view.target_outputs.amax(-1).mean()
+    def params(self) -> dict[str, Any]:
+        return {"width": self.width + 1}
 
 
-@sin("score_is_a_finite_float", "the score is nan")
-class Undefined(Spoiled):
-    def score(self, view):
-        return 0.0 if len(view.source_outputs) > 1 else float("nan")
+@component
+class Unpicklable(Confidence):
+    """Changes a parameter when pickled."""
+
+    width: int = 1
+
+    def __reduce__(self):
+        return Unpicklable._other, ()
+
+    @staticmethod
+    def _other():
+        return Unpicklable(width=2)
 
 
-@sin("is_deterministic", "a second call with the same input changes the score")
-class Random(Spoiled):
-    def score(self, view):
-        return random.SystemRandom().random()
+def score(make):
+    return {"spoil": lambda _, score, view: make(score, view)}
 
 
-@sin("tasks_are_known", r"tasks is \('classification', 'ranking'\); the contract asks for")
-class ClassificationAndRanking(Spoiled):
-    tasks = ("classification", "ranking")
+def entropy(_, view):
+    p = view.target_outputs.softmax(-1)
+    return (p * p.log()).sum(-1).mean().item()
 
 
-@sin("sure_and_unsure_models_are_scored", "of a model that is certain of every example is nan for classification")
-class Entropy(Spoiled):
-    tasks = ("classification",)
+BROKEN = {
+    "is_described": {
+        "no docstring; its first line is what `msda-bench plugins` shows": {"__doc__": None},
+        "name is 'bad name'; the contract asks for": {"name": "bad name"},
+        "version is '1'; the contract asks for an integer": {"version": "1"},
+        "version is 0; the contract asks for at least 1": {"version": 0},
+    },
+    "tasks_are_known": {r"'ranking'\); the contract asks for": {"tasks": ("classification", "ranking")}},
+    "score_is_a_finite_float": {
+        "the score is a Tensor; the contract asks for a float": score(lambda score, _: torch.tensor(score)),
+        "the score is nan": score(lambda _, view: 0.0 if len(view.source_outputs) > 1 else float("nan")),
+    },
+    "is_deterministic": {
+        "a second call with the same input changes the score": score(lambda *_: random.SystemRandom().random()),
+    },
+    "sure_and_unsure_models_are_scored": {
+        "model that is certain of every example is nan": {**score(entropy), "tasks": ("classification",)},
+    },
+    "leaves_the_process_alone": {
+        "random generator.*from a fixed key": score(lambda score, _: after(random.random(), score)),
+    },
+    "input_is_not_changed": {
+        "its input, the target_features": score(lambda score, view: after(view.target_features.add_(1), score)),
+    },
+}
+SINS = sins(Confidence, BROKEN)
+SINS += sins(Forgetful, {"parameters_round_trip": {r"made from its own params\(\) .* it differs": {}}})
+SINS += sins(Unpicklable, {"pickles": {"pickling changes it": {}}})
 
-    def score(self, view):
-        p = view.target_outputs.softmax(-1)
-        return (p * p.log()).sum(-1).mean().item()
+
+def test_a_component_without_the_decorator_breaks_the_contract():
+    class Undecorated(Confidence):
+        """A class without the decorator."""
+
+    made = contract(Undecorated())
+    assert (type(made).__name__, type(made).__mro__[1]) == ("TestUndecorated", ValidatorContract)
+    with pytest.raises(AssertionError, match="not decorated with @component"):
+        made.test_parameters_round_trip()
 
 
-@sin("leaves_the_process_alone", "Python's global random generator.*from a fixed key")
-class DrawsAndForgets(Spoiled):
-    def score(self, view):
-        random.random()
-        return super().score(view)
-
-
-@sin("input_is_not_changed", "changed its input, the target_features, in place")
-class OverwritesFeatures(Spoiled):
-    def score(self, view):
-        view.target_features.add_(1)
-        return super().score(view)
+def test_every_check_has_a_docstring():
+    for kind, base in CONTRACTS.items():
+        assert {"test_is_described", "test_parameters_round_trip", "test_pickles"} <= {*checks(kind)}
+        assert all(getattr(base, name).__doc__ for name in checks(kind))
