@@ -1,14 +1,17 @@
-"""The Python API for notebooks is typed, documented and imported lazily."""
+"""The public modules: what they name exists, is documented and typed, and is all there is to import."""
 
 from __future__ import annotations
 
+import importlib
 import inspect
+import pkgutil
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 import msda_bench as mb
+from msda_bench import api, functional, testing
 from msda_bench.errors import SuiteError
 from tests.cli.test_run_faults import SUITE
 
@@ -59,3 +62,23 @@ def test_a_run_from_python_equals_the_commands_and_returns_the_frame(tmp_path: P
     assert again["score"].tolist() == pytest.approx(runs["score"].tolist(), nan_ok=True)
     with pytest.raises(SuiteError, match=r"absent\.yaml"):
         mb.run("absent.yaml")
+
+
+@pytest.mark.parametrize("door", [api, functional, testing], ids=lambda door: door.__name__)
+def test_every_name_exists_once_and_is_documented(door):
+    assert len(set(door.__all__)) == len(door.__all__)
+    for name in door.__all__:
+        thing = getattr(door, name)
+        if inspect.isclass(thing) or inspect.isfunction(thing):
+            # A dataclass or a named tuple without a docstring is given its signature for one.
+            assert thing.__doc__, f"{name} has no docstring"
+            assert not thing.__doc__.startswith(f"{name}("), f"{name} has no docstring of its own"
+            # What an author writes is documented.
+            assert all(getattr(thing, method).__doc__ for method in getattr(thing, "__abstractmethods__", ())), name
+
+
+def test_every_module_imports_and_says_what_it_is():
+    names = [module.name for module in pkgutil.walk_packages(mb.__path__, "msda_bench.")]
+    assert "msda_bench.api" in names
+    modules = [importlib.import_module(name) for name in names]
+    assert [module.__name__ for module in modules if not module.__doc__ and not hasattr(module, "__path__")] == []

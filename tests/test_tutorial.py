@@ -1,41 +1,72 @@
-"""The tutorial works verbatim: its code is installed and its commands run in order, outside the source tree."""
+"""The pages that end in a leaderboard work verbatim: their code is installed and their commands run in order."""
 
 from __future__ import annotations
 
 import csv
+import re
+from pathlib import Path
 
 import pytest
 
+from msda_bench.cli.main import main
+from msda_bench.plugins import discover
+from msda_bench.testing import examine
 from tests.reader import Reader, blocks
 
-BLOCKS = blocks("tutorial.md")
+TUTORIAL, DATASET = blocks("tutorial.md"), blocks("add-dataset.md")
+(CODE,) = [block.text for block in DATASET if block.title.startswith("src/")]
 
 
-def test_this_test_follows_every_block_of_the_page():
-    kinds = {(block.language, bool(block.title)) for block in BLOCKS}
-    assert kinds == {("console", False), ("python", True), ("yaml", True), ("text", True)}
+def leaderboard(place: Path, suite: str) -> list[dict[str, str]]:
+    with (place / "results" / suite / "leaderboard.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
 
 
 @pytest.mark.slow
-def test_following_the_page_ends_in_the_leaderboard(tmp_path):
+def test_following_the_tutorial_ends_in_the_leaderboard(tmp_path):
+    kinds = {(block.language, bool(block.title)) for block in TUTORIAL}
+    assert kinds == {("console", False), ("python", True), ("yaml", True), ("text", True)}
     reader = Reader(tmp_path)
-    for block in BLOCKS:
+    for block in TUTORIAL:
         reader.follow(block)
     assert reader.said.count("aggregator steady keeps its contract") == 2
-    with (reader.place / "results" / "fonts" / "leaderboard.csv").open(newline="") as file:
-        rows = [row for row in csv.DictReader(file) if row["method"] == "Steady" and row["target"] == "cm_maths"]
-    (row,) = rows
+    rows = leaderboard(reader.place, "fonts")
+    (row,) = [row for row in rows if (row["method"], row["target"]) == ("Steady", "cm_maths")]
     assert row["n_ok"] == "2"
     assert "msda-bench-steady 1.0.0" in row["distributions"]
 
 
-def test_the_mistake_is_reported_as_the_page_says(install):
-    from msda_bench.plugins import discover
-    from msda_bench.testing import examine
-
-    (code,) = [block.text for block in BLOCKS if block.language == "python"]
+def test_the_mistake_is_reported_as_the_tutorial_says(install):
+    (code,) = [block.text for block in TUTORIAL if block.language == "python"]
     install("msda-bench-steady", code.replace("softmax(-self", "softmax(self"))
     component = discover().entry("aggregator", "steady").create({})
     broken = [finding for finding in examine(component) if finding.outcome == "broken"]
     reported = "".join(f"  broken   {finding.clause}\n           {finding.reason}\n" for finding in broken)
-    assert [reported] == [block.text for block in BLOCKS if block.language == "text"]
+    assert [reported] == [block.text for block in TUTORIAL if block.language == "text"]
+
+
+@pytest.mark.slow
+def test_following_the_page_on_datasets_ends_in_the_leaderboard(tmp_path):
+    reader = Reader(tmp_path)
+    for block in DATASET:
+        reader.follow(block)
+    assert re.findall("[0-9a-f]{64}", CODE) == re.findall("[0-9a-f]{64}", reader.said)
+    assert reader.said.count("dataset letters keeps its contract") == 1
+    assert "skipped" not in reader.said
+    rows = leaderboard(reader.place, "letters")
+    assert {row["target"] for row in rows} == {"garage", "library", "average"}
+    assert all(row["n_ok"] == "2" and float(row["mean"]) == 100 for row in rows)
+
+
+def test_too_few_examples_end_the_run_at_its_first_cell(tmp_path, monkeypatch, install, capsys):
+    reader = Reader(tmp_path / "reader")
+    reader.follow(next(block for block in DATASET if block.title == "make_letters.py"))
+    reader.run(["python", "make_letters.py"])
+    monkeypatch.setenv("MSDA_BENCH_DATA", str(reader.place / "data"))
+    monkeypatch.setenv("MSDA_BENCH_CACHE", str(tmp_path / "cache"))
+    install("msda-bench-letters", CODE)
+    (suite,) = [block.text for block in DATASET if block.language == "yaml"]
+    path = tmp_path / "suite.yaml"
+    path.write_text(suite.replace("{words: 60}", "{words: 60, train: {garage: 50, default: all}}"))
+    assert main(["run", str(path), "--executor", "inline", "--out", str(tmp_path / "results")]) == 2
+    assert "domain 'garage' has 48 examples to train on, fewer than train.garage = 50" in capsys.readouterr().err

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import textwrap
+from collections.abc import Callable
+from pathlib import Path
 
+import pydantic
 import pytest
 import torch
 
+from msda_bench.api import Component, Count, Rate, component
 from msda_bench.errors import PluginError
-from msda_bench.plugins import discover
+from msda_bench.plugins import KINDS, Entry, Registry, discover
 
 GOOD = '''
     from msda_bench.api import Validator, component, hookimpl
@@ -33,80 +38,67 @@ def good(name: str = "good") -> str:
     return GOOD.replace("NAME", name)
 
 
+@pytest.fixture
+def discovered(site: Path) -> Callable[..., Registry]:
+    """The registry of the distributions in the test's folder only."""
+
+    def run(*, reverse: bool = False) -> Registry:
+        distributions = importlib.metadata.distributions(path=[str(site)])
+        points = [point for dist in distributions for point in dist.entry_points]
+        return discover(points[::-1] if reverse else points)
+
+    return run
+
+
 def test_component_records_its_distribution(install, discovered):
     install("kind-stranger", good(), version="2.5")
     entry = discovered().entry("validator", "good")
-    assert (entry.distribution, entry.distribution_version, entry.origin) == (
-        "kind-stranger",
-        "2.5",
-        "kind-stranger 2.5",
-    )
+    assert (entry.distribution, entry.origin) == ("kind-stranger", "kind-stranger 2.5")
     assert entry.create({}).score(None) == 1.0
     assert not discovered().broken
 
 
+BASE = "class V(Validator):\n    name = 'v'\n"
+CLIMBS = BASE.replace("'v'", "'../v'")
+RAISING = "class Meta(type(Validator)):\n    @property\n    def name(cls):\n        return 1 / 0\n"
+SCORE = "    def score(self, view): ...\n"
 BROKEN = {
     "raises at import": ("raise OSError('no licence\\nfound')", ": broken_stranger.py:1: OSError: no licence found"),
     "exits at import": ("raise SystemExit('bye')", ": broken_stranger.py:1: SystemExit: bye"),
-    "asks for an absent module": (
-        "import not_installed_anywhere",
-        ".py:1: ModuleNotFoundError: No module named 'not_installed_anywhere'",
-    ),
+    "asks for an absent module": ("import not_there", ".py:1: ModuleNotFoundError: No module named 'not_there'"),
     "is no Python": ("def", "SyntaxError: invalid syntax"),
-    "implements no hook": ("x = 1", "(broken_stranger): implements no hook; mark a function"),
-    "forgets the mark": (
-        "def msda_validators():\n    return []",
-        "implements no hook; mark a function such as msda_aggregators with @hookimpl",
-    ),
-    "misspells a hook": (HEAD + "@hookimpl\ndef msda_validator():\n    return []", "unknown hook 'msda_validator'"),
-    "hook takes an argument": (HEAD + "@hookimpl\ndef msda_validators(x):\n    return []", "msda_validators"),
+    "implements no hook": ("x = 1", "(broken_stranger): implements no hook; mark a function such as msda_aggregators"),
+    "forgets the mark": ("def msda_validators():\n    return []", "implements no hook; mark a function such as "),
+    "misspells a hook": (HEAD + HOOK.replace("validators", "validator") + "[]", "unknown hook 'msda_validator'"),
+    "hook takes an argument": (HEAD + HOOK.replace("()", "(x)") + "[]", "msda_validators"),
     "hook raises": (HEAD + HOOK + "1 / 0", "hook msda_validators: broken_stranger.py:4: ZeroDivisionError"),
     "hook exits": (HEAD + HOOK + "exit(3)", "hook msda_validators: broken_stranger.py:4: SystemExit: 3"),
     "hook returns no list": (HEAD + HOOK + "7", "hook msda_validators: TypeError"),
     "hook returns a string": (HEAD + HOOK + "['Good']", "Good is not a subclass of msda_bench.api.Validator"),
-    "hook returns a component of another kind": (
-        HEAD + "@component\nclass A(Aggregator):\n    name = 'a'\n" + HOOK + "[A]",
+    "hook returns another kind": (
+        f"{HEAD}@component\nclass A(Aggregator):\n    name = 'a'\n{HOOK}[A]",
         "A is not a subclass of msda_bench.api.Validator",
     ),
     "attribute raises": (
-        HEAD
-        + "class Meta(type(Validator)):\n    @property\n    def name(cls):\n        return 1 / 0\n"
-        + "class V(Validator, metaclass=Meta):\n    def score(self, view): ...\n"
-        + HOOK
-        + "[V]",
+        f"{HEAD}{RAISING}class V(Validator, metaclass=Meta):\n{SCORE}{HOOK}[V]",
         "V cannot be inspected: broken_stranger.py:5: ZeroDivisionError",
     ),
-    "class is not decorated": (
-        HEAD + "class V(Validator):\n    name = 'v'\n    def score(self, view): ...\n" + HOOK + "[V]",
-        "V is not decorated with @component",
-    ),
+    "class is not decorated": (HEAD + BASE + SCORE + HOOK + "[V]", "V is not decorated with @component"),
     "class inherits the decoration": (
-        HEAD
-        + "@component\nclass V(Validator):\n    name = 'v'\n    def score(self, view): ...\n"
-        + "class W(V):\n    name = 'w'\n"
-        + HOOK
-        + "[W]",
+        f"{HEAD}@component\n{BASE}{SCORE}class W(V):\n    name = 'w'\n{HOOK}[W]",
         "W is not decorated with @component",
     ),
-    "class lacks a method": (
-        HEAD + "@component\nclass V(Validator):\n    name = 'v'\n" + HOOK + "[V]",
-        "V does not define score",
-    ),
+    "class lacks a method": (f"{HEAD}@component\n{BASE}{HOOK}[V]", "V does not define score"),
     "class has no name": (
-        HEAD + "@component\nclass V(Validator):\n    def score(self, view): ...\n" + HOOK + "[V]",
+        f"{HEAD}@component\nclass V(Validator):\n{SCORE}{HOOK}[V]",
         "V needs a `name` of letters, digits, '_', '.' and '-', at most 64, not None",
     ),
-    "name climbs": (
-        HEAD + "@component\nclass V(Validator):\n    name = '../v'\n    def score(self, view): ...\n" + HOOK + "[V]",
-        "not '../v'",
-    ),
+    "name climbs": (f"{HEAD}@component\n{CLIMBS}{SCORE}{HOOK}[V]", "not '../v'"),
     "version is no number": (
-        HEAD
-        + "@component\nclass V(Validator):\n    name = 'v'\n    version = '1'\n    def score(self, view): ...\n"
-        + HOOK
-        + "[V]",
+        f"{HEAD}@component\n{BASE}    version = '1'\n{SCORE}{HOOK}[V]",
         "V needs a whole `version` of at least 1, not '1'",
     ),
+    "version is 0": (f"{HEAD}@component\n{BASE}    version = 0\n{SCORE}{HOOK}[V]", "at least 1, not 0"),
 }
 
 
@@ -144,62 +136,61 @@ def test_interruption_by_the_user_is_not_blamed_on_the_plugin(install, discovere
         discovered()
 
 
-def test_unknown_name_lists_the_broken_plugin(install, discovered):
+def test_an_unknown_name_gets_a_suggestion_and_the_broken_plugin(install, discovered):
     install("broken-stranger", "raise OSError('no licence')", version="0.3")
     install("kind-stranger", good("softmin"))
     with pytest.raises(PluginError) as raised:
         discovered().entry("validator", "softmiin")
     (line,) = raised.value.lines
-    assert "unknown validator 'softmiin' (did you mean 'softmin'?)" in line
-    assert (
-        "broken-stranger 0.3: entry point 'plugin' (broken_stranger): broken_stranger.py:1: OSError: no licence" in line
-    )
+    assert line.startswith("unknown validator 'softmiin' (did you mean 'softmin'?); a plugin could not be used: ")
+    assert line.endswith("point 'plugin' (broken_stranger): broken_stranger.py:1: OSError: no licence")
+    with pytest.raises(PluginError, match=r"^unknown scheme 'softmin' \(known: none\)"):
+        discovered().entry("scheme", "softmin")
 
 
-def test_collision_names_both_distributions(install, discovered):
-    install("one", good("twin"), version="1.0")
+def test_a_name_of_two_distributions_is_a_conflict_in_one_kind_only(install, discovered):
     install("two", good("twin"), version="2.0b1")
+    install("one", good("twin"), version="1.0")
     install("three", good("single"))
+    aggregator = good("twin").replace("Validator", "Aggregator").replace("validators", "aggregators")
+    install("four", aggregator.replace("score(self, view)", "__call__(self, risks, gaps, mu, state)"))
     registry = discovered()
     claim = "validator 'twin' is claimed by one 1.0 and two 2.0b1; uninstall one of them"
-    assert registry.conflicts == [claim]
+    assert registry.conflicts == discovered(reverse=True).conflicts == [claim]
     with pytest.raises(PluginError, match=claim):
         registry.entry("validator", "twin")
     assert registry.entry("validator", "single").distribution == "three"
+    assert registry.entry("aggregator", "twin").distribution == "four"
 
 
-def test_one_name_in_two_kinds_does_not_collide(install, discovered):
-    install("one", good("twin"))
-    aggregator = good("twin").replace("Validator", "Aggregator").replace("validators", "aggregators")
-    install("two", aggregator.replace("score(self, view)", "__call__(self, risks, gaps, mu, state)"))
-    registry = discovered()
-    assert not registry.conflicts
-    assert registry.entry("aggregator", "twin").distribution == "two"
-
-
-def test_two_distributions_with_the_same_entry_point_name_are_both_loaded(install, discovered):
-    install("one", good("first"), entry="plugin")
-    install("two", good("second"), entry="plugin")
-    assert discovered().names("validator") == ["first", "second"]
-
-
-def test_order_does_not_depend_on_the_file_system(install, site):
-    import importlib.metadata
-
-    install("b-dist", good("twin"))
-    install("a-dist", good("twin"))
-    points = [point for dist in importlib.metadata.distributions(path=[str(site)]) for point in dist.entry_points]
-    expected = ["validator 'twin' is claimed by a-dist 1.0 and b-dist 1.0; uninstall one of them"]
-    assert discover(points).conflicts == discover(points[::-1]).conflicts == expected
-
-
-def test_distribution_without_metadata_is_usable(install, discovered, site):
+def test_a_distribution_without_metadata_is_usable(install, discovered, site):
     install("bare", good())
     (site / "bare-1.0.dist-info" / "METADATA").unlink()
     install("kind-stranger", good("other"))
     assert discovered().names("validator") == ["good", "other"]
 
 
-def test_built_in_components_are_discovered_like_plugins():
-    registry = discover()
-    assert registry.entry("aggregator", "sharpmax").distribution == "msda-bench"
+def test_entries_are_sorted_by_kind_and_name():
+    entries = [Entry(kind, Toy, distribution, "1.0") for kind in reversed(KINDS) for distribution in ("b", "a")]
+    places = [(entry.kind, entry.distribution) for entry in Registry(entries).entries]
+    assert places == [(kind, distribution) for kind in KINDS for distribution in ("a", "b")]
+
+
+@component
+class Toy(Component):
+    """A component with parameters of several types."""
+
+    kind = "backbone"
+    name = "toy"
+    widths: tuple[Count, ...] = (3,)
+    rate: Rate = 0.5
+
+
+def test_parameters_are_checked_as_a_suite_writes_them():
+    entry = Entry("backbone", Toy, "toys", "1.0")
+    made = entry.create({"widths": [5, 4], "rate": 0})
+    assert made == Toy(widths=(5, 4), rate=0.0)
+    assert made.params() == {"widths": [5, 4], "rate": 0.0}
+    for params in ({"width": 3}, {"widths": [0]}, {"widths": "3"}, {"widths": ["3"]}, {"rate": 1.0}, {"rate": True}):
+        with pytest.raises(pydantic.ValidationError):
+            entry.create(params)
