@@ -40,11 +40,9 @@ def planned(
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Holm's correction by its definition: of the p-values up to each one, the largest after its own factor."""
-    size = len(p_values)
-    return [
-        max(min(1.0, (size - sum(less < p for less in p_values)) * p) for p in p_values if p <= own) for own in p_values
-    ]
+    """Holm's correction by its definition: of the p-values up to each, the largest after its own factor."""
+    adjusted = {p: min(1.0, (len(p_values) - sum(less < p for less in p_values)) * p) for p in p_values}
+    return [max(after for p, after in adjusted.items() if p <= value) for value in p_values]
 
 
 def frame_of(*parts: tuple[Experiment, list[PlannedCell], dict[str, Record]]) -> pd.DataFrame:
@@ -94,6 +92,12 @@ def gaining(
         rows = tuple(replace(method, search=_SEARCH if tuned else None) for method in first.methods)
         parts.append((replace(first, methods=rows), *rest))
     return parts
+
+
+@pytest.fixture(autouse=True)
+def _unsynced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test here loses power."""
+    monkeypatch.setattr("os.fsync", lambda _: None)
 
 
 @pytest.fixture

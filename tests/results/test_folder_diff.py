@@ -19,10 +19,10 @@ def compared(tmp_path, capsys):
     """`compared(runs of A, runs of B, option, ...)`: the rows by target and method of A, and the JSON document."""
 
     def compare(a, b, *options, task="classification"):
-        folders = []
-        for name, runs in (("a", a), ("b", b)):
-            place = tmp_path / f"{name}{len(list(tmp_path.iterdir()))}"
-            folders.append(str(write_folder(place, planned(runs, "e", task=task))))
+        folders = [
+            str(write_folder(tmp_path / f"{name}{len(list(tmp_path.iterdir()))}", planned(runs, "e", task=task)))
+            for name, runs in (("a", a), ("b", b))
+        ]
         main(["compare", *folders, *options, "--format", "csv"])
         rows = pd.read_csv(io.StringIO(capsys.readouterr().out)).set_index(["target", "method_a"])
         main(["compare", *folders, *options, "--json"])
@@ -31,22 +31,22 @@ def compared(tmp_path, capsys):
     return compare
 
 
-def test_differences_are_b_minus_a_for_each_seed(compared):
-    a, b = {"m": {"x": [100, 102, 104, 106, 108, 110]}}, {"m": {"x": [102, 106, 110, 114, 118, 122]}}
-    rows, document = compared(a, b)
+@pytest.mark.parametrize(
+    ("task", "a", "b", "means"),
+    [
+        ("classification", [*range(100, 112, 2)], [*range(102, 126, 4)][:6], (52.5, 56.0, 3.5)),
+        ("regression", [2.0] * 6, [1.0] * 6, (2.0, 1.0, 1.0)),  # less error is better, and means are errors
+    ],
+)
+def test_differences_are_b_minus_a_for_each_seed(compared, task, a, b, means):
+    ours, theirs = {"m": {"x": a}}, {"m": {"x": b}}
+    rows, document = compared(ours, theirs, task=task)
     row = rows.loc["x", "m"]
-    assert (row.mean_a, row.mean_b, row.mean_difference, row.wins, row.outcome) == (52.5, 56.0, 3.5, 6, "better")
-    assert (row.p_two_sided, row.p_holm) == (mb.signed_rank(range(1, 7), "two-sided").p, 0.03125)
+    assert (row.mean_a, row.mean_b, row.mean_difference) == means
+    assert (row.wins, row.p_two_sided, row.p_holm, row.outcome) == (6, 0.03125, 0.03125, "better")
+    assert row.p_two_sided == mb.signed_rank(range(1, 7), "two-sided").p
     pd.testing.assert_series_equal(rows.loc["average", "m"], row, check_names=False)
-    assert (document["outcome"], compared(b, a)[1]["outcome"]) == ("better", "worse")
-
-
-def test_less_error_is_better_and_means_are_errors(compared):
-    a, b = {"m": {"x": [2.0] * 6}}, {"m": {"x": [1.0] * 6}}
-    rows, document = compared(a, b, task="regression")
-    row = rows.loc["x", "m"]
-    assert (row.mean_a, row.mean_b, row.mean_difference) == (2.0, 1.0, 1.0)
-    assert (document["outcome"], compared(b, a, task="regression")[1]["outcome"]) == ("better", "worse")
+    assert (document["outcome"], compared(theirs, ours, task=task)[1]["outcome"]) == ("better", "worse")
 
 
 def test_test_sets_of_other_sizes_are_compared_exactly(compared):
@@ -61,9 +61,7 @@ def test_only_common_runs_are_compared(compared):
     assert [target for target, _ in rows.index] == ["x", "average"]
     assert list(rows[["n_planned", "n_paired", "reason"]].loc["x", "m"]) == [2, 1, "incomplete"]
     assert list(rows[["mean_a", "mean_b"]].loc["average", "m"]) == [50.0, 55.0]
-
-
-def test_the_average_uses_seeds_that_are_ok_at_every_target_in_both(compared):
+    # The average uses seeds that are ok at every target in both.
     a = {"m": {"x": [100, 100, 100], "y": [100, "oom", 100]}}
     b = {"m": {"x": [110, 110, None], "y": [120, 120, 120]}}
     average = compared(a, b)[0].loc["average", "m"]
@@ -85,23 +83,21 @@ def test_folders_without_common_runs_are_not_an_error(compared, b):
     assert (document["outcome"], document["reason"]) == ("unknown", "nothing in common")
     assert [pair["runs"]["ok_in_both"] for pair in document["experiments"]] == [0]
     assert (rows.n_paired == 0).all()
-    said = " ".join(line["text"] for line in document["verdict"])
-    assert ("as in --match m=n" in said) == ("n" in b)
+    assert ("as in --match m=n" in " ".join(line["text"] for line in document["verdict"])) == ("n" in b)
 
 
 def test_experiments_pair_by_name_then_those_alone_on_their_dataset(tmp_path, capsys):
-    runs, folders = {"m": {"x": [1]}}, []
-    for side, tables in (
-        ("a", [("same", "d1"), ("old", "d2"), ("lone", "d3"), ("other", "d4")]),
-        ("b", [("new", "d2"), ("one", "d3"), ("two", "d3"), ("same", "d1"), ("more", "d1"), ("other", "d5")]),
-    ):
-        parts = [planned(runs, name, dataset) for name, dataset in tables]
-        folders.append(str(write_folder(tmp_path / side, *parts)))
-    main(["compare", *folders, "--json"])
-    document = json.loads(capsys.readouterr().out)
-    pairs = [(pair["experiment_a"], pair["experiment_b"]) for pair in document["experiments"]]
-    assert pairs == [("same", "same"), ("old", "new")]
-    assert (document["only_in_a"], document["only_in_b"]) == (["lone", "other"], ["one", "two", "more", "other"])
-    main(["compare", *folders, "--json", "--match", "lone=two"])
-    document = json.loads(capsys.readouterr().out)
-    assert [(pair["experiment_a"], pair["experiment_b"]) for pair in document["experiments"]] == [("lone", "two")]
+    sides = {
+        "a": {"same": "d1", "old": "d2", "lone": "d3", "other": "d4"},
+        "b": {"new": "d2", "one": "d3", "two": "d3", "same": "d1", "more": "d1", "other": "d5"},
+    }
+    folders = [
+        str(write_folder(tmp_path / side, *(planned({"m": {"x": [1]}}, *table) for table in tables.items())))
+        for side, tables in sides.items()
+    ]
+    for options, expected in (((), [("same", "same"), ("old", "new")]), (("--match", "lone=two"), [("lone", "two")])):
+        main(["compare", *folders, "--json", *options])
+        document = json.loads(capsys.readouterr().out)
+        assert [(pair["experiment_a"], pair["experiment_b"]) for pair in document["experiments"]] == expected
+        for side, own in zip("ab", zip(*expected, strict=True), strict=True):
+            assert document[f"only_in_{side}"] == [name for name in sides[side] if name not in own]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from msda_bench.analysis import note_lines, notes, problem_lines, problems
 from msda_bench.results.frame import runs_frame
-from msda_bench.results.notes import medians_of_others, note_lines, notes, problem_lines, problems
+from msda_bench.results.notes import medians_of_others
 from msda_bench.store.files import Faults
 from msda_bench.store.record import Record
 from msda_bench.suite.plan import Method, Plan
@@ -21,29 +21,18 @@ SOUND = {"device": "cpu", "numba": "0.61", "torch": "2.11", "stack": 1, "distrib
 
 
 @pytest.fixture
-def frame():
-    """`frame(change)`: methods a and b, targets x and y, seeds 0 to 5, with records altered by `change`."""
+def lines():
+    """`lines(change)`: of methods a and b, targets x and y, seeds 0 to 5, with records altered by `change`."""
 
-    def make(change, faults=None) -> pd.DataFrame:
-        experiment, cells, records = planned({name: {"x": [5] * 6, "y": [5] * 6} for name in ("a", "b", "ref")})
-        distributions = ("msda-bench 0.1.0",)
-        methods = tuple(Method(name, name == "ref", "recipe", distributions) for name in ("a", "b"))
-        experiment = replace(experiment, methods=methods)
-        cells = [cell for cell in cells if cell.method != "ref"]
+    def make(change, faults=None) -> tuple[str, ...]:
+        experiment, cells, records = planned({name: {"x": [5] * 6, "y": [5] * 6} for name in ("a", "b")})
+        methods = tuple(Method(name, False, "recipe", ("msda-bench 0.1.0",)) for name in ("a", "b"))
         for cell in cells:
             sound = replace(records[cell.key], provenance=SOUND)
             records[cell.key] = change(sound, cell.method, cell.target, cell.seed) or sound
-        runs = runs_frame(Plan("suite", (experiment,), tuple(cells)), records)
+        runs = runs_frame(Plan("suite", (replace(experiment, methods=methods),), tuple(cells)), records)
         runs.attrs["faults"] = faults([cell.key for cell in cells]) if faults else Faults()
-        return runs
-
-    return make
-
-
-@pytest.fixture
-def lines(frame):
-    def make(change, faults=None):
-        return tuple(note.line for note in notes(frame(change, faults)))
+        return tuple(note.line for note in notes(runs))
 
     return make
 
@@ -52,52 +41,90 @@ def made(record: Record, **provenance) -> Record:
     return replace(record, provenance=SOUND | provenance)
 
 
-def test_sound_records_have_no_notes(lines):
-    assert lines(lambda *_: None) == ()
-    assert lines(lambda record, *_: replace(record, provenance={})) == ()
+def alone(record, method, *_):
+    if method == "a":
+        return made(record, stack_note="aggregator 'n' cannot be stacked\n(stackable = False)")
+    return made(record, stack=4, stack_note="8 runs at once did not fit in memory") if _[1] > 3 else made(record)
 
 
-def test_the_suites_own_notes_come_first(sample):
-    found = notes(sample)
-    assert (found[0].kind, found[0].line) == ("suite", "train reduced to 500, not the paper's 2000")
-    assert note_lines(sample) == {"reviews": ["train reduced to 500, not the paper's 2000"]}
+def fails(record, method, target, seed):
+    return replace(record, message=f"validator 'v' raised {seed}\x1b[31m") if target == "y" else None
 
 
-def test_plain_loops_are_noted(lines):
-    slow = "trained without numba, by plain loops, which are slower and round differently"
-    assert lines(lambda record, *_: made(record, numba=None)) == (f"{slow}: all runs",)
-    assert lines(lambda record, method, *_: made(record, numba=None) if method == "b" else None) == (
-        f"{slow}: b, all runs",
-    )
-    first = "2 of 12 runs, first at target x, seed 3"
-    assert lines(lambda record, method, target, seed: made(record, numba=None) if seed == 3 else None) == (
-        f"{slow}: a, {first}; b, {first}",
-    )
-    assert lines(lambda record, *_: made(record, numba=None, device="cuda")) == ()
+def changes(record, method, *_):
+    return made(record, put_back=["torch's default dtype", "a\x1b[31m"]) if method == "b" else None
 
 
-def test_cells_that_were_not_stacked_are_noted(lines):
-    def alone(record, method, target, seed):
-        if method == "a":
-            return made(record, stack_note="aggregator 'n' cannot be stacked\n(stackable = False)")
-        return made(record, stack=4, stack_note="8 runs at once did not fit in memory") if seed > 3 else made(record)
+def mixed(record, method, target, seed):
+    more = {"distributions": {"msda-bench": "0.1.0", "their-data": f"1.{target == 'y'}"}}
+    return made(record, device="cpu" if seed else "cuda", **more)
 
-    assert lines(alone) == (
-        "trained alone, which is slower: a, all runs: aggregator 'n' cannot be stacked (stackable = False)",
-        (
-            "trained in stacks of 4, which is slower: b, 4 of 12 runs, first at target x, seed 4: 8 runs at once did "
-            "not fit in memory"
+
+def spread(record, method, target, seed):
+    return replace(record, validation={"source_accuracy": [0.9, 0.5, 0.7, 0.6, 0.8, 0.4][seed]})
+
+
+OLD = {"distributions": {"msda-bench": "0.0.9"}}
+SLOW = "trained without numba, by plain loops, which are slower and round differently"
+AT_0, AT_3 = (f"2 of 12 runs, first at target x, seed {seed}" for seed in (0, 3))
+AT_X, AT_Y = (f"6 of 12 runs, first at target {target}, seed 0" for target in "xy")
+HERE = "an unnamed system with torch 2.11"
+STACKED = "trained in stacks of 4, which is slower: b, 4 of 12 runs, first at target x, seed 4: 8 runs at once "
+STACKED += "did not fit in memory"
+VALIDATOR = f"{AT_Y}: validator 'v' raised 0 [31m"
+OTHER = "made with another msda-bench than the plan's 0.1.0: 0.0.9"
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        pytest.param(lambda *_: None, [], id="sound"),
+        pytest.param(lambda record, *_: replace(record, provenance={}), [], id="made by nobody knows what"),
+        pytest.param(lambda record, *_: made(record, numba=None), [f"{SLOW}: all runs"], id="plain loops"),
+        pytest.param(
+            lambda record, method, *_: made(record, numba=None) if method == "b" else None,
+            [f"{SLOW}: b, all runs"], id="plain loops of a method",
         ),
-    )
-
-
-def test_a_failed_validator_is_noted(lines):
-    def fails(record, method, target, seed):
-        return replace(record, message=f"validator 'v' raised {seed}\x1b[31m") if target == "y" else None
-
-    first = "6 of 12 runs, first at target y, seed 0: validator 'v' raised 0 [31m"
-    assert lines(fails) == tuple(f"without a validator's score: {name}, {first}" for name in "ab")
-    assert lines(lambda record, *_: Record(record.key, {}, "failed", message="no", provenance=SOUND)) == ()
+        pytest.param(
+            lambda record, method, target, seed: made(record, numba=None) if seed == 3 else None,
+            [f"{SLOW}: a, {AT_3}; b, {AT_3}"], id="plain loops of a seed",
+        ),
+        pytest.param(lambda record, *_: made(record, numba=None, device="cuda"), [], id="no loops on a GPU"),
+        pytest.param(
+            alone,
+            [
+                "trained alone, which is slower: a, all runs: aggregator 'n' cannot be stacked (stackable = False)",
+                STACKED,
+            ],
+            id="not stacked",
+        ),
+        pytest.param(fails, [f"without a validator's score: {name}, {VALIDATOR}" for name in "ab"], id="validator"),
+        pytest.param(
+            lambda record, *_: Record(record.key, {}, "failed", message="no", provenance=SOUND), [], id="failed",
+        ),
+        pytest.param(spread, [], id="a low run within a wide spread"),
+        pytest.param(
+            changes,
+            ["a component changed torch's default dtype and a [31m, which was restored after its run: b, all runs"],
+            id="process state",
+        ),
+        pytest.param(lambda record, *_: made(record, **OLD), [f"{OTHER} (all runs)"], id="older"),
+        pytest.param(
+            lambda record, method, *_: made(record, **OLD) if method == "a" else None,
+            [f"{OTHER} (a, all runs)"], id="a method older",
+        ),
+        pytest.param(
+            mixed,
+            [
+                f"4 of 24 runs were made on {HERE} and cuda (a, {AT_0}; b, {AT_0}); 20 on {HERE}",
+                f"made with more than one their-data: 1.False (a, {AT_X}; b, {AT_X}); 1.True (a, {AT_Y}; b, {AT_Y})",
+            ],
+            id="mixed",
+        ),
+    ],
+)  # fmt: skip
+def test_how_runs_were_made_is_noted(lines, change, expected):
+    assert list(lines(change)) == expected
 
 
 @pytest.mark.parametrize(("score", "named"), [(0.6, True), (0.75, False)])
@@ -113,46 +140,11 @@ def test_a_run_far_below_its_siblings_is_named(lines, score, named):
     assert all(line.endswith(": b at target y, seed 3 (60.0; median of the others 84.0)") for line in found)
 
 
+@settings(max_examples=40)
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=9))
 def test_medians_of_other_runs_leave_each_run_out_in_turn(values: list[float]) -> None:
-    found = medians_of_others(np.array(values))
-    assert found.tolist() == [np.median(np.delete(values, place)) for place in range(len(values))]
-
-
-def test_a_low_run_within_a_wide_spread_is_not_named(lines):
-    scores = [0.9, 0.5, 0.7, 0.6, 0.8, 0.4]
-    assert (
-        lines(lambda record, method, target, seed: replace(record, validation={"source_accuracy": scores[seed]})) == ()
-    )
-
-
-def test_process_state_that_a_component_changed_is_noted(lines):
-    def changes(record, method, target, seed):
-        return made(record, put_back=["torch's default dtype", "a\x1b[31m"]) if method == "b" else None
-
-    assert lines(changes) == (
-        "a component changed torch's default dtype and a [31m, which was restored after its run: b, all runs",
-    )
-
-
-def test_different_versions_are_noted(lines):
-    older = {"distributions": {"msda-bench": "0.0.9"}}
-    assert lines(lambda record, *_: made(record, **older)) == (
-        "made with another msda-bench than the plan's 0.1.0: 0.0.9 (all runs)",
-    )
-    assert lines(lambda record, method, *_: made(record, **older) if method == "a" else None) == (
-        "made with another msda-bench than the plan's 0.1.0: 0.0.9 (a, all runs)",
-    )
-
-    def mixed(record, method, target, seed):
-        more = {"distributions": {"msda-bench": "0.1.0", "their-data": f"1.{target == 'y'}"}}
-        return made(record, device="cpu" if seed else "cuda", **more)
-
-    device, theirs = lines(mixed)
-    seen = "made on an unnamed system with torch 2.11 and cuda (a, 2 of 12 runs, first at target x, seed 0; b, 2 of 12 "
-    assert device.startswith(f"4 of 24 runs were {seen}")
-    assert device.endswith("; 20 on an unnamed system with torch 2.11")
-    assert theirs.startswith("made with more than one their-data: 1.False (a, 6 of 12 runs, first at target x, seed 0;")
+    medians = medians_of_others(np.array(values))
+    assert medians.tolist() == [np.median(np.delete(values, place)) for place in range(len(values))]
 
 
 @pytest.mark.parametrize(
@@ -180,38 +172,30 @@ def test_faults_of_the_store_are_noted(lines):
     def faults(keys):
         return Faults(damaged=frozenset(keys[1:3]), conflicting=frozenset(keys[-1:]))
 
-    assert lines(lambda *_: None, faults) == (
-        (
-            "another result of the same cell is stored with the one that counts: b, 1 of 12 runs, first at target y, "
-            "seed 5"
-        ),
-        (
-            "a damaged record counts as missing; run the suite again to replace it: a, 2 of 12 runs, first at "
-            "target x, seed 1"
-        ),
-    )
+    conflict, damage = lines(lambda *_: None, faults)
+    assert conflict.startswith("another result of the same cell is stored with the one that counts: b, 1 of 12 runs, ")
+    assert damage.startswith("a damaged record counts as missing; run the suite again to replace it: a, 2 of 12 runs, ")
+    assert damage.endswith("first at target x, seed 1")
 
 
-def test_methods_with_unequal_numbers_of_steps_are_noted_but_not_in_the_csv(table):
+def test_methods_with_unequal_numbers_of_steps_are_noted_but_not_in_the_csv(table, sample):
     runs = table({"SRC": {"x": [1], "y": [1]}, "a": {"x": [1], "y": [1]}, "ref": {"x": [1], "y": [1]}})
     # Targets of different sizes take different numbers of steps; methods are still treated equally.
     assert notes(runs.assign(steps=[10, 30] * 3)) == []
     uneven = runs.assign(steps=[30, 90, 10, 30, 10, 30])
-    (note,) = notes(uneven)
-    assert note.line == (
+    unequal = (
         "different numbers of training steps per run: SRC 30 to 90; a, ref 10 to 30; ref need not be an upper bound"
     )
+    assert [note.line for note in notes(uneven)] == [unequal]
     assert note_lines(uneven) == {}
+    # The suite's own come first.
+    assert note_lines(sample) == {"reviews": ["train reduced to 500, not the paper's 2000"]}
 
 
 def test_problems_are_grouped_by_severity_and_methods_with_equal_problems_share_a_line(table):
-    runs = table({
-        "a": {"x": ["failed: no\x1b[31m\nway", "diverged", 1]},
-        "b": {"x": [1, 1, None]},
-        "c": {"x": [1, 1, None]},
-    })  # fmt: skip
-    found = problems(runs)
-    assert found[["method", "status", "runs", "planned", "seed"]].values.tolist() == [
+    lost = {"x": [1, 1, None]}
+    runs = table({"a": {"x": ["failed: no\x1b[31m\nway", "diverged", 1]}, "b": lost, "c": lost})
+    assert problems(runs)[["method", "status", "runs", "planned", "seed"]].values.tolist() == [
         ["a", "diverged", 1, 3, 1],
         ["a", "failed", 1, 3, 0],
         ["b", "missing", 1, 3, 2],
