@@ -1,0 +1,256 @@
+"""Validators agree with closed forms, with numpy, and with known density ratios and target risks."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+from scipy.optimize import check_grad, minimize
+from scipy.special import softmax
+from scipy.stats import entropy
+
+from msda_bench.api import Task, ValidationView, Validator
+from msda_bench.testing import toy
+from msda_bench_builtin.validators import Bnm, Dev, Entropy, ImportanceWeightedRisk, Mano, Mixval, Snd, SourceRisk
+from msda_bench_builtin.validators.density_ratio import log_ratio, weighted_losses
+
+REGRESSION = Task("regression")
+
+
+def shifted(shift: float, n: int = 4000, predicted: float = 0.0) -> ValidationView:
+    """x is N(0, 1) in two sources and N(shift, 1) in the target; y = x, and the model is constant."""
+    draw = np.random.default_rng(5)
+    sources = [torch.from_numpy(draw.normal(size=(n, 1))) for _ in range(2)]
+    target = torch.from_numpy(draw.normal(size=(n, 1)) + shift)
+    return ValidationView(
+        task=REGRESSION,
+        source_features=tuple(sources),
+        source_outputs=tuple(torch.full_like(x, predicted) for x in sources),
+        source_labels=tuple(x.squeeze(-1) for x in sources),
+        target_features=target,
+        target_outputs=torch.full_like(target, predicted),
+        mix=lambda first, second, share: torch.full((len(first), 1), predicted),
+    )
+
+
+def cut(view: ValidationView, rows: int) -> ValidationView:
+    """Its first source with so many rows."""
+    parts = {name: getattr(view, name) for name in ("source_features", "source_outputs", "source_labels")}
+    return dataclasses.replace(view, **{name: (first[:rows], *rest) for name, (first, *rest) in parts.items()})
+
+
+def objective(parameters: np.ndarray, sources: list[np.ndarray], target: np.ndarray, ridge: float) -> float:
+    """The definition, example by example."""
+    w, b = parameters[:-1], parameters[-1]
+    of_sources = np.mean([np.log1p(np.exp(x @ w + b)).mean() for x in sources])
+    return (of_sources + np.log1p(np.exp(-(target @ w + b))).mean()) / 2 + ridge / 2 * (w @ w)
+
+
+@given(st.integers(0, 1000), st.integers(1, 3), st.sampled_from([0.01, 0.1, 1.0]))
+@settings(deadline=None, max_examples=8)
+def test_the_fit_agrees_with_a_gradient_free_search(seed: int, k: int, ridge: float) -> None:
+    draw = np.random.default_rng(seed)
+    sources = [draw.normal(size=(5 + i, 2)) for i in range(k)]
+    target = draw.normal(size=(7, 2)) + 1
+    coefficients, intercept = log_ratio(sources, target, ridge)
+    found = np.append(coefficients, intercept)
+    searched = minimize(objective, np.zeros(3), (sources, target, ridge), "Nelder-Mead", options={"xatol": 1e-9})
+    least = objective(found, sources, target, ridge)
+    assert least <= searched.fun + 1e-9
+    assert check_grad(objective, lambda *_: np.zeros(3), found, sources, target, ridge) < 1e-5
+
+
+def test_weighted_risks_equal_the_targets_risks() -> None:
+    """E_target (x - c)^2 = 1 + (shift - c)^2."""
+    for shift, predicted in [(0.5, 0.0), (0.5, 1.0), (1.0, 1.0)]:
+        view = shifted(shift, predicted=predicted)
+        expected = 1 + (shift - predicted) ** 2
+        for validator in (ImportanceWeightedRisk(ridge=1e-4, examples=10**6), Dev(ridge=1e-4, examples=10**6)):
+            assert -validator.score(view) == pytest.approx(expected, rel=0.12)
+
+
+def test_uninformative_features_give_weights_of_one() -> None:
+    made = toy.validation_view(toy.CLASSIFICATION, 3)
+    blind = dataclasses.replace(
+        made,
+        source_features=tuple(torch.ones_like(features) for features in made.source_features),
+        target_features=torch.ones_like(made.target_features),
+    )
+    for validator in (ImportanceWeightedRisk(), Dev()):
+        assert validator.score(blind) == pytest.approx(SourceRisk().score(blind), rel=1e-6)
+
+
+def test_the_control_variate_is_exact_where_the_loss_is_constant() -> None:
+    """Then L = c w, eta = -c, and the risk is c, whatever the ratios."""
+    made = toy.validation_view(toy.CLASSIFICATION, 3)
+    flat = dataclasses.replace(made, source_outputs=tuple(torch.zeros_like(one) for one in made.source_outputs))
+    assert Dev().score(flat) == pytest.approx(-np.log(3), rel=1e-12)
+    assert ImportanceWeightedRisk().score(flat) != pytest.approx(-np.log(3), rel=1e-6)
+
+
+def test_dev_equals_its_formula() -> None:
+    view = toy.validation_view(toy.CLASSIFICATION, 2, rows=20)
+    found = weighted_losses(view, ridge=0.01, examples=2000)
+    w, weighted = found.ratios, found.ratios * found.losses
+    covariance = np.cov(weighted, w, aweights=found.shares, ddof=0)
+    eta = -covariance[0, 1] / covariance[1, 1]
+    expected = np.average(weighted, weights=found.shares) + eta * np.average(w, weights=found.shares) - eta
+    assert -Dev().score(view) == pytest.approx(expected)
+
+
+def test_sources_have_equal_weight() -> None:
+    """A source with twice the examples has no more weight: shares are by source."""
+    view = shifted(0.7, n=40)
+    found = weighted_losses(view, ridge=0.01, examples=2000)
+    assert found.shares[:40].sum() == pytest.approx(0.5)
+    assert weighted_losses(cut(view, 10), ridge=0.01, examples=2000).shares[:10].sum() == pytest.approx(0.5)
+
+
+def test_an_example_does_not_affect_its_own_ratio() -> None:
+    """Changing an odd example changes the ratios of all even ones, but of the odd ones only its own."""
+    view = toy.validation_view(toy.CLASSIFICATION, 1, rows=20)
+    features = view.source_features[0].clone()
+    features[3] += 5
+    moved = dataclasses.replace(view, source_features=(features,))
+    before, after = (weighted_losses(one, ridge=0.01, examples=2000).ratios for one in (view, moved))
+    odd = np.arange(20) % 2 == 1
+    assert (before[~odd] != after[~odd]).all()
+    assert (before[odd] == after[odd]).sum() == 9
+
+
+def test_the_fit_uses_only_the_first_examples() -> None:
+    view = toy.validation_view(toy.CLASSIFICATION, 2, rows=20)
+    late = view.target_features.clone()
+    late[-1] += 5
+    moved = dataclasses.replace(view, target_features=late)
+    few, all_ = ({"ridge": 0.01, "examples": count} for count in (8, 2000))
+    assert (weighted_losses(view, **few).ratios == weighted_losses(moved, **few).ratios).all()
+    assert (weighted_losses(view, **all_).ratios != weighted_losses(moved, **all_).ratios).any()
+
+
+def test_a_source_of_one_example_is_refused() -> None:
+    with pytest.raises(ValueError, match="two examples of every source"):
+        Dev().score(cut(toy.validation_view(toy.CLASSIFICATION, 1), 1))
+
+
+LOGITS = arrays.arrays(
+    np.float64,
+    st.tuples(st.integers(2, 9), st.integers(2, 5)),
+    elements=st.floats(-20, 20, allow_subnormal=False),
+)
+ALL = [Bnm(), Entropy(), Mano(), Snd()]
+
+
+def view(logits: np.ndarray) -> ValidationView:
+    made = toy.validation_view(Task("classification", logits.shape[1]))
+    return dataclasses.replace(made, target_outputs=torch.from_numpy(logits))
+
+
+@given(LOGITS)
+@settings(deadline=None, max_examples=15)
+def test_entropy_snd_and_bnm_equal_their_formulae(logits: np.ndarray) -> None:
+    """Certainty; the entropy over the others; and the share of the largest nuclear norm."""
+    p, (n, classes) = softmax(logits, axis=1), logits.shape
+    assert Entropy().score(view(logits)) == pytest.approx(-entropy(p, axis=1).mean(), abs=1e-9)
+    share = np.linalg.norm(p, "nuc") / math.sqrt(n * min(n, classes))
+    assert Bnm().score(view(logits)) == pytest.approx(share, abs=1e-9)
+    p /= np.linalg.norm(p, axis=1, keepdims=True)
+    rows = [entropy(softmax(np.delete(p @ p[i], i) / 0.05)) for i in range(len(p))]
+    assert Snd().score(view(logits)) == pytest.approx(np.mean(rows), abs=1e-6)
+
+
+@given(LOGITS)
+@settings(deadline=None, max_examples=25)
+def test_mano_is_the_papers_norm_of_normalised_outputs(logits: np.ndarray) -> None:
+    n, classes = logits.shape
+    surprise = -sum(math.log(p) for row in softmax(logits, axis=1) for p in row) / (n * classes)
+    assume(abs(surprise - 5) > 1e-6)
+    powers = 0.0
+    for row in logits:
+        values = [math.exp(z) if surprise > 5 else 1 + z + z**2 / 2 for z in row]
+        powers += sum((value / sum(values)) ** 4 for value in values)
+    expected = powers**0.25 / (n * classes) ** 0.25
+    assert Mano().score(view(logits)) == pytest.approx(expected, rel=1e-9)
+
+
+def test_mano_by_hand() -> None:
+    # 1 + z + z^2 / 2 of 2 and 0 is 5 and 1, so the shares are 5/6 and 1/6; for the softmax the model is too unsure.
+    assert Mano().score(view(np.array([[2.0, 0.0]]))) == pytest.approx(((5**4 + 1) / 2) ** 0.25 / 6)
+    # The softmax of log 3 and 0 is 3/4 and 1/4; the threshold lies below or above -(log 3/4 + log 1/4) / 2 = 0.837.
+    logits = np.array([[math.log(3), 0.0]])
+    assert Mano(threshold=0.83).score(view(logits)) == pytest.approx(((3**4 + 1) / 2) ** 0.25 / 4)
+    taylor = 1 + math.log(3) + math.log(3) ** 2 / 2
+    squares = Mano(threshold=0.84, order=2).score(view(logits))
+    assert squares == pytest.approx(math.sqrt((taylor**2 + 1) / 2) / (taylor + 1))
+
+
+def steps(x: np.ndarray, classes: list[int]) -> ValidationView:
+    """A model of numbers that predicts the class at floor(x)."""
+    position = torch.from_numpy(x)
+
+    def model(at: torch.Tensor) -> torch.Tensor:
+        return torch.eye(max(classes) + 1)[torch.tensor(classes)[at.floor().long()]]
+
+    made = toy.validation_view(Task("classification", max(classes) + 1))
+    mixed = {"mix": lambda first, second, share: model(share * position[first] + (1 - share) * position[second])}
+    return dataclasses.replace(made, target_outputs=model(position), **mixed)
+
+
+def test_mixval_by_hand() -> None:
+    # Class 0 lies on both sides of class 1. Within: 0.5, 2.7 and 2.8 follow each other in class 0, at 1.49, 2.745 and
+    # 1.765, and 1.2 is alone. Between, from both ends: 1.2 with 2.7 at 1.875, and 2.7 with 1.2 at 2.025.
+    x, classes = np.array([0.5, 1.2, 2.7, 2.8]), [0, 1, 0]
+    assert Mixval().score(steps(x, classes)) == pytest.approx((1 / 3 + 2 / 2) / 2)
+    # At share 0.7: 1.16, 2.73, 2.11 within; 1.65 and 2.25 between. At share 0.51, 2.7 with 1.2 lies at 1.965.
+    assert Mixval(share=0.7).score(steps(x, classes)) == pytest.approx((2 / 3 + 2 / 2) / 2)
+    assert Mixval(share=0.51).score(steps(x, classes)) == pytest.approx((1 / 3 + 1 / 2) / 2)
+    assert Mixval(examples=2).score(steps(x, classes)) == 0.5  # 0.5 and 1.2 at 0.815 and 0.885
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_mixval_equals_its_definition_example_by_example(seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    x, classes = draw.uniform(0, 9, size=101), draw.integers(0, 4, size=9).tolist()
+
+    def predict(at: float) -> int:
+        return int(classes[math.floor(at)])
+
+    kept: dict[bool, list[bool]] = {True: [], False: []}
+    for i, a in enumerate(x):
+        same = [j for j in (*range(i + 1, 101), *range(i)) if predict(x[j]) == predict(a)]
+        for j in (*same[:1], *([100 - i] if predict(x[100 - i]) != predict(a) else [])):
+            kept[predict(x[j]) == predict(a)].append(predict(0.55 * a + 0.45 * x[j]) == predict(a))
+    expected = (np.mean(kept[True]) + np.mean(kept[False])) / 2
+    assert 0.2 < expected < 0.9
+    assert Mixval().score(steps(x, classes)) == pytest.approx(expected)
+
+
+def test_mixval_of_a_single_kind_of_pair_is_its_accuracy() -> None:
+    assert Mixval().score(steps(np.array([0.5, 1.5, 0.2]), [0, 0])) == 1
+    assert Mixval().score(steps(np.array([0.5, 1.1]), [0, 1])) == 1 / 2
+    with pytest.raises(ValueError, match="needs two examples"):
+        Mixval().score(steps(np.array([0.5]), [0, 1]))
+
+
+def test_snd_uses_only_the_first_examples_and_needs_two() -> None:
+    logits = np.random.default_rng(0).normal(size=(12, 3))
+    assert Snd(examples=7).score(view(logits)) == Snd().score(view(logits[:7]))
+    with pytest.raises(ValueError, match="needs two examples"):
+        Snd().score(view(np.zeros((1, 3))))
+
+
+@pytest.mark.parametrize("validator", [*ALL, Mixval()], ids=lambda one: one.name)
+def test_sources_do_not_affect_the_scores(validator: Validator) -> None:
+    made = toy.validation_view(toy.CLASSIFICATION)
+    poisoned = dataclasses.replace(
+        made,
+        source_outputs=tuple(-outputs for outputs in made.source_outputs),
+        source_labels=tuple(2 - labels for labels in made.source_labels),
+    )
+    assert validator.score(made) == validator.score(poisoned)
