@@ -1,8 +1,10 @@
-"""Office-Home features from files that the user supplies."""
+"""Office-Home features that the user supplies, and npz archives with every kind of fault."""
 
 from __future__ import annotations
 
 import hashlib
+import io
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from msda_bench.api import DataError
 from msda_bench.data import Folders, LocalFiles
 from msda_bench.testing import checks, contract
 from msda_bench_builtin.datasets import OfficeHome
+from msda_bench_builtin.datasets.npz import read_npz
 from tests.builtin.suites import SUITES, loaded
 from tests.data.refusal import only_line
 
@@ -24,114 +27,149 @@ def where(tmp_path: Path) -> Folders:
     return Folders(tmp_path / "given", tmp_path / "cache")
 
 
-def put(where: Folders, domain: str, **arrays: Any) -> str:
-    """Writes a domain's file and gives its sha256."""
-    assert where.given is not None
-    path = where.given / f"office_home/{domain}.npz"
-    np.savez(path, **arrays)
-    return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
 def features(rows: int, stream: int = 0) -> dict[str, Any]:
     draw = np.random.default_rng(stream)
     return {"x": draw.random((rows, 2048), dtype=np.float32), "y": draw.integers(0, 65, rows)}
 
 
-def line_of(where: Folders, **arrays: Any) -> str:
-    digest = put(where, "art", **arrays)
-    line = only_line(OfficeHome(sha256={"art": digest}).load, "art", LocalFiles(where))
-    start = f"{where.given}/office_home/art.npz: "
-    assert line.startswith(start)
-    return line.removeprefix(start)
+def npz(**arrays: Any) -> bytes:
+    stream = io.BytesIO()
+    np.savez(stream, **arrays)
+    return stream.getvalue()
 
 
-def test_office_home_keeps_the_contract_of_datasets(where: Folders) -> None:
-    sums = {domain: put(where, domain, **features(12, place)) for place, domain in enumerate(OfficeHome().domains)}
-    kit: Any = contract(OfficeHome(train=10, sha256=sums))  # type: ignore[arg-type]
+def put(where: Folders, domain: str, content: bytes) -> str:
+    """Writes a domain's file and gives its sha256."""
+    assert where.given is not None
+    (where.given / f"office_home/{domain}.npz").write_bytes(content)
+    return hashlib.sha256(content).hexdigest()
+
+
+@pytest.fixture
+def sums(where: Folders) -> Any:
+    domains = OfficeHome().domains
+    return {domain: put(where, domain, npz(**features(12, place))) for place, domain in enumerate(domains)}
+
+
+@pytest.mark.parametrize("check", checks("dataset"))
+def test_office_home_keeps_the_contract_of_datasets(where: Folders, sums: Any, check: str) -> None:
+    kit: Any = contract(OfficeHome(train=10, sha256=sums))
     type(kit).files = LocalFiles(where)
-    for check in checks("dataset"):
-        getattr(kit, check)()
+    getattr(kit, check)()
 
 
 @pytest.mark.parametrize("how", ["domain", "pooled"])
-def test_features_are_standardised_by_training_examples_on_request(where: Folders, how: Any) -> None:
-    sums = {domain: put(where, domain, **features(12, place)) for place, domain in enumerate(OfficeHome().domains)}
-    data = OfficeHome(sha256=sums, standardise=how)  # type: ignore[arg-type]
+def test_features_are_standardised_by_training_examples_on_request(where: Folders, sums: Any, how: Any) -> None:
+    data, plain = OfficeHome(sha256=sums, standardise=how), OfficeHome(sha256=sums)
     inputs = {domain: data.load(domain, LocalFiles(where)).x * (1 + at) for at, domain in enumerate(data.domains)}
     mapped = data.fit({name: x[:9] for name, x in inputs.items()})
-    found = {name: np.asarray(mapped(name, x[:9])) for name, x in inputs.items()}
-    for x in found.values() if how == "domain" else [np.concatenate(list(found.values()))]:
+    fitted = {name: np.asarray(mapped(name, x[:9])) for name, x in inputs.items()}
+    for x in fitted.values() if how == "domain" else [np.concatenate(list(fitted.values()))]:
         np.testing.assert_allclose(x.mean(0), 0, atol=1e-5)
         np.testing.assert_allclose(x.std(0), 1, atol=1e-4)
-    plain = OfficeHome(sha256=sums)  # type: ignore[arg-type]
     assert plain.fit(inputs)("art", inputs["art"]) is inputs["art"]
     assert "standardise" not in plain.identity()
-    assert any("standardised" in note for note in data.notes)
-    assert not any("standardised" in note for note in plain.notes)
+    assert [any("standardised" in note for note in one.notes) for one in (data, plain)] == [True, False]
 
 
-@pytest.mark.parametrize("dtype", [np.uint8, np.int32, np.int64, np.uint64])
+@pytest.mark.parametrize("dtype", [np.uint8, np.int64, np.uint64])
 def test_integer_labels_of_any_dtype_and_one_column_are_accepted(where: Folders, dtype: Any) -> None:
     given = features(9)
-    digest = put(where, "product", x=given["x"].astype(np.float64), y=given["y"].astype(dtype)[:, None])
+    digest = put(where, "product", npz(x=given["x"].astype(np.float64), y=given["y"].astype(dtype)[:, None]))
     data = OfficeHome(sha256={"product": digest}).load("product", LocalFiles(where))
     assert np.array_equal(data.x, given["x"])
-    assert data.x.dtype == np.float32
-    assert data.y.dtype == np.int64
+    assert (data.x.dtype, data.y.dtype) == (np.float32, np.int64)
     assert np.array_equal(data.y, given["y"])
 
 
 GOOD = features(5)
-NAN, HUGE, LOW, HIGH = GOOD["x"].copy(), GOOD["x"].astype(np.float64), GOOD["y"].copy(), GOOD["y"].copy()
-NAN[3, 7], HUGE[2, 0], LOW[1], HIGH[4] = np.nan, 1e300, -1, 65
+X, Y = GOOD["x"], GOOD["y"]
 
 
-@pytest.mark.parametrize(
-    ("arrays", "reported"),
-    [
-        ({"x": GOOD["x"]}, "has no array y; it holds x"),
-        (GOOD | {"x": GOOD["x"][:, :512]}, "x is float32 of shape (5, 512); it must be floats of shape (n, 2048)"),
-        (GOOD | {"x": GOOD["x"][0]}, "x is float32 of shape (2048,); it must be"),
-        (GOOD | {"x": GOOD["x"].astype(np.int8)}, "x is int8 of shape (5, 2048); it must be"),
-        (GOOD | {"x": NAN}, "x is not finite in row 3; make the file again"),
-        (GOOD | {"x": HUGE}, "x is not finite in row 2; make the file again"),
-        (GOOD | {"y": GOOD["y"].astype(float)}, "y is float64 of shape (5,); it must be whole numbers of shape (n,)"),
-        (GOOD | {"y": np.zeros((5, 2), int)}, "y is int64 of shape (5, 2); it must be"),
-        (GOOD | {"y": np.int64(3)}, "y is int64 of shape (); it must be"),
-        (GOOD | {"y": GOOD["y"][:4]}, "x holds 5 examples and y 4 labels; make the file again"),
-        (GOOD | {"y": LOW}, "y is -1 in row 1; it must be in 0..64"),
-        (GOOD | {"y": HIGH}, "y is 65 in row 4; it must be in 0..64"),
-        (GOOD | {"y": np.array([None] * 5)}, "cannot be read (Object arrays cannot be loaded"),
-    ],
-)
-def test_faults_are_reported_in_one_line(where: Folders, arrays: dict[str, Any], reported: str) -> None:
-    assert line_of(where, **arrays).startswith(reported)
+def changed(array: Any, place: Any, value: float) -> Any:
+    array = array.astype(np.float64) if value > 99 else array.copy()
+    array[place] = value
+    return array
+
+
+def members(content: bytes) -> bytes:
+    """An archive whose members hold this."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        archive.writestr("x.npy", content)
+        archive.writestr("y.npy", content)
+    return stream.getvalue()
+
+
+HEADER = b"{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000000,), }"
+HUGE = b"\x93NUMPY\x01\x00" + len(HEADER).to_bytes(2, "little") + HEADER
+WRONG = [
+    (npz(x=X), "has no array y; it holds x"),
+    (npz(), "has no array x or y; it holds nothing"),
+    (npz(x=X[:, :512], y=Y), "x is float32 of shape (5, 512); it must be floats of shape (n, 2048)"),
+    (npz(x=X[0], y=Y), "x is float32 of shape (2048,); it must be"),
+    (npz(x=X.astype(np.int8), y=Y), "x is int8 of shape (5, 2048); it must be"),
+    (npz(x=changed(X, (3, 7), np.nan), y=Y), "x is not finite in row 3; make the file again"),
+    (npz(x=changed(X, (2, 0), 1e300), y=Y), "x is not finite in row 2; make the file again"),
+    (npz(x=X, y=Y.astype(float)), "y is float64 of shape (5,); it must be whole numbers of shape (n,)"),
+    (npz(x=X, y=np.zeros((5, 2), int)), "y is int64 of shape (5, 2); it must be"),
+    (npz(x=X, y=np.int64(3)), "y is int64 of shape (); it must be"),
+    (npz(x=X, y=Y[:4]), "x holds 5 examples and y 4 labels; make the file again"),
+    (npz(x=X, y=changed(Y, 1, -1)), "y is -1 in row 1; it must be in 0..64"),
+    (npz(x=X, y=changed(Y, 4, 65)), "y is 65 in row 4; it must be in 0..64"),
+    (npz(x=X, y=np.array([None] * 5)), "cannot be read (Object arrays cannot be loaded"),
+    *(
+        (content, "is not a complete npz archive; write it with numpy.savez")
+        for content in (b"", b"PK", b"hello", HUGE)
+    ),
+    (members(HUGE), "cannot be read ("),
+    (members(b"text"), "has no array x or y"),
+]
+
+
+@pytest.mark.parametrize(("content", "what"), WRONG)
+def test_faults_are_reported_in_one_line(where: Folders, content: bytes, what: str) -> None:
+    data = OfficeHome(sha256={"art": put(where, "art", content)})
+    line = only_line(data.load, "art", LocalFiles(where))
+    assert line.startswith(f"{where.given}/office_home/art.npz: {what}")
+
+
+def test_a_truncated_or_damaged_archive_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.npz"
+    np.savez_compressed(path, x=np.random.default_rng(0).random((20, 3)), y=np.arange(20))
+    whole = path.read_bytes()
+    for place in range(0, len(whole) - 22, 31):
+        path.write_bytes(whole[:place])
+        assert "complete npz archive" in only_line(read_npz, path, ("x", "y"))
+    count, places = 0, range(0, len(whole), 9)
+    for place in places:
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :])
+        try:
+            read_npz(path, ("x", "y"))
+        except DataError:
+            count += 1  # the others are bytes that nobody looks at, such as dates
+    assert count > len(places) / 2
 
 
 def test_a_file_is_read_only_with_its_checksum(where: Folders) -> None:
-    digest = put(where, "art", **GOOD)
+    digest, files = put(where, "art", npz(**GOOD)), LocalFiles(where)
     with pytest.raises(DataError, match=f"art.npz: not read, since no checksum was given; it has sha256 {digest};"):
-        OfficeHome().load("art", LocalFiles(where))
+        OfficeHome().load("art", files)
     with pytest.raises(DataError, match=r"art.npz: wrong checksum: sha256 .* expected abababababab"):
-        OfficeHome(sha256={"art": "ab" * 32}).load("art", LocalFiles(where))
+        OfficeHome(sha256={"art": "ab" * 32}).load("art", files)
     with pytest.raises(DataError, match=r"office_home/clipart.npz: not in .*give its sha256 in the suite"):
-        OfficeHome(sha256={"art": digest}).load("clipart", LocalFiles(where))
+        OfficeHome(sha256={"art": digest}).load("clipart", files)
+    for wrong in ({"sketch": "ab" * 32}, {"art": "ab"}, {"art": "AB" * 32}, {"art": "ab" * 32 + "\n"}):
+        with pytest.raises(ValidationError):
+            OfficeHome(sha256=wrong)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("wrong", [{"sketch": "ab" * 32}, {"art": "ab"}, {"art": "AB" * 32}, {"art": "ab" * 32 + "\n"}])
-def test_checksums_are_checked(wrong: dict[str, str]) -> None:
-    with pytest.raises(ValidationError):
-        OfficeHome(sha256=wrong)  # type: ignore[arg-type]
-
-
-def test_the_suite_is_valid(tmp_path: Path) -> None:
-    _, plain = loaded("office-home-own-features")
-    assert {cell.dataset.name for cell in plain.cells.values()} == {"office_home"}
-    assert {cell.scheme.name for cell in plain.cells.values()} == {"pooled", "adapt", "mdmn", "m3sda", "target_only"}
-    pinned = tmp_path / "pinned.yaml"
+def test_a_checksum_changes_every_key_of_the_suite(tmp_path: Path) -> None:
+    plain = loaded("office-home-own-features")[1].cells
+    assert {cell.scheme.name for cell in plain.values()} == {"pooled", "adapt", "mdmn", "m3sda", "target_only"}
     text = (SUITES / "office-home-own-features.yaml").read_text(encoding="utf-8")
     assert text.count("sha256: {}") == 1
-    pinned.write_text(text.replace("sha256: {}", f"sha256: {{art: {'ab' * 32}}}"), encoding="utf-8")
-    _, found = loaded(pinned)
-    assert len(found.cells) == len(plain.cells)
-    assert not found.cells.keys() & plain.cells.keys()
+    (tmp_path / "pinned.yaml").write_text(text.replace("sha256: {}", f"sha256: {{art: {'ab' * 32}}}"), encoding="utf-8")
+    pinned = loaded(tmp_path / "pinned.yaml")[1].cells
+    assert len(pinned) == len(plain)
+    assert not pinned.keys() & plain.keys()
