@@ -27,11 +27,6 @@ def test_mlp_is_the_papers_amazon_network() -> None:
     assert isinstance(network.features[1], BagLinear)
 
 
-def test_mlp_flattens_images() -> None:
-    network = Mlp(hidden=(8,), dropout=0.0).build(TEN, InputSpec((1, 4, 4)))
-    assert network.predictor(network.features(torch.rand(3, 1, 4, 4))).shape == (3, 10)
-
-
 def test_mlp_without_hidden_layers_is_linear() -> None:
     network = Mlp(hidden=()).build(Task("regression"), InputSpec((7,)))
     assert network.feature_dim == 7
@@ -53,7 +48,7 @@ def test_convnet_is_the_papers_digits_network() -> None:
     assert network.predictor(x).shape == (2, 10)
 
 
-@pytest.mark.parametrize("size", [16, 17, 20, 28, 31, 33])
+@pytest.mark.parametrize("size", [16, 31, 33])
 def test_convnet_takes_any_size_from_16(size: int) -> None:
     network = ConvNet(channels=(2, 3, 4), hidden=(5,)).build(TEN, InputSpec((1, size, size + 1)))
     features = network.features(torch.rand(2, 1, size, size + 1))

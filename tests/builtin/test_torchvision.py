@@ -253,49 +253,29 @@ methods: {SRC: {scheme: pooled}}
 """
 
 
-def test_random_changes_of_images_with_frozen_features_are_refused_when_the_suite_is_loaded(tmp_path):
-    path = tmp_path / "tried.yaml"
-
-    def load(options: str, how: str) -> None:
-        path.write_text(SUITE.replace("OPTIONS", options).replace("HOW", how), encoding="utf-8")
-        loaded(path)
-
-    load("crop: 48, scale: [0.5, 1], flip: true, jitter: 0.1, grey: 0.1", "all")
-    load("crop: 64, flip: false, jitter: 0", "head")  # nothing is changed
-    for options, named in (
-        ("flip: true, crop: 48", "crop, flip"),
-        ("grey: 0.1, scale: [1, 1], jitter: 1", "scale, jit"),
-    ):
-        with pytest.raises(SuiteError, match=f"cannot be used: .* trainable: all, or remove {named}") as caught:
-            load(options, "none")
-        assert len(caught.value.lines) == 1
-        assert f"dataset.image_folder.{named.partition(',')[0]}: " in caught.value.lines[0]
-
-
 @pytest.mark.parametrize(
-    ("how", "fault"),
+    ("options", "how", "fault"),
     [
-        (
-            "head, batch_norm: train",
-            "batch_norm: changes nothing, since the network is not trained; set trainable: all",
-        ),
-        (
-            "none, hidden: [9]",
-            "hidden: changes nothing, since trainable: none has no hidden layers; set trainable: head",
-        ),
-        (
-            "none, dropout: 0.5",  # also the default, which whoever writes it takes to have an effect
-            "dropout: changes nothing, since trainable: none has no hidden layers; set trainable: head",
-        ),
+        ("crop: 48, scale: [0.5, 1], flip: true, jitter: 0.1, grey: 0.1", "all", None),
+        ("crop: 64, flip: false, jitter: 0", "head", None),  # nothing is changed
+        ("", "none", None),
+        ("flip: true, crop: 48", "none", "dataset.image_folder.crop: cannot be used: .*: all, or remove crop, flip"),
+        ("grey: 0.1, scale: [1, 1]", "none", "dataset.image_folder.scale: cannot be used: .* or remove scale, grey"),
+        ("", "head, batch_norm: train", "backbone.torchvision.batch_norm: changes nothing, .*; set trainable: all"),
+        ("", "none, hidden: [9]", "backbone.torchvision.hidden: changes nothing, .*; set trainable: head or rem"),
+        # Also the default, which whoever writes it takes to have an effect.
+        ("", "none, dropout: 0.5", "backbone.torchvision.dropout: changes nothing, .*; set trainable: head or rem"),
     ],
 )
-def test_parameters_that_change_nothing_are_refused(tmp_path, how, fault):
+def test_options_without_effect_are_refused_when_the_suite_is_loaded(tmp_path, options, how, fault):
     path = tmp_path / "tried.yaml"
-    path.write_text(SUITE.replace("OPTIONS", "").replace("HOW", how), encoding="utf-8")
-    with pytest.raises(SuiteError, match=f"tried.yaml:6:.*: backbone.torchvision.{fault} or remove it$"):
+    path.write_text(SUITE.replace("OPTIONS", options).replace("HOW", how), encoding="utf-8")
+    if fault is None:
         loaded(path)
-    path.write_text(SUITE.replace("OPTIONS", "").replace("HOW", "none"), encoding="utf-8")
-    loaded(path)
+        return
+    with pytest.raises(SuiteError, match=f"tried.yaml:[46]:.*: {fault}") as caught:
+        loaded(path)
+    assert len(caught.value.lines) == 1
 
 
 def test_unsuitable_images_are_refused_before_anything_is_read():

@@ -8,8 +8,6 @@ import sys
 import pytest
 
 OURS = "from msda_bench_builtin.vision import torchvision; "
-PLAIN = "import torchvision"
-BROKEN = "operator torchvision::nms does not exist"
 
 
 def python(code: str) -> subprocess.CompletedProcess[str]:
@@ -21,15 +19,6 @@ def test_networks_and_transforms_work_in_a_new_process_with_any_torch_build() ->
     use = "print(torchvision('models').resnet18().fc.in_features, torchvision('transforms.v2').Resize(8).size[0])"
     found = python(f"{OURS}{use}; import torchvision.ops; print('whole')")
     assert (found.returncode, found.stdout.split()) == (0, ["512", "8", "whole"]), found.stderr
-
-
-@pytest.mark.slow
-def test_the_workaround_makes_torchvision_importable() -> None:
-    plain = python(PLAIN)
-    if plain.returncode == 0:
-        pytest.skip("this torch comes with torchvision's operators, so nothing needs a remedy")
-    assert BROKEN in plain.stderr
-    assert python(f"{OURS}torchvision(); {PLAIN}").returncode == 0
 
 
 @pytest.mark.slow

@@ -15,22 +15,6 @@ from msda_bench_builtin.datasets import Amazon
 from msda_bench_builtin.datasets.amazon import read_svmlight
 from tests.data.refusal import only_line
 
-SIZES = {"books": 6465, "dvd": 5586, "electronics": 7681, "kitchen": 7945}
-
-
-def test_the_files_are_the_papers(real):
-    amazon = Amazon()
-    files = real(amazon)
-    assert sum(SIZES.values()) == 27677
-    for domain, size in SIZES.items():
-        data = amazon.load(domain, files)
-        assert data.x.shape == (size, 5000)
-        assert data.x.dtype == np.float32
-        assert data.x.data.min() >= 1
-        assert set(data.y.tolist()) == {0, 1}
-        assert data.y[:2000].mean() == 0.5
-        assert data.test is None
-
 
 def test_train_file_comes_before_test_file(crafted, tmp_path):
     (tmp_path / "dvd_test.svmlight").write_bytes(b"-1 2:3\n")

@@ -179,7 +179,3 @@ def test_bfloat16_runs_are_reproducible(tune: Tune) -> None:
     other, _ = tune(precision="bf16", augment={"jitter": 0.3})
     assert other.key != record.key
     assert other.curves != record.curves
-
-
-def test_fully_trained_networks_are_not_stacked() -> None:
-    assert [SmallNetwork(trainable=which).stackable for which in ("none", "head", "all")] == [True, True, False]

@@ -19,7 +19,7 @@ from msda_bench.api import DataError, Dataset
 from msda_bench.data import Folders, LocalFiles
 from msda_bench.data.check import tree_sha256
 from msda_bench.testing import checks, contract
-from msda_bench_builtin.datasets import DomainNet, ImageFolder, ImageList, Music, Office31, OfficeHomeImages, Pacs
+from msda_bench_builtin.datasets import DomainNet, ImageFolder, ImageList, Office31, OfficeHomeImages
 from msda_bench_builtin.datasets.images.decode import decode
 from msda_bench_builtin.vision import torchvision
 from tests.data.refusal import only_line
@@ -310,35 +310,3 @@ def test_named_sets_have_their_layouts(put: Callable[..., Path]) -> None:
         "images that are listed more than once, 1: real/a b/1.jpg",
     ]
     assert OfficeHomeImages().task.classes == 65
-
-
-def test_pacs_is_read_from_the_archive_with_a_note_that_it_is_a_copy(
-    real: Callable[[Dataset], LocalFiles], tmp_path
-) -> None:
-    data = Pacs(copies="q72", side=16)
-    (path,) = [real(data).path(file) for file in data.files]
-    found = data.load("photo", LocalFiles(Folders(path.parent.parent, tmp_path)))
-    assert np.bincount(found.y).tolist() == [189, 202, 182, 186, 199, 280, 432]
-    assert len(found.x) == 1670
-    assert data.notes == ("pacs: a copy whose images were re-encoded as JPEG of quality 72.",)
-    assert Pacs().notes == ()
-
-
-@pytest.mark.parametrize(("labels", "each", "classes"), [("genres", 1000, 10), ("music_or_speech", 128, 2)])
-def test_music_domains_have_their_sizes_and_balanced_labels(
-    real: Callable[[Dataset], LocalFiles], labels: Any, each: int, classes: int
-) -> None:
-    data = Music(labels=labels)
-    files = real(data)
-    for domain in data.domains:
-        found = data.load(domain, files)
-        assert (found.x.shape, found.x.dtype) == ((each, 58), np.float32)
-        assert np.bincount(found.y).tolist() == [each // classes] * classes
-        assert np.ptp(found.x[:, 17]) == 0
-    x = {domain: np.asarray(data.load(domain, files).x)[: each // 2] for domain in data.domains}
-    mapped = Music(labels=labels, standardise="domain").fit(x)
-    for domain in data.domains:
-        scaled = np.asarray(mapped(domain, x[domain]))
-        assert not scaled[:, 17].any()
-        np.testing.assert_allclose(np.delete(scaled, 17, 1).std(0), 1, atol=1e-4)
-    assert "standardise" not in data.identity()

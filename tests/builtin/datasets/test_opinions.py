@@ -51,31 +51,6 @@ def put(tmp_path: Path):
     return write
 
 
-def test_the_real_sentences_have_the_documented_sizes_and_tasks(real):
-    files = real(Opinions())
-    found = {domain: Opinions().load(domain, files) for domain in MEMBERS}
-    assert {domain: len(data.y) for domain, data in found.items()} == {
-        "product": 2985, "film": 10072, "editorial": 2970, "tweets": 3432,
-    }  # fmt: skip
-    ratings = {domain: Opinions(mode="regression").load(domain, files).y for domain in MEMBERS}
-    assert [len(y) for y in ratings.values()] == [3708, 10605, 5190, 4200]
-    assert all(y.dtype == np.float32 and abs(y).max() < 4 for y in ratings.values())
-    for domain, data in found.items():
-        assert data.y.tolist() == (ratings[domain][abs(ratings[domain]) >= 0.5] > 0).tolist()
-
-
-def test_some_words_predict_the_sentiment_of_the_real_sentences(real):
-    files = real(Opinions())
-    data = Opinions().load("tweets", files)
-    chosen = Opinions(words=3000).fit({"": data.x})("", data.x)
-    assert chosen.shape == (3432, 3000)
-    per_column = np.asarray(chosen.sum(0)).ravel()
-    assert (np.diff(per_column) <= 0).all()
-    positive = data.y @ chosen.toarray() / per_column
-    assert positive.max() > 0.97
-    assert positive.min() < 0.1
-
-
 def test_crafted_sentences_have_their_labels_and_texts(put, crafted):
     put(TEXTS)
     product = Opinions().load("product", crafted)
@@ -90,6 +65,9 @@ def test_crafted_sentences_have_their_labels_and_texts(put, crafted):
         ["bad bad price", "good price"], ["un clich\u00e9", "bad\tfilm"],
     ]  # fmt: skip
     assert list(rated.texts) == ["bad bad price", "so so", "good price"]
+    options = {"words": 9, "ngrams": 1, "min_count": 1}
+    for binary, most in ((False, 2), (True, 1)):
+        assert Opinions(**options, binary=binary).fit({"": product.x})("", product.x).max() == most
     both = Opinions(ngrams=1).fit({"product": product.x, "film": film.x})
     assert Opinions(words=3, ngrams=1, binary=False).fit({"": product.x})("", product.x).toarray().tolist() == [
         [1, 0, 0],
@@ -104,14 +82,6 @@ def test_lines_that_are_not_utf8_are_read_as_western_european(put, crafted):
     film, tweets = (Opinions(**options).load(domain, crafted) for domain in ("film", "tweets"))
     common = Opinions(**options | {"min_count": 2, "words": 2}).fit({"film": film.x, "tweets": tweets.x})
     assert common("tweets", tweets.x).toarray().tolist() == [[1, 1]]  # "bad" and "cliché"
-
-
-def test_columns_hold_counts_unless_binary(put, crafted):
-    put(TEXTS)
-    product = Opinions(ngrams=1).load("product", crafted)
-    options = {"words": 9, "ngrams": 1, "min_count": 1}
-    assert Opinions(**options, binary=False).fit({"": product.x})("", product.x).max() == 2
-    assert Opinions(**options, binary=True).fit({"": product.x})("", product.x).max() == 1
 
 
 def test_the_vocabulary_ignores_test_sentences(put, crafted):

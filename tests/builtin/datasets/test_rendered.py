@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from msda_bench.api import DataError
-from msda_bench.data import Folders, LocalFiles
 from msda_bench_builtin.datasets import Fonts
 from msda_bench_builtin.datasets.draws import Draws
 from msda_bench_builtin.datasets.glyphs import LETTERS, Distortion, font_path, glyphs
@@ -41,25 +40,6 @@ def test_no_letter_is_cut_off(crafted):
     for domain in fonts.domains:
         images = fonts.load(domain, crafted).x[:, 0]
         assert max(edge.max() for edge in (images[:, 0], images[:, -1], images[..., 0], images[..., -1])) < 0.5
-
-
-@pytest.mark.parametrize("size", [12, 16, 33, 64])
-def test_images_of_any_size_show_equal_letters(crafted, size):
-    fonts = Fonts(per_class=1, size=size, **CLEAN)
-    ink = fonts.load("sans", crafted).x.mean((1, 2, 3))
-    usual = Fonts(per_class=1, **CLEAN).load("sans", crafted).x.mean((1, 2, 3))
-    assert np.corrcoef(ink, usual)[0, 1] > 0.95
-    assert ink.mean() == pytest.approx(usual.mean(), rel=0.1)
-
-
-def test_rendered_images_are_cached(tmp_path):
-    files = LocalFiles(Folders(None, tmp_path))
-    first = Fonts(per_class=2).load("mono", files)
-    (kept,) = (tmp_path / "derived").iterdir()
-    stamp = kept.stat().st_mtime_ns
-    again = Fonts(per_class=2).load("mono", files)
-    assert kept.stat().st_mtime_ns == stamp
-    assert np.array_equal(first.x, again.x)
 
 
 def test_an_h_has_the_requested_height():

@@ -17,42 +17,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from msda_bench.api import Array, Dataset
+from msda_bench.api import Array
 from msda_bench_builtin.datasets import Intents, Reactor, SpokenDigits, Watch
 from msda_bench_builtin.datasets.intents import sentences
 from tests.data.refusal import only_line
-
-
-@pytest.mark.parametrize(
-    ("data", "first", "classes", "groups"),
-    [
-        (Reactor(), [100] * 13, [20] * 13, None),
-        (SpokenDigits(), [50] * 10, [50] * 10, None),
-        (Watch(), [54, 91, 96, 87, 87, 74, 72], [50, 91, 93, 79, 85, 54, 67], 14),
-        (Intents(), [30] * 15, [30] * 15, 288),
-    ],
-    ids=lambda value: getattr(value, "name", ""),
-)
-def test_the_real_files_have_the_documented_examples(
-    real: Any, data: Dataset, first: list[int], classes: list[int], groups: int | None
-) -> None:
-    files = real(data)
-    loaded = {domain: data.load(domain, files) for domain in data.domains}
-    assert {domain: len(part.y) for domain, part in loaded.items()} == data.sizes()  # type: ignore[attr-defined]
-    assert all(part.x.shape == (len(part.y), *data.input.shape) for part in loaded.values())
-    ends = loaded[data.domains[0]], loaded[data.domains[-1]]
-    assert [np.bincount(part.y).tolist() for part in ends] == [first, classes]
-    last = ends[1].groups
-    assert groups == (None if last is None else len(np.unique(last)))
-
-
-def test_the_reactors_inputs_are_the_columns_of_the_file(real: Any) -> None:
-    files = real(Reactor())
-    table = np.load(files.path(Reactor().files[0]), allow_pickle=False)
-    rows = table[table[:, 15] == 3]
-    mode = Reactor().load("mode_3", files)
-    assert np.array_equal(mode.x, rows[:, :14].astype(np.float32))
-    assert np.array_equal(mode.y, rows[:, 14])
 
 
 @pytest.mark.parametrize(

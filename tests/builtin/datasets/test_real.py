@@ -1,0 +1,143 @@
+"""The real bytes of the data sets, where they are on this machine, have the documented examples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from msda_bench.api import Dataset, Fits
+from msda_bench.data import Folders, LocalFiles
+from msda_bench_builtin.datasets import (
+    Amazon,
+    Digits,
+    Hospitals,
+    Intents,
+    Music,
+    Opinions,
+    Pacs,
+    Reactor,
+    Solubility,
+    SpokenDigits,
+    Watch,
+)
+
+Real = Callable[[Dataset], LocalFiles]
+DIGITS = Digits(domains=("mnist", "svhn"), copies="reduced")
+MNIST = [6903, 7877, 6990, 7141, 6824, 6313, 6876, 7293, 6825, 6958]
+SVHN = [750, 2195, 1731, 1238, 1074, 1021, 851, 837, 699, 687]
+
+
+@pytest.mark.parametrize(
+    ("data", "classes", "groups"),
+    [
+        (Amazon(), {"books": [3201, 3264], "dvd": [2779, 2807], "kitchen": [3991, 3954]}, None),
+        (Opinions(), {"product": [1235, 1750], "film": [5076, 4996], "tweets": [1087, 2345]}, None),
+        (Hospitals(), {"cleveland": [164, 139], "switzerland": [8, 115], "long_beach": [51, 149]}, None),
+        (Solubility(), {"A": [1261, 904, 1491], "F": [141, 379, 278]}, 798),
+        (Music(), {domain: [100] * 10 for domain in Music().domains}, 980),
+        (Music(labels="music_or_speech"), {domain: [64] * 2 for domain in Music().domains}, 128),
+        (Reactor(), {"mode_0": [100] * 13, "mode_6": [20] * 13}, None),
+        (SpokenDigits(), {SpokenDigits.domains[0]: [50] * 10, SpokenDigits.domains[-1]: [50] * 10}, None),
+        (Watch(), {"person_1": [54, 91, 96, 87, 87, 74, 72], "person_10": [50, 91, 93, 79, 85, 54, 67]}, 14),
+        (Intents(), {Intents.domains[0]: [30] * 15, Intents.domains[-1]: [30] * 15}, 288),
+        (DIGITS, {"mnist": MNIST, "svhn": SVHN}, None),
+        (Pacs(copies="q72", side=16), {"photo": [189, 202, 182, 186, 199, 280, 432]}, None),
+    ],
+    ids=lambda value: getattr(value, "name", ""),
+)
+def test_the_real_files_have_the_documented_examples(
+    real: Real, tmp_path: Path, data: Dataset, classes: dict[str, list[int]], groups: int | None
+) -> None:
+    files = real(data)
+    if isinstance(data, Pacs):
+        (path,) = [files.path(file) for file in data.files]
+        files = LocalFiles(Folders(path.parent.parent, tmp_path))
+        assert data.notes == ("pacs: a copy whose images were re-encoded as JPEG of quality 72.",)
+        assert Pacs().notes == ()
+    for domain, counts in classes.items():
+        part = data.load(domain, files)
+        assert np.bincount(part.y).tolist() == counts, domain
+        assert part.x.shape[0] == sum(counts)
+        assert part.x.dtype == (np.uint8 if len(data.input.shape) > 1 else np.float32)
+    assert groups == (None if part.groups is None else len(np.unique(part.groups)))
+
+
+def test_the_papers_reviews_begin_with_as_many_good_as_bad_ones(real: Real) -> None:
+    for domain in Amazon().domains:
+        data = Amazon().load(domain, real(Amazon()))
+        assert data.x.shape[1] == 5000
+        assert data.x.data.min() >= 1
+        assert data.y[:2000].mean() == 0.5
+
+
+def test_mnist_and_svhn_have_their_official_test_and_order(real: Real) -> None:
+    mnist, svhn = (DIGITS.load(domain, real(DIGITS)) for domain in DIGITS.domains)
+    assert (mnist.x.shape, svhn.x.shape) == ((70000, 3, 32, 32), (11083, 3, 32, 32))
+    assert (mnist.test.sum(), mnist.test[:60000].any(), svhn.test.sum()) == (10000, False, 3583)
+    assert mnist.y[:10].tolist() == [5, 0, 4, 1, 9, 2, 1, 3, 1, 4]
+    assert mnist.y[60000:60005].tolist() == [7, 2, 1, 0, 4]
+
+
+def test_the_reactors_inputs_are_the_columns_of_the_file(real: Real) -> None:
+    files = real(Reactor())
+    table = np.load(files.path(Reactor().files[0]), allow_pickle=False)
+    rows, mode = table[table[:, 15] == 3], Reactor().load("mode_3", files)
+    assert np.array_equal(mode.x, rows[:, :14].astype(np.float32))
+    assert np.array_equal(mode.y, rows[:, 14])
+
+
+def test_opinions_are_rated_and_some_words_predict_them(real: Real) -> None:
+    files = real(Opinions())
+    data, rated = (Opinions(mode=mode).load("tweets", files) for mode in ("classification", "regression"))
+    assert (len(rated.y), rated.y.dtype, bool(abs(rated.y).max() < 4)) == (4200, np.float32, True)
+    assert data.y.tolist() == (rated.y[abs(rated.y) >= 0.5] > 0).tolist()
+    chosen = Opinions(words=3000).fit({"": data.x})("", data.x)
+    assert chosen.shape == (3432, 3000)
+    per_column = np.asarray(chosen.sum(0)).ravel()
+    assert (np.diff(per_column) <= 0).all()
+    positive = data.y @ chosen.toarray() / per_column
+    assert positive.max() > 0.97
+    assert positive.min() < 0.1
+
+
+def as_published(text: str) -> str:
+    """The file as UCI has it: no header, a question mark for what is missing."""
+    lines = (",".join(field or "?" for field in line.split(",")) for line in text.splitlines()[1:])
+    return "".join(f"{line}\n" for line in lines)
+
+
+def test_both_forms_of_the_hospitals_are_the_same_patients(real: Real, tmp_path: Path) -> None:
+    data, here = Hospitals(), real(Hospitals())
+    for file in data.files:
+        text = here.path(file).read_text()
+        (tmp_path / file.path).parent.mkdir(exist_ok=True)
+        (tmp_path / file.path).write_bytes((as_published(text) if text.startswith("age") else text).encode())
+    published = LocalFiles(Folders(None, tmp_path), data.name)  # checks the published sizes and sha256
+    for domain in data.domains:
+        one, other = data.load(domain, here), data.load(domain, published)
+        np.testing.assert_array_equal(one.x, other.x)
+        assert one.y.tolist() == other.y.tolist()
+
+
+def test_a_cholesterol_of_zero_is_missing(real: Real) -> None:
+    data = Hospitals()
+    raw = {name: data.load(name, real(data)).x for name in data.domains}
+    assert isinstance(data, Fits)
+    made = np.asarray(data.fit(raw)("switzerland", raw["switzerland"]))
+    # After age, two columns of sex, five of pain, pressure and its gaps: cholesterol, and that it is missing.
+    start = 1 + 3 + 5 + 2
+    assert np.unique(made[:, start]).size == 1
+    assert made[:, start + 1].tolist() == [1.0] * 123
+
+
+def test_the_solubility_is_a_number_or_one_of_three_classes(real: Real) -> None:
+    classes, values = Solubility(), Solubility(mode="regression")
+    kind, value = (data.load("F", real(data)) for data in (classes, values))
+    assert kind.y.tolist() == ((value.y >= -4).astype(int) + (value.y >= -2)).tolist()
+    # Molecule A-3, the first of the table, has a logarithm of -3.6161271205 and 392.51 g/mol, the 17 others fewer.
+    first = values.load("A", real(values))
+    assert abs(first.y[0] + 3.6161271205) < 1e-6
+    assert first.x.shape == (3656, 17)
