@@ -21,7 +21,7 @@ from msda_bench.component.dataset import Dataset, DomainData, Inputs, InputSpec,
 from msda_bench.component.files import Array, ByHand, File, Files, Pip, Row, Rows, Url
 from msda_bench.component.parts import Parts
 from msda_bench.component.pretrained import Pretrained
-from msda_bench.component.scheme import Scheme
+from msda_bench.component.scheme import FittedScheme, Scheme
 from msda_bench.component.scoring import Metric, Tested, ValidationView, Validator
 from msda_bench.component.sizes import Extent, Size, TestSize
 from msda_bench.component.step import (
@@ -69,6 +69,7 @@ __all__ = [
     "File",
     "Files",
     "Fits",
+    "FittedScheme",
     "Group",
     "HasViews",
     "Identified",

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import ClassVar
 
 from torch import Tensor, nn
 
 from msda_bench.component.backbone import Network
 from msda_bench.component.base import Component
+from msda_bench.component.dataset import Inputs, Task
+from msda_bench.component.files import Array
 from msda_bench.component.parts import Parts
 from msda_bench.component.step import Batch, Carried, Examples, Group, Phase, Sizes, Stage, Step, TargetPass
 from msda_bench.component.weighing import Discrepancy
+from msda_bench.errors import PluginError
 
 
 class Scheme(Component, ABC):
@@ -158,3 +162,40 @@ class Scheme(Component, ABC):
         """
         features = parts.features(x)
         return features, parts.predictor(features)
+
+
+class FittedScheme(Scheme):
+    """A scheme that is fitted at once to all labelled examples, without a network and its steps, such as a forest.
+
+    It sees the labelled training examples of the very split on which other methods train, and is tested and scored by
+    validators on the same ones. An example is a row of numbers: a dataset of images or texts needs a backbone with
+    frozen features. Its `features`, for validators, are the inputs themselves.
+    """
+
+    uses_discrepancy = False
+    uses_mu = False
+    needs_target = False
+    stackable = False
+
+    def groups(self, sources: Group, target: str) -> tuple[Group, ...]:
+        """One group of all sources; the target alone if it needs its labels."""
+        return ((target,),) if self.needs_target_labels else (sources,)
+
+    @abstractmethod
+    def fit(self, x: Inputs, y: Array, task: Task, seed: int) -> Callable[[Inputs], Array]:
+        """Fits a model, on one thread; equal arguments give an equal model.
+
+        Args:
+            x: (n, width) float32, or a CSR matrix of a bag of words; not to be changed.
+            y: (n,) int64 classes, of which some may not occur, or float32 numbers.
+            task: the task.
+            seed: of all its draws, from 0 to 2**32 - 1; it depends on the dataset, the target and the run's seed.
+
+        Returns:
+            A function from inputs (m, width) to outputs (m, task.outputs): logits, such as logarithms of probabilities,
+            or the predicted number. Each finite, and each of its row alone.
+        """
+
+    def step(self, parts: Parts, batch: Batch, state: Tensor, phase: Phase) -> Step:
+        """Is never called; raises PluginError."""
+        raise PluginError(f"scheme {self.name!r} is fitted at once and takes no steps")

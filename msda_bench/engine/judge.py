@@ -13,7 +13,7 @@ from torch import Tensor
 
 from msda_bench.engine.evaluate import Mix, Scores, metric_values, test_outcome, validation_examples, validation_scores
 from msda_bench.engine.fit import Trained
-from msda_bench.engine.program import Program
+from msda_bench.engine.program import Judgeable
 from msda_bench.engine.runs import Run, Seen
 from msda_bench.engine.tensors import batch_of, chunk, dense
 from msda_bench.store.files import pack
@@ -57,8 +57,8 @@ class Judged:
     arrays: dict[str, bytes] = field(default_factory=dict)
 
 
-def judge(runs: Sequence[Run], program: Program, trained: Sequence[Trained]) -> list[Judged]:
-    """The evaluation of each run of a program."""
+def judge(runs: Sequence[Run], program: Judgeable, trained: Sequence[Trained]) -> list[Judged]:
+    """The evaluation of each run of a trained program."""
     if all(run_end.diverged_in is not None for run_end in trained):
         return [_diverged(run_end) for run_end in trained]
     tested = program.apply([run.prepared.test.x for run in runs])
@@ -72,7 +72,7 @@ def judge(runs: Sequence[Run], program: Program, trained: Sequence[Trained]) -> 
     return records
 
 
-def _validated(runs: Sequence[Run], program: Program) -> list[list[Seen]]:
+def _validated(runs: Sequence[Run], program: Judgeable) -> list[list[Seen]]:
     """What the validators of each run see; empty where there are none."""
     if not runs[0].components.validators:
         return [[] for _ in runs]
@@ -81,7 +81,7 @@ def _validated(runs: Sequence[Run], program: Program) -> list[list[Seen]]:
     return [list(of_run) for of_run in zip(*seen, strict=True)]
 
 
-def _mixed(runs: Sequence[Run], program: Program, place: int, first: Tensor, second: Tensor, share: float) -> Tensor:
+def _mixed(runs: Sequence[Run], program: Judgeable, place: int, first: Tensor, second: Tensor, share: float) -> Tensor:
     """One run's outputs for mixtures of its target's training examples, as a `ValidationView` has them."""
     training = runs[place].prepared.training
     rows, outputs = training.rows[training.target], []

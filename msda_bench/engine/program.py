@@ -57,7 +57,19 @@ class Augment:
         return images
 
 
-class Program(Protocol):
+class Judgeable(Protocol):
+    """A trained program, or whatever else answers for one run or for a stack of runs."""
+
+    def weights(self, place: int) -> dict[str, Tensor]:
+        """The weights of one run, its floating-point buffers, and its carried values, by name."""
+        ...
+
+    def apply(self, examples: Sequence[Examples]) -> list[Seen]:
+        """Features and outputs of each run's examples, as its scheme predicts them, in evaluation mode."""
+        ...
+
+
+class Program(Judgeable, Protocol):
     """The tensors of one run, or of a stack of R runs, whose tensors then all have a leading dimension of R.
 
     Attributes:
@@ -98,14 +110,6 @@ class Program(Protocol):
 
     def step(self, batch: Batch, keys: Tensor, state: Tensor, phase: Phase) -> Step:
         """One phase's objectives; `keys` (*lead, keyed, 2) are those of the keyed modules."""
-        ...
-
-    def weights(self, place: int) -> dict[str, Tensor]:
-        """The weights of one run, its floating-point buffers, and its carried values, by name."""
-        ...
-
-    def apply(self, examples: Sequence[Examples]) -> list[Seen]:
-        """Features and outputs of each run's examples, as its scheme predicts them, in evaluation mode."""
         ...
 
 

@@ -83,11 +83,16 @@ def _halves(cell: Cell, *purpose: str | int) -> list[int]:
     return [int.from_bytes(digest[at : at + 4], "big", signed=True) for at in (0, 4)]
 
 
+def seed_of(cell: Cell, *purpose: str | int) -> int:
+    """A stream's key as a number of 64 bits."""
+    high, low = _halves(cell, *purpose)
+    return (high & 0xFFFFFFFF) << 32 | (low & 0xFFFFFFFF)
+
+
 @contextlib.contextmanager
 def seeded(cell: Cell, purpose: str, device: torch.device = CPU) -> Iterator[None]:
     """Runs a block with torch's global generators, the CPU's and the device's, seeded for the cell; restores them."""
-    high, low = _halves(cell, purpose)
-    seed = ((high & 0xFFFFFFFF) << 32 | (low & 0xFFFFFFFF)) & 0x7FFFFFFFFFFFFFFF
+    seed = seed_of(cell, purpose) & 0x7FFFFFFFFFFFFFFF
     on_gpu = device.type == "cuda"
     with torch.random.fork_rng(devices=[device] if on_gpu else []):
         torch.default_generator.manual_seed(seed)

@@ -12,8 +12,9 @@ from dataclasses import replace
 
 import torch
 
-from msda_bench.api import Files
+from msda_bench.api import Files, FittedScheme
 from msda_bench.engine.fit import Trained, fit
+from msda_bench.engine.fitted import Fitted
 from msda_bench.engine.judge import Judged, judge
 from msda_bench.engine.machine import distributions, provenance
 from msda_bench.engine.model import Components
@@ -132,11 +133,18 @@ class Trainer:
         precision = runs[0].cell.training.precision
         with deterministic(self._device), products(precision, self._device):
             full = padded(runs)
-            program = Single(full[0], self._device) if len(full) == 1 else Stacked(full, self._device)
-            ready = time.perf_counter()
-            trained = fit(full, program)
-            done = time.perf_counter()
-            judged = judge(full, program, trained)
+            if isinstance(full[0].components.scheme, FittedScheme):
+                ready = time.perf_counter()
+                model = Fitted(full[0])
+                trained = [model.trained()]
+                done = time.perf_counter()
+                judged = judge(full, model, trained)
+            else:
+                program = Single(full[0], self._device) if len(full) == 1 else Stacked(full, self._device)
+                ready = time.perf_counter()
+                trained = fit(full, program)
+                done = time.perf_counter()
+                judged = judge(full, program, trained)
         spent = {"prepare": ready - start, "train": done - ready, "evaluate": time.perf_counter() - done}
         shares = {name: seconds / len(runs) for name, seconds in spent.items()}
         shares["prepare"] += loading

@@ -10,7 +10,18 @@ import numpy as np
 from pydantic import Field, ValidationError
 
 from msda_bench import __version__
-from msda_bench.api import Count, DataError, Dataset, DomainData, Files, InputSpec, Task, Validator, component
+from msda_bench.api import (
+    Count,
+    DataError,
+    Dataset,
+    DomainData,
+    Files,
+    FittedScheme,
+    InputSpec,
+    Task,
+    Validator,
+    component,
+)
 from msda_bench.plugins import Entry, Registry, discover
 from msda_bench.sklearn.domains import TARGET
 from msda_bench.suite.cell import Cell
@@ -90,6 +101,9 @@ def make_cell(arrays: Arrays, method: Mapping[str, Any], settings: Mapping[str, 
     scheme = file.methods["method"].scheme
     if scheme.component.needs_target_labels:
         raise ValueError(f"scheme: {scheme.name} needs labels of the target, which no estimator uses")
+    fitted = isinstance(scheme.component, FittedScheme)
+    if fitted:
+        raise ValueError(f"scheme: {scheme.name} is fitted at once, without a network; use its own estimator")
     if arrays.task.kind not in scheme.component.tasks:
         raise ValueError(f"scheme: {scheme.name} trains {' and '.join(scheme.component.tasks)}, not {arrays.task.kind}")
     backbone = file.backbone.component

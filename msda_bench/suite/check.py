@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from msda_bench.api import Backbone, DataError, Group
+from msda_bench.api import Backbone, DataError, FittedScheme, Group
 from msda_bench.blame import blaming
 from msda_bench.component.dataset import corrupted_source
 from msda_bench.component.pretrained import Pretrained
@@ -140,8 +140,22 @@ def _untrainable(facts: Facts) -> Iterator[Fault]:
         if facts.task.kind not in scheme.tasks:
             what = f"{entry.name} trains {' and '.join(scheme.tasks)}; {facts.name} is {facts.task.kind}"
             yield Fault(("methods", name, "scheme"), what)
+        elif isinstance(scheme, FittedScheme) and (unfit := _unfit(facts)):
+            yield Fault(("methods", name, "scheme"), f"{entry.name} {unfit}")
         elif uneven := _uneven(facts, method):
             yield Fault(("methods", name, "scheme"), f"scheme {scheme.name!r}: {uneven}")
+
+
+def _unfit(facts: Facts) -> str | None:
+    """Why the examples are no rows of numbers, which a scheme that is fitted at once needs."""
+    try:
+        given = facts.network_input
+    except BenchError:  # the network's own check reports it
+        return None
+    if len(given.shape) == 1:
+        return None
+    what = f"reads rows of numbers, and an example of {facts.name} has the shape {given.shape}"
+    return f"{what}; name a backbone with frozen features (`trainable: none`), or remove the method"
 
 
 def _uneven(facts: Facts, method: MethodSpec) -> str | None:

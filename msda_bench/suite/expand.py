@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
-from msda_bench.api import Component
+from msda_bench.api import Component, FittedScheme
 from msda_bench.component.dataset import corrupted_source
 from msda_bench.component.sizes import is_transductive
 from msda_bench.errors import SuiteError
@@ -155,6 +155,9 @@ class _Draft:
         """Facts that a reader must know about the steps, target labels in training, and the selection."""
         if self._file.training.epoch == "equal":
             yield EQUAL_STEPS
+        fitted = [name for name, spec in self._file.methods.items() if isinstance(spec.scheme.component, FittedScheme)]
+        if fitted:
+            yield f"Fitted at once to all labelled examples, not in steps: {', '.join(fitted)}."
         data = self._facts.data
         yield PROTOCOLS["transductive" if is_transductive(data) else "held_out"]
         if (source := corrupted_source(data)) is not None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from msda_bench.api import Backbone, NonNegative
+from msda_bench.api import Backbone, FittedScheme, NonNegative
 from msda_bench.component.sizes import HOLD_OUT
 from msda_bench.errors import PluginError, message_of
 from msda_bench.suite.choice import Configured, with_param
@@ -39,7 +39,12 @@ class Settings:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The paths, such as mu, aggregator.sharpmax.gamma or training.optimizer.adadelta.lr."""
+        """The paths, such as mu, aggregator.sharpmax.gamma or training.optimizer.adadelta.lr.
+
+        A scheme that is fitted at once has its own alone: neither network nor steps.
+        """
+        if isinstance(self.method.scheme.component, FittedScheme):
+            return tuple(f"scheme.{self.method.scheme.name}.{param}" for param in self.method.scheme.params)
         optimizer, scheme = self.training.optimizer, self.method.scheme.component
         mu_matters = scheme.uses_mu and (self.method.adapts or not scheme.uses_discrepancy)
         return (

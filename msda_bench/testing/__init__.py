@@ -17,6 +17,7 @@ from msda_bench.testing.component import ComponentContract
 from msda_bench.testing.dataset import DatasetContract
 from msda_bench.testing.discrepancy import DiscrepancyContract
 from msda_bench.testing.examine import CONTRACTS, Finding, checks, contract, examine
+from msda_bench.testing.fitted_scheme import FittedSchemeContract
 from msda_bench.testing.metric import MetricContract
 from msda_bench.testing.scheme import SchemeContract
 from msda_bench.testing.validator import ValidatorContract
@@ -29,6 +30,7 @@ __all__ = [
     "DatasetContract",
     "DiscrepancyContract",
     "Finding",
+    "FittedSchemeContract",
     "MetricContract",
     "SchemeContract",
     "ValidatorContract",

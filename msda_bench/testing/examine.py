@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
-from msda_bench.api import Component
+from msda_bench.api import Component, FittedScheme
 from msda_bench.blame import blaming, cause_of, describe_with_place, package_of
 from msda_bench.errors import BenchError, printable
 from msda_bench.plugins.process_state import restored
@@ -17,6 +17,7 @@ from msda_bench.testing.backbone import BackboneContract
 from msda_bench.testing.component import ComponentContract
 from msda_bench.testing.dataset import DatasetContract
 from msda_bench.testing.discrepancy import DiscrepancyContract
+from msda_bench.testing.fitted_scheme import FittedSchemeContract
 from msda_bench.testing.metric import MetricContract
 from msda_bench.testing.scheme import SchemeContract
 from msda_bench.testing.validator import ValidatorContract
@@ -32,21 +33,25 @@ CONTRACTS: Mapping[str, type[ComponentContract]] = MappingProxyType(
         "metric": MetricContract,
     }
 )
-"""The contract class of each kind."""
+"""The contract class of each kind; a scheme that is fitted at once has one of its own."""
 _LONGEST = 2000
 """Longest reason in characters; the reason of a broken clause includes what the contract asks for."""
 
 
 def contract(component: Component) -> ComponentContract:
     """An instance of the contract of the component's kind, with this component under test."""
-    base = CONTRACTS[component.kind]
+    base = _base(component)
     made: ComponentContract = type(f"Test{type(component).__name__}", (base,), {"component": component})()
     return made
 
 
-def checks(kind: str) -> list[str]:
-    """The names of the `test_` methods of a kind's contract, sorted; each takes no arguments."""
-    return sorted(name for name in dir(CONTRACTS[kind]) if name.startswith("test_"))
+def checks(of: str | Component) -> list[str]:
+    """The names of the `test_` methods of a kind's or a component's contract, sorted; each takes no arguments."""
+    return sorted(name for name in dir(CONTRACTS[of] if isinstance(of, str) else _base(of)) if name.startswith("test_"))
+
+
+def _base(component: Component) -> type[ComponentContract]:
+    return FittedSchemeContract if isinstance(component, FittedScheme) else CONTRACTS[component.kind]
 
 
 @dataclass(frozen=True)
@@ -72,7 +77,7 @@ class Finding:
 def examine(component: Component) -> Iterator[Finding]:
     """The finding for each clause, in alphabetical order. Changes to the process are undone after each clause."""
     kept = contract(component)
-    for check in checks(component.kind):
+    for check in checks(component):
         with restored():
             yield _finding(kept, check)
 

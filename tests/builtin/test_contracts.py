@@ -31,7 +31,7 @@ def test_there_is_a_component_of_every_kind():
     [
         pytest.param(component, check, id=f"{component.kind}-{component.name}-{number}-{check}")
         for number, component in enumerate(COMPONENTS)
-        for check in checks(component.kind)
+        for check in checks(component)
     ],
 )
 def test_component_keeps_its_contract(component: Component, check: str):

@@ -54,9 +54,19 @@ def test_a_table_is_looked_through_and_its_first_suite_is_valid(
     assert 'file: "../t.csv"' in suite.read_text()
     assert main(["validate", str(suite)]) == 0
     methods = re.findall(
-        r"^  (\w+) +(?:pooled|ensemble|adapt|target_only|regularised)", capsys.readouterr().out, re.MULTILINE
+        r"^  (\w+) +(?:pooled|ensemble|adapt|target_only|regularised|\w+_regression|\w+_boosting|\w+_forest)",
+        capsys.readouterr().out,
+        re.MULTILINE,
     )
-    assert methods == ["SRC", "CORAL", "DANN", "TAR"]  # one source alone: nothing to weigh
+    assert methods == [
+        "SRC",
+        "CORAL",
+        "DANN",
+        "logistic",
+        "boosting",
+        "forest",
+        "TAR",
+    ]  # one source alone: nothing to weigh
 
 
 def test_arrays_and_a_regression_get_a_suite_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -98,10 +108,10 @@ def test_following_the_page_ends_in_a_verdict(tmp_path: Path) -> None:
         reader.follow(block)
         suite = reader.place / "mine.yaml"
         if suite.exists():  # smaller than the page's
-            text = suite.read_text().replace("targets: all", "targets: [hungary]").replace("seeds: 8", "seeds: 1")
+            text = suite.read_text().replace("targets: all", "targets: [hungary]").replace("seeds: 9", "seeds: 1")
             suite.write_text(text.replace("epochs: 8, steps: 30", "epochs: 2, steps: 10"))
     said = " ".join(reader.said.split())
     assert "table: 920 rows of 4 domains, classification, 2 classes" in said
-    assert "is valid: 1 experiment, 7 cells" in said
+    assert "is valid: 1 experiment, 10 cells" in said
     assert "balanced accuracy in percent" in said
-    assert "7 of 7 cells selected: 7 trained" in said
+    assert "10 of 10 cells selected: 10 trained" in said

@@ -2,6 +2,7 @@
 
 from msda_bench_builtin.schemes.adapt import Adapt, Pooled, Regularised, TargetOnly
 from msda_bench_builtin.schemes.alternate import Alternate
+from msda_bench_builtin.schemes.baselines import GradientBoosting, LogisticRegression, RandomForest
 from msda_bench_builtin.schemes.cdan import Cdan
 from msda_bench_builtin.schemes.decision import Decision
 from msda_bench_builtin.schemes.ensemble import BestSingle, Ensemble
@@ -21,13 +22,16 @@ __all__ = [
     "Cdan",
     "Decision",
     "Ensemble",
+    "GradientBoosting",
     "Kd3a",
+    "LogisticRegression",
     "M3sda",
     "Mcd",
     "Mdd",
     "Mdmn",
     "Mfsan",
     "Pooled",
+    "RandomForest",
     "Regularised",
     "Shot",
     "Simpal",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,6 +23,8 @@ _CODED = 50
 """A column of numbers and texts with at most so many values is taken for a category."""
 _REPAIRS = 500
 """Domains of one class that are left out, one after the other."""
+_ALPHA = 0.05
+"""An exact test of n seeds can reach 2 / 2^n at best, times the number of comparisons."""
 _SHIFT = 0.2
 """Shares of a class that differ by more between domains call for the mean over classes."""
 
@@ -112,7 +116,8 @@ def identified(data: FromFile, params: Mapping[str, Any], lines: Sequence[str]) 
         more["test"] = 0.25
     total = sum(map(len, read.rows.values()))
     what = f"{total} rows of {len(read.rows)} domains, {task}" + (f", {len(read.classes)} classes" if of else "")
-    suite = first_suite(len(read.rows), classes=bool(of), balanced=bool(of) and shifted(of))
+    baselines = importlib.util.find_spec("sklearn") is not None and len(read.input.shape) == 1
+    suite = first_suite(len(read.rows), classes=bool(of), balanced=bool(of) and shifted(of), baselines=baselines)
     every = {"file": data.file, **params, **more}
     kept = (*notes, *(read.plan.lines() if read.plan else ()), *share_lines(of, read.classes))
     return Identified(what, row_count(read.rows, read.y, read.classes), kept, every, suite=suite)
@@ -150,8 +155,11 @@ def shifted(found: Mapping[str, Array]) -> bool:
     return bool((every.max(0) - every.min(0) > _SHIFT).any())
 
 
-def first_suite(domains: int, *, classes: bool, balanced: bool) -> str:
-    """What a first suite needs below its dataset: each domain in turn is the target."""
+def first_suite(domains: int, *, classes: bool, balanced: bool, baselines: bool) -> str:
+    """What a first suite needs below its dataset: each domain in turn is the target.
+
+    `baselines` adds those of scikit-learn.
+    """
     several = domains > len(("source", "target"))
     methods = {
         "SRC": "{scheme: pooled}",
@@ -160,18 +168,23 @@ def first_suite(domains: int, *, classes: bool, balanced: bool) -> str:
         "DANN": "{scheme: pooled, discrepancy: d_A, mu: 0.1}",
         "DARN": "{discrepancy: d_A, mu: 0.1, aggregator: {sharpmax: {gamma: 1.0}}}" if several else "",
         "BNM": "{scheme: {regularised: {by: bnm, weight: 0.1}}}" if classes and several else "",
+        "logistic": "{scheme: logistic_regression}" if classes and baselines else "",
+        "boosting": "{scheme: gradient_boosting}" if baselines else "",
+        "forest": "{scheme: random_forest}" if baselines else "",
         "TAR": "{scheme: target_only, reference: true}",
     }
     rows = "\n".join(f"  {name + ':':9} {recipe}" for name, recipe in methods.items() if recipe)
     metric = (
         "metric: balanced_accuracy # the mean over classes, whose shares differ between domains\n" if balanced else ""
     )
+    compared = sum(map(bool, methods.values())) - len(("SRC", "TAR"))
+    seeds = 1 + math.ceil(math.log2(compared / _ALPHA))
     return f"""\
 targets: all # each domain in turn, from all others
-seeds: 8 # splits; fewer could not show a difference after the correction for five comparisons
+seeds: {seeds} # splits; fewer could not show a difference after the correction for {compared} comparisons
 backbone: {{mlp: {{hidden: [64], dropout: 0.2}}}}
 training: {{epochs: 8, steps: 30, batch: 32, optimizer: {{adam: {{lr: 0.003}}}}}}
-{metric}methods: # SRC does not adapt; TAR learns from the target's labels, which you would not have
+{metric}methods: # SRC and scikit-learn's do not adapt; TAR learns from the target's labels, which you would not have
 {rows}
 compare: {{against: SRC}}
 """

@@ -1,0 +1,81 @@
+"""Runs of schemes that are fitted at once to all labelled examples, without a network and its steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import cast
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from msda_bench.api import Array, FittedScheme, Inputs, PluginError
+from msda_bench.component.parts import task_loss
+from msda_bench.engine.fit import Trace, Trained
+from msda_bench.engine.runs import Run, Seen
+from msda_bench.engine.settings import seed_of
+from msda_bench.engine.tensors import Examples, dense, take, whole
+from msda_bench.functional import SparseRows
+
+_SEEDS = 2**32
+
+
+class Fitted:
+    """The model of one run.
+
+    Args:
+        run: the run of a `FittedScheme`.
+
+    Raises:
+        PluginError: the model breaks its contract.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self._scheme = cast("FittedScheme", run.components.scheme)
+        self._task, self._device = run.prepared.task, run.data.y.device
+        rows = torch.cat([run.data.rows[domain] for group in run.groups for domain in group])
+        self._x, self._y = take(run.data.x, rows), run.data.y[rows]
+        seed = seed_of(run.cell, "fit") % _SEEDS
+        self._predict: Callable[[Inputs], Array] = self._scheme.fit(
+            plain(self._x), self._y.cpu().numpy(), self._task, seed
+        )
+        self._groups = run.groups
+
+    def trained(self) -> Trained:
+        """What a record holds of training: one epoch of no step, with the mean loss on the examples fitted."""
+        trace = Trace(self._groups)
+        risk = task_loss(self._task)(self._outputs(self._x), self._y).mean().double().cpu()
+        seen = torch.stack([risk, torch.zeros_like(risk), torch.ones_like(risk)]).view(1, 3, 1)
+        return Trained(trace, 0, None if trace.close_epoch(seen) else 1)
+
+    def weights(self, place: int) -> dict[str, Tensor]:  # noqa: ARG002 - there is one run
+        """None: there is no network."""
+        return {}
+
+    def apply(self, examples: Sequence[Examples]) -> list[Seen]:
+        """The inputs, as features, and the outputs of all examples; a list of one for the one run."""
+        (given,) = examples
+        return [Seen(dense(whole(given)).flatten(1), self._outputs(given))]
+
+    def _outputs(self, examples: Examples) -> Tensor:
+        outputs = np.asarray(self._predict(plain(examples)))
+        wanted = len(examples), self._task.outputs
+        if outputs.shape != wanted or outputs.dtype.kind != "f":
+            raise PluginError(
+                f"scheme {self._scheme.name!r} predicted {outputs.dtype} of shape {outputs.shape}; the contract asks "
+                f"for floats of shape {wanted}"
+            )
+        return torch.from_numpy(outputs.astype(np.float32)).to(self._device)
+
+
+def plain(examples: Examples) -> Inputs:
+    """Examples as numpy arrays, read-only, or as a CSR matrix."""
+    numbers = whole(examples)
+    if not isinstance(numbers, SparseRows):
+        rows = numbers.cpu().numpy()
+        rows.flags.writeable = False
+        return rows
+    from scipy.sparse import csr_matrix
+
+    parts = (part.cpu().numpy() for part in (numbers.values, numbers.columns, numbers.offsets))
+    return csr_matrix(tuple(parts), (len(numbers), numbers.width))

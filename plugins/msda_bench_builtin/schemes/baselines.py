@@ -1,0 +1,160 @@
+"""What practitioners use where nothing adapts: scikit-learn's linear models and trees, on the pooled sources."""
+
+from __future__ import annotations
+
+import importlib.util
+import warnings
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Annotated, Any, ClassVar, Literal, cast
+
+import numpy as np
+from pydantic import Field
+
+from msda_bench.api import Array, Count, FittedScheme, Inputs, PluginError, Positive, Task, component
+
+_LEAST = 1e-6
+"""The lowest probability: a forest's may be 0, whose logarithm no loss accepts."""
+
+
+@component
+class Baseline(FittedScheme):
+    """A model of scikit-learn.
+
+    Parameters:
+        labels: "sources" learns from all sources as one; "target" from the target's own labels, an oracle to be marked
+            `reference: true`.
+        class_weight: "balanced" gives each class the same weight in sum, "none" each example; of classes only.
+    """
+
+    dense: ClassVar[bool] = False
+
+    labels: Literal["sources", "target"] = "sources"
+    class_weight: Literal["none", "balanced"] = "none"
+
+    def __post_init__(self) -> None:
+        """Refuses to be without scikit-learn."""
+        if importlib.util.find_spec("sklearn") is None:
+            raise ValueError("needs scikit-learn; install it: pip install 'msda-bench[sklearn]'")
+
+    @property
+    def needs_target_labels(self) -> bool:  # type: ignore[override]
+        """Whether it learns from the target's own labels."""
+        return self.labels == "target"
+
+    @abstractmethod
+    def model(self, *, classes: bool, shared: dict[str, Any]) -> Any:
+        """scikit-learn's classifier or regressor.
+
+        Args:
+            classes: whether classes are predicted.
+            shared: arguments of every model: random_state and, for classes, class_weight.
+        """
+
+    def fit(self, x: Inputs, y: Array, task: Task, seed: int) -> Callable[[Inputs], Array]:
+        """Fits the model on one thread, so that sums do not depend on the number of cores."""
+        from sklearn.exceptions import ConvergenceWarning
+        from threadpoolctl import threadpool_limits
+
+        classes, weight = task.kind == "classification", None if self.class_weight == "none" else self.class_weight
+        if weight and not classes:
+            raise PluginError(f"scheme {self.name!r}: class_weight weighs classes, and this task has none; remove it")
+        shared: dict[str, Any] = {"random_state": seed} | ({"class_weight": weight} if classes else {})
+        model = self.model(classes=classes, shared=shared)
+        with threadpool_limits(limits=1), warnings.catch_warnings():
+            # A model short of its optimum is a model; `max_iter` says how far it goes.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit(self._given(x), y)
+
+        def predict(rows: Inputs) -> Array:
+            with threadpool_limits(limits=1):
+                if not classes:
+                    return np.asarray(model.predict(self._given(rows)), np.float64)[:, None]
+                shares = np.zeros((rows.shape[0], task.classes))
+                shares[:, model.classes_] = model.predict_proba(self._given(rows))
+            return cast("Array", np.log(np.maximum(shares, _LEAST)))
+
+        return predict
+
+    def _given(self, rows: Inputs) -> Any:
+        return rows if isinstance(rows, np.ndarray) or not self.dense else rows.toarray()
+
+
+@component
+class LogisticRegression(Baseline):
+    """Logistic regression with an L2 penalty on the pooled sources (scikit-learn).
+
+    Parameters:
+        c: the inverse of the penalty's strength.
+        max_iter: iterations of L-BFGS at most.
+    """
+
+    name = "logistic_regression"
+    tasks = ("classification",)
+
+    c: Positive = 1.0
+    max_iter: Count = 1000
+
+    def model(self, *, classes: bool, shared: dict[str, Any]) -> Any:
+        """A classifier."""
+        from sklearn import linear_model
+
+        return linear_model.LogisticRegression(C=self.c, max_iter=self.max_iter, **shared)
+
+
+@component
+class GradientBoosting(Baseline):
+    """Boosted trees on binned inputs, on the pooled sources (scikit-learn's HistGradientBoosting).
+
+    All trees are fitted: no examples are kept back to stop early.
+
+    Parameters:
+        learning_rate: the factor of each tree.
+        max_iter: trees (per class, if there are more than two).
+        max_leaf_nodes: leaves of a tree at most.
+        min_samples_leaf: examples of a leaf at least.
+    """
+
+    name = "gradient_boosting"
+    dense = True
+
+    learning_rate: Positive = 0.1
+    max_iter: Count = 100
+    max_leaf_nodes: Annotated[int, Field(ge=2)] = 31
+    min_samples_leaf: Count = 20
+
+    def model(self, *, classes: bool, shared: dict[str, Any]) -> Any:
+        """A classifier or a regressor."""
+        from sklearn import ensemble
+
+        made = ensemble.HistGradientBoostingClassifier if classes else ensemble.HistGradientBoostingRegressor
+        return made(
+            learning_rate=self.learning_rate,
+            max_iter=self.max_iter,
+            max_leaf_nodes=self.max_leaf_nodes,
+            min_samples_leaf=self.min_samples_leaf,
+            early_stopping=False,
+            **shared,
+        )
+
+
+@component
+class RandomForest(Baseline):
+    """A forest of randomised trees on the pooled sources (scikit-learn).
+
+    Parameters:
+        n_estimators: trees.
+        min_samples_leaf: examples of a leaf at least.
+    """
+
+    name = "random_forest"
+
+    n_estimators: Count = 300
+    min_samples_leaf: Count = 1
+
+    def model(self, *, classes: bool, shared: dict[str, Any]) -> Any:
+        """A classifier or a regressor."""
+        from sklearn import ensemble
+
+        made = ensemble.RandomForestClassifier if classes else ensemble.RandomForestRegressor
+        return made(n_estimators=self.n_estimators, min_samples_leaf=self.min_samples_leaf, n_jobs=1, **shared)

@@ -1,0 +1,173 @@
+"""Rows of scikit-learn: its own numbers on the split of every method; suites that cannot have one say so."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestRegressor
+from sklearn.linear_model import LogisticRegression
+
+import msda_bench as mb
+from msda_bench.cli.main import main
+from msda_bench.data.splits import split
+from msda_bench_builtin.datasets import Arrays
+
+ROWS, SEED = 80, 3
+DOMAINS = ("a", "b", "t")
+
+
+def made(folder: Path, *, regression: bool = False) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """The inputs and labels of three domains, 80 rows each, saved as t.npz."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(len(DOMAINS) * ROWS, 5)).astype(np.float32)
+    y = x[:, 0] - x[:, 1] ** 2 + 0.3 * rng.normal(size=len(x)).astype(np.float32)
+    labels = y.astype(np.float32) if regression else (y > -1).astype(np.int64)
+    np.savez(folder / "t.npz", x=x, y=labels, domain=np.repeat(DOMAINS, ROWS))
+    return x, labels
+
+
+def suite(folder: Path, methods: str, **changes: str) -> Path:
+    """A suite of the arrays with these methods."""
+    path = folder / "s.yaml"
+    parts = {
+        "dataset": "{arrays: {file: t.npz, train: 50, standardise: none}}",
+        "backbone": "{mlp: {hidden: [4]}}",
+        **changes,
+    }
+    path.write_text(
+        f"""\
+schema: 1
+name: s
+dataset: {parts["dataset"]}
+targets: [t]
+seeds: [{SEED}]
+backbone: {parts["backbone"]}
+training: {{epochs: 1, steps: 2, batch: 4, optimizer: adam}}
+methods:
+  SRC: {{scheme: pooled}}
+{methods}
+"""
+    )
+    return path
+
+
+def rows_of(part: str, *domains: str) -> np.ndarray[Any, Any]:
+    """The rows of the file that a run trains on or is tested on."""
+    chosen = split(Arrays(train=50), "t", dict.fromkeys(DOMAINS, ROWS), seed=SEED)
+    return np.concatenate([getattr(chosen[name], part) + ROWS * DOMAINS.index(name) for name in domains])
+
+
+def run(folder: Path, path: Path) -> None:
+    """Trains the suite into out/."""
+    assert main(["run", str(path), "--out", str(folder / "out"), "--executor", "inline"]) == 0
+
+
+def score(folder: Path, path: Path, method: str) -> Any:
+    """A run's row of the frame."""
+    run(folder, path)
+    frame = mb.load_results(folder / "out" / "s")
+    return frame[frame["method"] == method].iloc[0]
+
+
+def test_a_row_is_scikit_learns_on_the_rows_of_every_method(tmp_path: Path) -> None:
+    x, y = made(tmp_path)
+    path = suite(
+        tmp_path,
+        """\
+  logistic: {scheme: {logistic_regression: {c: 0.5, class_weight: balanced}}}
+  boosting: {scheme: {gradient_boosting: {max_iter: 20}}}
+  own: {scheme: {logistic_regression: {labels: target}}, reference: true}""",
+    )
+    train, test = rows_of("train", "a", "b"), rows_of("test", "t")
+    models = {
+        "logistic": LogisticRegression(C=0.5, class_weight="balanced", max_iter=1000).fit(x[train], y[train]),
+        "boosting": HistGradientBoostingClassifier(max_iter=20, early_stopping=False).fit(x[train], y[train]),
+        "own": LogisticRegression(max_iter=1000).fit(x[rows_of("train", "t")], y[rows_of("train", "t")]),
+    }
+    for method, model in models.items():
+        scored = score(tmp_path, path, method)
+        assert scored["n_test"] == len(test)
+        assert scored["n_correct"] == (model.predict(x[test]) == y[test]).sum(), method
+        assert scored["target_labels"] == (method == "own")
+
+
+def test_a_forest_predicts_numbers_and_repeats(tmp_path: Path) -> None:
+    x, y = made(tmp_path, regression=True)
+    path = suite(tmp_path, "  forest: {scheme: {random_forest: {n_estimators: 30}}}")
+    error = score(tmp_path, path, "forest")["sum_squared_error"]
+    train, test = rows_of("train", "a", "b"), rows_of("test", "t")
+    other = RandomForestRegressor(30, random_state=0).fit(x[train], y[train]).predict(x[test])
+    assert error == pytest.approx(((other - y[test]) ** 2).sum(), rel=0.3)  # another seed, other trees
+    again = tmp_path / "again"
+    again.mkdir()
+    assert score(again, path, "forest")["sum_squared_error"] == error
+
+
+def test_settings_of_a_row_are_selected_by_the_same_criterion(tmp_path: Path) -> None:
+    made(tmp_path)
+    path = suite(
+        tmp_path,
+        """\
+  logistic: {scheme: logistic_regression, search: {scheme.logistic_regression.c: [1.0e-9, 1.0]}}
+select: {how: grid, budget: 2, by: source_accuracy, space: {training.optimizer.adam.lr: [0.001, 0.01]}}""",
+    )
+    run(tmp_path, path)
+    runs = mb.load_results(tmp_path / "out" / "s")
+    tried = runs[runs["method"] == "logistic"]
+    assert tried["candidate"].tolist() == [0, 1]  # neither the network nor its learning rate is a setting of this row
+    first, second = tried["validator:source_accuracy"]
+    assert first < second
+    board = mb.leaderboard(runs)
+    mean = board.loc[(board["method"] == "logistic") & (board["target"] == "t"), "mean"].item()
+    assert mean == tried["score"].tolist()[1] != tried["score"].tolist()[0]
+
+
+@pytest.mark.parametrize(
+    ("method", "changes", "says"),
+    [
+        ("forest: {scheme: random_forest}", {"dataset": "{sine: {}}"}, None),
+        (
+            "forest: {scheme: random_forest}",
+            {"dataset": "digits", "backbone": "convnet"},
+            "methods.forest.scheme: random_forest reads rows of numbers, and an example of digits has the shape",
+        ),
+        (
+            "own: {scheme: {random_forest: {labels: target}}}",
+            {},
+            "random_forest uses target labels; add reference: true",
+        ),
+        ("line: {scheme: logistic_regression}", {"dataset": "{sine: {}}"}, "trains classification; sine is regression"),
+    ],
+)
+def test_a_suite_that_cannot_have_such_a_row_gets_one_line(
+    method: str, changes: dict[str, str], says: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made(tmp_path)
+    path = suite(tmp_path, f"  {method}", **changes)
+    if "dataset" in changes:
+        path.write_text(path.read_text().replace("targets: [t]\n", ""))
+    assert main(["validate", str(path)]) == (0 if says is None else 2)
+    if says is not None:
+        (line,) = capsys.readouterr().err.splitlines()
+        assert says in line
+
+
+def test_without_scikit_learn_one_line_says_what_to_install(tmp_path: Path) -> None:
+    made(tmp_path)
+    path = suite(tmp_path, "  forest: {scheme: random_forest}")
+    code = (
+        "import importlib.util as u, sys; found = u.find_spec\n"
+        "u.find_spec = lambda name, *rest: None if name == 'sklearn' else found(name, *rest)\n"
+        "from msda_bench.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    )
+    words = [sys.executable, "-c", code, "validate", str(path)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert "methods.forest.scheme" in line
+    assert line.endswith("needs scikit-learn; install it: pip install 'msda-bench[sklearn]'")
