@@ -14,7 +14,6 @@ from msda_bench.data import LocalFiles
 from msda_bench.engine.train import Trainer
 from msda_bench.plugins import discover
 from msda_bench.store import Record, Store
-from msda_bench.suite.cell import Cell
 from msda_bench.suite.expand import expand
 from msda_bench.suite.load import load_suite
 
@@ -23,7 +22,7 @@ schema: 1
 name: tiny
 dataset: {sine: {train: 20, test: 20}}
 targets: [target_0, target_1]
-seeds: 2
+seeds: 1
 backbone: {mlp: {hidden: [8, 4], dropout: 0.5}}
 training: {epochs: 2, batch: 5, steps: 3, optimizer: {adadelta: {lr: 1.0}}}
 methods:
@@ -33,23 +32,19 @@ methods:
 """
 
 
-@pytest.fixture(scope="module")
-def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("suite") / "tiny.yaml"
-    path.write_text(SUITE)
-    return path
-
-
-@pytest.fixture(scope="module")
-def cells(suite: Path) -> list[Cell]:
-    registry = discover()
-    return list(expand(load_suite(suite, registry), registry).cells.values())
-
-
-@pytest.fixture(scope="module")
-def alone(cells: list[Cell]) -> dict[str, Record]:
-    """The records of cells trained in separate new processes."""
-    return bare(next(trainer().train([cell])) for cell in cells)
+@pytest.mark.slow
+def test_records_do_not_depend_on_order_job_executor_or_hash_seed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suite, registry = tmp_path / "tiny.yaml", discover()
+    suite.write_text(SUITE)
+    cells = list(expand(load_suite(suite, registry), registry).cells.values())
+    alone = bare(next(trainer().train([cell])) for cell in cells)
+    assert bare(trainer().train(random.Random(1).sample(cells, len(cells)))) == alone
+    monkeypatch.setenv("PYTHONHASHSEED", "2")  # the worker process inherits it
+    words = ["--device", "cpu", "--out", str(tmp_path), "--executor", "dask", "--workers", "1"]
+    assert main(["run", str(suite), *words]) == 0
+    assert bare(Store(tmp_path / "tiny").results(alone).values()) == alone
 
 
 def trainer() -> Trainer:
@@ -58,25 +53,3 @@ def trainer() -> Trainer:
 
 def bare(records: Iterable[Record]) -> dict[str, Record]:
     return {record.key: replace(record, timing={}) for record in records}
-
-
-def test_records_do_not_depend_on_order_or_job(cells: list[Cell], alone: dict[str, Record]) -> None:
-    shuffled = random.Random(1).sample(cells, len(cells))
-    assert bare(trainer().train(shuffled)) == alone
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("executor", "hash_seed"), [("local", "1"), ("dask", "2")])
-def test_records_do_not_depend_on_executor_or_hash_seed(
-    suite: Path,
-    alone: dict[str, Record],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    executor: str,
-    hash_seed: str,
-) -> None:
-    monkeypatch.setenv("PYTHONHASHSEED", hash_seed)  # the worker process inherits it
-    words = ["--device", "cpu", "--out", str(tmp_path), "--executor", executor, "--workers", "1"]
-    assert main(["run", str(suite), *words]) == 0
-    store = Store(tmp_path / "tiny")
-    assert bare(store.results(store.keys()).values()) == alone

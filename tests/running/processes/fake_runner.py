@@ -1,11 +1,10 @@
-"""A runner process to be killed: `python fake_runner.py FOLDER SECONDS_PER_CELL EXECUTOR [SEEDS [DO]]`.
+"""A runner process to be killed: `python fake_runner.py FOLDER EXECUTOR SEEDS DO`, with four cells a seed.
 
-EXECUTOR is inline, local, dask, or the address of a dask scheduler. There are four cells a seed.
+EXECUTOR is inline, local, dask, or the address of a dask scheduler.
 """
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
@@ -20,17 +19,16 @@ from msda_bench.store import Store
 
 
 class Teller(Observer):
-    """Prints notes if FAKE_TRAINING_TELL is set."""
+    """Prints notes."""
 
     def see(self, event: Event) -> None:
-        if isinstance(event, Noted) and "FAKE_TRAINING_TELL" in os.environ:
+        if isinstance(event, Noted):
             print(event.line, file=sys.stderr)
 
 
-def main(folder: Path, seconds: str, kind: str, seeds: str = "6", do: str = "nap") -> int:
-    os.environ["FAKE_TRAINING_NAP"] = seconds  # not in the cells, whose keys it would change
+def main(folder: str, kind: str, seeds: str, do: str) -> int:
     expansion = fake_training.fake_expansion(seeds=int(seeds), do=do)
-    store = Store.create(folder)
+    store = Store.create(Path(folder))
     store.write_plan(expansion.plan)
     executor = fake_training.executor("dask", scheduler=kind) if ":" in kind else fake_training.executor(kind)
     try:
@@ -47,7 +45,7 @@ def main(folder: Path, seconds: str, kind: str, seeds: str = "6", do: str = "nap
 if __name__ == "__main__":
     listen()  # as the command does: a second signal finds no default handler between our own ones
     try:
-        code = main(Path(sys.argv[1]), *sys.argv[2:])
+        code = main(*sys.argv[1:])
     except Interrupted:
         code = 130
     end(code)

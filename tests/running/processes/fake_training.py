@@ -14,8 +14,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import killing
-
 from msda_bench.errors import PluginError
 from msda_bench.running.execute import Executor, Setup, executors
 from msda_bench.store import Store
@@ -26,8 +24,6 @@ from msda_bench.suite.protocol import Optimizer, Protocol, Sgd
 
 TRAINER = "fake_training:make"
 SETUP = Setup("cpu", trainer=TRAINER)
-DEATHS = "FAKE_TRAINING_DEATHS"
-"""Environment variable: a folder from `killing.deaths`."""
 LOG = "FAKE_TRAINING_LOG"
 """Environment variable: a file to which each start of a cell adds a line `pid key`.
 
@@ -110,12 +106,12 @@ _PUBLISH = Store.publish
 
 def publish(store: Store, record: Record) -> bool:
     """Publishes like the store, and adds a line to the log."""
-    if DEATHS in os.environ:
-        killing.arm(Path(os.environ[DEATHS]), record.key)
     made = _PUBLISH(store, record)
-    if made and record.is_result and LOG in os.environ:
+    if made and record.is_result:
         with Path(f"{os.environ[LOG]}.published").open("a") as stream:
             stream.write(f"{record.key}\n")
+    if record.cell["scheme"]["params"].get("do") == "die-after":
+        os.kill(os.getpid(), signal.SIGKILL)
     return made
 
 
@@ -141,9 +137,8 @@ def _lines() -> list[str]:
 
 
 def _log(key: str) -> None:
-    if LOG in os.environ:
-        with Path(os.environ[LOG]).open("a") as stream:
-            stream.write(f"{os.getpid()} {key}\n")
+    with Path(os.environ[LOG]).open("a") as stream:
+        stream.write(f"{os.getpid()} {key}\n")
 
 
 def _train(cell: Cell) -> Record:
@@ -151,34 +146,15 @@ def _train(cell: Cell) -> Record:
     if do in _FAULTS:
         _FAULTS[do](value)
     correct = int(cell.key[:4], 16) % 100
-    if do == "diverge":
-        return Record(cell.key, cell.to_json(), "diverged", message="a risk was not finite in epoch 1")
-    validation = {"score": float("nan")} if do == "nan" else {}
-    return Record(cell.key, cell.to_json(), "ok", Outcome(100, correct), validation=validation)
+    return Record(cell.key, cell.to_json(), "ok", Outcome(100, correct))
 
 
 def _raise(_: str) -> None:
     raise ValueError("two\nlines \udcff")
 
 
-class _UnspeakableError(Exception):
-    def __str__(self) -> str:
-        raise self
-
-
-_OF_A_KIND = {one.__name__: one for one in (BaseException, GeneratorExit, KeyboardInterrupt, _UnspeakableError)}
-
-
-def _throw(name: str) -> None:
-    raise _OF_A_KIND[name]
-
-
-def _chatter(megabytes: str) -> None:
-    """Prints, and writes to both streams with system calls."""
-    print("it begins", flush=True)
-    for handle in (1, 2):
-        for _ in range(int(megabytes) * 16):
-            os.write(handle, b"\x1b[31m" + b"chatter " * (1 << 13) + b"\n")
+def _interrupt(_: str) -> None:
+    raise KeyboardInterrupt
 
 
 def _refuse(_: str) -> None:
@@ -217,6 +193,12 @@ def _bear() -> None:
         stream.write(f"{child.pid} grandchild\n")
 
 
+def _freeze_until(marker: str) -> None:
+    """Freezes after some cells were published, unless a file exists."""
+    if len(published()) > 2 and not Path(marker).exists():
+        _freeze("")
+
+
 def _orphan(_: str) -> None:
     """Kills the parent process."""
     os.kill(os.getppid(), signal.SIGKILL)
@@ -239,12 +221,11 @@ def _overeat(_: str) -> None:
 
 _FAULTS: dict[str, Callable[[str], None]] = {
     "raise": _raise,
-    "throw": _throw,
-    "chatter": _chatter,
+    "interrupt": _interrupt,
+    "freeze-until": _freeze_until,
     "refuse": _refuse,
     "no-memory": _no_memory,
     "exit": lambda code: os._exit(int(code)),
-    "leave": lambda _: sys.exit("bye"),
     "signal": lambda name: os.kill(os.getpid(), signal.Signals[name]),
     "once": _once,
     "hang": _hang,
@@ -253,6 +234,5 @@ _FAULTS: dict[str, Callable[[str], None]] = {
     "debug": lambda _: breakpoint(),  # noqa: T100
     "segfault": _segfault,
     "overeat": _overeat,
-    "nap": lambda _: time.sleep(float(os.environ["FAKE_TRAINING_NAP"])),
     "sleep": lambda seconds: time.sleep(float(seconds)),
 }
