@@ -9,7 +9,7 @@ import re
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, NoReturn
 
-from msda_bench.suite.protocol import Protocol, Splitting, SuitePart
+from msda_bench.suite.protocol import Protocol, Splitting
 
 ENGINE_VERSION = 1
 """Raised whenever the training core changes the numbers of an unchanged cell."""
@@ -89,17 +89,13 @@ class Cell:
         """
         values = {column.name: getattr(self, column.name) for column in fields(self) if column.compare}
         given = {name: value for name, value in values.items() if value != getattr(Cell, name, MISSING)}
-        plain: dict[str, Any] = json.loads(json.dumps(given, default=_identity, allow_nan=False))
+        plain: dict[str, Any] = json.loads(json.dumps(given, default=lambda part: part.identity(), allow_nan=False))
         return {"engine": ENGINE_VERSION, **plain}
 
     @property
     def key(self) -> str:
         """sha256 of the canonical JSON, 64 hexadecimal digits."""
         return hashlib.sha256(canonical_json(self.to_json()).encode()).hexdigest()
-
-
-def _identity(part: Ref | SuitePart) -> dict[str, Any]:
-    return part.identity()
 
 
 def canonical_json(value: Any) -> str:

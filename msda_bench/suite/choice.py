@@ -122,15 +122,8 @@ def make_planned(registry: Registry, ref: Ref) -> Component:
 
 def measure_of(metric: Configured[Metric]) -> Measure:
     """The description of a metric for tables."""
-    component = metric.component
-    return Measure(
-        metric.name,
-        component.label,
-        component.higher_is_better,
-        component.percent,
-        component.needs_outputs,
-        metric.params,
-    )
+    made = metric.component
+    return Measure(metric.name, made.label, made.higher_is_better, made.percent, made.needs_outputs, metric.params)
 
 
 def with_param(configured: Configured[Any], param: str, value: Any) -> Configured[Any]:

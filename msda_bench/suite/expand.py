@@ -28,7 +28,7 @@ from msda_bench.suite.plan import (
     PlannedCell,
     Search,
 )
-from msda_bench.suite.search import Candidates, Settings, candidates_of, leaves_out, select_notes
+from msda_bench.suite.search import Settings, candidates_of, leaves_out, select_notes
 from msda_bench.suite.spec import DEFAULT_AGGREGATOR, POOLED, ExperimentFile, MethodSpec
 
 MAX_CELLS = 100_000
@@ -86,7 +86,7 @@ class _Draft:
     def __init__(self, experiment: ExperimentFile) -> None:
         self._file = experiment
         self._facts = Facts.of(dict(experiment))
-        self._candidates: dict[str, Candidates] = {name: candidates_of(experiment, name) for name in experiment.methods}
+        self._candidates = {name: candidates_of(experiment, name) for name in experiment.methods}
 
     def count(self) -> int:
         """The number of cells, before any is made."""
@@ -135,9 +135,8 @@ class _Draft:
         """Warnings about batches with more examples than a domain has."""
         name, data = self._file.name, self._facts.data
         fewest = self._facts.fewest(of_target=True, of_sources=True)
-        batches = {
-            settings.training.batch for candidates in self._candidates.values() for settings in candidates.settings
-        }
+        tried = [settings for candidates in self._candidates.values() for settings in candidates.settings]
+        batches = {settings.training.batch for settings in tried}
         for batch in sorted(size for size in batches if isinstance(size, int) and fewest is not None and size > fewest):
             yield (
                 f"{name}: training.batch is {batch}, but a domain has {fewest} training examples (train: "
@@ -169,11 +168,7 @@ class _Draft:
             if count:
                 yield f"Trained with {count} labelled examples of the target: {', '.join(names)}."
         if self._file.select is not None:
-            searches = {
-                name: candidates.search
-                for name, candidates in self._candidates.items()
-                if candidates.search is not None
-            }
+            searches = {name: candidates.search for name, candidates in self._candidates.items()}
             yield from select_notes(self._file.select, searches)
 
     def _row(self, name: str) -> Method:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from itertools import takewhile
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
@@ -56,13 +56,10 @@ def included(name: str, folder: Path, top: Path, seen: Collection[str] = ()) -> 
 def _near(path: Path, names: Collection[str]) -> str:
     """A suggestion for a misspelt suite: a similar name in or next to its folder, or among `names`."""
     folder = path.parent if path.parent.is_dir() else path.parent.parent
-    known: dict[str, str] = {}
     below = [path for path in _content(folder) if path.is_dir() and not path.name.startswith(".")]
-    for place in (folder, *below):
-        for suite in _suites(place):
-            known.setdefault(suite.stem, str(suite))
-    for name in names:
-        known.setdefault(name, name)
+    suites = [suite for place in (folder, *below) for suite in _suites(place)]
+    # The first of equal names stays.
+    known = {name: name for name in names} | {suite.stem: str(suite) for suite in reversed(suites)}
     wanted = path.stem if path.suffix in _ENDINGS else path.name
     close = difflib.get_close_matches(wanted, known, n=1, cutoff=_ALIKE)
     if close:
@@ -136,13 +133,8 @@ def find_suite(given: str | Path) -> Path:
 
 def files_of(suite: Path) -> tuple[Path, ...]:
     """One of these suites, then the files that it includes, directly or not."""
-    return tuple(_files(suite))
-
-
-def _files(suite: Path) -> Iterator[Path]:
-    yield suite
-    for name in yaml.safe_load(suite.read_text(encoding="utf-8")).get("include", ()):
-        yield from _files(suite.parent / name)
+    included = yaml.safe_load(suite.read_text(encoding="utf-8")).get("include", ())
+    return (suite, *(file for name in included for file in files_of(suite.parent / name)))
 
 
 def purpose(suite: Path) -> str:

@@ -98,8 +98,7 @@ class OneOf(SuitePart):
     @property
     def params(self) -> dict[str, Any]:
         """Its parameters, defaults included."""
-        params: dict[str, Any] = getattr(self, self.name).model_dump()
-        return params
+        return dict(getattr(self, self.name))
 
     def identity(self) -> dict[str, Any]:
         """Its parameters by its name."""
@@ -193,15 +192,10 @@ class Averaged(SuitePart):
 
 
 def _warmup(raw: Any) -> int | float:
-    """A number of steps, or a share of all.
-
-    Raises:
-        pydantic.ValidationError: it is neither.
-    """
+    """A number of steps, or a share of all."""
     number = isinstance(raw, int | float) and not isinstance(raw, bool)
     if not number or raw < 0 or (raw >= 1 and raw != raw // 1) or raw == float("inf"):
-        what = f"must be a number of steps, or a share of them such as 0.05, not {shown(raw)}"
-        raise refusal(Fault((), what))
+        raise refusal(Fault((), f"must be a number of steps, or a share of them such as 0.05, not {shown(raw)}"))
     return raw if 0 < raw < 1 else int(raw)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
@@ -149,76 +149,61 @@ def check_search(facts: Facts) -> Iterator[Fault]:
     yield from _criterion(select, facts)
     if facts.backbone and facts.training and methods:
         settings = {name: Settings.of(method, facts.backbone, facts.training) for name, method in methods.items()}
-        yield from _unknown_paths(select, settings)
-        yield from _refused_values(select, settings)
-        yield from _uncounted(select, settings)
+        yield from _space(select, settings)
+        yield from _grid_sizes(select, settings)
     if leaves_out(select):
         loc = ("select", "by" if select.by == LEAVE_ONE_OUT else "leave_one_source_out")
         yield from too_few_to_leave_out(facts, loc)
         if facts.data.shared_groups:
-            what = (
-                "a source left out would show labels of the test, whose groups it shares; select by another criterion"
-            )
-            yield Fault(loc, what)
+            what = "a source left out would show labels of the test, whose groups it shares"
+            yield Fault(loc, f"{what}; select by another criterion")
 
 
 def _criterion(select: SelectSpec, facts: Facts) -> Iterator[Fault]:
-    names = facts.validators
-    for index, name in enumerate(names):
+    for index, name in enumerate(facts.validators):
         if name in (ORACLE, LEAVE_ONE_OUT, CHANCE):
             what = f"{name} has another meaning in select; it cannot be a validator's name"
             yield Fault(("validators", index), what)
-    known = [*names, LEAVE_ONE_OUT, ORACLE]
-    default = DEFAULT_VALIDATOR[facts.task.kind]
-    if select.by == default and facts.file.validators is None and default not in names:
-        what = f"{default} needs held-out examples of the sources, and none are left"
-        yield Fault(("select", "by"), f"{what}; {HOLD_OUT}")
+    known = [*facts.validators, LEAVE_ONE_OUT, ORACLE]
+    if select.by in known:
         return
-    if select.by not in known:
+    if facts.file.validators is None and select.by == DEFAULT_VALIDATOR[facts.task.kind]:
+        what = f"{select.by} needs held-out examples of the sources, and none are left"
+        yield Fault(("select", "by"), f"{what}; {HOLD_OUT}")
+    else:
         yield Fault(("select", "by"), f"{shown(select.by)} is not a validator of the suite{hint(select.by, known)}")
 
 
-def _dimensions(
-    select: SelectSpec, methods: Mapping[str, Settings]
-) -> Iterator[tuple[Loc, str, Dimension, list[Settings]]]:
-    """Each dimension: its location, its path, and the methods that have such a parameter."""
+def _space(select: SelectSpec, methods: Mapping[str, Settings]) -> Iterator[Fault]:
+    """Paths that no method has, values that a method refuses, and ranges that a grid cannot enumerate."""
+    known = dict.fromkeys(path for settings in methods.values() for path in settings.paths)
     for path, dimension in select.space.items():
-        having = [
-            settings for settings in methods.values() if path in settings.paths and path not in settings.method.search
-        ]
-        yield ("select", "space", path), path, dimension, having
+        loc: Loc = ("select", "space", path)
+        if path not in known:
+            yield Fault(loc, f"no method has this parameter{hint(path, known)}", "key")
+        sharing = [settings for settings in methods.values() if path not in settings.method.search]
+        yield from _dimension(loc, path, dimension, sharing, select)
     for name, settings in methods.items():
         for path, dimension in settings.method.search.items():
-            yield ("methods", name, "search", path), path, dimension, [settings] if path in settings.paths else []
-
-
-def _unknown_paths(select: SelectSpec, methods: Mapping[str, Settings]) -> Iterator[Fault]:
-    known = dict.fromkeys(path for settings in methods.values() for path in settings.paths)
-    for path in select.space:
-        if path not in known:
-            yield Fault(("select", "space", path), f"no method has this parameter{hint(path, known)}", "key")
-    for name, settings in methods.items():
-        for path in settings.method.search:
+            loc = ("methods", name, "search", path)
             if path not in settings.paths:
-                what = f"is not a parameter of this method{hint(path, settings.paths)}"
-                yield Fault(("methods", name, "search", path), what, "key")
+                yield Fault(loc, f"is not a parameter of this method{hint(path, settings.paths)}", "key")
+            yield from _dimension(loc, path, dimension, [settings], select)
 
 
-def _refused_values(select: SelectSpec, methods: Mapping[str, Settings]) -> Iterator[Fault]:
-    for loc, path, dimension, having in _dimensions(select, methods):
-        for below, value in dimension.corners:
-            if what := next(filter(None, (settings.refusal_of(path, value) for settings in having)), None):
-                yield Fault((*loc, *below), what)
+def _dimension(
+    loc: Loc, path: str, dimension: Dimension, methods: Iterable[Settings], select: SelectSpec
+) -> Iterator[Fault]:
+    having = [settings for settings in methods if path in settings.paths]
+    for below, value in dimension.corners:
+        if what := next(filter(None, (settings.refusal_of(path, value) for settings in having)), None):
+            yield Fault((*loc, *below), what)
+    if select.how == "grid" and dimension.size is None:
+        yield Fault(loc, "is a range, which a grid cannot enumerate; list its values, or set how: random")
 
 
-def _uncounted(select: SelectSpec, methods: Mapping[str, Settings]) -> Iterator[Fault]:
-    """Dimensions that a grid cannot enumerate, and grids with more candidates than the budget."""
-    if select.how != "grid":
-        return
-    for loc, _, dimension, _ in _dimensions(select, methods):
-        if dimension.size is None:
-            yield Fault(loc, "is a range, which a grid cannot enumerate; list its values, or set how: random")
-    for name, settings in methods.items():
+def _grid_sizes(select: SelectSpec, methods: Mapping[str, Settings]) -> Iterator[Fault]:
+    for name, settings in methods.items() if select.how == "grid" else ():
         size = grid_size(space_of(select, settings))
         if size is not None and size > select.budget:
             what = f"is {select.budget}, but the grid of {name} has {size} candidates; list fewer values or raise it"
@@ -236,10 +221,11 @@ def too_few_to_leave_out(facts: Facts, loc: Loc) -> Iterator[Fault]:
             return
 
 
-def select_notes(select: SelectSpec, searches: Mapping[str, Search]) -> Iterator[str]:
+def select_notes(select: SelectSpec, tried: Mapping[str, Search | None]) -> Iterator[str]:
     """Notes for the reader on how settings were selected, from the search of each method."""
     drawn = "drawn at random" if select.how == "random" else "of a grid"
     yield f"Settings selected {_by(select.by)}, for each target and seed, among {select.budget} candidates {drawn}."
+    searches = {name: search for name, search in tried.items() if search is not None}
     counts = {name: len(search.candidates) for name, search in searches.items()}
     fewer = ", ".join(f"{name} {count}" for name, count in counts.items() if count < select.budget)
     if fewer:

@@ -33,7 +33,7 @@ from msda_bench.errors import SuiteError
 from msda_bench.suite.choice import Configured, OfKind, choose, context_of
 from msda_bench.suite.files import UnreadableError, included
 from msda_bench.suite.mistakes import PLAIN_NAME, Fault, hint, refusal, refuse_any, shown
-from msda_bench.suite.protocol import Optimizer, Protocol, Splitting, SuitePart
+from msda_bench.suite.protocol import Optimizer, Protocol, Share, Splitting, SuitePart
 from msda_bench.suite.published import ENDING, PublishedNumbers, find_table
 from msda_bench.suite.search_space import SpaceDimension
 from msda_bench.suite.select import meant_span, span
@@ -51,8 +51,6 @@ Name = Annotated[str, Field(pattern=PLAIN_NAME)]
 # Not Literal[1], which accepts `true` for 1; the loader has refused newer versions before.
 Version = Annotated[int, Field(ge=1, le=1)]
 Labels = Annotated[int, Field(ge=0)]
-Budget = Annotated[int, Field(ge=1, le=1000)]
-Significance = Annotated[float, Field(gt=0, lt=1)]
 _Text = Annotated[str, Field(min_length=1)]
 _Words: TypeAlias = _Text | list[_Text]
 
@@ -129,7 +127,7 @@ class Comparison(SuitePart):
     """
 
     test: Literal["wilcoxon"] = "wilcoxon"
-    alpha: Significance = 0.05
+    alpha: Share = 0.05
     baseline: Name | None = None
     against: Name | None = None
 
@@ -139,7 +137,7 @@ class SelectSpec(SuitePart):
 
     noun: ClassVar[str] = "key of select"
     how: Literal["grid", "random"]
-    budget: Budget
+    budget: Annotated[int, Field(ge=1, le=1000)]
     by: Name
     space: dict[str, SpaceDimension] = Field(default_factory=dict)
     leave_one_source_out: bool = False
@@ -225,10 +223,8 @@ class PublishedSpec(SuitePart):
         if isinstance(raw, str):
             return {"table": raw}
         if not isinstance(raw, dict):
-            what = (
-                f"must be the name of a table, or a {ENDING} file with one, or {{table: NAME, ...}}, not {shown(raw)}"
-            )
-            raise refusal(Fault((), what))
+            what = f"must be the name of a table, or a {ENDING} file with one, or {{table: NAME, ...}}"
+            raise refusal(Fault((), f"{what}, not {shown(raw)}"))
         return raw
 
     @model_validator(mode="after")
@@ -242,9 +238,11 @@ class PublishedSpec(SuitePart):
         except SuiteError as error:
             raise refusal(*(Fault(("table",), line) for line in error.lines)) from None
         refuse_any(self._faults(table))
-        methods = {name: _listed(words) for name, words in self.methods.items()}
         self._numbers = replace(
-            table, backbones=_listed(self.backbone), protocols=_listed(self.protocol), methods=methods
+            table,
+            backbones=_listed(self.backbone),
+            protocols=_listed(self.protocol),
+            methods={name: _listed(words) for name, words in self.methods.items()},
         )
         return self
 

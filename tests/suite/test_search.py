@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import TypeAdapter
 
 from msda_bench.errors import SuiteError
-from msda_bench.suite.search_space import Integers, Range, Values, draws, grid, grid_size
+from msda_bench.suite.search_space import Integers, Range, SpaceDimension, Values, draws, grid, grid_size
 
 SELECT = Path(__file__).with_name("select.yaml").read_text(encoding="utf-8")
 GRID = SELECT.replace("random", "grid").replace("{log: [0.001, 0.1]}", "[0.01, 0.1]")
@@ -114,9 +115,10 @@ def test_a_range_draws_numbers_of_four_digits_between_its_ends(span, u, kind):
 
 
 def test_all_integers_of_a_range_are_drawn_however_many():
-    five = Integers(range(-2, 3))
+    read = TypeAdapter(SpaceDimension).validate_python
+    five = read({"integers": [-2, 2]})
     assert [five.at(u) for u in (0, 0.199, 0.2, 0.5, 0.7, 0.999)] == [-2, -2, -1, 0, 1, 2]
-    very_many = Integers(range(-(2**63), 2**63))
+    very_many = read({"integers": [-(2**63), 2**63 - 1]})
     assert (very_many.size, very_many.at(0.5), very_many.corners[1]) == (2**64, 0, (("integers", 1), 2**63 - 1))
 
 
