@@ -39,7 +39,19 @@ from msda_bench.component.step import (
 from msda_bench.component.weighing import Aggregate, Aggregator, Discrepancy
 from msda_bench.component.weights import load_weights
 from msda_bench.errors import BenchError, DataError, PluginError
-from msda_bench.layers import BagLinear, Dropout, Normalise, StepKey, StepProgress, fresh_copy
+from msda_bench.layers import (
+    BagLinear,
+    Dropout,
+    EachDomain,
+    Norm,
+    Normalise,
+    StepKey,
+    StepProgress,
+    WeightNormLinear,
+    fresh_copy,
+    last_layer,
+    norm_layers,
+)
 from msda_bench.marker import hookimpl
 
 __all__ = [
@@ -63,6 +75,7 @@ __all__ = [
     "Discrepancy",
     "DomainData",
     "Dropout",
+    "EachDomain",
     "Embedding",
     "Examples",
     "Extent",
@@ -84,6 +97,7 @@ __all__ = [
     "NamesAugmentation",
     "Network",
     "NonNegative",
+    "Norm",
     "Normalise",
     "Parts",
     "Pass",
@@ -111,8 +125,11 @@ __all__ = [
     "Url",
     "ValidationView",
     "Validator",
+    "WeightNormLinear",
     "component",
     "fresh_copy",
     "hookimpl",
+    "last_layer",
     "load_weights",
+    "norm_layers",
 ]

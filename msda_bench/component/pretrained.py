@@ -6,15 +6,16 @@ import json
 import math
 from abc import abstractmethod
 from itertools import pairwise
-from typing import Literal
+from typing import Annotated, Literal
 
 from torch import Tensor, nn
 
 from msda_bench.component.backbone import Backbone, Embedding, Network
-from msda_bench.component.base import Count, Rate, component
+from msda_bench.component.base import Added, Count, Rate, component
 from msda_bench.component.dataset import InputSpec, Task
 from msda_bench.component.files import Files
 from msda_bench.errors import PluginError
+from msda_bench.layers.norm import Norm, last_layer, norm_layers
 from msda_bench.layers.step_key import Dropout
 
 _IMAGE = ("channels", "height", "width")
@@ -26,11 +27,12 @@ class Trunk(nn.Module):
     Args:
         trunk: the network.
         frozen_statistics: whether its batch normalisation keeps its original statistics in training.
+        pretrained: whether it holds weights, which `fresh_copy` then keeps.
     """
 
-    def __init__(self, trunk: nn.Module, *, frozen_statistics: bool) -> None:
+    def __init__(self, trunk: nn.Module, *, frozen_statistics: bool, pretrained: bool) -> None:
         super().__init__()
-        self.trunk, self._frozen = trunk, frozen_statistics
+        self.trunk, self._frozen, self.pretrained = trunk, frozen_statistics, pretrained
 
     def train(self, mode: bool = True) -> Trunk:  # noqa: FBT001, FBT002 - as torch has it
         """Sets the training mode; frozen statistics stay in evaluation mode."""
@@ -57,17 +59,28 @@ class Pretrained(Backbone):
         hidden: widths of the hidden layers; empty with "none".
         dropout: of every hidden layer's input.
         batch_norm: with "all", whether its layers keep their original statistics or learn new ones.
+        norm: of the hidden layers, before their ReLU; see `msda_bench.api.norm_layers`.
+        bottleneck: width of a last linear layer with `norm` and without ReLU, as in SHOT's network; null for none.
+        weight_norm: whether the predictor's weight has lengths and directions of its own, as in SHOT's network.
     """
 
     trainable: Literal["none", "head", "all"] = "head"
     hidden: tuple[Count, ...] = (256,)
     dropout: Rate = 0.5
     batch_norm: Literal["frozen", "train"] = "frozen"
+    norm: Annotated[Norm, Added()] = "none"
+    bottleneck: Annotated[Count | None, Added()] = None
+    weight_norm: Annotated[bool, Added()] = False
 
     @property
     def stackable(self) -> bool:  # type: ignore[override]
         """False for a fine-tuned network: one fills a device, and its layers are third-party code."""
         return self.trainable != "all"
+
+    @property
+    def learned(self) -> bool:
+        """Whether `trunk` holds weights learned elsewhere, which copies of the network keep; True unless overridden."""
+        return True
 
     @property
     @abstractmethod
@@ -102,15 +115,22 @@ class Pretrained(Backbone):
         trunk: nn.Module = nn.Identity()
         if self.trainable == "all" and files is not None:
             self._check(input)
-            trunk = Trunk(self.trunk(files), frozen_statistics=self.batch_norm == "frozen")
+            frozen = self.batch_norm == "frozen"
+            trunk = Trunk(self.trunk(files), frozen_statistics=frozen, pretrained=self.learned)
         width = self.width if self.trainable == "all" else math.prod(input.shape)
         widths = [width, *(() if self.trainable == "none" else self.hidden)]
         layers = [
             layer
             for narrow, wide in pairwise(widths)
-            for layer in (Dropout(self.dropout), nn.Linear(narrow, wide), nn.ReLU())
+            for layer in (Dropout(self.dropout), nn.Linear(narrow, wide), *norm_layers(self.norm, wide), nn.ReLU())
         ]
-        return Network(nn.Sequential(trunk, *layers), nn.Linear(widths[-1], task.outputs), widths[-1])
+        width = widths[-1]
+        if self.bottleneck is not None:
+            layers += [nn.Linear(width, self.bottleneck), *norm_layers(self.norm, self.bottleneck)]
+            width = self.bottleneck
+        return Network(
+            nn.Sequential(trunk, *layers), last_layer(width, task.outputs, weight_norm=self.weight_norm), width
+        )
 
     def _check(self, input: InputSpec) -> None:
         if len(input.shape) != len(_IMAGE) or input.shape[0] != len("RGB") or input.sparse:

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from msda_bench.api import Batch, Carried, Phase, PluginError, Scheme, Sizes, TargetPass
 from msda_bench.engine.draws import Draws
+from msda_bench.engine.model import fixed_statistics
 from msda_bench.engine.program import Program
 from msda_bench.engine.runs import Run
 from msda_bench.engine.stages import Span
@@ -62,9 +63,11 @@ class Carrier:
         """Calls the scheme's hook after an update of the weights."""
         if self._follows:
             now = batch._replace(carried=self._program.carried)
-            self.renew(
-                self._program.call(lambda scheme, parts, given: dict(scheme.after_step(parts, given, phase)), now)
-            )
+            with fixed_statistics(self._program.modules):
+                values = self._program.call(
+                    lambda scheme, parts, given: dict(scheme.after_step(parts, given, phase)), now
+                )
+            self.renew(values)
 
     def renew(self, values: Carried) -> None:
         """Replaces carried values by new ones.

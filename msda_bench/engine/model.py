@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+import contextlib
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, cast
@@ -14,9 +15,11 @@ from msda_bench.api import (
     Aggregate,
     Aggregator,
     Backbone,
+    Batch,
     DataError,
     Dataset,
     Discrepancy,
+    EachDomain,
     Examples,
     Files,
     InputSpec,
@@ -128,6 +131,27 @@ def keyed(modules: nn.Module) -> dict[str, StepKey]:
 def timed(modules: nn.Module) -> dict[str, StepProgress]:
     """The modules that get the progress of each step, by name."""
     return {name: module for name, module in modules.named_modules() if isinstance(module, StepProgress)}
+
+
+@contextlib.contextmanager
+def fixed_statistics(modules: nn.Module) -> Iterator[None]:
+    """Batch normalisation uses the statistics of its batches, but none reaches the running ones."""
+    norms = [module for module in modules.modules() if isinstance(module, nn.modules.batchnorm._BatchNorm)]  # noqa: SLF001 - as in `Trunk`
+    momenta = [norm.momentum for norm in norms]
+    for norm in norms:
+        norm.momentum = 0.0
+    try:
+        yield
+    finally:
+        for norm, momentum in zip(norms, momenta, strict=True):
+            norm.momentum = momentum
+
+
+def tell_domains(norms: Sequence[EachDomain], batch: Batch) -> None:
+    """Tells the layers that normalise domain by domain how the rows of a step lie, of one run or of a stack."""
+    groups, size = batch.y.shape[-2:]
+    for norm in norms:
+        norm.labelled, norm.unlabelled = (size,) * groups, batch.rows.shape[-1] - groups * size
 
 
 def build_model(cell: Cell, components: Components, k: int, files: Files, device: torch.device) -> Model:

@@ -9,9 +9,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from msda_bench.api import Batch, Phase, Step
+from msda_bench.api import Batch, EachDomain, Phase, Step
 from msda_bench.engine.machine import accelerate
-from msda_bench.engine.model import Keyed, build_model, keyed, timed
+from msda_bench.engine.model import Keyed, build_model, keyed, tell_domains, timed
 from msda_bench.engine.optim import Trainable
 from msda_bench.engine.program import Augment, floating, predicted
 from msda_bench.engine.runs import Run, Seen
@@ -39,6 +39,7 @@ class Single:
         named = keyed(self.modules)
         self._keyed, self.keyed = list(named.values()), Keyed.of(named)
         self._timed = list(timed(self.modules).values())
+        self._by_domain = [layer for layer in self.modules.modules() if isinstance(layer, EachDomain)]
         if self._precision != "bf16":  # the compiled dropout takes no bfloat16
             accelerate(self.modules, device)
         self.modules.train()
@@ -73,6 +74,7 @@ class Single:
             layer.key = key
         for following in self._timed:
             following.progress = torch.as_tensor(batch.progress)
+        tell_domains(self._by_domain, batch)
         done: Step = self.call(lambda scheme, parts: scheme.step(parts, batch, state, phase))
         return done
 

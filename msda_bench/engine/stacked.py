@@ -11,9 +11,9 @@ import torch
 from torch import Tensor, nn
 from torch.func import stack_module_state
 
-from msda_bench.api import Batch, Component, Phase, Step
+from msda_bench.api import Batch, Component, EachDomain, Phase, Step
 from msda_bench.component.parts import Modules
-from msda_bench.engine.model import Keyed, build_model, keyed, make_parts, timed
+from msda_bench.engine.model import Keyed, build_model, keyed, make_parts, tell_domains, timed
 from msda_bench.engine.optim import Trainable
 from msda_bench.engine.program import Augment, floating, predicted
 from msda_bench.engine.runs import Run, Seen
@@ -46,6 +46,7 @@ class Stacked:
         names = list(keyed(self.modules))
         self._keyed, self.keyed = [f"{name}.key".split(".", 1) for name in names], Keyed.of(names)
         self._timed = [f"{name}.progress".split(".", 1) for name in timed(self.modules)]
+        self._by_domain = [layer for layer in self.modules.modules() if isinstance(layer, EachDomain)]
         self._numbers = _stack_numbers(runs, device)
         self.lead: tuple[int, ...] = (len(runs),)
         self.carried: dict[str, Tensor] = {}
@@ -90,6 +91,7 @@ class Stacked:
             self._buffers[part][buffer] = keys[:, place]
         for part, buffer in self._timed:
             self._buffers[part][buffer] = torch.as_tensor(batch.progress)
+        tell_domains(self._by_domain, batch)
         done: Step = self.call(lambda scheme, parts, *given: scheme.step(parts, *given, phase), batch, state)
         return done
 

@@ -2,7 +2,20 @@
 
 from msda_bench.layers.bag import BagLinear
 from msda_bench.layers.fresh import fresh_copy
+from msda_bench.layers.norm import EachDomain, Norm, WeightNormLinear, last_layer, norm_layers
 from msda_bench.layers.normalise import Normalise
 from msda_bench.layers.step_key import Dropout, StepKey, StepProgress
 
-__all__ = ["BagLinear", "Dropout", "Normalise", "StepKey", "StepProgress", "fresh_copy"]
+__all__ = [
+    "BagLinear",
+    "Dropout",
+    "EachDomain",
+    "Norm",
+    "Normalise",
+    "StepKey",
+    "StepProgress",
+    "WeightNormLinear",
+    "fresh_copy",
+    "last_layer",
+    "norm_layers",
+]

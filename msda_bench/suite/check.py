@@ -83,7 +83,9 @@ def _without_effect(chosen: Configured[Backbone]) -> Iterator[Fault]:
     if backbone.batch_norm == "train":
         what = "changes nothing, since the network is not trained; set trainable: all or remove it"
         yield Fault(("backbone", chosen.name, "batch_norm"), what, "key")
-    for name in sorted(chosen.given & {"hidden", "dropout"}) if backbone.trainable == "none" else ():
+    for name in (
+        sorted(chosen.given & {"hidden", "dropout", "norm", "bottleneck"}) if backbone.trainable == "none" else ()
+    ):
         what = "changes nothing, since trainable: none has no hidden layers; set trainable: head or remove it"
         yield Fault(("backbone", chosen.name, name), what, "key")
 

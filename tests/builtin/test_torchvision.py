@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import nn
 
-from msda_bench.api import DataError, InputSpec, PluginError, Task
+from msda_bench.api import DataError, InputSpec, PluginError, Task, fresh_copy
 from msda_bench.data import LocalFiles, fetch
 from msda_bench.data.folders import Folders
 from msda_bench.errors import SuiteError
@@ -295,3 +295,37 @@ def test_a_fine_tuned_network_draws_nothing_from_the_global_generator(where):
     assert torch.equal(torch.get_rng_state(), before)
     dropped = [layer.rate for layer in features.modules() if isinstance(layer, headless.Dropout)]
     assert dropped == [0.2, 0.5]
+
+
+def test_every_scheme_that_copies_a_fine_tuned_network_keeps_its_weights_and_statistics(supplied):
+    state = network(SMALL).state_dict()
+    for name, value in state.items():
+        if name.endswith("running_mean"):
+            value.fill_(0.3)
+    registry = discover()
+    backbone, files = supplied(SMALL, state, trainable="all", hidden=(8,), norm="batch")
+    d_a = registry.entry("discrepancy", "d_A").create({})
+    copied = set()
+    for entry in registry.entries:
+        if entry.kind != "scheme":
+            continue
+        built = backbone.build(Task("classification", 3), InputSpec((3, 32, 32)), files)
+        scheme = entry.create({})
+        critic = scheme.build(built, 3, d_a if scheme.uses_discrepancy else None)
+        wanted = built.features[0].state_dict()
+        for copy in (module for module in critic.modules() if isinstance(module, type(built.features[0]))):
+            copied.add(entry.name)
+            for name, value in copy.state_dict().items():
+                assert torch.equal(value, wanted[name]), (entry.name, name)
+            assert not {value.data_ptr() for value in copy.parameters()} & {
+                value.data_ptr() for value in built.features.parameters()
+            }
+    assert {"ensemble", "best_single", "decision", "kd3a"} <= copied
+
+
+def test_a_copy_of_a_network_without_weights_draws_new_ones(where):
+    drawn = Torchvision(model=SMALL, weights=None, trainable="all")
+    files = LocalFiles(where, "mine")
+    built = drawn.build(Task("classification", 3), InputSpec((3, 32, 32)), files)
+    first, second = (next(module.parameters()) for module in (built.features, fresh_copy(built.features)))
+    assert not torch.equal(first, second)

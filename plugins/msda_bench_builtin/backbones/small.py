@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
+from typing import Annotated
 
 import torch
 from torch import Tensor, nn
 
 from msda_bench.api import (
+    Added,
     Backbone,
     BagLinear,
     Count,
@@ -16,10 +18,13 @@ from msda_bench.api import (
     Files,
     InputSpec,
     Network,
+    Norm,
     PluginError,
     Rate,
     Task,
     component,
+    last_layer,
+    norm_layers,
 )
 from msda_bench.functional import SparseRows
 
@@ -62,12 +67,22 @@ class Mlp(Backbone):
 
     The defaults are the paper's network for Amazon, 5000-1000-500-100 and 100-2, with dropout 0.7 on the input and on
     every hidden layer's input (Wen et al. 2020, section 5.1). Takes sparse bags of words, or dense input of any shape.
+
+    Parameters:
+        hidden: widths of the hidden layers.
+        dropout: of every hidden layer's input.
+        norm: of the hidden layers, before their ReLU; see `msda_bench.api.norm_layers`.
+        bottleneck: width of a last linear layer with `norm` and without ReLU, as in SHOT's network; null for none.
+        weight_norm: whether the predictor's weight has lengths and directions of its own, as in SHOT's network.
     """
 
     name = "mlp"
 
     hidden: tuple[Count, ...] = (1000, 500, 100)
     dropout: Rate = 0.7
+    norm: Annotated[Norm, Added()] = "none"
+    bottleneck: Annotated[Count | None, Added()] = None
+    weight_norm: Annotated[bool, Added()] = False
 
     def build(self, task: Task, input: InputSpec, files: Files | None = None) -> Network:
         """The network; its features are the last hidden layer, or the input itself without hidden layers."""
@@ -75,8 +90,14 @@ class Mlp(Backbone):
         layers: list[nn.Module] = [] if input.sparse else [nn.Flatten()]
         for number, (narrow, wide) in enumerate(pairwise(widths)):
             linear = BagLinear(narrow, wide) if number == 0 and input.sparse else nn.Linear(narrow, wide)
-            layers += [Dropout(self.dropout), linear, nn.ReLU()]
-        return Network(nn.Sequential(*layers), nn.Linear(widths[-1], task.outputs), widths[-1])
+            layers += [Dropout(self.dropout), linear, *norm_layers(self.norm, wide), nn.ReLU()]
+        width = widths[-1]
+        if self.bottleneck is not None:
+            first = input.sparse and not self.hidden
+            linear = BagLinear(width, self.bottleneck) if first else nn.Linear(width, self.bottleneck)
+            layers += [linear, *norm_layers(self.norm, self.bottleneck)]
+            width = self.bottleneck
+        return Network(nn.Sequential(*layers), last_layer(width, task.outputs, weight_norm=self.weight_norm), width)
 
 
 @component
@@ -86,12 +107,23 @@ class ConvNet(Backbone):
     The defaults are the paper's network for digits, 3-64-128-256, which leaves 256 x 3 x 3 = 2304 features of a 32x32
     image, and the predictor 2304-2048-1024-10 (Wen et al. 2020, appendix "Model Architecture"). Pooling rounds sizes up
     (ceil mode). No dropout.
+
+    Parameters:
+        channels: of the convolutions.
+        hidden: widths of the predictor's hidden layers.
+        norm: of the convolutions and of the predictor's hidden layers, before their ReLU; see
+            `msda_bench.api.norm_layers`.
+        bottleneck: width of a linear layer with `norm` and without ReLU after the convolutions; null for none.
+        weight_norm: as of `mlp`.
     """
 
     name = "convnet"
 
     channels: tuple[Count, ...] = (64, 128, 256)
     hidden: tuple[Count, ...] = (2048, 1024)
+    norm: Annotated[Norm, Added()] = "none"
+    bottleneck: Annotated[Count | None, Added()] = None
+    weight_norm: Annotated[bool, Added()] = False
 
     def build(self, task: Task, input: InputSpec, files: Files | None = None) -> Network:
         """The network for images of shape (channels, height, width).
@@ -110,15 +142,28 @@ class ConvNet(Backbone):
         blocks = [
             layer
             for narrow, wide in pairwise([input.shape[0], *self.channels])
-            for layer in (nn.Conv2d(narrow, wide, 3), nn.ReLU(), nn.MaxPool2d(2, ceil_mode=True))
+            for layer in (
+                nn.Conv2d(narrow, wide, 3),
+                *norm_layers(self.norm, wide, images=True),
+                nn.ReLU(),
+                nn.MaxPool2d(2, ceil_mode=True),
+            )
         ]
         feature_dim = self.channels[-1] * height * width if self.channels else input.shape[0] * height * width
-        return Network(nn.Sequential(*blocks, nn.Flatten()), self._predictor(feature_dim, task), feature_dim)
+        blocks.append(nn.Flatten())
+        if self.bottleneck is not None:
+            blocks += [nn.Linear(feature_dim, self.bottleneck), *norm_layers(self.norm, self.bottleneck)]
+            feature_dim = self.bottleneck
+        return Network(nn.Sequential(*blocks), self._predictor(feature_dim, task), feature_dim)
 
     def _predictor(self, feature_dim: int, task: Task) -> nn.Module:
-        widths = [feature_dim, *self.hidden, task.outputs]
-        layers = [layer for narrow, wide in pairwise(widths) for layer in (nn.Linear(narrow, wide), nn.ReLU())]
-        return nn.Sequential(*layers[:-1])
+        widths = [feature_dim, *self.hidden]
+        layers = [
+            layer
+            for narrow, wide in pairwise(widths)
+            for layer in (nn.Linear(narrow, wide), *norm_layers(self.norm, wide), nn.ReLU())
+        ]
+        return nn.Sequential(*layers, last_layer(widths[-1], task.outputs, weight_norm=self.weight_norm))
 
 
 def _size_after(size: int, convolutions: int) -> int:

@@ -105,6 +105,11 @@ class Torchvision(Pretrained):
         return headless.width(self.model)
 
     @property
+    def learned(self) -> bool:
+        """False without weights."""
+        return self.weights is not None
+
+    @property
     def files(self) -> tuple[File, ...]:
         """The file of weights, if there are any."""
         if not isinstance(self.weights, dict):
