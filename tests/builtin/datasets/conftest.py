@@ -9,6 +9,7 @@ import pytest
 
 from msda_bench.api import Array, DataError, Dataset, File
 from msda_bench.data import LocalFiles
+from msda_bench.testing import checks, contract
 from tests.data.conftest import site
 
 __all__ = ["site"]
@@ -50,6 +51,17 @@ def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def crafted(tmp_path: Path) -> OneFolder:
     return OneFolder(tmp_path)
+
+
+@pytest.fixture
+def keeps_contract() -> Callable[[Dataset, LocalFiles], None]:
+    def check(dataset: Dataset, files: LocalFiles) -> None:
+        kit: Any = contract(dataset)
+        type(kit).files = files
+        for name in checks("dataset"):
+            getattr(kit, name)()
+
+    return check
 
 
 @pytest.fixture

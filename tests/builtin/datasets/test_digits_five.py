@@ -12,11 +12,9 @@ import pytest
 from PIL import Image
 from scipy.io import savemat
 
-from msda_bench.api import Dataset
 from msda_bench.data import Folders, LocalFiles
 from msda_bench.data.check import tree_sha256
-from msda_bench.testing import checks, contract
-from msda_bench_builtin.datasets import Digits, DigitsFive
+from msda_bench_builtin.datasets import DigitsFive
 from msda_bench_builtin.datasets import digits_five as module
 from tests.data.refusal import only_line
 
@@ -73,17 +71,10 @@ def resized(image: Any) -> Any:
     return np.asarray(Image.fromarray(image).resize((32, 32), Image.Resampling.BILINEAR))
 
 
-def test_digits_five_keeps_the_contract_of_datasets(given: Any) -> None:
-    data, files = opened(given[1])
-    kit: Any = contract(data)
-    type(kit).files = files
-    for check in checks("dataset"):
-        getattr(kit, check)()
-
-
-def test_images_and_labels_equal_the_authors_selection_in_order(given: Any) -> None:
+def test_images_and_labels_equal_the_authors_selection_in_order(given: Any, keeps_contract: Any) -> None:
     arrays, folder = given
     data, files = opened(folder)
+    keeps_contract(data, files)
     found = {domain: data.load(domain, files) for domain in data.domains}
     for domain, one in found.items():
         train = 48 if domain == "usps" else 12
@@ -147,12 +138,8 @@ def test_a_folder_is_identified_with_parameters_that_read_it(given: Any) -> None
     assert DigitsFive().identify(folder.parent, "") is None
 
 
-def test_digits_five_is_never_mixed_with_darns_digits() -> None:
-    five, digits = DigitsFive(), Digits()
-    assert five.sizes() == {
+def test_sizes_are_those_of_the_authors_loaders() -> None:
+    assert DigitsFive().sizes() == {
         "mnist": (55000, 10000), "mnist_m": (55000, 9000), "svhn": (25000, 9000), "syn": (25000, 9000),
         "usps": (29752, 1860),
     }  # fmt: skip
-    kinds: tuple[Dataset, ...] = (five, digits)
-    assert len({one.fingerprint() for one in kinds}) == 2
-    assert not {file.path for file in five.files} & {file.path for file in digits.files}

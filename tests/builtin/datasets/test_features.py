@@ -16,7 +16,6 @@ from scipy.io import savemat
 
 from msda_bench.api import File
 from msda_bench.data import Folders, LocalFiles
-from msda_bench.testing import checks, contract
 from msda_bench_builtin.datasets import Office31Decaf, OfficeHomeFeatures
 from msda_bench_builtin.datasets.features import Features
 from tests.data.refusal import only_line
@@ -78,13 +77,12 @@ def put(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 @pytest.mark.parametrize(("kind", "make"), [(OfficeHomeFeatures, office_home), (Office31Decaf, decaf)])
-def test_published_features_keep_the_contract_and_equal_the_archives(put: Any, kind: Any, make: Any) -> None:
+def test_published_features_keep_the_contract_and_equal_the_archives(
+    put: Any, kind: Any, make: Any, keeps_contract: Any
+) -> None:
     content, features = make()
     data, files = put(kind, content)
-    kit: Any = contract(data)
-    type(kit).files = files
-    for check in checks("dataset"):
-        getattr(kit, check)()
+    keeps_contract(data, files)
     for domain, expected in zip(data.domains, features.values(), strict=True):
         found = data.load(domain, files)
         assert (found.x.dtype, found.y.dtype) == (np.float32, np.int64)

@@ -14,7 +14,6 @@ from torch import Tensor
 
 from msda_bench.data import Folders, LocalFiles
 from msda_bench.data.check import tree_sha256
-from msda_bench.testing import checks, contract
 from msda_bench_builtin.datasets import ImageFolder
 from msda_bench_builtin.datasets.images.augment import Recipe, box, centre, changed, coloured, cropped, luma
 from msda_bench_builtin.vision import torchvision
@@ -77,7 +76,9 @@ def test_drawn_shares_match_their_parameters() -> None:
     assert bool((boxes[:, :2] >= 0).all() & (boxes[:, :2] + boxes[:, 2:] <= 40.001).all())
 
 
-def test_a_dataset_crops_to_the_networks_square_and_keeps_old_keys(tmp_path: Path, in_this_process: None) -> None:
+def test_a_dataset_crops_to_the_networks_square_and_keeps_old_keys(
+    tmp_path: Path, in_this_process: None, keeps_contract: Any
+) -> None:
     plain = {"domains": ("one", "two"), "classes": 2, "folder": "mine", "side": 20}
     assert not {"crop", "scale", "flip", "jitter", "grey"} & ImageFolder(**plain).identity().keys()
     assert ImageFolder(**plain).augment(pictures(3, 20, 20), KEY).equal(pictures(3, 20, 20))
@@ -91,10 +92,7 @@ def test_a_dataset_crops_to_the_networks_square_and_keeps_old_keys(tmp_path: Pat
     more = {"crop": 16, "scale": (0.7, 1.0), "flip": True, "jitter": 0.3, "grey": 0.1, "train": 2}
     data = ImageFolder(**plain, **more, sha256=tree_sha256(tmp_path / "mine"))
     assert data.input.shape == (3, 16, 16)
-    kit: Any = contract(data)
-    type(kit).files = LocalFiles(Folders(tmp_path, tmp_path / "cache"), data.name, 1)
-    for check in checks("dataset"):
-        getattr(kit, check)()
+    keeps_contract(data, LocalFiles(Folders(tmp_path, tmp_path / "cache"), data.name, 1))
     x = data.augment(pictures(3, 20, 20), None)
     weak, strong = (data.view(x, strength, KEY) for strength in ("weak", "strong"))
     assert x.shape == weak.shape == strong.shape == (3, 3, 16, 16)

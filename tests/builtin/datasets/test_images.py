@@ -18,7 +18,6 @@ from pydantic import ValidationError
 from msda_bench.api import DataError, Dataset
 from msda_bench.data import Folders, LocalFiles
 from msda_bench.data.check import tree_sha256
-from msda_bench.testing import checks, contract
 from msda_bench_builtin.datasets import DomainNet, ImageFolder, ImageList, Office31, OfficeHomeImages
 from msda_bench_builtin.datasets.images.decode import decode
 from msda_bench_builtin.vision import torchvision
@@ -96,16 +95,9 @@ def lines(folder: Path, domain: str = "art", **options: Any) -> tuple[str, ...]:
     return caught.value.lines
 
 
-def test_a_folder_of_your_own_keeps_the_contract_of_datasets(whole: Path) -> None:
+def test_a_folder_keeps_the_contract_and_its_pixels_which_stay_memory_mapped(whole: Path, keeps_contract: Any) -> None:
     data, files = read(whole, train=4)
-    kit: Any = contract(data)
-    type(kit).files = files
-    for check in checks("dataset"):
-        getattr(kit, check)()
-
-
-def test_pixels_and_labels_equal_the_files_and_stay_memory_mapped(whole: Path) -> None:
-    data, files = read(whole)
+    keeps_contract(data, files)
     found = data.load("real_world", files)
     assert isinstance(found.x, np.memmap)
     assert (found.x.shape, found.x.dtype) == ((9, 3, 8, 8), np.uint8)

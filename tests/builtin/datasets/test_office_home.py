@@ -14,7 +14,6 @@ from pydantic import ValidationError
 
 from msda_bench.api import DataError
 from msda_bench.data import Folders, LocalFiles
-from msda_bench.testing import checks, contract
 from msda_bench_builtin.datasets import OfficeHome
 from msda_bench_builtin.datasets.npz import read_npz
 from tests.builtin.suites import SUITES, loaded
@@ -53,11 +52,8 @@ def sums(where: Folders) -> Any:
     return {domain: put(where, domain, npz(**features(12, place))) for place, domain in enumerate(domains)}
 
 
-@pytest.mark.parametrize("check", checks("dataset"))
-def test_office_home_keeps_the_contract_of_datasets(where: Folders, sums: Any, check: str) -> None:
-    kit: Any = contract(OfficeHome(train=10, sha256=sums))
-    type(kit).files = LocalFiles(where)
-    getattr(kit, check)()
+def test_office_home_keeps_the_contract_of_datasets(where: Folders, sums: Any, keeps_contract: Any) -> None:
+    keeps_contract(OfficeHome(train=10, sha256=sums), LocalFiles(where))
 
 
 @pytest.mark.parametrize("how", ["domain", "pooled"])

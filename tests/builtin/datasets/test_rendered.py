@@ -1,4 +1,4 @@
-"""Rendered letters and their distortions."""
+"""Rendered letters and digits, their distortions and draws."""
 
 from __future__ import annotations
 
@@ -6,9 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from msda_bench.api import DataError
 from msda_bench_builtin.datasets import Fonts
+from msda_bench_builtin.datasets.digits import mnist_m_made, synth_fonts
+from msda_bench_builtin.datasets.digits.mnist_m_made import blend
+from msda_bench_builtin.datasets.digits.part import Part
 from msda_bench_builtin.datasets.draws import Draws
 from msda_bench_builtin.datasets.glyphs import LETTERS, Distortion, font_path, glyphs
 
@@ -140,3 +144,88 @@ def test_different_identities_give_different_images(bar):
     worn = replace(NONE, shift=0.1, noise=0.1)
     assert np.array_equal(apply(worn, bar), apply(worn, bar))
     assert not np.array_equal(apply(worn, bar), apply(worn, bar, seed=1))
+
+
+COUNT = 60
+
+
+@pytest.fixture(scope="module")
+def rendered():
+    return synth_fonts.render(COUNT, ("a test",))
+
+
+def test_rendered_digits_take_turns(rendered):
+    assert rendered["x"].shape == (COUNT, 3, 32, 32)
+    assert rendered["x"].dtype == np.uint8
+    assert rendered["y"].tolist() == list(range(10)) * 6
+
+
+def test_more_rendered_digits_extend_fewer(rendered, monkeypatch):
+    assert np.array_equal(synth_fonts.render(20, ("a test",))["x"], rendered["x"][:20])
+    assert not np.array_equal(synth_fonts.render(20, ("another",))["x"], rendered["x"][:20])
+    monkeypatch.setattr(synth_fonts, "_AT_ONCE", 20)
+    longer = synth_fonts.render(40, ("a test",))["x"]
+    assert np.array_equal(longer[:20], rendered["x"][:20])
+    assert not np.array_equal(longer[20:], longer[:20])
+
+
+def test_the_middle_digit_is_the_label():
+    clean, labels = synth_fonts._clean(), np.arange(1000) % 10
+    ink, outline = synth_fonts._number(clean, labels, Draws(("a test",)))
+    assert ink.min() >= 0
+    assert (outline >= ink - 1e-9).all()
+    middles = ink[:, 6:-6, 8:-8].reshape(1000, -1)
+    half = np.arange(1000) < 500
+    means = np.stack([middles[half & (labels == digit)].mean(0) for digit in range(10)])
+    distances = ((middles[~half, None] - means) ** 2).sum(2)
+    assert (distances.argmin(1) == labels[~half]).mean() > 0.4  # chance is 0.1
+
+
+def test_a_blend_shows_the_photograph_and_its_negative_under_the_ink():
+    grey = np.zeros((4, 32, 32), np.uint8)
+    grey[:, 10:20, 10:20] = 200
+    mnist = Part(np.broadcast_to(grey[:, None], (4, 3, 32, 32)), np.array([3, 1, 4, 1]))
+    made = blend(mnist, 3, ("a test",))
+    assert made["y"].tolist() == [3, 1, 4]
+    plain = mnist_m_made.pieces(3, Draws(("a test",)))
+    ink = mnist.x[:3] > 0
+    assert np.array_equal(made["x"][~ink], plain[~ink])
+    assert np.array_equal(made["x"][ink], 255 - plain[ink])
+
+
+def test_pieces_of_the_photograph_differ_and_are_reproducible():
+    pieces = mnist_m_made.pieces(50, Draws(("a test",)))
+    assert pieces.shape == (50, 3, 32, 32)
+    assert np.array_equal(pieces, mnist_m_made.pieces(50, Draws(("a test",))))
+    assert len(np.unique(pieces.reshape(50, -1), axis=0)) == 50
+    assert 60 < pieces.mean() < 195
+    assert mnist_m_made.photograph().shape == (3, 600, 512)
+
+
+def test_the_numbers_are_pinned():
+    draws = Draws(("golden", 1))
+    assert draws.uniform("a", (3,)).tolist() == [0.5195987446744198, 0.392981318824304, 0.791229952162026]
+    assert np.allclose(
+        draws.normal("a", (3,)), [-0.8951973739503911, 0.25275746996119425, 0.922042145989415], rtol=1e-12
+    )
+
+
+def test_a_longer_draw_extends_a_shorter_one():
+    draws = Draws(("x",))
+    assert draws.uniform("a", (50,))[:9].tolist() == draws.uniform("a", (9,)).tolist()
+    assert draws.normal("a", (10, 5))[:2].tolist() == draws.normal("a", (2, 5)).tolist()
+
+
+def test_identities_and_purposes_have_different_draws():
+    found = {tuple(Draws(identity).uniform(purpose, (2,)).tolist())
+             for identity in [("x", 1), ("x", 2), ("y", 1)] for purpose in "ab"}  # fmt: skip
+    assert len(found) == 6
+
+
+def test_draws_have_their_distributions():
+    draws = Draws(("distribution",))
+    uniform, normal = draws.uniform("u", (100_000,)), draws.normal("n", (100_000,))
+    assert 0 < uniform.min() < uniform.max() < 1
+    assert stats.kstest(uniform, "uniform").pvalue > 1e-3
+    assert stats.kstest(normal, "norm").pvalue > 1e-3
+    assert abs(stats.pearsonr(normal[:-1], normal[1:]).statistic) < 0.01
