@@ -148,9 +148,3 @@ MARKS = (
     f"made with another msda-bench than the plan's 0.1.0: 0.0.9 (TAR, 1 {_OF_12} x, seed 0)",
 )
 """The lines that every command must report about the damaged folder."""
-
-
-@pytest.fixture
-def marks() -> tuple[str, ...]:
-    """See `MARKS`."""
-    return MARKS

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from msda_bench.cli.main import main
 from msda_bench.store import Outcome
 from msda_bench.store.record import Curves
-
-METHODS = ("SRC", "DARN", "TAR", "OTHER")
+from tests.cli.conftest import METHODS
 
 
 def longer(cell, *_):
@@ -25,21 +23,26 @@ def better(record, method, target, seed):
     return replace(record, outcome=Outcome(100, n_correct=record.outcome.n_correct + gain))
 
 
-def unwrapped(text: str) -> list[str]:
-    """Undoes the wrapping of lines; no line of a table begins with a space."""
-    return text.replace("\n  ", " ").splitlines()
-
-
 def rows(lines: list[str], method: str) -> list[list[str]]:
     return [line.split()[1:] for line in lines if line.startswith(f"{method} ")]
 
 
-def test_equal_folders_are_reported_as_equal(make_results, capsys):
+@pytest.fixture
+def compared(capsys):
+    """`compared(a, b, ...)`: the exit code and the lines before wrapping; no line of a table begins with a space."""
+
+    def run(*words: object) -> tuple[int, list[str]]:
+        code = main(["compare", *map(str, words)])
+        return code, capsys.readouterr().out.replace("\n  ", " ").splitlines()
+
+    return run
+
+
+def test_equal_folders_are_reported_as_equal(make_results, compared):
     a, b = make_results("mine"), make_results("theirs")
     before = {path: path.read_bytes() for path in a.parent.rglob("*.*")}
-    assert main(["compare", str(a), str(b)]) == 0
-    lines = unwrapped(capsys.readouterr().out)
-    assert lines[:2] == [f"A: {a} (suite toy-suite)", f"B: {b} (suite toy-suite)"]
+    code, lines = compared(a, b)
+    assert (code, lines[:2]) == (0, [f"A: {a} (suite toy-suite)", f"B: {b} (suite toy-suite)"])
     assert lines[-1] == "verdict: the same: 36 runs of the same cells have equal results"
     same = "same: 36 of 36 runs that both plan are ok in both, 36 of the same cell, 36 with an equal result"
     assert same in lines
@@ -52,9 +55,8 @@ def test_golden(make_results, monkeypatch, capsys, golden):
 
     def marred(record, method, target, seed):
         if (method, target, seed) == ("DARN", "y", 2):
-            return replace(
-                record, status="failed", outcome=None, message="RuntimeError: bad\x1b[31m shape\nin two lines"
-            )
+            message = "RuntimeError: bad\x1b[31m shape\nin two lines"
+            return replace(record, status="failed", outcome=None, message=message)
         return None if (method, seed) == ("TAR", 4) else better(record, method, target, seed)
 
     a = make_results("before", seeds=range(9))
@@ -68,177 +70,137 @@ def test_golden(make_results, monkeypatch, capsys, golden):
     golden("compare-two.csv", capsys.readouterr().out)
 
 
-def test_a_method_without_a_pair_has_empty_cells(make_results, capsys):
-    """Some cells of another folder were trained again."""
-    a = make_results("theirs")
-    b = make_results("again", records=lambda record, method, *_: None if method == "SRC" else record)
-    assert main(["compare", str(a), str(b)]) == 1
-    lines = unwrapped(capsys.readouterr().out)
-    assert rows(lines, "SRC") == [[*"-------", "0/6"]] * 3
-    assert lines[-1].startswith("verdict: the same: 24 runs of the same cells have equal results; 12 of 36 runs")
-
-
-def test_curves_are_part_of_a_result(make_results, capsys):
+def test_curves_are_part_of_a_result(make_results, compared):
     def traced(last):
         curves = Curves([["x"], ["y"]], [[0.5, 0.4]] * 2, [[0.1, 0.2]] * 2, [[0.5, 0.5], [0.5, last]])
         return lambda record, *run: replace(record, curves=curves) if run == ("SRC", "x", 1) else record
 
-    folders = [make_results(name, records=traced(last)) for name, last in (("a", 0.5), ("b", 0.5), ("c", 0.5000000001))]
-    for other, verdict in ((1, "the same: 36 runs"), (2, "of 3 methods B is better for 0")):
-        assert main(["compare", str(folders[0]), str(folders[other])]) == 0
-        assert f"verdict: {verdict}" in capsys.readouterr().out
+    a, b, c = (make_results(name, records=traced(last)) for name, last in (("a", 0.5), ("b", 0.5), ("c", 0.5000000001)))
+    for other, verdict in ((b, "the same: 36 runs"), (c, "of 3 methods B is better for 0")):
+        code, lines = compared(a, other)
+        assert (code, lines[-1].startswith(f"verdict: {verdict}")) == (0, True)
 
 
-def test_two_stages_of_one_suite_are_compared(make_results, capsys):
+def test_two_stages_of_one_suite_are_compared(make_results, compared):
     a, b = make_results("before"), make_results("after", cells=longer, records=better)
-    assert main(["compare", str(a), str(b)]) == 0
-    lines = unwrapped(capsys.readouterr().out)
+    code, lines = compared(a, b)
     darn = ["62.50", "66.00", "+3.50", "1.00", "..", "6.00", "(0.0938)", "-", "6/0/0", "6/6"]
     src = ["52.50", "49.00", "-3.50", "-6.00", "..", "-1.00", "(0.0938)", "-", "0/0/6", "6/6"]
     tar = ["72.50", "72.50", "+0.00", "0.00", "..", "0.00", "1.0000", "-", "0/6/0", "6/6"]
     assert (rows(lines, "DARN"), rows(lines, "SRC"), rows(lines, "TAR")) == ([darn] * 3, [src] * 3, [tar] * 3)
     assert "differs: training.epochs: A 2, B 4: all runs" in lines
     assert "same: 36 of 36 runs that both plan are ok in both, none of the same cell" in lines
+    assert code == 0
     assert lines[-1] == (
         "verdict: of 3 methods B is better for 0, worse for 0, not shown to differ for 3 (1 equal, 2 with too few "
         "pairs for a test); what differs: training.epochs"
     )
-    assert main(["compare", str(a), str(b), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["reason"] == "not significant"
 
 
 def test_enough_seeds_show_differences(make_results, capsys):
-    seeds = range(8)
-    a = make_results("before", seeds=seeds)
-    b = make_results("after", seeds=seeds, cells=longer, records=better)
+    a = make_results("before", seeds=range(8))
+    b = make_results("after", seeds=range(8), cells=longer, records=better)
     assert main(["compare", str(a), str(b), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert (found["schema"], found["command"]) == (4, "compare")
-    assert (found["outcome"], found["reason"]) == ("unknown", "mixed")
-    assert found["verdict"][0]["text"].startswith(
+    document = json.loads(capsys.readouterr().out)
+    assert (document["schema"], document["command"]) == (4, "compare")
+    assert (document["outcome"], document["reason"]) == ("unknown", "mixed")
+    assert document["verdict"][0]["text"].startswith(
         "of 3 methods B is better for 1 (DARN +4.50), worse for 1 (SRC -4.50), not shown to differ for 1 (1 equal)"
     )
-    assert (found["folders"], found["suites"]) == ([str(a), str(b)], ["toy-suite", "toy-suite"])
-    (pairing,) = found["experiments"]
+    assert (document["folders"], document["suites"]) == ([str(a), str(b)], ["toy-suite", "toy-suite"])
+    (pairing,) = document["experiments"]
     assert pairing["differs"] == [{"what": "training.epochs", "a": "2", "b": "4", "runs": "all runs"}]
     assert pairing["runs"] == {"planned_by_both": 48, "ok_in_both": 48, "same_cell": 0, "equal_result": 0}
-    (row,) = [
-        row
-        for table in found["tables"]
-        for row in table["rows"]
-        if (row["target"], row["method_a"]) == ("average", "DARN")
-    ]
+    every = [row for table in document["tables"] for row in table["rows"]]
+    (row,) = [row for row in every if (row["target"], row["method_a"]) == ("average", "DARN")]
     assert row["p_two_sided"] == 2 * 0.5**8
     assert row["p_holm"] == pytest.approx(6 * 0.5**8, rel=1e-5)
     assert (row["hodges_lehmann"], row["wins"], row["outcome"], row["reason"]) == (4.5, 8, "better", None)
 
 
-def test_parts_of_only_one_folder_are_named(make_results, capsys):
+def test_parts_of_only_one_folder_are_named(make_results, compared):
     a = make_results("mine", methods=["SRC", "DARN"], seeds=range(4))
     b = make_results("theirs", methods=["DARN", "TAR"], seeds=range(2, 9), table={"alpha": 0.01})
-    assert main(["compare", str(a), str(b), "--quiet"]) == 0
-    lines = unwrapped(capsys.readouterr().out)
+    code, lines = compared(a, b, "--quiet")
+    assert code == 0
     assert "only in A: method SRC; seeds 0-1" in lines
     assert "only in B: method TAR; seeds 4-8" in lines
     assert "differs: alpha: A 0.05, B 0.01; that of A counts here" in lines
     assert [row[-2:] for row in rows(lines, "DARN")] == [["0/2/0", "2/2"]] * 3
-    assert lines[-1] == (
-        "verdict: the same: 4 runs of the same cells have equal results; one side has more than the other"
-    )
+    same = "verdict: the same: 4 runs of the same cells have equal results; one side has more than the other"
+    assert lines[-1] == same
     assert not [line for line in lines if "Hodges-Lehmann" in line]
 
 
-def test_other_data_are_reported_in_the_verdict(make_results, capsys):
-    a = make_results("mine")
-    b = make_results("theirs", cells=lambda cell, *_: replace(cell, fingerprint="f" * 64))
-    assert main(["compare", str(a), str(b)]) == 0
-    lines = unwrapped(capsys.readouterr().out)
-    assert "differs: fingerprint: A 000000000000, B ffffffffffff: all runs" in lines
-    assert lines[-1].endswith(
-        "; the data differ, so a seed does not draw the same split in both; what differs: fingerprint"
-    )
-
-
-def test_differences_in_components_versions_engine_and_precision_are_named(make_results, capsys):
+def test_differences_in_data_components_versions_engine_and_precision_are_named(make_results, compared):
     def changed(cell, method, target, seed):
         aggregator = cell.aggregator and replace(cell.aggregator, version=2, params={"gamma": 0.5})
         training = cell.training.model_copy(update={"precision": "bf16"}) if target == "y" else cell.training
-        return replace(cell, aggregator=aggregator, training=training)
+        return replace(cell, aggregator=aggregator, training=training, fingerprint="f" * 64)
 
     def moved(record, method, target, seed):
         made = record.provenance | {"torch": "2.12", "distributions": {"msda-bench": "0.1.0", "theirs": "1.0"}}
         record = replace(record, cell=record.cell | {"engine": 2}) if target == "y" else record
         return replace(record, provenance=made) if seed == 5 else record
 
-    a, b = make_results("mine"), make_results("theirs", cells=changed, records=moved)
-    assert main(["compare", str(a), str(b)]) == 0
-    lines = unwrapped(capsys.readouterr().out)
-    for line in (
+    code, lines = compared(make_results("mine"), make_results("theirs", cells=changed, records=moved))
+    at_y = "; ".join(f"{name}, 6 of 12 runs, first at target y, seed 0" for name in METHODS[:3])
+    late = "; ".join(f"{name}, 2 of 12 runs, first at target x, seed 5" for name in METHODS[:3])
+    assert code == 0
+    assert {
+        "differs: fingerprint: A 000000000000, B ffffffffffff: all runs",
         "differs: aggregator.version: A 1, B 2: DARN, all runs",
         "differs: aggregator.params.gamma: A 0.9, B 0.5: DARN, all runs",
-    ):
-        assert line in lines
-    each = "; ".join(f"{name}, 6 of 12 runs, first at target y, seed 0" for name in ("SRC", "DARN", "TAR"))
-    assert f"differs: training.precision: A default, B bf16: {each}" in lines
-    assert f"differs: engine: A 1, B 2: {each}" in lines
-    last = "; ".join(f"{name}, 2 of 12 runs, first at target x, seed 5" for name in ("SRC", "DARN", "TAR"))
-    assert f"differs: made with torch: A 2.11, B 2.12: {last}" in lines
-    assert f"differs: made with theirs: A none, B 1.0: {last}" in lines
+        f"differs: training.precision: A default, B bf16: {at_y}",
+        f"differs: engine: A 1, B 2: {at_y}",
+        f"differs: made with torch: A 2.11, B 2.12: {late}",
+        f"differs: made with theirs: A none, B 1.0: {late}",
+    } <= {*lines}
+    assert "; the data differ, so a seed does not draw the same split in both; what differs: " in lines[-1]
 
 
-def test_a_method_is_matched_with_one_of_another_name(make_results, capsys):
-    a, b = make_results("mine"), make_results("theirs")
-    assert main(["compare", str(a), str(b), "--match", "SRC=DARN"]) == 0
-    lines = unwrapped(capsys.readouterr().out)
-    assert [row[:5] for row in rows(lines, "SRC")] == [["/", "DARN", "52.50", "62.50", "+10.00"]] * 3
-    assert "differs: aggregator: A none, B sharpmax(gamma=0.9): SRC, all runs" in lines
-    assert "only in B: method SRC" in lines
-
-
-def test_experiments_on_one_dataset_pair_whatever_their_names(make_results, capsys):
-    a = make_results("mine")
-    assert main(["compare", str(a), str(make_results("theirs", table={"name": "own"}))]) == 0
-    assert "toy, in B own (toy): average, accuracy in percent" in capsys.readouterr().out.splitlines()
-    assert main(["compare", str(a), str(make_results("others", table={"name": "own", "dataset": "digits"}))]) == 1
-    lines = unwrapped(capsys.readouterr().out)
-    assert lines[-3:] == [
-        "only in A: toy (toy), a whole experiment",
-        "only in B: own (digits), a whole experiment",
-        "verdict: nothing in common: no run is ok in both",
-    ]
-
-
-def test_methods_without_a_common_name_get_a_hint_to_match(make_results, capsys):
+def test_a_method_is_matched_with_one_of_another_name(make_results, compared):
     a, b = make_results("mine", methods=["SRC"]), make_results("theirs", methods=["DARN"])
-    assert main(["compare", str(a), str(b)]) == 1
-    lines = unwrapped(capsys.readouterr().out)
+    code, lines = compared(a, b)
     assert "toy (toy): no method and target in common" in lines
-    assert lines[-1] == (
-        "verdict: nothing in common: no run is ok in both; if methods have other names in B, pair them, as in --match "
-        "SRC=DARN"
+    hint = (
+        "verdict: nothing in common: no run is ok in both; if methods have other names in B, pair them, as in --match"
     )
-    assert main(["compare", str(a), str(b), "--match", "SRC=DARN"]) == 0
+    assert (code, lines[-1]) == (1, f"{hint} SRC=DARN")
+    code, lines = compared(a, b, "--match", "SRC=DARN")
+    assert [row[:5] for row in rows(lines, "SRC")] == [["/", "DARN", "52.50", "62.50", "+10.00"]] * 3
+    assert (code, "differs: aggregator: A none, B sharpmax(gamma=0.9): all runs" in lines) == (0, True)
+
+
+def test_experiments_on_one_dataset_pair_whatever_their_names(make_results, compared):
+    a = make_results("mine")
+    code, lines = compared(a, make_results("theirs", table={"name": "own"}))
+    assert (code, "toy, in B own (toy): average, accuracy in percent" in lines) == (0, True)
+    code, lines = compared(a, make_results("others", table={"name": "own", "dataset": "digits"}))
+    assert (code, lines[-3:]) == (
+        1,
+        [
+            "only in A: toy (toy), a whole experiment",
+            "only in B: own (digits), a whole experiment",
+            "verdict: nothing in common: no run is ok in both",
+        ],
+    )
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("words", "line"),
     [
-        (["--match", "NONE=DARN"], "--match: A has no method or experiment 'NONE' (known: SRC, DARN, TAR)"),
-        (["--match", "SRC=DARNN"], "--match: B has no method or experiment 'DARNN' (did you mean 'DARN'?)"),
-        (["--match", "SRC"], "--match 'SRC': must be X=Y, a method or experiment of A and one of B"),
-        (["--match", "SRC=TAR", "--match", "SRC=DARN"], "--match 'SRC=DARN': SRC is already matched with TAR"),
+        ("B --match NONE=DARN", "--match: A has no method or experiment 'NONE' (known: SRC, DARN, TAR)"),
+        ("B --match SRC=DARNN", "--match: B has no method or experiment 'DARNN' (did you mean 'DARN'?)"),
+        ("B --match SRC", "--match 'SRC': must be X=Y, a method or experiment of A and one of B"),
+        ("B --match SRC=TAR --match SRC=DARN", "--match 'SRC=DARN': SRC is already matched with TAR"),
+        ("--match SRC=DARN", "--match needs two result folders"),
+        ("nowhere", "nowhere: is missing"),
     ],
 )
-def test_invalid_matches_are_reported_in_one_line(make_results, options, words, capsys):
-    assert main(["compare", str(make_results("mine")), str(make_results("theirs")), *options]) == 2
-    assert capsys.readouterr().err == f"msda-bench: error: {words}\n"
-
-
-def test_one_folder_has_nothing_to_match(make_results, capsys):
-    assert main(["compare", str(make_results()), "--match", "SRC=DARN"]) == 2
-    assert capsys.readouterr().err == "msda-bench: error: --match needs two result folders\n"
-
-
-def test_a_missing_folder_is_reported(make_results, tmp_path: Path, capsys):
-    assert main(["compare", str(make_results()), str(tmp_path / "nowhere")]) == 2
-    assert capsys.readouterr().err.startswith(f"msda-bench: error: {tmp_path / 'nowhere'}: is missing")
+def test_bad_usage_is_one_line(make_results, monkeypatch, words, line, capsys):
+    monkeypatch.chdir(make_results("A", seeds=[0]).parent)
+    make_results("B", seeds=[0])
+    assert main(["compare", "A", *words.split()]) == 2
+    (error,) = capsys.readouterr().err.splitlines()
+    assert error.startswith(f"msda-bench: error: {line}")

@@ -1,4 +1,4 @@
-"""`msda-bench leaderboard`, and what it shares with `compare`, on folders written by the store."""
+"""The commands that show one result folder, and what they share; folders are written by the store."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import errno
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from msda_bench.cli.main import main
-from msda_bench.store import Outcome, Record, Store
+from msda_bench.store import Curves, Outcome, Record, Store
 from tests.cli.conftest import texts, toy_cell
 from tests.store.faulty import faults
 
@@ -28,15 +28,10 @@ def command(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def make_folder(make_results: Callable[..., Path]) -> Callable[..., Path]:
-    """A result folder; runs in `failed` failed, runs in `missing` have no record."""
+    """A result folder; the runs in `missing` have no record."""
 
-    def make(failed: Sequence[object] = (), missing: Sequence[object] = ()) -> Path:
-        def records(record: Record, *run: object) -> Record | None:
-            if run in failed:
-                return replace(record, status="failed", outcome=None, message="ValueError: no")
-            return None if run in missing else record
-
-        return make_results(methods=["SRC", "DARN"], records=records)
+    def make(*missing: object) -> Path:
+        return make_results(methods=["SRC", "DARN"], records=lambda record, *run: None if run in missing else record)
 
     return make
 
@@ -45,17 +40,19 @@ def tables(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.glob("*.csv"))
 
 
-def test_the_leaderboard_is_printed_and_written(command, make_folder, capsys):
+def test_tables_are_printed_and_written_with_equal_bytes_by_both_commands(make_folder, capsys):
     folder = make_folder()
-    assert main([command, str(folder)]) == 0
+    assert main(["leaderboard", str(folder)]) == 0
+    assert "62.50 +- 0.76*" in capsys.readouterr().out
     assert tables(folder) == TABLES
-    out = capsys.readouterr().out
-    assert ("62.50 +- 0.76*" in out) == (command == "leaderboard")
-    assert ("DARN > SRC" in out) == (command == "compare")
+    first = [(folder / name).read_bytes() for name in TABLES]
+    assert main(["compare", str(folder)]) == 0
+    assert "DARN > SRC" in capsys.readouterr().out
+    assert [(folder / name).read_bytes() for name in TABLES] == first
 
 
 def test_the_verdict_is_between_title_and_table(make_folder, capsys):
-    folder = make_folder(missing=[("SRC", "x", 2)])
+    folder = make_folder(("SRC", "x", 2))
     assert main(["leaderboard", str(folder)]) == 1
     title, verdict, table, _ = capsys.readouterr().out.split("\n\n")
     assert title.startswith("\ntoy (")
@@ -66,32 +63,12 @@ def test_the_verdict_is_between_title_and_table(make_folder, capsys):
         "have no score (1 missing); tests take the seeds that both methods have."
     )
     assert table.startswith("method")
-    assert main(["leaderboard", str(folder), "--quiet"]) == 1
-    assert "best mean" not in capsys.readouterr().out
     assert main(["leaderboard", str(folder), "--json"]) == 1
     document = json.loads(capsys.readouterr().out)
     assert " ".join(texts(document, "verdict", "toy")) == verdict.replace("\n", " ")
-    assert main(["leaderboard", str(folder), "--format", "csv"]) == 1
-    assert "best mean" not in capsys.readouterr().out
-
-
-def test_failed_and_missing_runs_are_named(command, make_folder, capsys):
-    folder = make_folder(failed=[("SRC", "x", 2)], missing=[("DARN", "x", 3), ("DARN", "y", 5)])
-    assert main([command, str(folder)]) == 1
-    out = capsys.readouterr().out.replace("\n  ", " ")
-    assert "problem: toy: SRC: 1 of 12 runs failed, first at target x, seed 2: ValueError: no" in out
-    assert "problem: toy: DARN: 2 of 12 runs missing, first at target x, seed 3" in out
-    assert tables(folder) == TABLES
-
-
-def test_a_damaged_record_is_named(command, make_folder, capsys):
-    folder = make_folder()
-    path = Store(folder).path(SRC_1.key)
-    path.write_bytes(path.read_bytes()[:-20])
-    assert main([command, str(folder)]) == 1
-    captured = capsys.readouterr()
-    assert captured.err.startswith(f"msda-bench: {path}: ")
-    assert "toy: SRC: 1 of 12 runs missing" in captured.out
+    for option in ("--quiet", "--format=csv"):
+        assert main(["leaderboard", str(folder), option]) == 1
+        assert "best mean" not in capsys.readouterr().out
 
 
 def test_results_in_conflict_are_named(command, make_folder, capsys):
@@ -101,14 +78,6 @@ def test_results_in_conflict_are_named(command, make_folder, capsys):
     path = Store(folder).path(SRC_1.key).with_suffix(".conflict-1.json")
     assert capsys.readouterr().err == f"msda-bench: {path}: another result for the same cell\n"
     assert tables(folder) == TABLES
-
-
-def test_running_again_writes_equal_bytes(make_folder):
-    folder = make_folder()
-    assert main(["leaderboard", str(folder)]) == 0
-    first = [(folder / name).read_bytes() for name in TABLES]
-    assert main(["compare", str(folder)]) == 0
-    assert [(folder / name).read_bytes() for name in TABLES] == first
 
 
 def test_a_read_only_folder_is_shown_and_a_full_disk_is_an_error(command, make_folder, capsys):
@@ -128,19 +97,102 @@ def test_a_read_only_folder_is_shown_and_a_full_disk_is_an_error(command, make_f
         capsys.readouterr()
 
 
-def test_a_folder_without_results_is_one_clear_line(command, tmp_path, capsys):
+@pytest.mark.parametrize("command", ["leaderboard", "compare", "report", "selection", "sources", "verify", "weights"])
+def test_a_folder_without_results_is_one_line(command, tmp_path, capsys):
     assert main([command, str(tmp_path / "nowhere")]) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err.count("\n") == 1
-    assert str(tmp_path / "nowhere") in captured.err
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert err.startswith(f"msda-bench: error: {tmp_path / 'nowhere'}: ")
 
 
-def test_the_tables_are_written_even_if_nobody_reads_the_output(command, make_folder):
+def test_the_tables_are_written_even_if_nobody_reads_the_output(make_folder):
     folder = make_folder()
-    code = "from msda_bench.cli.main import entry; entry()"
-    with subprocess.Popen([sys.executable, "-c", code, command, str(folder)], stdout=subprocess.PIPE) as process:
+    words = [sys.executable, "-c", "from msda_bench.cli.main import entry; entry()", "leaderboard", str(folder)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
+        assert process.stderr is not None
         process.stdout.close()
+        assert process.stderr.read() == b""
         assert process.wait() == 0
     assert tables(folder) == TABLES
+
+
+def test_the_page_names_problems_and_its_bytes_are_reproducible(make_folder, capsys):
+    store = Store(make_folder(("DARN", "x", 2)))
+    keys = [toy_cell("DARN", "x", seed).key for seed in range(2)]
+    store.publish(Record(keys[0], {}, "ok", Outcome(100, n_correct=1)))
+    damaged = store.path(keys[1])
+    damaged.write_bytes(damaged.read_bytes()[:-20])
+    assert main(["report", str(store.folder)]) == 1
+    path = store.folder / "report.html"
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == (f"{path}\n", 2)
+    text = path.read_text(encoding="utf-8")
+    assert text.startswith("<!doctype html>")
+    assert "2 of 24 runs have no score (2 missing)" in text
+    assert "2 record files damaged or in conflict" in text
+    assert f"{keys[0]}.conflict-1.json" in text
+    assert main(["report", str(store.folder)]) == 1
+    again = path.read_bytes()
+    assert main(["report", str(store.folder)]) == 1
+    assert path.read_bytes() == again
+
+
+def weighted(groups: list[list[str]], weights: list[float], **cell: object) -> Callable[..., Record]:
+    """Gives the runs of DARN weights of these groups of sources."""
+    flat = [[0.0] * len(groups)]
+    curves = Curves(groups, flat, flat, [weights])
+    return lambda record, method, *_: (
+        replace(record, curves=curves, cell=record.cell | cell) if method == "DARN" else record
+    )
+
+
+def test_weights_are_drawn_reproducibly(make_results, capsys):
+    folder = make_results(records=weighted([["a"], ["b"]], [0.75, 0.25]))
+    path = folder / "weights-toy.svg"
+    for _ in range(2):
+        assert main(["weights", str(folder)]) == 0
+        assert capsys.readouterr().out == f"{path}\n"
+        before = path.read_bytes()
+        assert all(text in before for text in (b"DARN", b"0.75", b"0.25", b">a<", b">b<"))
+    assert main(["weights", str(folder)]) == 0
+    assert path.read_bytes() == before
+    path.unlink()
+    path.mkdir()
+    assert main(["weights", str(folder)]) == 2
+    assert "weights-toy.svg: cannot be written" in capsys.readouterr().err
+
+
+def test_parts_of_a_split_source_are_summed_in_a_second_figure(make_results):
+    split = {"sources": ["a", "b"], "split_sources": {"clusters": 2, "by": "kmeans"}}
+    groups = [["a/0"], ["a/1"], ["b/0"], ["b/1"]]
+    folder = make_results(records=weighted(groups, [0.1, 0.2, 0.3, 0.4], **split))
+    assert main(["weights", str(folder)]) == 0
+    whole = (folder / "weights-toy-by-domain.svg").read_text()
+    assert ">0.30<" in whole
+    assert ">0.70<" in whole
+
+
+def test_methods_that_weigh_no_source_have_no_figure(make_results, capsys):
+    assert main(["weights", str(make_results(records=weighted([["a", "b"]], [1.0])))]) == 0
+    assert capsys.readouterr().out == "no method here weighs single sources, or none has run yet\n"
+
+
+def test_sources_shows_weights_and_says_what_is_unknown_or_missing(make_results, capsys):
+    change = weighted([["p"], ["q"]], [0.75, 0.25])
+    folder = make_results(records=change)
+    assert main(["sources", str(folder)]) == 0
+    out = capsys.readouterr().out
+    assert "toy (toy), DARN, target x" in out
+    assert "0.750" in out
+    assert "note: the worth of the sources of toy is unknown: unknown dataset 'toy'" in " ".join(out.split())
+    assert "weight: alpha" in out
+    assert main(["sources", str(folder), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert [table["rows"][0]["target"] for table in document["tables"]] == ["x", "y"]
+    assert len(document["notes"]) == 1
+    Store(folder).path(toy_cell("DARN", "x", 0).key).unlink()
+    assert main(["sources", str(folder), "--quiet"]) == 1
+    out = capsys.readouterr().out
+    assert "DARN: 1 of 12 runs missing" in out
+    assert "weight: alpha" not in out

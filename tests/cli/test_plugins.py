@@ -1,112 +1,241 @@
-"""`msda-bench plugins` as a user runs it, with third-party distributions installed."""
+"""Commands on installed components (`plugins`, `check`, `new`, `schema`), third-party distributions among them."""
 
 from __future__ import annotations
 
+import json
 import os
+import re
+import shlex
 import subprocess
 import sys
-from collections.abc import Callable
-from typing import TypeAlias
+from pathlib import Path
 
 import pytest
 
 from msda_bench.cli.main import main
 
-Done: TypeAlias = subprocess.CompletedProcess[str]
-
 PLUGIN = '''
-    from msda_bench.api import Validator, component, hookimpl
+    from msda_bench.api import Aggregate, Aggregator, Validator, component, hookimpl
 
     @component
-    class Always(Validator):
+    class Mine(Validator):
         """DESCRIPTION"""
         name = "NAME"
         version = 7
+        number: float = 1.0
 
         def score(self, view):
-            return 1.0
+            return SCORE
 
     @hookimpl
     def msda_validators():
-        return [Always]
+        return [Mine]
 '''
+AGGREGATOR = """
+    @component
+    class Equal(Aggregator):
+        '''Equal weights.'''
+        name = "equal_weights"
+        stackable = False
+
+        def __call__(self, risks, gaps, mu, state):
+            return Aggregate((risks + mu * gaps).mean(), risks.new_full(risks.shape, 1 / len(risks)), state)
+
+    @hookimpl
+    def msda_aggregators():
+        return [Equal]
+"""
+BROKEN_PART = """
+    @hookimpl
+    def msda_schemes():
+        raise ValueError("not today")
+"""
 
 
-def plugin(name: str, description: str = "Always one.") -> str:
-    return PLUGIN.replace("NAME", name).replace("DESCRIPTION", description)
+def plugin(name: str = "mine", score: str = "self.number", description: str = "A number.") -> str:
+    return PLUGIN.replace("NAME", name).replace("SCORE", score).replace("DESCRIPTION", description)
 
 
 @pytest.fixture
-def plugins(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Done]:
-    """`plugins(width)`: the output of the command in a terminal with this many columns."""
+def said(capsys):
+    """`said(words)`: the exit code, and the lines on stdout and stderr."""
 
-    def run(width: int = 200) -> Done:
-        monkeypatch.setenv("COLUMNS", str(width))
-        code = main(["plugins"])
-        return subprocess.CompletedProcess(["plugins"], code, *capsys.readouterr())
+    def run(words: str) -> tuple[int, list[str], list[str]]:
+        code = main(shlex.split(words))
+        out, err = capsys.readouterr()
+        return code, out.splitlines(), err.splitlines()
 
     return run
 
 
-def rows(done: Done) -> list[list[str]]:
-    return [line.split() for line in done.stdout.splitlines()]
-
-
-def test_lists_every_component_with_its_distribution(site, install):
-    install("kind-stranger", plugin("always"), version="2.5")
-    command = [sys.executable, "-c", "from msda_bench.cli.main import entry; entry()", "plugins"]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(site), *sys.path]), "COLUMNS": "200"}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert rows(done)[0] == ["kind", "name", "version", "distribution", "description"]
-    assert ["validator", "always", "7", "kind-stranger", "2.5", "Always", "one."] in rows(done)
-    assert any(row[:2] == ["aggregator", "sharpmax"] and row[3] == "msda-bench" for row in rows(done))
-
-
-def test_piped_output_has_one_line_per_component_in_any_terminal_width(plugins, install):
-    install("kind-stranger", plugin("always", "Always " + "one, " * 40 + "for ever."))
-    (row,) = [row for row in rows(plugins(width=60)) if row[:2] == ["validator", "always"]]
-    assert row[-1] == "ever."
-
-
-def test_broken_and_colliding_plugins_are_named_and_the_others_listed(plugins, install):
-    install("kind-stranger", plugin("always"))
+def test_every_component_is_listed_with_its_distribution_though_others_are_broken(install, said, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")  # a pipe gets whole lines
+    install("kind-stranger", plugin("always", description="Uses [/b] the [red] of [a, b), " + "long, " * 40 + "end."))
+    install("terse-stranger", plugin("terse", description=" "), version="2.5")
     install("one", plugin("twin"), version="1.0")
     install("two", plugin("twin"), version="2.0")
     install("broken-stranger", "raise OSError('no [licence] found')", version="0.3")
-    done = plugins()
-    assert done.returncode == 2
+    code, out, err = said("plugins")
+    assert (code, out[0].split()) == (2, ["kind", "name", "version", "distribution", "description"])
+    rows = {tuple(line.split()[:2]): line.split()[2:] for line in out}
+    assert rows["validator", "terse"] == ["7", "terse-stranger", "2.5"]
+    assert " ".join(rows["validator", "always"][3:]).startswith("Uses [/b] the [red] of [a, b), long,")
+    assert rows["validator", "always"][-1] == "end."
+    assert rows["aggregator", "sharpmax"][1] == "msda-bench"
+    assert ("validator", "twin") in rows
+    assert ("executor", "inline") in rows
     what = "entry point 'plugin' (broken_stranger): broken_stranger.py:1: OSError: no [licence] found"
-    assert done.stderr.splitlines() == [
+    assert err == [
         f"msda-bench: error: broken-stranger 0.3: {what}",
         "msda-bench: error: validator 'twin' is claimed by one 1.0 and two 2.0; uninstall one of them",
     ]
-    names = {row[1] for row in rows(done)}
-    assert {"always", "twin", "sharpmax"} <= names
 
 
-def test_a_description_is_shown_verbatim_and_a_blank_one_is_omitted(plugins, install):
-    install("terse-stranger", plugin("terse", " "))
-    install("odd-stranger", plugin("odd", "Uses [/b] the [red] of [a, b)."))
-    done = plugins()
-    assert done.returncode == 0, done.stderr
-    assert ["validator", "terse", "7", "terse-stranger", "1.0"] in rows(done)
-    assert "Uses [/b] the [red] of [a, b)." in done.stdout
+def test_a_real_installation_is_listed(site, install):
+    install("kind-stranger", plugin("always"), version="2.5")
+    command = [sys.executable, "-c", "from msda_bench.cli.main import entry; entry()", "plugins"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(site), *sys.path])}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    rows = [line.split() for line in done.stdout.splitlines()]
+    assert ["validator", "always", "7", "kind-stranger", "2.5", "A", "number."] in rows
 
 
-def test_process_state_that_a_plugin_changes_on_import_is_restored_and_reported(plugins, install):
+def test_process_state_that_a_plugin_changes_on_import_is_restored_and_reported(install, said):
     deeds = "import os, torch\n    torch.set_default_dtype(torch.float64)\n    os.environ['LOUD'] = '1'"
     install("rude-stranger", plugin("rude").replace("from msda_bench", f"{deeds}\n    from msda_bench", 1))
     install("sudden-stranger", plugin("sudden").replace("return [", "import random; random.seed(1); return ["))
-    done = plugins()
-    assert done.returncode == 0
-    deeds = {
+    code, out, err = said("plugins")
+    changed = {
         "rude": "torch's default dtype and the environment's variables",
         "sudden": "Python's global random generator",
     }
-    assert done.stderr.splitlines() == [
-        f"msda-bench: warning: {name}-stranger 1.0: entry point 'plugin' ({name}_stranger) changed {deed}: it was put "
+    assert code == 0
+    assert err == [
+        f"msda-bench: warning: {name}-stranger 1.0: entry point 'plugin' ({name}_stranger) changed {what}: it was put "
         "back, since every run of the process shares it"
-        for name, deed in deeds.items()
+        for name, what in changed.items()
     ]
-    assert {"rude", "sudden"} <= {row[1] for row in rows(done)}
+    assert {"rude", "sudden"} <= {line.split()[1] for line in out}
+
+
+def test_check_reports_each_clause_and_accepts_parameters(install, said):
+    install("kind-stranger", plugin(score="1 / self.number"), version="2.5")
+    code, lines, _ = said("check mine --params '{number: 2.0}'")
+    assert (code, lines[0]) == (0, "validator mine, version 7, of kind-stranger 2.5")
+    assert "  kept     score is a finite float" in lines
+    assert lines[-1] == f"validator mine keeps its contract: {len(lines) - 2} kept"
+    code, lines, _ = said("check mine --params '{number: 0.0}'")
+    assert code == 1
+    assert any("kind_stranger.py:12: ZeroDivisionError: float division by zero" in line for line in lines)
+
+
+def test_a_broken_clause_is_followed_by_its_reason(install, said):
+    install("kind-stranger", plugin(score="float('nan') if len(view.source_outputs) > 1 else 0.0"))
+    code, lines, _ = said("check mine")
+    reason = lines[lines.index("  broken   score is a finite float") + 1].strip()
+    assert reason.startswith("validator 'mine': the score is nan for classification; the contract")
+    assert lines[-1].startswith("validator mine breaks its contract: ")
+    assert (code, "broken" in lines[-1]) == (1, True)
+
+
+def test_a_clause_that_does_not_apply_fails_only_with_strict(said):
+    for options, expected in (("", 0), (" --strict", 1)):
+        code, lines, _ = said(f"check none{options}")
+        reason = lines[lines.index("  skipped  gradient reaches the features") + 1].strip()
+        assert (code, reason) == (expected, "discrepancy 'none' declares `uses_target = False`")
+        assert lines[-1].startswith("discrepancy none keeps its contract: ")
+        assert " skipped" in lines[-1]
+        assert ("; --strict counts skipped clauses as failures" in lines[-1]) == bool(options)
+
+
+def test_each_part_of_a_distribution_is_checked_once(install, said):
+    install("two-parts", plugin() + AGGREGATOR)
+    code, lines, _ = said("check Two_Parts equal_weights none")
+    heads = [line.split(",")[0] for line in lines if ", version " in line]
+    assert (code, heads) == (0, ["aggregator equal_weights", "validator mine", "discrepancy none"])
+    assert lines[-1] == "3 of 3 components pass"
+    code, lines, _ = said("check two-parts --strict")
+    assert (code, lines[-1]) == (1, "1 of 2 components pass")
+    assert "--params is for one component; 2 are named here" in said("check two-parts --params '{x: 1}'")[2][0]
+
+
+def test_an_unusable_component_fails_its_distribution(install, said):
+    install("two-parts", plugin() + BROKEN_PART)
+    assert said("check two-parts")[1][-1] == "1 of 1 components pass; parts that cannot be used: 1"
+    assert said("check two-parts")[0] == 1
+
+
+def test_a_shared_reason_is_printed_once(said, monkeypatch, tmp_path):
+    monkeypatch.delenv("MSDA_BENCH_DATA", raising=False)
+    monkeypatch.setenv("MSDA_BENCH_CACHE", str(tmp_path))
+    code, lines, _ = said("check amazon")
+    out = "\n".join(lines)
+    assert (code, out.count("data of amazon are missing: 8 files, 13.1 MB to fetch")) == (0, 1)
+    assert out.count(" (as: examples are well formed)") == out.count("  skipped  ") - 1 > 3
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ("sharpmx", r"unknown component 'sharpmx' \(did you mean 'sharpmax'\?\)"),
+        ("d_A --kind aggregator", r"unknown aggregator 'd_A' \(known: .*sharpmax"),
+        ("d_A --kind critic", r"unknown kind 'critic' \(known: dataset, backbone"),
+        ("sharpmax --params '{gama: 1.0}'", r"aggregator 'sharpmax': gama: unknown parameter .*did you mean 'gamma'"),
+        ("sharpmax --params gamma", r"--params: must be a mapping of parameters"),
+        ("sharpmax --params {", r"--params:1:2: is not valid YAML"),
+        ("twice", r"'twice' is the name of an aggregator and of a validator; say which"),
+    ],
+)
+def test_mistakes_of_check_are_one_line(words, line, install, said):
+    install("kind-stranger", plugin("twice") + AGGREGATOR.replace("equal_weights", "twice"))
+    code, _, (error,) = said(f"check {words}")
+    assert code == 2
+    assert re.search(line, error)
+    assert said("check twice --kind validator")[0] == 0
+
+
+def test_new_writes_a_distribution_and_says_what_comes_next(said, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for options, folder, place in (
+        ("", Path("msda-bench-inverse"), "./msda-bench-inverse"),
+        (f" --out {tmp_path / 'there'}", tmp_path / "there/msda-bench-inverse", None),
+    ):
+        assert said(f"new aggregator inverse{options}")[:2] == (
+            0,
+            [
+                f"{folder}: the aggregator inverse, ready to install. Next:",
+                f"  pip install {place or folder}",
+                "  msda-bench check inverse --kind aggregator",
+                f"  msda-bench run {place or folder}/suite.yaml",
+            ],
+        )
+        assert (folder / "src" / "msda_bench_inverse.py").is_file()
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ("aggregator Sharpmax", "aggregator 'sharpmax' of msda-bench"),
+        ("scheme discrepancy", "Discrepancy is a name of msda_bench.api, which the code imports"),
+        ("scheme class", "class is a Python keyword"),
+        ("scheme a/b", "'a/b' cannot name both a component and a module"),
+        ("dataset mine", "msda-bench-mine 3.2 is already installed; choose another name"),
+        ("optimizer mine", "invalid choice: 'optimizer'"),
+    ],
+)
+def test_bad_names_are_refused_and_nothing_is_written(words, line, tmp_path, install, said):
+    install("msda-bench-mine", "x = 1", version="3.2")
+    code, _, err = said(f"new {words} --out {tmp_path / 'out'}")
+    assert (code, line in err[-1]) == (2, True)
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_schema_has_the_installed_components(install, said):
+    install("kind-stranger", plugin())
+    code, lines, _ = said("schema")
+    document = json.loads("\n".join(lines))
+    assert (code, document["$schema"]) == (0, "https://json-schema.org/draft/2020-12/schema")
+    assert document["$defs"]["aggregator.sharpmax"]["properties"]["gamma"]["exclusiveMinimum"] == 0
+    assert {"amazon", "fonts", "opinions", "sine"} <= set(document["$defs"]["dataset"]["anyOf"][0]["enum"])
+    assert "mine" in document["$defs"]["validator"]["anyOf"][0]["enum"]

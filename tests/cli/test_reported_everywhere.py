@@ -9,112 +9,91 @@ from pathlib import Path
 import pytest
 
 from msda_bench.cli.main import main
-from tests.cli.conftest import texts
+from tests.cli.conftest import MARKS, texts
+
+SCREENS = ["leaderboard", "leaderboard --quiet", "compare", "compare --quiet", "weights", "verify --table TABLE"]
 
 
-def unwrapped(text: str) -> str:
-    """Text before wrapping; no line of a table begins with a space."""
-    return text.replace("\n  ", " ")
+def unwrapped(text: str) -> list[str]:
+    """The lines before wrapping; no line of a table begins with a space."""
+    return text.replace("\n  ", " ").splitlines()
 
 
-def files(folder: Path) -> dict[str, bytes]:
-    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+def files(*folders: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for folder in folders for path in folder.rglob("*") if path.is_file()}
 
 
-@pytest.fixture(params=["leaderboard", "leaderboard --quiet", "compare", "compare --quiet", "weights"])
-def command(request: pytest.FixtureRequest) -> list[str]:
-    return request.param.split()
-
-
-def test_every_fault_is_reported_on_the_screen(command, marred, marks, capsys):
-    assert main([command[0], str(marred), *command[1:]]) == 1
-    shown = capsys.readouterr()
-    lines = unwrapped(shown.out).splitlines()
-    for mark in marks:
-        assert [line for line in lines if line in {f"note: {mark}", f"problem: toy: {mark}"}], mark
-    assert shown.err.count("another result for the same cell") == 1
-    assert shown.err.count("; now ") == 1
-
-
-def test_an_already_set_aside_record_is_still_reported(marred, marks, capsys):
-    for _ in range(2):
-        capsys.readouterr()
-        assert main(["leaderboard", str(marred)]) == 1
-    lines = unwrapped(capsys.readouterr().out).splitlines()
-    assert f"note: {marks[4]}" in lines
+@pytest.mark.parametrize("command", SCREENS)
+def test_every_fault_is_reported_on_the_screen(command, marred, capsys, tmp_path):
+    table = tmp_path / "table.csv"
+    numbers = "".join(f"SRC,{target},52.5,mine 2021,Table 3,high\n" for target in "xy")
+    table.write_text(f"method,target,mean,source,table,certainty\n{numbers}")
+    name, *options = command.replace("TABLE", str(table)).split()
+    for repeated in (False, True):
+        assert main([name, str(marred), *options]) == 1
+        shown = capsys.readouterr()
+        lines = unwrapped(shown.out)
+        for mark in MARKS if name != "verify" else (MARKS[1], *MARKS[3:5]):
+            assert [line for line in lines if line in {f"note: {mark}", f"problem: toy: {mark}"}], mark
+        assert shown.err.count("another result for the same cell") == 1
+        assert shown.err.count("; now ") == (not repeated)
 
 
 @pytest.mark.parametrize("name", ["leaderboard", "compare"])
-def test_every_fault_is_reported_in_json(name, marred, marks, capsys):
+def test_every_fault_is_reported_in_json(name, marred, capsys):
     assert main([name, str(marred), "--json"]) == 1
-    found = json.loads(capsys.readouterr().out)
-    assert (found["schema"], found["command"], found["complete"]) == (4, name, False)
-    (table,) = found["experiments"]
-    assert set(marks[3:]) <= set(texts(found, "notes"))
+    document = json.loads(capsys.readouterr().out)
+    assert (document["schema"], document["command"], document["complete"]) == (4, name, False)
+    (table,) = document["experiments"]
+    assert set(MARKS[3:]) <= set(texts(document, "notes"))
     assert [(row["method"], row["status"], row["runs"]) for row in table["not_ok"]] == [
         ("SRC", "diverged", 1),
         ("SRC", "missing", 2),
         ("DARN", "failed", 1),
     ]
-    assert len(found["faults"]) == 2
+    assert len(document["faults"]) == 2
 
 
-def test_every_fault_is_in_the_notes_of_leaderboard_csv(marred, marks, capsys):
+def test_every_fault_is_in_the_notes_of_leaderboard_csv(marred):
     assert main(["leaderboard", str(marred)]) == 1
     rows = list(csv.DictReader((marred / "leaderboard.csv").read_text().splitlines()))
-    assert {row["notes"] for row in rows} == {"; ".join(rows[0]["notes"].split("; "))}
-    assert all(mark in rows[0]["notes"] for mark in marks[3:])
+    assert {row["notes"] for row in rows} == {rows[0]["notes"]}
+    assert all(mark in rows[0]["notes"] for mark in MARKS[3:])
     (at_x,) = [row for row in rows if (row["method"], row["target"]) == ("SRC", "x")]
-    assert [at_x[f"n_{what}"] for what in ("ok", "diverged", "missing")] == ["4", "1", "1"]
+    assert [at_x[f"n_{status}"] for status in ("ok", "diverged", "missing")] == ["4", "1", "1"]
     before = files(marred)
     assert main(["leaderboard", str(marred)]) == 1
     assert files(marred) == before
 
 
-def test_two_folders(marred, make_results, marks, capsys):
+def test_two_folders(marred, make_results, capsys):
     sound = make_results("sound")
-    before = files(marred) | files(sound)
+    before = files(marred, sound)
     assert main(["compare", str(sound), str(marred)]) == 1
     shown = capsys.readouterr()
-    lines = unwrapped(shown.out).splitlines()
-    for mark in marks:
+    lines = unwrapped(shown.out)
+    for mark in MARKS:
         assert [line for line in lines if line in {f"note: B: {mark}", f"problem: B: toy: {mark}"}], mark
     reported = "(3 equal); 4 of 36 runs are not ok in both; 6 runs of the same cell have another result; what differs: "
     assert lines[-1].endswith(f"{reported}made with msda-bench, made with numba")
     assert "not a record; now" not in shown.err
     assert shown.err.count("is truncated or not a record") == 1
-    assert files(marred) | files(sound) == before
+    assert main(["compare", str(marred), str(sound), "--json"]) == 1
+    document = json.loads(capsys.readouterr().out)
+    assert {f"A: {mark}" for mark in MARKS[3:]} <= set(texts(document, "notes"))
+    assert not [note for note in texts(document, "notes") if note.startswith("B: ")]
+    assert texts(document, "problems") == [f"A: toy: {MARKS[place]}" for place in (1, 0, 2)]
+    assert len(document["faults"]) == 2
+    assert files(marred, sound) == before
 
 
-def test_two_folders_in_json(marred, make_results, marks, capsys):
-    assert main(["compare", str(marred), str(make_results("sound")), "--json"]) == 1
-    found = json.loads(capsys.readouterr().out)
-    assert {f"A: {mark}" for mark in marks[3:]} <= set(texts(found, "notes"))
-    assert not [note for note in texts(found, "notes") if note.startswith("B: ")]
-    assert texts(found, "problems") == [f"A: toy: {marks[place]}" for place in (1, 0, 2)]
-    assert len(found["faults"]) == 2
-
-
-@pytest.mark.parametrize("options", [[], ["--json"]])
-def test_every_fault_is_reported_by_a_merge(options, marred, make_results, marks, capsys):
-    """The other folder fills gaps; runs missing from both are reported."""
+def test_a_merge_reports_what_the_other_folder_does_not_fill(marred, make_results, capsys):
     sound = make_results("sound", methods=["DARN"])
-    before = files(marred) | files(sound)
-    assert main(["leaderboard", "--merge", str(marred), str(sound), *options]) == 1
-    text = unwrapped(capsys.readouterr().out)
-    assert "a plugin's bug" not in text
-    for mark in (marks[1], *marks[3:]):
-        reported = mark.removeprefix("SRC: ") if mark == marks[1] and options else mark
-        assert reported in text or "diverged" in mark, mark
-    assert files(marred) | files(sound) == before
-
-
-def test_every_fault_is_reported_by_verify(marred, marks, capsys, tmp_path):
-    table = tmp_path / "table.csv"
-    published = "SRC,x,52.5,mine 2021,Table 3,high\nSRC,y,52.5,mine 2021,Table 3,high\n"
-    table.write_text(f"method,target,mean,source,table,certainty\n{published}")
-    assert main(["verify", str(marred), "--table", str(table)]) == 1
-    lines = unwrapped(capsys.readouterr().out).splitlines()
-    assert [line for line in lines if line.startswith("note: another result of the same cell")]
-    assert [line for line in lines if line.startswith("note: a damaged record counts as missing")]
-    assert f"problem: toy: {marks[1]}" in lines
+    before = files(marred, sound)
+    for options in ([], ["--json"]):
+        assert main(["leaderboard", "--merge", str(marred), str(sound), *options]) == 1
+        text = " ".join(unwrapped(capsys.readouterr().out))
+        assert "a plugin's bug" not in text
+        for mark in (MARKS[1].removeprefix("SRC: "), *MARKS[3:]):
+            assert mark in text, mark
+    assert files(marred, sound) == before
