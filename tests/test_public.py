@@ -13,7 +13,7 @@ import pytest
 import msda_bench as mb
 from msda_bench import api, functional, testing
 from msda_bench.errors import SuiteError
-from tests.cli.test_run_faults import SUITE
+from tests.cli.conftest import SUITE
 
 RESULTS = Path(__file__).parents[1] / "results" / "paper-amazon"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -45,6 +46,29 @@ def texts(document: Mapping[str, Any], kind: str, table: str | None = None) -> l
 
 
 GOLDEN = Path(__file__).parent / "golden"
+SUITE = """
+schema: 1
+name: tiny
+dataset: {sine: {train: 20, test: 20}}
+targets: [target_0, target_1]
+seeds: 2
+backbone: linear
+training: {epochs: 2, batch: 5, steps: 3, optimizer: {adam: {lr: 0.01}}}
+methods:
+  SRC: {scheme: pooled}
+  DARN: {discrepancy: spectral_l2, mu: 0.01, aggregator: {sharpmax: {gamma: 1.0}}}
+"""
+CELLS = 8
+INLINE = ("run", "tiny.yaml", "--device", "cpu", "--executor", "inline")
+ENTRY = [sys.executable, "-c", "from msda_bench.cli.main import entry; entry()"]
+
+
+@pytest.fixture
+def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty working folder with `tiny.yaml`, a suite that takes a second."""
+    monkeypatch.chdir(tmp_path)
+    Path("tiny.yaml").write_text(SUITE)
+    return tmp_path
 
 
 @pytest.fixture(autouse=True)

@@ -109,13 +109,8 @@ def test_of_two_with_one_name_none_is_preferred(bring, capsys):
 
 def test_every_built_in_command_comes_in_by_the_hook(capsys):
     (point,) = (point for point in entry_points(group=GROUP) if point.name == "builtin")
-    commands = point.load().msda_commands()
-    assert [command.name for command in commands] == [name for name in shown(capsys) if name in _names(commands)]
-    assert all(command.help and "\n" not in command.help for command in commands)
-
-
-def _names(commands) -> set[str]:
-    return {command.name for command in commands}
+    names = [command.name for command in point.load().msda_commands()]
+    assert names == [name for name in shown(capsys) if name in names]
 
 
 COLUMN = """
@@ -145,12 +140,12 @@ def test_another_distributions_column_is_shown_on_request(install, make_results,
 
 
 @pytest.mark.parametrize(
-    ("worst", "form", "code", "line"),
-    [("len", "nonsense", 2, "BoardColumn of a known format"), ("lambda runs: 1 / 0", "number", 2, "wide.py:7: Zero")],
+    ("worst", "form", "line"),
+    [("len", "nonsense", "BoardColumn of a known format"), ("lambda runs: 1 / 0", "number", "wide.py:7: Zero")],
 )
-def test_a_broken_column_is_a_line(install, make_results, capsys, worst, form, code, line):
+def test_a_broken_column_is_a_line(install, make_results, capsys, worst, form, line):
     columns(install, worst, form)
-    assert main(["leaderboard", str(make_results("sound")), "--columns", "worst"]) == code
+    assert main(["leaderboard", str(make_results(seeds=[0])), "--columns", "worst"]) == 2
     assert line in capsys.readouterr().err
 
 
@@ -172,22 +167,8 @@ def test_a_report_is_rendered_as_those_of_the_built_in_commands(bring, capsys):
     assert main(["greet", "--quiet"]) == 1
     out = capsys.readouterr().out
     assert "\x1b" not in out
-    assert out.split() == [
-        "a",
-        "title",
-        "method",
-        "mean",
-        "--------",
-        "------",
-        "a",
-        "[31m",
-        "1.50",
-        "b",
-        "-",
-        "note:",
-        "one",
-        "note",
-    ]
+    said = ["a title", "method mean", "-------- ------", "a [31m 1.50", "b -", "note: one note"]
+    assert [" ".join(line.split()) for line in out.splitlines() if line.strip()] == said
     assert main(["greet", "--json"]) == 1
     document = json.loads(capsys.readouterr().out)
     assert document["complete"] is False

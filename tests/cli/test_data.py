@@ -52,6 +52,11 @@ PLUGIN = """
 ODD = "domains = property(lambda self: {}['no domains'])"
 
 
+def plugin(classes: str, content: bytes = b"") -> str:
+    digest = hashlib.sha256(content).hexdigest()
+    return PLUGIN.replace("DIGEST", digest).replace("SIZE", str(len(content))).replace("CLASSES", classes)
+
+
 @pytest.fixture
 def toy(install, tmp_path: Path, monkeypatch):
     """Installs the dataset; returns the folder from which its files are fetched."""
@@ -61,8 +66,7 @@ def toy(install, tmp_path: Path, monkeypatch):
         (mirror / name).write_bytes(CONTENT)
     monkeypatch.delenv("MSDA_BENCH_DATA", raising=False)
     monkeypatch.setenv("MSDA_BENCH_CACHE", str(tmp_path / "cache"))
-    code = PLUGIN.replace("DIGEST", hashlib.sha256(CONTENT).hexdigest()).replace("SIZE", str(len(CONTENT)))
-    install("toy-data", code.replace("ADDRESS", mirror.as_uri() + "/").replace("CLASSES", "[Toy]"))
+    install("toy-data", plugin("[Toy]", CONTENT).replace("ADDRESS", mirror.as_uri() + "/"))
     return mirror
 
 
@@ -90,8 +94,7 @@ def test_list_describes_each_dataset_and_its_files(toy, capsys, tmp_path):
 
 def test_many_domains_are_cut_in_the_table_but_complete_for_a_named_dataset_and_in_json(install, capsys, monkeypatch):
     domains = [f"d{number:03}" for number in range(139)]
-    code = PLUGIN.replace("DIGEST", "0" * 64).replace("SIZE", "0").replace("CLASSES", "[Toy]")
-    install("toy-data", code.replace('("near", "far")', str(tuple(domains))))
+    install("toy-data", plugin("[Toy]").replace('("near", "far")', str(tuple(domains))))
     assert "  d000, d001, d002, d003, d004, d005, d006, d007, ... (139 in all)  " in row(run(capsys, "list")[1], "toy")
     code, out, err = run(capsys, "list", "toy")
     assert (code, err) == (0, [])
@@ -109,10 +112,11 @@ def test_many_domains_are_cut_in_the_table_but_complete_for_a_named_dataset_and_
     (table,) = json.loads(out)["tables"]
     (toy,) = [row for row in table["rows"] if row["name"] == "toy"]
     assert (toy["domains"], toy["files_here"]) == (domains, 0)
-    assert run(capsys, "list", "toys")[0] == 2
 
 
-def test_fetch_downloads_missing_files_once(toy, capsys, tmp_path):
+def test_fetch_downloads_missing_files_once_and_verify_checks_them(toy, capsys, tmp_path):
+    code, out, _ = run(capsys, "verify", "toy")
+    assert (code, out.count("toy/a: not in the cache")) == (1, 1)
     code, out, err = run(capsys, "fetch", "toy", "sine", "toy")
     assert (code, err) == (0, [])
     reported = [
@@ -121,37 +125,20 @@ def test_fetch_downloads_missing_files_once(toy, capsys, tmp_path):
     assert out.splitlines() == [*reported, "toy: all files are here (2)", "sine: needs no files"]
     assert (tmp_path / "cache/toy/b").read_bytes() == CONTENT
     assert run(capsys, "fetch", "toy") == (0, "toy: all files are here (2)\n", [])
+    code, out, err = run(capsys, "verify", "toy", "sine")
+    assert (code, err, out.count("ok: ")) == (0, [], 3)
+    (tmp_path / "cache/toy/b").write_bytes(CONTENT[::-1])
+    code, out, _ = run(capsys, "verify", "toy")
+    assert (code, "wrong checksum" in out, out.count("ok: ")) == (1, True, 1)
 
 
 def test_fetch_names_every_file_that_it_could_not_get(toy, capsys):
     (toy / "a").unlink()
     (toy / "b").write_bytes(CONTENT[::-1])
-    code, _, err = run(capsys, "fetch", "toy")
-    assert code == 2
-    assert len(err) == 2
-    assert err[0].startswith("msda-bench: error: toy/a: could not be fetched: file:///")
-    assert "No such file or directory; try again, or put the file (sha256 " in err[0]
-    assert "wrong checksum" in err[1]
-
-
-def test_verify_reports_missing_and_wrong_files(toy, capsys, tmp_path):
-    code, out, _ = run(capsys, "verify", "toy")
-    assert code == 1
-    assert out.count("toy/a: not in the cache") == 1
-    run(capsys, "fetch", "toy")
-    code, out, err = run(capsys, "verify", "toy", "sine")
-    assert (code, err) == (0, [])
-    assert out.count("ok: ") == 3
-    (tmp_path / "cache/toy/b").write_bytes(CONTENT[::-1])
-    code, out, _ = run(capsys, "verify", "toy")
-    assert code == 1
-    assert "wrong checksum" in out
-    assert out.count("ok: ") == 1
-
-
-def test_all_stands_for_every_dataset(toy, capsys):
-    _, out, _ = run(capsys, "verify", "--all")
-    assert {line.split()[0] for line in out.splitlines()[1:]} >= {"amazon", "fonts", "opinions", "sine", "toy"}
+    code, _, (absent, wrong) = run(capsys, "fetch", "toy")
+    assert (code, "wrong checksum" in wrong) == (2, True)
+    assert absent.startswith("msda-bench: error: toy/a: could not be fetched: file:///")
+    assert "No such file or directory; try again, or put the file (sha256 " in absent
 
 
 def test_verify_reads_all_arrays_of_the_cache_and_removes_damaged_ones(toy, capsys, tmp_path):
@@ -164,6 +151,7 @@ def test_verify_reads_all_arrays_of_the_cache_and_removes_damaged_ones(toy, caps
     kept = sorted(path for path in (tmp_path / "cache/derived").iterdir() if path.suffix in {".npy", ".arrays"})
     assert len(kept) == 3
     code, out, _ = run(capsys, "verify", "--all")
+    assert {line.split()[0] for line in out.splitlines()[1:]} >= {"amazon", "fonts", "opinions", "sine", "toy"}
     assert all(f"(cache) derived/{path.name} ok" in " ".join(out.split()) for path in kept)
     for path in (kept[0], kept[1]):  # "changed" and "some"
         path.write_bytes(path.read_bytes()[:-1] + b"?")
@@ -179,42 +167,38 @@ def double(contents: list[bytes]) -> np.ndarray:
     return np.array([np.frombuffer(content, np.uint8) * 2 for content in contents])
 
 
-@pytest.mark.parametrize("args", [("fetch",), ("verify",), ("fetch", "toy", "--all")])
-def test_names_or_all_are_required(toy, capsys, args):
-    code, _, err = run(capsys, *args)
-    assert code == 2
-    assert err == ["msda-bench: error: name datasets, or give --all; `msda-bench data list` shows them"]
+NAMES = "name datasets, or give --all; `msda-bench data list` shows them"
 
 
-def test_an_unknown_name_gets_a_suggestion(toy, capsys):
-    assert run(capsys, "fetch", "toys")[2] == ["msda-bench: error: unknown dataset 'toys' (did you mean 'toy'?)"]
-
-
-def test_an_action_is_required(capsys):
-    assert main(["data"]) == 2
-    assert "ACTION" in capsys.readouterr().err
-
-
-def test_a_dataset_without_defaults_is_named(toy, install, capsys):
-    install(
-        "needy-data",
-        PLUGIN.replace("DIGEST", "0" * 64).replace("SIZE", "0").replace("CLASSES", "[Needy]"),
-        version="3.0",
-    )
-    code, _, err = run(capsys, "verify", "needy")
-    assert code == 2
-    assert err == ["msda-bench: error: dataset 'needy': more: is missing"]
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ("fetch", NAMES),
+        ("verify", NAMES),
+        ("fetch toy --all", NAMES),
+        ("fetch toys", "unknown dataset 'toys' (did you mean 'toy'?)"),
+        ("list toys", "unknown dataset 'toys' (did you mean 'toy'?)"),
+        ("verify needy", "dataset 'needy': more: is missing"),
+    ],
+)
+def test_bad_usage_is_one_line(toy, install, capsys, words, line):
+    install("needy-data", plugin("[Needy]"))
+    assert run(capsys, *words.split())[::2] == (2, [f"msda-bench: error: {line}"])
 
 
 @pytest.mark.parametrize("command", [("list",), ("verify", "--all"), ("fetch", "toy", "odd", "twin", "sine")])
 def test_an_unusable_dataset_is_one_line_and_the_others_are_processed(toy, install, capsys, command):
-    plain = PLUGIN.replace("DIGEST", "0" * 64).replace("SIZE", "0").replace("CLASSES", "[Toy]")
+    plain = plugin("[Toy]")
     install("odd-data", plain.replace('"toy"', '"odd"').replace('domains = ("near", "far")', ODD))
+    if command == ("list",):
+        install("broken-data", "raise RuntimeError('no')")
     for owner in ("one", "two"):
         install(owner, plain.replace('"toy"', '"twin"'))
     code, out, err = run(capsys, *command)
     assert code == 2
-    assert sorted(err) == [
+    broken = [line for line in err if line.startswith("msda-bench: error: broken-data 1.0: ")]
+    assert len(broken) == (command == ("list",))
+    assert sorted(set(err) - {*broken}) == [
         (
             "msda-bench: error: dataset 'odd' of odd-data 1.0 cannot be inspected: "
             "odd_data.py:10: KeyError: 'no domains'"
@@ -222,12 +206,3 @@ def test_an_unusable_dataset_is_one_line_and_the_others_are_processed(toy, insta
         "msda-bench: error: dataset 'twin' is claimed by one 1.0 and two 1.0; uninstall one of them",
     ]
     assert {"toy", "sine"} <= {line.split()[0].rstrip(":") for line in out.splitlines()}
-
-
-def test_list_names_broken_plugins_and_shows_the_rest(toy, install, capsys):
-    install("broken-data", "raise RuntimeError('no')")
-    code, out, err = run(capsys, "list")
-    assert code == 2
-    assert "nobody" in row(out, "toy")
-    assert len(err) == 1
-    assert err[0].startswith("msda-bench: error: broken-data 1.0: ")

@@ -1,10 +1,12 @@
-"""Options for the training processes, and shards."""
+"""Executors, workers, shards, and array jobs: the docs' script, in a queue that starts all of its tasks at once."""
 
 from __future__ import annotations
 
 import argparse
+import os
+import re
+import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -14,11 +16,14 @@ from rich.console import Console
 from msda_bench.cli import run as run_command
 from msda_bench.cli.executor import add_options, cells_of_a_job, find_executor, make_executor
 from msda_bench.cli.main import main
+from msda_bench.results import files
 from msda_bench.running.execute import Executor
 from msda_bench.running.progress import PlainProgress
 from msda_bench.store import Store
-from tests.cli.test_run import CELLS, SUITE
+from tests.cli.conftest import CELLS, ENTRY, INLINE
 
+pytestmark = pytest.mark.usefixtures("tiny")
+DOCS = Path(__file__).parents[2] / "docs"
 THEIRS = """
 from msda_bench.executors import Executor, JobRunner, Noted, component, hookimpl
 
@@ -37,113 +42,116 @@ class Backwards(Executor):
 def msda_executors():
     return [Backwards]
 """
-DASK = ("--executor", "dask", "--scheduler", "tcp://127.0.0.1:1")
-
-
-@pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("tiny.yaml").write_text(SUITE.replace("EPOCHS", "2"))
+SBATCH = f"""#!{sys.executable}
+import os, pathlib, re, subprocess, sys
+script = pathlib.Path(sys.argv[1])
+asked = dict(re.findall(r"^#SBATCH --([a-z-]+)=(\\S+)$", script.read_text(), re.MULTILINE))
+first, last = map(int, asked["array"].split("-"))
+environ = os.environ | {{"SLURM_CPUS_PER_TASK": asked["cpus-per-task"]}}
+tasks = [
+    subprocess.Popen(["bash", str(script)], env=environ | {{"SLURM_ARRAY_TASK_ID": str(task)}})
+    for task in range(first, last + 1)
+]
+sys.exit(any([task.wait() for task in tasks]))
+"""
+DASK = ("--executor", "dask", "--device", "cpu", "--scheduler", "tcp://127.0.0.1:1")
 
 
 def run(*options: str) -> int:
-    return main(["run", "tiny.yaml", *options])
+    return main([*INLINE, *options])
 
 
-def options(*given: str) -> argparse.Namespace:
-    parser = argparse.ArgumentParser()
-    add_options(parser)
-    return parser.parse_args(given)
+def tables(folder: str) -> bytes:
+    return Path(folder, "tiny/leaderboard.csv").read_bytes() + Path(folder, "tiny/comparisons.csv").read_bytes()
 
 
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        (
-            ("--scheduler", "tcp://a:1"),
-            "--scheduler is not for --executor local; add that of the scheduler, such as dask",
-        ),
-        (DASK, "--scheduler needs --device cpu or cuda"),
-        ((*DASK, "--device", "cpu", "--workers", "2"), "--workers is for this machine"),
-        (("--executor", "dask", "--device", "cpu", "--scheduler", "here"), "write protocol://host:port"),
-        (("--executor", "inline", "--timeout", "3"), "--timeout needs processes"),
-        (("--shard", "4/4"), "--shard '4/4': write I/N, part I of N, counted from 0"),
-    ],
-)
-def test_contradicting_options_are_one_line(
-    capsys: pytest.CaptureFixture[str], given: Sequence[str], words: str
-) -> None:
-    assert run(*given) == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert words in line
-    assert not Path("results").exists()
-
-
-def test_a_missing_extra_is_reported_in_one_line(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("msda_bench_dask.find_spec", lambda _: None)
-    monkeypatch.delitem(sys.modules, "distributed", raising=False)
-    assert run("--executor", "dask") == 2
-    wanted = "--executor dask needs dask, which is not installed: pip install 'msda-bench[dask]'"
-    assert capsys.readouterr().err == f"msda-bench: error: {wanted}\n"
-    assert "distributed" not in sys.modules
-
-
-def test_an_unreachable_scheduler_is_reported_in_one_line(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_dask_that_is_missing_or_does_not_answer_is_one_line(capsys, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("msda_bench_dask.cluster.ANSWER", 0.5)
-    assert run(*DASK, "--device", "cpu") == 2
+    assert run(*DASK) == 2
     error = capsys.readouterr().err
     assert "--scheduler tcp://127.0.0.1:1: no dask scheduler answers there" in error
     assert "Traceback" not in error
     assert Store(Path("results/tiny")).keys() == set()
+    monkeypatch.setattr("msda_bench_dask.find_spec", lambda _: None)
+    assert run(*DASK) == 2
+    wanted = "--executor dask needs dask, which is not installed: pip install 'msda-bench[dask]'"
+    assert capsys.readouterr().err == f"msda-bench: error: {wanted}\n"
 
 
-def test_shards_fill_one_leaderboard(capsys: pytest.CaptureFixture[str]) -> None:
-    inline = ("--device", "cpu", "--executor", "inline")
-    assert run(*inline, "--out", "whole") == 0
+def test_shards_fill_one_leaderboard(capsys) -> None:
+    assert run("--out", "whole") == 0
     capsys.readouterr()
     trained = []
     for shard in ("0/3", "1/3", "2/3"):
-        assert run(*inline, "--shard", shard) == 0
+        assert run("--shard", shard) == 0
         trained.append(len(Store(Path("results/tiny")).keys()))
     assert trained == [3, 6, CELLS]
-    assert run(*inline, "--shard", "1/2") == 0  # with other parts, all cells of this part are already stored
+    assert run("--shard", "1/2") == 0  # with other parts, all cells of this part are already stored
     assert "4 of 8 cells selected: 4 stored before" in capsys.readouterr().out
-    assert Path("results/tiny/leaderboard.csv").read_bytes() == Path("whole/tiny/leaderboard.csv").read_bytes()
+    assert tables("results") == tables("whole")
+
+
+def test_a_shard_that_ends_while_another_writes_its_tables_is_in_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run("--out", "whole") == 0
+    write = files.write_results
+
+    def write_late(*given: object) -> None:
+        monkeypatch.setattr(files, "write_results", write)
+        assert run("--shard", "1/2") == 0
+        write(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(files, "write_results", write_late)
+    assert run("--shard", "0/2") == 0
+    assert tables("results") == tables("whole")
+
+
+@pytest.mark.slow
+def test_an_array_job_gives_the_bytes_of_one_run(tiny: Path) -> None:
+    (script,) = re.findall(r"^    (#!/bin/bash\n(?:    .*\n)+)", (DOCS / "executors.md").read_text(), re.MULTILINE)
+    script = script.replace("\n    ", "\n").replace("run paper", "run tiny.yaml --executor inline")
+    for ask, less in (("--array=0-7", "--array=0-1"), ("-task=4", "-task=1"), ("TASK_ID/8", "TASK_ID/2")):
+        assert ask in script
+        script = script.replace(ask, less)
+    Path("paper.sbatch").write_text(script)
+    Path("bin").mkdir()
+    for name, text in (("msda-bench", f"#!{ENTRY[0]}\n{ENTRY[2]}\n"), ("sbatch", SBATCH)):
+        Path("bin", name).write_text(text)
+        Path("bin", name).chmod(0o755)
+    path = os.pathsep.join([str(tiny / "bin"), os.environ["PATH"]])
+    environ = os.environ | {"PATH": path, "PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run([tiny / "bin/sbatch", "paper.sbatch"], check=True, capture_output=True, env=environ)
+    assert len(Store(Path("results/tiny")).keys()) == CELLS
+    assert run("--out", "whole") == 0
+    assert tables("results") == tables("whole")
 
 
 def executor(*given: str) -> Executor:
-    args = options(*given)
+    parser = argparse.ArgumentParser()
+    add_options(parser)
+    args = parser.parse_args(given)
     return make_executor(args, find_executor(args), "cuda")
 
 
 def test_there_is_one_worker_per_gpu_and_one_job_per_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 4)
     assert executor().workers == 4
-    assert cells_of_a_job(executor(), 100) == 25
-    assert cells_of_a_job(executor("--stack", "8"), 100) == 8
-    assert cells_of_a_job(executor("--workers", "1"), 100) == 64
-    assert cells_of_a_job(executor("--executor", "inline"), 20) == 20
-    assert cells_of_a_job(executor(*DASK, "--device", "cuda"), 100) == 64
-    assert cells_of_a_job(executor(), 0) == 1
+    for options, cells, of_a_job in (
+        ("", 100, 25),
+        ("--stack 8", 100, 8),
+        ("--workers 1", 100, 64),
+        ("--executor inline", 20, 20),
+        ("--executor dask --scheduler tcp://127.0.0.1:1 --device cuda", 100, 64),
+        ("", 0, 1),
+    ):
+        assert cells_of_a_job(executor(*options.split()), cells) == of_a_job
 
 
-def test_another_distributions_executor_trains_the_same_records(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run("--device", "cpu", "--executor", "inline", "--out", "inline") == 0
-    Path("their_package.py").write_text(THEIRS)
-    monkeypatch.syspath_prepend(Path.cwd())
-    Path("theirs-1.0.dist-info").mkdir()
-    Path("theirs-1.0.dist-info/METADATA").write_text("Name: theirs\nVersion: 1.0\n")
-    Path("theirs-1.0.dist-info/entry_points.txt").write_text("[msda_bench.executors]\ntheirs = their_package\n")
-    assert run("--device", "cpu", "--executor", "backwards") == 0
+def test_another_distributions_executor_trains_the_same_records(install, capsys) -> None:
+    assert run("--out", "inline") == 0
+    install("theirs", THEIRS, group="msda_bench.executors")
+    assert run("--executor", "backwards") == 0
     assert "trained backwards" in capsys.readouterr().err
-    first, second = (Path(out, "tiny/leaderboard.csv").read_bytes() for out in ("inline", "results"))
-    assert first == second
+    assert tables("inline") == tables("results")
 
 
 def test_no_bar_is_drawn_over_a_debugger() -> None:

@@ -14,11 +14,12 @@ import pytest
 
 from msda_bench.cli.main import main
 from msda_bench.suite.cell import canonical_json
+from tests.cli.conftest import SUITE
 
 OWN = "\x1b]0;own\x07\x9b31m\u202e\u2028evil"
 HARM = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 PLUGIN = """
-    from msda_bench.api import Dataset, DomainData, File, InputSpec, Task, Url, Validator, component, hookimpl
+    from msda_bench.api import Dataset, File, InputSpec, Task, Url, Validator, component, hookimpl
 
     OWN = {own!r}
 
@@ -27,7 +28,7 @@ PLUGIN = """
         name = "toy"
         licence = OWN
         source = OWN
-        domains = ("near", "far" + OWN)
+        domains = ("target_0", "far" + OWN)
         task = Task("classification", 2)
         input = InputSpec((1,))
         files = (File("toy/a", "0" * 64, 3, Url(({url!r},))),)
@@ -38,7 +39,7 @@ PLUGIN = """
     @component
     class Pure(Toy):
         name = "pure"
-        domains = ("near", "far", "off")
+        domains = ("target_0", "near", "far")
         files = ()
 
     @component
@@ -63,17 +64,6 @@ PLUGIN = """
         raise RuntimeError(OWN)
 """
 
-SUITE = """
-schema: 1
-name: s
-dataset: DATA
-targets: all
-seeds: 1
-backbone: {mlp: {hidden: [2]}}
-training: {epochs: 1, batch: 2, optimizer: {sgd: {lr: 0.1}}}
-methods: {SRC: {scheme: pooled}}
-"""
-
 
 class _Answer(socketserver.StreamRequestHandler):
     def handle(self) -> None:
@@ -91,17 +81,11 @@ def url() -> Iterator[str]:
 
 
 @pytest.fixture
-def command(
-    install: Callable[..., None],
-    url: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-) -> Callable[..., str]:
+def command(install, url: str, tiny: Path, monkeypatch: pytest.MonkeyPatch, capfd) -> Callable[..., str]:
     """Runs a command with hostile plugins; checks that its output is plain, and returns it."""
     install("toy-stranger", PLUGIN.format(own=OWN, url=url))
-    monkeypatch.setenv("MSDA_BENCH_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("MSDA_BENCH_DATA", str(tmp_path))
+    monkeypatch.setenv("MSDA_BENCH_CACHE", str(tiny / "cache"))
+    monkeypatch.setenv("MSDA_BENCH_DATA", str(tiny))
 
     def run(*words: object) -> str:
         capfd.readouterr()
@@ -116,21 +100,21 @@ def command(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["plugins"], "RuntimeError: ]0;own"),
-        (["data", "list"], "far ]0;own"),
-        (["data", "fetch", "toy"], "404 ]0;own"),
-        (["data", "verify", "toy"], "toy/a"),
-        (["check", "judge"], "ValueError: ]0;own"),
-        (["check", "--params", f"{{a: {OWN}}}", "judge"], "]0;own"),
-        (["run", "SUITE", "--out", "OUT", "--executor", "inline"], "OSError: ]0;own"),
-        (["validate", "SUITE"], "far ]0;own"),
+        ("plugins", "RuntimeError: ]0;own"),
+        ("data list", "far ]0;own"),
+        ("data fetch toy", "404 ]0;own"),
+        ("data verify toy", "toy/a"),
+        ("check judge", "ValueError: ]0;own"),
+        ("check judge --params PARAMS", "]0;own"),
+        ("run pure.yaml --executor inline", "OSError: ]0;own"),
+        ("validate toy.yaml", "far ]0;own"),
     ],
-    ids=lambda part: " ".join(part)[:16] if isinstance(part, list) else "",
 )
-def test_text_of_plugins_and_servers_cannot_control_the_terminal(command, tmp_path, words, said):
-    suite = tmp_path / "suite.yaml"
-    suite.write_text(SUITE.replace("DATA", "toy" if words[0] == "validate" else "pure"))
-    assert said in command(*({"SUITE": suite, "OUT": tmp_path}.get(word, word) for word in words))
+def test_text_of_plugins_and_servers_cannot_control_the_terminal(command, words: str, said: str) -> None:
+    for name in ("toy", "pure"):
+        text = SUITE.replace("sine: {train: 20, test: 20}", name).replace("[target_0, target_1]", "all")
+        Path(f"{name}.yaml").write_text(text.partition("  DARN")[0])
+    assert said in command(*(f"{{a: {OWN}}}" if word == "PARAMS" else word for word in words.split()))
 
 
 def test_text_of_records_and_plans_cannot_control_the_terminal(command, make_results):

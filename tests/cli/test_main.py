@@ -1,9 +1,11 @@
-"""What all commands share: light imports, one line for each mistake, and the exit code."""
+"""What all commands share: light imports, one line for each mistake, the exit code, signals, and unwritable output."""
 
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -14,43 +16,40 @@ from msda_bench import __version__
 from msda_bench.cli import main as program
 from msda_bench.cli import plugins
 from msda_bench.errors import BenchError
+from msda_bench.store import Store
+from msda_bench.store.sweep import verify
+from tests.cli.conftest import ENTRY, INLINE
 
-HEAVY = ("torch", "pandas", "scipy", "numpy", "matplotlib", "pydantic", "rich", "altair")
-
-
-def python(code: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-
-
-def test_help_imports_nothing_heavy():
-    done = python(
-        "import sys, msda_bench\nfrom msda_bench.cli.main import main\n"
-        "for words in (['--help'], ['--version'], ['run', '--help']):\n    assert main(words) == 0\n"
-        f"print('loaded:', [name for name in {HEAVY!r} if name in sys.modules])"
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[-1] == "loaded: []"
+GOLDEN = Path(__file__).parents[1] / "store" / "golden" / "schema-1"
+RUN = "run tiny.yaml --device cpu --quiet --workers 1 --only seed=0,method=SRC,target=target_0"
 
 
-def test_tables_are_printed_without_importing_altair(tmp_path):
-    folder = shutil.copytree(Path(__file__).parents[1] / "store" / "golden" / "schema-1", tmp_path / "one")
-    done = python(
-        "import sys\nfrom msda_bench.cli import run\nfrom msda_bench.cli.main import main\n"
-        f"main(['leaderboard', {str(folder)!r}])\n"
-        "print('loaded:', [name for name in ('altair', 'vl_convert', 'jinja2', 'torch') if name in sys.modules])"
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[-1] == "loaded: []"
+def python(*words: str, **changed: str) -> subprocess.CompletedProcess[str]:
+    environ = os.environ | changed
+    return subprocess.run([sys.executable, *words], capture_output=True, text=True, check=False, env=environ)
 
 
-def test_a_rerun_imports_nothing_that_only_training_and_charts_need(tmp_path):
-    words = ["run", "smoke", "--device", "cpu", "--executor", "inline", "--quiet", "--out", str(tmp_path)]
-    assert program.main(words) == 0
-    unneeded = ("scipy.stats", "altair", "vl_convert", "matplotlib", "torchvision", "numba", "sklearn", "distributed")
-    done = python(
-        f"import sys\nfrom msda_bench.cli.main import main\nassert main({words!r}) == 0\n"
-        f"print('loaded:', [name for name in {unneeded!r} if name in sys.modules])"
-    )
+@pytest.mark.parametrize(
+    ("code", "absent"),
+    [
+        (
+            "for words in (['--help'], ['--version'], ['run', '--help']):\n    assert main(words) == 0",
+            "torch pandas scipy numpy matplotlib pydantic rich altair",
+        ),
+        ("main(['leaderboard', 'golden'])", "altair vl_convert jinja2 torch"),
+        (
+            f"assert main({list(INLINE)}) == 0",
+            "scipy.stats altair vl_convert matplotlib torchvision numba sklearn distributed msda_bench.engine.train",
+        ),
+    ],
+    ids=["help", "tables", "a rerun"],
+)
+def test_nothing_that_is_not_needed_is_imported(tiny: Path, code: str, absent: str) -> None:
+    shutil.copytree(GOLDEN, "golden")
+    if "tiny.yaml" in code:
+        assert program.main(list(INLINE)) == 0
+    shown = f"print('loaded:', [name for name in {absent.split()} if name in sys.modules])"
+    done = python("-c", f"import sys, msda_bench\nfrom msda_bench.cli.main import main\n{code}\n{shown}")
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == "loaded: []"
 
@@ -60,46 +59,35 @@ def test_version_is_printed(capsys):
     assert capsys.readouterr().out == f"msda-bench {__version__}\n"
 
 
-@pytest.mark.parametrize("words", [[], ["no-such-command"], ["plugins", "--no-such-option"], ["run"]])
-def test_bad_usage_exits_with_2(capsys, words):
-    assert program.main(words) == 2
-    assert "usage: msda-bench" in capsys.readouterr().err
-
-
-def raising(monkeypatch, error: BaseException) -> None:
+@pytest.mark.parametrize(
+    ("raised", "code", "said"),
+    [
+        (
+            BenchError("a.yaml:1:2: one", "a.yaml:3:4: two"),
+            2,
+            "msda-bench: error: a.yaml:1:2: one\nmsda-bench: error: a.yaml:3:4: two\n",
+        ),
+        (KeyboardInterrupt(), 130, "msda-bench: interrupted; run the same command again to resume\n"),
+    ],
+)
+def test_errors_and_interruptions_are_lines_and_an_exit_code(monkeypatch, capsys, raised, code, said):
     def run(_):
-        raise error
+        raise raised
 
     monkeypatch.setattr(plugins, "command", run)
-
-
-def test_each_mistake_is_one_line_without_traceback(monkeypatch, capsys):
-    raising(monkeypatch, BenchError("a.yaml:1:2: one", "a.yaml:3:4: two"))
-    assert program.main(["plugins"]) == 2
-    assert capsys.readouterr().err == "msda-bench: error: a.yaml:1:2: one\nmsda-bench: error: a.yaml:3:4: two\n"
-
-
-def test_interruption_exits_with_130(monkeypatch, capsys):
-    raising(monkeypatch, KeyboardInterrupt())
-    assert program.main(["plugins"]) == 130
-    assert capsys.readouterr().err.startswith("msda-bench: interrupted; ")
+    assert program.main(["plugins"]) == code
+    assert capsys.readouterr().err == said
 
 
 def test_a_bug_exits_with_3_and_a_traceback():
     done = python(
+        "-c",
         "import sys\nfrom msda_bench.cli import main, plugins\nplugins.command = lambda _: 1 / 0\n"
-        "sys.argv = ['msda-bench', 'plugins']\nmain.entry()"
+        "sys.argv = ['msda-bench', 'plugins']\nmain.entry()",
     )
     assert done.returncode == 3
     assert "ZeroDivisionError: division by zero" in done.stderr
     assert done.stderr.endswith("msda-bench: this is a bug; please report it with the lines above\n")
-
-
-def broken(folder: Path, package: str, code: str) -> dict[str, str]:
-    """The environment of a machine where an installed package cannot be imported."""
-    (folder / package).mkdir()
-    (folder / package / "__init__.py").write_text(code)
-    return os.environ | {"PYTHONPATH": os.pathsep.join([str(folder), *sys.path])}
 
 
 LIBRARY = "libcudart.so.12: cannot open shared object file"
@@ -110,17 +98,16 @@ LIBRARY = "libcudart.so.12: cannot open shared object file"
     [
         *(
             (command, "torch", f"raise OSError({LIBRARY!r})", f"OSError: {LIBRARY}")
-            for command in ("plugins", "check sharpmax", "run x.yaml", "data list")
+            for command in ("check sharpmax", "run x.yaml")
         ),
         ("plugins", "torch", "import torch_of_a_kind", "ModuleNotFoundError: No module named 'torch_of_a_kind'"),
         ("plugins", "numpy", "raise ImportError('built for another Python')", "ImportError: built for another Python"),
     ],
 )
-def test_an_unimportable_library_is_reported_in_one_line(tmp_path, command, package, code, why):
-    start = [sys.executable, "-c", "from msda_bench.cli.main import entry; entry()", *command.split()]
-    done = subprocess.run(
-        start, capture_output=True, text=True, check=False, cwd=tmp_path, env=broken(tmp_path, package, code)
-    )
+def test_an_unimportable_library_is_one_line(tmp_path, command, package, code, why):
+    (tmp_path / package).mkdir()
+    (tmp_path / package / "__init__.py").write_text(code)
+    done = python(*ENTRY[1:], *command.split(), PYTHONPATH=os.pathsep.join([str(tmp_path), *sys.path]))
     line = f"msda-bench: error: {package} cannot be imported, and every run needs it: {why}; reinstall {package}\n"
     assert (done.returncode, done.stderr) == (2, line)
 
@@ -128,24 +115,110 @@ def test_an_unimportable_library_is_reported_in_one_line(tmp_path, command, pack
 @pytest.mark.parametrize(
     ("words", "meant"),
     [
-        (["rnu"], "unknown: 'rnu' (did you mean 'run'?)"),
-        (["data", "fecth"], "unknown: 'fecth' (did you mean 'fetch'?)"),
-        (["run", "s.yaml", "--seeds", "0-4"], "unknown option --seeds (did you mean --only seed=0-4?)"),
-        (["run", "s.yaml", "--method=DARN"], "unknown option --method=DARN (did you mean --only method=DARN?)"),
-        (["run", "s.yaml", "--exectuor", "dask"], "unknown option --exectuor (did you mean --executor?)"),
-        (["run", "s.yaml", "--executor", "dusk"], "unknown executor 'dusk' (did you mean 'dask'?)"),
+        ("", "the following arguments are required: COMMAND"),
+        ("run", "the following arguments are required: SUITE"),
+        ("data", "the following arguments are required: ACTION"),
+        ("rnu", "unknown: 'rnu' (did you mean 'run'?)"),
+        ("data fecth", "unknown: 'fecth' (did you mean 'fetch'?)"),
+        ("plugins --no-such-option", "unknown option --no-such-option"),
+        ("run s.yaml --seeds 0-4", "unknown option --seeds (did you mean --only seed=0-4?)"),
+        ("run s.yaml --method=DARN", "unknown option --method=DARN (did you mean --only method=DARN?)"),
+        ("run s.yaml --exectuor dask", "unknown option --exectuor (did you mean --executor?)"),
+        ("run s.yaml --executor dusk", "unknown executor 'dusk' (did you mean 'dask'?)"),
     ],
 )
-def test_a_misspelt_word_gets_a_suggestion(capsys, words, meant):
-    assert program.main(words) == 2
+def test_bad_usage_exits_with_2_and_suggests_what_was_meant(capsys, words, meant):
+    assert program.main(words.split()) == 2
     assert capsys.readouterr().err.endswith(f"{meant}\n")
 
 
-def test_a_closed_pipe_is_not_an_error():
-    command = [sys.executable, "-c", "from msda_bench.cli.main import entry; entry()", "plugins"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
+def shell(command: str, redirected: str) -> subprocess.CompletedProcess[str]:
+    line = f"{shlex.join(ENTRY)} {command} {redirected}"
+    return subprocess.run(["/bin/sh", "-c", line], capture_output=True, text=True, check=False)
+
+
+CLOSED, FULL = (">&-", "Bad file descriptor"), ("> /dev/full", "No space left on device")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("command", "redirected", "why"),
+    [("--help", *CLOSED), ("--help", *FULL), ("plugins", *CLOSED), ("schema", *FULL), (RUN, *FULL)],
+)
+def test_output_that_cannot_be_written_is_one_line_and_exit_code_2(tiny: Path, command, redirected, why) -> None:
+    done = shell(command, redirected)
+    line = f"msda-bench: error: stdout cannot be written: {why}; free space, or redirect it elsewhere\n"
+    assert (done.returncode, done.stderr) == (2, line)
+    if command == RUN:  # the trained cells are stored
+        assert verify(Store(Path("results/tiny"))).records == 1
+
+
+@pytest.mark.parametrize("redirected", ["2>&-", "2> /dev/full"])
+def test_text_that_cannot_be_written_to_stderr_goes_nowhere_else(redirected: str) -> None:
+    assert shell("plugins no-such-argument", redirected).returncode == 2
+    done = shell("plugins", redirected)
+    assert (done.returncode, done.stdout.split()[:2]) == (0, ["kind", "name"])
+
+
+HEAD = "from msda_bench.api import Validator, component, hookimpl\n"
+HOOK = "@hookimpl\ndef msda_validators():\n    "
+CLASS = f"""{HEAD}
+class Meta(type(Validator)):
+    def __getattribute__(cls, name):
+        if name == 'ATTRIBUTE':
+            raise GeneratorExit
+        return super().__getattribute__(name)
+
+class V(Validator, metaclass=Meta):
+    name = 'v'
+    def score(self, view): ...
+
+{HOOK}return [MADE]
+"""
+HOSTILE = {
+    "base_exception": ("raise BaseException('a\\x1b[31m')", "BaseException: a [31m"),
+    "hook": (f"{HEAD}{HOOK}raise KeyboardInterrupt", "KeyboardInterrupt: no message"),
+    "keyboard_interrupt": ("raise KeyboardInterrupt", "KeyboardInterrupt: no message"),
+    "odd_name": (
+        CLASS.replace("ATTRIBUTE", "name").replace("MADE", "V"),
+        "V cannot be inspected: odd_name.py:6: GeneratorExit: no message",
+    ),
+    "odd_tasks": (
+        CLASS.replace("ATTRIBUTE", "tasks").replace("MADE", "component(V)"),
+        "V cannot be inspected: odd_tasks.py:6: GeneratorExit: no message",
+    ),
+    "unspeakable": (
+        "class Odd(Exception):\n    def __str__(self):\n        raise KeyError\nraise Odd",
+        "Odd: its message cannot be read, since its __str__ raises",
+    ),
+}
+
+
+def path_with(site: Path) -> str:
+    return f"{site}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
+
+
+def test_no_plugin_disables_a_command(tiny: Path, install, site: Path) -> None:
+    for name, (code, _) in HOSTILE.items():
+        install(name, code)
+    done = python(*ENTRY[1:], "validate", "tiny.yaml", PYTHONPATH=path_with(site))
+    assert done.returncode == 0, done.stderr
+    for line, (name, (_, reason)) in zip(done.stderr.splitlines(), sorted(HOSTILE.items()), strict=True):
+        assert line.startswith(f"msda-bench: warning: {name} 1.0: ")
+        assert line.endswith(reason)
+
+
+@pytest.mark.parametrize(("command", "signals"), [("plugins", 1), ("run tiny.yaml --device cpu", 2)])
+def test_ctrl_c_is_not_blamed_on_a_plugin_and_a_second_changes_nothing(
+    tiny: Path, install, site: Path, command: str, signals: int
+) -> None:
+    # Not by print: if a signal arrives while it flushes, it writes its text twice.
+    install("slow", "import os, time\nos.write(2, b'waiting\\n')\ntime.sleep(600)")
+    environ = os.environ | {"PYTHONPATH": path_with(site)}
+    with subprocess.Popen([*ENTRY, *command.split()], stderr=subprocess.PIPE, text=True, env=environ) as process:
         assert process.stderr is not None
-        process.stdout.close()
-        assert process.stderr.read() == ""
-        assert process.wait() == 0
+        assert process.stderr.readline() == "waiting\n"
+        for _ in range(signals):
+            process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    assert (process.returncode, said) == (130, "msda-bench: interrupted; run the same command again to resume\n")

@@ -31,6 +31,15 @@ methods:
   MDAN: {discrepancy: spectral_l2, mu: 0.01, aggregator: {logsumexp: {gamma: 1.0}}}
 compare: {baseline: SRC}
 """
+LETTERS = f"""
+schema: 1
+name: letters
+dataset: {{fonts: {{train: 20, per_class: 4}}}}
+targets: [sans]
+sources: [serif, mono]
+seeds: 2
+{METHODS}
+"""
 FILES = {
     "tiny.yaml": "schema: 1\nname: tiny\ninclude: [clouds.yaml, letters.yaml]\n",
     "clouds.yaml": f"""
@@ -45,61 +54,28 @@ select: {{how: random, budget: 2, by: source_risk, space: {{training.optimizer.a
 validators: [source_risk]
 published: table.csv
 """,
-    "letters.yaml": f"""
-schema: 1
-name: letters
-dataset: {{fonts: {{train: 20, per_class: 4}}}}
-targets: [sans]
-sources: [serif, mono]
-seeds: 2
-{METHODS}
-""",
-    "other.yaml": f"""
-schema: 1
-name: letters
-dataset: {{fonts: {{train: 20, per_class: 4}}}}
-targets: [sans]
-sources: [serif, mono]
-seeds: 2
-{METHODS.replace("lr: 0.01", "lr: 0.3")}
-""",
+    "letters.yaml": LETTERS,
+    "other.yaml": LETTERS.replace("lr: 0.01", "lr: 0.3"),
     "table.csv": TABLE.replace("MEAN", "50"),
-    "patients.csv": "hospital,age,notes,patient,disease\n"
-    + "".join(
-        f"{'north' if n < 40 else 'south'},{n % 37},word{n % 5} word{n % 7},{n // 2},{n % 3 % 2}\n" for n in range(80)
-    ),
     "another.csv": TABLE.replace("MEAN", "60"),
+    "patients.csv": "hospital,age,notes,patient,disease\n"
+    + "".join(f"{n < 40},{n % 37},word{n % 5} word{n % 7},{n // 2},{n % 3 % 2}\n" for n in range(80)),
 }
 RUN = "run tiny.yaml --device cpu --executor inline"
 NEW = f"{RUN} --out new --only experiment=letters,method=SRC,seed=0"
+PATIENTS = "data identify patients.csv --domain hospital --label disease"
+SHOWN = "compare leaderboard report site verify weights sources selection"
 COMMANDS = {
-    "": "",
+    **{name: name for name in ("", "suites", "suites list", "plugins", "data", "data list", "schema", "store")},
+    **{name: f"{name} results/tiny" for name in (*SHOWN.split(), "store verify")},
+    **{name: f"{name} smoke" for name in ("suites show", "suites copy")},
+    **{name: f"{name} sine" for name in ("data fetch", "data verify")},
     "run": RUN,
-    "compare": "compare results/tiny",
-    "leaderboard": "leaderboard results/tiny",
-    "report": "report results/tiny",
-    "site": "site results/tiny",
-    "verify": "verify results/tiny",
-    "weights": "weights results/tiny",
-    "sources": "sources results/tiny",
-    "selection": "selection results/tiny",
-    "suites": "suites",
-    "suites list": "suites list",
-    "suites show": "suites show smoke",
-    "suites copy": "suites copy smoke",
     "validate": "validate tiny.yaml",
-    "plugins": "plugins",
     "check": "check source_risk",
     "new": "new aggregator my_part",
-    "data": "data",
-    "data list": "data list",
-    "data fetch": "data fetch sine",
     "data identify": "data identify pictures",
     "data leaks": "data leaks letters.yaml",
-    "data verify": "data verify sine",
-    "schema": "schema",
-    "store": "store",
-    "store verify": "store verify results/tiny",
     "store merge": "store merge new results/tiny",
 }
 """Each command, without options."""
@@ -145,8 +121,8 @@ USES = {
     "data identify --suite": Use("first.yaml"),
     "data identify --domain": Use("hospital", "data identify patients.csv --label disease"),
     "data identify --label": Use("disease", "data identify patients.csv --domain hospital"),
-    "data identify --text": Use("notes", "data identify patients.csv --domain hospital --label disease"),
-    "data identify --group": Use("patient", "data identify patients.csv --domain hospital --label disease"),
+    "data identify --text": Use("notes", PATIENTS),
+    "data identify --group": Use("patient", PATIENTS),
     "store verify --strict": Use("", "store verify marred"),
     "verify --table": Use("another.csv"),
     "compare other": Use("other/letters"),
@@ -273,29 +249,31 @@ def test_every_option_does_what_it_promises(
         assert is_same == (done._replace(err="") == before._replace(err=""))
 
 
-def test_columns_and_methods_are_refused_only_where_no_table_has_them(
-    trained: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ("compare --methods DRN", "--methods: 'DRN' is not a method of any table here (did you mean 'DARN'?)"),
+        (
+            "leaderboard --columns tagret",
+            "--columns: 'tagret' is not a column of any table here (did you mean 'target'?)",
+        ),
+        ("leaderboard --format gihub", "--format 'gihub': unknown format (did you mean 'github'?)"),
+    ],
+)
+def test_unknown_names_of_what_tables_have_are_one_line(trained: Path, monkeypatch, capsys, words, line) -> None:
+    monkeypatch.chdir(trained)
+    name, *options = words.split()
+    assert main([name, "results/tiny", *options]) == 2
+    assert capsys.readouterr().err == f"msda-bench: error: {line}\n"
+
+
+def test_tables_without_a_chosen_column_are_left_out_and_digits_are_those_of_all(trained: Path, monkeypatch, capsys):
     monkeypatch.chdir(trained)
     assert main(["compare", "results/tiny", "--methods", "DARN", "--columns", "median"]) == 0
     out = capsys.readouterr().out
     assert "SRC against DARN" in out
     assert "SRC against MDAN" not in out
     assert "across 2 datasets" not in out  # has no such column
-    assert main(["compare", "results/tiny", "--methods", "DRN"]) == 2
-    assert capsys.readouterr().err == (
-        "msda-bench: error: --methods: 'DRN' is not a method of any table here (did you mean 'DARN'?)\n"
-    )
-    assert main(["leaderboard", "results/tiny", "--columns", "tagret"]) == 2
-    assert capsys.readouterr().err == (
-        "msda-bench: error: --columns: 'tagret' is not a column of any table here (did you mean 'target'?)\n"
-    )
-
-
-@pytest.mark.parametrize("command", ["compare results/tiny --across", "leaderboard results/tiny --per-class"])
-def test_digits_are_those_of_every_table(
-    command: str, trained: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(trained)
-    assert main([*command.split(), "--digits", "4"]) in (0, 1)
-    assert re.search(r"\d\.\d{4}\b", capsys.readouterr().out)
+    for words in ("compare results/tiny --across", "leaderboard results/tiny --per-class"):
+        assert main([*words.split(), "--digits", "4"]) in (0, 1)
+        assert re.search(r"\d\.\d{4}\b", capsys.readouterr().out)

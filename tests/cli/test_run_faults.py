@@ -14,29 +14,14 @@ import pytest
 
 from msda_bench.cli.main import main
 from msda_bench.store import Outcome, Store
+from tests.cli.conftest import ENTRY, INLINE
 from tests.store.faulty import faults
 
-SUITE = """
-schema: 1
-name: tiny
-dataset: {sine: {train: 20, test: 20}}
-targets: [target_0]
-seeds: 2
-backbone: linear
-training: {epochs: 1, batch: 5, steps: 2, optimizer: {adam: {lr: 0.01}}}
-methods:
-  SRC: {scheme: pooled}
-"""
-
-
-@pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("tiny.yaml").write_text(SUITE)
+pytestmark = pytest.mark.usefixtures("tiny")
 
 
 def run(*options: str) -> int:
-    return main(["run", "tiny.yaml", "--device", "cpu", "--executor", "inline", "--quiet", *options])
+    return main([*INLINE, "--quiet", "--only", "method=SRC,target=target_0", *options])
 
 
 def table(parent: str) -> bytes:
@@ -95,6 +80,7 @@ def test_a_stored_conflict_is_shown_with_exit_code_1(capsys: pytest.CaptureFixtu
 FULL = """
 mount -t tmpfs -o size=1m,mode=700 tmpfs full || exit 77
 go() { "$python" -c "$entry" "$@"; echo "code $?"; }
+sed -i "s/target_0, target_1/target_0/; /DARN/d" tiny.yaml
 go run tiny.yaml --device cpu --workers 1 --quiet --out full/results --only seed=0
 cat full/results/tiny/cells/*/*.json > before
 head -c 10000000 /dev/zero > full/ballast 2> /dev/null
@@ -104,7 +90,6 @@ rm full/ballast
 go run tiny.yaml --device cpu --workers 2 --quiet --out full/results
 go store verify full/results/tiny
 """
-ENTRY = "from msda_bench.cli.main import entry; entry()"
 
 
 @pytest.mark.nightly
@@ -113,7 +98,7 @@ def test_a_full_disk_is_reported_and_the_command_resumes_after_space_is_freed() 
     unshare = shutil.which("unshare")
     if unshare is None:
         pytest.skip("no unshare here, with which a small disk could be made")
-    variables = os.environ | {"python": sys.executable, "entry": ENTRY}
+    variables = os.environ | {"python": sys.executable, "entry": ENTRY[2]}
     command = [unshare, "-rm", "sh", "-c", FULL]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=variables)
     if "code" not in done.stdout:

@@ -1,4 +1,4 @@
-"""`msda-bench suites`, and commands that find a suite by name."""
+"""`msda-bench suites` and `validate`, and commands that find a suite by name."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import itertools
 import shutil
 import sys
 from importlib.metadata import entry_points
+from pathlib import Path
 
 import pytest
 
@@ -17,6 +18,9 @@ from msda_bench.plugins import discover
 from msda_bench.suite import files as shipped
 from tests.store.faulty import faults
 
+SUITES = Path(__file__).parents[2] / "suites"
+SMOKE = (SUITES / "smoke.yaml").read_text()
+
 
 @pytest.fixture
 def here(tmp_path, monkeypatch):
@@ -24,51 +28,46 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
-def said(capsys, *words):
-    code = main([*words])
-    out, err = capsys.readouterr()
-    return code, out, err
+@pytest.fixture
+def said(capsys):
+    def run(words: str) -> tuple[int, str, str]:
+        code = main(words.split())
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return run
 
 
 @pytest.mark.slow
-def test_the_list_has_a_row_for_each_with_runs_and_data(capsys, monkeypatch, tmp_path):
+def test_the_list_has_a_row_for_each_with_runs_and_data(said, monkeypatch, tmp_path):
     for name in ("MSDA_BENCH_DATA", "MSDA_BENCH_CACHE"):
         monkeypatch.setenv(name, str(tmp_path))
-    code, out, _ = said(capsys, "suites", "list")
-    assert code == 0
+    code, out, _ = said("suites list")
     rows = {line.split()[0]: " ".join(line.split()[1:]) for line in out.splitlines()[1:]}
-    assert tuple(rows) == shipped.listed()
+    assert (code, tuple(rows)) == (0, shipped.listed())
     assert rows["smoke"].startswith("sine yes 12 The smallest suite")
     assert rows["quickstart"].startswith("fonts, opinions no, fetch ")
     assert rows["digits-five"].startswith("digits_five no, by hand ")
 
 
-@pytest.mark.slow
-def test_lines_on_a_terminal_have_at_most_80_characters(capsys, monkeypatch):
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    _, out, _ = said(capsys, "suites", "list")
-    assert max(map(len, out.splitlines())) <= 80
-    assert "smoke: 12 runs on sine; data here: yes" in out.splitlines()
-
-
-def test_a_plugin_that_cannot_be_loaded_does_not_hide_the_others(capsys, monkeypatch, tmp_path):
-    text = shipped.shipped("smoke").read_text()
-    (tmp_path / "a.yaml").write_text(text.replace("{sine:", "{not_installed:"))
-    (tmp_path / "b.yaml").write_text(text)
+def test_a_plugin_that_cannot_be_loaded_does_not_hide_the_others(said, monkeypatch, tmp_path):
+    (tmp_path / "a.yaml").write_text(SMOKE.replace("{sine:", "{not_installed:"))
+    (tmp_path / "b.yaml").write_text(SMOKE)
     monkeypatch.setattr(shipped, "home", lambda: tmp_path)
-    code, out, err = said(capsys, "suites", "list")
-    assert code == 0
-    assert [line.split()[:5] for line in out.splitlines()[1:]] == [
-        ["a", "?", "?", "?", "The"],
-        ["b", "sine", "yes", "12", "The"],
-    ]
-    assert "unknown dataset 'not_installed'" in err
+    code, out, err = said("suites list")
+    assert (code, "unknown dataset 'not_installed'" in err) == (0, True)
+    rows = [line.split()[:5] for line in out.splitlines()[1:]]
+    assert rows == [["a", "?", "?", "?", "The"], ["b", "sine", "yes", "12", "The"]]
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    lines = said("suites list")[1].splitlines()
+    assert max(map(len, lines)) <= 80
+    assert "b: 12 runs on sine; data here: yes" in lines
 
 
-def test_a_suite_whose_plugin_is_missing_says_where_to_get_it(capsys, monkeypatch):
+def test_a_suite_whose_plugin_is_missing_says_where_to_get_it(said, monkeypatch):
     built_in = discover(point for point in entry_points(group="msda_bench") if point.name == "builtin")
     monkeypatch.setattr(plugins, "discover", lambda *group: discover(*group) if group else built_in)
-    code, _, err = said(capsys, "run", "pacs-features", "--dry-run")
+    code, _, err = said("run pacs-features --dry-run")
     required, unknown = err.splitlines()
     assert code == 2
     assert required.endswith(
@@ -76,63 +75,95 @@ def test_a_suite_whose_plugin_is_missing_says_where_to_get_it(capsys, monkeypatc
         "'plugins/efficientnet-lite of the msda-bench repository'"
     )
     assert "unknown backbone 'efficientnet-lite0' (known: convnet, " in unknown
-    _, out, err = said(capsys, "suites", "list")
-    unusable = [line.split()[0] for line in out.splitlines() if line.split()[1] == "?"]
-    assert unusable == ["leaderboard", "leaderboard-sources", "pacs-features"]
-    assert required.partition("requires")[2] in err
 
 
-def test_show_prints_the_files(capsys):
-    code, out, _ = said(capsys, "suites", "show", "quickstart")
+def test_show_prints_the_files_and_a_copy_is_complete_and_never_overwrites(said, here):
+    code, out, _ = said("suites show quickstart")
     files = shipped.files_of(shipped.shipped("quickstart"))
-    texts = [path.read_text() for path in files]
-    heads = [f"\n# quickstart/{path.name}\n" for path in files[1:]]
-    assert (code, out) == (0, texts[0] + "".join(map("".join, zip(heads, texts[1:], strict=True))))
-
-
-def test_a_copy_is_complete_and_never_overwrites(capsys, here):
-    assert said(capsys, "suites", "copy", "quickstart", "--out", "mine")[:2] == (
-        0,
-        (
-            "wrote mine/quickstart.yaml\nwrote mine/quickstart/fonts.yaml\nwrote mine/quickstart/opinions.yaml\n"
-            "next: msda-bench run mine/quickstart.yaml\n"
-        ),
-    )
-    assert said(capsys, "validate", "mine/quickstart.yaml")[0] == 0
-    (here / "mine" / "quickstart.yaml").unlink()
-    changed = here / "mine" / "quickstart" / "fonts.yaml"
-    changed.write_text("mine")
-    code, out, err = said(capsys, "suites", "copy", "quickstart", "--out", "mine")
+    heads = ["", *(f"\n# quickstart/{path.name}\n" for path in files[1:])]
+    assert (code, out) == (0, "".join(head + path.read_text() for head, path in zip(heads, files, strict=True)))
+    code, out, _ = said("suites copy quickstart --out mine")
+    written = ["mine/quickstart.yaml", "mine/quickstart/fonts.yaml", "mine/quickstart/opinions.yaml"]
+    lines = [*(f"wrote {path}" for path in written), "next: msda-bench run mine/quickstart.yaml"]
+    assert (code, out.splitlines()) == (0, lines)
+    assert said("validate mine/quickstart.yaml")[0] == 0
+    Path(written[0]).unlink()
+    Path(written[1]).write_text("mine")
+    code, out, err = said("suites copy quickstart --out mine")
     assert (code, out) == (2, "")
-    assert "mine/quickstart/fonts.yaml, mine/quickstart/opinions.yaml: already there" in err
-    assert changed.read_text() == "mine"
-    assert not (here / "mine" / "quickstart.yaml").exists(), "all or nothing"
+    assert f"{written[1]}, {written[2]}: already there" in err
+    assert Path(written[1]).read_text() == "mine"
+    assert not Path(written[0]).exists(), "all or nothing"
 
 
 def test_a_copy_on_a_full_disk_leaves_no_partial_file(capsys, here):
     for at in itertools.count():
         with faults(errno.ENOSPC, at) as faulty:
-            code, out, err = said(capsys, "suites", "copy", "smoke", "--out", "my suites")
+            code = main(["suites", "copy", "smoke", "--out", "my suites"])
+        out, err = capsys.readouterr()
         if faulty.refused is None:
             break
         assert "cannot be written: No space left on device" in err
-        assert all(path.read_bytes() == shipped.shipped("smoke").read_bytes() for path in here.rglob("*.*"))
+        assert all(path.read_text() == SMOKE for path in here.rglob("*.*"))
         shutil.rmtree(here / "my suites", ignore_errors=True)
     assert (code, out.splitlines()[-1]) == (0, "next: msda-bench run 'my suites/smoke.yaml'")
 
 
 @pytest.mark.parametrize("action", ["show", "copy"])
-def test_an_unknown_name_is_reported_in_one_line(capsys, here, action):
-    code, out, err = said(capsys, "suites", action, "../smoke")
-    assert (code, out) == (2, "")
-    assert err.count("\n") == 1
+def test_an_unknown_name_is_one_line(said, here, action):
+    code, out, err = said(f"suites {action} ../smoke")
+    assert (code, out, err.count("\n")) == (2, "", 1)
     assert "no suite of that name comes with msda-bench (did you mean 'smoke'?)" in err
     assert list(here.iterdir()) == []
 
 
 @pytest.mark.slow
-def test_a_suite_can_be_run_and_validated_by_name(capsys, here):
-    assert said(capsys, "validate", "smoke")[1].endswith("suite smoke is valid: 1 experiment, 12 cells\n")
+def test_a_suite_can_be_run_by_name(here):
     runs = mb.run("smoke", only="method=SRC,seed=0", device="cpu", quiet=True)
     assert (here / "results" / "smoke" / "plan.json").exists()
     assert (runs["status"] == "ok").sum() == 2
+
+
+def test_validate_summarises_a_suite(said):
+    assert said("validate smoke")[:2] == (
+        0,
+        (
+            "smoke: sine (regression), targets target_0, target_1; seeds 0-1; 12 cells\n"
+            "  SRC   pooled\n"
+            "  TAR   target_only (reference)\n"
+            "  DARN  adapt + spectral_l2 + sharpmax, mu 0.01\n"
+            "\n"
+            "suite smoke is valid: 1 experiment, 12 cells\n"
+        ),
+    )
+
+
+def test_validate_shows_unusual_seeds_identical_methods_and_large_batches(said, here):
+    text = SMOKE.replace("seeds: 2", "seeds: [4]").replace("[target_0, target_1]", "all")
+    Path("twins.yaml").write_text(text.replace("  TAR:", "  SRC2: {scheme: pooled}\n  TAR:"))
+    Path("both.yaml").write_text("schema: 1\nname: both\ninclude: [twins.yaml, b.yaml]\n")
+    b = text.replace("name: smoke", "name: b").replace("[4]", "[0, 2]")
+    Path("b.yaml").write_text(b.replace("batch: 5,", "batch: 21,"))
+    code, out, err = said("validate both.yaml")
+    lines, targets = out.splitlines(), "target_0, target_1, target_2, target_3"
+    assert (code, lines[0]) == (0, f"smoke: sine (regression), targets {targets}; seeds 4; 16 cells")
+    assert f"b: sine (regression), targets {targets}; seeds 0, 2; 24 cells" in lines
+    assert lines[-1] == "suite both is valid: 2 experiments, 40 cells, 36 of them different"
+    assert err == (
+        "msda-bench: warning: b: training.batch is 21, but a domain has 20 training examples (train: 20 of dataset "
+        "sine), so every step draws some of them more than once\n"
+    )
+
+
+def test_a_mistake_is_a_line_with_its_place(said, here):
+    Path("s.yaml").write_text(SMOKE.replace("gamma: 1.0", "gamma: -1.0"))
+    line = "s.yaml:13:77: methods.DARN.aggregator.sharpmax.gamma: must be greater than 0, not -1.0"
+    assert said("validate s.yaml") == (2, "", f"msda-bench: error: {line}\n")
+
+
+@pytest.mark.parametrize("suite", sorted(SUITES.glob("*.yaml")), ids=lambda path: path.stem)
+def test_every_suite_of_the_project_is_valid(suite, said, install):
+    network = SUITES.parent / "plugins/efficientnet-lite/src/msda_bench_efficientnet_lite.py"
+    install("msda-bench-efficientnet-lite", network.read_text())
+    code, out, _ = said(f"validate {suite}")
+    assert (code, out.splitlines()[-1].startswith(f"suite {suite.stem} is valid: ")) == (0, True)
