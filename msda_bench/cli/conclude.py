@@ -1,4 +1,4 @@
-"""Prints the final summary of `msda-bench run`, or of a dry run."""
+"""What `msda-bench run` answers: the final summary, or that of a dry run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from msda_bench.cli.lines import say, say_table, say_text, warn
+from msda_bench.cli.lines import say_text, warn
+from msda_bench.cli.tables import analysis_report, show
 
 if TYPE_CHECKING:
     from msda_bench.results.report import Report
@@ -20,32 +21,23 @@ _READINGS = 3
 """How often tables are made while others train into the folder; one that ended meanwhile may have newer ones."""
 
 
-def show_survey(args: argparse.Namespace, survey: Survey, folder: Path, out: TextIO) -> None:
-    """Reports what a run would do: how many cells of each method are stored and how many would be trained."""
-    from msda_bench.results.serialize import document, json_text
+def survey_report(survey: Survey, folder: Path) -> Report:
+    """What a run would do: how many cells of each method are stored and how many would be trained."""
+    import pandas as pd
+
+    from msda_bench.results.report import Column, Line, Report, Section, Table
 
     missing = Counter((cell.experiment, cell.method) for cell in survey.selected if cell.key in survey.missing)
     selected = Counter((cell.experiment, cell.method) for cell in survey.selected)
-    rows = [(*one, count - missing[one], missing[one]) for one, count in selected.items()]
-    if args.json:
-        print(json_text(document(_survey_report(survey, folder, rows))), file=out)
-        return
-    say_table(("experiment", "method"), (map(str, row) for row in rows), ("stored", "to train"))
+    rows = [(*method, count - missing[method], missing[method]) for method, count in selected.items()]
+    names = ("experiment", "method", "stored", "to_train")
+    columns = tuple(Column(name.replace("_", " "), "text", [name]) for name in names)
+    table = Table("dry-run", "cells of each method", pd.DataFrame(rows, columns=names), columns)
     left_out = len({cell.key for cell in survey.selected if cell.left_out is not None} & survey.missing.keys())
     of_them = f" ({left_out} of them to leave one source out)" if left_out else ""
     beyond = f", {survey.left} skipped by --limit" if survey.left else ""
     train = f"{len(survey.missing)} to train{of_them}{beyond}"
-    say(f"{folder}: {survey.stored} cells stored, {train}; nothing was changed")
-
-
-def _survey_report(survey: Survey, folder: Path, rows: list[tuple[str, str, int, int]]) -> Report:
-    import pandas as pd
-
-    from msda_bench.results.report import Column, Report, Section, Table
-
-    names = ("experiment", "method", "stored", "to_train")
-    columns = tuple(Column(name.replace("_", " "), "text", [name]) for name in names)
-    table = Table("dry-run", "cells of each method", pd.DataFrame(rows, columns=names), columns)
+    line = Line("line", f"{folder}: {survey.stored} cells stored, {train}; nothing was changed", wrapped=False)
     facts = {
         "dry_run": True,
         "folders": [str(folder)],
@@ -54,7 +46,7 @@ def _survey_report(survey: Survey, folder: Path, rows: list[tuple[str, str, int,
         "to_train": len(survey.missing),
         "left": survey.left,
     }
-    return Report("run", (Section((table,)),), complete=not survey.missing, facts=facts)
+    return Report("run", (Section((table,), (line,)),), complete=not survey.missing, facts=facts)
 
 
 def conclude(args: argparse.Namespace, summary: Summary, store: Store, plan: Plan, out: TextIO) -> int:
@@ -63,7 +55,6 @@ def conclude(args: argparse.Namespace, summary: Summary, store: Store, plan: Pla
     Raises:
         KeyboardInterrupt: the run was interrupted; no tables are written.
     """
-    from msda_bench.cli.tables import analysis_report, show
     from msda_bench.results.files import write_results
     from msda_bench.results.frame import read_runs
     from msda_bench.results.leaderboard import analyse

@@ -5,12 +5,11 @@ from __future__ import annotations
 import argparse
 import itertools
 import sys
-import textwrap
 from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msda_bench.cli import identify, leaks
-from msda_bench.cli.lines import say, say_table, warn_of
+from msda_bench.cli.lines import say, say_block, say_table, warn_of
 from msda_bench.cli.tables import show
 from msda_bench.errors import BenchError, DataError, PluginError
 
@@ -78,7 +77,10 @@ def _list(args: argparse.Namespace) -> int:
     if args.json:
         show(args, _report(known))
     elif args.names or sys.stdout.isatty():
-        _say_blocks(known, whole=bool(args.names))
+        for facts in known:
+            domains = ", ".join(facts.domains) if args.names else _cut(facts.domains)
+            texts = (f"licence: {facts.licence}", f"source: {facts.source}", f"domains: {domains}")
+            say_block(f"{facts.name}: {facts.task}; files here: {facts.in_words()}", texts)
     else:
         rows = (
             (facts.name, _cut(facts.domains), facts.task, facts.licence, facts.source, facts.in_words())
@@ -107,17 +109,6 @@ def _cut(domains: tuple[str, ...]) -> str:
     ends = itertools.accumulate(len(name) + 2 for name in domains)
     shown = sum(end <= _COLUMN for end in ends)
     return f"{', '.join(domains[: max(1, shown)])}, ... ({len(domains)} in all)"
-
-
-def _say_blocks(known: Iterable[_Facts], *, whole: bool) -> None:
-    """Prints a few lines of at most 80 characters for each dataset."""
-    wrapper = textwrap.TextWrapper(80, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False)
-    for facts in known:
-        say(f"{facts.name}: {facts.task}; files here: {facts.in_words()}")
-        domains = ", ".join(facts.domains) if whole else _cut(facts.domains)
-        for text in (f"licence: {facts.licence}", f"source: {facts.source}", f"domains: {domains}"):
-            for line in wrapper.wrap(text):
-                say(line)
 
 
 def _fetch(args: argparse.Namespace) -> int:

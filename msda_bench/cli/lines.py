@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 from collections.abc import Iterable
 
 from msda_bench.errors import printable
 
 _LONGEST = 20_000
 """The maximum length of a line: enough for the names of all domains, too little to fill a disk."""
+_BLOCK = 80
 _PLAIN_WIDTH = 10_000
 """The line width when a program reads the output, so that each row is one line."""
 
@@ -21,6 +23,15 @@ def say(line: str) -> None:
 def say_text(text: str) -> None:
     """Prints a text of several lines to stdout, whatever their length."""
     print("\n".join(printable(line, max(len(line), 1)) for line in text.split("\n")))
+
+
+def say_block(head: str, texts: Iterable[str]) -> None:
+    """Prints a head and indented texts below it to stdout, in lines of at most 80 characters."""
+    for line in textwrap.wrap(head, _BLOCK, subsequent_indent="  "):
+        say(line)
+    for text in texts:
+        for line in textwrap.wrap(text, _BLOCK, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False):
+            say(line)
 
 
 def warn(line: str) -> None:

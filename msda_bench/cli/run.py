@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TextIO
 
 from msda_bench.cli.command import Parser
-from msda_bench.cli.conclude import conclude, show_survey
+from msda_bench.cli.conclude import conclude, survey_report
 from msda_bench.cli.executor import add_options, cells_of_a_job, find_device, find_executor, make_executor, whole_number
 from msda_bench.cli.lines import warn, warn_of
 from msda_bench.cli.suites import add_suite_argument
-from msda_bench.cli.tables import add_output_options
+from msda_bench.cli.tables import add_output_options, show
 from msda_bench.errors import LONGEST_LINE, BenchError, printable
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def _run_suite(args: argparse.Namespace, aside: Console, out: TextIO) -> int:
     store = Store.find(folder, repair=not args.dry_run)
     found = survey(expansion, store, _chosen(args, plan), args.limit)
     if args.dry_run:
-        show_survey(args, found, folder, out)
+        show(args, survey_report(found, folder), out=out)
         return 0
 
     def report(line: str) -> None:

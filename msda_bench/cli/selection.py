@@ -38,7 +38,10 @@ def command(args: argparse.Namespace) -> int:
             replace_file(path, text.encode())
         points, drawn = sensitivity(runs), []
         for experiment, judged in rows.groupby("experiment", sort=False):
-            chart = msda_bench.plots.selection(judged, points[points["experiment"] == experiment])
+            try:
+                chart = msda_bench.plots.selection(judged, points[points["experiment"] == experiment])
+            except ValueError:  # no criterion has a regret, since candidates are missing
+                continue
             drawn.append(msda_bench.plots.save(chart, args.folder / f"selection-{experiment}.svg"))
         return [*texts, *drawn]
 

@@ -6,12 +6,11 @@ import argparse
 import os
 import shlex
 import sys
-import textwrap
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from msda_bench.cli.lines import say, say_table, warn_of
+from msda_bench.cli.lines import say, say_block, say_table, warn_of
 from msda_bench.errors import BenchError, SuiteError
 
 if TYPE_CHECKING:
@@ -61,7 +60,7 @@ def _list(_: argparse.Namespace) -> int:
     rows = [_row(name, registry, unusable) for name in listed()]
     if sys.stdout.isatty():
         for row in rows:
-            _say_block(row)
+            say_block(f"{row.name}: {row.runs} runs on {row.data}; data here: {row.here}", [row.purpose])
     else:
         say_table(("name", "data", "data here", "runs", "what it is"), rows)
     warn_of(unusable)  # such as a suite that needs a missing plugin; the others can be used
@@ -96,15 +95,6 @@ def _here(files: Iterable[File]) -> str:
     if not missing:
         return "yes"
     return "no, by hand" if any(isinstance(file.origin, ByHand) for file in missing) else "no, fetch"
-
-
-def _say_block(row: _Row) -> None:
-    """Prints a row as a few lines of at most 80 characters."""
-    head = f"{row.name}: {row.runs} runs on {row.data}; data here: {row.here}"
-    for line in textwrap.wrap(head, 80, subsequent_indent="  "):
-        say(line)
-    for line in textwrap.wrap(row.purpose, 80, initial_indent="  ", subsequent_indent="  "):
-        say(line)
 
 
 def _show(args: argparse.Namespace) -> int:
