@@ -55,15 +55,15 @@ def left(tmp_path):
     return lambda: {path.name: path.stat().st_size for path in (tmp_path / "cache").iterdir()}
 
 
-@pytest.mark.parametrize("ranges", [True, False])
 @pytest.mark.parametrize(
-    ("part", "asked"),
+    ("part", "asked", "ranges"),
     [
-        (None, None),
-        (DATA[:1000], "bytes=1000-"),  # resumed
-        (b"garbage", "bytes=7-"),
-        (DATA + b"too long", None),
-        (b"\0" * len(DATA), None),
+        (None, None, True),
+        (DATA[:1000], "bytes=1000-", True),  # resumed
+        (DATA[:1000], "bytes=1000-", False),
+        (b"garbage", "bytes=7-", True),
+        (DATA + b"too long", None, True),
+        (b"\0" * len(DATA), None, True),
     ],
 )
 def test_a_file_is_fetched_despite_leftovers_of_an_earlier_attempt(get, site, left, part, asked, ranges):
@@ -72,13 +72,6 @@ def test_a_file_is_fetched_despite_leftovers_of_an_earlier_attempt(get, site, le
     assert (path.read_bytes(), told) == (DATA, [])
     assert left() == {"data.bin": len(DATA)}
     assert site.asked[0] == ("/data.bin", asked)
-
-
-@pytest.mark.parametrize("part", [None, DATA[:1000], DATA + b"too long"])
-def test_a_file_of_unknown_size_is_always_fetched_completely(get, site, left, part):
-    assert get(f"{site.address}/data.bin", part=part, md5=True)[0].read_bytes() == DATA
-    assert left() == {"data.bin": len(DATA)}
-    assert site.asked == [("/data.bin", None)]
 
 
 def test_wrong_truncated_and_endless_bodies_leave_nothing_of_use(get, site, left):
@@ -91,17 +84,17 @@ def test_wrong_truncated_and_endless_bodies_leave_nothing_of_use(get, site, left
         with pytest.raises(DataError, match=f"^data.bin: could not be fetched: {address}: {words}"):
             get(address, **options)
         assert left() == {}
-    site.cut = 1000
-    with pytest.raises(DataError, match=r"data\.bin: could not be fetched"):
-        get(address, md5=True)
-    assert left() == {}
-    site.ranges = False
+    site.cut, site.ranges = 1000, False
     with pytest.raises(DataError, match=r"could not be fetched: http://.*/data.bin: truncated: 1000 bytes, expected"):
         get(address)
     assert left() == {"data.bin.part": 1000}  # kept for the next attempt
+    with pytest.raises(DataError, match="could not be fetched"):
+        get(address, md5=True)  # without a size nothing shows what is missing
+    assert left() == {}
     site.cut, site.ranges = None, True
-    get(address)
-    assert site.asked[-1] == ("/data.bin", "bytes=1000-")
+    get(address, md5=True, part=DATA[:1000])
+    assert site.asked[-1] == ("/data.bin", None)
+    assert left() == {"data.bin": len(DATA)}
 
 
 def test_a_complete_part_needs_no_network_and_a_mirror_may_be_a_folder(get, tmp_path):
@@ -121,7 +114,6 @@ def test_a_server_that_breaks_off_is_asked_for_the_rest(get, site):
     ("answer", "reason"),
     [
         (b"HTTP/1.1 503\r\n\r\n", "HTTP 503 Service Unavailable"),
-        (b"HTTP/1.1 599 \r\n\r\n", "HTTP 599"),
         (b"\r\n\r\n", "BadStatusLine"),
         (b"SMTP/2\r\n", "BadStatusLine: SMTP/2"),
         (b"", "RemoteDisconnected: Remote end closed connection without response"),
@@ -243,8 +235,7 @@ def test_a_file_that_fails_does_not_stop_the_others(site, where, make_file):
     assert where.cached(good).read_bytes() == DATA
 
 
-@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO])
-@pytest.mark.parametrize("old", [None, b"damaged"])
+@pytest.mark.parametrize(("code", "old"), [(errno.ENOSPC, None), (errno.EIO, b"damaged")])
 def test_a_download_that_cannot_be_written_is_reported_and_resumes(tmp_path, make_file, code, old):
     (tmp_path / "mirror").write_bytes(DATA)
     file = make_file(DATA, (tmp_path / "mirror").as_uri(), "http://127.0.0.1:9/never-asked")
@@ -314,38 +305,18 @@ def test_pips_archive_is_moved_into_place(pip, where, name, kind):
     [
         ("sys.exit('/usr/bin/python: No module named pip')", r"this Python has no pip; run `.* -m ensurepip` first"),
         ("sys.exit('noise\\nERROR: no match for toy\\nnotice: newer pip')", "pip failed: no match for toy"),
-        ("sys.exit('something else')", "pip failed: something else"),
         ("sys.exit(7)", "pip failed: exit status 7"),
         ("pass", "pip fetched 0 files for toy==1.0"),
         (write("a", CONTENT) + write("b", CONTENT), "pip fetched 2 files for toy==1.0"),
-        (write("a", CONTENT[::-1]), "pip fetched a wrong file for toy==1.0: wrong checksum: sha256"),
         (write("a", b"short"), "pip fetched a wrong file for toy==1.0: truncated: 5 bytes, expected 10"),
-        ("import time; time.sleep(30)", "pip took more than 1 s"),
+        ("import time; time.sleep(30)", "pip took more than 0.2 s"),
     ],
 )
 def test_each_failure_of_pip_is_reported_in_one_line_and_leaves_nothing(pip, where, monkeypatch, body, expected):
     if "sleep" in body:
-        monkeypatch.setattr("msda_bench.data.download.PIP_TIMEOUT", 1)
+        monkeypatch.setattr("msda_bench.data.download.PIP_TIMEOUT", 0.2)
     pip(body)
     with pytest.raises(DataError, match=f"^toy/toy-1.0.tar.gz: {expected}") as caught:
         fetch([FILE], where)
     assert len(caught.value.lines) == 1
     assert list(where.cached(FILE).parent.iterdir()) == []
-
-
-@pytest.mark.slow
-def test_pip_brings_a_real_archive(tmp_path):
-    """Uses this machine's package index; skips if pip reaches none."""
-    digest = "5d7c06e027fc8b99238edb0d53d970cf97066ef97654009890b83703849632f9"
-    file = File("archive.tar.gz", digest, 2466783, Pip("vaderSentiment", "3.3.2"))
-    where = Folders(None, tmp_path)
-    try:
-        fetch([file], where)
-    except DataError as error:
-        if "pip failed" not in str(error):
-            raise
-        pytest.skip(str(error))
-    assert hashlib.sha256(where.cached(file).read_bytes()).hexdigest() == digest
-    wrong = File("other.tar.gz", "0" * 64, 2466783, file.origin)
-    assert only_line(fetch, [wrong], where).startswith("other.tar.gz: pip failed: ")
-    assert not where.cached(wrong).exists()

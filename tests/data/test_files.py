@@ -104,25 +104,21 @@ def test_a_file_to_be_fetched_needs_a_checksum(sha256, origin, words):
         File("f", sha256, 1, origin, md5="0" * 32 if isinstance(origin, Pip) else None)
 
 
-def test_the_first_right_copy_is_used(where, make_file):
+def test_the_first_right_copy_is_used_and_its_bytes_are_read_once(where, make_file):
     file = make_file(b"right")
     assert absent([file], where) == [file]
     cached = put(where.cache, b"right")
-    assert LocalFiles(where).path(file) == cached
+    files = LocalFiles(where)
+    assert files.path(file) == cached
     given = put(where.given, b"wrong")
     assert LocalFiles(where).path(file) == cached
     put(where.given, b"right")
     assert LocalFiles(where).path(file) == given
     assert absent([file], where) == []
-
-
-def test_bytes_are_read_once_for_each_instance(where, make_file):
-    path = put(where.cache, b"right")
-    files = LocalFiles(where)
-    files.path(make_file(b"right"))
-    path.write_bytes(b"wrong")
-    assert files.path(make_file(b"right")) == path
-    assert "wrong checksum" in only_line(LocalFiles(where).path, make_file(b"right"))
+    given.unlink()
+    cached.write_bytes(b"wrong")
+    assert files.path(file) == cached
+    assert "wrong checksum" in only_line(LocalFiles(where).path, file)
 
 
 def test_a_missing_or_wrong_file_names_the_remedies(where, make_file):

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from msda_bench.api import Dataset, DomainData, InputSpec, Task, component
@@ -35,6 +35,7 @@ def test_the_order_of_rows_is_pinned():
     assert [parts["dvd"].train.tolist(), parts["dvd"].test.tolist()] == [[6, 4, 2, 3], [5, 9]]
 
 
+@settings(max_examples=30)
 @given(size=st.integers(0, 60), seed=st.integers(0, 2**40), cut=st.integers(0, 60))
 def test_a_longer_permutation_extends_a_shorter_one(size, seed, cut):
     order = permutation(size, "d", "t", seed, "s")
@@ -56,6 +57,7 @@ def test_every_part_of_the_identity_changes_the_split():
 sizes = st.dictionaries(st.sampled_from("abcdef"), st.integers(5, 40), min_size=1)
 
 
+@settings(max_examples=30)
 @given(sizes=sizes, seed=st.integers(0, 99), train=st.integers(1, 4), test=st.none() | st.integers(1, 50))
 def test_splits_are_disjoint_nested_and_independent_of_other_domains(sizes, seed, train, test):
     target = min(sizes)
@@ -73,6 +75,7 @@ def test_splits_are_disjoint_nested_and_independent_of_other_domains(sizes, seed
         assert alone[domain].test.tolist() == parts[domain].test.tolist()
 
 
+@settings(max_examples=30)
 @given(mask=st.lists(st.booleans(), min_size=4, max_size=40), seed=st.integers(0, 99))
 def test_official_test_examples_are_kept_for_the_test(mask, seed):
     official = np.array([*mask, False, True])
@@ -110,6 +113,7 @@ def groups_in(groups, rows):
 labels = st.lists(st.integers(0, 40), min_size=30, max_size=60).map(np.array)
 
 
+@settings(max_examples=30)
 @given(
     groups=st.fixed_dictionaries({"s": labels, "t": labels, "u": labels}),
     seed=st.integers(0, 9),
