@@ -10,8 +10,23 @@ import numpy as np
 import pytest
 import scipy.sparse
 import torch
+from torch import nn
 
-from msda_bench.api import Dataset, DomainData, InputSpec, Size, Task, component
+from msda_bench.api import (
+    Aggregate,
+    Aggregator,
+    Backbone,
+    Dataset,
+    Discrepancy,
+    DomainData,
+    InputSpec,
+    Network,
+    Scheme,
+    Size,
+    Step,
+    Task,
+    component,
+)
 from msda_bench.engine import single
 from msda_bench.engine.model import Components
 from msda_bench.engine.prepare import Prepared, Preparer
@@ -94,6 +109,46 @@ def installed(*strangers: type[Any]) -> Registry:
     """The built-in components, the toy, and classes of a distribution `stranger`."""
     more = [Entry(cls.kind, cls, "stranger", "1.2") for cls in strangers]
     return Registry([*discover().entries, Entry("dataset", Toy, "tests", "0"), *more])
+
+
+def aggregator(name: str, rule: Any, **facts: Any) -> type[Any]:
+    """A third-party aggregator; `rule` takes risks and mu, and gives an objective and weights."""
+
+    def call(self, risks, gaps, mu, state):
+        return Aggregate(*rule(risks, mu), state)
+
+    return component(type(name, (Aggregator,), {"name": name, "__call__": call, **facts}))
+
+
+def backbone(name: str, network: Any) -> type[Any]:
+    """A third-party backbone; `network` takes the numbers of inputs and outputs, and gives a `Network`'s parts."""
+
+    def build(self, task, input, files=None):
+        return Network(*network(input.shape[0], task.outputs))
+
+    return component(type(name, (Backbone,), {"name": name, "build": build}))
+
+
+class Gaps(nn.Module):
+    def __init__(self, gaps):
+        super().__init__()
+        self.forward = gaps
+
+
+def discrepancy(name: str, gaps: Any) -> type[Any]:
+    """A third-party discrepancy; `gaps` takes the features of sources and target."""
+    return component(type(name, (Discrepancy,), {"name": name, "build": lambda self, feature_dim, k: Gaps(gaps)}))
+
+
+class OwnStep(Scheme):
+    """A scheme without a discrepancy, whose step is the mean risk."""
+
+    uses_discrepancy = False
+    uses_mu = False
+
+    def step(self, parts, batch, state, phase):
+        risks = parts.forward(batch).risks
+        return Step(risks.mean(), risks)
 
 
 def ref(kind: str, name: str | None, params: dict[str, Any] | None = None) -> Any:

@@ -7,71 +7,49 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Literal
 
 import numpy as np
 import pytest
 import torch
 
-from msda_bench.api import DataError, Dataset, DomainData, InputSpec, Task, component
+from msda_bench.api import DataError, DomainData, InputSpec, Task, component
 from msda_bench.engine.prepare import Preparer
 from msda_bench.store.files import decode, encode
 from msda_bench.suite.cell import Ref
 from msda_bench.suite.protocol import Splitting
 from tests.engine.conftest import CPU, METHODS, POOLED, NoFiles, Toy, make_cell, prepare, swapped, train
 
-WIDTH = 6
-Harm = Literal[
-    "none",
-    "constant",
-    "missing class",
-    "one class each",
-    "one example",
-    "same inputs",
-    "zeros",
-    "huge",
-    "nan in a source",
-    "infinity in a source",
-    "nan in the target",
-    "label too large",
-    "label below zero",
-    "label of half",
-    "label of nan",
-    "labels of another number",
-    "labels in a column",
-    "texts of another number",
-    "marks of another number",
-    "groups of another number",
-    "groups of half",
-    "no examples",
-]
-INPUTS = {"same inputs": np.ones_like, "zeros": np.zeros_like, "huge": lambda x: x * np.float32(1e30)}
-LABELS = {
-    "constant": lambda y, _: np.ones_like(y),
-    "missing class": lambda y, place: np.where(y == place % 3, (place + 1) % 3, y),
-    "one class each": lambda y, place: np.full_like(y, place % 3),
-    "labels of another number": lambda y, _: y[:-1],
-    "labels in a column": lambda y, _: y[:, None],
+HARMS = {  # of inputs, labels, the place among the domains, and whether it is the target's
+    "none": lambda x, y, place, last: (x, y),
+    "constant": lambda x, y, place, last: (x, np.ones_like(y)),
+    "missing class": lambda x, y, place, last: (x, np.where(y == place % 3, (place + 1) % 3, y)),
+    "one class each": lambda x, y, place, last: (x, np.full_like(y, place % 3)),
+    "one example": lambda x, y, place, last: (x[: 1 + last], y[: 1 + last]),
+    "no examples": lambda x, y, place, last: (x[:0], y[:0]),
+    "same inputs": lambda x, y, place, last: (np.ones_like(x), y),
+    "zeros": lambda x, y, place, last: (np.zeros_like(x), y),
+    "huge": lambda x, y, place, last: (x * np.float32(1e30), y),
+    "nan in a source": lambda x, y, place, last: (x if last else x * np.float32([1, 1, np.nan]), y),
+    "infinity in a source": lambda x, y, place, last: (x if last else x + np.float32([0, 0, np.inf]), y),
+    "nan in the target": lambda x, y, place, last: (x * np.float32([1, 1, np.nan]) if last else x, y),
+    "labels of another number": lambda x, y, place, last: (x, y[:-1]),
+    "labels in a column": lambda x, y, place, last: (x, y[:, None]),
 }
+LABEL = {"label too large": 3, "label below zero": -1, "label of half": 0.5, "label of nan": math.nan}
 MORE = {
     "texts of another number": {"texts": np.array(["a text"], object)},
     "marks of another number": {"test": np.array([True])},
     "groups of another number": {"groups": np.arange(3)},
     "groups of half": {"groups": np.full(30, 0.5)},
 }
-SPOILT = {"nan in a source": np.nan, "infinity in a source": np.inf, "nan in the target": np.nan}
-LABEL = {"label too large": 3, "label below zero": -1, "label of half": 0.5, "label of nan": math.nan}
 
 
 @component
-class Hostile(Dataset):
-    """Domains s0, s1, ... and a target t."""
-
+class Hostile(Toy):
     name = "hostile"
     train: int = 12
     k: int = 2
-    harm: Harm = "none"
-    regression: bool = False
+    harm: str = "none"
 
     @property
     def domains(self):
@@ -83,28 +61,17 @@ class Hostile(Dataset):
 
     @property
     def input(self):
-        return InputSpec((WIDTH,))
+        return InputSpec((3,))
 
     def load(self, domain, files):
         place = self.domains.index(domain)
         generator = np.random.Generator(np.random.Philox(key=place))
-        count = {"one example": 2 if domain == "t" else 1, "no examples": 0}.get(self.harm, 30)
-        x = generator.standard_normal((count, WIDTH)).astype(np.float32)
-        y = generator.integers(0, 3, count)
-        x, y = self._harmed(x, y, place)
-        return DomainData(x, y.astype(np.float32) if self.regression else y, **MORE.get(self.harm, {}))
-
-    def _harmed(self, x, y, place):
-        if self.harm in INPUTS:
-            return INPUTS[self.harm](x), y
-        if self.harm in LABELS:
-            return x, LABELS[self.harm](y, place)
-        if self.harm in SPOILT and (place == self.k) == ("target" in self.harm):
-            x[:, 2] = SPOILT[self.harm]
+        x, y = generator.standard_normal((30, 3)).astype(np.float32), generator.integers(0, 3, 30)
+        x, y = HARMS.get(self.harm, HARMS["none"])(x, y, place, domain == "t")
         if place == self.k // 2 and self.harm in LABEL:
             y = y.astype(np.result_type(y, type(LABEL[self.harm])))
             y[7] = LABEL[self.harm]
-        return x, y
+        return DomainData(x, y.astype(np.float32) if self.regression else y, **MORE.get(self.harm, {}))
 
 
 def train_on(method, harm="none", *, k=2, regression=False, sources=None, **options):

@@ -50,19 +50,14 @@ def test_labels_that_a_run_asks_for_affect_it(method, labels):
     assert one["weights"] != other["weights"]
 
 
-def test_training_sees_source_labels_and_none_of_the_target():
-    data = prepare(make_cell(), Toy()).training_for(Adapt(), make_cell())
-    assert data.y[:120].unique().tolist() == [0, 1]
-    assert data.y[120:].tolist() == [-1] * 60
+def test_training_sees_source_labels_and_none_of_the_target_but_for_the_oracle():
+    prepared = prepare(make_cell(), Toy())
+    data, oracle = (prepared.training_for(scheme, make_cell()) for scheme in (Adapt(), TargetOnly()))
     assert len(data.x) == 180
+    assert data.y[:120].unique().tolist() == oracle.y[120:].unique().tolist() == [0, 1]
+    assert data.y[120:].tolist() == [-1] * 60
     regression = prepare(make_cell(), Toy(regression=True)).training_for(Adapt(), make_cell())
     assert regression.y[120:].isnan().all()
-
-
-def test_only_the_oracle_gets_the_targets_training_labels():
-    prepared = prepare(make_cell(), Toy())
-    assert set(prepared.training_for(TargetOnly(), make_cell()).y[120:].tolist()) == {0, 1}
-    assert prepared.training_for(Adapt(), make_cell()).y[120:].unique().tolist() == [-1]
 
 
 def test_a_transductive_run_trains_on_its_test_examples_and_no_scheme_gets_their_labels():
@@ -83,6 +78,8 @@ def test_the_record_names_the_labelled_target(method):
     assert (plain.target_labels, plain.cell.get("labelled_target")) == (False, None)
     pooled = METHODS[method][0] in POOLED
     assert more.curves.groups == ([["a", "b", "c/labelled"]] if pooled else [["a"], ["b"], ["c/labelled"]])
+    (split,) = train([make_cell(split_sources=Splitting(clusters=2), labelled_target=LABELS, epochs=1)])
+    assert split.curves.groups == [["a/0"], ["a/1"], ["b/0"], ["b/1"], ["c/labelled"]]
 
 
 def test_labelled_examples_are_shared_by_methods_nested_and_stay_unlabelled_training_data():
@@ -100,12 +97,6 @@ def test_a_pool_includes_the_labelled_target():
     pooled, apart = (run_of(make_cell(method, labelled_target=40)) for method in ("SRC", "DARN"))
     assert (pooled.sizes, pooled.steps) == (((60, 60, 40),), 16)
     assert (apart.sizes, apart.steps) == (((60,), (60,), (40,)), 6)
-
-
-def test_a_labelled_target_works_with_split_sources():
-    (record,) = train([make_cell(split_sources=Splitting(clusters=2), labelled_target=LABELS)])
-    assert record.status == "ok"
-    assert record.curves.groups == [["a/0"], ["a/1"], ["b/0"], ["b/1"], ["c/labelled"]]
 
 
 def test_requests_beyond_the_training_examples_are_refused():

@@ -2,38 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, ClassVar
 
 import pytest
 import torch
 from torch import nn
 
-from msda_bench.api import Embedding, Parts, PluginError, Scheme, Stage, Step, component, fresh_copy
+from msda_bench.api import Embedding, Parts, PluginError, Stage, Step, component, fresh_copy
 from msda_bench.component.parts import Modules
 from msda_bench.engine.model import Components
-from msda_bench.engine.prepare import Preparer
 from msda_bench.functional import SparseRows, drop_entries
 from msda_bench.testing.toy import OneLayer
-from tests.engine.conftest import Toy, installed, make_cell, run_of, stacked, swapped, train
+from tests.engine.conftest import OwnStep, Toy, installed, make_cell, run_of, stacked, swapped, train
 from tests.strangers.source_free import SourceFree
 
 
-class Own(Scheme):
-    """A scheme without a discrepancy, whose step is the mean risk."""
-
-    uses_discrepancy = False
-    uses_mu = False
-
-    def step(self, parts, batch, state, phase):
-        risks = parts.forward(batch).risks
-        return Step(risks.mean(), risks)
-
-
 @component
-class Cheat(Own):
-    """Tries to reach source examples in a stage that may not see them."""
-
+class Cheat(OwnStep):
     name = "cheat"
     stages = (Stage("train", sees=("sources",)), Stage("adapt", sees=("target",)))
     seen: ClassVar[list[tuple[str, Any]]] = []
@@ -56,9 +41,7 @@ class Cheat(Own):
 
 
 @component
-class Brief(Own):
-    """Gives the objective alone."""
-
+class Brief(OwnStep):
     name = "brief"
 
     def step(self, parts, batch, state, phase):
@@ -66,9 +49,7 @@ class Brief(Own):
 
 
 @component
-class Wordy(Own):
-    """Gives all that a step can give."""
-
+class Wordy(OwnStep):
     name = "wordy"
 
     def step(self, parts, batch, state, phase):
@@ -77,9 +58,7 @@ class Wordy(Own):
 
 
 @component
-class Weighing(Own):
-    """Gives half of each source's examples a weight of zero."""
-
+class Weighing(OwnStep):
     name = "weighing"
     seen: ClassVar[list[Any]] = []
 
@@ -96,9 +75,7 @@ class Weighing(Own):
 
 
 @component
-class Extractors(Own):
-    """Features and a head for each source, also for bags of words; the test averages them."""
-
+class Extractors(OwnStep):
     name = "extractors"
 
     def build(self, network, k, discrepancy):
@@ -118,9 +95,7 @@ class Extractors(Own):
 
 
 @component
-class Wrong(Own):
-    """Predicts too many outputs, or returns a carried tensor that `carry` did not name."""
-
+class Wrong(OwnStep):
     name = "wrong"
     how: str = "predict"
 
@@ -137,8 +112,6 @@ class Wrong(Own):
 
 @component
 class Viewed(Toy):
-    """The toy dataset with augmentation that drops words."""
-
     name = "viewed"
 
     def view(self, x, strength, key):
@@ -147,8 +120,6 @@ class Viewed(Toy):
 
 @component
 class Embedded(OneLayer):
-    """Frozen features of the width of the bags of words."""
-
     name = "embedded"
 
     def embedding(self, input):
@@ -156,9 +127,7 @@ class Embedded(OneLayer):
 
 
 @component
-class Former(Own):
-    """Carries the predictor's weights at the start of a step, except for the first rows."""
-
+class Former(OwnStep):
     name = "former"
     rows: int = 0
     seen: ClassVar[list[tuple[torch.Tensor, torch.Tensor]]] = []
@@ -233,25 +202,6 @@ def test_rows_are_the_places_of_examples_within_their_domains():
     for x, rows in Weighing.seen:
         for domain, examples, places in zip("abc", x.split(10), rows.split(10), strict=True):
             assert torch.equal(examples, data.x[data.rows[domain][places]])
-
-
-def test_examples_of_weight_zero_are_not_learned(monkeypatch):
-    """Inverted labels of examples with weight zero change nothing."""
-    cell = swapped(make_cell(), Weighing)
-    (clean,) = train([cell], Weighing)
-    prepare = Preparer.prepare
-
-    def poisoned(*given):
-        prepared = prepare(*given)
-        data = prepared.training
-        y = data.y.clone()
-        for domain in "ab":
-            y[data.rows[domain][::2]] = 1 - y[data.rows[domain][::2]]
-        return replace(prepared, training=replace(data, y=y))
-
-    monkeypatch.setattr(Preparer, "prepare", poisoned)
-    (record,) = train([cell], Weighing)
-    assert (record.outcome, record.curves) == (clean.outcome, clean.curves)
 
 
 @pytest.mark.parametrize("rows", [0, 1])

@@ -22,8 +22,6 @@ SIDE = 12
 
 @component
 class Photos(Dataset):
-    """Random images of two classes, one lighter than the other."""
-
     name = "photos"
     train: int = 40
     kept: bool = True
@@ -54,8 +52,6 @@ class Photos(Dataset):
 
 @component
 class Cropped(Photos):
-    """The images, cropped at random to a smaller square; the test counts the calls."""
-
     name = "cropped"
 
     @property
@@ -70,8 +66,6 @@ class Cropped(Photos):
 
 @component
 class Mistaken(Photos):
-    """Augments images to another shape than it declares."""
-
     name = "mistaken"
 
     def augment(self, x, key):
@@ -80,8 +74,6 @@ class Mistaken(Photos):
 
 @component
 class Floats(Photos):
-    """Declares bytes, but loads numbers."""
-
     name = "floats"
 
     def load(self, domain, files):
@@ -94,9 +86,13 @@ def cell_of(dataset, **params):
 
 
 def test_bytes_train_like_the_numbers_they_encode_without_a_copy(tmp_path):
+    """With split sources, too; the dataset's name, and so every stream, is the same."""
     kept, scaled = {"folder": str(tmp_path)}, {"kept": False}
-    # The dataset's name, and so every stream, is the same.
-    one, other = (train_with_weights(cell_of(Photos, **params), Photos) for params in (kept, scaled))
+    splitting = Splitting(clusters=2)
+    one, other = (
+        train_with_weights(replace(cell_of(Photos, **params), split_sources=splitting), Photos)
+        for params in (kept, scaled)
+    )
     for what in ("weights", "curves", "outcome"):
         assert one[what] == other[what]
     prepared, numbers = (prepare(cell_of(Photos, **params), Photos(**params)) for params in (kept, scaled))
@@ -150,15 +146,6 @@ def test_augmentation_draws_from_the_cells_stream_and_skips_test_batches(monkeyp
     first, drawn[:] = list(drawn), []
     train([replace(cell, mu=0.7)], Cropped)
     assert drawn == first  # methods share them
-
-
-def test_sources_of_bytes_are_split_like_sources_of_numbers():
-    found = []
-    for kept in (True, False):
-        cell = replace(cell_of(Photos, kept=kept), split_sources=Splitting(clusters=2))
-        found.append(prepare(cell, Photos(kept=kept))._part_rows(cell))
-    assert found[0].keys() == found[1].keys()
-    assert all(torch.equal(rows, found[1][name]) for name, rows in found[0].items())
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,22 @@ import pytest
 import torch
 from torch import nn
 
-from msda_bench.api import Array, Backbone, Discrepancy, DomainData, Network, Scheme, Step, Validator, component
+from msda_bench.api import Array, DomainData, Validator, component
 from msda_bench.engine.train import Trainer
 from msda_bench.functional import SparseRows
-from tests.engine.conftest import WIDTH, NoFiles, Toy, installed, make_cell, result, swapped, train, train_with_weights
+from tests.engine.conftest import (
+    NoFiles,
+    OwnStep,
+    Toy,
+    backbone,
+    discrepancy,
+    installed,
+    make_cell,
+    result,
+    swapped,
+    train,
+    train_with_weights,
+)
 
 
 def spoil(x):
@@ -25,8 +37,6 @@ def spoil(x):
 
 @component
 class VandalValidator(Validator):
-    """Inverts the labels that it sees, and zeroes everything else."""
-
     name = "vandal"
 
     def score(self, view):
@@ -38,19 +48,15 @@ class VandalValidator(Validator):
 
 
 @component
-class VandalScheme(Scheme):
-    """Overwrites its batch after reading it."""
-
+class VandalScheme(OwnStep):
     name = "vandal"
-    uses_discrepancy = False
-    uses_mu = False
 
     def step(self, parts, batch, state, phase):
-        risks = parts.forward(batch).risks
+        step = super().step(parts, batch, state, phase)
         spoil(batch.x)
         batch.y.copy_(1 - batch.y)
         batch.key.zero_()
-        return Step(risks.sum(), risks)
+        return step
 
 
 class _Spoiling(nn.Module):
@@ -60,32 +66,17 @@ class _Spoiling(nn.Module):
         return dense
 
 
-@component
-class VandalBackbone(Backbone):
-    """Overwrites its input, in training and in evaluation."""
-
-    name = "vandal"
-
-    def build(self, task, input, files=None):
-        return Network(_Spoiling(), nn.Linear(WIDTH, task.outputs), WIDTH)
+VandalBackbone = backbone("vandal", lambda width, outputs: (_Spoiling(), nn.Linear(width, outputs), width))
 
 
-class _Clearing(nn.Module):
-    def forward(self, source, target):
-        gaps = source.mean((1, 2)) - target.mean()
-        source.detach().zero_()
-        target.detach().zero_()
-        return gaps.detach()
+def clearing(source, target):
+    gaps = source.mean((1, 2)) - target.mean()
+    source.detach().zero_()
+    target.detach().zero_()
+    return gaps.detach()
 
 
-@component
-class VandalDiscrepancy(Discrepancy):
-    """Zeroes the features that it receives."""
-
-    name = "vandal"
-
-    def build(self, feature_dim, k):
-        return _Clearing()
+VandalDiscrepancy = discrepancy("vandal", clearing)
 
 
 @pytest.mark.parametrize("stack", [1, 2])
@@ -109,8 +100,6 @@ def test_a_component_that_writes_into_its_input_does_not_change_other_cells(vand
 
 @component
 class Remembering(Toy):
-    """Keeps the arrays that it loads and maps, and overwrites them in the next fit."""
-
     name = "remembering"
     kept: ClassVar[list[Array]] = []
     memory: ClassVar[dict[str, DomainData]] = {}
@@ -136,8 +125,6 @@ class Remembering(Toy):
 
 @component
 class Wrecking(Validator):
-    """Overwrites the arrays that its dataset has kept."""
-
     name = "wrecking"
 
     def score(self, view):
@@ -170,8 +157,6 @@ def test_arrays_that_a_dataset_keeps_are_not_those_of_the_split(monkeypatch, spa
 
 @component
 class Leaking(Toy):
-    """Keeps loaded labels on the instance, so that the map of `fit` can write them into the examples."""
-
     name = "leaking"
     sparse: bool = False
 
@@ -203,8 +188,6 @@ def test_labels_that_a_dataset_keeps_in_itself_do_not_reach_its_fit():
 
 @component
 class Looking(Validator):
-    """Keeps every view that it receives."""
-
     name = "looking"
     seen: ClassVar[list[torch.Tensor]] = []
 

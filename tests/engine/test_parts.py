@@ -76,8 +76,6 @@ def rows_of(dataset, cell):
 
 @component
 class Blobs(Dataset):
-    """Two distant clusters in each domain, the first twice as large, as numbers, images or bags of words."""
-
     name = "blobs"
     train: Size = 90
     form: str = "numbers"
@@ -192,21 +190,3 @@ def test_aggregators_receive_the_sizes_of_each_runs_sources(stack):
 def test_one_cluster_equals_the_whole_source_and_a_pool_does_not_change_bit_for_bit(method, clusters):
     whole, split = train([make_cell(method, split_sources=given) for given in (None, Splitting(clusters=clusters))])
     assert result(split) == result(whole)
-
-
-def test_a_record_does_not_depend_on_order_or_other_cells():
-    splits = (FOUR, Splitting(clusters=2), None)
-    cells = [make_cell(split_sources=split, epochs=1) for split in splits] + [make_cell("MDMN", epochs=1)]
-    assert list(map(result, train(cells))) == list(map(result, train(cells[::-1])[::-1]))
-
-
-@pytest.mark.parametrize("method", ["DARN", "MDMN"])
-def test_sixty_four_sources_can_be_trained(method):
-    cell = make_cell(method, dataset={"train": 140}, batch=4, epochs=1, split_sources=Splitting(clusters=32))
-    run = run_of(cell)
-    assert len(run.groups) == 64
-    assert min(size for (size,) in run.sizes) >= 4
-    assert run.steps == 140 // 4
-    (record,) = train([cell])
-    assert record.status == "ok"
-    assert len(record.curves.weights[-1]) == 64

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 import torch
-from torch import nn
 
 from msda_bench.api import Discrepancy, PluginError, Scheme, Step, StepProgress, component
 from msda_bench.engine import loop
@@ -16,7 +15,18 @@ from msda_bench.engine.schedule import lr_shares
 from msda_bench.engine.single import Single
 from msda_bench.engine.stacked import Stacked
 from msda_bench.suite.protocol import Protocol, Splitting
-from tests.engine.conftest import CPU, METHODS, make_cell, run_of, stacked, swapped, train, train_with_weights
+from tests.engine.conftest import (
+    CPU,
+    METHODS,
+    OwnStep,
+    discrepancy,
+    make_cell,
+    run_of,
+    stacked,
+    swapped,
+    train,
+    train_with_weights,
+)
 from tests.engine.test_stacked import OPTIONS, Normed
 
 
@@ -56,18 +66,11 @@ def test_the_schemes_own_rule_is_a_named_choice():
 
 
 @component
-class Uneven(Scheme):
-    """A group of one source, and one of the rest."""
-
+class Uneven(OwnStep):
     name = "uneven"
-    uses_discrepancy = False
 
     def groups(self, sources, target):
         return (sources[:1], sources)
-
-    def step(self, parts, batch, state, phase):
-        risks = parts.forward(batch).risks
-        return Step(risks.mean(), risks)
 
 
 def test_groups_that_cannot_see_equally_many_examples_are_refused():
@@ -76,19 +79,8 @@ def test_groups_that_cannot_see_equally_many_examples_are_refused():
         train([swapped(make_cell(epoch="equal"), Uneven)], Uneven)
 
 
-class _PairsRows(nn.Module):
-    def forward(self, source, target):
-        return (source - target).square().mean((1, 2))
-
-
-@component
-class PairsRows(Discrepancy):
-    """The mean distance between rows with equal index; fails if the sides differ in size."""
-
-    name = "pairs_rows"
-
-    def build(self, feature_dim, k):
-        return _PairsRows()
+PairsRows = discrepancy("pairs_rows", lambda source, target: (source - target).square().mean((1, 2)))
+"""Fails if the sides differ in size."""
 
 
 @pytest.mark.parametrize("stack", [1, 2])
@@ -206,8 +198,6 @@ class _Grows(StepProgress):
 
 @component
 class Grows(Discrepancy):
-    """A gap that equals the progress of training."""
-
     name = "grows"
 
     def build(self, feature_dim, k):
@@ -216,8 +206,6 @@ class Grows(Discrepancy):
 
 @component
 class Watch(Scheme):
-    """Records the progress as gaps, and the mean input of each group as risks."""
-
     name = "watch"
 
     def step(self, parts, batch, state, phase):

@@ -5,14 +5,14 @@ from __future__ import annotations
 import io
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
-from msda_bench.api import Aggregate, Aggregator, Backbone, Network, PluginError, component
+from msda_bench.api import PluginError
 from msda_bench.engine import stacking
 from msda_bench.engine import train as training
 from msda_bench.engine.draws import Draws
@@ -24,6 +24,8 @@ from tests.engine.conftest import (
     CPU,
     METHODS,
     NoFiles,
+    aggregator,
+    backbone,
     close,
     installed,
     make_cell,
@@ -92,14 +94,10 @@ def test_a_stack_trains_like_each_run_alone(name):
         np.testing.assert_allclose(outputs, of_alone, rtol=0.01, atol=0.005)
 
 
-@component
-class Normed(Backbone):
-    """One layer with batch-norm."""
-
-    name = "normed"
-
-    def build(self, task, input, files=None):
-        return Network(nn.Sequential(nn.Linear(input.shape[0], 4), nn.BatchNorm1d(4)), nn.Linear(4, task.outputs), 4)
+Normed = backbone(
+    "normed",
+    lambda width, outputs: (nn.Sequential(nn.Linear(width, 4), nn.BatchNorm1d(4)), nn.Linear(4, outputs), 4),
+)
 
 
 @pytest.mark.parametrize("stranger", [Heads, Teacher, SourceFree, Extractors, Cropped, Normed])
@@ -202,6 +200,7 @@ def test_stacks_are_powers_of_two_of_like_programs_and_at_most_64():
     assert [record.provenance["stack"] for record in train(mixed, stack=8)] == [2] * 8 + [4] * 3 + [1]
     padded = train(cells[:7], stack=5)
     assert [record.provenance["stack"] for record in padded] == [4] * 7
+    assert run_of(make_cell(epochs=5)).of_steps(3).all_steps == 3  # of the run that is tried first
     alone = Trainer(installed(), NoFiles(), "cpu").train(cells[:2])
     assert [record.provenance["stack"] for record in alone] == [1, 1]  # the CPU stacks only on request
 
@@ -220,56 +219,27 @@ def test_runs_with_different_shapes_are_not_stacked():
     assert stacking.same_shapes(runs) == [runs[:2], *([run] for run in runs[2:])]
 
 
-@component
-class NanForOne(Aggregator):
-    """Diverges where mu is 9."""
-
-    name = "nan_for_one"
-
-    def __call__(self, risks, gaps, mu, state):
-        broken = torch.where(torch.as_tensor(mu) == 9, torch.nan, 1.0)
-        return Aggregate((risks * broken).sum(), torch.full_like(risks, 1 / len(risks)) * broken, state)
+def equal(risks):
+    return torch.full_like(risks, 1 / len(risks))
 
 
-@component
-class Branches(Aggregator):
-    """Reads tensor values and declares that it cannot be stacked."""
-
-    name = "branches"
-    stackable: ClassVar[bool] = False
-
-    def __call__(self, risks, gaps, mu, state):
-        worst = risks if risks.max() > risks.min() else risks * 2
-        return Aggregate(worst.sum(), torch.full_like(risks, 1 / len(risks)), state)
+def broken_at_9(risks, mu):
+    broken = torch.where(torch.as_tensor(mu) == 9, torch.nan, 1.0)
+    return (risks * broken).sum(), equal(risks) * broken
 
 
-@component
-class BranchesInSecret(Branches):
-    """Reads tensor values without declaring it."""
-
-    name = "branches_in_secret"
-    stackable: ClassVar[bool] = True
+def branching(risks, mu):
+    return (risks if risks.max() > risks.min() else risks * 2).sum(), equal(risks)
 
 
-@component
-class OwnNoise(Backbone):
-    """Draws from torch's generator, which the runs of a stack would share."""
-
-    name = "own_noise"
-
-    def build(self, task, input, files=None):
-        features = nn.Sequential(nn.Linear(input.shape[0], 4), nn.Dropout(0.5))
-        return Network(features, nn.Linear(4, task.outputs), 4)
-
-
-@component
-class OffSimplex(Aggregator):
-    """Breaks its contract."""
-
-    name = "off_simplex"
-
-    def __call__(self, risks, gaps, mu, state):
-        return Aggregate(risks.sum(), torch.ones_like(risks), state)
+NanForOne = aggregator("nan_for_one", broken_at_9)
+Branches = aggregator("branches", branching, stackable=False)
+BranchesInSecret = aggregator("branches_in_secret", branching)
+OffSimplex = aggregator("off_simplex", lambda risks, mu: (risks.sum(), torch.ones_like(risks)))
+OwnNoise = backbone(  # draws from torch's generator, which the runs of a stack would share
+    "own_noise",
+    lambda width, outputs: (nn.Sequential(nn.Linear(width, 4), nn.Dropout(0.5)), nn.Linear(4, outputs), 4),
+)
 
 
 def test_a_diverging_run_does_not_affect_its_stack():

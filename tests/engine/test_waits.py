@@ -99,8 +99,6 @@ def test_no_optimiser_makes_the_host_wait(registry, cells, workshop, optimizer, 
 
 @component
 class Curious(Scheme):
-    """A third-party scheme that reads its tensors' values in each step, in one of many ways."""
-
     name = "curious"
     uses_discrepancy = False
     uses_mu = False
