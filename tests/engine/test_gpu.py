@@ -7,18 +7,14 @@ import pytest
 import torch
 
 from msda_bench.engine.tensors import HostBytes, batch_of
-from msda_bench.suite.protocol import Splitting
 from tests.engine.conftest import CPU, METHODS, make_cell, result, train
+from tests.engine.test_stacked import CASES
 
 pytestmark = [
     pytest.mark.gpu,
     pytest.mark.skipif(not torch.cuda.is_available(), reason="PyTorch finds no GPU here"),
 ]
-CASES = {method: (method, {}) for method in METHODS} | {
-    "SPECTRAL": ("SPECTRAL", {"dataset": {"regression": True}, "mu": 0.001}),
-    "split": ("DARN", {"split_sources": Splitting(clusters=4)}),
-    "labelled": ("DARN", {"labelled_target": 12}),
-}
+GPU_CASES = [*METHODS, "split", "labelled"]
 
 
 def short(method, count, **given):
@@ -34,7 +30,7 @@ def test_bytes_become_identical_numbers_on_cpu_and_gpu():
         assert torch.equal(batch_of(examples, rows.cuda()).cpu(), on_cpu)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", GPU_CASES)
 def test_gpu_trains_like_the_cpu_alone_and_stacked(name):
     method, given = CASES[name]
     cells = short(method, 4, **given)

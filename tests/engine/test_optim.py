@@ -12,7 +12,7 @@ from torch import nn
 
 from msda_bench.api import BagLinear, Phase
 from msda_bench.engine.compiled import CompiledAdadelta, CompiledBag, compiled_dropout
-from msda_bench.engine.optim import LazyAdadelta, PhaseOptimizers, Trainable
+from msda_bench.engine.optim import LazyAdadelta, PhaseOptimizers, Trainable, _dense
 from msda_bench.functional import SparseRows
 from msda_bench.layers.bag import bag_product
 from msda_bench.layers.step_key import dropout
@@ -90,25 +90,15 @@ def bag_batch(step, dtype):
     return SparseRows(columns, dense[rows, columns], offsets, WORDS)
 
 
-class Torch:
-    """torch's Adadelta, with the method that sets its rate."""
-
-    def __init__(self, parameters, lr, rho, eps):
-        self.optimizer = torch.optim.Adadelta(parameters, lr=lr, rho=rho, eps=eps)
-        self.zero_grad, self.step = self.optimizer.zero_grad, self.optimizer.step
-
-    def set_lr(self, lr):
-        self.optimizer.param_groups[0]["lr"] = lr
-
-
 def optimizers_of(way, bag, rest):
     settings = 0.7, 0.95, 1e-5
+    named = dict(zip(("lr", "rho", "eps"), settings, strict=True))
     if way == "torch":
-        return [Torch([*rest, bag.weight], *settings)]
+        return [_dense("adadelta", named, [*rest, bag.weight])]
     if way == "compiled":
         return [CompiledAdadelta(rest, *settings), CompiledBag(bag, *settings)]
     bag.product = functools.partial(bag_product, sparse_gradient=True)
-    return [Torch(rest, *settings), LazyAdadelta(bag.weight, *settings)]
+    return [_dense("adadelta", named, rest), LazyAdadelta(bag.weight, *settings)]
 
 
 def weights_after(steps, dtype, way):

@@ -12,14 +12,7 @@ import pytest
 import torch
 from torch import nn
 
-from msda_bench.api import (
-    Aggregator,
-    BagLinear,
-    BenchError,
-    Metric,
-    Validator,
-    component,
-)
+from msda_bench.api import Aggregator, BagLinear, BenchError, Metric, Validator, component
 from msda_bench.engine import machine, optim, prepare
 from msda_bench.engine.settings import products
 from msda_bench.suite.cell import Ref
