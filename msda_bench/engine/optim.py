@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from msda_bench.api import BagLinear, Phase
 from msda_bench.component.pretrained import Trunk
 from msda_bench.engine.machine import can_compile, compiles_for
-from msda_bench.layers.bag import bag_product
+from msda_bench.layers.inputs import bag_product
 from msda_bench.suite import protocol
 
 

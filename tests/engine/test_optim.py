@@ -14,7 +14,7 @@ from msda_bench.api import BagLinear, Phase
 from msda_bench.engine.compiled import CompiledAdadelta, CompiledBag, compiled_dropout
 from msda_bench.engine.optim import LazyAdadelta, PhaseOptimizers, Trainable, _dense
 from msda_bench.functional import SparseRows
-from msda_bench.layers.bag import bag_product
+from msda_bench.layers.inputs import bag_product
 from msda_bench.layers.step_key import dropout
 from msda_bench.suite.protocol import Protocol
 

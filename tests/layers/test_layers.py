@@ -11,7 +11,7 @@ from torch import nn
 from msda_bench.api import PluginError
 from msda_bench.functional import SparseRows
 from msda_bench.layers import BagLinear, Dropout, Normalise, StepKey, fresh_copy
-from msda_bench.layers.bag import bag_product
+from msda_bench.layers.inputs import bag_product
 
 
 @pytest.mark.parametrize("sparse_gradient", [False, True])

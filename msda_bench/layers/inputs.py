@@ -1,9 +1,9 @@
-"""A linear layer for bags of words."""
+"""First layers of networks: a linear one for bags of words, and the normalisation of colours."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 import torch
@@ -13,6 +13,8 @@ from msda_bench.functional import SparseRows
 
 BagProduct: TypeAlias = Callable[[SparseRows, Tensor], Tensor]
 """Multiplies sparse rows (n, width) by a weight (width, outputs), giving (n, outputs)."""
+MEAN = (0.485, 0.456, 0.406)
+DEVIATION = (0.229, 0.224, 0.225)
 
 
 def bag_product(x: SparseRows, weight: Tensor, *, sparse_gradient: bool = False) -> Tensor:
@@ -56,3 +58,22 @@ class BagLinear(nn.Module):
         if isinstance(x, SparseRows):
             return self.product(x, self.weight) + self.bias
         return torch.addmm(self.bias, x, self.weight)
+
+
+class Normalise(nn.Module):
+    """Subtracts each channel's mean and divides by its standard deviation; by default those of ImageNet.
+
+    Maps (n, channels, height, width) float32 in [0, 1] to float32 of equal shape.
+    """
+
+    mean: Tensor
+    deviation: Tensor
+
+    def __init__(self, mean: Sequence[float] = MEAN, deviation: Sequence[float] = DEVIATION) -> None:
+        super().__init__()
+        for name, values in (("mean", mean), ("deviation", deviation)):
+            self.register_buffer(name, torch.tensor([*values]).view(-1, 1, 1), persistent=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The normalised images, with the shape of `x`."""
+        return (x - self.mean) / self.deviation
