@@ -44,16 +44,14 @@ METRIC = "accuracy_percent"
 class Across:
     """A comparison over all experiments of a suite, or of merged folders.
 
-    `mean_ranks` (1 is the best) are over the datasets where every method has a mean. They order the methods and are
+    `mean_ranks` (1 is the best) are over the datasets where every method has a mean; they order the methods and are
     not tested. `cliques` are the largest groups in which no difference was shown. They come from the decided pairs,
-    not from mean ranks (Benavoli, Corani and Mangili 2016), so a clique may skip a method that ranks between two of its
-    members. With too few datasets there are none.
+    not from mean ranks (Benavoli, Corani and Mangili 2016), so a clique may skip a method that ranks between two of
+    its members.
 
-    `gains` has a row for each counted experiment and each of its methods except the baseline: `experiment, method,
-    reference`, the mean `gain` over the `n` paired seeds and its standard `error`, and for methods that are not
-    references the `outcome` against the baseline, its `reason` and the `detectable` gain, as decided in the experiment.
-    There are no gains unless all experiments share a baseline. `is_tuned` reports whether the baseline's settings are
-    selected.
+    `gains` has a row for each counted experiment and method, if all experiments share a baseline: `experiment, method,
+    reference`, the mean `gain` over the `n` paired seeds, its standard `error`, and the `outcome` against the
+    baseline, its `reason` and the `detectable` gain, as decided in the experiment.
     """
 
     datasets: tuple[str, ...]
@@ -175,45 +173,38 @@ def across_of(runs: pd.DataFrame) -> Across | None:
 def across_datasets(tables: Sequence[Grid], pairs: Sequence[Sequence[Row]]) -> Across | None:
     """Compares the methods that all experiments share, by their means over the targets and seeds of each dataset.
 
-    Args:
-        tables: the experiments.
-        pairs: the decided comparisons of each.
-
-    Only experiments whose metric is accuracy count. An experiment with a corrupted source, or without one of its
-    sources, does not count if another one uses its dataset unaltered. The result is None for fewer than two datasets.
+    Only experiments whose metric is accuracy count, and one with an altered source only if no other uses its dataset
+    unaltered. `pairs` are the decided comparisons of each of the `tables`; None for fewer than two datasets.
     """
-    sound = {grid.experiment.dataset for grid in tables if grid.metric == METRIC and not grid.experiment.is_altered}
-    counted = [
-        (grid, rows)
-        for grid, rows in zip(tables, pairs, strict=True)
-        if grid.metric == METRIC and not (grid.experiment.is_altered and grid.experiment.dataset in sound)
-    ]
+    of_accuracy = [grid for grid in tables if grid.metric == METRIC]
+    sound = {grid.experiment.dataset for grid in of_accuracy if not grid.experiment.is_altered}
+    counted = [grid for grid in of_accuracy if not (grid.experiment.is_altered and grid.experiment.dataset in sound)]
     by_dataset: dict[str, list[Grid]] = {}
-    for grid, _ in counted:
+    for grid in counted:
         by_dataset.setdefault(grid.experiment.dataset, []).append(grid)
     if len(by_dataset) < 2:  # noqa: PLR2004
         return None
-    first, *others = (grid for grid, _ in counted)
-    names = [name for name in first.ranked if all(name in grid.ranked for grid in others)]
-    baselines = {grid.experiment.baseline for grid, _ in counted}
+    names = [name for name in counted[0].ranked if all(name in grid.ranked for grid in counted)]
+    baselines = {grid.experiment.baseline for grid in counted}
     baseline = baselines.pop() if len(baselines) == 1 and baselines <= {*names} else None
-    alpha = min(grid.experiment.alpha for grid, _ in counted)
+    alpha = min(grid.experiment.alpha for grid in counted)
     compared = [_compared(by_dataset, pair, alpha) for pair in combinations(names, 2)]
     rows = decided(compared, baseline if len(names) > MOST_ALL_PAIRS else None)
     ranks = _mean_ranks(by_dataset, names)
     best_first = sorted(names, key=lambda name: ranks.get(name, 0.0))
     different = [(row["first"], row["second"]) for row in rows if row["outcome"] in OPPOSITE]
+    gains = [_gains(grid, rows, baseline) for grid, rows in zip(tables, pairs, strict=True) if grid in counted]
     return Across(
         datasets=tuple(by_dataset),
         methods=tuple(best_first),
         mean_ranks=ranks,
         rows=tuple({"experiment": None, "dataset": None, "metric": METRIC} | row for row in rows),
         cliques=cliques(best_first, different) if len(by_dataset) >= MIN_PAIRS_ACROSS else (),
-        skipped=tuple(_skipped(tables, [grid for grid, _ in counted], names)),
+        skipped=tuple(_skipped(tables, counted, names)),
         alpha=alpha,
         baseline=baseline,
-        is_tuned=baseline is not None and all(_selects(grid, baseline) for grid, _ in counted),
-        gains=tuple(row for grid, own in counted for row in _gains(grid, own, baseline) if baseline is not None),
+        is_tuned=baseline is not None and all(_selects(grid, baseline) for grid in counted),
+        gains=tuple(row for of_table in gains for row in of_table) if baseline is not None else (),
     )
 
 
@@ -274,15 +265,7 @@ def _mean_ranks(datasets: _Datasets, names: Sequence[str]) -> dict[str, float]:
 
 
 def cliques(names: Sequence[str], different: Iterable[tuple[str, str]]) -> tuple[tuple[str, ...], ...]:
-    """The largest groups of two methods or more in which no two differ significantly.
-
-    Args:
-        names: the methods, the best first.
-        different: the pairs that differ significantly.
-
-    Returns:
-        The groups, each in the order of `names`, sorted by the places of their members.
-    """
+    """The largest groups of two `names` or more without a pair that differs, in the order of `names`."""
     neighbours = {name: {*names} - {name} for name in names}
     for first, second in different:
         neighbours[first].discard(second)
@@ -310,12 +293,9 @@ def _skipped(tables: Sequence[Grid], counted: Sequence[Grid], names: Sequence[st
         if grid.metric != METRIC:
             yield f"{grid.experiment.name}: its metric is {grid.metric}, not accuracy"
         elif grid not in counted:
-            corrupted, left_out = grid.experiment.corrupted, grid.experiment.without
-            what = (
-                f"source {name_of(left_out)} is left out"
-                if corrupted is None
-                else f"the labels of source {name_of(corrupted)} are shuffled"
-            )
+            what = f"source {name_of(grid.experiment.without)} is left out"
+            if grid.experiment.corrupted is not None:
+                what = f"the labels of source {name_of(grid.experiment.corrupted)} are shuffled"
             yield f"{grid.experiment.name}: {what}, and {name_of(grid.experiment.dataset)} itself counts"
         elif other := [name for name in grid.ranked if name not in names]:
             yield f"{grid.experiment.name}: {', '.join(other)} not ranked in every experiment"

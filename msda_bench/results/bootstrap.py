@@ -37,12 +37,7 @@ class Estimate(NamedTuple):
 
 
 class Resampled(NamedTuple):
-    """A statistic of one target's runs.
-
-    Attributes:
-        value: of the original runs.
-        resampled: (RESAMPLES,); None with fewer than `MIN_RUNS` runs.
-    """
+    """A statistic of one target's runs, and of its (RESAMPLES,) resamples; None with fewer than `MIN_RUNS` runs."""
 
     value: float
     resampled: Reals | None

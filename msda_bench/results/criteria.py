@@ -20,7 +20,7 @@ from msda_bench.results.door import Kind
 from msda_bench.results.estimates import mean_of, summarize, tied
 from msda_bench.results.frame import AVERAGE, runs_of
 from msda_bench.results.scores import mean_by_seed
-from msda_bench.results.select import Searches
+from msda_bench.results.select import Candidate, Searches
 from msda_bench.suite.cell import canonical_json
 from msda_bench.suite.plan import CHANCE, LEAVE_ONE_OUT, ORACLE, Experiment, Method
 
@@ -40,8 +40,11 @@ CANDIDATE_COLUMNS = (
 MIN_RANKED = 3
 """The number of candidates or sources below which a rank correlation is meaningless."""
 
-_Merits: TypeAlias = Mapping[tuple[str, str], Mapping[int, float]]
-"""Test scores by method and target, then by seed; higher is better."""
+_Place: TypeAlias = tuple[str, str]
+"""A method and a target."""
+_Tried: TypeAlias = Sequence[Candidate]
+_Merits: TypeAlias = Mapping[_Place, Mapping[int, float]]
+"""Test scores by place, then by seed; higher is better."""
 
 
 def criteria(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
@@ -140,7 +143,7 @@ def _judgements(searches: Searches, table: Experiment, methods: Sequence[Method]
     groups = {ALL: methods} | {method.name: [method] for method in methods}
     best = _selected(searches, table, methods, ORACLE)
     for by in (*(by for by in table.criteria if by != ORACLE), CHANCE, ORACLE):
-        merits = _blind(searches, table, methods) if by == CHANCE else _selected(searches, table, methods, by)
+        merits = _selected(searches, table, methods, by)
         ranks = {} if by in {CHANCE, ORACLE} else _ranked(searches, table, methods, by)
         for target, targets in columns:
             regrets = {name: _regret(best, merits, name, targets) for name in groups if name != ALL}
@@ -169,39 +172,37 @@ def _summary(name: str, values: Iterable[float]) -> Row:
     return {name: mean, f"{name}_standard_error": error, f"n_{name}": n}
 
 
+def _runs(searches: Searches, table: Experiment, methods: Sequence[Method]) -> Iterator[tuple[_Place, int, _Tried]]:
+    """The candidates of each run, with its method and target, and its seed."""
+    for method in methods:
+        for (target, seed), tried in searches.of(table, method).items():
+            yield (method.name, target), seed, tried
+
+
 def _selected(searches: Searches, table: Experiment, methods: Sequence[Method], by: str) -> _Merits:
-    """The scores on the target of a criterion's selections."""
-    merits: dict[tuple[str, str], dict[int, float]] = defaultdict(dict)
-    for method in methods:
-        for (target, seed), candidates in searches.of(table, method).items():
-            choice = searches.choose(candidates, by)
-            if choice.is_selected and (merit := searches.merit(choice.row)) is not None:
-                merits[method.name, target][seed] = merit
-    return merits
-
-
-def _blind(searches: Searches, table: Experiment, methods: Sequence[Method]) -> _Merits:
-    """The mean score of the candidates that are ok, for each run in which the oracle can select."""
-    merits: dict[tuple[str, str], dict[int, float]] = defaultdict(dict)
-    for method in methods:
-        for (target, seed), candidates in searches.of(table, method).items():
-            if searches.choose(candidates, ORACLE).is_selected:
-                scores = (searches.score(candidate, ORACLE) for candidate in candidates)
-                merits[method.name, target][seed] = mean_of(score for score in scores if score is not None)
+    """The scores on the target of a criterion's selections; by chance, the means over the candidates that are ok."""
+    merits: dict[_Place, dict[int, float]] = defaultdict(dict)
+    for place, seed, tried in _runs(searches, table, methods):
+        choice = searches.choose(tried, ORACLE if by == CHANCE else by)
+        merit = searches.merit(choice.row) if choice.is_selected else None
+        if merit is not None and by == CHANCE:
+            scores = (searches.score(candidate, ORACLE) for candidate in tried)
+            merit = mean_of(score for score in scores if score is not None)
+        if merit is not None:
+            merits[place][seed] = merit
     return merits
 
 
 def _ranked(
     searches: Searches, table: Experiment, methods: Sequence[Method], by: str
-) -> Mapping[tuple[str, str], Sequence[float]]:
-    """Each run's rank correlation of a criterion with the score on the target, by method and target."""
+) -> Mapping[_Place, Sequence[float]]:
+    """Each run's rank correlation of a criterion with the score on the target."""
     correlations = defaultdict(list)
-    for method in methods:
-        for (target, _), candidates in searches.of(table, method).items():
-            scores = [(searches.score(one, by), searches.score(one, ORACLE)) for one in candidates]
-            rho = rank_correlation([(mine, true) for mine, true in scores if mine is not None and true is not None])
-            if rho is not None:
-                correlations[method.name, target].append(rho)
+    for place, _, tried in _runs(searches, table, methods):
+        scores = [(searches.score(candidate, by), searches.score(candidate, ORACLE)) for candidate in tried]
+        rho = rank_correlation([(mine, true) for mine, true in scores if mine is not None and true is not None])
+        if rho is not None:
+            correlations[place].append(rho)
     return correlations
 
 

@@ -67,9 +67,9 @@ def _control(grid: Grid) -> str | None:
 
 
 def _over_seeds(grid: Grid, column: Column, pair: tuple[str, str]) -> Row:
-    merits = grid.merits[column]
+    merits, alpha = grid.merits[column], grid.experiment.alpha
     scope: Scope = "average" if column is None else "target"
-    differences, alpha = merits.differences(*pair), grid.experiment.alpha
+    differences = merits.differences(*pair)
     return measured(scope, column, pair, differences, len(grid.seeds), alpha=alpha, decimals=merits.decimals)
 
 
@@ -120,13 +120,10 @@ def measured(
 def decided(rows: Sequence[Row], control: str | None = None, family: str = ALL_PAIRS) -> list[Row]:
     """Decides the comparisons of one scope and target, each in its family.
 
-    The pairs with the control are a family of their own; the other pairs belong to the family of all.
-
-    Returns:
-        The rows with `outcome` (of the first method against the second), the `reason` of an unknown one, `family` and
-        its size `n_family`, the corrected p-values, the smallest that the pairs could reach after Holm's correction
-        (`attainable_p`), and the smallest true difference that the tests would find with probability 0.8
-        (`detectable`).
+    The pairs with the control are a family of their own; the other pairs belong to the family of all. Adds `outcome`
+    (of the first method against the second), the `reason` of an unknown one, `family`, its size and control, and the
+    corrected p-values; `attainable_p` is the smallest that the pairs could reach after Holm's correction, `detectable`
+    the smallest true difference that the test would find with probability 0.8.
     """
     with_control = [control in {row["first"], row["second"]} for row in rows]
     mine = [row for row, is_mine in zip(rows, with_control, strict=True) if is_mine]

@@ -22,6 +22,7 @@ from msda_bench.results.report import BETTER_MARK, MARKS, WORSE_MARK, Column, Li
 from msda_bench.results.rows import against, control_of, shown_family
 from msda_bench.results.select import select
 from msda_bench.results.verdict import too_few_datasets, verdict, verdict_across
+from msda_bench.results.words import counted
 from msda_bench.suite.plan import DEFAULT_MEASURES, Experiment
 
 _DECIDED = ["method", "outcome"]
@@ -244,9 +245,9 @@ def _are_partial(board: pd.DataFrame) -> pd.Series[bool]:
 def _seeds_of(board: pd.DataFrame) -> str:
     """The number of seeds that the means are over, in words."""
     low, high, planned = board["n_ok"].min(), board["n_ok"].max(), board["n_planned"].iloc[0]
-    if low == high == planned:
-        return _counted(planned, "seed")
-    return f"{high} of {_counted(planned, 'seed')}" if low == high else f"up to {_counted(high, 'seed')}"
+    if low < high:
+        return f"up to {counted(high, 'seed')}"
+    return counted(planned, "seed") if high == planned else f"{high} of {counted(planned, 'seed')}"
 
 
 def _caption(view: View, marks: set[str]) -> Iterator[str]:
@@ -282,7 +283,7 @@ def _family(view: View) -> str:
     ranked = view.board.loc[~view.board["reference"].astype(bool), "method"].nunique()
     if view.control is None:
         return f"all {ranked * (ranked - 1) // 2} pairs"
-    return f"the {_counted(ranked - 1, 'comparison')} with {view.control}"
+    return f"the {counted(ranked - 1, 'comparison')} with {view.control}"
 
 
 def remarks(view: View) -> Iterator[Line]:
@@ -302,30 +303,22 @@ def folder_report(
     more: tuple[tuple[BoardColumn, Brought], ...] = (),
     whole: bool = False,
 ) -> Report:
-    """What `run` and `leaderboard` answer, and `compare` of all methods of a folder.
+    """What `run` and `leaderboard` answer, and `compare` of all methods of a folder: with `whole` all pairs of these.
 
-    Args:
-        command: the command; `compare` shows pairs of methods, the others the leaderboard.
-        analysis: the analysis of the folder's runs, or of those of several.
-        faults: a line for each record that is damaged or in conflict.
-        folders: the folders; none for that of the runs.
-        marks: the rule for marks.
-        digits: after the point.
-        more: columns of the leaderboard beside the targets.
-        whole: whether `compare` shows all pairs, not only those of the family that the suite names.
+    `faults` has a line for each record that is damaged or in conflict; `folders` default to that of the runs; `marks`,
+    `digits` and `more` are those of a `View`.
     """
     shown = list(views(analysis, marks, digits, more))
     complete = not faults and bool((select(analysis.runs)["status"] == "ok").all())
+    sections, data = [Section(tuple(map(leaderboard_table, shown)))], analysis.leaderboard
+    if command == "compare":
+        data, sections = analysis.comparisons, []
+        for view in shown:
+            captions = (Line("caption", note) for note in pairs_notes(view))
+            sections.append(Section(tuple(pairs_tables(view, whole=whole)), (*captions, *remarks(view))))
+        sections.append(Section(tuple(across_tables(analysis.across, digits))))
     facts = folder_facts(analysis.runs, *folders)
-    if command != "compare":
-        sections = [Section(tuple(map(leaderboard_table, shown)))]
-        return Report(command, tuple(sections), analysis.leaderboard, complete, tuple(faults), facts)
-    sections = []
-    for view in shown:
-        captions = (Line("caption", note) for note in pairs_notes(view))
-        sections.append(Section(tuple(pairs_tables(view, whole=whole)), (*captions, *remarks(view))))
-    sections.append(Section(tuple(across_tables(analysis.across, digits))))
-    return Report(command, tuple(sections), analysis.comparisons, complete, tuple(faults), facts)
+    return Report(command, tuple(sections), data, complete, tuple(faults), facts)
 
 
 def across_report(runs: pd.DataFrame, across: Across, by: str | None = None, digits: int = 2) -> Report:
@@ -366,8 +359,4 @@ def _summary_notes(view: View, column: str) -> Iterator[str]:
 
 def _range(counts: pd.Series[int]) -> str:
     low, high = (counts.min(), counts.max()) if len(counts) else (0, 0)
-    return _counted(high, "seed") if low == high else f"{low} to {high} seeds"
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
+    return counted(high, "seed") if low == high else f"{low} to {high} seeds"

@@ -34,17 +34,11 @@ _Count: TypeAlias = Literal["planned_by_both", "ok_in_both", "same_cell", "equal
 class ExperimentDiff:
     """An experiment of folder A and the matching one of folder B.
 
-    Attributes:
-        a: the experiment of A.
-        b: the experiment of B.
-        only: the `methods`, `targets` and `seeds` that only `a` or only `b` has.
-        rows: one row per target (`average` last) and pair of methods: the outcome of B against A, and differences that
-            are positive if B is better.
-        changes: `what, a, b, runs`: differences in the records of paired runs.
-        notes: sentences on the runs of `a` and of `b`.
-        problems: sentences on the runs that are not ok.
-        runs: counts of runs, each a part of the one before: planned by both folders, ok in both, of the same cell, and
-            with an equal result to the last bit, curves included.
+    `only` has the `methods`, `targets` and `seeds` that only one of them has. `rows` has one row per target (`average`
+    last) and pair of methods: the outcome of B against A, and differences that are positive if B is better. `changes`
+    are differences in the records of paired runs: `what, a, b, runs`. `runs` counts them, each a part of the one
+    before: planned by both folders, ok in both, of the same cell, and with an equal result to the last bit, curves
+    included.
     """
 
     a: Experiment
@@ -83,12 +77,8 @@ def diff_folders(a: pd.DataFrame, b: pd.DataFrame, match: Mapping[str, str] | No
     """Pairs the runs of two folders by experiment, target, method and seed, and compares them.
 
     Experiments pair by name, dataset and task. If exactly one unpaired experiment on a dataset is left in each folder,
-    these two pair as well. If `match` names experiments, only those are compared.
-
-    Args:
-        a: runs of the first folder.
-        b: runs of the second folder; differences are positive if it is better.
-        match: names in B by names in A, for methods or experiments that have different names in the two folders.
+    these two pair as well. `match` gives names in B by names in A, for methods or experiments that have different
+    names; if it names experiments, only those are compared.
 
     Raises:
         BenchError: a method or experiment to match is missing, or two paired experiments use different metrics.

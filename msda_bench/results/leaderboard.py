@@ -12,7 +12,7 @@ import pandas as pd
 from msda_bench.results.across import Across, across_datasets
 from msda_bench.results.bootstrap import Draws, Resampled, drawn, interquartile_mean, over_targets, target_mean
 from msda_bench.results.compare import comparisons_frame, with_improvements
-from msda_bench.results.decision import BETTER, NOT_SIGNIFICANT, OPPOSITE, SAME, WORSE, Row, comparisons
+from msda_bench.results.decision import BETTER, NOT_SIGNIFICANT, OPPOSITE, SAME, Row, comparisons
 from msda_bench.results.door import Kind
 from msda_bench.results.estimates import NOTHING, summarize
 from msda_bench.results.frame import AVERAGE, PROBLEMS, runs_of
@@ -125,12 +125,9 @@ def _marks(grid: Grid, column: Column, pairs: Sequence[Row]) -> dict[str, Row]:
 def _bold(
     means: Mapping[str, float], pairs: Sequence[Row], worse: Callable[[Row], str | None]
 ) -> dict[str, bool | None]:
-    """The best by mean, and every method that is not worse; None if there are too few pairs to show it.
+    """The best method by mean, and every method that is not worse; None if there are too few pairs to show it.
 
-    Args:
-        means: of the methods that may be the best.
-        pairs: the comparisons of the column.
-        worse: the worse method of a comparison, empty if none is, None if there are too few pairs for a test.
+    `worse` gives the worse method of a comparison, empty if none is, None if there are too few pairs for a test.
     """
     best = max(means, key=means.__getitem__, default=None)
     mine = [row for row in pairs if best in {row["first"], row["second"]}]
@@ -174,22 +171,17 @@ def _transfers(grid: Grid, column: Column, pairs: Sequence[Row]) -> dict[str, Ro
         ranked = name not in grid.references
         gain = merits.gain(name, baseline) if baseline is not None and baseline != name else NOTHING
         regret = merits.gain(oracle, name) if oracle is not None and ranked else NOTHING
+        row = between.get((name, baseline)) or between.get((baseline, name))
+        worse = None if row is None else "" if row["outcome"] == SAME else _worse(row)
         transfers[name] = {
             "gain": gain.mean,
             "gain_standard_error": gain.standard_error,
             "oracle": oracle,
             "regret": regret.mean,
             "regret_standard_error": regret.standard_error,
-            "negative_transfer": _is_worse(name, between.get((name, baseline)) or between.get((baseline, name))),
+            "negative_transfer": None if worse is None else worse == name,
         }
     return transfers
-
-
-def _is_worse(method: str, row: Row | None) -> bool | None:
-    """Whether a method is worse in a comparison; None without one, or with too few pairs."""
-    if row is None or (row["outcome"] not in {*OPPOSITE, SAME} and row["reason"] != NOT_SIGNIFICANT):
-        return None
-    return bool(row["outcome"] == (WORSE if row["first"] == method else BETTER))
 
 
 def _spread(grid: Grid, method: str, column: Column, resampled: _Resampling) -> Row:

@@ -65,13 +65,13 @@ class Note:
 def notes(runs: pd.DataFrame) -> list[Note]:
     """The suite's own notes, then facts from the records, in an order independent of when they were made."""
     candidates = selection_notes(runs)
-    found = []
+    every: list[Note] = []
     for experiment, rows in experiments(select(runs)):
         name = experiment.name
-        found += [Note("suite", name, line) for line in experiment.notes]
-        found += [note for note in candidates if note.experiment == name]
-        found += [Note(kind, name, line) for kind, line in _remarks(experiment, rows)]
-    return found
+        every += [Note("suite", name, line) for line in experiment.notes]
+        every += [note for note in candidates if note.experiment == name]
+        every += [Note(kind, name, line) for kind, line in _remarks(experiment, rows)]
+    return every
 
 
 def is_whole(runs: pd.DataFrame) -> bool:
@@ -133,11 +133,11 @@ def selection_notes(runs: pd.DataFrame, by: str | None = None) -> list[Note]:
 
 def note_lines(runs: pd.DataFrame) -> dict[str, list[str]]:
     """The sentences of the notes by experiment, without the notes on steps, which only tables show."""
-    found: dict[str, list[str]] = {}
+    lines: dict[str, list[str]] = {}
     for note in notes(runs):
         if note.kind != "steps":
-            found.setdefault(note.experiment, []).append(note.line)
-    return found
+            lines.setdefault(note.experiment, []).append(note.line)
+    return lines
 
 
 def problems(runs: pd.DataFrame) -> pd.DataFrame:
@@ -149,23 +149,23 @@ def problems(runs: pd.DataFrame) -> pd.DataFrame:
     for experiment, own in experiments(select(runs)):
         planned = Counter(own["method"].astype(object))
         bad = own[(own["status"] != "ok").to_numpy()]
-        for (method, status), found in bad.groupby(["method", "status"], observed=True, sort=False):
-            first = found.iloc[0]
+        for (method, status), group in bad.groupby(["method", "status"], observed=True, sort=False):
+            first = group.iloc[0]
             message = None if pd.isna(first["message"]) else printable(first["message"], _MESSAGE)
-            row = {"experiment": experiment.name, "method": method, "status": status, "runs": len(found)}
+            row = {"experiment": experiment.name, "method": method, "status": status, "runs": len(group)}
             row |= {"planned": planned[method], "target": first["target"], "seed": first["seed"], "message": message}
             rows.append((list(planned).index(method), PROBLEMS.index(str(status)), row))
     rows.sort(key=lambda row: (row[2]["experiment"], *row[:2]))
     columns = ("experiment", "method", "status", "runs", "planned", "target", "seed", "message")
-    found = pd.DataFrame([row for *_, row in rows], columns=columns).astype({"message": object})
-    return found.assign(message=found["message"].where(found["message"].notna(), None))
+    frame = pd.DataFrame([row for *_, row in rows], columns=columns).astype({"message": object})
+    return frame.assign(message=frame["message"].where(frame["message"].notna(), None))
 
 
 def problem_lines(runs: pd.DataFrame) -> Iterator[str]:
     """The problems as sentences; methods with equal problems share one."""
-    found = problems(runs)
+    rows = problems(runs)
     same = ["experiment", "status", "runs", "planned", "target", "seed", "message"]
-    for _, group in found.groupby(same, dropna=False, sort=False):
+    for _, group in rows.groupby(same, dropna=False, sort=False):
         first, names = group.iloc[0], ", ".join(group["method"])
         status = _WORDS.get(first["status"], first["status"])
         each = " each" if len(group) > 1 else ""
@@ -183,19 +183,19 @@ def _remarks(experiment: Experiment, rows: pd.DataFrame) -> Iterator[tuple[Kind,
         ("conflict", faults.conflicting, "another result of the same cell is stored with the one that counts"),
         ("damaged", faults.damaged, "a damaged record counts as missing; run the suite again to replace it"),
     ):
-        if len(found := made[made["key"].isin(keys)]):
-            yield kind, f"{what}: {which_runs(found, made)}"  # type: ignore[misc]
+        if len(affected := made[made["key"].isin(keys)]):
+            yield kind, f"{what}: {which_runs(affected, made)}"  # type: ignore[misc]
     yield from _unscored(experiment, made)
-    for (size, why), found in _grouped(made[made["stack_note"].notna()], "stack", "stack_note"):
+    for (size, why), affected in _grouped(made[made["stack_note"].notna()], "stack", "stack_note"):
         how = "alone" if size == 1 else f"in stacks of {size}"
-        yield "slower", f"trained {how}, which is slower: {which_runs(found, made)}: {printable(why, _MESSAGE)}"
+        yield "slower", f"trained {how}, which is slower: {which_runs(affected, made)}: {printable(why, _MESSAGE)}"
     plain = made[(made["device"] == "cpu") & (made["numba"] == "")]
     if len(plain):
         where = which_runs(plain, made)
         yield "slower", f"trained without numba, by plain loops, which are slower and round differently: {where}"
-    for (what,), found in _grouped(made, "put_back"):
+    for (what,), affected in _grouped(made, "put_back"):
         changed = f"a component changed {printable(what, _MESSAGE)}, which was restored after its run"
-        yield "process", f"{changed}: {which_runs(found, made)}"
+        yield "process", f"{changed}: {which_runs(affected, made)}"
     for line in (*_environments(made), *_versions(experiment, made)):
         yield "versions", line
     yield from _fallen(made)
@@ -207,9 +207,9 @@ def _fallen(made: pd.DataFrame) -> Iterator[tuple[Kind, str]]:
     if _SOURCES not in made:
         return
     scored = made[(made["status"] == "ok") & made[_SOURCES].notna()]
-    found = [line for names, own in _grouped(scored, "method", "target") for line in _far_below(own, *names)]
-    if found:
-        yield "fallen", f"{_FALLEN}: {'; '.join(found)}"
+    lines = [line for names, own in _grouped(scored, "method", "target") for line in _far_below(own, *names)]
+    if lines:
+        yield "fallen", f"{_FALLEN}: {'; '.join(lines)}"
 
 
 def _far_below(own: pd.DataFrame, method: str, target: str) -> Iterator[str]:
@@ -241,10 +241,10 @@ def _unscored(experiment: Experiment, made: pd.DataFrame) -> Iterator[tuple[Kind
         measure = experiment.measure
         yield "metric", f"without {measure.label}: {which_runs(without, made)}: {why_unmeasured(measure)}"
     unscored = made[(made["status"] == "ok") & made["message"].notna()]
-    for _, found in _grouped(unscored, "method"):
-        why = printable(found["message"].iloc[0], _MESSAGE)
+    for _, affected in _grouped(unscored, "method"):
+        why = printable(affected["message"].iloc[0], _MESSAGE)
         whose = "its metric" if why.startswith("metric ") else "a validator's score"
-        yield "validator", f"without {whose}: {which_runs(found, made)}: {why}"
+        yield "validator", f"without {whose}: {which_runs(affected, made)}: {why}"
 
 
 def environments(made: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
@@ -271,13 +271,15 @@ def _versions(experiment: Experiment, made: pd.DataFrame) -> Iterator[str]:
         planned.setdefault(name, set()).add(version)
     columns = {name.removeprefix(VERSION): name for name in map(str, made) if name.startswith(VERSION)}
     for name, column in sorted(columns.items()):
-        found = {str(version): own for (version,), own in _grouped(made, column)}
-        lines = {version: f"{printable(version)} ({which_runs(found[version], made)})" for version in sorted(found)}
-        strange = [line for version, line in lines.items() if version not in planned.get(name, found)]
+        by_version = {str(version): own for (version,), own in _grouped(made, column)}
+        lines = {
+            version: f"{printable(version)} ({which_runs(by_version[version], made)})" for version in sorted(by_version)
+        }
+        strange = [line for version, line in lines.items() if version not in planned.get(name, by_version)]
         if strange:
             known = " and ".join(sorted(planned[name]))
             yield f"made with another {name} than the plan's {known}: {'; '.join(strange)}"
-        elif len(found) > 1:
+        elif len(by_version) > 1:
             yield f"made with more than one {name}: {'; '.join(lines.values())}"
 
 
@@ -304,13 +306,13 @@ def _grouped(rows: pd.DataFrame, *columns: str) -> Iterator[tuple[tuple[Any, ...
     return iter(rows.groupby(list(columns), observed=True, sort=False))
 
 
-def which_runs(found: pd.DataFrame, made: pd.DataFrame) -> str:
+def which_runs(affected: pd.DataFrame, made: pd.DataFrame) -> str:
     """Names runs: `all runs`, or each method with `all runs`, or with their number and the first one."""
-    if len(found) == len(made):
+    if len(affected) == len(made):
         return "all runs"
     of = Counter(made["method"].astype(object))
     parts = []
-    for (method,), own in _grouped(found, "method"):
+    for (method,), own in _grouped(affected, "method"):
         first = own.iloc[0]
         part = f"{len(own)} of {of[method]} runs, first at target {first['target']}, seed {first['seed']}"
         parts.append(f"{method}, {'all runs' if len(own) == of[method] else part}")

@@ -11,8 +11,8 @@ from msda_bench.results.frame import AVERAGE
 def main_rows(leaderboard: pd.DataFrame) -> pd.DataFrame:
     """The rows by which methods are ranked: the mean over targets, or the only target's."""
     several = leaderboard.groupby("experiment", observed=True)["target"].transform("nunique") > 1
-    found = leaderboard[(leaderboard["target"].astype(object) == AVERAGE) | ~several]
-    return found[~found.duplicated(["experiment", "method"], keep="last")]  # if a target has the mean's name
+    rows = leaderboard[(leaderboard["target"].astype(object) == AVERAGE) | ~several]
+    return rows[~rows.duplicated(["experiment", "method"], keep="last")]  # if a target has the mean's name
 
 
 def main_pairs(comparisons: pd.DataFrame) -> pd.DataFrame:

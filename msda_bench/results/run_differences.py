@@ -56,15 +56,7 @@ def _short(value: Any) -> str:
 
 
 def changes(a: pd.DataFrame, b: pd.DataFrame) -> pd.DataFrame:
-    """The differences between paired runs: first in settings, which change the numbers, then in versions.
-
-    Args:
-        a: runs of A, in table order.
-        b: the paired runs of B, with an equal index. Runs without a record in either folder are skipped.
-
-    Returns:
-        `what, a, b, runs`: the place, both values, and the runs in words.
-    """
+    """The differences between paired runs of equal index, in settings, then in versions: `what, a, b, runs`."""
     recorded = (a["status"] != "missing") & (b["status"] != "missing")
     a, b = a[recorded], b[recorded]
     rows: dict[Difference, list[Hashable]] = {}

@@ -87,12 +87,7 @@ class Worth:
         return tuple(self._notes)
 
     def of(self, dataset: Mapping[str, Any], target: str) -> Mapping[str, float]:
-        """The worth by source, in percent; empty if the dataset does not know it or fails.
-
-        Args:
-            dataset: the dataset of a record's cell: its name, version and parameters.
-            target: the target domain.
-        """
+        """The worth by source, in percent; empty if the dataset of a record's cell does not know it or fails."""
         identity = (canonical_json(dict(dataset)), target)
         if identity not in self._known:
             self._known[identity] = self._ask(dataset, target)
@@ -147,18 +142,11 @@ def sources(runs: pd.DataFrame, worth: Worth) -> pd.DataFrame:
         worth: provides the worth of sources, as known to their datasets.
 
     Returns:
-        One row for each experiment, method, target and source; the parts of a split domain share one row. Unknown
-        values are missing.
-
-        `mean` and `standard_error` are over `n_ok` seeds with all sources. `weight` is the source's weight, and `worth`
-        its worth in percent according to the dataset. `without` names the experiment without the source. The columns
-        after it compare the scores without the source with those of all sources, over the seeds that are ok in both;
-        `p_holm` is corrected over the sources. `outcome` is that of the runs without the source: `better` is negative
-        transfer, `worse` positive; `reason` tells why it is unknown.
-
-        The correlations are Spearman's, over the target's sources: of the weight with the worth (`rank_correlation`),
-        with the method's loss without the source (`loss_correlation`), and with the baseline's loss
-        (`baseline_loss_correlation`).
+        One row for each experiment, method, target and source; the parts of a split domain share one row. `without`
+        names the experiment without the source. The columns after it compare the scores without the source with
+        those of all sources, over the seeds that are ok in both: `better` is negative transfer, `worse` positive;
+        `p_holm` is corrected over the sources. The correlations are Spearman's, over the target's sources, of the
+        weight with the worth, with the method's loss without the source, and with the baseline's loss.
     """
     chosen = select(runs)
     settings = _settings(runs)
@@ -272,7 +260,6 @@ def _rank_correlation(values: pd.DataFrame) -> float | None:
 
 
 def _without(place: Place, known: Mapping[str, Grid], others: Mapping[str, Place]) -> dict[str, Row]:
-    """Compares the scores with and without each source, corrected over the sources."""
     whole = known[place.experiment]
     rows = [_compare(whole, known[other.experiment], place, other) for other in others.values()]
     return dict(zip(others, decided(rows, family="sources"), strict=True))

@@ -102,8 +102,7 @@ def _with_gains(experiment: Experiment, rows: pd.DataFrame) -> str:
         ends = "" if pd.isna(row.low) else f" [{form.format(row.low)}, {form.format(row.high)}]"
         return f"{name_of(row.method)} {form.format(row.difference)}{ends}"
 
-    shown = [text(row) for row in rows.itertuples()]
-    return listed(shown if len(shown) <= _MOST else [*shown[: _MOST - 1], f"{len(shown) - _MOST + 1} more"])
+    return _first([text(row) for row in rows.itertuples()])
 
 
 def _beside(experiment: Experiment, ranked: pd.DataFrame, pairs: pd.DataFrame) -> Iterator[str]:
@@ -137,18 +136,18 @@ def _power(experiment: Experiment, pairs: pd.DataFrame) -> Iterator[str]:
     )
 
 
-def verdict_across(found: Across) -> tuple[str, ...]:
+def verdict_across(across: Across) -> tuple[str, ...]:
     """The sentences on several experiments: in how many of them methods beat the baseline, then the mean ranks."""
-    return (*_over_baseline(found), *by_rank(found))
+    return (*_over_baseline(across), *by_rank(across))
 
 
-def _over_baseline(found: Across) -> Iterator[str]:
-    rows = [row for row in found.gains if not row["reference"]]
-    table = standings(found).set_index("method").loc[list(dict.fromkeys(row["method"] for row in rows))]
+def _over_baseline(across: Across) -> Iterator[str]:
+    rows = [row for row in across.gains if not row["reference"]]
+    table = standings(across).set_index("method").loc[list(dict.fromkeys(row["method"] for row in rows))]
     tested = table["n_tested"]
     n = len({row["experiment"] for row in rows if row["detectable"] is not None or row["outcome"] in {BETTER, WORSE}})
-    noun = "dataset" if len(found.experiments) == len(found.datasets) else "experiment"
-    base = f"the {'tuned ' if found.is_tuned else ''}baseline {name_of(found.baseline)}"
+    noun = "dataset" if len(across.experiments) == len(across.datasets) else "experiment"
+    base = f"the {'tuned ' if across.is_tuned else ''}baseline {name_of(across.baseline)}"
     if table.empty:
         return
     if not tested.any():
@@ -168,7 +167,7 @@ def _over_baseline(found: Across) -> Iterator[str]:
         if len(undecided):
             yield f"Shown neither better nor worse on any {noun}: {_some(undecided)}."
         yield from _power_across(rows, noun)
-    yield from _largest(found)
+    yield from _largest(across)
 
 
 def _power_across(rows: list[Any], noun: str) -> Iterator[str]:
@@ -192,10 +191,10 @@ def by_count(times: Counter[str]) -> dict[int, list[str]]:
     return groups
 
 
-def _largest(found: Across) -> Iterator[str]:
+def _largest(across: Across) -> Iterator[str]:
     """Names the largest mean gain of a method, and that of a reference."""
-    known = standings(found).dropna(subset="mean_gain")
-    known = known[(known["n_experiments"] == len(found.experiments)).to_numpy()]
+    known = standings(across).dropna(subset="mean_gain")
+    known = known[(known["n_experiments"] == len(across.experiments)).to_numpy()]
     best = known.sort_values(["reference", "mean_gain"], ascending=[True, False]).drop_duplicates("reference")
     gains = [
         f"{name_of(row['method'])} {row['mean_gain']:+.2f} [{row['mean_gain_low']:+.2f}, {row['mean_gain_high']:+.2f}]"
@@ -206,17 +205,17 @@ def _largest(found: Across) -> Iterator[str]:
         yield f"The largest mean gain in points of accuracy: {gains[0]}{reference}."
 
 
-def by_rank(found: Across) -> Iterator[str]:
+def by_rank(across: Across) -> Iterator[str]:
     """Names the best mean rank over the datasets, and the methods that differ significantly from the best."""
-    if not found.concludes or not found.mean_ranks:
+    if not across.concludes or not across.mean_ranks:
         return
-    best, over = found.methods[0], counted(len(found.datasets), "dataset")
-    methods = counted(len(found.methods), "method")
-    yield f"{name_of(best)} has the best mean rank over {over}: {found.mean_ranks[best]:.2f} of {methods}."
-    if not found.separates:
-        yield f"That is not certain: {too_few_datasets(found)}."
+    best, over = across.methods[0], counted(len(across.datasets), "dataset")
+    methods = counted(len(across.methods), "method")
+    yield f"{name_of(best)} has the best mean rank over {over}: {across.mean_ranks[best]:.2f} of {methods}."
+    if not across.separates:
+        yield f"That is not certain: {too_few_datasets(across)}."
         return
-    others = against(pd.DataFrame(found.rows), best)
+    others = against(pd.DataFrame(across.rows), best)
     undecided, worse = others[others["outcome"] != WORSE]["method"], others[others["outcome"] == WORSE]["method"]
     if len(undecided):
         yield f"Not shown to be worse: {listed(map(name_of, undecided))}."
@@ -224,12 +223,12 @@ def by_rank(found: Across) -> Iterator[str]:
         yield f"Significantly worse: {listed(map(name_of, worse))}."
 
 
-def too_few_datasets(found: Across) -> str:
+def too_few_datasets(across: Across) -> str:
     """Explains why no test over the datasets can separate the methods, and how many datasets would be enough."""
-    tests = min(row["n_family"] for row in found.rows)
+    tests = min(row["n_family"] for row in across.rows)
     return (
-        f"over {counted(len(found.datasets), 'dataset')} no difference can be significant after Holm's correction for "
-        f"{counted(tests, 'comparison')} of methods; that takes {_needed(tests, found.alpha)}"
+        f"over {counted(len(across.datasets), 'dataset')} no difference can be significant after Holm's correction for "
+        f"{counted(tests, 'comparison')} of methods; that takes {_needed(tests, across.alpha)}"
     )
 
 
@@ -244,29 +243,29 @@ def _far(runs: pd.DataFrame) -> pd.DataFrame:
     The median distance counts as at least that of all methods at the target, so that nearly equal runs have no
     outliers.
     """
-    found = runs[(runs["status"] == "ok").to_numpy()][["method", "target", "seed", "score"]].astype(
+    scored = runs[(runs["status"] == "ok").to_numpy()][["method", "target", "seed", "score"]].astype(
         {"method": object, "target": object}
     )
-    place = [found["method"], found["target"]]
-    median = found["score"].groupby(place).transform("median")
-    away = (found["score"] - median).abs()
+    place = [scored["method"], scored["target"]]
+    median = scored["score"].groupby(place).transform("median")
+    away = (scored["score"] - median).abs()
     usual = away.groupby(place).transform("median")
-    common = usual.groupby(found["target"]).transform("median")
-    enough = found["score"].groupby(place).transform("count") >= MIN_RUNS
+    common = usual.groupby(scored["target"]).transform("median")
+    enough = scored["score"].groupby(place).transform("count") >= MIN_RUNS
     far = enough & (away > 10 * usual.where(usual > common, common)) & (away > 0)
-    return found.assign(median=median, away=away)[far].sort_values("away", ascending=False, kind="stable")
+    return scored.assign(median=median, away=away)[far].sort_values("away", ascending=False, kind="stable")
 
 
 def _outliers(runs: pd.DataFrame) -> Iterator[str]:
-    found = _far(runs)
-    if found.empty:
+    far = _far(runs)
+    if far.empty:
         return
     shown = [
         f"{name_of(row.method)} at {name_of(row.target)}, seed {row.seed} ({row.score:.4g}, median {row.median:.4g})"
-        for row in found.head(3).itertuples()
+        for row in far.head(3).itertuples()
     ]
-    more = f" and {len(found) - 3} more" if len(found) > 3 else ""  # noqa: PLR2004
-    what, weigh = ("One run is", "weighs") if len(found) == 1 else (f"{len(found)} runs are", "weigh")
+    more = f" and {len(far) - 3} more" if len(far) > 3 else ""  # noqa: PLR2004
+    what, weigh = ("One run is", "weighs") if len(far) == 1 else (f"{len(far)} runs are", "weigh")
     where = f"{'; '.join(shown)}{more}"
     yield f"{what} far from the others of the same method and target and {weigh} on its mean: {where}."
 
@@ -281,5 +280,8 @@ def _missing(runs: pd.DataFrame) -> Iterator[str]:
 
 
 def _some(names: Iterable[Any]) -> str:
-    shown = [name_of(name) for name in names]
-    return listed(shown if len(shown) <= _MOST else [*shown[: _MOST - 1], f"{len(shown) - _MOST + 1} more"])
+    return _first([name_of(name) for name in names])
+
+
+def _first(words: list[str]) -> str:
+    return listed(words if len(words) <= _MOST else [*words[: _MOST - 1], f"{len(words) - _MOST + 1} more"])

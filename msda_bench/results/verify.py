@@ -70,16 +70,11 @@ def verified_frame(verified: Sequence[Verification]) -> pd.DataFrame:
 class Verification:
     """An experiment compared with published numbers.
 
-    Attributes:
-        experiment: the plan's.
-        table: the published numbers.
-        runs: those of the methods and targets that have a published number.
-        cells: the rows of `verify`.
-        pairs: the pairs of ranked methods with comparable means over the targets in one source, if these are different,
-            and with common seeds: `first, second` (`first` has the better published mean), `published` and `ours` (mean
-            of first - mean of second), and `standardised_difference, degrees_of_freedom, within_2_se` (of ours -
-            published).
-        absent: the `methods` and `targets` of the suite without a published number.
+    `runs` are those of the methods and targets that have a published number, `cells` the rows of `verify`, and
+    `absent` the `methods` and `targets` without one. `pairs` are those of ranked methods with different comparable
+    means over the targets in one source, and with common seeds: `first, second` (`first` has the better published
+    mean), `published` and `ours` (mean of first - mean of second), and `standardised_difference, degrees_of_freedom,
+    within_2_se` (of ours - published).
     """
 
     experiment: Experiment
@@ -96,10 +91,10 @@ class Verification:
 
     @property
     def ranges(self) -> pd.DataFrame:
-        """A row for each method and target with comparable numbers.
+        """A row for each method and target with comparable numbers, whose `low`, `high` and number (`numbers`) it has.
 
-        `low`, `high` and `numbers` describe the published numbers; `mean` is ours. `within` reports whether ours is
-        between them or at most two standard errors from one of them; NA if there are too few runs.
+        `within` reports whether our `mean` is between them or at most two standard errors from one of them; NA if
+        there are too few runs.
         """
         groups = self.cells[self.cells["comparable"]].groupby(["target", "method"], sort=False)
         ranges = groups.agg(
@@ -275,14 +270,7 @@ def _standardised(
     The variance of the difference is the sum of both squared standard errors, with the degrees of freedom of Welch and
     Satterthwaite. A single run of ours has no standard error, so the standard deviation of the published runs replaces
     it; the quotient then shows how well the run fits among them. A published mean without a spread is taken as exact:
-    an error of 0 over infinitely many runs.
-
-    Args:
-        difference: ours - published; without it, the results are missing.
-        n: the number of our runs.
-        error: our standard errors.
-        published_error: the published standard errors.
-        runs: the number of published runs.
+    an error of 0 over infinitely many runs. Without a difference the results are missing.
     """
     runs_of_ours, squared, published = n.astype(float), error.astype(float) ** 2, published_error.astype(float) ** 2
     single = runs_of_ours == 1

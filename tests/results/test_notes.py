@@ -82,10 +82,6 @@ OTHER = "made with another msda-bench than the plan's 0.1.0: 0.0.9"
         pytest.param(lambda record, *_: replace(record, provenance={}), [], id="made by nobody knows what"),
         pytest.param(lambda record, *_: made(record, numba=None), [f"{SLOW}: all runs"], id="plain loops"),
         pytest.param(
-            lambda record, method, *_: made(record, numba=None) if method == "b" else None,
-            [f"{SLOW}: b, all runs"], id="plain loops of a method",
-        ),
-        pytest.param(
             lambda record, method, target, seed: made(record, numba=None) if seed == 3 else None,
             [f"{SLOW}: a, {AT_3}; b, {AT_3}"], id="plain loops of a seed",
         ),

@@ -11,11 +11,12 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from scipy.stats import t, ttest_ind_from_stats
+from scipy.stats import t, ttest_1samp, ttest_ind_from_stats
 
 import msda_bench as mb
 from msda_bench.cli.main import main
@@ -105,18 +106,23 @@ def test_each_number_of_the_suites_methods_is_a_row_target_by_target(held: Held)
     assert found.verdict.endswith("; order of methods agrees in 1 of 1 pairs")
 
 
-@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(st.integers(0, 200), min_size=2, max_size=9).filter(lambda runs: len({*runs}) > 1),
     st.floats(0, 100), st.floats(0.01, 50), st.integers(2, 50),
+    st.sampled_from(["standard error", "standard deviation", "not said", None]),
 )  # fmt: skip
 def test_the_standardised_difference_equals_welchs_t(
-    table: Any, runs: list[int], mean: float, error: float, n: int
+    table: Any, runs: list[int], mean: float, error: float, n: int, kind: str | None
 ) -> None:
-    theirs = PublishedNumbers("mine", tuple(row("a", {"x": mean}, spread=error, runs=n)))
-    found = mb.verify(table({"a": {"x": runs}}, published=theirs)).iloc[0]
-    ours = pd.Series(runs) / 2
-    oracle = ttest_ind_from_stats(ours.mean(), ours.std(), len(ours), mean, error * math.sqrt(n), n, equal_var=False)
+    """Without a known spread the published mean is taken as exact."""
+    ours, spread = [run / 2 for run in runs], error * n**0.5 if kind == "standard deviation" else error
+    theirs = row("a", {"x": mean}, spread=kind and spread, spread_is=kind, runs=kind and n)
+    found = mb.verify(table({"a": {"x": runs}}, published=PublishedNumbers("mine", tuple(theirs)))).iloc[0]
+    oracle = ttest_1samp(ours, mean)
+    if kind in {"standard error", "standard deviation"}:
+        moments = np.mean(ours), np.std(ours, ddof=1), len(ours)
+        oracle = ttest_ind_from_stats(*moments, mean, error * n**0.5, n, equal_var=False)
     z, df = found["standardised_difference"], found["degrees_of_freedom"]
     assert z == pytest.approx(oracle.statistic, abs=1e-9)
     assert 2 * t.sf(abs(z), df) == pytest.approx(oracle.pvalue, abs=1e-9)
@@ -147,17 +153,6 @@ def test_an_average_beyond_noise_differs_though_a_single_target_does_not_decide(
     assert held(ours, alone).status == "differs"  # no average is published
 
 
-def test_bold_numbers_are_starred_beside_ours(held: Held) -> None:
-    means = {"x": 55.0, "y": 55.0, "average": 55.0}
-    theirs = PublishedNumbers("mine", (*row("a", means, "x"), *row("b", means, "y average")))
-    found = held({"a": both(BASE), "b": both(points(4))}, theirs)
-    assert found.file["published_bold"].tolist() == [True, False, False, True, False, True]
-    assert found.file["bold_paper"].tolist() == [False, True] * 3
-    assert "55.00 +- 0.50*       [1]  55.00 +- 1.53  " in found.text()
-    assert "57.00 +- 1.53* " in found.text()
-    assert "*: in bold in the source; of ours, by the paper's rule." in words(found)
-
-
 def test_an_inversion_within_noise_agrees(held: Held) -> None:
     noise = (8, -8, 8, -8, 8, -6)  # a mean of 1/6 point better
     found = held({"a": both(BASE), "b": both(points(0, noise))}, published({"a": [55.2, 55.2], "b": [55.0, 55.0]}))
@@ -180,15 +175,6 @@ def test_an_inversion_beyond_noise_differs_though_the_averages_are_within(held: 
     without = held({"a": both(BASE), "refb": both(points(1))}, reference)
     assert (without.order["pairs"], without.status) == (0, "agrees")
     assert held({"a": both(BASE), "b": both(BASE)}, published({"a": [55, 55], "b": [55, 55]})).order["pairs"] == 0
-
-
-def test_a_run_that_is_not_ok_makes_it_incomplete(held: Held) -> None:
-    a, b = points(0), points(4)
-    ours = {"a": {"x": [*a[:5], "failed: no"], "y": a}, "b": {"x": b, "y": [*b[:5], None]}}
-    found = held(ours, published({"a": [55.0, 55.0], "b": [57.0, 57.0]}))
-    assert (found.status, found.runs_not_ok, found.order["pairs"], found.code) == ("incomplete", 2, 1, 1)
-    assert found.file["n_ok"].tolist() == [5, 6, 6, 5, 5, 5]
-    assert "incomplete (2 of 24 runs are not ok): " in found.verdict
 
 
 def test_methods_and_targets_without_a_number_are_skipped_and_named(held: Held) -> None:
@@ -244,36 +230,6 @@ TWO = several(
     numbers("new", "DARN", {"x": 70.0, "y": 58.0, "average": 64.0}, 1.2, "standard deviation", 5),
     numbers("dg", "ERM", {"x": 90.0, "y": 90.0}, 0.5, "not said", None),
 )
-
-
-def test_each_source_is_a_row_and_only_comparable_ones_have_a_difference(held: Held) -> None:
-    found = held(OURS, TWO)
-    rows = found.file.set_index(["target", "method", "source_table"])
-    assert list(rows.index) == [
-        (target, method, where)
-        for target in ("x", "y", "average")
-        for method, wheres in (("SRC", ("Table 1", "Table 4", "by dataset")), ("DARN", ("Table 4",)))
-        for where in wheres
-        if (target, where) != ("average", "by dataset")
-    ]
-    other = rows.loc[("x", "SRC", "by dataset")]
-    assert (other["mean"], bool(other["comparable"])) == (55.0, False)
-    assert other[["difference", "standardised_difference", "degrees_of_freedom", "within_2_se"]].isna().all()
-    alone, error, deviation = rows.loc[("x", "SRC", "Table 1")], rows.loc[("x", "SRC", "Table 4")], rows.iloc[3]
-    assert alone["standardised_difference"] == pytest.approx(0.2 / ERROR, rel=1e-5)
-    assert alone["degrees_of_freedom"] == pytest.approx(5)
-    assert error["standardised_difference"] == pytest.approx(-0.4 / math.hypot(ERROR, 0.3), rel=1e-5)
-    assert deviation["standardised_difference"] == pytest.approx(-12 / math.hypot(ERROR, 1.2 / 5**0.5), rel=1e-5)
-
-
-def test_our_mean_is_within_if_it_is_between_the_published_numbers_or_near_one(held: Held) -> None:
-    found = held(OURS, TWO)
-    assert {(place["target"], place["method"]): place["within"] for place in found.ranges} == {
-        ("x", "SRC"): True, ("x", "DARN"): False, ("y", "SRC"): True, ("y", "DARN"): True,
-        ("average", "SRC"): True, ("average", "DARN"): False,
-    }  # fmt: skip
-    assert (found.status, found.code) == ("differs", 1)
-    assert found.text().count("Sources disagree on SRC at ") == 3
 
 
 def test_another_network_is_never_compared(held: Held) -> None:
