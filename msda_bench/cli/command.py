@@ -110,7 +110,7 @@ def installed(given: Iterable[EntryPoint] | None = None) -> tuple[list[Installed
 
 def _ordered(commands: list[Installed]) -> list[Installed]:
     """Each command behind the one that it names, the others as they come, the built-in ones first."""
-    ordered = sorted(commands, key=lambda entry: (bool(entry.command.after), bool(entry.by.packages)))
+    ordered = sorted(commands, key=lambda entry: bool(entry.by.packages))
     for entry in [entry for entry in ordered if entry.command.after]:
         ordered.remove(entry)
         names = [before.command.name for before in ordered]
