@@ -16,7 +16,7 @@ COMPONENTS: list[Component] = [entry.create({}) for entry in ENTRIES]
 COMPONENTS += [
     Sharpmax(gamma=0.3, scale="code"),
     *(Regularised(by="bnm"), Regularised(by="entropy")),
-    Digits(copies="reduced", domains=("mnist", "mnist_m", "svhn"), train=0.1),
+    Digits(copies="reduced", domains=("mnist_m", "svhn"), train=0.1),
     Amazon(train={"books": 100, "default": "all"}, target_train=0.5),
     Stress(protocol="transductive", train="all"),
 ]

@@ -1,10 +1,12 @@
-"""The backbone `torchvision`: the part of a network that it uses, and the origin of its weights."""
+"""torchvision is imported only when asked for; what its backbone uses of a network, and the origin of its weights."""
 
 from __future__ import annotations
 
 import functools
 import hashlib
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -329,3 +331,38 @@ def test_a_copy_of_a_network_without_weights_draws_new_ones(where):
     built = drawn.build(Task("classification", 3), InputSpec((3, 32, 32)), files)
     first, second = (next(module.parameters()) for module in (built.features, fresh_copy(built.features)))
     assert not torch.equal(first, second)
+
+
+OURS = "from msda_bench_builtin.vision import torchvision; "
+
+
+def python(code: str) -> subprocess.CompletedProcess[str]:
+    path = f"import sys; sys.path[:] = {sys.path!r}; "
+    return subprocess.run([sys.executable, "-c", path + code], capture_output=True, text=True, check=False)
+
+
+def test_networks_and_transforms_work_in_a_new_process_with_any_torch_build() -> None:
+    use = "print(torchvision('models').resnet18().fc.in_features, torchvision('transforms.v2').Resize(8).size[0])"
+    found = python(f"{OURS}{use}; import torchvision.ops; print('whole')")
+    assert (found.returncode, found.stdout.split()) == (0, ["512", "8", "whole"]), found.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", ["RuntimeError('out of luck')", "ImportError('no such thing')"])
+def test_other_import_errors_are_passed_on(fault: str) -> None:
+    hook = f"""
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == "torchvision":
+            raise {fault}
+sys.meta_path.insert(0, Finder())
+"""
+    found = python(f"\n{hook}\n{OURS}torchvision()")
+    assert found.returncode == 1
+    assert fault.replace("('", ": ").removesuffix("')") in found.stderr.splitlines()[-1]
+    assert "torchvision::nms" not in found.stderr
+
+
+def test_help_and_component_lists_do_not_import_torchvision() -> None:
+    code = "from msda_bench.cli.main import main; main(['--help']); main(['plugins'])"
+    assert python(f"{code}; sys.exit('torchvision' in sys.modules)").returncode == 0

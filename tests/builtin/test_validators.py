@@ -17,7 +17,17 @@ from scipy.stats import entropy
 
 from msda_bench.api import Task, ValidationView, Validator
 from msda_bench.testing import toy
-from msda_bench_builtin.validators import Bnm, Dev, Entropy, ImportanceWeightedRisk, Mano, Mixval, Snd, SourceRisk
+from msda_bench_builtin.validators import (
+    Bnm,
+    Dev,
+    Entropy,
+    ImportanceWeightedRisk,
+    Mano,
+    Mixval,
+    Snd,
+    SourceAccuracy,
+    SourceRisk,
+)
 from msda_bench_builtin.validators.density_ratio import log_ratio, weighted_losses
 
 REGRESSION = Task("regression")
@@ -73,6 +83,17 @@ def test_weighted_risks_equal_the_targets_risks() -> None:
         expected = 1 + (shift - predicted) ** 2
         for validator in (ImportanceWeightedRisk(ridge=1e-4, examples=10**6), Dev(ridge=1e-4, examples=10**6)):
             assert -validator.score(view) == pytest.approx(expected, rel=0.12)
+
+
+def test_source_accuracy_and_risk_give_every_source_the_same_weight() -> None:
+    view = cut(toy.validation_view(toy.CLASSIFICATION, 2, rows=20), 5)
+    hits, losses = [], []
+    for outputs, labels in zip(view.source_outputs, view.source_labels, strict=True):
+        hits.append(np.mean([int(row.argmax()) == int(label) for row, label in zip(outputs, labels, strict=True)]))
+        losses.append(-np.mean([float(row.log_softmax(0)[label]) for row, label in zip(outputs, labels, strict=True)]))
+    assert hits[0] != hits[1]
+    assert SourceAccuracy().score(view) == pytest.approx(np.mean(hits))
+    assert SourceRisk().score(view) == pytest.approx(-np.mean(losses), rel=1e-6)
 
 
 def test_uninformative_features_give_weights_of_one() -> None:
