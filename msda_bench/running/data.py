@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
 from msda_bench.api import Backbone, Dataset, Extent, File, Files, KnowsSizes, Prepares
@@ -45,7 +45,8 @@ def ensure_data(
     def reach(name: str) -> LocalFiles:
         return kept.setdefault(name, LocalFiles(where, name))
 
-    owners = [(owner, some, reach(owner.name)) for owner, some in _owners(planned, registry)]
+    every = [*used("dataset", planned, registry), *used("backbone", planned, registry)]
+    owners = [(owner, some, reach(owner.name)) for owner, some in every if owner.files]
     if problems := _without_files([(owner, local) for owner, _, local in owners], where, report if fetch else None):
         raise DataError(*dict.fromkeys(problems))
     if problems := [line for owner in owners for line in _unprepared(*owner)]:
@@ -90,11 +91,13 @@ def check_sizes(cells: Iterable[Cell], registry: Registry) -> None:
         lists = isinstance(dataset, KnowsSizes)
         if sizes_of(dataset) or dataset.shared_groups or not lists:
             continue
-        if not (all(any(path.exists() for path in where.candidates(file)) for file in dataset.files)):
+        if not all(any(path.exists() for path in where.candidates(file)) for file in dataset.files):
             continue
         parts = {(domain, cell.target) for cell in some for domain in (*cell.sources, cell.target)}
+        extents: dict[str, Extent] = {}
         try:
-            extents = _listed(dataset, LocalFiles(where, dataset.name, processes=0))
+            with deferred_plugin_errors():
+                extents.update(sizes_of(dataset, LocalFiles(where, dataset.name, processes=0)))
         except DataError as error:
             lines.update(dict.fromkeys(error.lines))
             continue
@@ -105,14 +108,6 @@ def check_sizes(cells: Iterable[Cell], registry: Registry) -> None:
                 lines.update(dict.fromkeys(error.lines))
     if lines:
         raise DataError(*lines)
-
-
-def _listed(dataset: Dataset, files: Files) -> Mapping[str, Extent]:
-    """The sizes of the domains that the files list; raises DataError if these are unusable."""
-    sizes: dict[str, Extent] = {}
-    with deferred_plugin_errors():
-        sizes.update(sizes_of(dataset, files))
-    return sizes
 
 
 def _faults(files: Iterable[File], local: Files) -> Iterable[str]:
@@ -148,12 +143,6 @@ def _of_default(owner: Dataset | Backbone) -> set[File]:
         return set()
 
 
-def _owners(cells: Sequence[Cell], registry: Registry) -> Iterator[tuple[Dataset | Backbone, list[Cell]]]:
-    """The datasets and backbones that have files, and the cells that use them."""
-    every = (used("dataset", cells, registry), used("backbone", cells, registry))
-    return ((owner, some) for kind in every for owner, some in kind if owner.files)
-
-
 def ensure_features(
     cells: Iterable[Cell], registry: Registry, reach: Callable[[str], Files], device: str = "cpu"
 ) -> None:
@@ -170,22 +159,17 @@ def ensure_features(
     Raises:
         DataError: a line for each fault, with the affected domains.
     """
-    if not _is_here(device):
-        return
+    if device != "cpu":
+        import torch
+
+        if not torch.cuda.is_available():
+            return
     problems: list[str] = []
     for dataset, some in used("dataset", cells, registry):
         for backbone, mine in used("backbone", some, registry):
             problems.extend(_computed(dataset, backbone, domains_of(dataset, mine), reach(dataset.name), device))
     if problems:
         raise DataError(*dict.fromkeys(problems))
-
-
-def _is_here(device: str) -> bool:
-    if device == "cpu":
-        return True
-    import torch
-
-    return torch.cuda.is_available()
 
 
 def _computed(dataset: Dataset, backbone: Backbone, domains: Iterable[str], files: Files, device: str) -> Iterator[str]:

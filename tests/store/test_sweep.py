@@ -90,21 +90,15 @@ def test_verify_accepts_several_folders_and_the_worst_decides_the_exit_code(
         f"{bad.folder}: {counts(0, 1)}",
         f"{good.folder}: {counts(1)}",
     ]
-    code, (line,) = run("verify", good.folder, tmp_path / "none")  # reported before anything is read
-    assert (code, line) == (2, f"msda-bench: error: {tmp_path / 'none'}: is missing; name a result folder")
-
-
-@pytest.mark.parametrize("words", [["verify"], ["merge", "new"]])
-def test_a_folder_without_results_is_reported_in_one_line(
-    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch, words: list[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("stray").mkdir()
-    Path("stray/file").touch()
-    code, (line,) = run(words[0], *map(Path, words[1:]), Path("stray"))
-    assert code == 2
-    assert line.startswith("msda-bench: error: stray: is not a result folder")
-    assert not Path("new").exists()
+    (tmp_path / "stray").mkdir()
+    (tmp_path / "stray/file").touch()
+    for words, why in (
+        (("verify", good.folder, tmp_path / "none"), "none: is missing; name a result folder"),
+        (("verify", tmp_path / "stray"), "stray: is not a result folder; it holds no plan.json"),
+        (("merge", tmp_path / "new", tmp_path / "stray"), "stray: is not a result folder; it holds no plan.json"),
+    ):
+        assert run(*words) == (2, [f"msda-bench: error: {tmp_path}/{why}"])  # before anything is read or made
+    assert not (tmp_path / "new").exists()
 
 
 def test_merge_copies_new_records_and_names_conflicts_and_bad_ones(stores: tuple[Store, Store], run: Run) -> None:
