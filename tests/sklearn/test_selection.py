@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -78,36 +79,29 @@ def test_folds_by_recording_show_that_nothing_was_learned() -> None:
     assert score(by_recording.split(x, domains, recordings)) < 0.65
 
 
-def test_a_criterion_works_for_regression(rows: Rows) -> None:
-    y = rows.X[:, 0]
-    fitted = DARNRegressor(**BRIEF).fit(rows.X, y, rows.domain)
-    squares = (fitted.predict(rows.X) - y) ** 2
-    score = Criterion("source_risk")(fitted, rows.X, y, sample_domain=rows.domain)
-    assert score == pytest.approx(-np.mean([squares[rows.domain == source].mean() for source in (1, 2, 7)]), rel=1e-5)
-
-
 def test_a_criterion_error_names_what_is_missing(rows: Rows) -> None:
     fitted = DARN(**BRIEF).fit(rows.X, rows.y, rows.domain)
     made = GridSearchCV(DARN(**BRIEF), {"mu": [0.1]}, scoring=Criterion(), cv=folds(rows), error_score="raise")
     with pytest.raises(ValueError, match=r"needs sample_domain; call sklearn.set_config\(enable_metadata_routing=True"):
         made.fit(rows.X, rows.y, sample_domain=rows.domain)
+    other = LogisticRegression().fit(rows.X, rows.y)
+    regressor = DARNRegressor(**BRIEF).fit(rows.X, rows.y, rows.domain)
+    squares = (regressor.predict(rows.X) - rows.y) ** 2
+    score = Criterion("source_risk")(regressor, rows.X, rows.y, sample_domain=rows.domain)
+    assert score == pytest.approx(-np.mean([squares[rows.domain == source].mean() for source in (1, 2, 7)]), rel=1e-5)
+    whole = f"y: must have a label for each of the {len(rows.y)} rows of X, not"
+    for validator, estimator, y, line in (
+        ("dve", fitted, rows.y, "unknown validator 'dve'"),
+        ("source_accuracy", fitted, rows.y[:-1], f"{whole} {len(rows.y) - 1} labels"),
+        ("source_accuracy", fitted, None, f"{whole} NoneType"),
+        ("source_accuracy", fitted, rows.y + 4, "class 4 occurs in held-out rows but in no training row"),
+        ("source_accuracy", other, rows.y, "scores estimators from msda_bench.sklearn, not LogisticRegression"),
+        ("source_accuracy", regressor, rows.y, "'source_accuracy' scores classification, not regression"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=re.escape(line)):
+            Criterion(validator)(estimator, rows.X, y, rows.domain)
     with pytest.raises(ValueError, match=r"stratify by sample_domain"):
         Criterion()(fitted, rows.X[:180], rows.y[:180], rows.domain[:180])
-    with pytest.raises(ValueError, match="unknown validator 'dve'"):
-        Criterion("dve")(fitted, rows.X, rows.y, rows.domain)
-    for y, what in ((rows.y[:-1], f"{len(rows.y) - 1} labels"), (None, "NoneType")):
-        with pytest.raises(
-            ValueError, match=f"^y: must have a label for each of the {len(rows.y)} rows of X, not {what}$"
-        ):
-            Criterion()(fitted, rows.X, y, rows.domain)
-    with pytest.raises(ValueError, match="class 4 occurs in held-out rows but in no training row"):
-        Criterion()(fitted, rows.X, rows.y + 4, rows.domain)
-    other = LogisticRegression().fit(rows.X, rows.y)
-    with pytest.raises(TypeError, match=r"scores estimators from msda_bench\.sklearn, not LogisticRegression"):
-        Criterion()(other, rows.X, rows.y, rows.domain)
-    regressor = DARNRegressor(**BRIEF).fit(rows.X, rows.y, rows.domain)
-    with pytest.raises(ValueError, match="'source_accuracy' scores classification, not regression"):
-        Criterion()(regressor, rows.X, rows.y, rows.domain)
 
 
 @pytest.mark.usefixtures("routing")
@@ -119,10 +113,3 @@ def test_sample_domain_is_requested_by_default_and_can_be_declined(rows: Rows) -
     refused = make_pipeline(StandardScaler(), DARN(**BRIEF).set_fit_request(sample_domain=False))
     with pytest.raises(TypeError, match="sample_domain"):
         refused.fit(rows.X, rows.y, sample_domain=rows.domain)
-
-
-def test_a_device_that_is_not_here_is_refused(rows: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
-    for device, what in (("cuda", "PyTorch finds no GPU here"), ("tpu", "must be 'cpu' or 'cuda'"), (None, "must be")):
-        with pytest.raises(ValueError, match=f"^device: {what}"):
-            DARN(device=device).fit(rows.X, rows.y, sample_domain=rows.domain)
