@@ -13,23 +13,13 @@ from typing import Any
 import pytest
 
 from msda_bench.cli.main import main
-from msda_bench.results.frame import load_results
-from msda_bench.store import Curves, Outcome, Record, Store
-from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell
-from msda_bench_report.page import write_page
-from msda_bench_report.sections import sections
+from msda_bench.store import Outcome
+from tests.results.page.test_page import HOSTILE, build
 
 ROOT = Path(__file__).parents[2]
 OPTIONS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--hide-scrollbars"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
-)
-HOSTILE = (
-    "<script>alert(1)</script>",
-    "</script><!--\u2028\x1b]0;own\x07",
-    '=HYPERLINK("http://x.invalid")',
-    "$x_{",
-    "n" * 200,
 )
 
 
@@ -149,24 +139,17 @@ def _paper(where: Path) -> Path:
 
 def _hostile(where: Path) -> Path:
     """A folder with everything that plans and records can hold, and more methods than charts show at first."""
-    methods = tuple(Method(f"m{n}", n == 15, f"adapt + {HOSTILE[n % len(HOSTILE)]}", HOSTILE[:1]) for n in range(16))
-    table = Experiment("hostile", "<i>", "classification", HOSTILE[:3], methods, tuple(range(3)), notes=HOSTILE)
-    runs = [(method.name, target, seed) for method in methods for target in table.targets for seed in table.seeds]
-    cells = tuple(PlannedCell(table.name, *run, f"{index:064x}") for index, run in enumerate(runs))
-    store = Store.create(where / "hostile")
-    store.write_plan(Plan("hostile", (table,), cells))
-    for cell in cells:
-        store.publish(_record(cell))
-    return write_page(store.folder, load_results(store.folder), sections()[0])
 
+    def make(method: str, target: str, seed: int) -> Outcome | str:
+        if method == "m3" and seed > 1:
+            return f"</script><script>alert('{target}')</script>"
+        correct = 100 + (int(method[1:]) * 7 + seed * 11 + len(target)) % 40
+        return Outcome(200, correct, confusion=((0, 0, correct - 50), (1, 1, 50), (1, 2, 200 - correct)))
 
-def _record(cell: PlannedCell) -> Record:
-    if cell.method == "m3" and cell.seed > 1:
-        return Record(cell.key, {}, "failed", message=f"</script><script>alert('{cell.target}')</script>")
-    curves = Curves([["<b>"], ["n" * 200]], [[0.5, 0.4]] * 3, [[0.1, 0.2]] * 3, [[0.7, 0.3]] * 3)
-    correct = 300 + int(cell.key, 16) * 7 % 40
-    outcome = Outcome(400, n_correct=correct, confusion=((0, 0, correct - 100), (1, 1, 100), (1, 2, 400 - correct)))
-    return Record(cell.key, {"fingerprint": "<u>"}, "ok", outcome, curves, timing={"train": 1.0 + cell.seed})
+    methods = (*(f"m{n}" for n in range(15)), "TAR")
+    store = build(where / "hostile", lambda name, *run: make(name.replace("TAR", "m15"), *run), methods, HOSTILE[:3], 3)
+    assert main(["report", str(store)]) < 2
+    return store / "report.html"
 
 
 _PAGES: dict[str, Callable[[Path], Path]] = {"smoke": _smoke, "paper-amazon": _paper, "hostile": _hostile}

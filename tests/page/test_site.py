@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from msda_bench.cli.main import main
-from tests.page.test_looks import CONTRAST
+from tests.page.test_looks import CONTRAST, OUTSIDE
+from tests.page.test_works import reopened
 
 ROOT = Path(__file__).parents[2]
 VISIBLE = """
@@ -56,13 +57,7 @@ def test_the_page_opens_completely_and_nothing_overflows(browser, site, width, d
     assert browser.complaints() == []
     assert {url for url in browser.requests() if url != "data:,"} == {site.as_uri()}
     assert browser.run("return document.documentElement.scrollWidth") == width
-    outside = browser.run("""
-        return [...document.body.querySelectorAll("*")]
-            .filter((element) => !element.closest(".scroller, .sr, .skip") &&
-                    element.getBoundingClientRect().right > innerWidth + 1)
-            .map((element) => element.outerHTML.slice(0, 80));
-    """)
-    assert outside == []
+    assert browser.run(OUTSIDE) == []
 
 
 @pytest.mark.parametrize("dark", [False, True])
@@ -101,28 +96,22 @@ def test_filters_hide_columns_and_methods_without_a_visible_column(board):
     assert board.run(row) == "1 of 1"
 
 
-def test_variants_of_methods_are_shown_when_asked_for_and_the_address_keeps_it(board):
+def test_variants_are_shown_when_asked_for_a_click_sorts_and_the_address_keeps_both(board, site):
     assert columns(board) == ["paper-amazon", "smoke"]
+    assert board.all("#address")[0].text == f"{site.parent.as_uri()}/"
     assert not any(name.startswith("DARN-") for name in board.run(VISIBLE))
     choose(board, "compare", "variants")
-    address = board.run("return location.href")
-    board.driver.get("about:blank")
-    board.driver.get(address)
+    reopened(board)
     assert columns(board) == ["pixels-unit", "pixels-bytes"]
     assert sorted(board.run(VISIBLE)) == ["DARN-code", "DARN-text"]
-
-
-def test_a_click_sorts_and_the_address_keeps_it(board):
+    choose(board, "compare", "both")
     choose(board, "modality", "text")
     heads = [head for head in board.all("#board thead button") if head.is_displayed()]
     heads[2].click()
     order = board.run(VISIBLE)
     assert order[:2] == ["TAR", "DARN"]
     heads[2].click()
-    assert board.run(VISIBLE) == [*reversed(order)]
-    address = board.run("return location.href")
-    board.driver.get("about:blank")
-    board.driver.get(address)
+    reopened(board)
     assert columns(board) == ["paper-amazon"]
     assert board.run(VISIBLE) == [*reversed(order)]
 
@@ -139,10 +128,6 @@ def test_the_keyboard_reaches_filters_order_and_pages(board):
     board.until(lambda: "/paper-amazon/report.html#paper-amazon" in board.driver.current_url)
     board.all(".eyebrow a")[0].click()
     board.until(lambda: board.driver.current_url.endswith("/index.html"))
-
-
-def test_the_command_prints_the_address(board, site):
-    assert board.all("#address")[0].text == f"{site.parent.as_uri()}/"
 
 
 def test_everything_is_readable_without_the_script(browser, site):
