@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from msda_bench import __version__, api, functional, testing
+from msda_bench import __version__, analysis, api, functional, testing
 from msda_bench.plugins import KINDS, discover
 from msda_bench.suite.json_schema import suite_schema
 
@@ -53,7 +53,7 @@ def test_every_hook_is_documented_with_its_example_and_contract(pages):
     assert kinds == set(KINDS)
 
 
-@pytest.mark.parametrize("door", [api, functional, testing], ids=lambda door: door.__name__)
+@pytest.mark.parametrize("door", [analysis, api, functional, testing], ids=lambda door: door.__name__)
 def test_every_public_name_is_in_the_reference(door):
     text = (DOCS / "api.md").read_text()
     named = re.findall(rf"^::: {re.escape(door.__name__)}\.(\w+)$", text, re.MULTILINE)
@@ -116,11 +116,6 @@ def test_the_gallery_draws_its_figures(tmp_path, monkeypatch):
 def _texts(figure):
     """The words of an SVG file, in their order."""
     return re.findall(r">([^<>]+)</text>", figure.read_text(encoding="utf-8"))
-
-
-def test_an_unknown_marker_is_an_error(pages):
-    with pytest.raises(KeyError):
-        pages.fill("<!-- made: nonsense -->")
 
 
 def test_the_cited_version_is_the_current_one():

@@ -12,15 +12,10 @@ import pandas as pd
 import pytest
 
 import msda_bench as mb
+from msda_bench.analysis import KINDS, per_class
 from msda_bench.errors import BenchError
-from msda_bench.results.compare import COMPARISONS
-from msda_bench.results.criteria import CRITERIA, SENSITIVITY
-from msda_bench.results.frame import CURVES, RUNS
-from msda_bench.results.leaderboard import LEADERBOARD
-from msda_bench.results.predictions import PER_CLASS, per_class
 
 RECORDED = Path(__file__).parents[1] / "results" / "ablation-digits-scale"
-KINDS = {kind.parameter: kind for kind in (RUNS, CURVES, COMPARISONS, LEADERBOARD, PER_CLASS, CRITERIA, SENSITIVITY)}
 # What `plots.selection` takes goes through `plots.regrets` and `plots.sensitivity`.
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{name: getattr(mb, name) for name in mb.__all__ if name != "plots"},
@@ -51,8 +46,8 @@ def frames() -> dict[str, pd.DataFrame]:
         "comparisons": mb.compare(runs),
         "leaderboard": mb.leaderboard(runs),
         "per_class": per_class(mb.load_confusion(runs)),
-        "criteria": pd.DataFrame(columns=[*CRITERIA.columns]),
-        "candidates": pd.DataFrame(columns=[*SENSITIVITY.columns]),
+        "criteria": pd.DataFrame(columns=[*KINDS["criteria"].columns]),
+        "candidates": pd.DataFrame(columns=[*KINDS["candidates"].columns]),
     }
 
 

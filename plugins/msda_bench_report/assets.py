@@ -15,7 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from msda_bench.analysis import cache_folder, counted, listed, mean_text, printable, read_cache, spans, write_cache
+from msda_bench.atomic import cache_folder, read_cache, write_cache
+from msda_bench.errors import printable
+from msda_bench.results.report import mean_text
+from msda_bench.results.words import counted, listed, spans
 from msda_bench_report.figures import shown_rows
 
 if TYPE_CHECKING:

@@ -9,27 +9,18 @@ from typing import Any
 
 import pandas as pd
 
-from msda_bench.analysis import (
-    Analysis,
-    BenchError,
-    Experiment,
-    Grid,
-    Registry,
-    View,
-    against,
-    counted,
-    environments,
-    grids,
-    load_cells,
-    main_pairs,
-    main_rows,
-    notes,
-    printable,
-    rows_of,
-    select,
-    testable,
-    views,
-)
+from msda_bench.errors import BenchError, printable
+from msda_bench.plugins import Registry
+from msda_bench.results.experiment_tables import View, views
+from msda_bench.results.leaderboard import Analysis
+from msda_bench.results.notes import environments, notes
+from msda_bench.results.recorded import load_cells
+from msda_bench.results.rows import against, main_pairs, main_rows, testable
+from msda_bench.results.scores import Grid, grids
+from msda_bench.results.select import select
+from msda_bench.results.serialize import rows_of
+from msda_bench.results.words import counted
+from msda_bench.suite.plan import Experiment
 from msda_bench_report.figures import slugs
 from msda_bench_report.page import REPORT
 

@@ -16,7 +16,7 @@ def report_arguments(parser: argparse.ArgumentParser) -> None:
 
 def report(args: argparse.Namespace) -> int:
     """Writes a result folder as one page."""
-    from msda_bench.analysis import load_results
+    from msda_bench import load_results
     from msda_bench_report.page import write_page
     from msda_bench_report.sections import sections
 
@@ -36,7 +36,7 @@ def site_arguments(parser: argparse.ArgumentParser) -> None:
 
 def site(args: argparse.Namespace) -> int:
     """Writes many result folders as a static site."""
-    from msda_bench.analysis import discover
+    from msda_bench.plugins import discover
     from msda_bench_report.sections import sections
     from msda_bench_report.site import INDEX, write_site
 
@@ -57,7 +57,8 @@ def weights(args: argparse.Namespace) -> int:
 
     For split sources it also draws the sums over their parts, as weights-<experiment>-by-domain.svg.
     """
-    from msda_bench.analysis import load_curves, note_lines, problem_lines
+    from msda_bench import load_curves
+    from msda_bench.results.notes import note_lines, problem_lines
     from msda_bench_report.plots import save, weight_map
     from msda_bench_report.plots.epochs import by_domain, weighing
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import pandas as pd
 
-from msda_bench.analysis import load_cells, printable
+from msda_bench.errors import printable
+from msda_bench.results.recorded import load_cells
 
 _LONG = 300
 _SOFTWARE = {

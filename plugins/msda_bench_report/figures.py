@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 from markupsafe import Markup
 
-from msda_bench.analysis import printable
+from msda_bench.errors import printable
 from msda_bench_report.plots.parts import Chart
 from msda_bench_report.plots.still import COLOURS, CONFIG, svg_text
 from msda_bench_report.section import Figure

@@ -8,32 +8,20 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from msda_bench import __version__
-from msda_bench.analysis import (
-    AVERAGE,
-    PROBLEMS,
-    Across,
-    Analysis,
-    Store,
-    View,
-    across_tables,
-    analyse,
-    criteria,
-    load_confusion,
-    load_curves,
-    name_of,
-    notes,
-    own_rows,
-    per_class,
-    printable,
-    problems,
-    replace_file,
-    result_files,
-    rows_of,
-    select,
-    sensitivity,
-    views,
-)
+from msda_bench import __version__, load_confusion, load_curves
+from msda_bench.errors import printable
+from msda_bench.results.across import Across
+from msda_bench.results.criteria import criteria, sensitivity
+from msda_bench.results.experiment_tables import View, across_tables, views
+from msda_bench.results.files import replace_file, result_files
+from msda_bench.results.frame import AVERAGE, PROBLEMS, own_rows
+from msda_bench.results.leaderboard import Analysis, analyse
+from msda_bench.results.notes import notes, problems
+from msda_bench.results.predictions import per_class
+from msda_bench.results.select import select
+from msda_bench.results.serialize import rows_of
+from msda_bench.results.words import name_of
+from msda_bench.store.store import Store
 from msda_bench_report.assets import asset, download, environment, library, policy
 from msda_bench_report.builtin import headline
 from msda_bench_report.facts import facts

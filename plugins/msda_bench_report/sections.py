@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from importlib.metadata import EntryPoint
 from typing import NamedTuple
 
-from msda_bench.analysis import BenchError, Brought, brought
+from msda_bench.errors import BenchError
+from msda_bench.loading import Brought, brought
 from msda_bench_report.figures import Drawn, drawn, slugs
 from msda_bench_report.section import Make, Results, Section
 

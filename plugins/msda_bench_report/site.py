@@ -10,30 +10,18 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from msda_bench import __version__
-from msda_bench.analysis import (
-    METRIC,
-    MIN_PAIRS_ACROSS,
-    Across,
-    BenchError,
-    Registry,
-    Store,
-    across_datasets,
-    analyse,
-    by_count,
-    by_rank,
-    counted,
-    csv_text,
-    listed,
-    load_results,
-    make_folder,
-    name_of,
-    named,
-    printable,
-    refuse_result_folders,
-    replace_file,
-    result_files,
-)
+from msda_bench import __version__, load_results
+from msda_bench.atomic import make_folder, named
+from msda_bench.errors import BenchError, printable
+from msda_bench.plugins import Registry
+from msda_bench.results.across import METRIC, Across, across_datasets
+from msda_bench.results.decision import MIN_PAIRS_ACROSS
+from msda_bench.results.files import refuse_result_folders, replace_file, result_files
+from msda_bench.results.leaderboard import analyse
+from msda_bench.results.serialize import csv_text
+from msda_bench.results.verdict import by_count, by_rank
+from msda_bench.results.words import counted, listed, name_of
+from msda_bench.store.store import Store
 from msda_bench_report.assets import asset, environment, policy
 from msda_bench_report.columns import Column, columns, in_order
 from msda_bench_report.figures import picture, slugs

@@ -10,7 +10,7 @@ from typing import Literal
 import altair as alt
 import pandas as pd
 
-from msda_bench.analysis import CURVES, argument, name_of
+from msda_bench.analysis import KINDS, argument, name_of
 from msda_bench_report.plots import parts
 from msda_bench_report.plots.parts import WIDTH, Chart, layered, names, tips
 
@@ -31,9 +31,9 @@ _METHOD = ["experiment", "target", "method"]
 
 def _taken(curves: str | Path | pd.DataFrame) -> pd.DataFrame:
     """A frame from `load_curves` or `by_epoch`."""
-    kind = CURVES
+    kind = KINDS["curves"]
     if isinstance(curves, pd.DataFrame) and "seeds" in curves:
-        kind = replace(CURVES, columns=[name for name in CURVES.columns if name != "seed"])
+        kind = replace(KINDS["curves"], columns=[name for name in KINDS["curves"].columns if name != "seed"])
     return kind.take(curves)
 
 
@@ -86,7 +86,7 @@ def weights(curves: str | Path | pd.DataFrame) -> Chart:
         ValueError: no method weighs single sources.
     """
     curves = _taken(curves)
-    return parts.panels(CURVES, weighing(curves), _METHOD[:2], _weights)
+    return parts.panels("curves", weighing(curves), _METHOD[:2], _weights)
 
 
 def _weights(rows: pd.DataFrame) -> Chart:
@@ -127,7 +127,7 @@ def weight_map(curves: str | Path | pd.DataFrame) -> Chart:
         ValueError: no method weighs single sources.
     """
     curves = _taken(curves)
-    return parts.panels(CURVES, last_weights(curves), _METHOD[:2], _weight_map)
+    return parts.panels("curves", last_weights(curves), _METHOD[:2], _weight_map)
 
 
 def last_weights(curves: pd.DataFrame) -> pd.DataFrame:
@@ -161,7 +161,7 @@ def curves(curves: str | Path | pd.DataFrame, what: Literal["risk", "gap"] = "ri
         ValueError: no run has curves, or no method has a gap.
     """
     curves, what = _taken(curves), argument("what", what, Literal["risk", "gap"])
-    return parts.panels(CURVES, over_sources(curves, what), _METHOD[:2], lambda rows: _curves(rows, what))
+    return parts.panels("curves", over_sources(curves, what), _METHOD[:2], lambda rows: _curves(rows, what))
 
 
 def over_sources(curves: pd.DataFrame, what: str) -> pd.DataFrame:

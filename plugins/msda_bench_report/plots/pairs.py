@@ -11,7 +11,7 @@ import pandas as pd
 from altair.utils.schemapi import debug_mode
 
 from msda_bench.analysis import (
-    COMPARISONS,
+    KINDS,
     Across,
     across_of,
     against,
@@ -47,12 +47,12 @@ def differences(comparisons: str | Path | pd.DataFrame, to: str | None = None) -
     Raises:
         ValueError: there are no pairs, or none with `to`.
     """
-    comparisons, to = COMPARISONS.take(comparisons), argument("to", to, str | None)
+    comparisons, to = KINDS["comparisons"].take(comparisons), argument("to", to, str | None)
     rows = main_pairs(comparisons)
     rows = rows[rows["hodges_lehmann"].notna()]
     if to is not None and to not in (known := {*rows["first"], *rows["second"]}):
         raise ValueError(f"to: no pair here has the method {shown(to)}{hint(to, sorted(known))}")
-    return parts.panels(COMPARISONS, rows, ("experiment",), lambda rows: _differences(rows, to or best_of(rows)))
+    return parts.panels("comparisons", rows, ("experiment",), lambda rows: _differences(rows, to or best_of(rows)))
 
 
 def _differences(rows: pd.DataFrame, to: str) -> Chart:
@@ -83,8 +83,8 @@ def pairs(comparisons: str | Path | pd.DataFrame) -> Chart:
     Raises:
         ValueError: no panel has enough pairs for a test.
     """
-    rows = conclusive(COMPARISONS.take(comparisons))
-    return parts.panels(COMPARISONS, rows, ("experiment", "place"), _pairs)
+    rows = conclusive(KINDS["comparisons"].take(comparisons))
+    return parts.panels("comparisons", rows, ("experiment", "place"), _pairs)
 
 
 def _pairs(rows: pd.DataFrame) -> Chart:

@@ -10,7 +10,7 @@ import altair as alt
 import pandas as pd
 from altair.utils.schemapi import debug_mode
 
-from msda_bench.analysis import DEFAULT_MEASURES, Kind, Measure, name_of
+from msda_bench.analysis import DEFAULT_MEASURES, Measure, name_of
 
 Chart: TypeAlias = alt.Chart | alt.LayerChart | alt.FacetChart | alt.ConcatChart | alt.VConcatChart
 
@@ -63,7 +63,7 @@ def measure_of(frame: pd.DataFrame) -> Measure:
     return shown[0] if shown else DEFAULT_MEASURES[task]
 
 
-def panels(kind: Kind, frame: pd.DataFrame, by: Sequence[str], draw: Callable[[pd.DataFrame], Chart]) -> Chart:
+def panels(parameter: str, frame: pd.DataFrame, by: Sequence[str], draw: Callable[[pd.DataFrame], Chart]) -> Chart:
     """Draws one chart for each group of rows, side by side with titles; a single chart for one group.
 
     If the rows have methods, the chart has the parameter `shown` with their names, by which `SHOWN` filters.
@@ -72,7 +72,7 @@ def panels(kind: Kind, frame: pd.DataFrame, by: Sequence[str], draw: Callable[[p
         ValueError: the frame is empty.
     """
     if frame.empty:
-        raise ValueError(f"{kind.parameter}: there is nothing to draw: no rows with what this chart shows")
+        raise ValueError(f"{parameter}: there is nothing to draw: no rows with what this chart shows")
     varying = [name for name in by if frame[name].nunique() > 1]
     with debug_mode(arg=False):  # skips repeated validation of the data against Vega-Lite's schema
         chart = _panels(frame, varying, draw) if varying else draw(frame)

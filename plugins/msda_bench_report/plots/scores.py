@@ -8,7 +8,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from msda_bench.analysis import LEADERBOARD, PER_CLASS, RUNS, main_rows, mean_text, name_of, runs_of
+from msda_bench.analysis import KINDS, main_rows, mean_text, name_of, runs_of
 from msda_bench_report.plots import parts
 from msda_bench_report.plots.outliers import clamped, interval, pointed
 from msda_bench_report.plots.parts import BLUE, GREEN, GREY, ORANGE, ROW, WIDTH, Chart, layered, tips
@@ -37,7 +37,7 @@ def points(runs: str | Path | pd.DataFrame) -> Chart:
     Raises:
         ValueError: no run is ok.
     """
-    return parts.panels(RUNS, _ok(runs_of(runs)), ("experiment", "target"), _points)
+    return parts.panels("runs", _ok(runs_of(runs)), ("experiment", "target"), _points)
 
 
 def _ok(runs: pd.DataFrame) -> pd.DataFrame:
@@ -94,8 +94,8 @@ def forest(leaderboard: str | Path | pd.DataFrame) -> Chart:
     Raises:
         ValueError: no method has a mean.
     """
-    rows = main_rows(LEADERBOARD.take(leaderboard))
-    return parts.panels(LEADERBOARD, rows[rows["mean"].notna()], ("experiment",), _forest)
+    rows = main_rows(KINDS["leaderboard"].take(leaderboard))
+    return parts.panels("leaderboard", rows[rows["mean"].notna()], ("experiment",), _forest)
 
 
 def _forest(board: pd.DataFrame) -> Chart:
@@ -135,7 +135,7 @@ def classes(per_class: str | Path | pd.DataFrame) -> Chart:
     Raises:
         ValueError: the frame is empty.
     """
-    return parts.panels(PER_CLASS, PER_CLASS.take(per_class), ("experiment", "target"), _classes)
+    return parts.panels("per_class", KINDS["per_class"].take(per_class), ("experiment", "target"), _classes)
 
 
 def _classes(per_class: pd.DataFrame) -> Chart:
@@ -156,7 +156,7 @@ def cost(runs: str | Path | pd.DataFrame) -> Chart:
         ValueError: no ok run has a time.
     """
     ok = _ok(runs_of(runs))
-    return parts.panels(RUNS, ok[ok["train_seconds"].notna()], ("experiment",), _cost)
+    return parts.panels("runs", ok[ok["train_seconds"].notna()], ("experiment",), _cost)
 
 
 def _cost(runs: pd.DataFrame) -> Chart:

@@ -7,7 +7,7 @@ from pathlib import Path
 import altair as alt
 import pandas as pd
 
-from msda_bench.analysis import ALL, AVERAGE, CRITERIA, ORACLE, SENSITIVITY
+from msda_bench.analysis import ALL, AVERAGE, KINDS, ORACLE
 from msda_bench_report.plots import parts
 from msda_bench_report.plots.parts import BLUE, ROW, WIDTH, Chart, layered, tips
 
@@ -21,11 +21,11 @@ def regrets(criteria: str | Path | pd.DataFrame) -> Chart:
     Raises:
         ValueError: no criterion has a regret.
     """
-    criteria = CRITERIA.take(criteria)
+    criteria = KINDS["criteria"].take(criteria)
     whole = criteria[(criteria["method"] == ALL) & (criteria["criterion"] != ORACLE)]
     several = whole.groupby("experiment")["target"].transform("nunique") > 1
     rows = whole[((whole["target"] == AVERAGE) | ~several) & whole["regret"].notna()]
-    return parts.panels(CRITERIA, rows.drop(columns="method"), ("experiment",), _regrets)
+    return parts.panels("criteria", rows.drop(columns="method"), ("experiment",), _regrets)
 
 
 def _regrets(criteria: pd.DataFrame) -> Chart:
@@ -49,7 +49,7 @@ def sensitivity(candidates: str | Path | pd.DataFrame) -> Chart:
     Raises:
         ValueError: the frame is empty.
     """
-    return parts.panels(SENSITIVITY, SENSITIVITY.take(candidates), ("experiment", "parameter"), _sensitivity)
+    return parts.panels("candidates", KINDS["candidates"].take(candidates), ("experiment", "parameter"), _sensitivity)
 
 
 def _sensitivity(rows: pd.DataFrame) -> Chart:
@@ -73,7 +73,7 @@ def selection(criteria: str | Path | pd.DataFrame, candidates: str | Path | pd.D
     Raises:
         ValueError: no criterion has a regret.
     """
-    chart, points = regrets(criteria), SENSITIVITY.take(candidates)
+    chart, points = regrets(criteria), KINDS["candidates"].take(candidates)
     if points.empty:
         return chart
     below = sensitivity(points)
