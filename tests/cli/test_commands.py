@@ -67,6 +67,11 @@ def test_functions_by_name_are_imported_only_when_they_are_needed(bring, site, c
 BROKEN = {
     "at import": ("1 / 0", "", "(greeter): greeter.py:2: ZeroDivisionError: division by zero"),
     "in the hook": ("", "1 / 0", "hook msda_commands: greeter.py:5: ZeroDivisionError: division by zero"),
+    "another hook": (
+        "@hookimpl\ndef msda_validators():\n    return []",
+        "",
+        "msda_validators cannot be in the entry-point group msda_bench.commands",
+    ),
     "no command": ("", "{'name': 'greet'}", "is no msda_bench.commands.Command"),
     "no name": ("", 'Command("--help", "help", print)', "'--help' needs a name of small letters, digits and '-'"),
     "no function": ("", 'Command("greet", "say hello", 3)', "command 'greet' needs functions, or their names"),
