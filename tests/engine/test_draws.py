@@ -17,6 +17,7 @@ from msda_bench.engine.model import Keyed
 from msda_bench.engine.prepare import TrainingData
 from msda_bench.engine.settings import seeded, stream_key
 from tests.engine.conftest import OwnStep, backbone, make_cell, run_of, swapped, train
+from tests.strangers.source_free import SourceFree
 
 KEYS = "63199eb0fe5ecaaf667da43520016171fad4bbab5362dbf4d87503ab063d87bc"
 STEPS = 3
@@ -52,10 +53,10 @@ def test_a_critic_that_draws_does_not_change_the_networks_draws():
         assert torch.equal(more[:, :, :3], keys)
 
 
-@pytest.mark.parametrize("method", ["DARN", "MCD", "WDGRL"])
-def test_no_key_is_used_twice(method):
-    """Keys differ between phases of a step, too."""
-    draws = Draws(run_of(make_cell(method)), Keyed(1, 2))
+@pytest.mark.parametrize("cell", [make_cell("MCD"), make_cell("WDGRL"), swapped(make_cell(), SourceFree)])
+def test_no_key_is_used_twice(cell):
+    """Keys differ between phases of a step and between stages, too."""
+    draws = Draws(run_of(cell, SourceFree), Keyed(1, 2))
     epochs = range(3)
     keys = torch.cat([draws.keys(epoch).view(-1, 2) for epoch in epochs])
     passes = torch.stack([draws.passes(epoch, stage) for epoch in epochs for stage in range(draws._stages)])
