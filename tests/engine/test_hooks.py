@@ -127,6 +127,28 @@ class Embedded(OneLayer):
 
 
 @component
+class Looks(OwnStep):
+    name = "looks"
+    seen: ClassVar[list[bool]] = []
+
+    def step(self, parts, batch, state, phase):
+        other = parts.with_key(batch.key)
+        self.seen.append(torch.equal(parts.features(batch.x), other.features(batch.x)))
+        return super().step(parts, batch, state, phase)
+
+    def at_epoch(self, parts, target, carried, stage):
+        other = parts.with_key(target.key)
+        self.seen.append(torch.equal(parts.features(torch.ones(4, 30)), other.features(torch.ones(4, 30))))
+        return {}
+
+
+def test_dropout_is_off_where_a_scheme_looks_at_the_target_and_on_again_in_the_steps():
+    Looks.seen.clear()
+    train([swapped(make_cell(steps=2), Looks)], Looks)
+    assert Looks.seen == [True, False, False] * 2
+
+
+@component
 class Former(OwnStep):
     name = "former"
     rows: int = 0
