@@ -126,6 +126,13 @@ def double_scale():
     return [module]
 
 
+def double_features(network, _):
+    features = nn.Sequential(network.features, Function(lambda x: x.double()))
+    return network._replace(
+        features=features, predictor=nn.Sequential(Function(lambda x: x.float()), network.predictor)
+    )
+
+
 def unseeded(network, _):
     generator = torch.Generator().manual_seed(torch.seed())
     return after(nn.init.normal_(network.predictor.weight, generator=generator), network)
@@ -156,6 +163,7 @@ BROKEN = {
         r"outputs .* is \(5, 1\); the contract asks for \(5, 3\)": spoil(
             lambda network, _: network._replace(predictor=nn.Linear(4, 1))
         ),
+        "features are torch.float64; the contract asks for float32": spoil(double_features),
     },
     "gradient_reaches_every_parameter": {"no gradient reaches parameter": {"more": lambda self: idle()}},
     "same_seed_same_weights": {
