@@ -7,6 +7,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import inf
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import PlainValidator, WithJsonSchema
@@ -97,6 +98,54 @@ Corruption = Annotated[
 ]
 
 
+def _shift(raw: Any) -> dict[str, Any] | None:
+    if raw is None:
+        return None
+    wanted = "must be {domain: NAME or target, shares: [a number for each class]} or {domain: ..., dirichlet: STRENGTH}"
+    sound = isinstance(raw, Mapping) and isinstance(raw.get("domain"), str)
+    if not sound:
+        raise ValueError(wanted)
+    given = {name: value for name, value in raw.items() if name != "domain"}
+    if given.keys() == {"dirichlet"} and _number(given["dirichlet"]) and _LEAST_STRENGTH <= given["dirichlet"] < inf:
+        return {"domain": raw["domain"], "dirichlet": float(given["dirichlet"])}
+    if given.keys() == {"dirichlet"}:
+        raise ValueError(f"dirichlet must be a number of at least {_LEAST_STRENGTH}")
+    shares = given.get("shares")
+    if given.keys() != {"shares"} or not isinstance(shares, list | tuple) or not all(map(_number, shares)):
+        raise ValueError(wanted)
+    if not all(0 <= share <= 1 for share in shares) or abs(sum(shares) - 1) > _SUM:
+        raise ValueError(f"shares must be from 0 to 1 and sum to 1, not to {sum(shares):g}")
+    return {"domain": raw["domain"], "shares": [float(share) for share in shares]}
+
+
+def _number(raw: Any) -> bool:
+    return isinstance(raw, int | float) and not isinstance(raw, bool)
+
+
+TARGET = "target"
+"""In `label_shift`, the target of each run."""
+_LEAST_STRENGTH = 0.05
+_SUM = 1e-6
+_DOMAIN = {"domain": {"type": "string"}}
+_SHIFTS = [
+    {
+        "type": "object",
+        "properties": _DOMAIN | {name: rule},
+        "required": ["domain", name],
+        "additionalProperties": False,
+    }
+    for name, rule in {
+        "shares": {"type": "array", "items": {"type": "number", "minimum": 0, "maximum": 1}, "minItems": 2},
+        "dirichlet": {"type": "number", "minimum": _LEAST_STRENGTH},
+    }.items()
+]
+LabelShift = Annotated[
+    dict[str, Any] | None,
+    PlainValidator(_shift),
+    WithJsonSchema({"anyOf": [*_SHIFTS, {"type": "null"}]}),
+]
+
+
 @component
 class Dataset(Component, ABC):
     """A set of domains that share a task.
@@ -112,6 +161,9 @@ class Dataset(Component, ABC):
         protocol: "held_out" tests on target examples outside training; "transductive" trains on all of the target's
             examples, unlabelled, and tests on the same ones.
         corrupt: {source: NAME, labels: shuffle} permutes the labels that a run sees of that source.
+        label_shift: {domain: NAME, shares: [...]} leaves out rows of a domain until its classes have these shares;
+            {domain: NAME, dirichlet: STRENGTH} draws the shares for each target and seed. The domain `target` is the
+            target of each run.
 
     Facts:
         licence: of the data.
@@ -135,6 +187,7 @@ class Dataset(Component, ABC):
     target_train: Annotated[OptionalSize, Added()] = None
     protocol: Annotated[Literal["held_out", "transductive"], Added()] = "held_out"
     corrupt: Annotated[Corruption, Added()] = None
+    label_shift: Annotated[LabelShift, Added()] = None
 
     @property
     @abstractmethod
@@ -179,3 +232,10 @@ class Dataset(Component, ABC):
 def corrupted_source(data: Dataset) -> str | None:
     """The source whose labels are shuffled; None if a plugin uses that parameter for something else."""
     return data.corrupt["source"] if isinstance(data.corrupt, Mapping) else None
+
+
+def shifted_domain(data: Dataset, target: str) -> str | None:
+    """The domain whose shares of classes are changed in a run of this target; None if none's are."""
+    if not isinstance(data.label_shift, Mapping):
+        return None
+    return target if data.label_shift["domain"] == TARGET else str(data.label_shift["domain"])

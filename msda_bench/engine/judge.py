@@ -13,6 +13,7 @@ from torch import Tensor
 
 from msda_bench.engine.evaluate import Mix, Scores, metric_values, test_outcome, validation_examples, validation_scores
 from msda_bench.engine.fit import Trained
+from msda_bench.engine.label_shift import correction
 from msda_bench.engine.program import Judgeable
 from msda_bench.engine.runs import Run, Seen
 from msda_bench.engine.tensors import batch_of, chunk, dense
@@ -63,9 +64,12 @@ def judge(runs: Sequence[Run], program: Judgeable, trained: Sequence[Trained]) -
         return [_diverged(run_end) for run_end in trained]
     tested = program.apply([run.prepared.test.x for run in runs])
     validated = _validated(runs, program)
+    corrections = _corrections(runs, program, trained)
     records = []
-    for place, (run, run_end, test, seen) in enumerate(zip(runs, trained, tested, validated, strict=True)):
-        judged = _judge(run, run_end, test, seen, partial(_mixed, runs, program, place))
+    for place, (run, run_end, by) in enumerate(zip(runs, trained, corrections, strict=True)):
+        test = _corrected(tested[place], by)
+        seen = [*(_corrected(target, by) for target in validated[place][:1]), *validated[place][1:]]
+        judged = _judge(run, run_end, test, seen, partial(_mixed, runs, program, place, by))
         keeps = run.cell.keep and judged.outcome is not None
         arrays = kept_arrays(run, test, partial(program.weights, place)) if keeps else {}
         records.append(replace(judged, arrays=arrays))
@@ -81,7 +85,34 @@ def _validated(runs: Sequence[Run], program: Judgeable) -> list[list[Seen]]:
     return [list(of_run) for of_run in zip(*seen, strict=True)]
 
 
-def _mixed(runs: Sequence[Run], program: Judgeable, place: int, first: Tensor, second: Tensor, share: float) -> Tensor:
+def _corrections(runs: Sequence[Run], program: Judgeable, trained: Sequence[Trained]) -> list[Tensor | None]:
+    """What each run's cell has added to its logits for the target, because of other shares of classes there."""
+    if runs[0].cell.prior_correction is None:
+        return [None for _ in runs]
+    seen = program.apply([validation_examples(run.prepared)[0] for run in runs])
+    return [
+        None
+        if run_end.diverged_in is not None
+        else correction(target.outputs, _class_shares(run, run_end).to(run.data.y.device))
+        for run, run_end, target in zip(runs, trained, seen, strict=True)
+    ]
+
+
+def _class_shares(run: Run, trained: Trained) -> Tensor:
+    """(classes,) float64: mean shares of classes in the labelled groups, by the weights that training gave these."""
+    classes, data = run.prepared.task.classes, run.data
+    groups = [torch.cat([data.y[data.rows[domain]] for domain in group]) for group in run.groups]
+    shares = torch.stack([y.bincount(minlength=classes).double().cpu() / len(y) for y in groups])
+    return trained.trace.weights @ shares
+
+
+def _corrected(seen: Seen, by: Tensor | None) -> Seen:
+    return seen if by is None else replace(seen, outputs=seen.outputs + by)
+
+
+def _mixed(
+    runs: Sequence[Run], program: Judgeable, place: int, by: Tensor | None, first: Tensor, second: Tensor, share: float
+) -> Tensor:
     """One run's outputs for mixtures of its target's training examples, as a `ValidationView` has them."""
     training = runs[place].prepared.training
     rows, outputs = training.rows[training.target], []
@@ -90,7 +121,7 @@ def _mixed(runs: Sequence[Run], program: Judgeable, place: int, first: Tensor, s
         x, other = (dense(batch_of(training.x, rows[part.to(rows.device)])) for part in pair)
         # The other runs of a stack predict the same examples, since all runs of it predict together.
         outputs.append(program.apply([share * x + (1 - share) * other] * len(runs))[place].outputs)
-    return torch.cat(outputs)
+    return torch.cat(outputs) if by is None else torch.cat(outputs) + by
 
 
 def _judge(run: Run, trained: Trained, test: Seen, seen: Sequence[Seen], mix: Mix) -> Judged:

@@ -20,6 +20,7 @@ from msda_bench.component.dataset import corrupted_source
 from msda_bench.component.sizes import HOLD_OUT, is_transductive
 from msda_bench.data.features import Frozen
 from msda_bench.data.splits import Split, split_domains
+from msda_bench.engine.label_shift import shifted
 from msda_bench.engine.loaded import load_domain
 from msda_bench.engine.parts import part_rows
 from msda_bench.engine.settings import stream_key
@@ -199,7 +200,7 @@ class Preparer:
                 f"dataset {dataset.name}: target {cell.target!r} is among its own sources; report it to its author"
             )
         domains = {name: self._load(dataset, name, frozen) for name in (*cell.sources, cell.target)}
-        splits = split_domains(dataset, cell.target, domains, seed=cell.seed)
+        splits = shifted(dataset, cell, domains, split_domains(dataset, cell.target, domains, seed=cell.seed))
         domains |= _corrupted(dataset, cell, domains, splits)
         features = _fitted(dataset, domains, splits) if frozen is None else None
         resident = fits_gpu([data.x for data in domains.values() if _are_bytes(data.x)], self._device)

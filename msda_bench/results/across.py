@@ -173,7 +173,7 @@ def across_of(runs: pd.DataFrame) -> Across | None:
 def across_datasets(tables: Sequence[Grid], pairs: Sequence[Sequence[Row]]) -> Across | None:
     """Compares the methods that all experiments share, by their means over the targets and seeds of each dataset.
 
-    Only experiments whose metric is accuracy count, and one with an altered source only if no other uses its dataset
+    Only experiments whose metric is accuracy count, and one with an altered domain only if no other uses its dataset
     unaltered. `pairs` are the decided comparisons of each of the `tables`; None for fewer than two datasets.
     """
     of_accuracy = [grid for grid in tables if grid.metric == METRIC]
@@ -293,7 +293,7 @@ def _skipped(tables: Sequence[Grid], counted: Sequence[Grid], names: Sequence[st
         if grid.metric != METRIC:
             yield f"{grid.experiment.name}: its metric is {grid.metric}, not accuracy"
         elif grid not in counted:
-            what = f"source {name_of(grid.experiment.without)} is left out"
+            what = grid.experiment.label_shift or f"source {name_of(grid.experiment.without)} is left out"
             if grid.experiment.corrupted is not None:
                 what = f"the labels of source {name_of(grid.experiment.corrupted)} are shuffled"
             yield f"{grid.experiment.name}: {what}, and {name_of(grid.experiment.dataset)} itself counts"

@@ -55,7 +55,8 @@ class Cell:
 
     `fingerprint` is the dataset's, so that other data make another cell. Discrepancy and aggregator are None if the
     scheme takes none. The first `labelled_target` training examples of the target are one more source. `metrics` are
-    those that need outputs, or None. The files to `keep` with the record change no number, and so no key.
+    those that need outputs, or None. `prior_correction` is how predictions are corrected for the target's shares of
+    classes. The files to `keep` with the record change no number, and so no key.
     """
 
     dataset: Ref
@@ -73,6 +74,7 @@ class Cell:
     split_sources: Splitting | None = None
     labelled_target: int = 0
     metrics: tuple[Ref, ...] | None = None
+    prior_correction: str | None = None
     keep: tuple[str, ...] = field(default=(), compare=False)
 
     @property

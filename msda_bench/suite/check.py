@@ -8,7 +8,7 @@ from typing import Any
 
 from msda_bench.api import Backbone, DataError, FittedScheme, Group
 from msda_bench.blame import blaming
-from msda_bench.component.dataset import corrupted_source
+from msda_bench.component.dataset import corrupted_source, shifted_domain
 from msda_bench.component.pretrained import Pretrained
 from msda_bench.component.sizes import DEFAULT, HOLD_OUT, asked, beside_all, counts, is_transductive
 from msda_bench.errors import BenchError, message_of
@@ -211,6 +211,21 @@ def _not_of_these(facts: Facts, table: PublishedNumbers) -> Iterator[Fault]:
             yield Fault(("published", "methods", name), what, "key")
 
 
+def _classes(facts: Facts) -> Iterator[Fault]:
+    """Shares of classes, and their correction, of a regression; shares of another number of classes."""
+    wanted, classes = facts.data.label_shift, facts.task.classes
+    if isinstance(wanted, Mapping):
+        if facts.task.kind != "classification":
+            yield Fault(("dataset", facts.name, "label_shift"), "shifts classes; the task is regression", "key")
+        elif len(wanted.get("shares", ())) not in {0, classes}:
+            what = f"has {len(wanted['shares'])} numbers; {facts.name} has {classes} classes"
+            yield Fault(("dataset", facts.name, "label_shift", "shares"), what)
+    for name, method in facts.file.methods.items():
+        if method.prior_correction is not None and facts.task.kind != "classification":
+            what = "corrects shares of classes; the task is regression"
+            yield Fault(("methods", name, "prior_correction"), what, "key")
+
+
 def _source_options(facts: Facts) -> Iterator[Fault]:
     """Numbers of parts, or of labelled target examples, that the data do not allow or that have no effect."""
     places: list[tuple[Loc, Splitting | None, int]] = [((), facts.file.split_sources, facts.file.labelled_target)]
@@ -324,11 +339,15 @@ def _unknown(facts: Facts) -> Iterator[Fault]:
     ]
     source = corrupted_source(data)
     named += [("corrupt", source)] if source is not None else []
+    shifted = shifted_domain(data, next(iter(facts.domains)))
+    named += [("label_shift", shifted)] if shifted is not None else []
+    inside = {"corrupt": "source", "label_shift": "domain"}
     for key, domain in named:
         if domain not in facts.domains:
-            below = ("source",) if key == "corrupt" else (domain,)
             what = f"{shown(domain)} is not a domain of {facts.name}{hint(domain, facts.domains)}"
-            yield Fault(("dataset", facts.name, key, *below), what, "value" if key == "corrupt" else "key")
+            yield Fault(
+                ("dataset", facts.name, key, inside.get(key, domain)), what, "value" if key in inside else "key"
+            )
 
 
 def _shortages(facts: Facts) -> Iterator[tuple[str, str]]:
@@ -357,5 +376,5 @@ def _runs(facts: Facts) -> Iterator[tuple[str, Group]]:
 
 _CHECKS = (
     *(_unknown_domains, _too_few_sources, _untrainable, _network, _other_task, _source_options),
-    *(_ranked_labels, _taken_names, _comparison, _left_out, check_search, check_sizes),
+    *(_classes, _ranked_labels, _taken_names, _comparison, _left_out, check_search, check_sizes),
 )

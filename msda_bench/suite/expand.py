@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
-from msda_bench.api import Component, FittedScheme
-from msda_bench.component.dataset import corrupted_source
+from msda_bench.api import Component, Dataset, FittedScheme
+from msda_bench.component.dataset import TARGET, corrupted_source
 from msda_bench.component.sizes import is_transductive
 from msda_bench.errors import SuiteError
 from msda_bench.plugins import Registry
@@ -128,6 +128,7 @@ class _Draft:
             criteria=criteria,
             metric=self._measure(),
             corrupted=corrupted_source(data),
+            label_shift=label_shift_of(data),
             without=file.without,
         )
 
@@ -154,15 +155,13 @@ class _Draft:
         """Facts that a reader must know about the steps, target labels in training, and the selection."""
         if self._file.training.epoch == "equal":
             yield EQUAL_STEPS
-        fitted = [name for name, spec in self._file.methods.items() if isinstance(spec.scheme.component, FittedScheme)]
+        methods = self._file.methods.items()
+        fitted = [name for name, method in methods if isinstance(method.scheme.component, FittedScheme)]
         if fitted:
             yield f"Fitted at once to all labelled examples, not in steps: {', '.join(fitted)}."
-        data = self._facts.data
-        yield PROTOCOLS["transductive" if is_transductive(data) else "held_out"]
-        if (source := corrupted_source(data)) is not None:
-            yield f"The labels of source {source} are shuffled (`corrupt`)."
+        yield from _data_notes(self._facts.data)
         seen: dict[int, list[str]] = {}
-        for name, method in self._file.methods.items():
+        for name, method in methods:
             seen.setdefault(self._facts.labelled_target(method), []).append(name)
         for count, names in sorted(seen.items()):
             if count:
@@ -203,9 +202,30 @@ class _Draft:
             seed=0,
             split_sources=self._facts.splitting(method),
             labelled_target=self._facts.labelled_target(method),
+            prior_correction=method.prior_correction,
             metrics=(metric.ref,) if metric is not None and metric.component.needs_outputs else None,
             keep=tuple(dict.fromkeys(self._file.keep)),
         )
+
+
+def _data_notes(data: Dataset) -> Iterator[str]:
+    yield PROTOCOLS["transductive" if is_transductive(data) else "held_out"]
+    if (source := corrupted_source(data)) is not None:
+        yield f"The labels of source {source} are shuffled (`corrupt`)."
+    if (shift := label_shift_of(data)) is not None:
+        yield f"Label shift (`label_shift`): {shift}."
+
+
+def label_shift_of(data: Dataset) -> str | None:
+    """Whose shares of classes a suite changes, and how, in words."""
+    if not isinstance(data.label_shift, Mapping):
+        return None
+    domain = data.label_shift["domain"]
+    who = "the target" if domain == TARGET else domain
+    if "dirichlet" in data.label_shift:
+        strength = data.label_shift["dirichlet"]
+        return f"the classes of {who} have shares drawn for each target and seed, Dirichlet of strength {strength:g}"
+    return f"the classes of {who} have the shares {', '.join(f'{share:g}' for share in data.label_shift['shares'])}"
 
 
 def baseline_of(methods: Mapping[str, MethodSpec], named: str | None) -> str | None:
@@ -214,7 +234,7 @@ def baseline_of(methods: Mapping[str, MethodSpec], named: str | None) -> str | N
         name
         for name, method in methods.items()
         if method.scheme.name == POOLED
-        and not (method.adapts or method.mu or method.reference or method.labelled_target)
+        and not (method.adapts or method.mu or method.reference or method.labelled_target or method.prior_correction)
     ]
     return named or (plain[0] if len(plain) == 1 else None)
 
@@ -280,3 +300,5 @@ def _sources(facts: Facts, method: MethodSpec) -> Iterator[str]:
         yield f"sources in {split.clusters} {'clusters' if split.by == 'kmeans' else 'parts by chance'}"
     if labels := facts.labelled_target(method):
         yield f"{labels} target labels"
+    if method.prior_correction is not None:
+        yield "shares of classes by EM"

@@ -120,7 +120,8 @@ class Experiment:
     comparisons. `published` has all numbers of these methods, so that a result folder contains the numbers it was
     compared with. `criteria` are those by which settings may be selected, the oracle last;
     empty if nothing is selected. `metric` is None for the default of the task. `corrupted` is the source whose labels
-    the suite shuffles, `without` the source that `leave_out_sources` removed.
+    the suite shuffles, `without` the source that `leave_out_sources` removed, `label_shift` whose shares of classes it
+    changes, in words.
     """
 
     __pydantic_config__ = _STRICT
@@ -140,11 +141,12 @@ class Experiment:
     metric: Measure | None = None
     corrupted: Text | None = None
     without: Text | None = None
+    label_shift: Text | None = None
 
     @property
     def is_altered(self) -> bool:
-        """Whether its sources are not those of its dataset, to see what one of them does."""
-        return self.corrupted is not None or self.without is not None
+        """Whether its domains are not those of its dataset, to see what one of them does."""
+        return not self.corrupted == self.without == self.label_shift is None
 
     @property
     def measure(self) -> Measure:

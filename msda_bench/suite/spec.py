@@ -146,7 +146,8 @@ class SelectSpec(SuitePart):
 class MethodSpec(SuitePart):
     """A row of the table. After validation the discrepancy and the aggregator are None if the scheme takes none.
 
-    Its `optimizer`, `split_sources`, `labelled_target` and paths of `search` override the suite's.
+    Its `optimizer`, `split_sources`, `labelled_target` and paths of `search` override the suite's. With
+    `prior_correction` its predictions for the target are corrected for the shares of classes there, estimated by EM.
     """
 
     scheme: Annotated[Configured[Scheme], OfKind("scheme")] = Field(default=DEFAULT_SCHEME, validate_default=True)
@@ -157,6 +158,7 @@ class MethodSpec(SuitePart):
     optimizer: Optimizer | None = None
     split_sources: Splitting | None = None
     labelled_target: Labels | None = None
+    prior_correction: Literal["em"] | None = None
     search: dict[str, SpaceDimension] = Field(default_factory=dict)
 
     @property

@@ -70,6 +70,7 @@ OTHERS: dict[str, list[Any]] = {
     "split_sources": [Splitting(clusters=4), Splitting(clusters=8), Splitting(clusters=4, by="chance")],
     "labelled_target": [50, 51],
     "metrics": [(ref("metric", "auc"),)],
+    "prior_correction": ["em"],
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,9 @@ _CODED = 50
 """A column of numbers and texts with at most so many values is taken for a category."""
 _REPAIRS = 500
 """Domains of one class that are left out, one after the other."""
+_BASELINES = {"logistic": "logistic_regression", "boosting": "gradient_boosting", "forest": "random_forest"}
+_BOOSTED = 2000
+"""Columns times classes for which boosting takes seconds rather than minutes."""
 _ALPHA = 0.05
 """An exact test of n seeds can reach 2 / 2^n at best, times the number of comparisons."""
 _SHIFT = 0.2
@@ -116,7 +119,9 @@ def identified(data: FromFile, params: Mapping[str, Any], lines: Sequence[str]) 
         more["test"] = 0.25
     total = sum(map(len, read.rows.values()))
     what = f"{total} rows of {len(read.rows)} domains, {task}" + (f", {len(read.classes)} classes" if of else "")
-    baselines = importlib.util.find_spec("sklearn") is not None and len(read.input.shape) == 1
+    installed = importlib.util.find_spec("sklearn") is not None and len(read.input.shape) == 1
+    wide = read.input.shape[0] * max(1, len(read.classes)) > _BOOSTED
+    baselines = (*(("logistic",) if of else ()), *(() if wide else ("boosting",)), "forest") if installed else ()
     suite = first_suite(len(read.rows), classes=bool(of), balanced=bool(of) and shifted(of), baselines=baselines)
     every = {"file": data.file, **params, **more}
     kept = (*notes, *(read.plan.lines() if read.plan else ()), *share_lines(of, read.classes))
@@ -155,10 +160,10 @@ def shifted(found: Mapping[str, Array]) -> bool:
     return bool((every.max(0) - every.min(0) > _SHIFT).any())
 
 
-def first_suite(domains: int, *, classes: bool, balanced: bool, baselines: bool) -> str:
+def first_suite(domains: int, *, classes: bool, balanced: bool, baselines: Collection[str]) -> str:
     """What a first suite needs below its dataset: each domain in turn is the target.
 
-    `baselines` adds those of scikit-learn.
+    `baselines` are those of scikit-learn.
     """
     several = domains > len(("source", "target"))
     methods = {
@@ -168,9 +173,7 @@ def first_suite(domains: int, *, classes: bool, balanced: bool, baselines: bool)
         "DANN": "{scheme: pooled, discrepancy: d_A, mu: 0.1}",
         "DARN": "{discrepancy: d_A, mu: 0.1, aggregator: {sharpmax: {gamma: 1.0}}}" if several else "",
         "BNM": "{scheme: {regularised: {by: bnm, weight: 0.1}}}" if classes and several else "",
-        "logistic": "{scheme: logistic_regression}" if classes and baselines else "",
-        "boosting": "{scheme: gradient_boosting}" if baselines else "",
-        "forest": "{scheme: random_forest}" if baselines else "",
+        **{name: f"{{scheme: {scheme}}}" for name, scheme in _BASELINES.items() if name in baselines},
         "TAR": "{scheme: target_only, reference: true}",
     }
     rows = "\n".join(f"  {name + ':':9} {recipe}" for name, recipe in methods.items() if recipe)

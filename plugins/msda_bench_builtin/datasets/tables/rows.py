@@ -9,7 +9,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import AliasChoices, Field
@@ -122,7 +122,8 @@ class FromFile(Dataset):
     def contents(self) -> Contents:
         """As `read`, once for equal parameters and an unchanged file."""
         # Other parameters change nothing of it, and may be mappings, which have no hash.
-        bare = replace(self, train=1, test=None, target_train=None, protocol="held_out", corrupt=None)
+        unset: dict[str, Any] = dict.fromkeys(("test", "target_train", "corrupt", "label_shift"))
+        bare = replace(self, train=1, protocol="held_out", **unset)
         return _kept(bare, stamp(Path(self.file)))
 
     @property

@@ -1,0 +1,115 @@
+"""Label shift: other shares of the classes in a domain, and the correction of predictions for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from msda_bench.api import Array, DataError, Dataset, DomainData
+from msda_bench.component.dataset import shifted_domain
+from msda_bench.component.sizes import is_transductive
+from msda_bench.data.splits import Split
+from msda_bench.engine.settings import stream_key
+from msda_bench.functional import uniform
+from msda_bench.suite.cell import Cell
+
+_LEAST_DRAW = 2.0**-25
+_ROUNDS, _CLOSE = 10_000, 1e-10
+_LEAST = 1e-12
+"""The lowest ratio of shares: a class that the target seems to lack stays finite in logarithms."""
+
+
+def shifted(
+    dataset: Dataset, cell: Cell, domains: Mapping[str, DomainData], splits: Mapping[str, Split]
+) -> Mapping[str, Split]:
+    """The splits with the classes of one domain in other shares, by leaving out rows; the same for every method.
+
+    Rows are left out of the training and of the test (or held-out) part separately, as few as possible, the last ones
+    in the split's random order.
+
+    Raises:
+        DataError: a class has no row in a part where it should have a share.
+    """
+    domain = shifted_domain(dataset, cell.target)
+    if domain is None or domain not in splits:
+        return splits
+    y, split, classes = domains[domain].y, splits[domain], dataset.task.classes
+    parts = {"train": split.train, "test": split.test}
+    if domain == cell.target and is_transductive(dataset):
+        del parts["test"]
+    counts = {name: np.bincount(y[rows], minlength=classes) for name, rows in parts.items() if len(rows)}
+    shares = _shares(dataset, cell, domain, np.logical_and.reduce([count > 0 for count in counts.values()]))
+    for name, count in counts.items():
+        asked = shares > 0
+        most = np.floor(shares * (count[asked] / shares[asked]).min() + _CLOSE).astype(np.int64)
+        if not most.sum():
+            lacking = np.flatnonzero(asked & (count == 0))
+            why = f"has no {name} example of class {lacking[0]}" if len(lacking) else f"has too few {name} examples"
+            what = f"{domain!r} {why} for the shares of `label_shift`"
+            raise DataError(f"dataset {dataset.name}: {what}; set other shares, or another `train`")
+        parts[name] = _first(parts[name], y[parts[name]], most)
+    return {**splits, domain: Split(parts["train"], parts.get("test", parts["train"]))}
+
+
+def _shares(dataset: Dataset, cell: Cell, domain: str, there: Array) -> Array:
+    """The shares that the suite gives; or those of the classes that are there, from a symmetric Dirichlet distribution.
+
+    A Dirichlet draw is one of normalised gamma variates.
+    """
+    wanted: Mapping[str, Any] = dataset.label_shift or {}
+    if "shares" in wanted:
+        return np.asarray(wanted["shares"], np.float64)
+    from scipy.special import gammaincinv
+
+    draws = uniform(stream_key(cell, "label_shift", domain), (len(there),)).double().numpy()
+    gammas = np.where(there, gammaincinv(wanted["dirichlet"], np.maximum(draws, _LEAST_DRAW)), 0.0)
+    return np.asarray(gammas / gammas.sum())
+
+
+def _first(rows: Array, labels: Array, most: Array) -> Array:
+    """The first rows of each class, at most so many, in their order."""
+    number = np.zeros(len(rows), np.int64)
+    for label in np.unique(labels):
+        (of_class,) = np.nonzero(labels == label)
+        number[of_class] = np.arange(len(of_class))
+    return rows[number < most[labels]]
+
+
+def target_shares(outputs: Tensor, shares: Tensor) -> Tensor:
+    """The shares of classes in unlabelled examples, estimated by EM (Saerens, Latinne and Decaestecker 2002).
+
+    They maximise the likelihood of the examples if the class-conditional distributions are those of training, and the
+    predicted probabilities are right for these.
+
+    Args:
+        outputs: (n, classes) logits.
+        shares: (classes,) float64 of the training examples; a class without any keeps none.
+
+    Returns:
+        (classes,) float64.
+    """
+    p, there = torch.softmax(outputs.double(), 1), shares > 0
+    estimate = shares
+    for _ in range(_ROUNDS):
+        ratio = torch.where(there, estimate / shares.where(there, torch.ones_like(shares)), 0.0)
+        joint = p * ratio
+        before, estimate = estimate, (joint / joint.sum(1, keepdim=True).clamp(min=torch.finfo(p.dtype).tiny)).mean(0)
+        if (estimate - before).abs().max() < _CLOSE:
+            break
+    return estimate
+
+
+def correction(outputs: Tensor, shares: Tensor) -> Tensor:
+    """What to add to logits so that they fit the target's shares: log of estimated over training shares, (classes,).
+
+    Args:
+        outputs: (n, classes) logits of the target's unlabelled training examples.
+        shares: (classes,) of the training examples.
+    """
+    estimate = target_shares(outputs, shares)
+    ratio = torch.where(shares > 0, estimate / shares.where(shares > 0, torch.ones_like(shares)), 0.0)
+    return ratio.clamp(min=_LEAST).log().to(outputs.dtype)
