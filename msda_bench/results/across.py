@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 import pandas as pd
 
+from msda_bench.errors import printable
 from msda_bench.results.decision import (
     BETTER,
     MIN_PAIRS_ACROSS,
@@ -293,7 +294,8 @@ def _skipped(tables: Sequence[Grid], counted: Sequence[Grid], names: Sequence[st
         if grid.metric != METRIC:
             yield f"{grid.experiment.name}: its metric is {grid.metric}, not accuracy"
         elif grid not in counted:
-            what = grid.experiment.label_shift or f"source {name_of(grid.experiment.without)} is left out"
+            shift, without = grid.experiment.label_shift, grid.experiment.without
+            what = printable(shift) if shift is not None else f"source {name_of(without)} is left out"
             if grid.experiment.corrupted is not None:
                 what = f"the labels of source {name_of(grid.experiment.corrupted)} are shuffled"
             yield f"{grid.experiment.name}: {what}, and {name_of(grid.experiment.dataset)} itself counts"
