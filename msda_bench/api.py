@@ -21,7 +21,7 @@ from msda_bench.component.dataset import Dataset, DomainData, Inputs, InputSpec,
 from msda_bench.component.files import Array, ByHand, File, Files, Pip, Row, Rows, Url
 from msda_bench.component.parts import Parts
 from msda_bench.component.pretrained import Pretrained
-from msda_bench.component.scheme import FittedScheme, Scheme
+from msda_bench.component.scheme import FittedScheme, GivenScheme, Scheme, StepFreeScheme
 from msda_bench.component.scoring import Metric, Tested, ValidationView, Validator
 from msda_bench.component.sizes import Extent, Size, TestSize
 from msda_bench.component.step import (
@@ -83,6 +83,7 @@ __all__ = [
     "Files",
     "Fits",
     "FittedScheme",
+    "GivenScheme",
     "Group",
     "HasViews",
     "Identified",
@@ -115,6 +116,7 @@ __all__ = [
     "Sizes",
     "Stage",
     "Step",
+    "StepFreeScheme",
     "StepKey",
     "StepProgress",
     "Strength",

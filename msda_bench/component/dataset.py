@@ -68,6 +68,9 @@ class DomainData:
             domain of a run if another one is held out or tested on.
         texts: (n,) object array of str, the examples as written, which a backbone that reads gets in place of `x`; None
             if `x` holds them, or without `InputSpec.texts`.
+        predictions: (n, task.outputs) float32, outputs of another model that come with the data: logits, probabilities,
+            1 for a predicted class, or numbers; NaN for rows without one. None if there are none. Only a `GivenScheme`
+            shows them.
     """
 
     x: Inputs
@@ -76,6 +79,7 @@ class DomainData:
     identity: str | None = None
     groups: Array | None = None
     texts: Array | None = None
+    predictions: Array | None = None
 
 
 def _corruption(raw: Any) -> dict[str, str] | None:
@@ -216,6 +220,11 @@ class Dataset(Component, ABC):
     def files(self) -> tuple[File, ...]:
         """None unless overridden."""
         return ()
+
+    @property
+    def gives_predictions(self) -> bool:
+        """Whether `DomainData.predictions` come with the data; False unless overridden."""
+        return False
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -164,13 +164,8 @@ class Scheme(Component, ABC):
         return features, parts.predictor(features)
 
 
-class FittedScheme(Scheme):
-    """A scheme that is fitted at once to all labelled examples, without a network and its steps, such as a forest.
-
-    It sees the labelled training examples of the very split on which other methods train, and is tested and scored by
-    validators on the same ones. An example is a row of numbers: a dataset of images or texts needs a backbone with
-    frozen features. Its `features`, for validators, are the inputs themselves.
-    """
+class StepFreeScheme(Scheme):
+    """The base of schemes without a network and its steps: derive from `FittedScheme` or `GivenScheme`."""
 
     uses_discrepancy = False
     uses_mu = False
@@ -180,6 +175,26 @@ class FittedScheme(Scheme):
     def groups(self, sources: Group, target: str) -> tuple[Group, ...]:
         """One group of all sources; the target alone if it needs its labels."""
         return ((target,),) if self.needs_target_labels else (sources,)
+
+    def step(self, parts: Parts, batch: Batch, state: Tensor, phase: Phase) -> Step:
+        """Is never called; raises PluginError."""
+        raise PluginError(f"scheme {self.name!r} takes no steps")
+
+
+class GivenScheme(StepFreeScheme):
+    """A scheme that learns nothing: its answers are the predictions that come with the data.
+
+    Such as those of a zero-shot model or of a vendor's. It is shown as a reference, and never ranked.
+    """
+
+
+class FittedScheme(StepFreeScheme):
+    """A scheme that is fitted at once to all labelled examples, without a network and its steps, such as a forest.
+
+    It sees the labelled training examples of the very split on which other methods train, and is tested and scored by
+    validators on the same ones. An example is a row of numbers: a dataset of images or texts needs a backbone with
+    frozen features. Its `features`, for validators, are the inputs themselves.
+    """
 
     @abstractmethod
     def fit(self, x: Inputs, y: Array, task: Task, seed: int) -> Callable[[Inputs], Array]:
@@ -195,7 +210,3 @@ class FittedScheme(Scheme):
             A function from inputs (m, width) to outputs (m, task.outputs): logits, such as logarithms of probabilities,
             or the predicted number. Each finite, and each of its row alone.
         """
-
-    def step(self, parts: Parts, batch: Batch, state: Tensor, phase: Phase) -> Step:
-        """Is never called; raises PluginError."""
-        raise PluginError(f"scheme {self.name!r} is fitted at once and takes no steps")

@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from msda_bench.api import DataError
 from msda_bench.engine.evaluate import Mix, Scores, metric_values, test_outcome, validation_examples, validation_scores
 from msda_bench.engine.fit import Trained
 from msda_bench.engine.label_shift import correction
@@ -74,6 +75,26 @@ def judge(runs: Sequence[Run], program: Judgeable, trained: Sequence[Trained]) -
         arrays = kept_arrays(run, test, partial(program.weights, place)) if keeps else {}
         records.append(replace(judged, arrays=arrays))
     return records
+
+
+def judge_given(run: Run) -> Judged:
+    """The evaluation of predictions that come with the data.
+
+    Raises:
+        DataError: a test example has none.
+    """
+    prepared, outputs = run.prepared, run.prepared.predictions
+    lacking = len(prepared.test.y) if outputs is None else int(outputs.isnan().any(1).sum())
+    if outputs is None or lacking:
+        what = f"{lacking} of {len(prepared.test.y)} test examples of target {run.cell.target!r} have no prediction"
+        raise DataError(f"dataset {run.cell.dataset.name}: {what}")
+    outcome = test_outcome(outputs, prepared.task, prepared.test.y)
+    if outcome is None:
+        return Judged(message="a prediction was not finite")
+    values = metric_values(run.components.metrics, outcome, outputs, prepared.test.y)
+    arrays = kept_arrays(run, Seen(outputs, outputs), dict) if run.cell.keep else {}
+    message, traceback = "; ".join(values.faults) or None, "".join(values.traces) or None
+    return Judged(outcome, {}, values.by_name, {}, message, traceback, arrays)
 
 
 def _validated(runs: Sequence[Run], program: Judgeable) -> list[list[Seen]]:

@@ -22,7 +22,7 @@ def load_domain(dataset: Dataset, domain: str, files: Files) -> DomainData:
         raise DataError(
             f"dataset {dataset.name}: domain {domain!r}: {fault}; report it to its author or repair its files"
         )
-    for array in (*_arrays(data.x), data.y, data.test, data.groups, data.texts):
+    for array in (*_arrays(data.x), data.y, data.test, data.groups, data.texts, data.predictions):
         _freeze(array)
     return data
 
@@ -55,6 +55,9 @@ def _fault(data: DomainData, task: Task) -> str | None:
         return fault
     if data.texts is not None and data.texts.shape != (count,):
         return f"has {count} examples, but texts of shape {data.texts.shape}; one each is needed"
+    given, wanted = data.predictions, (count, task.outputs)
+    if given is not None and (given.shape != wanted or given.dtype.kind != "f" or np.isinf(given).any()):
+        return f"has predictions of {given.dtype} and shape {given.shape}; finite floats of shape {wanted} are needed"
     return _no_classes(data.y, task.classes) if task.kind == "classification" else _no_numbers(data.y)
 
 

@@ -68,6 +68,7 @@ class Prepared:
         training: the data that every honest method sees.
         held_out: source examples for validators; empty if a source has none.
         test: the target's test examples.
+        predictions: (n, outputs) of the test examples that come with the data, or None.
         tested_in_training: whether the test examples are the target's training examples (transductive protocol).
     """
 
@@ -78,6 +79,7 @@ class Prepared:
     held_out: tuple[Labelled, ...]
     test: Labelled
     _target_labels: Tensor = field(repr=False)
+    predictions: Tensor | None = None
     _exhausted: tuple[str, ...] = ()
     # Made on first use, and kept for the other cells of the split.
     _parts: dict[object, Mapping[str, Tensor]] = field(default_factory=dict, repr=False)
@@ -217,6 +219,7 @@ class Preparer:
             else tuple(pick.labelled(name, splits[name].test[:HELD_OUT]) for name in cell.sources),
             test=pick.labelled(cell.target, target.test),
             _target_labels=pick.labels(cell.target, target.train),
+            predictions=pick.predictions(cell.target, target.test),
             _exhausted=exhausted,
         )
 
@@ -268,6 +271,10 @@ class _Picker:
 
     def labels(self, domain: str, rows: Array) -> Tensor:
         return as_labels(self.task, self.domains[domain].y[rows], self.device)
+
+    def predictions(self, domain: str, rows: Array) -> Tensor | None:
+        given = self.domains[domain].predictions
+        return None if given is None else torch.from_numpy(given[rows].astype(np.float32)).to(self.device)
 
     def labelled(self, domain: str, rows: Array) -> Labelled:
         return Labelled(self.placed(self.examples(domain, rows)), self.labels(domain, rows))

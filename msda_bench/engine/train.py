@@ -12,10 +12,10 @@ from dataclasses import replace
 
 import torch
 
-from msda_bench.api import Files, FittedScheme
-from msda_bench.engine.fit import Trained, fit
+from msda_bench.api import Files, FittedScheme, GivenScheme
+from msda_bench.engine.fit import Trace, Trained, fit
 from msda_bench.engine.fitted import Fitted
-from msda_bench.engine.judge import Judged, judge
+from msda_bench.engine.judge import Judged, judge, judge_given
 from msda_bench.engine.machine import distributions, provenance
 from msda_bench.engine.model import Components
 from msda_bench.engine.prepare import Preparer
@@ -133,7 +133,11 @@ class Trainer:
         precision = runs[0].cell.training.precision
         with deterministic(self._device), products(precision, self._device):
             full = padded(runs)
-            if isinstance(full[0].components.scheme, FittedScheme):
+            scheme = full[0].components.scheme
+            if isinstance(scheme, GivenScheme):
+                ready = done = time.perf_counter()
+                trained, judged = [Trained(Trace(full[0].groups), 0, None)], [judge_given(full[0])]
+            elif isinstance(scheme, FittedScheme):
                 ready = time.perf_counter()
                 model = Fitted(full[0])
                 trained = [model.trained()]

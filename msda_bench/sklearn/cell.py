@@ -16,8 +16,8 @@ from msda_bench.api import (
     Dataset,
     DomainData,
     Files,
-    FittedScheme,
     InputSpec,
+    StepFreeScheme,
     Task,
     Validator,
     component,
@@ -101,9 +101,9 @@ def make_cell(arrays: Arrays, method: Mapping[str, Any], settings: Mapping[str, 
     scheme = file.methods["method"].scheme
     if scheme.component.needs_target_labels:
         raise ValueError(f"scheme: {scheme.name} needs labels of the target, which no estimator uses")
-    fitted = isinstance(scheme.component, FittedScheme)
-    if fitted:
-        raise ValueError(f"scheme: {scheme.name} is fitted at once, without a network; use its own estimator")
+    step_free = isinstance(scheme.component, StepFreeScheme)
+    if step_free:
+        raise ValueError(f"scheme: {scheme.name} trains no network, which an estimator here has")
     if arrays.task.kind not in scheme.component.tasks:
         raise ValueError(f"scheme: {scheme.name} trains {' and '.join(scheme.component.tasks)}, not {arrays.task.kind}")
     backbone = file.backbone.component

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from msda_bench.api import Backbone, DataError, FittedScheme, Group
+from msda_bench.api import Backbone, DataError, FittedScheme, GivenScheme, Group
 from msda_bench.blame import blaming
 from msda_bench.component.dataset import corrupted_source, shifted_domain
 from msda_bench.component.pretrained import Pretrained
@@ -141,6 +141,9 @@ def _untrainable(facts: Facts) -> Iterator[Fault]:
             yield Fault(("methods", name, "scheme"), message_of(error, 1000))
         if facts.task.kind not in scheme.tasks:
             what = f"{entry.name} trains {' and '.join(scheme.tasks)}; {facts.name} is {facts.task.kind}"
+            yield Fault(("methods", name, "scheme"), what)
+        elif isinstance(scheme, GivenScheme) and not facts.data.gives_predictions:
+            what = f"{entry.name} needs predictions in the data, and {facts.name} names none (`predictions`)"
             yield Fault(("methods", name, "scheme"), what)
         elif isinstance(scheme, FittedScheme) and (unfit := _unfit(facts)):
             yield Fault(("methods", name, "scheme"), f"{entry.name} {unfit}")

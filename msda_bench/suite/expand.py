@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
-from msda_bench.api import Component, Dataset, FittedScheme
+from msda_bench.api import Component, Dataset, FittedScheme, GivenScheme
 from msda_bench.component.dataset import TARGET, corrupted_source
 from msda_bench.component.sizes import is_transductive
 from msda_bench.errors import SuiteError
@@ -159,6 +159,9 @@ class _Draft:
         fitted = [name for name, method in methods if isinstance(method.scheme.component, FittedScheme)]
         if fitted:
             yield f"Fitted at once to all labelled examples, not in steps: {', '.join(fitted)}."
+        given = [name for name, method in methods if isinstance(method.scheme.component, GivenScheme)]
+        if given:
+            yield f"Predictions that come with the data, not trained here: {', '.join(given)}."
         yield from _data_notes(self._facts.data)
         seen: dict[int, list[str]] = {}
         for name, method in methods:
@@ -198,7 +201,7 @@ class _Draft:
             aggregator=method.aggregator.ref if method.aggregator else None,
             mu=method.mu,
             training=settings.training,
-            validators=validators,
+            validators=() if isinstance(method.scheme.component, GivenScheme) else validators,
             seed=0,
             split_sources=self._facts.splitting(method),
             labelled_target=self._facts.labelled_target(method),

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from msda_bench.api import Backbone, FittedScheme, NonNegative
+from msda_bench.api import Backbone, NonNegative, StepFreeScheme
 from msda_bench.component.sizes import HOLD_OUT
 from msda_bench.errors import PluginError, message_of
 from msda_bench.suite.choice import Configured, with_param
@@ -41,9 +41,9 @@ class Settings:
     def paths(self) -> tuple[str, ...]:
         """The paths, such as mu, aggregator.sharpmax.gamma or training.optimizer.adadelta.lr.
 
-        A scheme that is fitted at once has its own alone: neither network nor steps.
+        A scheme without steps has its own alone.
         """
-        if isinstance(self.method.scheme.component, FittedScheme):
+        if isinstance(self.method.scheme.component, StepFreeScheme):
             return tuple(f"scheme.{self.method.scheme.name}.{param}" for param in self.method.scheme.params)
         optimizer, scheme = self.training.optimizer, self.method.scheme.component
         mu_matters = scheme.uses_mu and (self.method.adapts or not scheme.uses_discrepancy)

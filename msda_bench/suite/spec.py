@@ -24,6 +24,7 @@ from msda_bench.api import (
     Backbone,
     Dataset,
     Discrepancy,
+    GivenScheme,
     Metric,
     NonNegative,
     Scheme,
@@ -181,6 +182,10 @@ class MethodSpec(SuitePart):
         if scheme.needs_target_labels and not self.reference:
             # A method that has seen the target's labels must never be ranked.
             yield Fault(("scheme",), f"{self.scheme.name} uses target labels; add reference: true")
+        if isinstance(scheme, GivenScheme) and not self.reference:
+            yield Fault(("scheme",), f"{self.scheme.name} shows predictions of another's model; add reference: true")
+        if isinstance(scheme, GivenScheme) and self.prior_correction is not None:
+            yield Fault(("prior_correction",), f"{self.scheme.name} changes no prediction; remove it", "key")
         if scheme.needs_target_labels and self.labelled_target is not None:
             yield Fault(("labelled_target",), f"{self.scheme.name} sees all target labels; remove it", "key")
         for name in ("aggregator", "discrepancy"):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
-from msda_bench.api import Component, FittedScheme
+from msda_bench.api import Component, FittedScheme, GivenScheme
 from msda_bench.blame import blaming, cause_of, describe_with_place, package_of
 from msda_bench.errors import BenchError, printable
 from msda_bench.plugins.process_state import restored
@@ -51,6 +51,8 @@ def checks(of: str | Component) -> list[str]:
 
 
 def _base(component: Component) -> type[ComponentContract]:
+    if isinstance(component, GivenScheme):
+        return ComponentContract
     return FittedSchemeContract if isinstance(component, FittedScheme) else CONTRACTS[component.kind]
 
 

@@ -70,6 +70,7 @@ def msda_schemes() -> list[type[Scheme]]:
         found.Cdan,
         found.Decision,
         found.Ensemble,
+        found.Given,
         found.GradientBoosting,
         found.Kd3a,
         found.LogisticRegression,

@@ -6,6 +6,7 @@ from msda_bench_builtin.schemes.baselines import GradientBoosting, LogisticRegre
 from msda_bench_builtin.schemes.cdan import Cdan
 from msda_bench_builtin.schemes.decision import Decision
 from msda_bench_builtin.schemes.ensemble import BestSingle, Ensemble
+from msda_bench_builtin.schemes.given import Given
 from msda_bench_builtin.schemes.kd3a import Kd3a
 from msda_bench_builtin.schemes.mdd import Mdd
 from msda_bench_builtin.schemes.mdmn import Mdmn
@@ -22,6 +23,7 @@ __all__ = [
     "Cdan",
     "Decision",
     "Ensemble",
+    "Given",
     "GradientBoosting",
     "Kd3a",
     "LogisticRegression",

@@ -19,7 +19,15 @@ from pydantic import AliasChoices, Field
 from msda_bench.api import Array, DataError, Identified, Inputs, InputSpec, component
 from msda_bench_builtin.datasets.tables.identify import identified
 from msda_bench_builtin.datasets.tables.read import Column, listed, stamp, text_of
-from msda_bench_builtin.datasets.tables.rows import Contents, FromFile, Roles, domains_in, groups_in, labels_in
+from msda_bench_builtin.datasets.tables.rows import (
+    Contents,
+    FromFile,
+    Roles,
+    domains_in,
+    groups_in,
+    labels_in,
+    predictions_in,
+)
 
 _MOST = 1 << 31
 """The maximum size of a compressed array, unpacked, in bytes; one that is not compressed may have any."""
@@ -62,10 +70,13 @@ class Arrays(FromFile):
     def read(self) -> Contents:
         """The arrays; see `FromFile`."""
         path = Path(self.file)
-        names = [self.inputs, self.labels, self.domain, *([self.groups] if self.groups is not None else [])]
+        others = [name for name in (self.groups, self.predictions) if name is not None]
+        names = [self.inputs, self.labels, self.domain, *others]
         twice = [name for name in names if names.count(name) > 1]
         if twice:
-            raise DataError(f"{path}: array {twice[0]!r} cannot be two of inputs, labels, domains and groups")
+            raise DataError(
+                f"{path}: array {twice[0]!r} cannot be two of inputs, labels, domains, groups and predictions"
+            )
         arrays = read_arrays(path, names)
         x = arrays[self.inputs]
         if x.ndim == 1 or x.dtype.kind not in "fiub" or 0 in x.shape:
@@ -74,16 +85,32 @@ class Arrays(FromFile):
         width = math.prod(x.shape[1:])
         if width > _WIDEST:
             raise DataError(f"{path}: array {self.inputs!r} has {width} numbers a row, more than {_WIDEST}")
-        columns = {name: _column(path, name, arrays[name], len(x)) for name in names[1:]}
+        scores = arrays.get(self.predictions or "")
+        if scores is not None and scores.ndim == 1:
+            scores = None
+        columns = {
+            name: _column(path, name, arrays[name], len(x))
+            for name in names[1:]
+            if scores is None or name != self.predictions
+        }
         roles = Roles(path, *(f"{what} (array {name!r})" for what, name in self._parts()))
         rows = domains_in(
             roles, columns[self.domain], columns[self.labels], leave_out=self.leave_out, drop=self.unlabelled == "drop"
         )
         y, task, classes = labels_in(roles, columns[self.labels], rows, self.mode)
         groups, shared = groups_in(roles, columns[self.groups] if self.groups is not None else None, rows)
+        predictions = None
+        if self.predictions is not None:
+            part = f"array {self.predictions!r}"
+            if scores is None:
+                predictions = predictions_in(path, part, columns[self.predictions], rows, task, classes)
+            else:
+                predictions = _scores(path, part, scores, (len(x), task.outputs))
         _check_finite(path, self.inputs, x)
         spec = InputSpec(x.shape[1:])
-        made = Contents(_digest(path), rows, x, y, task, classes, spec, groups, shared, None, pages_of(x))
+        made = Contents(
+            _digest(path), rows, x, y, task, classes, spec, groups, shared, None, pages_of(x), predictions=predictions
+        )
         made.release()
         return made
 
@@ -118,6 +145,20 @@ class Arrays(FromFile):
         release = self.contents().release
         release()
         return functools.partial(_scaled, scales=scales, release=release)
+
+
+def _scores(path: Path, part: str, scores: Array, shape: tuple[int, int]) -> Array:
+    """A score for each row and class, or a number for each row."""
+    if scores.shape != shape or scores.dtype.kind not in "fiu":
+        what = f"{part} holds {scores.dtype} of shape {scores.shape}"
+        raise DataError(
+            f"{path}: {what}; predictions are classes (n,), or a number for each class {shape}, in their order"
+        )
+    with np.errstate(over="ignore"):
+        given = scores.astype(np.float32)
+    if np.isinf(given).any():
+        raise DataError(f"{path}: {part} holds a number that is not finite in float32; correct it")
+    return given
 
 
 def read_arrays(path: Path, names: Sequence[str]) -> dict[str, Array]:

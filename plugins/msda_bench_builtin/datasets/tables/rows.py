@@ -57,6 +57,7 @@ class Contents:
         plan: what became of the columns of a table.
         pages: the mapping of a file that `x` lies in, or None.
         texts: of all rows, if a column of text is their only input.
+        predictions: another model's outputs for all rows, or None.
     """
 
     sha256: str
@@ -71,6 +72,7 @@ class Contents:
     plan: Plan | None = None
     pages: mmap.mmap | None = None
     texts: Array | None = None
+    predictions: Array | None = None
 
     def of(self, rows: Array) -> Inputs:
         """Some rows; a view if they follow one another, so that an array in a file stays there."""
@@ -98,6 +100,8 @@ class FromFile(Dataset):
         standardise: "sources" gives each number mean 0 and variance 1 over the training rows of all sources, "domain"
             over those of its own domain, "none" leaves it.
         leave_out: domains that are not read.
+        predictions: the column or array of another model's predictions, such as a zero-shot model's, for a row with the
+            scheme `given`: classes or numbers; arrays may have a score for each class. No method learns from it.
         unlabelled: "drop" leaves out rows without a label, and so domains without any; "refuse" reports them.
     """
 
@@ -110,6 +114,7 @@ class FromFile(Dataset):
     standardise: Standardise = "sources"
     leave_out: tuple[str, ...] = ()
     unlabelled: Literal["refuse", "drop"] = "refuse"
+    predictions: str | None = None
 
     @abstractmethod
     def read(self) -> Contents:
@@ -154,6 +159,11 @@ class FromFile(Dataset):
         """None below a data folder; one that stands for yours while no file is given."""
         return () if self.file else (File(f"{self.name}/yours", None, None, ByHand("your own file: give `file`")),)
 
+    @property
+    def gives_predictions(self) -> bool:
+        """Whether a part of the file holds them."""
+        return self.predictions is not None
+
     def sizes(self, files: Files | None = None) -> dict[str, int]:
         """The rows of each domain.
 
@@ -178,7 +188,8 @@ class FromFile(Dataset):
         rows = read.rows[domain]
         groups = None if read.groups is None else read.groups[rows]
         texts = None if read.texts is None else read.texts[rows]
-        return DomainData(read.of(rows), read.y[rows], groups=groups, texts=texts)
+        predictions = None if read.predictions is None else read.predictions[rows]
+        return DomainData(read.of(rows), read.y[rows], groups=groups, texts=texts, predictions=predictions)
 
     def fingerprint(self) -> str:
         """Changes with the file's bytes and the parameters."""
@@ -326,6 +337,31 @@ def labels_in(
             raise OneClassError(path, name, label.texts[int(kinds[0])])
     classes = tuple(label.texts[place] for place in order)
     return places[label.codes], Task("classification", len(classes)), classes
+
+
+def predictions_in(
+    path: Path, part: str, column: Column, rows: Mapping[str, Array], task: Task, classes: tuple[str, ...]
+) -> Array:
+    """Outputs of all rows: 1 for the predicted class, or the predicted number; NaN for a row without a prediction.
+
+    Raises:
+        DataError: a row predicts no class, or no number.
+    """
+    column = column.merged()
+    used = np.unique(np.concatenate([column.codes[mine] for mine in rows.values()]))
+    used = used[used >= 0]
+    if task.kind == "regression":
+        outputs = np.append(column.numbers(), np.nan).astype(np.float32)[:, None]
+        wrong, what = ~np.isfinite(outputs[used, 0]), "which is no finite number"
+    else:
+        outputs = np.full((len(column.texts) + 1, len(classes)), np.nan, np.float32)
+        for place, text in enumerate(column.texts):
+            outputs[place] = [name == text for name in classes]
+        wrong, what = ~(outputs[used] == 1).any(1), f"which is none of the classes {listed(classes, 20)}"
+    if wrong.any():
+        text = column.texts[int(used[int(np.argmax(wrong))])]
+        raise DataError(f"{path}: {part} holds {text!r}, {what}; correct it, or leave it empty")
+    return outputs[column.codes]
 
 
 def groups_in(roles: Roles, group: Column | None, rows: Mapping[str, Array]) -> tuple[Array | None, bool]:

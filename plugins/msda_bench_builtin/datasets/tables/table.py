@@ -14,7 +14,15 @@ from msda_bench.api import Count, DataError, Identified, Inputs, InputSpec, comp
 from msda_bench_builtin.datasets.tables.columns import encoded, fitted, plan_of, with_words
 from msda_bench_builtin.datasets.tables.identify import identified, look_through
 from msda_bench_builtin.datasets.tables.read import ENDINGS, Column, column, read_table
-from msda_bench_builtin.datasets.tables.rows import Contents, FromFile, Roles, domains_in, groups_in, labels_in
+from msda_bench_builtin.datasets.tables.rows import (
+    Contents,
+    FromFile,
+    Roles,
+    domains_in,
+    groups_in,
+    labels_in,
+    predictions_in,
+)
 
 
 @component
@@ -90,6 +98,10 @@ def _read(table: Table) -> Contents:
     rows = domains_in(roles, domain, label, leave_out=table.leave_out, drop=table.unlabelled == "drop")
     y, task, classes = labels_in(roles, label, rows, table.mode)
     groups, shared = groups_in(roles, group, rows)
+    predictions = None
+    if table.predictions is not None:
+        given = column(path, columns, table.predictions, "predictions")
+        predictions = predictions_in(path, f"column {table.predictions!r}", given, rows, task, classes)
     plan = plan_of(path, inputs, table.categories, table.text)
     x: Inputs = encoded(plan, {**inputs, table.domain: domain}, scaled=table.standardise != "none")
     width, texts = plan.width, None
@@ -99,12 +111,12 @@ def _read(table: Table) -> Contents:
         if not plan.kinds:
             texts = np.array([*inputs[table.text].texts, ""], object)[inputs[table.text].codes]
     spec = InputSpec((width,), sparse=table.text is not None, texts=texts is not None)
-    return Contents(sha256, rows, x, y, task, classes, spec, groups, shared, plan, texts=texts)
+    return Contents(sha256, rows, x, y, task, classes, spec, groups, shared, plan, texts=texts, predictions=predictions)
 
 
 def _inputs(table: Table, path: Path, columns: Mapping[str, Column]) -> dict[str, Column]:
     """The columns to learn from."""
-    roles = {table.domain: "domain", table.label: "label"} | ({table.group: "group"} if table.group is not None else {})
+    roles = _roles(table, path)
     if table.inputs and table.drop:
         raise DataError(f"{path}: `inputs` and `drop` are both given; name one of them")
     for key in ("inputs", "drop", "categories"):
@@ -118,6 +130,21 @@ def _inputs(table: Table, path: Path, columns: Mapping[str, Column]) -> dict[str
         if table.text in roles:
             raise DataError(f"{path}: column {table.text!r} is the {roles[table.text]}, so it cannot be the `text`")
         chosen = list(dict.fromkeys([*chosen, table.text]))
-    if table.domain == table.label:
-        raise DataError(f"{path}: column {table.domain!r} is both domain and label; name two columns")
     return {name: columns[name] for name in chosen}
+
+
+def _roles(table: Table, path: Path) -> dict[str, str]:
+    """What columns are that are no inputs."""
+    roles: dict[str, str] = {}
+    named = (
+        ("domain", table.domain),
+        ("label", table.label),
+        ("predictions", table.predictions),
+        ("group", table.group),
+    )
+    for role, name in named:
+        if name is not None and role != "group" and name in roles:
+            raise DataError(f"{path}: column {name!r} is both {roles[name]} and {role}; name two columns")
+        if name is not None:
+            roles[name] = role
+    return roles
