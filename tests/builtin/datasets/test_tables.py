@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +19,7 @@ from msda_bench.plugins import discover
 from msda_bench.suite.expand import expand
 from msda_bench.suite.load import load_suite
 from msda_bench_builtin.datasets import Arrays, Table
-from tests.builtin.datasets.own_tables import PLAIN, TABLE, X, Y, npz, suite
+from tests.builtin.datasets.own_tables import PLAIN, SITE, TABLE, X, Y, npz, suite
 
 
 def written(path: Path, text: str) -> str:
@@ -148,19 +149,38 @@ def test_a_run_reads_the_file_beside_its_suite_and_keeps_no_path(
     assert b"deep/er" not in stored
 
 
-def test_arrays_that_are_not_compressed_stay_in_the_file(tmp_path: Path) -> None:
-    for compressed in (False, True):
-        (tmp_path / "t.npz").write_bytes(npz(compressed=compressed, groups=np.arange(16).astype(str)))
-        data = Arrays(file=str(tmp_path / "t.npz"), domain="site", groups="groups")
-        assert (data.domains, data.task, data.input.shape) == (("0", "1"), Task("classification", 2), (3,))
-        rows = data.load("1", LocalFiles())
+@pytest.mark.parametrize("compressed", [False, True])
+@pytest.mark.parametrize("order", [np.arange(16), np.arange(16).reshape(2, 8).T.ravel()], ids=["sorted", "mixed"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_arrays_that_are_not_compressed_stay_on_the_disk(
+    compressed: bool,
+    order: Any,
+    dtype: type[Any],
+    tmp_path: Path,
+) -> None:
+    groups = np.arange(16).astype(str)[order]
+    made = npz(compressed=compressed, x=X[order].astype(dtype), y=Y[order], site=SITE[order], groups=groups)
+    (tmp_path / "t.npz").write_bytes(made)
+    data = Arrays(file=str(tmp_path / "t.npz"), domain="site", groups="groups")
+    assert (data.domains, data.task, data.input.shape) == (("0", "1"), Task("classification", 2), (3,))
+    for domain, mine in (("0", slice(8)), ("1", slice(8, 16))):
+        rows = data.load(domain, LocalFiles())
         assert isinstance(rows.x, np.ndarray)
+        assert rows.x.dtype == np.float32
         owner: Any = rows.x
         while isinstance(owner, np.ndarray) and owner.base is not None:
             owner = owner.base
         assert isinstance(owner, memoryview) == (not compressed)
-        np.testing.assert_array_equal(rows.x, X[8:])
-        assert rows.y.tolist() == Y[8:].tolist()
+        np.testing.assert_array_equal(rows.x, X[mine])
+        assert rows.y.tolist() == Y[mine].tolist()
+
+
+def test_arrays_whose_domains_are_mixed_need_room_for_a_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "t.npz").write_bytes(npz(site=SITE[::-1].reshape(2, 8).T.ravel()))
+    data = Arrays(file=str(tmp_path / "t.npz"), domain="site")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
+    with pytest.raises(DataError, match=r"cannot be written to .*gone \(No such file or directory\); make room"):
+        data.load("1", LocalFiles())
 
 
 def test_they_keep_the_contract(tmp_path: Path, keeps_contract: Any) -> None:

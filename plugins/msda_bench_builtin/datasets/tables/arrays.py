@@ -26,6 +26,7 @@ from msda_bench_builtin.datasets.tables.rows import (
     domains_in,
     groups_in,
     labels_in,
+    pages_of,
     predictions_in,
 )
 
@@ -106,12 +107,11 @@ class Arrays(FromFile):
                 predictions = predictions_in(path, part, columns[self.predictions], rows, task, classes)
             else:
                 predictions = _scores(path, part, scores, (len(x), task.outputs))
-        _check_finite(path, self.inputs, x)
         spec = InputSpec(x.shape[1:])
         made = Contents(
             _digest(path), rows, x, y, task, classes, spec, groups, shared, None, pages_of(x), predictions=predictions
         )
-        made.release()
+        _check_finite(path, self.inputs, x, made.release)
         return made
 
     def identify_columns(self, path: Path, columns: Mapping[str, str]) -> Identified | None:
@@ -213,15 +213,6 @@ def _array(path: Path, name: str, stream: IO[bytes], archive: zipfile.ZipFile, m
         return cast("Array", np.lib.format.read_array(content, allow_pickle=False))
 
 
-def pages_of(x: Array) -> mmap.mmap | None:
-    """The mapping of a file that an array lies in; None if it has memory of its own."""
-    base: Any = x
-    while isinstance(base, np.ndarray):
-        base = base.base
-    held = base.obj if isinstance(base, memoryview) else None
-    return held if isinstance(held, mmap.mmap) else None
-
-
 def _header(content: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     version = np.lib.format.read_magic(content)
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
@@ -257,7 +248,7 @@ def _chunks(x: Array) -> Iterator[Array]:
     return (x[start : start + _ROWS] for start in range(0, len(x), _ROWS))
 
 
-def _check_finite(path: Path, name: str, x: Array) -> None:
+def _check_finite(path: Path, name: str, x: Array, release: Callable[[], None]) -> None:
     """All in float32; read once, a few rows in memory at a time."""
     start = 0
     for part in _chunks(x):
@@ -268,6 +259,7 @@ def _check_finite(path: Path, name: str, x: Array) -> None:
             what = f"row {row} of array {name!r} holds a number that is not finite in float32"
             raise DataError(f"{path}: {what}; correct or remove the row")
         start += len(part)
+        release()
 
 
 class _Moments(NamedTuple):

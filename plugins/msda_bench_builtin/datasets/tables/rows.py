@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import math
 import mmap
+import tempfile
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -37,6 +39,8 @@ _MOST_DOMAINS = 500
 _MOST_CLASSES = 1000
 _MANY = 20
 """More different labels than this, one of them with a fraction, are a regression's."""
+_AT_ONCE = 512
+"""Rows that are copied in one go; for each the system brings in 64 kB."""
 _EMPTY = ("source_1", "source_2", "target")
 
 
@@ -55,7 +59,7 @@ class Contents:
         groups: of all rows, or None.
         shared: whether a group has rows in several domains.
         plan: what became of the columns of a table.
-        pages: the mapping of a file that `x` lies in, or None.
+        pages: the mappings of the file that `x` lies in, and of a copy of it; empty if it has memory of its own.
         texts: of all rows, if a column of text is their only input.
         predictions: another model's outputs for all rows, or None.
     """
@@ -70,23 +74,58 @@ class Contents:
     groups: Array | None
     shared: bool
     plan: Plan | None = None
-    pages: mmap.mmap | None = None
+    pages: list[mmap.mmap] = field(default_factory=list)
     texts: Array | None = None
     predictions: Array | None = None
 
-    def of(self, rows: Array) -> Inputs:
-        """Some rows; a view if they follow one another, so that an array in a file stays there."""
-        x = self.x
-        if isinstance(x, np.ndarray) and rows[-1] - rows[0] == len(rows) - 1:
-            return x[int(rows[0]) : int(rows[-1]) + 1].astype(np.float32, copy=False)
-        chosen = x[rows]
-        self.release()
-        return chosen.astype(np.float32, copy=False)
+    def of(self, domain: str) -> Inputs:
+        """The rows of a domain, float32; those of an array in a file stay on the disk.
+
+        Raises:
+            DataError: they must be copied there, and cannot be.
+        """
+        x, rows = self.x, self.rows[domain]
+        if isinstance(x, np.ndarray) and x.dtype == np.float32 and rows[-1] - rows[0] == len(rows) - 1:
+            return x[int(rows[0]) : int(rows[-1]) + 1]
+        return x[rows].astype(np.float32, copy=False) if not self.pages else self._in_order[domain]
 
     def release(self) -> None:
-        """Takes the pages of the file out of the process's memory, until they are read again."""
-        if self.pages is not None and hasattr(mmap, "MADV_DONTNEED"):
-            self.pages.madvise(mmap.MADV_DONTNEED)
+        """Takes the pages of the files out of the process's memory, until they are read again."""
+        if hasattr(mmap, "MADV_DONTNEED"):
+            for pages in self.pages:
+                pages.madvise(mmap.MADV_DONTNEED)
+
+    @functools.cached_property
+    def _in_order(self) -> dict[str, Array]:
+        """A copy domain by domain, float32, in a file without a name, which ends with the process."""
+        assert isinstance(self.x, np.ndarray)  # noqa: S101 - since it has pages
+        sizes = [len(rows) for rows in self.rows.values()]
+        try:
+            with tempfile.TemporaryFile() as stream:
+                for rows in self.rows.values():
+                    for start in range(0, len(rows), _AT_ONCE):
+                        stream.write(self.x[rows[start : start + _AT_ONCE]].astype(np.float32).data)
+                        self.release()
+                stream.flush()
+                self.pages.append(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ))
+        except OSError as error:
+            size = 4 * sum(sizes) * math.prod(self.x.shape[1:])
+            what = f"{size >> 20} MiB for its rows by domain cannot be written to {tempfile.gettempdir()}"
+            remedy = "make room, set TMPDIR to another folder, or save float32 rows sorted by domain"
+            raise DataError(f"{what} ({error.strerror}); {remedy}") from None
+        parts = np.split(
+            np.frombuffer(self.pages[-1], np.float32).reshape(-1, *self.x.shape[1:]), np.cumsum(sizes)[:-1]
+        )
+        return dict(zip(self.rows, parts, strict=True))
+
+
+def pages_of(x: Array) -> list[mmap.mmap]:
+    """The mapping of a file that an array lies in; empty if it has memory of its own."""
+    base: Any = x
+    while isinstance(base, np.ndarray):
+        base = base.base
+    held = base.obj if isinstance(base, memoryview) else None
+    return [held] if isinstance(held, mmap.mmap) else []
 
 
 @component
@@ -189,7 +228,7 @@ class FromFile(Dataset):
         groups = None if read.groups is None else read.groups[rows]
         texts = None if read.texts is None else read.texts[rows]
         predictions = None if read.predictions is None else read.predictions[rows]
-        return DomainData(read.of(rows), read.y[rows], groups=groups, texts=texts, predictions=predictions)
+        return DomainData(read.of(domain), read.y[rows], groups=groups, texts=texts, predictions=predictions)
 
     def fingerprint(self) -> str:
         """Changes with the file's bytes and the parameters."""
