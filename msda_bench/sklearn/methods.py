@@ -124,7 +124,11 @@ def _regularised_by(term: str) -> dict[str, Any]:
 
 _D_A = {"discrepancy": "d_A", "mu": "$mu"}
 _WDGRL = {"scheme": "alternate", "discrepancy": {"wasserstein": {"penalty": 10.0}}, "mu": "$mu"}
-_CDAN = {**_D_A, "scheme": {"cdan": {"entropy": "$entropy"}}}
+_CDAN = {
+    "scheme": {"cdan": {"entropy": "$entropy"}},
+    "discrepancy": {"d_A": {"hidden": [500, 500], "dropout": 0.5}},
+    "mu": "$mu",
+}
 
 SRC, SRCRegressor = _both("SRC", "All sources pooled, without adaptation.", {"scheme": "pooled"})
 DANN, DANNRegressor = _both(
@@ -140,7 +144,7 @@ GroupDRO, GroupDRORegressor = _both(
 )
 M3SDA = _classifier("M3SDA", "Peng et al. 2019.", {"scheme": "m3sda", "mu": "$mu"}, mu=0.0005)
 MCD = _classifier("MCD", "Saito et al. 2018.", {"scheme": {"mcd": {"repeats": "$repeats"}}}, repeats=4)
-CDAN = _classifier("CDAN", "Long et al. 2018.", _CDAN, entropy=False, mu=1.0)
+CDAN = _classifier("CDAN", "Long et al. 2018.", _CDAN, entropy=False, mu=0.5)
 MDD = _classifier(
     "MDD", "Zhang et al. 2019.", {"scheme": {"mdd": {"margin": "$margin"}}, "mu": "$mu"}, margin=4.0, mu=0.003
 )

@@ -101,7 +101,7 @@ METHODS: dict[str, tuple[Any, ...]] = {
     "CDAN": ("cdan", "d_A", "wadn", {}),
     "MCD": ("mcd", None, None, {}),
 }
-POOLED = {"pooled", "target_only"}
+POOLED = {"pooled", "cdan", "target_only"}
 
 
 @functools.cache

@@ -25,10 +25,12 @@ SCHEMES = {
 
 
 def cell_of(scheme: str, seed: int = 0, steps: int = 8, **network: Any):
+    critic = {"hidden": [8], "dropout": 0.5} if scheme == "cdan" else {}
     parts = {"scheme": scheme, "discrepancy": SCHEMES[scheme], "aggregator": SCHEMES[scheme] and "uniform"}
     backbone = ("mlp", {"hidden": [12], "dropout": 0.3, **network})
     cell = make_cell("DARN", seed=seed, mu=0.05, dataset={"sparse": False}, backbone=backbone, epochs=1, steps=steps)
-    return replace(cell, **{kind: ref(kind, name) for kind, name in parts.items()})
+    refs = {kind: ref(kind, name, critic if kind == "discrepancy" else None) for kind, name in parts.items()}
+    return replace(cell, **refs)
 
 
 def test_every_scheme_that_trains_a_network_is_asked():

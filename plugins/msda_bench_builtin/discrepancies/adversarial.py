@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
-from typing import Literal
+from typing import Annotated, Literal
 
 import torch
 from torch import Tensor, nn
 
-from msda_bench.api import Count, Discrepancy, NonNegative, StepKey, component
+from msda_bench.api import Added, Count, Discrepancy, Dropout, NonNegative, Rate, StepKey, component
 from msda_bench.functional import reverse_gradient, uniform
 
 
@@ -31,22 +31,21 @@ class _StackedLinear(nn.Module):
         return torch.baddbmm(self.bias, x, self.weight)
 
 
-def critics(k: int, inputs: int, hidden: tuple[int, ...]) -> nn.Sequential:
-    """Critics side by side, with ReLU between layers: (k, n, inputs) to logits (k, n, 1)."""
-    widths = [inputs, *hidden, 1]
+def critics(k: int, inputs: int, hidden: tuple[int, ...], dropout: float = 0.0) -> nn.Sequential:
+    """Critics side by side, with ReLU and dropout between layers: (k, n, inputs) to logits (k, n, 1)."""
     layers: list[nn.Module] = []
-    for narrow, wide in pairwise(widths):
-        layers += [_StackedLinear(k, narrow, wide), nn.ReLU()]
-    return nn.Sequential(*layers[:-1])
+    for narrow, wide in pairwise([inputs, *hidden]):
+        layers += [_StackedLinear(k, narrow, wide), nn.ReLU(), *([Dropout(dropout)] if dropout else [])]
+    return nn.Sequential(*layers, _StackedLinear(k, hidden[-1] if hidden else inputs, 1))
 
 
 Sign = Literal["text", "code"]
 
 
 class _DomainCritics(nn.Module):
-    def __init__(self, feature_dim: int, k: int, hidden: tuple[int, ...], sign: Sign) -> None:
+    def __init__(self, feature_dim: int, k: int, hidden: tuple[int, ...], dropout: float, sign: Sign) -> None:
         super().__init__()
-        self.critics = critics(k, feature_dim, hidden)
+        self.critics = critics(k, feature_dim, hidden, dropout)
         self.sign = sign
 
     def forward(self, source: Tensor, target: Tensor, *weights: Tensor) -> Tensor:
@@ -73,7 +72,7 @@ class ProxyADistance(Discrepancy):
     BCE_target), small for a source that the critic confuses with the target (Wen et al. 2020, section 3.2). `sign:
     code` takes BCE_source + BCE_target instead, as the authors' code does: the same gradients up to alpha, but a
     confusable source has a *large* gap. `hidden` gives the widths of the critics' hidden layers; none, and the critics
-    are linear, as for Amazon.
+    are linear, as for Amazon. `dropout` follows each hidden layer, as in the critics of CDAN's authors (0.5).
     """
 
     name = "d_A"
@@ -81,10 +80,11 @@ class ProxyADistance(Discrepancy):
 
     hidden: tuple[Count, ...] = ()
     sign: Sign = "text"
+    dropout: Annotated[Rate, Added()] = 0.0
 
     def build(self, feature_dim: int, k: int) -> nn.Module:
         """One critic a source, of sizes feature_dim - hidden - 1."""
-        return _DomainCritics(feature_dim, k, self.hidden, self.sign)
+        return _DomainCritics(feature_dim, k, self.hidden, self.dropout, self.sign)
 
 
 class _WassersteinCritics(StepKey):

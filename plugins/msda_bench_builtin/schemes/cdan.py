@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Annotated, Literal
 
 import torch
 from torch import Tensor, nn
 
 from msda_bench.api import (
+    Added,
     Batch,
     Count,
     Discrepancy,
+    Group,
     Network,
     Parts,
     Phase,
@@ -51,19 +53,22 @@ class _Conditioned(nn.Module):
 
 @component
 class Cdan(Scheme):
-    """CDAN: as `adapt`, but gaps are of features and predictions together, so that domains are aligned class by class.
+    """CDAN: gaps are of features and predictions together, so that domains are aligned class by class.
 
     The discrepancy sees the multilinear map f (x) p of features f and predicted probabilities p: all products, and
     if these are more than `limit`, `random` of them, (R_f f) * (R_p p) / sqrt(random) by element with fixed standard
     normal R_f and R_p (Long et al. 2018, "Conditional Adversarial Domain Adaptation", section on multilinear
-    conditioning). With `d_A` of two hidden layers and one source it is their CDAN, with `entropy` their CDAN+E; here
-    any discrepancy and several sources are possible.
+    conditioning). The sources are one domain, as in tables of several sources (DomainNet's, TLL's). With
+    `d_A: {hidden: [500, 500], dropout: 0.5}` and mu 0.5 it is the authors' CDAN (1024 for objects), with `entropy`
+    their CDAN+E: their loss is a mean over both batches, half of `d_A`'s sum of two means, so that mu 0.5 is their 1.
+    Here any discrepancy is possible.
 
     Parameters:
+        sources: "pooled", all as one against the target; "apart", each on its own, as `adapt` has them, by an aggregator.
         limit: the largest number of products that are all used; 4096 in the paper.
         random: the number of random ones beyond it; 1024 in the authors' code.
-        predictions: "trained" lets the discrepancy's gradient pass through p as well as f, as in the paper's game;
-            "fixed" holds p constant, as in the authors' code.
+        predictions: "fixed" holds p constant, as in the authors' code; "trained" lets the discrepancy's gradient pass
+            through p as well as f, as in the paper's game.
         ramp: the network gets (1 - exp(-ramp t)) / (1 + exp(-ramp t)) of the discrepancy's gradient, t the share of
             training done, while critics learn at full strength from the start; 10 in the paper. null for 1 throughout.
         entropy: whether examples have the weight 1 + exp(-H(p)), by the entropy of their prediction in nats, scaled to
@@ -76,9 +81,14 @@ class Cdan(Scheme):
 
     limit: Count = 4096
     random: Count = 1024
-    predictions: Literal["trained", "fixed"] = "trained"
+    predictions: Literal["trained", "fixed"] = "fixed"
     ramp: Positive | None = 10.0
     entropy: bool = False
+    sources: Annotated[Literal["pooled", "apart"], Added("apart")] = "pooled"
+
+    def groups(self, sources: Group, target: str) -> tuple[Group, ...]:
+        """One group of all sources, or one of each."""
+        return (sources,) if self.sources == "pooled" else super().groups(sources, target)
 
     def build(self, network: Network, k: int, discrepancy: Discrepancy | None) -> nn.Module:
         """The discrepancy's module, for features as wide as the map.
@@ -123,13 +133,16 @@ class Cdan(Scheme):
         logs = torch.log_softmax(outputs, dim=-1)
         surety = (logs.exp() * logs).sum(-1)
         weights = 1 + torch.exp(scaled_gradient(surety, ramp_share(self.ramp, batch.progress)))
-        source, target = weights[: k * size].view(k, size), weights[k * size :]
-        return tuple(part / part.detach().mean(-1, keepdim=True) for part in (source, target))
+        source, target = _split(weights.unsqueeze(-1), k, size)
+        assert target is not None  # noqa: S101 - a discrepancy that weighs examples uses the target
+        return tuple(part / part.detach().mean(-1, keepdim=True) for part in (source.squeeze(-1), target.squeeze(-1)))
 
 
 def _split(rows: Tensor, k: int, size: int) -> tuple[Tensor, Tensor | None]:
-    """The rows of the sources (k, size, width) and of the target, or None if it was not drawn."""
+    """The rows of the sources (k, size, width) and of the target, repeated as in `Parts.forward`, or None if undrawn."""
     target = rows[k * size :] if len(rows) > k * size else None
+    if target is not None and len(target) < size:
+        target = target.repeat(size // len(target), 1)
     return rows[: k * size].reshape(k, size, -1), target
 
 

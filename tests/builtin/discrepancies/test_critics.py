@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch.nn import functional
 
+from msda_bench.api import Dropout
 from msda_bench.functional import uniform
 from msda_bench_builtin.discrepancies import ProxyADistance, Wasserstein
 from tests.builtin.discrepancies.samples import features
@@ -41,6 +42,29 @@ def test_d_a_equals_the_critics_logistic_loss(hidden: tuple[int, ...], sign: Any
     assert torch.allclose(gaps, 2 - loss if sign == "text" else loss)
     same_gradient(gaps.sum(), -loss.sum(), (source, target))
     same_gradient(gaps.sum(), loss.sum(), module.parameters())
+
+
+def test_dropout_of_d_as_critics_drops_the_hidden_units_of_each_example() -> None:
+    """Behind every hidden layer, never before the first; the mask is the key's, and a test drops nothing."""
+    source, target = (rows.float() for rows in features())
+    torch.manual_seed(0)
+    module = ProxyADistance(hidden=(2000, 50), dropout=0.5).build(5, 3)
+    torch.manual_seed(0)
+    plain = ProxyADistance(hidden=(2000, 50)).build(5, 3)
+    first, *_, last = drops = [layer for layer in module.critics if isinstance(layer, Dropout)]
+    seen: list[tuple[torch.Tensor, torch.Tensor]] = []
+    for layer in drops:
+        layer.register_forward_hook(lambda _, given, out: seen.append((given[0].detach(), out.detach())))
+    gaps = module(source, target)
+    assert [given.shape for given, _ in seen] == [(3, 16, 2000), (3, 16, 50)]
+    for given, out in seen:
+        assert ((out == 0) | (out == 2 * given)).all()
+    given, out = seen[0]
+    assert (out == 0)[given > 0].float().mean().item() == pytest.approx(0.5, abs=0.01)
+    assert torch.equal(gaps, module(source, target))
+    first.key = last.key = KEY
+    assert not torch.equal(gaps, module(source, target))
+    assert torch.equal(module.eval()(source, target), plain(source, target))
 
 
 @pytest.mark.parametrize("hidden", [(), (7, 4)])

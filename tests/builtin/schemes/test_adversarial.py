@@ -72,7 +72,7 @@ def products(run: SmallRun, i: int) -> torch.Tensor:
 
 @pytest.mark.parametrize("discrepancy", [Coral(), ProxyADistance(hidden=(4,))])
 def test_gaps_use_all_products(discrepancy: Any) -> None:
-    run = SmallRun(Cdan(ramp=None), discrepancy)
+    run = SmallRun(Cdan(sources="apart", predictions="trained", ramp=None), discrepancy)
     taken = run.step(run.scheme.stages[0].phases[0])
     joint = torch.stack([products(run, i) for i in range(4)])
     gaps = run.modules["critic"].discrepancy(joint[:3], joint[3])
@@ -89,7 +89,7 @@ def gradients(run: SmallRun, part: str) -> list[torch.Tensor]:
 
 
 def test_fixed_predictions_give_the_predictor_only_the_risks_gradient() -> None:
-    fixed, free = (SmallRun(Cdan(predictions=how, ramp=None), ProxyADistance()) for how in ("fixed", "trained"))
+    fixed, free = (SmallRun(Cdan(sources="apart", predictions=how, ramp=None), ProxyADistance()) for how in ("fixed", "trained"))
     expected = gradients(SmallRun(Adapt(), NoDiscrepancy()), "predictor")
     for one, other in zip(gradients(fixed, "predictor"), expected, strict=True):
         assert torch.allclose(one, other)
@@ -99,7 +99,7 @@ def test_fixed_predictions_give_the_predictor_only_the_risks_gradient() -> None:
 @pytest.mark.parametrize("progress", [0.0, 0.3])
 def test_the_ramp_scales_the_networks_gradient_but_not_the_critics(progress: float) -> None:
     """Features get the risks' gradient plus (1 - e^-10t) / (1 + e^-10t) times the discrepancy's."""
-    ramped, full = (SmallRun(Cdan(ramp=ramp), ProxyADistance()) for ramp in (10.0, None))
+    ramped, full = (SmallRun(Cdan(sources="apart", ramp=ramp), ProxyADistance()) for ramp in (10.0, None))
     plain = SmallRun(Adapt(), NoDiscrepancy())
     ramped.batch = ramped.batch._replace(progress=torch.tensor(progress))
     share = (1 - math.exp(-10 * progress)) / (1 + math.exp(-10 * progress))
@@ -113,7 +113,7 @@ def test_the_ramp_scales_the_networks_gradient_but_not_the_critics(progress: flo
 
 def test_certain_examples_weigh_more() -> None:
     """CDAN+E's loss, and its gradient, from the formula: each domain's losses by 1 + e^-H over their constant sum."""
-    run = SmallRun(Cdan(entropy=True, predictions="fixed", ramp=None), ProxyADistance(sign="code"))
+    run = SmallRun(Cdan(sources="apart", entropy=True, ramp=None), ProxyADistance(sign="code"))
     taken = run.step(run.scheme.stages[0].phases[0])
     losses = []
     for i in range(4):
@@ -128,6 +128,30 @@ def test_certain_examples_weigh_more() -> None:
     assert torch.allclose(taken.gaps, loss)
     # The network climbs what the critics descend.
     same_gradient(taken.objective - taken.risks.mean(), -run.mu * loss.mean(), run.modules["features"].parameters())
+
+
+@pytest.mark.parametrize("entropy", [False, True])
+def test_by_default_it_is_the_authors_loss_of_pooled_sources(entropy: bool) -> None:
+    """At mu 0.5, one critic's BCE over both batches, sum w BCE / sum w, with w scaled to add up to 1 in each.
+
+    The target's batch is half of the pool's, and counts as much.
+    """
+    scheme = Cdan(entropy=entropy, ramp=None)
+    assert scheme.groups(("a", "b", "c"), "t") == (("a", "b", "c"),)
+    run = SmallRun(scheme, ProxyADistance(hidden=(6, 6)), k=1, mu=0.5)
+    run.batch = run.batch._replace(x=run.x[:6])
+    taken = run.step(scheme.stages[0].phases[0])
+    features = run.modules["features"](run.x[[0, 1, 2, 3, 4, 5, 4, 5]])
+    p = torch.softmax(run.modules["predictor"](features), 1)
+    joint = torch.bmm(p.detach().unsqueeze(2), features.unsqueeze(1)).transpose(1, 2).flatten(1)
+    answers = torch.sigmoid(run.modules["critic"].discrepancy.critics(joint[None])).view(8)
+    losses = nn.functional.binary_cross_entropy(answers, torch.tensor([1.0] * 4 + [0.0] * 4).double(), reduction="none")
+    sure = 1 + torch.exp((p * p.log()).sum(1)) if entropy else torch.ones(8).double()
+    weights = torch.cat([part / part.sum().detach() for part in (sure[:4], sure[4:])])
+    game = (weights * losses).sum() / weights.sum().detach()
+    assert taken.gaps.item() == pytest.approx(2 - 2 * game.item(), rel=1e-12)
+    same_gradient(taken.objective, game, run.modules["critic"].parameters(), atol=1e-14)
+    same_gradient(taken.objective, run.risk(0) - game, run.modules["features"].parameters(), atol=1e-14)
 
 
 def test_discrepancies_without_example_weights_are_refused() -> None:
