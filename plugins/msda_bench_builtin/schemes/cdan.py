@@ -64,7 +64,7 @@ class Cdan(Scheme):
     Here any discrepancy is possible.
 
     Parameters:
-        sources: "pooled", all as one against the target; "apart", each on its own, as `adapt` has them, by an aggregator.
+        sources: "pooled", all as one against the target; "apart", each alone, weighed by the aggregator, as in `adapt`.
         limit: the largest number of products that are all used; 4096 in the paper.
         random: the number of random ones beyond it; 1024 in the authors' code.
         predictions: "fixed" holds p constant, as in the authors' code; "trained" lets the discrepancy's gradient pass
@@ -139,7 +139,7 @@ class Cdan(Scheme):
 
 
 def _split(rows: Tensor, k: int, size: int) -> tuple[Tensor, Tensor | None]:
-    """The rows of the sources (k, size, width) and of the target, repeated as in `Parts.forward`, or None if undrawn."""
+    """The rows of the sources (k, size, width) and of the target, repeated as in `Parts.forward`; None if undrawn."""
     target = rows[k * size :] if len(rows) > k * size else None
     if target is not None and len(target) < size:
         target = target.repeat(size // len(target), 1)

@@ -89,7 +89,9 @@ def gradients(run: SmallRun, part: str) -> list[torch.Tensor]:
 
 
 def test_fixed_predictions_give_the_predictor_only_the_risks_gradient() -> None:
-    fixed, free = (SmallRun(Cdan(sources="apart", predictions=how, ramp=None), ProxyADistance()) for how in ("fixed", "trained"))
+    fixed, free = (
+        SmallRun(Cdan(sources="apart", predictions=how, ramp=None), ProxyADistance()) for how in ("fixed", "trained")
+    )
     expected = gradients(SmallRun(Adapt(), NoDiscrepancy()), "predictor")
     for one, other in zip(gradients(fixed, "predictor"), expected, strict=True):
         assert torch.allclose(one, other)
