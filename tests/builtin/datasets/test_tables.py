@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import datetime as dt
+import decimal
 import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
@@ -181,6 +184,38 @@ def test_arrays_whose_domains_are_mixed_need_room_for_a_copy(tmp_path: Path, mon
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
     with pytest.raises(DataError, match=r"cannot be written to .*gone \(No such file or directory\); make room"):
         data.load("1", LocalFiles())
+
+
+def test_a_parquet_file_is_read_as_the_same_csv_file_is(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    sex = ["f", "m", None, "f"] * 4
+    days = [dt.datetime(2026, 11, 1 + row // 4, tzinfo=dt.UTC) for row in range(16)]
+    columns = {
+        "site": pa.array(["a"] * 8 + ["b"] * 8).dictionary_encode(),
+        "disease": pa.array([row % 2 for row in range(16)], pa.int8()),
+        "age": pa.array([None, float("nan"), *range(14)], pa.float64()),
+        "large": pa.array([None] + [2**53 + row for row in range(15)], pa.int64()),
+        "half": pa.array(np.arange(16, dtype=np.float16) / 2),
+        "sex": pa.array(sex),
+        "code": pa.array(["u", None, "v", "u"] * 4).dictionary_encode(),
+        "smoker": pa.array([True, None] * 8),
+        "day": pa.array(days, pa.timestamp("ns", tz="UTC")),
+        "price": pa.array([decimal.Decimal(row).scaleb(-2) for row in range(16)]),
+        "nothing": pa.nulls(16),
+    }
+    parquet.write_table(pa.table(columns), tmp_path / "t.parquet", row_group_size=5)
+    with (tmp_path / "t.csv").open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(columns)
+        rows.writerows(zip(*(values.to_pylist() for values in columns.values()), strict=True))
+    made, plain = (Table(file=str(tmp_path / name), domain="site", label="disease") for name in ("t.parquet", "t.csv"))
+    assert made.describe() == plain.describe()
+    for domain in ("a", "b"):
+        of_it, same = made.load(domain, LocalFiles()), plain.load(domain, LocalFiles())
+        np.testing.assert_array_equal(np.asarray(of_it.x), np.asarray(same.x))
+        assert of_it.y.tolist() == same.y.tolist()
 
 
 def test_they_keep_the_contract(tmp_path: Path, keeps_contract: Any) -> None:

@@ -142,6 +142,39 @@ if importlib.util.find_spec("pyarrow") is None:
     PLACES.append(("mine.parquet", lambda path: path.write_bytes(b"PAR1"), "Parquet files need pyarrow"))
 
 
+def parquet(change: Callable[[bytes], bytes] = bytes, rows: int = 16, **columns: Callable[[Any], Any]) -> bytes:
+    """A file of two sites, with more columns that pyarrow makes, its bytes changed."""
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet as written
+
+    more = {name: make(pa) for name, make in columns.items()}
+    stream = io.BytesIO()
+    plain = {"site": np.arange(rows) * 2 // max(rows, 1), "disease": np.arange(rows) % 2}
+    written.write_table(pa.table({**plain, **more}), stream)
+    return change(stream.getvalue())
+
+
+PARQUET: list[tuple[Callable[[], bytes], str]] = [
+    (PLAIN.encode, "is no readable Parquet file: Parquet magic bytes not found"),
+    (lambda: b"PAR1", "is no readable Parquet file"),
+    (lambda: parquet(lambda file: file[: len(file) // 2]), "is no readable Parquet file"),
+    (lambda: parquet(lambda file: file[:-8] + b"\xff\xff\xff\x7f" + file[-4:]), "is no readable Parquet file"),
+    (lambda: parquet(lambda file: file[:4] + bytes(40) + file[44:]), "is no readable Parquet file"),
+    (lambda: parquet(lambda file: file[:-4] + b"PARE"), "is no readable Parquet file"),
+    (lambda: parquet(rows=0), "has no rows"),
+    (
+        lambda: parquet(rows=1 << 20, **{f"c{place}": lambda pa: pa.nulls(1 << 20) for place in range(127)}),
+        "unpacks to",
+    ),
+    (lambda: parquet(visits=lambda pa: pa.array([[1, 2]] * 16)), "'visits' holds list<element: int64>, not one value"),
+    (lambda: parquet(at=lambda pa: pa.array([{"x": 1}] * 16)), "'at' holds struct<x: int64>, not one value"),
+    (lambda: parquet(raw=lambda pa: pa.array([b"\xff"] * 16)), "'raw' holds bytes that are no UTF-8 text"),
+    (lambda: parquet(age=lambda pa: pa.array([float("inf")] * 16)), "no column is left to learn from"),
+    (lambda: parquet(age=lambda pa: pa.array([*range(15), float("inf")])), "'age' has 'inf' in row 16"),
+    (lambda: parquet(**{"": lambda pa: pa.nulls(16)}), "column 3 has no name"),
+]
+
+
 def refusal(capsys: pytest.CaptureFixture[str], path: str) -> str:
     assert main(["validate", path]) == 2
     out, err = capsys.readouterr()
@@ -168,6 +201,15 @@ def test_bad_content_is_one_line(
     )
     (tmp_path / name).write_bytes(content.encode() if isinstance(content, str) else content)
     assert says in refusal(capsys, suite(tmp_path, dataset, {"file": name, **names, **params}))
+
+
+@pytest.mark.parametrize(("make", "says"), PARQUET, ids=range(len(PARQUET)))
+def test_a_bad_parquet_file_is_one_line(
+    make: Callable[[], bytes], says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("pyarrow")
+    (tmp_path / "mine.parquet").write_bytes(make())
+    assert says in refusal(capsys, suite(tmp_path, "table", {"file": "mine.parquet", **TABLE}))
 
 
 @pytest.mark.parametrize(("name", "make", "says"), PLACES, ids=[says for *_, says in PLACES])

@@ -24,6 +24,10 @@ ENDINGS = (*_SEPARATORS, _PARQUET)
 _MOST = 1 << 29
 """The maximum size of a file in bytes."""
 _WIDEST = 20_000
+_CELLS = 1 << 27
+"""The maximum number of values in a Parquet file, where equal ones take next to no bytes."""
+_DAMAGE = (OSError, ValueError, TypeError, LookupError, NotImplementedError, OverflowError, MemoryError)
+"""Exceptions of pyarrow for files that are damaged, encrypted, or hold what it cannot read."""
 _FOREIGN = {
     b"PK\x03\x04": "is a zip archive; unpack it",
     b"\x1f\x8b": "is compressed (gzip); unpack it",
@@ -199,20 +203,55 @@ def _rows(path: Path, text: str, separator: str, width: int) -> int:
 
 def _parquet(path: Path, content: bytes) -> dict[str, Column]:
     try:
-        from pyarrow import parquet
+        import pyarrow as pa
+        from pyarrow import parquet, types
     except ImportError:
-        raise DataError(f"{path}: Parquet files need pyarrow; install it, or save the table as CSV") from None
+        remedy = "pip install 'msda-bench[parquet]', or save the table as CSV"
+        raise DataError(f"{path}: Parquet files need pyarrow: {remedy}") from None
     try:
-        file = parquet.ParquetFile(io.BytesIO(content))
-        size = sum(file.metadata.row_group(group).total_byte_size for group in range(file.metadata.num_row_groups))
-        if size > _MOST:
-            raise DataError(f"{path}: unpacks to {size} bytes, more than {_MOST}")
-        names = [str(name) for name in file.schema_arrow.names]
+        schema = parquet.read_schema(pa.BufferReader(content))
+        names = [str(name) for name in schema.names]
         _check_names(path, names)
-        frame = file.read().to_pandas()
-        return {name: _categories(frame[name]) for name in names}
-    except (OSError, ValueError, TypeError, NotImplementedError, MemoryError) as error:
+        kinds = dict(zip(names, schema.types, strict=True))
+        for name, kind in kinds.items():
+            if types.is_nested(kind):
+                raise DataError(
+                    f"{path}: column {name!r} holds {kind}, not one value in each row; leave it out of the file"
+                )
+        # Texts stay as they are encoded: one that repeats may take no bytes, but a copy for each row all memory.
+        texts = [name for name, kind in kinds.items() if types.is_string(kind) or types.is_large_string(kind)]
+        file = parquet.ParquetFile(pa.BufferReader(content), read_dictionary=texts)
+        _check_unpacked(path, file.metadata)
+        table = file.read()
+        return {name: _arrow_column(path, name, table.column(place)) for place, name in enumerate(names)}
+    except (*_DAMAGE, pa.ArrowException) as error:
         raise DataError(f"{path}: is no readable Parquet file: {_plain(error)}") from None
+
+
+def _check_unpacked(path: Path, metadata: Any) -> None:
+    size = sum(metadata.row_group(group).total_byte_size for group in range(metadata.num_row_groups))
+    if size > _MOST or metadata.num_rows * metadata.num_columns > _CELLS:
+        what = f"unpacks to {size} bytes, {metadata.num_rows} rows of {metadata.num_columns} columns"
+        raise DataError(f"{path}: {what}, more than {_MOST} bytes or {_CELLS} values; save them as `arrays`")
+    if not metadata.num_rows:
+        raise DataError(f"{path}: has no rows")
+
+
+def _arrow_column(path: Path, name: str, values: Any) -> Column:
+    import pyarrow as pa
+    from pyarrow import types
+
+    if types.is_float16(values.type):  # which cannot be encoded
+        values = values.cast(pa.float32())
+    held = values.combine_chunks() if types.is_dictionary(values.type) else values.combine_chunks().dictionary_encode()
+    codes = held.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    try:
+        texts = ["" if value is None else text_of(value) for value in held.dictionary.to_pylist()]
+    except UnicodeDecodeError:
+        raise DataError(
+            f"{path}: column {name!r} holds bytes that are no UTF-8 text; save texts, or leave it out of the file"
+        ) from None
+    return Column.of(texts, codes)
 
 
 def _categories(values: Any) -> Column:
