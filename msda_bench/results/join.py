@@ -20,11 +20,13 @@ from msda_bench.store.files import Faults
 from msda_bench.store.record import RESULTS
 from msda_bench.suite.cell import canonical_json
 from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell
+from msda_bench.suite.protocol import UpdateRule
 
 _OF_PLAN = [*COLUMNS[: COLUMNS.index("key") + 1], "label"]
 """The columns that say where a run stands; the others come from its record."""
 _SHARED = ("engine", "dataset", "fingerprint", "backbone", "training", "validators")
-"""The parts of a cell that define its experiment; the optimizer may be a method's own."""
+"""The parts of a cell that define its experiment, but for what a method may replace of its training."""
+_OWN = {*UpdateRule.model_fields} | {f"{name}_params" for name in UpdateRule.model_fields}
 _PLACE = ("target", "sources", "seed")
 
 _Facts: TypeAlias = Mapping[Any, Any]
@@ -155,12 +157,16 @@ class _Part:
         """Everything but methods, targets and seeds."""
         table = self.experiment
         facts: dict[Any, Any] = {"dataset": table.dataset, "task": table.task, "metric": table.measure}
+        rules: list[dict[str, Any]] = []
         for cell in self._cells.values():
-            training = cell.get("training")
-            if isinstance(training, dict):
-                training = {name: value for name, value in training.items() if not name.startswith("optimizer")}
+            training = dict(cell.get("training") or {})
+            rules.append({name: training.pop(name, None) for name in _OWN})
             facts.setdefault("shared", {name: cell.get(name) for name in _SHARED} | {"training": training})
             facts["sources", str(cell.get("target"))] = cell.get("sources")
+        for name in _OWN - {"optimizer", "optimizer_params"}:
+            # What methods disagree on is some method's own, and no more the experiment's than an optimizer is.
+            if rules and all(rule[name] == rules[0][name] for rule in rules):
+                facts["training", name] = rules[0][name]
         return facts
 
     def recipe(self, method: str) -> _Facts:

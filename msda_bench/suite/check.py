@@ -17,7 +17,7 @@ from msda_bench.plugins.process_state import restored
 from msda_bench.suite.choice import Configured
 from msda_bench.suite.facts import Facts, takes_parts, weighs_sources
 from msda_bench.suite.mistakes import PLAIN_NAME, PLAIN_WORDS, Fault, Loc, hint, shown
-from msda_bench.suite.protocol import Splitting, batches_of, labelled_groups, labelled_part, source_parts
+from msda_bench.suite.protocol import Splitting, UpdateRule, batches_of, labelled_groups, labelled_part, source_parts
 from msda_bench.suite.published import AVERAGE, PublishedNumbers
 from msda_bench.suite.search import check_search, leaves_out, too_few_to_leave_out
 from msda_bench.suite.spec import MethodSpec
@@ -65,14 +65,18 @@ def _augmented(facts: Facts) -> Iterator[Fault]:
 
 def _no_trunk(facts: Facts) -> Iterator[Fault]:
     """A learning rate for a pretrained network that is not trained."""
-    if facts.backbone is None or facts.training is None or facts.training.lr_factors.trunk == 1:
+    if facts.backbone is None:
         return
     backbone = facts.backbone.component
     if isinstance(backbone, Pretrained) and backbone.trainable == "all":
         return
     what = f"is for a pretrained network, and backbone {backbone.name} trains none"
     remedy = "; set trainable: all or remove it" if isinstance(backbone, Pretrained) else "; remove it"
-    yield Fault(("training", "lr_factors", "trunk"), what + remedy)
+    rules: list[tuple[Loc, UpdateRule | None]] = [((), facts.training)]
+    rules += [(("methods", name), method.training) for name, method in facts.file.methods.items()]
+    for loc, rule in rules:
+        if rule is not None and rule.lr_factors.trunk != 1:
+            yield Fault((*loc, "training", "lr_factors", "trunk"), what + remedy)
 
 
 def _without_effect(chosen: Configured[Backbone]) -> Iterator[Fault]:

@@ -28,6 +28,7 @@ from msda_bench.suite.plan import (
     PlannedCell,
     Search,
 )
+from msda_bench.suite.protocol import OneOf, SuitePart
 from msda_bench.suite.search import Settings, candidates_of, leaves_out, select_notes
 from msda_bench.suite.spec import DEFAULT_AGGREGATOR, POOLED, ExperimentFile, MethodSpec
 
@@ -245,7 +246,7 @@ def baseline_of(methods: Mapping[str, MethodSpec], named: str | None) -> str | N
 def recipe(facts: Facts, method: MethodSpec, search: Search | None = None) -> str:
     """A method in one line, such as `adapt + d_A + sharpmax(gamma=0.9), mu 0.01`.
 
-    It has the scheme, discrepancy, aggregator, mu, the method's own optimiser, the number of updates in a step unless
+    It has the scheme, discrepancy, aggregator, mu, the method's own training, the number of updates in a step unless
     it is one, and changes to the sources; of parameters only those that are not at their default. A discrepancy of none
     and the uniform aggregator are omitted. A searched value is a `*`; the selection criterion comes last.
     """
@@ -286,12 +287,23 @@ def _defaults(cls: type[Component]) -> list[tuple[str, Any]]:
 
 
 def _training(method: MethodSpec) -> Iterator[str]:
-    if method.optimizer is not None:
-        given = getattr(method.optimizer, method.optimizer.name).model_dump(exclude_unset=True)
-        yield _call(method.optimizer.name, {name: f"{value:g}" for name, value in given.items()})
+    for name, value in method.training_changes.items():
+        if isinstance(value, OneOf):
+            of = _call(value.name, _given(getattr(value, value.name)))
+            yield of if name == "optimizer" else f"{name} {of}"
+        elif isinstance(value, SuitePart) and (given := _given(value)):
+            yield _call(name, given)
+        else:
+            yield f"{name} {value:g}" if isinstance(value, float | int) else f"{name} none"
     updates = method.scheme.component.updates
     if updates != 1:
         yield f"{updates} updates a step"
+
+
+def _given(part: SuitePart) -> dict[str, str]:
+    """The values that a suite gives, as a recipe shows them."""
+    values = part.model_dump(exclude_unset=True)
+    return {name: f"{value:g}" if isinstance(value, float | int) else str(value) for name, value in values.items()}
 
 
 def _call(name: str, arguments: Mapping[str, str]) -> str:

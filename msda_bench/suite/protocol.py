@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, PlainVa
 from pydantic_core import CoreSchema
 
 from msda_bench.component.base import Added, Count, NonNegative, Positive, Rate, without_added
-from msda_bench.suite.mistakes import Fault, refusal, shown
+from msda_bench.suite.mistakes import Fault, refusal, refuse_any, shown
 
 if TYPE_CHECKING:
     from msda_bench.api import Group, Scheme
@@ -215,7 +215,42 @@ class Splitting(SuitePart):
     by: Literal["kmeans", "chance"] = "kmeans"
 
 
-class Protocol(SuitePart):
+class UpdateRule(SuitePart):
+    """How the weights are updated: what changes neither the number of steps nor the labels that a method sees."""
+
+    optimizer: Optimizer | None = None
+    schedule: Annotated[Schedule, Added({"none": {}})] = Schedule(none=Constant())
+    warmup: Annotated[float, PlainValidator(_warmup), WithJsonSchema(_WARMUP_SCHEMA), Added()] = 0
+    clip: Annotated[Positive | None, Added()] = None
+    lr_factors: Annotated[Factors, Added({})] = Factors()
+    average: Annotated[Averaged | None, Added()] = None
+
+
+class OwnTraining(UpdateRule):
+    """What a method replaces of the suite's training; whatever it does not give is the suite's."""
+
+    noun: ClassVar[str] = "key of training"
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The replaced values by name, in the order of the fields."""
+        return {name: getattr(self, name) for name in type(self).model_fields if name in self.model_fields_set}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _equal_steps(cls, raw: Any) -> Any:
+        of_all = Protocol.model_fields.keys() - cls.model_fields.keys()
+        if isinstance(raw, dict):
+            what = (
+                "is the same for all methods, which take equal steps on as many labels; set it in the suite's training"
+            )
+            refuse_any(Fault((name,), what, "key") for name in raw if name in of_all)
+            if "optimizer" in raw and raw["optimizer"] is None:
+                raise refusal(Fault(("optimizer",), "must name an optimizer, not null"))
+        return raw
+
+
+class Protocol(UpdateRule):
     """How long, on how many examples and with which optimiser every method trains.
 
     `batch` is the number of examples of each group, and of the target, in a step, drawn at random with replacement.
@@ -229,11 +264,6 @@ class Protocol(SuitePart):
     steps: Count | None = None
     precision: Annotated[Literal["float32", "tf32", "bf16"], Added()] = "float32"
     epoch: Annotated[Literal["equal", "scheme"], Added("scheme")] = "equal"
-    schedule: Annotated[Schedule, Added({"none": {}})] = Schedule(none=Constant())
-    warmup: Annotated[float, PlainValidator(_warmup), WithJsonSchema(_WARMUP_SCHEMA), Added()] = 0
-    clip: Annotated[Positive | None, Added()] = None
-    lr_factors: Annotated[Factors, Added({})] = Factors()
-    average: Annotated[Averaged | None, Added()] = None
 
     def identity(self) -> dict[str, Any]:
         """The values in keys, with the optimizer and the schedule each in two: name and parameters."""

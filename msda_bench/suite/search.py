@@ -33,9 +33,8 @@ class Settings:
 
     @classmethod
     def of(cls, method: MethodSpec, backbone: Configured[Backbone], training: Protocol) -> Settings:
-        """The settings of a method, with its own optimiser instead of the suite's if it has one."""
-        changed = {"optimizer": method.optimizer} if method.optimizer else {}
-        return cls(method, backbone, training.model_copy(update=changed))
+        """The settings of a method, whose own training replaces the suite's key by key."""
+        return cls(method, backbone, training.model_copy(update=method.training_changes))
 
     @property
     def paths(self) -> tuple[str, ...]:

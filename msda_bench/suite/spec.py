@@ -24,6 +24,7 @@ from msda_bench.api import (
     Backbone,
     Dataset,
     Discrepancy,
+    FittedScheme,
     GivenScheme,
     Metric,
     NonNegative,
@@ -34,7 +35,7 @@ from msda_bench.errors import SuiteError
 from msda_bench.suite.choice import Configured, OfKind, choose, context_of
 from msda_bench.suite.files import UnreadableError, included
 from msda_bench.suite.mistakes import PLAIN_NAME, Fault, hint, refusal, refuse_any, shown
-from msda_bench.suite.protocol import Optimizer, Protocol, Share, Splitting, SuitePart
+from msda_bench.suite.protocol import Optimizer, OwnTraining, Protocol, Share, Splitting, SuitePart
 from msda_bench.suite.published import ENDING, PublishedNumbers, find_table
 from msda_bench.suite.search_space import SpaceDimension
 from msda_bench.suite.select import meant_span, span
@@ -147,8 +148,9 @@ class SelectSpec(SuitePart):
 class MethodSpec(SuitePart):
     """A row of the table. After validation the discrepancy and the aggregator are None if the scheme takes none.
 
-    Its `optimizer`, `split_sources`, `labelled_target` and paths of `search` override the suite's. With
-    `prior_correction` its predictions for the target are corrected for the shares of classes there, estimated by EM.
+    Its `training`, of which `optimizer` is the short form, `split_sources`, `labelled_target` and paths of `search`
+    override the suite's. With `prior_correction` its predictions for the target are corrected for the shares of classes
+    there, estimated by EM.
     """
 
     scheme: Annotated[Configured[Scheme], OfKind("scheme")] = Field(default=DEFAULT_SCHEME, validate_default=True)
@@ -157,6 +159,7 @@ class MethodSpec(SuitePart):
     mu: NonNegative = 0.0
     reference: bool = False
     optimizer: Optimizer | None = None
+    training: OwnTraining = OwnTraining()
     split_sources: Splitting | None = None
     labelled_target: Labels | None = None
     prior_correction: Literal["em"] | None = None
@@ -166,6 +169,11 @@ class MethodSpec(SuitePart):
     def adapts(self) -> bool:
         """Whether a discrepancy is reduced."""
         return self.discrepancy is not None and self.discrepancy.name != NO_DISCREPANCY
+
+    @property
+    def training_changes(self) -> dict[str, Any]:
+        """What replaces the suite's training, by name."""
+        return ({"optimizer": self.optimizer} if self.optimizer is not None else {}) | self.training.given
 
     @model_validator(mode="after")
     def _complete(self, info: ValidationInfo) -> MethodSpec:
@@ -188,6 +196,10 @@ class MethodSpec(SuitePart):
             yield Fault(("prior_correction",), f"{self.scheme.name} changes no prediction; remove it", "key")
         if scheme.needs_target_labels and self.labelled_target is not None:
             yield Fault(("labelled_target",), f"{self.scheme.name} sees all target labels; remove it", "key")
+        if self.training.given and isinstance(scheme, (FittedScheme, GivenScheme)):
+            yield Fault(("training",), f"scheme {self.scheme.name!r} takes no steps; remove it", "key")
+        if self.optimizer is not None and self.training.optimizer is not None:
+            yield Fault(("optimizer",), "is given in training, too; keep one of the two", "key")
         for name in ("aggregator", "discrepancy"):
             if not scheme.uses_discrepancy and getattr(self, name) is not None:
                 yield Fault((name,), f"scheme {self.scheme.name!r} takes none; remove it", "key")

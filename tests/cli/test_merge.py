@@ -18,6 +18,7 @@ from msda_bench.results.recorded import load_cells
 from msda_bench.store import Outcome
 from msda_bench.store.record import Curves
 from msda_bench.suite.plan import Measure
+from msda_bench.suite.protocol import Schedule
 from msda_bench.suite.published import find_table
 from tests.cli.conftest import texts
 
@@ -208,6 +209,18 @@ def test_experiments_with_different_definitions_stay_separate(make_results, merg
     _, document, _ = merge(a, make_results("strict", table={"alpha": 0.01}))
     assert document["faults"] == ["conflict: toy: alpha is 0.05 in mine and 0.01 in strict; the former counts"]
     assert document["experiments"][0]["alpha"] == 0.05
+
+
+def test_a_methods_own_training_is_no_other_experiment(make_results, merge):
+    def own(cell, method, *_):
+        changes = {"schedule": Schedule.model_validate("cosine"), "clip": 5.0}
+        return replace(cell, training=cell.training.model_copy(update=changes)) if method == "DARN" else cell
+
+    a, b = make_results("mine", methods=["SRC"]), make_results("theirs", methods=["SRC", "DARN"], cells=own)
+    code, document, _ = merge(a, b)
+    assert (code, document["faults"], len(document["experiments"])) == (0, [], 1)
+    c = make_results("again", methods=["DARN"], cells=own)
+    assert merge(a, c)[1]["faults"] == [shown_as("toy @ mine and toy @ again", "toy")]
 
 
 def test_experiments_with_different_names_follow_each_other(make_results, merge, tmp_path):

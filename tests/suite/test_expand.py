@@ -206,6 +206,16 @@ def test_the_only_method_that_pools_without_adaptation_is_the_baseline(expanded,
             "mdmn, mu 0.01, sources in 3 parts by chance, 50 target labels",
         ),
         ("{scheme: pooled, optimizer: {adam: {lr: 0.0002}}}", "", "pooled, adam(lr=0.0002)"),
+        (
+            "{scheme: pooled, training: {optimizer: sgd, schedule: {polynomial: {b: 0.5}}, lr_factors: {critic: 2}}}",
+            "",
+            "pooled, sgd, schedule polynomial(b=0.5), lr_factors(critic=2)",
+        ),
+        (
+            "{scheme: pooled, training: {warmup: 0.05, clip: null, lr_factors: {}, average: {ema: 0.9}}}",
+            "",
+            "pooled, warmup 0.05, clip none, lr_factors none, average(ema=0.9)",
+        ),
     ],
 )
 def test_a_recipe_names_what_differs_from_the_default(expanded, good, method, options, recipe):
@@ -230,6 +240,26 @@ def test_a_method_may_have_its_own_optimiser(expanded, good):
     training = {name: cell.to_json()["training"] for name, cell in cells_of(expanded(text)).items()}
     assert [name for name in training if training[name]["optimizer"] == "sgd"] == ["SRC"]
     assert training["SRC"]["optimizer_params"] == {"lr": 0.01, "momentum": 0.9, "weight_decay": 0.0}
+
+
+def test_a_methods_training_replaces_its_suites_key_by_key(expanded, good):
+    suites = good.replace("epochs: 2,", "epochs: 2, schedule: cosine, clip: 5, lr_factors: {critic: 10},")
+    method = "{scheme: pooled, training: {optimizer: sgd, lr_factors: {features: 0.1}, clip: null}}"
+    cells = cells_of(expanded(suites.replace("SRC: {scheme: pooled}", f"SRC: {method}")))
+    usual = cells_of(expanded(suites))
+    assert {name for name in cells if cells[name].key != usual[name].key} == {"SRC"}
+    before, after = (named["SRC"].to_json()["training"] for named in (usual, cells))
+    assert after == {name: value for name, value in before.items() if name != "clip"} | {
+        "optimizer": "sgd",
+        "optimizer_params": {"lr": 0.01, "momentum": 0.0, "weight_decay": 0.0},
+        "lr_factors": {"features": 0.1},
+    }
+
+
+def test_both_forms_of_a_methods_optimiser_are_one_cell(expanded, good):
+    texts = (good.replace("SRC: {", f"SRC: {{{own}, ") for own in ("optimizer: sgd", "training: {optimizer: sgd}"))
+    short, long = (expanded(text) for text in texts)
+    assert short == long
 
 
 def test_sources_are_split_only_for_methods_that_separate_them(expanded, good):
