@@ -177,7 +177,7 @@ class MethodSpec(SuitePart):
 
     @model_validator(mode="after")
     def _complete(self, info: ValidationInfo) -> MethodSpec:
-        refuse_any([*self._unsuited(), *self._unweighed()])
+        refuse_any([*self._unsuited(), *self._untrained(), *self._unweighed()])
         filled: dict[str, Configured[Any]] = {}
         if self.scheme.component.uses_discrepancy:
             registry = context_of(info).registry
@@ -196,13 +196,15 @@ class MethodSpec(SuitePart):
             yield Fault(("prior_correction",), f"{self.scheme.name} changes no prediction; remove it", "key")
         if scheme.needs_target_labels and self.labelled_target is not None:
             yield Fault(("labelled_target",), f"{self.scheme.name} sees all target labels; remove it", "key")
-        if self.training.given and isinstance(scheme, (FittedScheme, GivenScheme)):
-            yield Fault(("training",), f"scheme {self.scheme.name!r} takes no steps; remove it", "key")
-        if self.optimizer is not None and self.training.optimizer is not None:
-            yield Fault(("optimizer",), "is given in training, too; keep one of the two", "key")
         for name in ("aggregator", "discrepancy"):
             if not scheme.uses_discrepancy and getattr(self, name) is not None:
                 yield Fault((name,), f"scheme {self.scheme.name!r} takes none; remove it", "key")
+
+    def _untrained(self) -> Iterator[Fault]:
+        if self.training.given and isinstance(self.scheme.component, (FittedScheme, GivenScheme)):
+            yield Fault(("training",), f"scheme {self.scheme.name!r} takes no steps; remove it", "key")
+        if self.optimizer is not None and self.training.optimizer is not None:
+            yield Fault(("optimizer",), "is given in training, too; keep one of the two", "key")
 
     def _unweighed(self) -> Iterator[Fault]:
         scheme, given = self.scheme.component, "mu" in self.model_fields_set
