@@ -60,7 +60,7 @@ class DomainData:
 
     Attributes:
         x: n examples (see `Inputs`).
-        y: (n,) int64 class indices, or float32 values for regression.
+        y: (n,) int64 class indices, or float32 values for regression; of `Dataset.unlabelled_domains` -1 or NaN.
         test: (n,) bool marking the official test examples; None if the test examples are those not drawn for training.
         identity: identifies all that `x` depends on, if that is cheaper than reading it; see `Backbone.embedding`.
         groups: (n,) whole numbers or texts, the same for rows that belong together, such as those of one recording or
@@ -219,6 +219,11 @@ class Dataset(Component, ABC):
     @property
     def files(self) -> tuple[File, ...]:
         """None unless overridden."""
+        return ()
+
+    @property
+    def unlabelled_domains(self) -> tuple[str, ...]:
+        """Domains without any label, which are targets and never sources (see `sources`); none unless overridden."""
         return ()
 
     @property

@@ -23,9 +23,14 @@ _C = TypeVar("_C", bound=Component)
 
 
 def test_outcome(outputs: Tensor, task: Task, labels: Tensor) -> Outcome | None:
-    """The result on the target's test examples, as counts or sums; None if an output is not finite."""
+    """The result on the target's test examples, as counts or sums; None if an output is not finite.
+
+    Of a target without labels it counts no example.
+    """
     if not bool(outputs.isfinite().all()):
         return None
+    if are_hidden(labels):
+        return Outcome(n_test=0)
     if task.kind == "classification":
         predicted = outputs.argmax(-1)
         correct = int((predicted == labels).sum())
@@ -41,6 +46,11 @@ def test_outcome(outputs: Tensor, task: Task, labels: Tensor) -> Outcome | None:
         sum_labels=float(truth.sum()),
         sum_squared_labels=float(truth.square().sum()),
     )
+
+
+def are_hidden(labels: Tensor) -> bool:
+    """Whether a test has no label at all."""
+    return bool((labels.isnan() if labels.is_floating_point() else labels < 0).all())
 
 
 def view_of(outcome: Outcome, outputs: Tensor | None = None, labels: Tensor | None = None) -> Tested:

@@ -30,7 +30,9 @@ def kept_arrays(run: Run, test: Seen, weights: Callable[[], Mapping[str, Tensor]
         if name == "predictions":
             outputs = _plain(test.outputs)
             right = outputs.argmax(-1) if run.prepared.task.kind == "classification" else outputs[:, 0]
-            packed[name] = pack({"label": labels, "predicted": right, "outputs": outputs})
+            packed[name] = pack(
+                {"label": labels, "predicted": right, "outputs": outputs, "row": run.prepared.test_rows}
+            )
         elif name == "features":
             packed[name] = pack({"label": labels, "features": _plain(test.features)})
         else:
@@ -91,7 +93,8 @@ def judge_given(run: Run) -> Judged:
     outcome = test_outcome(outputs, prepared.task, prepared.test.y)
     if outcome is None:
         return Judged(message="a prediction was not finite")
-    values = metric_values(run.components.metrics, outcome, outputs, prepared.test.y)
+    metrics = run.components.metrics if outcome.n_test else ()
+    values = metric_values(metrics, outcome, outputs, prepared.test.y)
     arrays = kept_arrays(run, Seen(outputs, outputs), dict) if run.cell.keep else {}
     message, traceback = "; ".join(values.faults) or None, "".join(values.traces) or None
     return Judged(outcome, {}, values.by_name, {}, message, traceback, arrays)
@@ -154,7 +157,8 @@ def _judge(run: Run, trained: Trained, test: Seen, seen: Sequence[Seen], mix: Mi
         return Judged(message="an output on the target's test examples was not finite")
     bound = _bound(trained.trace.weights, [sum(group) for group in run.sizes])
     parts = run.components
-    values = metric_values(parts.metrics, outcome, test.outputs, prepared.test.y)
+    metrics = parts.metrics if outcome.n_test else ()
+    values = metric_values(metrics, outcome, test.outputs, prepared.test.y)
     scores = validation_scores(parts.validators, prepared, seen, mix) if seen else Scores()
     faults, traces = scores.faults + values.faults, scores.traces + values.traces
     message, traceback = "; ".join(faults) or None, "".join(traces) or None

@@ -17,7 +17,7 @@ def load_domain(dataset: Dataset, domain: str, files: Files) -> DomainData:
     """
     data = dataset.load(domain, files)
     fault = _not_bytes(data.x) if dataset.input.bytes else None
-    fault = fault or _fault(data, dataset.task)
+    fault = fault or _fault(data, dataset.task, labelled=domain not in dataset.unlabelled_domains)
     if fault is not None:
         raise DataError(
             f"dataset {dataset.name}: domain {domain!r}: {fault}; report it to its author or repair its files"
@@ -45,20 +45,26 @@ def _not_bytes(x: Inputs) -> str | None:
     return f"has examples of {held}; its `input` promises bytes, an array of uint8"
 
 
-def _fault(data: DomainData, task: Task) -> str | None:
+def _fault(data: DomainData, task: Task, *, labelled: bool) -> str | None:
     count = data.x.shape[0]
     if data.y.shape != (count,):
         return f"has {count} examples, but labels of shape {data.y.shape}; one each is needed"
     if data.test is not None and (data.test.shape != (count,) or data.test.dtype != np.bool_):
         return f"has {count} examples, but marks those for the test in {data.test.dtype} of shape {data.test.shape}"
-    if data.groups is not None and (fault := groups_fault(data.groups, count)) is not None:
-        return fault
     if data.texts is not None and data.texts.shape != (count,):
         return f"has {count} examples, but texts of shape {data.texts.shape}; one each is needed"
     given, wanted = data.predictions, (count, task.outputs)
     if given is not None and (given.shape != wanted or given.dtype.kind != "f" or np.isinf(given).any()):
         return f"has predictions of {given.dtype} and shape {given.shape}; finite floats of shape {wanted} are needed"
-    return _no_classes(data.y, task.classes) if task.kind == "classification" else _no_numbers(data.y)
+    fault = groups_fault(data.groups, count) if data.groups is not None else None
+    return fault or _label_fault(data.y, task, labelled=labelled)
+
+
+def _label_fault(labels: Array, task: Task, *, labelled: bool) -> str | None:
+    if labelled:
+        return _no_classes(labels, task.classes) if task.kind == "classification" else _no_numbers(labels)
+    hidden = labels == -1 if task.kind == "classification" else np.isnan(labels)
+    return None if hidden.all() else "has labels, but is one of its `unlabelled_domains`"
 
 
 def groups_fault(groups: Array, count: int) -> str | None:

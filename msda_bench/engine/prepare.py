@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TypeGuard, cast
 
 import numpy as np
@@ -68,6 +69,7 @@ class Prepared:
         training: the data that every honest method sees.
         held_out: source examples for validators; empty if a source has none.
         test: the target's test examples.
+        test_rows: (n,) int64: where the test examples lie in the target's domain.
         predictions: (n, outputs) of the test examples that come with the data, or None.
         tested_in_training: whether the test examples are the target's training examples (transductive protocol).
     """
@@ -80,6 +82,7 @@ class Prepared:
     test: Labelled
     _target_labels: Tensor = field(repr=False)
     predictions: Tensor | None = None
+    test_rows: Array = field(default_factory=partial(np.zeros, 0, np.int64))
     _exhausted: tuple[str, ...] = ()
     # Made on first use, and kept for the other cells of the split.
     _parts: dict[object, Mapping[str, Tensor]] = field(default_factory=dict, repr=False)
@@ -220,6 +223,7 @@ class Preparer:
             test=pick.labelled(cell.target, target.test),
             _target_labels=pick.labels(cell.target, target.train),
             predictions=pick.predictions(cell.target, target.test),
+            test_rows=target.test,
             _exhausted=exhausted,
         )
 

@@ -197,7 +197,7 @@ def _planned(plan: Plan) -> Iterator[tuple[Any, ...]]:
 
 
 def default_scores(runs: pd.DataFrame) -> Any:
-    """Computes accuracies in percent, or mean squared errors; NaN for runs that are not ok.
+    """Computes accuracies in percent, or mean squared errors; NaN for runs not ok, or without labels.
 
     Raises:
         StoreError: a run is ok without a possible outcome.
@@ -208,13 +208,16 @@ def default_scores(runs: pd.DataFrame) -> Any:
     classifies, ok = (runs["task"] == "classification").to_numpy(), (runs["status"] == "ok").to_numpy()
     right = np.isnan(error) & (correct >= 0) & (correct <= tests)
     near = np.isnan(correct) & (error >= 0) & (runs["task"] == "regression").to_numpy()
-    impossible = ok & ~((tests > 0) & np.where(classifies, right, near))
+    unlabelled = (tests == 0) & np.isnan(correct) & np.isnan(error)
+    impossible = ok & ~unlabelled & ~((tests > 0) & np.where(classifies, right, near))
     for key, task in runs.loc[impossible, ["key", "task"]].itertuples(index=False):
         raise StoreError(
             f"record {key}: ok, but without a possible outcome of a {task} run; move its file away; then "
             "`msda-bench run` replaces it"
         )
-    return np.divide(np.where(classifies, 100 * correct, error), tests, out=np.full(len(runs), np.nan), where=ok)
+    return np.divide(
+        np.where(classifies, 100 * correct, error), tests, out=np.full(len(runs), np.nan), where=ok & ~unlabelled
+    )
 
 
 def load_curves(runs: str | Path | pd.DataFrame, most: int | None = None) -> pd.DataFrame:

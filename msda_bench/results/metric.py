@@ -118,6 +118,8 @@ def _value(measure: Measure, metric: Metric | None, record: Record) -> float:
     outcome = record.outcome
     if outcome is None or not outcome.is_possible:
         raise StoreError(f"record {record.key}: ok, but without a possible outcome; run `msda-bench store verify`")
+    if not outcome.n_test:
+        return math.nan
     if outcome.n_correct is not None and outcome.confusion is None:
         return math.nan
     from msda_bench.engine.evaluate import view_of

@@ -56,8 +56,9 @@ def load_predictions(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         One row for each run and test example: `experiment, target, method, seed, example` (its place in the
-        split's test part), `label` and `predicted` (class numbers, or values), and for classification a float32 column
-        per class: `probability_0` and so on. Runs without kept predictions have no rows.
+        split's test part), `row` (its place among all examples of the domain; NA in runs stored before it was), `label`
+        (-1 or NaN for a target without labels) and `predicted` (class numbers, or values), and for classification a
+        float32 column per class: `probability_0` and so on. Runs without kept predictions have no rows.
 
     Raises:
         StoreError: no run has kept predictions, or a file is missing, damaged or unreadable.
@@ -78,7 +79,9 @@ def _parts(runs: pd.DataFrame) -> Iterator[pd.DataFrame]:
         arrays = load_arrays(record, store.path(key), "predictions")
         task, place = places.loc[row, "task"], {name: places.loc[row, name] for name in PLACES}
         label, outputs = arrays["label"], arrays["outputs"]
-        columns: dict[str, Any] = {"example": np.arange(len(label)), "label": label, "predicted": arrays["predicted"]}
+        rows = pd.Series(arrays["row"] if "row" in arrays else [pd.NA] * len(label), dtype="Int64")
+        columns: dict[str, Any] = {"example": np.arange(len(label)), "row": rows, "label": label}
+        columns["predicted"] = arrays["predicted"]
         if task == "classification":
             columns |= {f"probability_{number}": shares for number, shares in enumerate(_softmax(outputs).T)}
         yield pd.DataFrame(columns).assign(**place)[[*PLACES, *columns]]

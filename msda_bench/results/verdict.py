@@ -27,6 +27,10 @@ def verdict(experiment: Experiment, runs: pd.DataFrame, board: pd.DataFrame, pai
     rows = main_rows(board)
     ranked = rows[rows["rank"].notna()].sort_values("rank", kind="stable")
     if ranked.empty:
+        tests = runs.loc[(runs["status"] == "ok").to_numpy(), "n_test"]
+        if len(tests) and (tests == 0).all():
+            where = ", ".join(map(name_of, experiment.targets))
+            return (f"How good a method is at {where}, and which is best, cannot be known: there are no labels.",)
         return ("No method has a result yet.",)
     own = main_pairs(pairs)
     return (

@@ -90,6 +90,8 @@ LATER = frozenset({"confusion", "sum_absolute_error", "sum_labels", "sum_squared
 class Outcome:
     """The target's test result over n_test examples: n_correct for classification, sum_squared_error for regression.
 
+    A target without labels has n_test 0 and nothing else: what nobody can count.
+
     The other fields are None in records from before they existed: `confusion` for classification, sorted triples (true
     class, predicted class, examples); for regression the sums of absolute errors, of labels and of their squares.
     """
@@ -104,9 +106,11 @@ class Outcome:
 
     @property
     def is_possible(self) -> bool:
-        """Whether the counts are possible: at least one example, at most as many correct ones, and possible errors."""
+        """Whether the counts are possible: none, at most as many correct ones as examples, or possible errors."""
         sums = (self.sum_absolute_error, self.sum_labels, self.sum_squared_labels)
-        if self.n_test <= 0 or (self.n_correct is None) == (self.sum_squared_error is None):
+        if self.n_test == 0:
+            return all(value is None for name, value in vars(self).items() if name != "n_test")
+        if self.n_test < 0 or (self.n_correct is None) == (self.sum_squared_error is None):
             return False
         if self.n_correct is not None:
             return 0 <= self.n_correct <= self.n_test and self._counts_add_up and sums == (None,) * len(sums)

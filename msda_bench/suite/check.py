@@ -17,6 +17,7 @@ from msda_bench.plugins.process_state import restored
 from msda_bench.suite.choice import Configured
 from msda_bench.suite.facts import Facts, takes_parts, weighs_sources
 from msda_bench.suite.mistakes import PLAIN_NAME, PLAIN_WORDS, Fault, Loc, hint, shown
+from msda_bench.suite.plan import ORACLE
 from msda_bench.suite.protocol import Splitting, UpdateRule, batches_of, labelled_groups, labelled_part, source_parts
 from msda_bench.suite.published import AVERAGE, PublishedNumbers
 from msda_bench.suite.search import check_search, leaves_out, too_few_to_leave_out
@@ -153,6 +154,27 @@ def _untrainable(facts: Facts) -> Iterator[Fault]:
             yield Fault(("methods", name, "scheme"), f"{entry.name} {unfit}")
         elif uneven := _uneven(facts, method):
             yield Fault(("methods", name, "scheme"), f"scheme {scheme.name!r}: {uneven}")
+
+
+def _no_labels(facts: Facts) -> Iterator[Fault]:
+    """What needs labels of a target that has none."""
+    lacking = [target for target in facts.targets if target in facts.data.unlabelled_domains]
+    if not lacking:
+        return
+    if len(lacking) < len(facts.targets):
+        why = f"{shown(lacking[0])} has no labels to be tested on, so no average can; give it a suite of its own"
+        yield Fault(("targets",), f"{why}, and name the others here")
+    what = f"needs labels of target {shown(lacking[0])}, which has none; remove it, or name other targets"
+    for name, method in facts.file.methods.items():
+        if method.scheme.component.needs_target_labels:
+            yield Fault(("methods", name, "scheme"), f"{method.scheme.name} {what}")
+        elif facts.labelled_target(method):
+            loc = ("labelled_target",) if method.labelled_target is None else ("methods", name, "labelled_target")
+            yield Fault(loc, what, "key")
+    if shifted_domain(facts.data, lacking[0]) in facts.data.unlabelled_domains:
+        yield Fault(("dataset", facts.name, "label_shift", "domain"), what)
+    if facts.file.select is not None and facts.file.select.by == ORACLE:
+        yield Fault(("select", "by"), f"oracle {what}")
 
 
 def _unfit(facts: Facts) -> str | None:
@@ -383,5 +405,5 @@ def _runs(facts: Facts) -> Iterator[tuple[str, Group]]:
 
 _CHECKS = (
     *(_unknown_domains, _too_few_sources, _untrainable, _network, _other_task, _source_options),
-    *(_classes, _ranked_labels, _taken_names, _comparison, _left_out, check_search, check_sizes),
+    *(_classes, _no_labels, _ranked_labels, _taken_names, _comparison, _left_out, check_search, check_sizes),
 )

@@ -36,6 +36,10 @@ MAX_CELLS = 100_000
 EQUAL_STEPS = (
     "Equal steps: every method, references too, takes as many in an epoch, each on a batch for each of its sources."
 )
+NO_LABELS = (
+    "Trained for targets without labels, where nobody can measure how good a method is or which is best; what can be "
+    "known are validators' scores, and the other targets"
+)
 PROTOCOLS = {
     "held_out": "Held out: tested on examples of the target that no method trains on.",
     "transductive": (
@@ -163,7 +167,7 @@ class _Draft:
         given = [name for name, method in methods if isinstance(method.scheme.component, GivenScheme)]
         if given:
             yield f"Predictions that come with the data, not trained here: {', '.join(given)}."
-        yield from _data_notes(self._facts.data)
+        yield from _data_notes(self._facts)
         seen: dict[int, list[str]] = {}
         for name, method in methods:
             seen.setdefault(self._facts.labelled_target(method), []).append(name)
@@ -212,12 +216,16 @@ class _Draft:
         )
 
 
-def _data_notes(data: Dataset) -> Iterator[str]:
+def _data_notes(facts: Facts) -> Iterator[str]:
+    data = facts.data
     yield PROTOCOLS["transductive" if is_transductive(data) else "held_out"]
     if (source := corrupted_source(data)) is not None:
         yield f"The labels of source {source} are shuffled (`corrupt`)."
     if (shift := label_shift_of(data)) is not None:
         yield f"Label shift (`label_shift`): {shift}."
+    lacking = [target for target in facts.targets if target in data.unlabelled_domains]
+    if lacking:
+        yield f"{NO_LABELS}: {', '.join(lacking)}."
 
 
 def label_shift_of(data: Dataset) -> str | None:

@@ -278,7 +278,7 @@ def time(results: Results) -> Section | None:
 
 def settings(results: Results) -> Section | None:
     """The regret of each criterion, and the score as a function of each parameter."""
-    if results.criteria.empty:
+    if results.criteria["regret"].isna().all():  # none selects, or no target has labels
         return None
     judged, tried = results.criteria, results.candidates
     place = AVERAGE if (judged["target"] == AVERAGE).any() else results.experiment.targets[0]

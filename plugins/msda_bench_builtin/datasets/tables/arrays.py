@@ -28,6 +28,7 @@ from msda_bench_builtin.datasets.tables.rows import (
     labels_in,
     pages_of,
     predictions_in,
+    without_labels,
 )
 
 _MOST = 1 << 31
@@ -96,7 +97,7 @@ class Arrays(FromFile):
         }
         roles = Roles(path, *(f"{what} (array {name!r})" for what, name in self._parts()))
         rows = domains_in(
-            roles, columns[self.domain], columns[self.labels], leave_out=self.leave_out, drop=self.unlabelled == "drop"
+            roles, columns[self.domain], columns[self.labels], leave_out=self.leave_out, unlabelled=self.unlabelled
         )
         y, task, classes = labels_in(roles, columns[self.labels], rows, self.mode)
         groups, shared = groups_in(roles, columns[self.groups] if self.groups is not None else None, rows)
@@ -109,7 +110,19 @@ class Arrays(FromFile):
                 predictions = _scores(path, part, scores, (len(x), task.outputs))
         spec = InputSpec(x.shape[1:])
         made = Contents(
-            _digest(path), rows, x, y, task, classes, spec, groups, shared, None, pages_of(x), predictions=predictions
+            _digest(path),
+            rows,
+            x,
+            y,
+            task,
+            classes,
+            spec,
+            groups,
+            shared,
+            None,
+            pages_of(x),
+            predictions=predictions,
+            unlabelled=without_labels(rows, columns[self.labels]),
         )
         _check_finite(path, self.inputs, x, made.release)
         return made

@@ -61,6 +61,7 @@ class Contents:
         plan: what became of the columns of a table.
         pages: the mappings of the file that `x` lies in, and of a copy of it; empty if it has memory of its own.
         texts: of all rows, if a column of text is their only input.
+        unlabelled: domains without any label.
         predictions: another model's outputs for all rows, or None.
     """
 
@@ -77,6 +78,7 @@ class Contents:
     pages: list[mmap.mmap] = field(default_factory=list)
     texts: Array | None = None
     predictions: Array | None = None
+    unlabelled: tuple[str, ...] = ()
 
     def of(self, domain: str) -> Inputs:
         """The rows of a domain, float32; those of an array in a file stay on the disk.
@@ -141,7 +143,8 @@ class FromFile(Dataset):
         leave_out: domains that are not read.
         predictions: the column or array of another model's predictions, such as a zero-shot model's, for a row with the
             scheme `given`: classes or numbers; arrays may have a score for each class. No method learns from it.
-        unlabelled: "drop" leaves out rows without a label, and so domains without any; "refuse" reports them.
+        unlabelled: "refuse" reports rows without a label; "drop" leaves them out, and so domains without any; "target"
+            leaves them out, too, except domains without any, which become targets and are never sources.
     """
 
     licence = "your data's own"
@@ -152,7 +155,7 @@ class FromFile(Dataset):
     mode: Annotated[Mode, Field(validation_alias=AliasChoices("task", "mode"))] = "auto"
     standardise: Standardise = "sources"
     leave_out: tuple[str, ...] = ()
-    unlabelled: Literal["refuse", "drop"] = "refuse"
+    unlabelled: Literal["refuse", "drop", "target"] = "refuse"
     predictions: str | None = None
 
     @abstractmethod
@@ -199,6 +202,21 @@ class FromFile(Dataset):
         return () if self.file else (File(f"{self.name}/yours", None, None, ByHand("your own file: give `file`")),)
 
     @property
+    def unlabelled_domains(self) -> tuple[str, ...]:
+        """Those without any label, if they may be targets; none in a file that cannot be read, which others report."""
+        if not self.file or self.unlabelled != "target":
+            return ()
+        try:
+            return self.contents().unlabelled
+        except DataError:
+            return ()
+
+    def sources(self) -> dict[str, tuple[str, ...]]:
+        """All other domains that have labels."""
+        labelled = [domain for domain in self.domains if domain not in self.unlabelled_domains]
+        return {target: tuple(source for source in labelled if source != target) for target in self.domains}
+
+    @property
     def gives_predictions(self) -> bool:
         """Whether a part of the file holds them."""
         return self.predictions is not None
@@ -241,7 +259,8 @@ class FromFile(Dataset):
         sizes = listed([f"{domain} ({len(rows)})" for domain, rows in read.rows.items()])
         what = f"classes: {listed(read.classes, 20)}" if read.classes else "label: a number"
         groups = [] if read.groups is None else [f"groups: {len(np.unique(read.groups))}"]
-        return (f"domains: {sizes}", what, *groups, *(read.plan.lines() if read.plan is not None else ()))
+        lacking = [f"without labels, targets only: {listed(read.unlabelled)}"] if read.unlabelled else []
+        return (f"domains: {sizes}", *lacking, what, *groups, *(read.plan.lines() if read.plan is not None else ()))
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -297,9 +316,9 @@ class Roles:
 
 
 def domains_in(
-    roles: Roles, domain: Column, label: Column, *, leave_out: Sequence[str], drop: bool
+    roles: Roles, domain: Column, label: Column, *, leave_out: Sequence[str], unlabelled: str
 ) -> dict[str, Array]:
-    """The rows of each domain that have a label.
+    """The rows of each domain that have a label; all rows of one without any, if `unlabelled` makes it a target.
 
     Raises:
         DataError: a row has no domain or, unless those are dropped, no label; or there are too few domains, or too
@@ -316,13 +335,18 @@ def domains_in(
         raise DataError(f"{path}: {what}; name another column")
     kept = [place for place, name in enumerate(domain.texts) if name not in leave_out]
     lacking = np.isin(domain.codes, kept) & (label.codes < 0)
-    if lacking.any() and not drop:
+    if lacking.any() and unlabelled == "refuse":
         raise NoLabelsError(path, _without_label(roles, domain, lacking))
     rows = {domain.texts[place]: np.flatnonzero((domain.codes == place) & (label.codes >= 0)) for place in kept}
+    if unlabelled == "target":
+        whole = {domain.texts[place]: np.flatnonzero(domain.codes == place) for place in kept}
+        rows = {name: mine if len(mine) else whole[name] for name, mine in rows.items()}
     labelled = {name: mine for name, mine in sorted(rows.items(), key=_first_row) if len(mine)}
+    if not (label.codes[np.isin(domain.codes, kept)] >= 0).any():
+        raise DataError(f"{path}: has no row with a label; adaptation needs two or more domains ({roles.domain})")
     if len(labelled) < len(("source", "target")):
-        held = f"has one domain, {next(iter(labelled))!r}" if labelled else "has no row with a label"
-        raise DataError(f"{path}: {held}; adaptation needs two or more ({roles.domain})")
+        what = f"has one domain, {next(iter(labelled))!r}; adaptation needs two or more ({roles.domain})"
+        raise DataError(f"{path}: {what}")
     return labelled
 
 
@@ -343,13 +367,15 @@ def _without_label(roles: Roles, domain: Column, lacking: Array) -> str:
 def labels_in(
     roles: Roles, label: Column, rows: Mapping[str, Array], mode: Mode
 ) -> tuple[Array, Task, tuple[str, ...]]:
-    """Labels of all rows (0 or NaN where there is none), the task, and the names of the classes.
+    """Labels of all rows (-1 or NaN where there is none), the task, and the names of the classes.
 
     Raises:
         DataError: a label is no number in a regression; there are too many classes, or one alone in a domain.
     """
     path, label = roles.path, label.merged()
     numbers = label.numbers()
+    lacking = without_labels(rows, label)
+    rows = {name: mine for name, mine in rows.items() if name not in lacking}
     used = np.unique(np.concatenate([label.codes[mine] for mine in rows.values()]))
     real = bool(np.isfinite(numbers[used]).all())
     fractions = real and len(used) > _MANY and bool((numbers[used] % 1 != 0).any())
@@ -369,13 +395,18 @@ def labels_in(
             f"{path}: {roles.label} is {label.texts[int(used[0])]!r} in all rows; there is nothing to predict"
         )
     order = sorted(used, key=lambda place: (numbers[place] if real else 0, label.texts[place]))
-    places = np.zeros(len(label.texts) + 1, np.int64)
+    places = np.full(len(label.texts) + 1, -1, np.int64)
     places[order] = np.arange(len(order))
     for name, mine in rows.items():
         if len(kinds := np.unique(label.codes[mine])) == 1:
             raise OneClassError(path, name, label.texts[int(kinds[0])])
     classes = tuple(label.texts[place] for place in order)
     return places[label.codes], Task("classification", len(classes)), classes
+
+
+def without_labels(rows: Mapping[str, Array], label: Column) -> tuple[str, ...]:
+    """The domains without any label."""
+    return tuple(name for name, mine in rows.items() if (label.codes[mine] < 0).all())
 
 
 def predictions_in(

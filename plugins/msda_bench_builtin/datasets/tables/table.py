@@ -22,6 +22,7 @@ from msda_bench_builtin.datasets.tables.rows import (
     groups_in,
     labels_in,
     predictions_in,
+    without_labels,
 )
 
 
@@ -95,7 +96,7 @@ def _read(table: Table) -> Contents:
     roles = Roles(
         path, f"domain (column {table.domain!r})", f"label (column {table.label!r})", f"`group` ({table.group!r})"
     )
-    rows = domains_in(roles, domain, label, leave_out=table.leave_out, drop=table.unlabelled == "drop")
+    rows = domains_in(roles, domain, label, leave_out=table.leave_out, unlabelled=table.unlabelled)
     y, task, classes = labels_in(roles, label, rows, table.mode)
     groups, shared = groups_in(roles, group, rows)
     predictions = None
@@ -111,7 +112,21 @@ def _read(table: Table) -> Contents:
         if not plan.kinds:
             texts = np.array([*inputs[table.text].texts, ""], object)[inputs[table.text].codes]
     spec = InputSpec((width,), sparse=table.text is not None, texts=texts is not None)
-    return Contents(sha256, rows, x, y, task, classes, spec, groups, shared, plan, texts=texts, predictions=predictions)
+    return Contents(
+        sha256,
+        rows,
+        x,
+        y,
+        task,
+        classes,
+        spec,
+        groups,
+        shared,
+        plan,
+        texts=texts,
+        predictions=predictions,
+        unlabelled=without_labels(rows, label),
+    )
 
 
 def _inputs(table: Table, path: Path, columns: Mapping[str, Column]) -> dict[str, Column]:
