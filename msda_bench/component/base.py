@@ -78,11 +78,18 @@ def located(cls: type) -> frozenset[str]:
 
 def without_added(cls: type, values: dict[str, Any]) -> dict[str, Any]:
     """The plain values of a pydantic class that are part of keys: without `Added` ones as before they were added."""
-    before = {
-        name: info.get_default(call_default_factory=True) if mark.before is ... else mark.before
-        for name, info, mark in _added(cls)
-    }
-    return {name: value for name, value in values.items() if (name, value) not in _plain(before).items()}
+    before = before_added(cls)
+    return {name: value for name, value in values.items() if (name, value) not in before.items()}
+
+
+def before_added(cls: type) -> dict[str, Any]:
+    """The plain values of a pydantic class's `Added` parameters that are part of no key."""
+    return _plain(
+        {
+            name: info.get_default(call_default_factory=True) if mark.before is ... else mark.before
+            for name, info, mark in _added(cls)
+        }
+    )
 
 
 class Component:

@@ -13,7 +13,18 @@ from msda_bench.component.base import Component
 from msda_bench.component.dataset import Inputs, Task
 from msda_bench.component.files import Array
 from msda_bench.component.parts import Parts
-from msda_bench.component.step import Batch, Carried, Examples, Group, Phase, Sizes, Stage, Step, TargetPass
+from msda_bench.component.step import (
+    Batch,
+    Carried,
+    Examples,
+    Group,
+    Phase,
+    Sizes,
+    SourcePass,
+    Stage,
+    Step,
+    TargetPass,
+)
 from msda_bench.component.weighing import Discrepancy
 from msda_bench.errors import PluginError
 
@@ -106,8 +117,8 @@ class Scheme(Component, ABC):
         """The values that the run carries through a stage besides its weights, at its start; empty unless overridden.
 
         Examples are an average of the weights (a mean teacher starts as `parts.weights`), a prototype of each class, or
-        a pseudo-label for each example. Names, shapes and dtypes stay as given here. `step`, `after_step` and
-        `at_epoch` return new values; nothing is changed in place.
+        a pseudo-label for each example. Names, shapes and dtypes stay as given here. `step`, `after_step`,
+        `at_stage` and `at_epoch` return new values; nothing is changed in place.
 
         Args:
             parts: the run's, at the start of the stage.
@@ -123,6 +134,23 @@ class Scheme(Component, ABC):
             parts: the run's; `parts.weights` are those after the update. No gradient is recorded.
             batch: the step's; `batch.carried` holds the carried values.
             phase: the phase whose update was made.
+
+        Returns:
+            New values by name; the others do not change.
+        """
+        return {}
+
+    def at_stage(self, parts: Parts, sources: SourcePass, carried: Carried, stage: Stage) -> Carried:
+        """New carried values at the start of a stage, after `carry` and before `at_epoch`; none unless overridden.
+
+        It sees all labelled training examples once, so a stage whose features are fixed may keep theirs. It is called
+        in stages that may see the sources.
+
+        Args:
+            parts: the run's, in evaluation mode. No gradient is recorded.
+            sources: features, outputs and labels of all groups' training examples.
+            carried: what `carry` gave.
+            stage: the stage that starts.
 
         Returns:
             New values by name; the others do not change.

@@ -88,6 +88,24 @@ class TargetPass(NamedTuple):
     progress: Tensor | float = 0.0
 
 
+class SourcePass(NamedTuple):
+    """One pass over all labelled training examples, in evaluation mode, without gradients.
+
+    Attributes:
+        features: (n, d) float32, from `Scheme.predict`.
+        outputs: (n, outputs) float32, from `Scheme.predict`.
+        y: (n,) labels.
+        groups: (n,) int64, the place of each example's group among the labelled groups.
+        key: (2,) int32 random key of this pass.
+    """
+
+    features: Tensor
+    outputs: Tensor
+    y: Tensor
+    groups: Tensor
+    key: Tensor
+
+
 class Sizes(NamedTuple):
     """The sizes of a run, from which to make tensors.
 

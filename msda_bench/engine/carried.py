@@ -7,13 +7,16 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
-from msda_bench.api import Batch, Carried, Phase, PluginError, Scheme, Sizes, TargetPass
+from msda_bench.api import Batch, Carried, Phase, PluginError, Scheme, Sizes, SourcePass, TargetPass
 from msda_bench.engine.draws import Draws
 from msda_bench.engine.model import fixed_statistics
 from msda_bench.engine.program import Program
 from msda_bench.engine.runs import Run
 from msda_bench.engine.stages import Span
 from msda_bench.engine.tensors import take
+
+HOOKS = ("carry", "at_stage", "after_step", "at_epoch")
+"""What a scheme overrides to carry values."""
 
 
 class Carrier:
@@ -30,9 +33,7 @@ class Carrier:
         self._runs, self._program, self._draws, self._scheme = runs, program, draws, first.components.scheme
         target, outputs = len(first.target_rows), first.prepared.task.outputs
         self._sizes = Sizes(tuple(map(sum, first.sizes)), target, program.feature_dim, outputs)
-        self._carries, self._follows, self._looks = (
-            overrides(self._scheme, hook) for hook in ("carry", "after_step", "at_epoch")
-        )
+        self._carries, self._begins, self._follows, self._looks = (overrides(self._scheme, hook) for hook in HOOKS)
 
     @torch.no_grad()
     def start(self, span: Span) -> None:
@@ -43,20 +44,15 @@ class Carrier:
             device = self._program.y.device
             # Copies, because a scheme may give the weights themselves, which change in place.
             self._program.carried = {name: value.detach().to(device).clone() for name, value in values.items()}
+        if self._begins and "sources" in span.stage.sees:
+            self._call("at_stage", self._source_pass(span.number), span)
 
     @torch.no_grad()
     def look(self, span: Span, epoch: int, progress: Tensor) -> None:
         """Starts an epoch: passes over the target if the stage may see it and the scheme asks for it."""
         if not self._looks or "target" not in span.stage.sees:
             return
-        program = self._program
-        target = self._target_pass(epoch, span.number, progress)
-        program.modules.eval()
-        values = program.call(
-            lambda scheme, parts, *given: dict(scheme.at_epoch(parts, *given, span.stage)), target, program.carried
-        )
-        program.modules.train()
-        self.renew(values)
+        self._call("at_epoch", self._target_pass(epoch, span.number, progress), span)
 
     @torch.no_grad()
     def follow(self, batch: Batch, phase: Phase) -> None:
@@ -86,13 +82,32 @@ class Carrier:
                 )
         self._program.carried = {**former, **self._owned(values)}
 
+    def _call(self, hook: str, seen: SourcePass | TargetPass, span: Span) -> None:
+        program = self._program
+        program.modules.eval()
+        values = program.call(
+            lambda scheme, parts, *given: dict(getattr(scheme, hook)(parts, *given, span.stage)), seen, program.carried
+        )
+        program.modules.train()
+        self.renew(values)
+
+    def _source_pass(self, stage: int) -> SourcePass:
+        rows = [run.labelled_rows for run in self._runs]
+        y = [run.data.y[lying] for run, lying in zip(self._runs, rows, strict=True)]
+        sizes = torch.tensor(self._sizes.groups, device=rows[0].device)
+        groups = [torch.arange(len(sizes), device=sizes.device).repeat_interleave(sizes)] * len(rows)
+        return SourcePass(*self._passed(rows, y, groups, [draws.source_pass(stage) for draws in self._draws]))
+
     def _target_pass(self, epoch: int, stage: int, progress: Tensor) -> TargetPass:
-        stacked = bool(self._program.lead)
-        seen = self._program.apply([take(run.data.x, run.target_rows) for run in self._runs])
-        keys = [draws.passes(epoch, stage) for draws in self._draws]
-        columns = [part.features for part in seen], [part.outputs for part in seen], keys
-        features, outputs, key = (torch.stack(column) if stacked else column[0] for column in columns)
+        rows, keys = [run.target_rows for run in self._runs], [draws.passes(epoch, stage) for draws in self._draws]
+        features, outputs, key = self._passed(rows, keys)
         return TargetPass(features, outputs, key, progress)
+
+    def _passed(self, rows: Sequence[Tensor], *more: Sequence[Tensor]) -> list[Tensor]:
+        """Features and outputs of each run's rows, and what each run has more, stacked if the runs are."""
+        seen = self._program.apply([take(run.data.x, lying) for run, lying in zip(self._runs, rows, strict=True)])
+        columns = [part.features for part in seen], [part.outputs for part in seen], *more
+        return [torch.stack(list(column)) if self._program.lead else column[0] for column in columns]
 
     def _owned(self, found: Carried) -> Mapping[str, Tensor]:
         """The values without gradients; weights and views of them are copied, since they change in place."""

@@ -80,6 +80,7 @@ class Draws:
 
     def __init__(self, run: Run, keyed: Keyed) -> None:
         cell, device = run.cell, run.data.y.device
+        self._cell = cell
         target = [(((cell.target,),), run.batch)] if run.components.draws_target else []
         self._samplers = [_sampler(run, *drawn) for drawn in ((run.groups, run.batch * run.batches), *target)]
         self._steps = run.steps
@@ -107,6 +108,10 @@ class Draws:
         """(2,) int32: the key of an epoch's pass over the target in a stage."""
         number = torch.full((), epoch * self._stages + stage, dtype=torch.int32, device=self._passes.device)
         return split_key(self._passes, number)
+
+    def source_pass(self, stage: int) -> Tensor:
+        """(2,) int32: the key of the pass over the sources with which a stage starts."""
+        return stream_key(self._cell, "source passes", stage).to(self._passes.device)
 
     def augment(self, epoch: int) -> Tensor:
         """(steps, 2) int32: the key of each step for `Augments.augment`, which all its phases share."""

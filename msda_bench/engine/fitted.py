@@ -33,8 +33,7 @@ class Fitted:
     def __init__(self, run: Run) -> None:
         self._scheme = cast("FittedScheme", run.components.scheme)
         self._task, self._device = run.prepared.task, run.data.y.device
-        rows = torch.cat([run.data.rows[domain] for group in run.groups for domain in group])
-        self._x, self._y = take(run.data.x, rows), run.data.y[rows]
+        self._x, self._y = take(run.data.x, run.labelled_rows), run.data.y[run.labelled_rows]
         seed = seed_of(run.cell, "fit") % _SEEDS
         self._predict: Callable[[Inputs], Array] = self._scheme.fit(
             plain(self._x), self._y.cpu().numpy(), self._task, seed

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+import torch
 from torch import Tensor
 
 from msda_bench.api import Files, Group, PluginError
@@ -91,6 +92,11 @@ class Run:
         """Steps of the whole run; the last epoch may have fewer than the others."""
         training = self.cell.training
         return (training.steps or 1) if training.epochs is None else training.epochs * self.steps
+
+    @cached_property
+    def labelled_rows(self) -> Tensor:
+        """Where the training examples of the labelled groups lie, group by group."""
+        return torch.cat([self.data.rows[domain] for group in self.groups for domain in group])
 
     @cached_property
     def target_rows(self) -> Tensor:

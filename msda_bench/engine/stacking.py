@@ -74,7 +74,7 @@ def same_shapes(runs: Sequence[Run]) -> list[list[Run]]:
 def _carried_sizes(run: Run) -> tuple[object, ...]:
     """What the shapes of a run's carried tensors and of its pass over the target can depend on."""
     scheme = run.components.scheme
-    carries = overrides(scheme, "carry") or overrides(scheme, "at_epoch")
+    carries = any(overrides(scheme, hook) for hook in ("carry", "at_stage", "at_epoch"))
     return (run.sizes, len(run.target_rows)) if carries else ()
 
 

@@ -18,6 +18,7 @@ from pydantic import TypeAdapter
 from msda_bench import api, loading
 from msda_bench.api import Component
 from msda_bench.blame import blaming, package, package_of
+from msda_bench.component.base import before_added
 from msda_bench.errors import BenchError, PluginError
 from msda_bench.loading import claimed
 from msda_bench.marker import PROJECT
@@ -68,6 +69,10 @@ class Entry:
         made = adapter.validate_json(json.dumps(dict(params), allow_nan=False), strict=True)
         read_attributes(made)
         return made
+
+    def recreate(self, identity: Mapping[str, Any]) -> Component:
+        """The component that has these parameters in its key; raises as `create`."""
+        return self.create(before_added(self.cls) | dict(identity))
 
     def blamed(self, fails: str, *passing: type[BaseException]) -> AbstractContextManager[None]:
         """Turns what its code raises in the block into `<kind> <name> of <distribution> <fails>: <line>`."""

@@ -106,7 +106,7 @@ class Worth:
         entry, version = self._registry.entry("dataset", dataset["name"]), dataset["version"]
         if entry.cls.version != version:
             raise PluginError(f"version {entry.cls.version} is installed, the records have version {version}")
-        return entry.create(dataset["params"])
+        return entry.recreate(dataset["params"])
 
 
 def final_weights(curves: pd.DataFrame) -> pd.DataFrame:

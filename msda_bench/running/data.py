@@ -203,7 +203,7 @@ def used(
         groups.setdefault((ref.name, canonical_json(ref.given)), []).append(cell)
     for some in groups.values():
         ref = getattr(some[0], kind)
-        yield registry.entry(kind, ref.name).create(ref.given), some
+        yield registry.entry(kind, ref.name).recreate(ref.given), some
 
 
 def domains_of(dataset: Dataset, cells: Iterable[Cell]) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationError
 from pydantic_core import CoreSchema, core_schema
 
 from msda_bench.api import Component, Metric
-from msda_bench.component.base import located
+from msda_bench.component.base import before_added, located
 from msda_bench.errors import PluginError, message_of
 from msda_bench.plugins import Entry, Registry
 from msda_bench.suite.cell import Ref
@@ -117,7 +117,7 @@ def make_planned(registry: Registry, ref: Ref) -> Component:
     if entry.cls.version != ref.version:
         now = f"at version {ref.version}, but {entry.origin} provides version {entry.cls.version}"
         raise PluginError(f"{ref.kind} {ref.name!r} was planned {now}; run the suite again to update the plan")
-    return cast("Component", make(registry, ref.kind, ref.name, ref.given).component)
+    return cast("Component", make(registry, ref.kind, ref.name, before_added(entry.cls) | ref.given).component)
 
 
 def measure_of(metric: Configured[Metric]) -> Measure:

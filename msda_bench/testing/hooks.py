@@ -9,8 +9,8 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from msda_bench.api import Aggregator, Discrepancy, Phase, Scheme, Stage, TargetPass, Task
-from msda_bench.engine.carried import overrides
+from msda_bench.api import Aggregator, Discrepancy, Phase, Scheme, SourcePass, Stage, TargetPass, Task
+from msda_bench.engine.carried import HOOKS, overrides
 from msda_bench.store.record import Record
 from msda_bench.testing import toy
 from msda_bench.testing.component import TaskContract, brief
@@ -21,7 +21,7 @@ _CLOSE = 1e-3
 
 
 class HooksContract(TaskContract):
-    """What a scheme promises about `carry`, `after_step`, `at_epoch`, `predict` and its stages."""
+    """What a scheme promises about `carry`, `at_stage`, `after_step`, `at_epoch`, `predict` and its stages."""
 
     component: ClassVar[Scheme]
     discrepancy: ClassVar[Discrepancy] = toy.WeightedMeans()
@@ -56,7 +56,7 @@ class HooksContract(TaskContract):
             self.close(first, whole[:2], f"an example's predicted {what} depend on the rest of the batch")
 
     def test_carries_what_it_started_with(self) -> None:
-        """`step`, `after_step` and `at_epoch` return new tensors with the names, shapes and dtypes from `carry`."""
+        """All hooks return new tensors with the names, shapes and dtypes from `carry`."""
         for stage in self.component.stages:
             run = self.run()
             for phase in stage.phases:
@@ -65,13 +65,14 @@ class HooksContract(TaskContract):
                 with self.unchanged(given), torch.no_grad():
                     found |= run("after_step", given, phase)
                 self._check_carried(found, run.carried(stage), f"in phase {phase.name!r}")
-            if "target" in stage.sees:
-                self._check_epoch(run, stage)
+            for hook, right in (("at_stage", "sources"), ("at_epoch", "target")):
+                if right in stage.sees:
+                    self._check_pass(hook, run, stage)
 
     def test_stacked_training_equals_each_alone(self) -> None:
         """Two runs with hooks other than the step give equal scores when trained in a stack and alone."""
         self.must_stack()
-        if not any(overrides(self.component, hook) for hook in ("carry", "after_step", "at_epoch", "predict")):
+        if not any(overrides(self.component, hook) for hook in (*HOOKS, "predict")):
             raise unittest.SkipTest(f"{self.who} has no hook other than its step")
         blobs = toy.Blobs(regression=self.tasks()[0].kind == "regression")
         alone, together = self.trained(blobs)[0], self.trained(blobs, 2)[0]
@@ -82,17 +83,19 @@ class HooksContract(TaskContract):
             near = abs(float(found[0] - found[1])) <= _CLOSE * max(1.0, abs(value))
             self.holds(near, f"stacking changes a run's predictions: {brief(found)}")
 
-    def _check_epoch(self, run: ToyRun, stage: Stage) -> None:
+    def _check_pass(self, hook: str, run: ToyRun, stage: Stage) -> None:
         run.eval()
-        carried = run.carried(stage)
+        carried, key = run.carried(stage), torch.tensor([3, 7], dtype=torch.int32)
+        n = run.sizes.target if hook == "at_epoch" else sum(run.sizes.groups)
         with torch.no_grad():
-            seen = run("predict", {}, toy.numbers(run.sizes.target, toy.WIDTH, stream=4), carried)
-            key = torch.tensor([3, 7], dtype=torch.int32)
-            target = TargetPass(seen[0], seen[1], key, torch.tensor(0.5))
-            given = {"features": target.features, "outputs": target.outputs, "key": key, **carried}
-            with self.unchanged(given):
-                found = run("at_epoch", {}, target, carried, stage)
-        self._check_carried(found, carried, "at an epoch")
+            features, outputs = run("predict", {}, toy.numbers(n, toy.WIDTH, stream=4), carried)
+            target = TargetPass(features, outputs, key, torch.tensor(0.5))
+            groups = torch.arange(len(run.groups)).repeat_interleave(torch.tensor(run.sizes.groups))
+            sources = SourcePass(features, outputs, toy.labels(run.task, n, stream=4), groups, key)
+            seen = target if hook == "at_epoch" else sources
+            with self.unchanged({**seen._asdict(), **carried}):
+                found = run(hook, {}, seen, carried, stage)
+        self._check_carried(found, carried, f"in {hook}")
 
     def _check_carried(self, found: Mapping[str, Tensor], carried: Mapping[str, Tensor], where: str) -> None:
         for name, value in found.items():

@@ -9,13 +9,13 @@ from msda_bench.plugins import KINDS, discover
 from msda_bench.testing import checks, contract
 from msda_bench_builtin.aggregators import Sharpmax
 from msda_bench_builtin.datasets import Amazon, Digits, Stress
-from msda_bench_builtin.schemes import Regularised
+from msda_bench_builtin.schemes import Regularised, Wjdot
 
 ENTRIES = [entry for entry in discover().entries if entry.distribution == "msda-bench"]
 COMPONENTS: list[Component] = [entry.create({}) for entry in ENTRIES]
 COMPONENTS += [
     Sharpmax(gamma=0.3, scale="code"),
-    *(Regularised(by="bnm"), Regularised(by="entropy")),
+    *(Regularised(by="bnm"), Regularised(by="entropy"), Wjdot(plan="entropic")),
     Digits(copies="reduced", domains=("mnist_m", "svhn"), train=0.1),
     Amazon(train={"books": 100, "default": "all"}, target_train=0.5),
     Stress(protocol="transductive", train="all"),

@@ -41,6 +41,30 @@ class Cheat(OwnStep):
 
 
 @component
+class Surveys(OwnStep):
+    """Its risks are those at a stage's start; its gaps the share of a batch whose labels it had then."""
+
+    name = "surveys"
+    stages = (Stage("train", sees=("sources",)), Stage("adapt", sees=("target",)))
+
+    def carry(self, parts, sizes, stage):
+        return {"y": torch.zeros(sum(sizes.groups), dtype=torch.int64), "risks": torch.full((len(sizes.groups),), -1.0)}
+
+    def at_stage(self, parts, sources, carried, stage):
+        groups = nn.functional.one_hot(sources.groups, 2).float()
+        return {"y": sources.y, "risks": parts.loss(sources.outputs, sources.y) @ groups / groups.sum(0)}
+
+    def step(self, parts, batch, state, phase):
+        k, size = batch.y.shape
+        outputs, risks = parts.predictor(parts.features(batch.x)), batch.carried["risks"]
+        if not k:
+            return Step(outputs.square().mean(), risks)
+        places = torch.arange(k).view(-1, 1) * (len(batch.carried["y"]) // k) + batch.rows.view(k, size)
+        same = (batch.carried["y"][places] == batch.y).float().mean(1)
+        return Step(parts.loss(outputs, batch.y.flatten()).mean(), risks, same)
+
+
+@component
 class Brief(OwnStep):
     name = "brief"
 
@@ -199,6 +223,18 @@ def test_a_stage_without_sources_receives_no_source_data(sparse):
     assert {tuple(carried) for _, _, carried, _ in steps["adapt"]} == {("n",)}
     assert [name for name, _ in Cheat.seen if name.startswith("epoch")] == ["epoch adapt"] * 2
     assert all(given.shape == (60, 8) for name, given in Cheat.seen if name.startswith("epoch"))
+
+
+def test_a_stage_that_sees_the_sources_starts_with_a_pass_over_them():
+    cells = [swapped(make_cell(seed=seed, epochs=2, dataset={"sparse": False}), Surveys) for seed in (0, 1)]
+    alone = train(cells, Surveys)
+    for record, together in zip(alone, stacked(cells, Surveys), strict=True):
+        assert record.curves.gaps[0] == together.curves.gaps[0] == [1, 1]
+        assert record.curves.risks[0] == pytest.approx(together.curves.risks[0], rel=1e-5)
+        assert min(record.curves.risks[0]) > 0.3
+        assert len(set(record.curves.risks[0])) == 2
+        assert record.curves.risks[1] == together.curves.risks[1] == [-1, -1]
+    assert alone[0].curves.risks[0] != alone[1].curves.risks[0]
 
 
 @pytest.mark.parametrize("stack", [1, 2])

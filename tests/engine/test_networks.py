@@ -25,12 +25,12 @@ SCHEMES = {
 
 
 def cell_of(scheme: str, seed: int = 0, steps: int = 8, **network: Any):
-    critic = {"hidden": [8], "dropout": 0.5} if scheme == "cdan" else {}
+    given = {"cdan": {"discrepancy": {"hidden": [8], "dropout": 0.5}}, "wjdot": {"scheme": {"plan": "entropic"}}}
+    params = given.get(scheme, {})  # the exact plan of wjdot does not stack
     parts = {"scheme": scheme, "discrepancy": SCHEMES[scheme], "aggregator": SCHEMES[scheme] and "uniform"}
     backbone = ("mlp", {"hidden": [12], "dropout": 0.3, **network})
     cell = make_cell("DARN", seed=seed, mu=0.05, dataset={"sparse": False}, backbone=backbone, epochs=1, steps=steps)
-    refs = {kind: ref(kind, name, critic if kind == "discrepancy" else None) for kind, name in parts.items()}
-    return replace(cell, **refs)
+    return replace(cell, **{kind: ref(kind, name, params.get(kind)) for kind, name in parts.items()})
 
 
 def test_every_scheme_that_trains_a_network_is_asked():

@@ -149,6 +149,14 @@ class Noisy(points("points", "a b", TWO)):
     noise: Annotated[float, Added()] = 0.0
 
 
+@component
+class Changed(Weights):
+    """A later version whose new parameter has a default that changes the numbers."""
+
+    name = "mean"
+    way: Annotated[str, Added("old")] = "new"
+
+
 def only(cls: Any) -> Registry:
     return Registry([Entry(cls.kind, cls, "tests", "1")])
 
@@ -159,6 +167,17 @@ def test_a_later_parameter_at_its_default_is_in_no_key_or_fingerprint():
     assert after.params == {"gamma": 3.0, "shift": 0.0, "names": []}
     assert make_planned(only(After), before.ref) == after.component
     assert Noisy().fingerprint() == points("points", "a b", TWO)().fingerprint() != Noisy(noise=1.0).fingerprint()
+
+
+def test_a_later_parameter_at_its_former_value_is_in_no_key_and_comes_back_from_one():
+    before, old, new = (
+        make(only(cls), "aggregator", "mean", params)
+        for cls, params in ((Before, {}), (Changed, {"way": "old"}), (Changed, {}))
+    )
+    assert old.ref == before.ref
+    assert make_planned(only(Changed), before.ref) == old.component
+    assert new.ref.params == before.ref.params | {"way": "new"}
+    assert make_planned(only(Changed), new.ref) == new.component
 
 
 @pytest.mark.parametrize("params", [{"shift": 1.0}, {"names": ["x"]}])

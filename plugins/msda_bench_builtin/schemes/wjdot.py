@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
+from typing import Annotated, Literal
+
 import torch
 from torch import Tensor, nn
 
 from msda_bench.api import (
+    Added,
     Batch,
     Carried,
     Count,
@@ -17,14 +21,20 @@ from msda_bench.api import (
     Positive,
     Scheme,
     Sizes,
+    SourcePass,
     Stage,
     Step,
+    TargetPass,
     component,
     fresh_copy,
 )
+from msda_bench.functional import uniform
 from msda_bench_builtin.aggregators.darn import sparsemax
 from msda_bench_builtin.discrepancies.mmd import squared_distances
 from msda_bench_builtin.schemes.ensemble import Each
+
+_ITERATIONS = 10_000_000
+"""Pivots of the network simplex at most; it ends with the optimum long before."""
 
 
 @component
@@ -40,16 +50,20 @@ class Wjdot(Scheme):
         beta |x - x'|^2 / mean |x - x'|^2 + loss(f(x'), y).
 
     f takes a gradient step with the plan held fixed; alpha takes one of length `rate` along the sources' mean
-    potentials, the gradient of the cost, and is projected onto the simplex. Their transport is exact, of all examples,
-    by POT; ours is entropic, of a step's batches, so that runs stack. They measure features in their own units, and
-    tune beta; their code puts the weight on the labels' squared error instead.
+    potentials, the gradient of the cost, and is projected onto the simplex.
+
+    As the authors' code, each step solves the exact transport of training examples by POT (`ot.emd`), here of
+    `examples` of each domain. That does not stack. Their features keep their own units; their code has
+    |x - x'|^2 + beta^2 |y - f(x')|^2 as the cost, with sigmoid outputs, and starts f at random.
 
     Parameters:
-        beta: weight of the features, in units of the batch's mean squared distance; ours.
+        beta: weight of the features, in units of the mean squared distance; ours.
         rate: step of alpha; in the authors' code the network's learning rate, 0.01.
         embedding: steps of the first stage for each of the second; ours.
+        plan: "exact", of examples drawn once; "entropic", of each step's batches, in torch, which stacks.
+        examples: of each domain in the exact plan at most, drawn at random once; the authors take all.
         blur: entropic regularisation, as a share of the mean cost between the batches.
-        iterations: updates of the potentials.
+        iterations: updates of the potentials of the entropic plan.
     """
 
     name = "wjdot"
@@ -63,6 +77,18 @@ class Wjdot(Scheme):
     embedding: Positive = 3.0
     blur: Positive = 0.05
     iterations: Count = 50
+    plan: Annotated[Literal["exact", "entropic"], Added("entropic")] = "exact"
+    examples: Annotated[Count, Added()] = 400
+
+    def __post_init__(self) -> None:
+        """Refuses to be exact without POT."""
+        if self.plan == "exact" and importlib.util.find_spec("ot") is None:
+            raise ValueError("needs POT; install it: pip install 'msda-bench[transport]', or set plan: entropic")
+
+    @property
+    def stackable(self) -> bool:  # type: ignore[override]
+        """Whether it stacks: POT solves one plan at a time."""
+        return self.plan == "entropic"
 
     @property
     def stages(self) -> tuple[Stage, ...]:
@@ -81,9 +107,39 @@ class Wjdot(Scheme):
         return Each(fresh_copy(network.predictor) for _ in range(k))
 
     def carry(self, parts: Parts, sizes: Sizes, stage: Stage) -> Carried:
-        """Equal weights of the sources, for the second stage."""
+        """Equal weights of the sources, for the second stage; for the exact plan, room for what is transported."""
+        if stage.name != "transport":
+            return {}
         k = len(sizes.groups)
-        return {"alpha": torch.full((k,), 1 / k)} if stage.name == "transport" else {}
+        equal = {"alpha": torch.full((k,), 1 / k)}
+        if self.plan == "entropic":
+            return equal
+        counts = [min(self.examples, size) for size in sizes.groups]
+        groups = torch.arange(k).repeat_interleave(torch.tensor(counts))
+        return equal | {
+            "source": torch.zeros(len(groups), sizes.features),
+            "labels": torch.zeros(len(groups)),  # classes, too, as float32
+            "shares": torch.nn.functional.one_hot(groups, k) / torch.tensor(counts).float(),
+            "target": torch.zeros(min(self.examples, sizes.target), sizes.features),
+            "key": torch.zeros(2, dtype=torch.int32),
+        }
+
+    def at_stage(self, parts: Parts, sources: SourcePass, carried: Carried, stage: Stage) -> Carried:
+        """Features and labels of the examples to be transported, whose number `carry` has chosen."""
+        if "source" not in carried:
+            return {}
+        order = drawn(sources.key, len(sources.y))
+        sizes = [int(n) for n in (carried["shares"] > 0).sum(0)]
+        rows = torch.cat([order[sources.groups[order] == group][:n] for group, n in enumerate(sizes)])
+        labels = sources.y[rows].to(carried["labels"].dtype)
+        return {"source": sources.features[rows], "labels": labels, "key": sources.key}
+
+    def at_epoch(self, parts: Parts, target: TargetPass, carried: Carried, stage: Stage) -> Carried:
+        """Features of the target's examples to be transported; the same ones in each epoch."""
+        if "target" not in carried:
+            return {}
+        order = drawn(carried["key"], len(target.features))
+        return {"target": target.features[order[: len(carried["target"])]]}
 
     def step(self, parts: Parts, batch: Batch, state: Tensor, phase: Phase) -> Step:
         """A stage's objective; the second's recorded gaps are the gradient of the cost in alpha, of mean 0."""
@@ -94,6 +150,8 @@ class Wjdot(Scheme):
             risks = parts.loss(outputs, batch.y.flatten()).view(k, size).mean(1)
             shared = parts.loss(parts.predictor(features.detach()), batch.y.flatten()).mean()
             return Step(risks.mean() + shared, risks)
+        if self.plan == "exact":
+            return self._exact(parts, batch)
         with torch.no_grad():
             features = parts.features(batch.x)
             source, target = features[: k * size], features[k * size :]
@@ -102,17 +160,67 @@ class Wjdot(Scheme):
         alpha = batch.carried["alpha"]
         plan, potentials = transport(cost.detach(), (alpha / size).repeat_interleave(size), self.blur, self.iterations)
         gaps = potentials.view(k, size).mean(1)
+        return self._moved((plan * cost).sum(), risks, gaps, alpha)
+
+    def _exact(self, parts: Parts, batch: Batch) -> Step:
+        """The transport stage's step with the exact plan of the examples carried."""
+        source, labels, shares, target, alpha = (
+            batch.carried[name] for name in ("source", "labels", "shares", "target", "alpha")
+        )
+        labels, outputs = labels.to(batch.y.dtype), parts.predictor(target)
+        with torch.no_grad():
+            risks = parts.loss(parts.predictor(source), labels) @ shares
+            kinds, kind = torch.unique(labels, return_inverse=True)
+            cost = self._features_cost(source, target) + losses(parts, outputs, kinds)[kind]
+            plan, potentials = exact_transport(cost, shares @ alpha)
+        # At most n + m - 1 pairs have a share of the exact plan; only their losses need a gradient.
+        rows, columns = (plan > 0).nonzero(as_tuple=True)
+        moved = plan[rows, columns] @ parts.loss(outputs[columns], labels[rows])
+        fixed = (plan * self._features_cost(source, target)).sum()
+        return self._moved(moved + fixed, risks, potentials @ shares, alpha)
+
+    def _moved(self, objective: Tensor, risks: Tensor, gaps: Tensor, alpha: Tensor) -> Step:
+        """A step with alpha moved against the gradient of the cost."""
         gaps = gaps - gaps.mean()
-        moved = {"alpha": sparsemax(alpha - self.rate * gaps)}
-        return Step((plan * cost).sum(), risks, gaps, alpha, carried=moved)
+        return Step(objective, risks, gaps, alpha, carried={"alpha": sparsemax(alpha - self.rate * gaps)})
 
     def _cost(self, parts: Parts, source: Tensor, y: Tensor, target: Tensor) -> Tensor:
         """The cost of moving each labelled example to each of the target's: (n, m)."""
-        n, m = len(source), len(target)
-        outputs = parts.predictor(target)
-        losses = parts.loss(outputs.repeat(n, 1), y.repeat_interleave(m)).view(n, m)
+        return self._features_cost(source, target) + losses(parts, parts.predictor(target), y)
+
+    def _features_cost(self, source: Tensor, target: Tensor) -> Tensor:
         squares = squared_distances(source, target)
-        return self.beta * squares / squares.mean().clamp(min=torch.finfo(squares.dtype).tiny) + losses
+        return self.beta * squares / squares.mean().clamp(min=torch.finfo(squares.dtype).tiny)
+
+
+def losses(parts: Parts, outputs: Tensor, y: Tensor) -> Tensor:
+    """The loss of each output (m, outputs) for each label (n,): (n, m)."""
+    return parts.loss(outputs.repeat(len(y), 1), y.repeat_interleave(len(outputs))).view(len(y), -1)
+
+
+def drawn(key: Tensor, n: int) -> Tensor:
+    """The places of n examples in random order."""
+    return uniform(key, (n,)).argsort(stable=True)
+
+
+def exact_transport(cost: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
+    """Exact optimal transport of n weighted points to m equal ones, by POT's network simplex.
+
+    Args:
+        cost: (n, m); where it is not finite, plan and potentials are NaN.
+        weights: (n,), with sum 1; some may be 0.
+
+    Returns:
+        The plan (n, m), and the potentials (n,) of the points: a gradient of the cost in their weights, up to a
+        constant.
+    """
+    if not cost.isfinite().all():
+        return torch.full_like(cost, torch.nan), torch.full_like(weights, torch.nan)
+    import ot
+
+    shares = weights.double().cpu().numpy()
+    plan, log = ot.emd(shares / shares.sum(), [], cost.double().cpu().numpy(), numItermax=_ITERATIONS, log=True)
+    return torch.from_numpy(plan).to(cost), torch.from_numpy(log["u"]).to(cost)
 
 
 def transport(cost: Tensor, weights: Tensor, blur: float, iterations: int) -> tuple[Tensor, Tensor]:

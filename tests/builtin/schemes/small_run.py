@@ -7,7 +7,20 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from msda_bench.api import Aggregator, Batch, Discrepancy, Network, Parts, Phase, Scheme, Sizes, Stage, Step, TargetPass
+from msda_bench.api import (
+    Aggregator,
+    Batch,
+    Discrepancy,
+    Network,
+    Parts,
+    Phase,
+    Scheme,
+    Sizes,
+    SourcePass,
+    Stage,
+    Step,
+    TargetPass,
+)
 from msda_bench.component.parts import Modules
 from msda_bench_builtin.aggregators import Uniform
 
@@ -63,11 +76,15 @@ class SmallRun:
         elif "target" not in stage.sees:
             x, rows = x[: k * B], rows[: k * B]
         carried = self.scheme.carry(self.parts, Sizes((B,) * k, B, D, CLASSES), stage)
+        if "sources" in stage.sees:
+            with torch.no_grad():
+                given = self.batch.y.flatten(), torch.arange(k).repeat_interleave(B), self.batch.key
+                seen = SourcePass(*self.scheme.predict(self.parts, self.x[: k * B], carried), *given)
+            carried = {**carried, **self.scheme.at_stage(self.parts, seen, carried, stage)}
         if "target" in stage.sees:
             with torch.no_grad():
-                features, outputs = self.scheme.predict(self.parts, self.x[k * B :], carried)
-            seen = TargetPass(features, outputs, self.batch.key)
-            carried = {**carried, **self.scheme.at_epoch(self.parts, seen, carried, stage)}
+                target = TargetPass(*self.scheme.predict(self.parts, self.x[k * B :], carried), self.batch.key)
+            carried = {**carried, **self.scheme.at_epoch(self.parts, target, carried, stage)}
         self.batch = self.batch._replace(x=x, y=y, rows=rows, carried=carried)
 
     def domain(self, i: int) -> Tensor:
