@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from msda_bench.api import Array, DataError, Dataset, DomainData, Files, Inputs, Task
@@ -16,8 +18,7 @@ def load_domain(dataset: Dataset, domain: str, files: Files) -> DomainData:
         DataError: a file is missing or wrong, or examples and labels are not what the dataset promises.
     """
     data = dataset.load(domain, files)
-    fault = _not_bytes(data.x) if dataset.input.bytes else None
-    fault = fault or _fault(data, dataset.task, labelled=domain not in dataset.unlabelled_domains)
+    fault = fault_of(data, dataset, domain)
     if fault is not None:
         raise DataError(
             f"dataset {dataset.name}: domain {domain!r}: {fault}; report it to its author or repair its files"
@@ -38,58 +39,53 @@ def _freeze(array: object) -> None:
         array = array.base
 
 
-def _not_bytes(x: Inputs) -> str | None:
-    if isinstance(x, np.ndarray) and x.dtype == np.uint8:
-        return None
-    held = f"{x.dtype} in a {type(x).__name__}"
-    return f"has examples of {held}; its `input` promises bytes, an array of uint8"
+def fault_of(data: DomainData, dataset: Dataset, domain: str) -> str | None:
+    """What is wrong with a domain's arrays, in a few words; None if they are what the dataset promises."""
+    return next(_faults(data, dataset, labelled=domain not in dataset.unlabelled_domains), None)
 
 
-def _fault(data: DomainData, task: Task, *, labelled: bool) -> str | None:
-    count = data.x.shape[0]
+def _faults(data: DomainData, dataset: Dataset, *, labelled: bool) -> Iterator[str]:
+    has, count, task = f"has {data.x.shape[0]} examples, but", data.x.shape[0], dataset.task
+    if dataset.input.bytes and not (isinstance(data.x, np.ndarray) and data.x.dtype == np.uint8):
+        held = f"{data.x.dtype} in a {type(data.x).__name__}"
+        yield f"has examples of {held}; its `input` promises bytes, an array of uint8"
     if data.y.shape != (count,):
-        return f"has {count} examples, but labels of shape {data.y.shape}; one each is needed"
+        yield f"{has} labels of shape {data.y.shape}; one each is needed"
     if data.test is not None and (data.test.shape != (count,) or data.test.dtype != np.bool_):
-        return f"has {count} examples, but marks those for the test in {data.test.dtype} of shape {data.test.shape}"
+        yield f"{has} marks those for the test in {data.test.dtype} of shape {data.test.shape}"
+    yield from () if data.groups is None else _no_groups(data.groups, count)
     if data.texts is not None and data.texts.shape != (count,):
-        return f"has {count} examples, but texts of shape {data.texts.shape}; one each is needed"
+        yield f"{has} texts of shape {data.texts.shape}; one each is needed"
     given, wanted = data.predictions, (count, task.outputs)
     if given is not None and (given.shape != wanted or given.dtype.kind != "f" or np.isinf(given).any()):
-        return f"has predictions of {given.dtype} and shape {given.shape}; finite floats of shape {wanted} are needed"
-    fault = groups_fault(data.groups, count) if data.groups is not None else None
-    return fault or _label_fault(data.y, task, labelled=labelled)
+        yield f"has predictions of {given.dtype} and shape {given.shape}; finite floats of shape {wanted} are needed"
+    yield from _label_faults(data.y, task, labelled=labelled)
 
 
-def _label_fault(labels: Array, task: Task, *, labelled: bool) -> str | None:
+def _label_faults(labels: Array, task: Task, *, labelled: bool) -> Iterator[str]:
     if labelled:
-        return _no_classes(labels, task.classes) if task.kind == "classification" else _no_numbers(labels)
-    hidden = labels == -1 if task.kind == "classification" else np.isnan(labels)
-    return None if hidden.all() else "has labels, but is one of its `unlabelled_domains`"
+        yield from _no_classes(labels, task.classes) if task.kind == "classification" else _no_numbers(labels)
+    elif not (labels == -1 if task.kind == "classification" else np.isnan(labels)).all():
+        yield "has labels, but is one of its `unlabelled_domains`"
 
 
-def groups_fault(groups: Array, count: int) -> str | None:
-    """What is wrong with the groups of `count` examples, in a few words; None if nothing."""
+def _no_groups(groups: Array, count: int) -> Iterator[str]:
     if groups.shape != (count,):
-        return f"has {count} examples, but groups of shape {groups.shape}; one each is needed"
+        yield f"has {count} examples, but groups of shape {groups.shape}; one each is needed"
     texts = groups.dtype.kind == "U" or (groups.dtype == object and all(isinstance(name, str) for name in groups))
-    return None if texts or groups.dtype.kind in "iu" else f"groups are {groups.dtype}; they are whole numbers or texts"
+    if not texts and groups.dtype.kind not in "iu":
+        yield f"groups are {groups.dtype}; they are whole numbers or texts"
 
 
-def _no_classes(labels: Array, classes: int) -> str | None:
+def _no_classes(labels: Array, classes: int) -> Iterator[str]:
     if labels.dtype.kind not in "iu":
-        return f"labels are {labels.dtype}; classes are whole numbers"
-    outside = (labels < 0) | (labels >= classes)
-    if not outside.any():
-        return None
-    row = int(np.argmax(outside))
-    return f"label {labels[row]} of example {row} is none of the {classes} classes, 0..{classes - 1}"
+        yield f"labels are {labels.dtype}; classes are whole numbers"
+    for row in np.flatnonzero((labels < 0) | (labels >= classes))[:1]:
+        yield f"label {labels[row]} of example {row} is none of the {classes} classes, 0..{classes - 1}"
 
 
-def _no_numbers(labels: Array) -> str | None:
+def _no_numbers(labels: Array) -> Iterator[str]:
     if labels.dtype.kind not in "fiu":
-        return f"labels are {labels.dtype}; regression needs numbers"
-    finite = np.isfinite(labels.astype(np.float32))
-    if finite.all():
-        return None
-    row = int(np.argmin(finite))
-    return f"label {labels[row]} of example {row} is not finite"
+        yield f"labels are {labels.dtype}; regression needs numbers"
+    for row in np.flatnonzero(~np.isfinite(labels.astype(np.float32)))[:1]:
+        yield f"label {labels[row]} of example {row} is not finite"

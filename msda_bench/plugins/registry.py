@@ -247,7 +247,7 @@ def _name(cls: object) -> str:
 def _unusable(cls: Any, base: type[api.Component], packages: set[str]) -> str | None:
     try:
         with blaming(packages, "cannot be inspected"):
-            return _fault(cls, base)
+            return fault_of(cls, base)
     except BenchError as fault:
         return str(fault)
 
@@ -256,7 +256,8 @@ def _door(base: type[api.Component]) -> str:
     return "msda_bench.api" if hasattr(api, base.__name__) else "msda_bench.executors"
 
 
-def _fault(cls: Any, base: type[api.Component]) -> str | None:
+def fault_of(cls: Any, base: type[api.Component]) -> str | None:
+    """Why a class cannot be a component of this base, in a few words; None if it can."""
     if not (isinstance(cls, type) and issubclass(cls, base)):
         return f"is not a subclass of {_door(base)}.{base.__name__}"
     name = getattr(cls, "name", None)

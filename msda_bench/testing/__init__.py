@@ -17,10 +17,8 @@ from msda_bench.testing.component import ComponentContract
 from msda_bench.testing.dataset import DatasetContract
 from msda_bench.testing.discrepancy import DiscrepancyContract
 from msda_bench.testing.examine import CONTRACTS, Finding, checks, contract, examine
-from msda_bench.testing.fitted_scheme import FittedSchemeContract
-from msda_bench.testing.metric import MetricContract
-from msda_bench.testing.scheme import SchemeContract
-from msda_bench.testing.validator import ValidatorContract
+from msda_bench.testing.scheme import FittedSchemeContract, SchemeContract
+from msda_bench.testing.scores import MetricContract, ValidatorContract
 
 __all__ = [
     "CONTRACTS",

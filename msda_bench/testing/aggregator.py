@@ -22,7 +22,6 @@ class AggregatorContract(RepeatedContract):
     """What every aggregator promises.
 
     Attributes:
-        component: the aggregator under test.
         mu: the weight of the gaps in the tests.
         source_counts: the numbers of sources in the tests.
     """
@@ -34,18 +33,13 @@ class AggregatorContract(RepeatedContract):
 
     def aggregate(self, risks: Tensor, gaps: Tensor) -> Aggregate:
         """The aggregate of the first step of a run, for (k,) risks and gaps."""
-        found = self.component(risks, gaps, self.mu, self._start(len(risks)))
-        count = len(found) if isinstance(found, tuple) else 1
-        asked = "the contract asks for Aggregate(objective, weights, state)"
-        self.holds(count == 3, f"it returned {count} values; {asked}")
-        return Aggregate(*found)
+        return self._aggregate(risks, gaps, self._start(len(risks)))
 
     def calls(self) -> Iterator[Call]:
         """The first step of a run with seven sources."""
         (risks, gaps), state = _inputs(7), self._start(7)
         given = {"risks": risks, "gaps": gaps, "state": state}
-        names = ("objective", "weights", "state")
-        yield Call(lambda: dict(zip(names, self.component(risks, gaps, self.mu, state), strict=False)), given)
+        yield Call(lambda: self._aggregate(risks, gaps, state)._asdict(), given)
 
     def test_weights_lie_on_the_simplex(self) -> None:
         """The (k,) weights of several sources are non-negative and sum to 1."""
@@ -97,7 +91,6 @@ class AggregatorContract(RepeatedContract):
             where, risks = f"for {what} risks and gaps", values.clone().requires_grad_()
             found = self.aggregate(risks, values)
             self.on_simplex(found.weights, 3, f"the weights {where}")
-            self.is_finite(found.objective, f"the objective {where}")
             self._gradient(found.objective, risks, f" {where}")
 
     def test_infinite_source_leaves_the_weights_finite(self) -> None:
@@ -109,33 +102,35 @@ class AggregatorContract(RepeatedContract):
     def test_state_keeps_its_shape(self) -> None:
         """A step does not change the shape or dtype of the state."""
         state = self._start(8)
-        after = self.component(*_inputs(8), self.mu, state)[2]
-        self.has_shape(after, tuple(state.shape), "the state after a step")
-        self.holds(after.dtype == state.dtype, f"a step changes the state from {state.dtype} to {after.dtype}")
+        after = self._aggregate(*_inputs(8), state).state
+        self.is_sound(after, tuple(state.shape), "the state after a step", state.dtype)
 
     def test_start_does_not_depend_on_the_sizes_but_in_value(self) -> None:
         """The state from `start` is finite; its shape and dtype are the same for sources of other sizes."""
         for k in self.source_counts:
             equal, unequal = self._start(k), self.component.start(100 * (1 + torch.arange(float(k))))
-            self.is_finite(unequal, "the state at the start")
-            self.has_shape(unequal, tuple(equal.shape), f"the state at the start with {k} sources of unequal sizes")
-            failure = f"start() returns {equal.dtype} for equal sources, but {unequal.dtype} for unequal ones"
-            self.holds(unequal.dtype == equal.dtype, failure)
+            what = f"the state at the start with {k} sources of unequal sizes"
+            self.is_sound(unequal, tuple(equal.shape), what, equal.dtype)
 
     def test_stacked_runs_equal_each_alone(self) -> None:
         """Each run of a stack, with its own mu, gets the objective, weights and gradient that it gets alone."""
         self.must_stack()
         risks, gaps = toy.features(RUNS, 4), toy.numbers(RUNS, 4, stream=1)
-        mu = toy.numbers(RUNS, stream=2)
-        state = torch.stack([self._start(4)] * RUNS)
+        mu, state = toy.numbers(RUNS, stream=2), torch.stack([self._start(4)] * RUNS)
         together = Aggregate(*self.vmapped(self.component, risks, gaps, mu, state))
         gradient = self._gradient(together.objective.sum(), risks)
-        for run in range(RUNS):
-            own = risks.detach()[run].requires_grad_()
-            alone = Aggregate(*self.component(own, gaps[run], mu[run], state[run]))
+        for run, single in enumerate(risks.detach()):
+            alone = Aggregate(*self.component(single.requires_grad_(), gaps[run], mu[run], state[run]))
             self.close(together.weights[run], alone.weights, "stacking changes a run's weights")
             self.close(together.objective[run], alone.objective, "stacking changes a run's objective")
-            self.close(gradient[run], self._gradient(alone.objective, own), "stacking changes a run's gradient")
+            self.close(gradient[run], self._gradient(alone.objective, single), "stacking changes a run's gradient")
+
+    def _aggregate(self, risks: Tensor, gaps: Tensor, state: Tensor) -> Aggregate:
+        found = self.component(risks, gaps, self.mu, state)
+        count = len(found) if isinstance(found, tuple) else 1
+        asked = "the contract asks for Aggregate(objective, weights, state)"
+        self.holds(count == 3, f"it returned {count} values; {asked}")
+        return Aggregate(*found)
 
     def _start(self, k: int) -> Tensor:
         return self.component.start(torch.full((k,), 100.0))
@@ -147,12 +142,8 @@ class AggregatorContract(RepeatedContract):
         return (above - below).detach() / (2 * _SLOPE_STEP)
 
     def _gradient(self, objective: Tensor, risks: Tensor, where: str = "") -> Tensor:
-        self.has_shape(objective, (), f"the objective{where}")
-        self.carries_gradient(objective, f"the objective{where}")
-        (gradient,) = torch.autograd.grad(objective, risks, allow_unused=True)
-        assert gradient is not None, f"{self.who}: the objective{where} does not depend on the risks"
-        self.is_finite(gradient, f"the objective's gradient{where}")
-        return gradient
+        self.is_sound(objective, (), f"the objective{where}")
+        return self.gradients(objective, {"the risks": risks}, "the objective", where)[0]
 
 
 def _inputs(k: int) -> tuple[Tensor, Tensor]:

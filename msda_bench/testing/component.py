@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import math
 import pickle
 import unittest
 from abc import ABC, abstractmethod
@@ -13,11 +14,11 @@ from typing import Any, ClassVar, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from msda_bench.api import Component, Metric, Scheme, Task, Validator
+from msda_bench.api import Backbone, Component, DataError, Dataset, Files, Metric, Scheme, Task, Validator
 from msda_bench.errors import message_of
 from msda_bench.plugins import Entry
 from msda_bench.plugins.process_state import restored
-from msda_bench.plugins.registry import NAME
+from msda_bench.plugins.registry import fault_of
 from msda_bench.testing import toy
 
 RUNS = 3
@@ -34,10 +35,7 @@ _BRANCHES = (
     "The contract asks for no Python branch on tensor values, no .item() and no boolean indexing; a component that "
     "needs them sets `stackable = False`"
 )
-_DRAWS = (
-    "The contract asks to draw nothing from torch's global random generator; for dropout use msda_bench.api.Dropout in "
-    "place of torch.nn.Dropout"
-)
+_DRAWS = f"The contract asks to draw nothing from torch's global random generator; {_IN_MODULES}"
 
 
 class Claims:
@@ -55,42 +53,50 @@ class Claims:
         """Fails, naming the component, if `kept` is false."""
         assert kept, f"{self.who}: {failure}"
 
-    def has_shape(self, found: object, shape: tuple[int, ...], what: str) -> None:
-        """Fails unless `found` is a tensor of this shape."""
+    def applies(self, here: object, otherwise: str) -> None:
+        """Skips the clause if `here` is false."""
+        if not here:
+            raise unittest.SkipTest(f"{self.who} {otherwise}")
+
+    def is_sound(self, found: object, shape: tuple[int, ...], what: str, dtype: torch.dtype | None = None) -> None:
+        """Fails unless `found` is a tensor of this shape and, if given, this dtype, without NaN or infinity."""
         kind = type(found).__name__
         assert isinstance(found, Tensor), f"{self.who}: the type of {what} is {kind}; the contract asks for a tensor"
         self.holds(found.shape == shape, f"the shape of {what} is {tuple(found.shape)}; the contract asks for {shape}")
-
-    def is_finite(self, found: Tensor, what: str) -> None:
-        """Fails on NaN or infinity."""
         failure = f"NaN or infinity in {what}: {brief(found)}; the contract asks for finite numbers"
         self.holds(found.isfinite().all(), failure)
+        right = dtype in {None, found.dtype}
+        self.holds(right, f"the dtype of {what} is {found.dtype}; the contract asks for {dtype}")
+
+    def is_finite_float(self, found: float, what: str, why: str = "") -> None:
+        """Fails unless `found` is a Python float other than NaN and infinity."""
+        kind = type(found).__name__
+        self.holds(isinstance(found, float), f"{what} is a {kind}; the contract asks for a float")
+        self.holds(math.isfinite(found), f"{what} is {found}; the contract asks for a finite one{why}")
 
     def on_simplex(self, weights: Tensor, k: int, what: str) -> None:
         """Fails unless `weights` is (k,), non-negative and sums to 1."""
-        self.has_shape(weights, (k,), what)
-        self.is_finite(weights, what)
+        self.is_sound(weights, (k,), what)
         negative = f"negative entry in {what}: {brief(weights)}; the contract asks for the simplex"
         self.holds(weights.min() >= 0, negative)
         total = weights.sum().item()
         sums = f"the sum of {what} is {total:.6g}; the contract asks for the simplex, a sum of 1"
         self.holds(abs(total - 1) <= TOLERANCE, sums)
 
-    def equal(self, found: Tensor, expected: Tensor, failure: str) -> None:
-        """Fails unless both are equal bit for bit."""
-        same = found.shape == expected.shape and torch.equal(found, expected)
-        self.holds(same, f"{failure}: {brief(found)} against {brief(expected)}")
-
     def close(self, found: Tensor, expected: Tensor, failure: str, tolerance: float = TOLERANCE) -> None:
-        """Fails unless both are equal up to rounding."""
+        """Fails unless both are equal up to rounding; bit for bit with a tolerance of 0."""
         same = found.shape == expected.shape and torch.allclose(found, expected, rtol=tolerance, atol=tolerance)
         self.holds(same, f"{failure}: {brief(found)} against {brief(expected)}")
 
-    def carries_gradient(self, objective: Tensor, what: str) -> None:
-        """Fails if the objective has no gradient to train with."""
-        self.holds(
-            objective.requires_grad, f"no gradient flows from {what}; the contract asks for one (was it detached?)"
-        )
+    def gradients(self, objective: Tensor, of: Mapping[str, Tensor], what: str, where: str = "") -> list[Tensor]:
+        """The objective's gradients with respect to tensors, by name; fails unless each gets a finite one."""
+        failure = f"no gradient flows from {what}{where}; the contract asks for one (was it detached?)"
+        self.holds(objective.requires_grad, failure)
+        gradients = torch.autograd.grad(objective, [*of.values()], allow_unused=True) if of else ()
+        for name, gradient in zip(of, gradients, strict=True):
+            assert gradient is not None, f"{self.who}: no gradient reaches {name}{where}, so nothing would be learned"
+            self.is_sound(gradient, gradient.shape, f"the gradient of {what} with respect to {name}{where}")
+        return [*gradients]
 
     @contextlib.contextmanager
     def unchanged(self, given: Mapping[str, Tensor]) -> Iterator[None]:
@@ -99,7 +105,7 @@ class Claims:
         yield
         for what, then in kept.items():
             failure = f"it changed its input, the {what}, in place; the contract asks for a new tensor"
-            self.equal(given[what].detach(), then, failure)
+            self.close(given[what].detach(), then, failure, 0)
 
     @contextlib.contextmanager
     def leaves_alone(self, *, torch_generator: bool = True) -> Iterator[None]:
@@ -120,24 +126,20 @@ class Claims:
 
     def reaches_every_parameter(self, module: nn.Module, objective: Tensor, where: str = "") -> None:
         """Fails unless each parameter of the module gets a finite gradient from the objective."""
-        parameters = dict(module.named_parameters())
-        gradients = torch.autograd.grad(objective, [*parameters.values()], allow_unused=True) if parameters else ()
-        for name, gradient in zip(parameters, gradients, strict=True):
-            unused = f"{self.who}: no gradient reaches parameter {name}{where}, so it would never be trained"
-            assert gradient is not None, unused
-            self.is_finite(gradient, f"the gradient of parameter {name}{where}")
+        parameters = {f"parameter {name}": parameter for name, parameter in module.named_parameters()}
+        if parameters:
+            self.gradients(objective, parameters, "the outputs", where)
 
     def same_weights(self, build: Callable[[], nn.Module]) -> None:
         """Fails unless two builds give equal weights, drawn only from torch's global generator."""
         with self.leaves_alone(torch_generator=False):
             first, second = build().state_dict(), build().state_dict()
         for name, value in first.items():
-            self.equal(second[name], value, f"built twice with one seed, {name} differs")
+            self.close(second[name], value, f"built twice with one seed, {name} differs", 0)
 
     def must_stack(self) -> None:
         """Skips the clause if the component declares that it cannot be stacked."""
-        if not self.component.stackable:
-            raise unittest.SkipTest(f"{self.who} declares `stackable = False`")
+        self.applies(self.component.stackable, "declares `stackable = False`")
 
     def vmapped(self, function: Callable[..., Any], *inputs: Any) -> Any:
         """The results of a function for all runs at once, as the engine calls it on a GPU.
@@ -170,29 +172,53 @@ class ComponentContract(Claims):
         draws: advice for messages on how components of this kind draw random numbers.
     """
 
+    def remade(self) -> Component:
+        """The component made from its own parameters, as a suite makes it."""
+        return Entry(self.component.kind, type(self.component), "", "").create(self.component.params())
+
     def test_is_described(self) -> None:
         """It has a name that a suite can use, a version of at least 1 and a docstring."""
         cls = type(self.component)
-        name = getattr(cls, "name", None)
-        assert isinstance(name, str), f"{cls.__name__}.name is {name!r}; the contract asks for a string"
-        assert NAME.fullmatch(name), f"{cls.__name__}.name is {name!r}; the contract asks for {NAME.pattern}"
-        self.holds(type(cls.version) is int, f"version is {cls.version!r}; the contract asks for an integer")
-        self.holds(cls.version >= 1, f"version is {cls.version}; the contract asks for at least 1")
+        fault = fault_of(cls, Component)
+        assert fault is None, f"{cls.__name__} {fault}"
         self.holds(cls.__doc__, "it has no docstring; its first line is what `msda-bench plugins` shows")
 
     def test_parameters_round_trip(self) -> None:
         """A component made from its own parameters, as a suite makes it, equals the original."""
-        cls = type(self.component)
-        decorated = "__pydantic_validator__" in vars(cls)
-        assert decorated, f"{cls.__name__} is not decorated with @component; the contract asks for it"
-        params = self.component.params()
-        again = Entry(self.component.kind, cls, "", "").create(params)
-        self.holds(again == self.component, f"made from its own params() {params} it differs: {again}")
+        again = self.remade()
+        self.holds(again == self.component, f"made from its own params() {self.component.params()} it differs: {again}")
 
     def test_pickles(self) -> None:
         """Pickling does not change it, so that it can be sent to another process."""
         again = pickle.loads(pickle.dumps(self.component))  # noqa: S301 - bytes made in this very line
         self.holds(again == self.component, f"pickling changes it: {again}")
+
+
+class FilesContract(ComponentContract):
+    """Promises of components with files.
+
+    Attributes:
+        files: how to find its files; the data folders of the environment when None. Tests that need them are skipped
+            with a reason if this machine does not have them.
+    """
+
+    component: ClassVar[Dataset | Backbone]
+    files: ClassVar[Files | None] = None
+
+    def reach(self) -> Files:
+        """The component's files; skips the test if one is missing."""
+        from msda_bench.data import LocalFiles, absent, describe_absent, folders
+
+        where, name = folders(), self.component.name
+        gone = absent(self.component.files, where) if self.files is None else []
+        self.applies(not gone, f"cannot be checked here: {describe_absent({name: gone}, where)}")
+        files = self.files if self.files is not None else LocalFiles(where, name)
+        for file in self.component.files:
+            try:
+                files.path(file)
+            except DataError as error:
+                raise unittest.SkipTest(f"{self.who}: its files are missing: {error}") from error
+        return files
 
 
 class Call(NamedTuple):
@@ -239,7 +265,7 @@ class RepeatedContract(CalledContract):
                 call.given[what].data.copy_(then)
             second = call.outputs()
             for what, found in first.items():
-                self.equal(second[what], found, f"a second call with the same input changes the {what}")
+                self.close(second[what], found, f"a second call with the same input changes the {what}", 0)
 
 
 class TaskContract(RepeatedContract):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unittest
 from collections.abc import Iterator
 from typing import ClassVar
 
@@ -13,6 +12,7 @@ from msda_bench.api import Discrepancy
 from msda_bench.testing import toy
 from msda_bench.testing.component import RUNS, Call, RepeatedContract, brief
 
+_NO_TARGET = "declares `uses_target = False`"
 _WIDTH = 6
 _SIZE = 8
 _CRITIC_STEPS = 60
@@ -23,7 +23,6 @@ class DiscrepancyContract(RepeatedContract):
     """What every discrepancy promises.
 
     Attributes:
-        component: the discrepancy under test.
         source_counts: the numbers of sources in the tests.
     """
 
@@ -52,23 +51,19 @@ class DiscrepancyContract(RepeatedContract):
             source, target = self.batch(k)
             same = source[0] if target is not None else None
             for features in ((source, target), (source[:1].expand(k, -1, -1), same)):
-                gaps = self.module(k)(*features)
-                self.has_shape(gaps, (k,), f"the gaps of {k} sources")
-                self.is_finite(gaps, f"the gaps of {k} sources")
-                self.holds(gaps.dtype == torch.float32, f"gaps are {gaps.dtype}; the contract asks for float32")
+                self.is_sound(self.module(k)(*features), (k,), f"the gaps of {k} sources", torch.float32)
 
     def test_gradient_reaches_the_features(self) -> None:
         """The gaps give the features of the target and of every source a finite gradient that is not all zero."""
-        self._must_look_at_the_target()
+        self.applies(self.component.uses_target, _NO_TARGET)
         for k in self.source_counts:
             source, target = self.batch(k)
             assert target is not None
-            gaps = self.module(k)(source, target)
-            self.carries_gradient(gaps, "the gaps")
-            on_source, on_target = torch.autograd.grad(gaps.sum(), [source, target], allow_unused=True)
-            self._reaches(on_target, "the target's features")
-            for i in range(k):
-                self._reaches(None if on_source is None else on_source[i], f"the features of source {i} of {k}")
+            of = {"the sources' features": source, "the target's features": target}
+            on_source, on_target = self.gradients(self.module(k)(source, target).sum(), of, "the gaps")
+            for what, gradient in (("target", on_target), *((f"source {i} of {k}", on_source[i]) for i in range(k))):
+                failure = f"the gradient that reaches the features of the {what} is zero, so nothing would be aligned"
+                self.holds(gradient.any(), failure)
 
     def test_gradient_reaches_every_parameter(self) -> None:
         """The gaps give each parameter of the module, such as a critic's, a finite gradient."""
@@ -81,8 +76,7 @@ class DiscrepancyContract(RepeatedContract):
 
     def test_is_symmetric_if_declared(self) -> None:
         """Exchanging source and target does not change the gap if `symmetric` is True."""
-        if not self.component.symmetric:
-            raise unittest.SkipTest(f"{self.who} does not declare `symmetric = True`")
+        self.applies(self.component.symmetric, "does not declare `symmetric = True`")
         module, (source, target) = self.module(1), self.batch(1)
         assert target is not None, f"{self.who}: it declares itself symmetric but ignores the target"
         there, back = module(source, target), module(target.unsqueeze(0), source.squeeze(0))
@@ -93,7 +87,7 @@ class DiscrepancyContract(RepeatedContract):
 
         Critics are trained first, because an untrained critic cannot distinguish domains.
         """
-        self._must_look_at_the_target()
+        self.applies(self.component.uses_target, _NO_TARGET)
         k, sample = 3, toy.numbers(_SIZE, _WIDTH, stream=100)
         far = 3 * toy.numbers(k, _SIZE, _WIDTH) + 2
         same = self._trained(k, sample.expand(k, -1, -1), sample)
@@ -127,12 +121,3 @@ class DiscrepancyContract(RepeatedContract):
                     parameter.sub_(_CRITIC_RATE * gradient.sign())
             gaps = module(source, target)
         return gaps.detach()
-
-    def _must_look_at_the_target(self) -> None:
-        if not self.component.uses_target:
-            raise unittest.SkipTest(f"{self.who} declares `uses_target = False`")
-
-    def _reaches(self, gradient: Tensor | None, what: str) -> None:
-        assert gradient is not None, f"{self.who}: no gradient reaches {what}, so nothing would be aligned"
-        self.is_finite(gradient, f"the gradient that reaches {what}")
-        self.holds(gradient.any(), f"the gradient that reaches {what} is zero, so nothing would be aligned")

@@ -1,49 +1,132 @@
-"""The contract of schemes."""
+"""The contracts of schemes: those that train in steps, and those that are fitted at once."""
 
 from __future__ import annotations
 
 import unittest
-from collections.abc import Iterator
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping
 from typing import ClassVar
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
-from msda_bench.api import Group, Phase, PluginError, Scheme, Step, Task
+from msda_bench.api import (
+    Aggregator,
+    Discrepancy,
+    FittedScheme,
+    Group,
+    Inputs,
+    Phase,
+    PluginError,
+    Scheme,
+    SourcePass,
+    Stage,
+    Step,
+    TargetPass,
+    Task,
+)
+from msda_bench.engine.carried import HOOKS, overrides
+from msda_bench.errors import describe
 from msda_bench.store.record import Record
 from msda_bench.testing import toy
-from msda_bench.testing.component import RUNS, Call
-from msda_bench.testing.hooks import HooksContract
-from msda_bench.testing.trial import SOURCES, TARGET, ToyRun
+from msda_bench.testing.component import RUNS, Call, TaskContract, brief
+from msda_bench.testing.toy import SOURCES, TARGET, ToyRun
 
 PARTS: Group = ("north/0", "north/1", "east/0", "east/1", f"{TARGET}/labelled")
 """Parts of split sources, and some labelled examples of the target."""
+_CLOSE = 1e-3
+"""Largest difference between a score of a stacked run and of the run alone, after six steps."""
+_ROWS = 90
 
 
-class SchemeContract(HooksContract):
+class _TrainedContract(TaskContract):
+    component: ClassVar[Scheme]
+    discrepancy: ClassVar[Discrepancy] = toy.WeightedMeans()
+    aggregator: ClassVar[Aggregator] = toy.Mean()
+    mu: ClassVar[float] = 0.1
+
+    def trained(self, blobs: toy.Blobs, runs: int = 1) -> list[Record]:
+        """Records of short runs trained by the engine; several runs form a stack."""
+        return toy.trained(self.component, self.discrepancy, self.aggregator, self.mu, blobs, runs)
+
+    @abstractmethod
+    def predictor(self, task: Task) -> Callable[[Tensor], Mapping[str, Tensor]]:
+        """What it predicts for examples (n, 6), by name."""
+
+    def test_groups_hold_known_domains(self) -> None:
+        """Groups contain only known sources, and the target only if the scheme sets `needs_target_labels`."""
+        for sources in (SOURCES, PARTS):
+            groups = self.component.groups(sources, TARGET)
+            self.holds(groups, "it has no group to draw from; the contract asks for at least one")
+            for group in groups:
+                self.holds(group, f"it has an empty group: {groups}")
+                unknown = set(group) - {*sources, TARGET}
+                self.holds(not unknown, f"it draws from {sorted(unknown)}; there are only {sources} and {TARGET!r}")
+                honest = TARGET not in group or self.component.needs_target_labels
+                self.holds(honest, "it draws labels of the target; an oracle must set `needs_target_labels = True`")
+
+    def test_predicts_each_example_by_itself(self) -> None:
+        """Each example has one finite row of predictions, which does not depend on the rest of the batch."""
+        for task in self.tasks():
+            predict, x = self.predictor(task), toy.numbers(6, toy.WIDTH, stream=3)
+            whole, first = predict(x), predict(x[:2])
+            for what, rows in whole.items():
+                width = rows.shape[1:2] if what == "features" else (task.outputs,)
+                self.is_sound(rows, (len(x), *width), f"the predicted {what}")
+                failure = f"an example's predicted {what} depend on the rest of the batch"
+                self.close(first[what], rows[:2], failure)
+
+    def test_sees_no_target_label(self) -> None:
+        """Inverting the target's labels does not change a bit of what the engine trains.
+
+        The clause does not apply to a scheme that declares `needs_target_labels`, an oracle.
+        """
+        self.applies(not self.component.needs_target_labels, "declares that it needs the target's labels")
+        for task in self.tasks():
+            regression = task.kind == "regression"
+            clean, poisoned = (self.trained(toy.Blobs(regression=regression, poison=to))[0] for to in (False, True))
+            for what in ("status", "curves", "validation"):
+                same = getattr(clean, what) == getattr(poisoned, what)
+                differ = f"inverting the target's labels ({task.kind}) changes the run's {what}"
+                self.holds(same, f"{differ}; the contract asks to train without them")
+
+
+class SchemeContract(_TrainedContract):
     """What every scheme promises.
 
     Attributes:
-        component: the scheme under test.
         discrepancy: the discrepancy in the tests, if the scheme uses one.
         aggregator: the aggregator in the tests, if the scheme uses a discrepancy.
         mu: the weight of the gaps in the tests.
     """
 
-    component: ClassVar[Scheme]
     draws: ClassVar[str] = (
         "draw with msda_bench.functional.uniform from the batch's key; for dropout use msda_bench.api.Dropout in place "
         "of torch.nn.Dropout"
     )
 
+    @property
+    def phases(self) -> list[Phase]:
+        """The phases of all stages, in order."""
+        return [phase for stage in self.component.stages for phase in stage.phases]
+
+    def run(
+        self, sources: int = 3, task: Task | None = None, seed: int = 0, discrepancy: Discrepancy | None = None
+    ) -> ToyRun:
+        """A run of a small network; its task defaults to the first that the scheme supports."""
+        parts = self.component, discrepancy or self.discrepancy, self.aggregator
+        return ToyRun(*parts, self.mu, SOURCES[:sources], task or self.tasks()[0], seed)
+
+    def predictor(self, task: Task) -> Callable[[Tensor], Mapping[str, Tensor]]:
+        """The features and outputs of a run after its last stage has begun."""
+        run = self.run(task=task).eval()
+        carried = run.carried(self.component.stages[-1])
+        return lambda x: dict(zip(("features", "outputs"), run("predict", {}, x, carried), strict=True))
+
     def calls(self) -> Iterator[Call]:
         """One step of each phase."""
         return map(self._call, self.phases)
-
-    def test_groups_hold_known_domains(self) -> None:
-        """Groups contain only known sources, and the target only if the scheme sets `needs_target_labels`."""
-        for sources in (SOURCES, PARTS):
-            self._check_groups(sources)
 
     def test_epoch_has_steps(self) -> None:
         """An epoch has a whole number of steps, at least one, even if the batch is larger than the data."""
@@ -58,10 +141,8 @@ class SchemeContract(HooksContract):
         parts = self.run().parts
         network = {id(value) for name in ("features", "predictor") for value in parts[name].parameters()}
         shared = [name for name, value in parts["critic"].named_parameters() if id(value) in network]
-        advice = (
-            "the contract asks for separate parameters (msda_bench.api.fresh_copy makes a new module of equal shape)"
-        )
-        self.holds(not shared, f"the critic's {', '.join(shared)} belong to the network; {advice}")
+        asked = "for separate parameters (msda_bench.api.fresh_copy makes a new module of equal shape)"
+        self.holds(not shared, f"the critic's {', '.join(shared)} belong to the network; the contract asks {asked}")
 
     def test_step_gives_what_the_record_holds(self) -> None:
         """The objective is a finite scalar; risks, gaps and weights, if given, are (k,), the weights on the simplex."""
@@ -73,8 +154,7 @@ class SchemeContract(HooksContract):
 
     def test_trains_without_a_discrepancy(self) -> None:
         """With a discrepancy that ignores the target, such as `none`, it takes a step or refuses to be built."""
-        if not self.component.uses_discrepancy:
-            raise unittest.SkipTest(f"{self.who} takes no discrepancy")
+        self.applies(self.component.uses_discrepancy, "takes no discrepancy")
         try:
             run = self.run(discrepancy=toy.Blind())
         except PluginError as error:
@@ -83,11 +163,10 @@ class SchemeContract(HooksContract):
             try:
                 run.step(phase)
             except Exception as error:
-                why = f"{type(error).__name__}: {' '.join(str(error).split())}"
                 raise AssertionError(
-                    f"{self.who}: phase {phase.name!r} fails with a discrepancy that ignores the target: {why}. No "
-                    "target batch is drawn in this case; the contract asks for a step without one, or for "
-                    "`needs_target = True`"
+                    f"{self.who}: phase {phase.name!r} fails with a discrepancy that ignores the target: "
+                    f"{describe(error)}. No target batch is drawn in this case; the contract asks for a step without "
+                    "one, or for `needs_target = True`"
                 ) from error
 
     def test_gradient_reaches_what_a_phase_trains(self) -> None:
@@ -102,24 +181,38 @@ class SchemeContract(HooksContract):
                 idle = f"phase {phase.name!r} declares that it trains {name}, but gives it no gradient"
                 self.holds(given or not gradients, idle)
                 for gradient in given:
-                    self.is_finite(gradient, f"a gradient of {name} in phase {phase.name!r}")
+                    self.is_sound(gradient, gradient.shape, f"a gradient of {name} in phase {phase.name!r}")
                 if given:  # may be zero at first, e.g. if a gate rejects uncertain predictions
                     reached.add(name)
         self.holds("features" in reached, "no phase gives the features a gradient, so nothing would be learned")
 
-    def test_sees_no_target_label(self) -> None:
-        """Inverting the target's labels does not change a bit of what the engine trains.
+    def test_carries_what_it_started_with(self) -> None:
+        """All hooks return new tensors with the names, shapes and dtypes from `carry`."""
+        for stage in self.component.stages:
+            run = self.run()
+            for phase in stage.phases:
+                found = dict(run.step(phase).carried)
+                given = run.given(phase)
+                with self.unchanged(given), torch.no_grad():
+                    found |= run("after_step", given, phase)
+                self._check_carried(found, run.carried(stage), f"in phase {phase.name!r}")
+            for hook, right in (("at_stage", "sources"), ("at_epoch", "target")):
+                if right in stage.sees:
+                    self._check_pass(hook, run, stage)
 
-        The clause does not apply to a scheme that declares `needs_target_labels`, an oracle.
-        """
-        if self.component.needs_target_labels:
-            raise unittest.SkipTest(f"{self.who} declares that it needs the target's labels")
-        for task in self.tasks():
-            clean, poisoned = (self._trained(task, poison=poison) for poison in (False, True))
-            for what in ("status", "curves", "validation"):
-                same = getattr(clean, what) == getattr(poisoned, what)
-                differ = f"inverting the target's labels ({task.kind}) changes the run's {what}"
-                self.holds(same, f"{differ}; the contract asks to train without them")
+    def test_stacked_training_equals_each_alone(self) -> None:
+        """Two runs with hooks other than the step give equal scores when trained in a stack and alone."""
+        self.must_stack()
+        hooks = (*HOOKS, "predict")
+        self.applies(any(overrides(self.component, hook) for hook in hooks), "has no hook other than its step")
+        blobs = toy.Blobs(regression=self.tasks()[0].kind == "regression")
+        alone, together = self.trained(blobs)[0], self.trained(blobs, 2)[0]
+        note = together.provenance.get("stack_note")
+        self.holds(note is None, f"it trains alone, not in a stack: {note}")
+        for name, value in alone.validation.items():
+            found = torch.tensor([together.validation.get(name, torch.nan), value])
+            near = abs(float(found[0] - found[1])) <= _CLOSE * max(1.0, abs(value))
+            self.holds(near, f"stacking changes a run's predictions: {brief(found)}")
 
     def test_leaves_the_process_alone(self) -> None:
         """It changes no global random generator, default dtype, number of threads or gradient mode."""
@@ -154,18 +247,25 @@ class SchemeContract(HooksContract):
 
         return Call(outputs, given)
 
-    def _trained(self, task: Task, *, poison: bool) -> Record:
-        return self.trained(toy.Blobs(regression=task.kind == "regression", poison=poison))[0]
+    def _check_pass(self, hook: str, run: ToyRun, stage: Stage) -> None:
+        run.eval()
+        carried, key = run.carried(stage), torch.tensor([3, 7], dtype=torch.int32)
+        n = run.sizes.target if hook == "at_epoch" else sum(run.sizes.groups)
+        with torch.no_grad():
+            features, outputs = run("predict", {}, toy.numbers(n, toy.WIDTH, stream=4), carried)
+            target = TargetPass(features, outputs, key, torch.tensor(0.5))
+            groups = torch.arange(len(run.groups)).repeat_interleave(torch.tensor(run.sizes.groups))
+            sources = SourcePass(features, outputs, toy.labels(run.task, n, stream=4), groups, key)
+            seen = target if hook == "at_epoch" else sources
+            with self.unchanged({**seen._asdict(), **carried}):
+                found = run(hook, {}, seen, carried, stage)
+        self._check_carried(found, carried, f"in {hook}")
 
-    def _check_groups(self, sources: Group) -> None:
-        groups = self.component.groups(sources, TARGET)
-        self.holds(groups, "it has no group to draw from; the contract asks for at least one")
-        for group in groups:
-            self.holds(group, f"it has an empty group: {groups}")
-            unknown = set(group) - {*sources, TARGET}
-            self.holds(not unknown, f"it draws from {sorted(unknown)}; there are only {sources} and {TARGET!r}")
-            honest = TARGET not in group or self.component.needs_target_labels
-            self.holds(honest, "it draws labels of the target; an oracle must set `needs_target_labels = True`")
+    def _check_carried(self, found: Mapping[str, Tensor], carried: Mapping[str, Tensor], where: str) -> None:
+        for name, value in found.items():
+            what = f"the carried {name!r} {where}"
+            self.holds(name in carried, f"{where} it returns {name!r} to carry, which `carry` did not name")
+            self.is_sound(value, tuple(carried[name].shape), what, carried[name].dtype)
 
     def _check_step(self, run: ToyRun, phase: Phase) -> None:
         k = len(run.groups)
@@ -174,14 +274,68 @@ class SchemeContract(HooksContract):
         for what, shape in {"objective": (), "risks": (k,), "gaps": (k,)}.items():
             given = getattr(step, what)
             if what == "objective" or given.shape != (0,):
-                self.has_shape(given, shape, f"the {what} {where}")
-                self.is_finite(given, f"the {what} {where}")
-        self.carries_gradient(step.objective, f"the objective {where}")
+                self.is_sound(given, shape, f"the {what} {where}")
+        self.holds(step.objective.requires_grad, f"no gradient flows from the objective {where} (was it detached?)")
         if step.weights.shape != (0,):
             self.on_simplex(step.weights, k, f"the weights {where}")
         if step.state.shape != (0,):
-            self.has_shape(step.state, tuple(run.state.shape), f"the state {where}")
+            self.is_sound(step.state, tuple(run.state.shape), f"the state {where}")
 
     def _part(self, run: ToyRun, name: str) -> nn.Module:
         self.holds(name in run.parts, f"a phase trains {name!r}; the parts are {', '.join(run.parts)}")
         return run.parts[name]
+
+
+class FittedSchemeContract(_TrainedContract):
+    """What every scheme that is fitted at once promises."""
+
+    component: ClassVar[FittedScheme]
+    draws: ClassVar[str] = "draw all random numbers from the seed that `fit` is given"
+
+    def predictor(self, task: Task) -> Callable[[Tensor], Mapping[str, Tensor]]:
+        """The outputs after a fit."""
+        predict = self._fitted(toy.numbers(_ROWS, toy.WIDTH), toy.labels(task, _ROWS), task)
+        return lambda x: {"outputs": predict(x)}
+
+    def calls(self) -> Iterator[Call]:
+        """A fit and a prediction of each task."""
+        return map(self._call, self.tasks())
+
+    def test_learns(self) -> None:
+        """Its outputs for the examples that it was fitted to are better than a constant's."""
+        for task in self.tasks():
+            x = toy.numbers(_ROWS, toy.WIDTH)
+            y = (task.classes * x[:, 0]).long() if task.kind == "classification" else x[:, 0]
+            outputs = self._fitted(x, y, task)(x)
+            if task.kind == "classification":
+                best, right = y.bincount().max() / _ROWS, (outputs.argmax(1) == y).float().mean()
+                self.holds(right > best, f"it is right on {right:.2f} of its examples, a constant on {best:.2f}")
+            else:
+                error = (outputs[:, 0] - y).square().mean()
+                self.holds(error < y.var(), f"its squared error is {error:.3g}, a constant's {y.var():.3g}")
+
+    def test_a_class_may_have_no_example(self) -> None:
+        """A class without a labelled example has a finite output, and is not the answer."""
+        for task in (task for task in self.tasks() if task.kind == "classification"):
+            x, y = toy.numbers(_ROWS, toy.WIDTH), toy.labels(task, _ROWS) % (task.classes - 1)
+            outputs = self._fitted(x, y, task)(x)
+            self.is_sound(outputs, (_ROWS, task.classes), "the outputs without examples of the last class")
+            self.holds((outputs.argmax(1) < task.classes - 1).all(), "its answer is a class without examples")
+
+    def test_takes_bags_of_words(self) -> None:
+        """A CSR matrix gives the outputs of the same numbers in an array, up to rounding."""
+        from scipy.sparse import csr_matrix
+
+        for task in self.tasks():
+            x, y = toy.bag(_ROWS, toy.WIDTH).to_dense().numpy(), toy.labels(task, _ROWS).numpy()
+            forms: tuple[Inputs, ...] = (x, csr_matrix(x))
+            plain, sparse = (torch.from_numpy(np.asarray(self.component.fit(form, y, task, 1)(form))) for form in forms)
+            self.close(sparse, plain, "bags of words give other outputs than the same numbers", 1e-3)
+
+    def _fitted(self, x: Tensor, y: Tensor, task: Task) -> Callable[[Tensor], Tensor]:
+        predict = self.component.fit(x.numpy(), y.numpy(), task, 1)
+        return lambda rows: torch.from_numpy(np.array(predict(rows.numpy())))
+
+    def _call(self, task: Task) -> Call:
+        x, y = toy.numbers(_ROWS, toy.WIDTH), toy.labels(task, _ROWS)
+        return Call(lambda: {f"outputs ({task.kind})": self._fitted(x, y, task)(x)}, {"x": x, "y": y})

@@ -43,4 +43,4 @@ def test_contract_of_a_network_without_its_weights_is_skipped_with_a_reason(
     monkeypatch.setenv("MSDA_BENCH_CACHE", str(tmp_path))
     (finding,) = [finding for finding in examine(TinyNet()) if "shapes" in finding.clause]
     assert finding.outcome == "skipped"
-    assert "its weights are missing: tiny/weights.bin" in finding.reason
+    assert "data of tiny_net are missing: 1 file, 864 bytes to fetch" in finding.reason

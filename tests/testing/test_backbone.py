@@ -163,7 +163,7 @@ BROKEN = {
         r"outputs .* is \(5, 1\); the contract asks for \(5, 3\)": spoil(
             lambda network, _: network._replace(predictor=nn.Linear(4, 1))
         ),
-        "features are torch.float64; the contract asks for float32": spoil(double_features),
+        "the features for .* is torch.float64; the contract asks for torch.float32": spoil(double_features),
     },
     "gradient_reaches_every_parameter": {"no gradient reaches parameter": {"more": lambda self: idle()}},
     "same_seed_same_weights": {
@@ -190,7 +190,9 @@ BROKEN = {
 OF_EMBEDDINGS = {
     "embeddings_are_vectors_of_one_example_each": {
         r"of the embedding is \(5, 3\); the contract asks for \(5, 4\)": {"width": 4},
-        "the embedding is torch.float64; the contract asks for float32": wrong(lambda features: features.double()),
+        "the dtype of the embedding is torch.float64; the contract asks for torch.float32": wrong(
+            lambda features: features.double()
+        ),
         "depends on the rest of the batch": wrong(lambda features: features - features.mean()),
         "a second call changes the embedding": wrong(lambda features: features + next(COUNTER)),
     },

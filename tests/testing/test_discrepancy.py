@@ -70,11 +70,13 @@ BROKEN = {
     "gaps_are_one_finite_number_a_source": {
         r"shape of the gaps of 1 sources is \(\); the contract asks for \(1,\)": gaps(lambda s, t: means(s, t).mean()),
         "NaN or infinity in the gaps of 1 sources: .inf.": gaps(lambda s, t: 1 / means(s, t)),
-        "gaps are torch.float64; the contract asks for float32": gaps(lambda s, t: means(s, t).double()),
+        "the dtype of the gaps of 1 sources is torch.float64; the contract asks for torch.float32": gaps(
+            lambda s, t: means(s, t).double()
+        ),
     },
     "gradient_reaches_the_features": {
         "no gradient reaches the target's features": gaps(lambda s, t: s.mean(1).square().sum(-1)),
-        "no gradient reaches the features of source 0 of 1": gaps(lambda s, t: means(s.detach(), t)),
+        "no gradient reaches the sources' features": gaps(lambda s, t: means(s.detach(), t)),
     },
     "is_symmetric_if_declared": {
         "exchanging source and target changes the gap": gaps(lambda s, t: means(s, 2 * t)),

@@ -66,20 +66,27 @@ def entropy(_, view):
 BROKEN = {
     "is_described": {
         "no docstring; its first line is what `msda-bench plugins` shows": {"__doc__": None},
-        "name is 'bad name'; the contract asks for": {"name": "bad name"},
-        "version is '1'; the contract asks for an integer": {"version": "1"},
-        "version is 0; the contract asks for at least 1": {"version": 0},
+        "needs a `name` of letters, digits, .* not 'bad name'": {"name": "bad name"},
+        "needs a whole `version` of at least 1, not '1'": {"version": "1"},
+        "needs a whole `version` of at least 1, not 0": {"version": 0},
     },
     "tasks_are_known": {r"'ranking'\); the contract asks for": {"tasks": ("classification", "ranking")}},
     "score_is_a_finite_float": {
-        "the score is a Tensor; the contract asks for a float": score(lambda score, _: torch.tensor(score)),
-        "the score is nan": score(lambda _, view: 0.0 if len(view.source_outputs) > 1 else float("nan")),
+        "the score for classification is a Tensor; the contract asks for a float": score(
+            lambda score, _: torch.tensor(score)
+        ),
+        "the score for classification is nan": score(
+            lambda _, view: 0.0 if len(view.source_outputs) > 1 else float("nan")
+        ),
     },
     "is_deterministic": {
         "a second call with the same input changes the score": score(lambda *_: random.SystemRandom().random()),
     },
     "sure_and_unsure_models_are_scored": {
-        "model that is certain of every example is nan": {**score(entropy), "tasks": ("classification",)},
+        "model that is certain of every example for classification is nan": {
+            **score(entropy),
+            "tasks": ("classification",),
+        },
     },
     "leaves_the_process_alone": {
         "random generator.*from a fixed key": score(lambda score, _: after(random.random(), score)),
@@ -99,8 +106,8 @@ def test_a_component_without_the_decorator_breaks_the_contract():
 
     made = contract(Undecorated())
     assert (type(made).__name__, type(made).__mro__[1]) == ("TestUndecorated", ValidatorContract)
-    with pytest.raises(AssertionError, match="not decorated with @component"):
-        made.test_parameters_round_trip()
+    with pytest.raises(AssertionError, match="Undecorated is not decorated with @component"):
+        made.test_is_described()
 
 
 def test_every_check_has_a_docstring():
