@@ -35,6 +35,7 @@ class Loop:
         self._program = program
         self._draws = [Draws(run, program.keyed) for run in runs]
         self._spans = Spans(first)
+        self._offset = program.named if self._scheme.adds_offsets and training.optimizer.params["weight_decay"] else {}
         self._optimizers = PhaseOptimizers(training, program.trainable, self._spans.phases, *program.lead)
         self._lr_shares = lr_shares(training, self._all_steps)
         kind = training.average
@@ -105,7 +106,9 @@ class Loop:
             self._optimizers.zero_grad()
             # Runs share no parameter, so the gradient of the sum holds each run's own.
             taken.objective.sum().backward(inputs=self._optimizers.inputs(phase))  # type: ignore[no-untyped-call]
-            self._optimizers.step(phase)
+            added = program.carried
+            offsets = {id(value): added[name] for name, value in self._offset.items() if name in added}
+            self._optimizers.step(phase, offsets)
             state = taken.state.detach() if taken.state.numel() else state
             self._carrier.follow(batch, phase)
             self._note(step, taken)

@@ -168,14 +168,21 @@ class PhaseOptimizers:
             return None
         return [value for name in phase.trains for value in weights[name]] or None
 
-    def step(self, phase: Phase) -> None:
-        """Updates the parts that a phase trains."""
+    def step(self, phase: Phase, offsets: Mapping[int, Tensor]) -> None:
+        """Updates the parts that a phase trains.
+
+        Args:
+            phase: the phase.
+            offsets: what the scheme adds to weights, by their `id`, if weight decay should act on the sums.
+        """
         if self._clip is not None:
             trained = [value for name in phase.trains for value in self._parts[name].parameters]
             clip_gradients(trained, self._clip, self._runs)
         for phases, _, optimizers in self._optimizers:
             if phase.name in phases:
                 for optimizer in optimizers:
+                    if isinstance(optimizer, _Dense):  # others decay no weights
+                        optimizer.decay(offsets)
                     optimizer.step()
 
 
@@ -245,6 +252,18 @@ class _Dense:
     def set_lr(self, lr: float) -> None:
         for group in self._optimizer.param_groups:
             group["lr"] = lr
+
+    @torch.no_grad()
+    def decay(self, offsets: Mapping[int, Tensor]) -> None:
+        """Weight decay's share of the offsets in the coming step, beside that of the weights themselves."""
+        for group in self._optimizer.param_groups if offsets else ():
+            for value in group["params"]:
+                if value.grad is None or id(value) not in offsets:
+                    continue
+                if isinstance(self._optimizer, torch.optim.AdamW):
+                    value.sub_(offsets[id(value)], alpha=group["lr"] * group["weight_decay"])
+                else:
+                    value.grad.add_(offsets[id(value)], alpha=group["weight_decay"])
 
 
 def _dense(name: str, params: Mapping[str, Any], parameters: list[Tensor]) -> _Optimizer:

@@ -100,6 +100,11 @@ class Program(Judgeable, Protocol):
         ...
 
     @property
+    def named(self) -> Mapping[str, Tensor]:
+        """All weights by name, as schemes see them in `Parts.weights`."""
+        ...
+
+    @property
     def averaged(self) -> Sequence[Tensor]:
         """All weights, and the buffers that hold numbers, such as batch-norm's statistics."""
         ...

@@ -54,6 +54,11 @@ class Single:
         return {name: Trainable.of(part, training, sparse=sparse) for name, part in self.modules.items()}
 
     @property
+    def named(self) -> Mapping[str, Tensor]:
+        """All weights by name."""
+        return dict(self.modules.named_parameters())
+
+    @property
     def averaged(self) -> Sequence[Tensor]:
         """All weights and floating-point buffers."""
         modules = self.modules

@@ -60,6 +60,11 @@ class Stacked:
         return {name: Trainable(list(values.values()), []) for name, values in self._parameters.items()}
 
     @property
+    def named(self) -> Mapping[str, Tensor]:
+        """All stacked weights by name."""
+        return {f"{part}.{name}": value for part, values in self._parameters.items() for name, value in values.items()}
+
+    @property
     def averaged(self) -> Sequence[Tensor]:
         """All weights and floating-point buffers."""
         state = [

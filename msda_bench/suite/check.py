@@ -152,6 +152,9 @@ def _untrainable(facts: Facts) -> Iterator[Fault]:
             yield Fault(("methods", name, "scheme"), what)
         elif isinstance(scheme, FittedScheme) and (unfit := _unfit(facts)):
             yield Fault(("methods", name, "scheme"), f"{entry.name} {unfit}")
+        elif scheme.adds_offsets and facts.training is not None and facts.training.average is not None:
+            what = f"means nothing for {name}: {entry.name} replaces weights at each epoch; remove it, or the method"
+            yield Fault(("training", "average"), what, "key")
         elif uneven := _uneven(facts, method):
             yield Fault(("methods", name, "scheme"), f"scheme {scheme.name!r}: {uneven}")
 

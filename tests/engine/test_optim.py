@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 
 import pytest
 import torch
@@ -10,13 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from msda_bench.api import BagLinear, Phase
+from msda_bench.api import BagLinear, Phase, component
 from msda_bench.engine.compiled import CompiledAdadelta, CompiledBag, compiled_dropout
 from msda_bench.engine.optim import LazyAdadelta, PhaseOptimizers, Trainable, _dense
 from msda_bench.functional import SparseRows
 from msda_bench.layers.inputs import bag_product
 from msda_bench.layers.step_key import dropout
 from msda_bench.suite.protocol import Protocol
+from msda_bench_builtin.schemes import Kd3a
+from tests.engine.conftest import close, make_cell, ref, stacked, swapped, train
 
 SGD, ADADELTA = (
     Protocol.model_validate({"epochs": 1, "batch": 1, "optimizer": optimizer})
@@ -38,10 +41,45 @@ def test_phases_train_only_the_parts_they_name(phases, place):
     parts, optimizers = optimized(phases)
     before = {name: part.weight.item() for name, part in parts.items()}
     sum(part.weight.sum() for part in parts.values()).backward()
-    optimizers.step(phases[place])
+    optimizers.step(phases[place], {})
     assert {name for name, part in parts.items() if part.weight.item() != before[name]} == set(phases[place].trains)
     optimizers.zero_grad()
     assert [part.weight.grad for part in parts.values()] == [None] * 3
+
+
+class Apart(Kd3a):
+    """KD3A whose models start as the same weights, so that in the first epoch nothing is added to them."""
+
+    def build(self, network, k, discrepancy):
+        critic = super().build(network, k, discrepancy)
+        for features in critic["features"]:
+            features.load_state_dict(network.features.state_dict())
+        return critic
+
+
+PLAIN = component(type("Plain", (Apart,), {"name": "plain", "adds_offsets": False}))
+OPTIMIZERS = {
+    "sgd": {"sgd": {"lr": 0.1, "momentum": 0.9, "nesterov": True, "weight_decay": 0.1}},
+    "adam": {"adam": {"lr": 0.01, "weight_decay": 0.1}},
+    "adamw": {"adamw": {"lr": 0.003, "weight_decay": 3.0}},
+    "adadelta": {"adadelta": {"weight_decay": 0.1}},
+}
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_weight_decay_acts_on_the_models_of_kd3a_as_on_models_of_their_own(optimizer):
+    more = {"optimizer": OPTIMIZERS[optimizer], "schedule": "cosine", "clip": 0.5, "steps": 12, "epochs": 1}
+    cells = [swapped(make_cell("SRC", seed=seed, **more), PLAIN) for seed in (0, 1)]
+    ours = [replace(cell, scheme=ref("scheme", "kd3a")) for cell in cells]
+    plain, alone, together = train(cells, PLAIN), train(ours), stacked(ours)
+    for theirs, *found in zip(plain, alone, together, strict=True):
+        for record in found:
+            close(record, theirs)
+    undecayed = OPTIMIZERS[optimizer][optimizer] | {"weight_decay": 0.0}
+    without = make_cell("SRC", **more | {"optimizer": {optimizer: undecayed}})
+    (other,) = train([swapped(without, PLAIN)], PLAIN)
+    with pytest.raises(AssertionError):
+        close(other, plain[0])
 
 
 def test_bag_weights_are_separate_only_with_sparse_adadelta():

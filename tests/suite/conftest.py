@@ -160,6 +160,7 @@ SCHEMES = (
     way("mdmn", uses_discrepancy=False),
     way("uneven", uses_discrepancy=False, groups=lambda self, sources, target: (sources[:1], sources)),
     way("m3sda", uses_discrepancy=False, tasks=("classification",)),
+    way("kd3a", uses_discrepancy=False, uses_mu=False, adds_offsets=True),
 )
 OTHERS = (
     *(Mlp, Convnet, Linear, DA, Sharpmax, Picky),

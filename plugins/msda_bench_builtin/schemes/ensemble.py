@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from typing import Annotated, Literal
 
 import torch
 from torch import Tensor, nn
 
 from msda_bench.api import (
+    Added,
     Batch,
     Carried,
     Discrepancy,
@@ -118,44 +120,62 @@ class BestSingle(Ensemble):
     """The best single source: of one model a source, the test uses the one that is best on the *other* sources.
 
     Models train as in `ensemble`. A model never trains on the other sources, so their training examples are held out
-    from it: its mean loss on them estimates, without a label of the target, its performance on an unseen domain
+    from it: its accuracy on them estimates, without a label of the target, its performance on an unseen domain
     (leave-one-domain-out validation, Gulrajani and Lopez-Paz 2021, "In Search of Lost Domain Generalization", reversed:
-    one domain to train on, the others to validate). After each step every model's mean loss on the other sources'
-    batches enters a moving average; the model with the lowest is chosen at the end. A model's own source is ignored,
-    because that would favour the easiest source. With one source there is nothing to choose.
+    one domain to train on, the others to validate). After each step every model's errors and mean loss on the other
+    sources' batches enter moving averages; the model with the lowest is chosen at the end. A model's own source is
+    ignored, because that would favour the easiest source. With one source there is nothing to choose.
 
-    The record's gaps are these averages, not corrected for their start at 0, and its weights are 1 for the choice.
-    Dropout is on in these losses, for all models alike.
+    The record's gaps are the averages that choose, not corrected for their start at 0, and its weights are 1 for the
+    choice. Dropout is on in them, for all models alike.
 
     Parameters:
+        by: "accuracy", ties by loss; "loss" alone, which for regression is taken in any case. Far from its own source a
+            model that learned much is surer of its errors, so that loss favours one that learned little.
         decay: of the moving average; our choice. 0.99 averages about the last hundred steps.
     """
 
     name = "best_single"
 
     decay: Rate = 0.99
+    by: Annotated[Literal["accuracy", "loss"], Added("loss")] = "accuracy"
 
     def carry(self, parts: Parts, sizes: Sizes, stage: Stage) -> Carried:
-        """The models' losses on the other sources, and 1 for the chosen one."""
-        return {"elsewhere": torch.zeros(len(sizes.groups)), **super().carry(parts, sizes, stage)}
+        """The models' losses and, if they choose, errors on the other sources, and 1 for the chosen one."""
+        nothing = torch.zeros(len(sizes.groups))
+        errors = {"errors": nothing} if self.by == "accuracy" and sizes.outputs > 1 else {}
+        return {"elsewhere": nothing, **errors, **super().carry(parts, sizes, stage)}
 
     def step(self, parts: Parts, batch: Batch, state: Tensor, phase: Phase) -> Step:
         """The sum of the models' risks, each on its own source."""
-        return super().step(parts, batch, state, phase)._replace(gaps=batch.carried["elsewhere"])
+        chosen_by = batch.carried.get("errors", batch.carried["elsewhere"])
+        return super().step(parts, batch, state, phase)._replace(gaps=chosen_by)
 
     def after_step(self, parts: Parts, batch: Batch, phase: Phase) -> Carried:
         """The choice after one more batch of each source."""
         k, size = batch.y.shape
         labels = batch.y.reshape(-1)
         _, outputs = all_answers(parts, batch.x[: k * size], k)
-        risks = torch.stack([parts.loss(own, labels) for own in outputs]).view(k, k, size).mean(-1)
-        others = (risks.sum(1) - risks.diagonal()) / max(1, k - 1)
-        elsewhere = self.decay * batch.carried["elsewhere"] + (1 - self.decay) * others
+        losses = torch.stack([parts.loss(own, labels) for own in outputs])
+        seen = {"elsewhere": losses, "errors": (outputs.argmax(-1) != labels).to(losses)}
+        kept = {
+            name: self.decay * before + (1 - self.decay) * _elsewhere(seen[name].view(k, k, size).mean(-1))
+            for name, before in batch.carried.items()
+            if name in seen
+        }
+        elsewhere = kept["elsewhere"]
+        if "errors" in kept:  # losses decide between equal ones
+            elsewhere = elsewhere.masked_fill(kept["errors"] > kept["errors"].min(), math.inf)
         chosen = torch.arange(k, device=elsewhere.device) == elsewhere.argmin()
-        return {"elsewhere": elsewhere, "shares": chosen.to(elsewhere)}
+        return {**kept, "shares": chosen.to(elsewhere)}
 
     def predict(self, parts: Parts, x: Examples, carried: Carried) -> tuple[Tensor, Tensor]:
         """The chosen model's features and outputs."""
         features, outputs = all_answers(parts, x, len(carried["shares"]))
         chosen = carried["shares"].argmax().reshape(1)
         return features.index_select(0, chosen).squeeze(0), outputs.index_select(0, chosen).squeeze(0)
+
+
+def _elsewhere(values: Tensor) -> Tensor:
+    """The mean (k,) of each model's values (k, k) on the sources that are not its own."""
+    return (values.sum(1) - values.diagonal()) / max(1, len(values) - 1)

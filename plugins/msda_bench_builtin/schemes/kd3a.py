@@ -89,8 +89,9 @@ class Kd3a(Scheme):
 
     In the paper's text the label is the voters' mean probability, and their number weighs the example. Its batch-norm
     MMD, which averages the layers' statistics, is omitted, since our networks, like the authors' for reviews, have no
-    such layers. Their sources finish an epoch before the target's begins; here all learn in each step. An exponential
-    average of weights (`training: {average: ...}`) across epochs has no meaning for it.
+    such layers. Their sources finish an epoch before the target's begins; here all learn in each step. Weight decay
+    acts on the models' weights, as theirs does. An average of weights over steps (`training: {average: ...}`) is
+    refused: these are replaced at each epoch.
 
     Parameters:
         gate: the gate at the start; 0.9 in the authors' settings for reviews and for digits.
@@ -103,6 +104,7 @@ class Kd3a(Scheme):
     uses_discrepancy = False
     uses_mu = False
     needs_target = True
+    adds_offsets = True
     tasks = ("classification",)
     stacked = ("gate", "gate_end", "momentum")
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from msda_bench.api import Scheme
+from msda_bench.api import Scheme, Sizes, Stage
 from msda_bench_builtin.schemes import BestSingle, Ensemble
 from tests.builtin.schemes.small_run import CLASSES, B, K, SmallRun
 
@@ -84,7 +84,7 @@ def follow(run: SmallRun) -> Mapping[str, Tensor]:
 
 def test_the_best_single_is_best_on_the_other_sources() -> None:
     """A model's own source is ignored, and the chosen model is tested and recorded."""
-    run = started(BestSingle(decay=0.9))
+    run = started(BestSingle(decay=0.9, by="loss"))
     others = [sum(loss(run, i, j).item() for j in range(K) if j != i) / (K - 1) for i in range(K)]
     best = min(range(K), key=others.__getitem__)
     assert best != 0  # which is also what no choice at all gives
@@ -98,6 +98,34 @@ def test_the_best_single_is_best_on_the_other_sources() -> None:
     features, outputs = run.scheme.predict(run.parts, NEW, run.batch.carried)
     assert torch.allclose(outputs, answer(run, best, NEW))
     assert torch.allclose(features, model(run, best)[0](NEW))
+
+
+def test_the_best_single_makes_the_fewest_errors_and_of_equal_ones_has_the_least_loss() -> None:
+    """The model of the least loss is sure of nothing; the other two are as often right, one of them with less loss."""
+    run = started(BestSingle(decay=0.9))
+    run.batch = run.batch._replace(y=torch.zeros_like(run.batch.y))
+    logits = ([0.0, 0.1, 0.0], [5.0, 0.0, 0.0], [9.0, 0.0, 0.0])
+    for i, biases in enumerate(logits):
+        _, predictor = model(run, i)
+        with torch.no_grad():
+            predictor.weight.zero_()
+            predictor.bias.copy_(torch.tensor(biases))
+    run.batch.y[:, 0] = 2  # one of four examples of each source
+    losses = [sum(loss(run, i, j).item() for j in range(K) if j != i) for i in range(K)]
+    found = follow(run)
+    assert losses[0] < losses[1] < losses[2]
+    assert found["errors"].tolist() == pytest.approx([0.1, 0.025, 0.025])
+    assert found["shares"].tolist() == [0.0, 1.0, 0.0]
+    assert run.step(run.scheme.stages[0].phases[0]).gaps.tolist() == pytest.approx([0.1, 0.025, 0.025])
+    by_loss, fresh = BestSingle(by="loss"), run.batch._replace(carried={"elsewhere": torch.zeros(K).double()})
+    with torch.no_grad():
+        chosen = by_loss.after_step(run.parts, fresh, by_loss.stages[0].phases[0])
+    assert chosen["shares"].tolist() == [1.0, 0.0, 0.0]
+
+
+def test_regression_chooses_by_loss() -> None:
+    carried = BestSingle().carry(started(BestSingle()).parts, Sizes((4, 4), 4, 5, 1), Stage("all"))
+    assert set(carried) == {"elsewhere", "shares"}
 
 
 @pytest.mark.parametrize("scheme", SCHEMES, ids=lambda one: one.name)
