@@ -69,7 +69,7 @@ def test_every_key_of_a_suite_is_explained():
     assert not unexplained
 
 
-@pytest.mark.parametrize("name", ["cli.md", "hooks.md", "schemes.md", "suite-reference.md"])
+@pytest.mark.parametrize("name", ["cli.md", "hooks.md", "recipes.md", "schemes.md", "suite-reference.md"])
 def test_generated_parts_can_be_built(pages, name):
     text = pages.fill((DOCS / name).read_text())
     assert "<!-- made" not in text

@@ -1,0 +1,69 @@
+"""Each method as its authors run it: the page has the suite's recipes, and says why a row loses to all sources pooled."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import msda_bench as mb
+from tests.builtin.suites import SUITES, loaded, trained
+
+ROOT = Path(__file__).parent.parent
+PAGE = (ROOT / "docs" / "recipes.md").read_text(encoding="utf-8")
+RECORDED = ROOT / "results" / "recipes"
+PARTS = ("adam", "sgd")  # have the recipes; the others leave something out of them
+POINTS = 1.0
+
+
+def methods_of(part: str) -> dict[str, Any]:
+    return yaml.safe_load((SUITES / "recipes" / f"{part}.yaml").read_text())["methods"]
+
+
+def explained() -> set[tuple[str, str]]:
+    """The rows below SRC that the page explains, by part and method."""
+    section = PAGE.split("\n## Below SRC\n")[1].split("\n## ")[0]
+    return {(f"recipes-{part}", method) for part, method in re.findall(r"^\| `(\w+)` \| ([\w-]+) \| \S", section, re.M)}
+
+
+def test_the_page_has_every_recipe_as_the_suite_has_it():
+    written = {(name, text) for name, text in re.findall(r"^    ([\w-]+): +(\{.*\})$", PAGE, re.M)}
+    shown = {(name, repr(yaml.safe_load(text))) for name, text in written}
+    assert shown == {(name, repr(method)) for part in PARTS for name, method in methods_of(part).items()}
+
+
+def test_the_other_parts_change_the_network_or_the_steps_alone():
+    recipes = methods_of("adam")
+    for path in (SUITES / "recipes").glob("*.yaml"):
+        if path.stem not in PARTS:
+            assert methods_of(path.stem).items() <= recipes.items(), path.stem
+
+
+def test_every_explained_row_is_one_of_the_suite():
+    assert explained() <= {(f"recipes-{part}", method) for part in PARTS for method in methods_of(part)}
+
+
+@pytest.mark.skipif(not RECORDED.exists(), reason="recipes are not recorded")
+def test_every_recipe_is_level_with_all_sources_pooled_or_the_page_says_why_not():
+    runs = mb.load_results(RECORDED)
+    scores = runs.groupby(["experiment", "method"])["score"].mean()
+    rows = [(part, method) for part, method in scores.index if part in {f"recipes-{part}" for part in PARTS}]
+    assert len(rows) == sum(len(methods_of(part)) for part in PARTS)
+    low = {(part, method) for part, method in rows if scores[part, method] < scores[part, "SRC"] - POINTS}
+    assert not low - explained()
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(("part", "method"), [("adam", "MDD"), ("sgd", "SHOT")])
+def test_recipes_train_as_written(part, method):
+    expansion = loaded(f"recipes/{part}")[1]
+    chance = 100 / 26
+    records = {
+        name: trained(expansion, method=name, target="cm_typewriter", seed=0).outcome for name in ("SRC", method)
+    }
+    points = {name: 100 * outcome.n_correct / outcome.n_test for name, outcome in records.items()}
+    assert points["SRC"] > 10 * chance
+    assert points[method] > points["SRC"] - 10
