@@ -51,7 +51,8 @@ def fill(markdown: str) -> str:
 
 def _make(what: str) -> str:
     schema = suite_schema(discover())
-    makers = {"suite": lambda: _suite(schema), "components": lambda: _components(schema), "cli": _commands, "recipes": _recipes}
+    makers = {"suite": lambda: _suite(schema), "components": lambda: _components(schema), "cli": _commands}
+    makers |= {"recipes": _recipes}
     makers |= {kind: lambda: _clauses(what) for kind in KINDS}
     makers |= {name: lambda: _example(what) for name in HOOKS}
     makers |= {f"stranger_{path.stem}": partial(_code, path) for path in STRANGERS.glob("*.py")}

@@ -1,4 +1,4 @@
-"""Each method as its authors run it: the page has the suite's recipes, and says why a row loses to all sources pooled."""
+"""Methods as their authors run them: the page has the suite's recipes, and says which rows lose to SRC, and why."""
 
 from __future__ import annotations
 
@@ -26,11 +26,12 @@ def methods_of(part: str) -> dict[str, Any]:
 def explained() -> set[tuple[str, str]]:
     """The rows below SRC that the page explains, by part and method."""
     section = PAGE.split("\n## Below SRC\n")[1].split("\n## ")[0]
-    return {(f"recipes-{part}", method) for part, method in re.findall(r"^\| `(\w+)` \| ([\w-]+) \| \S", section, re.M)}
+    rows = re.findall(r"^\| `(\w+)` \| ([\w-]+) \| \S", section, re.MULTILINE)
+    return {(f"recipes-{part}", method) for part, method in rows}
 
 
 def test_the_page_has_every_recipe_as_the_suite_has_it():
-    written = {(name, text) for name, text in re.findall(r"^    ([\w-]+): +(\{.*\})$", PAGE, re.M)}
+    written = {(name, text) for name, text in re.findall(r"^    ([\w-]+): +(\{.*\})$", PAGE, re.MULTILINE)}
     shown = {(name, repr(yaml.safe_load(text))) for name, text in written}
     assert shown == {(name, repr(method)) for part in PARTS for name, method in methods_of(part).items()}
 
