@@ -106,10 +106,6 @@ def _set_handlers(handlers: dict[int, Any]) -> None:
                 signal.signal(number, handler)
 
 
-def _set_streams(streams: tuple[Any, Any]) -> None:
-    sys.stdout, sys.stderr = streams
-
-
 _STATE: dict[str, tuple[Callable[[], Any], Callable[[Any], object]]] = {
     "torch's default device": (torch.get_default_device, _set_default_device),
     "torch's global random generator": (torch.get_rng_state, torch.set_rng_state),
@@ -119,16 +115,13 @@ _STATE: dict[str, tuple[Callable[[], Any], Callable[[Any], object]]] = {
     "torch's number of threads": (torch.get_num_threads, torch.set_num_threads),
     "torch's gradient mode": (torch.is_grad_enabled, torch.set_grad_enabled),
     "torch's deterministic mode": (torch.get_deterministic_debug_mode, torch.set_deterministic_debug_mode),
-    "torch's float32 matmul precision": (
-        torch.get_float32_matmul_precision,
-        torch.set_float32_matmul_precision,
-    ),
+    "torch's float32 matmul precision": (torch.get_float32_matmul_precision, torch.set_float32_matmul_precision),
     "torch's autocast": (lambda: [torch.is_autocast_enabled(device) for device in _DEVICES], _set_autocast),
     "numpy's error handling": (np.geterr, lambda kept: np.seterr(**kept)),
     "Python's warning filters": (_filters, _set_filters),
     "the environment's variables": (_environment, _set_environment),
     "the working folder": (_folder, _set_folder),
     "the signal handlers": (_handlers, _set_handlers),
-    "the standard streams": (lambda: (sys.stdout, sys.stderr), _set_streams),
+    "the standard streams": (lambda: {name: getattr(sys, name) for name in ("stdout", "stderr")}, vars(sys).update),
 }
 """What restores each: how it is read, and written."""

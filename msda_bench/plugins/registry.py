@@ -236,7 +236,11 @@ def _classes(
             yield part
             continue
         hook, cls = part
-        why = _unusable(cls, hooks[hook], packages)
+        try:
+            with blaming(packages, "cannot be inspected"):
+                why = fault_of(cls, hooks[hook])
+        except BenchError as fault:
+            why = str(fault)
         yield f"hook {hook}: {_name(cls)} {why}" if why else cls
 
 
@@ -244,22 +248,11 @@ def _name(cls: object) -> str:
     return cls.__name__ if isinstance(cls, type) else cls if isinstance(cls, str) else f"a {type(cls).__name__}"
 
 
-def _unusable(cls: Any, base: type[api.Component], packages: set[str]) -> str | None:
-    try:
-        with blaming(packages, "cannot be inspected"):
-            return fault_of(cls, base)
-    except BenchError as fault:
-        return str(fault)
-
-
-def _door(base: type[api.Component]) -> str:
-    return "msda_bench.api" if hasattr(api, base.__name__) else "msda_bench.executors"
-
-
 def fault_of(cls: Any, base: type[api.Component]) -> str | None:
     """Why a class cannot be a component of this base, in a few words; None if it can."""
     if not (isinstance(cls, type) and issubclass(cls, base)):
-        return f"is not a subclass of {_door(base)}.{base.__name__}"
+        door = "api" if hasattr(api, base.__name__) else "executors"
+        return f"is not a subclass of msda_bench.{door}.{base.__name__}"
     name = getattr(cls, "name", None)
     if not (isinstance(name, str) and NAME.fullmatch(name)):
         return f"needs a `name` of letters, digits, '_', '.' and '-', at most 64, not {name!r}"
