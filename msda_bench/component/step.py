@@ -160,7 +160,7 @@ class Stage:
 
     The engine draws for a stage only the data that it may see, and the record names the stages if there are several.
     Weights, and the state of optimisers and aggregator, pass from one stage to the next; carried values do not: each
-    stage makes new ones.
+    stage makes new ones. A suite whose `training.stages` names a stage starts it with new optimisers.
 
     Attributes:
         name: shown in the record; unique among the stages of a scheme.

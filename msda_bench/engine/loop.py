@@ -14,7 +14,7 @@ from msda_bench.engine.optim import PhaseOptimizers
 from msda_bench.engine.program import Program
 from msda_bench.engine.runs import Run
 from msda_bench.engine.schedule import Average, lr_shares
-from msda_bench.engine.stages import Span, Spans
+from msda_bench.engine.stages import Leg, Span, Spans
 from msda_bench.engine.tensors import batch_of, where_rows
 
 
@@ -36,10 +36,11 @@ class Loop:
         self._draws = [Draws(run, program.keyed) for run in runs]
         self._spans = Spans(first)
         self._offset = program.named if self._scheme.adds_offsets and training.optimizer.params["weight_decay"] else {}
-        self._optimizers = PhaseOptimizers(training, program.trainable, self._spans.phases, *program.lead)
-        self._lr_shares = lr_shares(training, self._all_steps)
+        self._legs = self._spans.legs(training)
+        self._begin(self._legs[0])
         kind = training.average
-        self._average = Average(kind, program.averaged, self._steps, self._all_steps) if kind else None
+        since = max(self._legs)
+        self._average = Average(kind, program.averaged, self._steps, self._all_steps, since) if kind else None
         self._carrier = Carrier(runs, program, self._draws)
         self._state = self._joined([_initial_state(run) for run in runs])
         self._k, self._drawn = len(first.groups), first.batch * first.batches
@@ -64,10 +65,12 @@ class Loop:
             progress = self._progress(span, number)
             if before + steps.start == span.first:
                 self._carrier.start(span)
+                if span.first in self._legs and span.first > 0:
+                    self._begin(self._legs[span.first])
             self._carrier.look(span, number, progress[steps.start])
             for step in steps:
                 if self._lr_shares is not None:
-                    self._optimizers.scale(self._lr_shares[before + step])
+                    self._optimizers.scale(self._lr_shares[before + step - self._leg.first])
                 chosen, within = rows[step][..., span.columns], places[step][..., span.columns]
                 y = self._program.y[chosen[..., : span.groups * self._drawn]]
                 y = y.reshape(*self._program.lead, span.groups, self._drawn)
@@ -76,6 +79,12 @@ class Loop:
                 if self._average is not None:
                     self._average.after(before + step)
         return self._log[: self.steps_until(number + 1) - before].to("cpu", torch.float64)
+
+    def _begin(self, leg: Leg) -> None:
+        """New optimisers for the coming steps, and their learning rates."""
+        self._leg = leg
+        self._optimizers = PhaseOptimizers(leg.training, self._program.trainable, leg.phases, *self._program.lead)
+        self._lr_shares = lr_shares(leg.training, leg.last - leg.first)
 
     def steps_until(self, epochs: int) -> int:
         """Steps in this many epochs; the last epoch may be shorter."""

@@ -19,7 +19,7 @@ def lr_shares(training: Protocol, steps: int) -> list[float] | None:
 
     Args:
         training: the protocol.
-        steps: all steps of the run.
+        steps: all steps of the run, or of the stages that have a schedule of their own.
     """
     if training.schedule.name == "none" and not training.warmup:
         return None
@@ -52,12 +52,13 @@ class Average:
         tensors: what is averaged, as it is after each step: weights, and buffers such as batch-norm's statistics.
         steps: in an epoch.
         all_steps: in the run.
+        since: the first step that may count.
     """
 
-    def __init__(self, kind: Averaged, tensors: Sequence[Tensor], steps: int, all_steps: int) -> None:
+    def __init__(self, kind: Averaged, tensors: Sequence[Tensor], steps: int, all_steps: int, since: int = 0) -> None:
         self._decay = kind.ema
         self._tensors = [tensor.detach() for tensor in tensors]
-        self._first = max(0, all_steps - steps) if self._decay is None else 0
+        self._first = max(since, all_steps - steps) if self._decay is None else since
         self._means: list[Tensor] = []
         self._seen = 0
 

@@ -8,6 +8,7 @@ from itertools import accumulate, pairwise
 
 from msda_bench.api import Phase, PluginError, Scheme, Stage
 from msda_bench.engine.runs import Run
+from msda_bench.suite.protocol import Protocol
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,23 @@ class Span:
     last: int
     groups: int
     columns: slice
+
+
+@dataclass(frozen=True)
+class Leg:
+    """Steps with the same optimisers and one course of the learning rate: of one stage or several.
+
+    Attributes:
+        training: the protocol, with what the first of its stages has of its own.
+        phases: of all its stages.
+        first: its first step, counted over the run.
+        last: the step after its last.
+    """
+
+    training: Protocol
+    phases: list[Phase]
+    first: int
+    last: int
 
 
 class Spans:
@@ -55,10 +73,16 @@ class Spans:
             for number, (stage, (first, last)) in enumerate(zip(stages, pairwise(bounds), strict=True))
         ]
 
-    @property
-    def phases(self) -> list[Phase]:
-        """The phases of all stages."""
-        return [phase for span in self._spans for phase in span.stage.phases]
+    def legs(self, training: Protocol) -> dict[int, Leg]:
+        """The legs by their first steps: a stage that the protocol names begins one."""
+        begins = [0, *(span.number for span in self._spans[1:] if span.stage.name in training.stages)]
+        legs: dict[int, Leg] = {}
+        for begin, end in pairwise([*begins, len(self._spans)]):
+            spans = self._spans[begin:end]
+            phases = [phase for span in spans for phase in span.stage.phases]
+            own = training.of_stage(spans[0].stage.name)
+            legs[spans[0].first] = Leg(own, phases, spans[0].first, spans[-1].last)
+        return legs
 
     def of_epoch(self, epoch: int) -> Iterator[tuple[Span, range]]:
         """The stages that have steps in an epoch, with these steps, counted within the epoch."""

@@ -76,8 +76,9 @@ def _no_trunk(facts: Facts) -> Iterator[Fault]:
     rules: list[tuple[Loc, UpdateRule | None]] = [((), facts.training)]
     rules += [(("methods", name), method.training) for name, method in facts.file.methods.items()]
     for loc, rule in rules:
-        if rule is not None and rule.lr_factors.trunk != 1:
-            yield Fault((*loc, "training", "lr_factors", "trunk"), what + remedy)
+        for place, factors in rule.factors if rule is not None else ():
+            if factors.trunk != 1:
+                yield Fault((*loc, "training", *place, "trunk"), what + remedy)
 
 
 def _without_effect(chosen: Configured[Backbone]) -> Iterator[Fault]:

@@ -295,17 +295,25 @@ def _defaults(cls: type[Component]) -> list[tuple[str, Any]]:
 
 
 def _training(method: MethodSpec) -> Iterator[str]:
-    for name, value in method.training_changes.items():
+    yield from _rule(method.training_changes)
+    updates = method.scheme.component.updates
+    if updates != 1:
+        yield f"{updates} updates a step"
+
+
+def _rule(changes: Mapping[str, Any]) -> Iterator[str]:
+    """What a method, or a stage of one, replaces of how weights are updated."""
+    for name, value in changes.items():
         if isinstance(value, OneOf):
             of = _call(value.name, _given(getattr(value, value.name)))
             yield of if name == "optimizer" else f"{name} {of}"
+        elif isinstance(value, dict):
+            for stage, rule in value.items():
+                yield " ".join([f"{stage} afresh:" if rule.given else f"{stage} afresh", *_rule(rule.given)])
         elif isinstance(value, SuitePart) and (given := _given(value)):
             yield _call(name, given)
         else:
             yield f"{name} {value:g}" if isinstance(value, float | int) else f"{name} none"
-    updates = method.scheme.component.updates
-    if updates != 1:
-        yield f"{updates} updates a step"
 
 
 def _given(part: SuitePart) -> dict[str, str]:

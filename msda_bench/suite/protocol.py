@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, PlainValidator, WithJsonSchema, model_validator
 from pydantic_core import CoreSchema
 
 from msda_bench.component.base import Added, Count, NonNegative, Positive, Rate, without_added
-from msda_bench.suite.mistakes import Fault, refusal, refuse_any, shown
+from msda_bench.suite.mistakes import Fault, Loc, refusal, refuse_any, shown
 
 if TYPE_CHECKING:
     from msda_bench.api import Group, Scheme
@@ -215,6 +215,20 @@ class Splitting(SuitePart):
     by: Literal["kmeans", "chance"] = "kmeans"
 
 
+class StageRule(SuitePart):
+    """What a stage of a scheme has of its own; it starts new optimisers, and its schedule counts from its start."""
+
+    noun: ClassVar[str] = "key of a stage"
+    schedule: Annotated[Schedule | None, Added()] = None
+    warmup: Annotated[float | None, PlainValidator(_warmup), WithJsonSchema(_WARMUP_SCHEMA), Added()] = None
+    lr_factors: Annotated[Factors | None, Added()] = None
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The values that replace those of the run, by name."""
+        return {name: value for name, value in self if value is not None}
+
+
 class UpdateRule(SuitePart):
     """How the weights are updated: what changes neither the number of steps nor the labels that a method sees."""
 
@@ -224,6 +238,15 @@ class UpdateRule(SuitePart):
     clip: Annotated[Positive | None, Added()] = None
     lr_factors: Annotated[Factors, Added({})] = Factors()
     average: Annotated[Averaged | None, Added()] = None
+    stages: Annotated[dict[str, StageRule], Added({})] = {}
+
+    @property
+    def factors(self) -> Iterator[tuple[Loc, Factors]]:
+        """Every given set of factors, with its place."""
+        yield ("lr_factors",), self.lr_factors
+        for name, stage in self.stages.items():
+            if stage.lr_factors is not None:
+                yield ("stages", name, "lr_factors"), stage.lr_factors
 
 
 class OwnTraining(UpdateRule):
@@ -271,6 +294,10 @@ class Protocol(UpdateRule):
         for name in {"optimizer", "schedule"} & values.keys():
             ((values[name], values[f"{name}_params"]),) = values[name].items()
         return values
+
+    def of_stage(self, name: str) -> Protocol:
+        """The protocol with what a stage has of its own."""
+        return self.model_copy(update=self.stages[name].given if name in self.stages else {})
 
     @model_validator(mode="after")
     def _has_an_end(self) -> Protocol:

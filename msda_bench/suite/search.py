@@ -20,7 +20,7 @@ from msda_bench.suite.protocol import Protocol
 from msda_bench.suite.search_space import Dimension, draws, grid, grid_size
 from msda_bench.suite.spec import DEFAULT_VALIDATOR, ExperimentFile, MethodSpec, SelectSpec
 
-_PROTOCOL = tuple(name for name in Protocol.model_fields if name != "optimizer")
+_PROTOCOL = tuple(name for name in Protocol.model_fields if name not in {"optimizer", "stages"})
 
 
 @dataclass(frozen=True)

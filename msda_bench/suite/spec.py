@@ -205,6 +205,11 @@ class MethodSpec(SuitePart):
             yield Fault(("training",), f"scheme {self.scheme.name!r} takes no steps; remove it", "key")
         if self.optimizer is not None and self.training.optimizer is not None:
             yield Fault(("optimizer",), "is given in training, too; keep one of the two", "key")
+        known = [stage.name for stage in self.scheme.component.stages] if self.training.stages else []
+        for name in self.training.stages:
+            if name not in known:
+                what = f"scheme {self.scheme.name!r} has no such stage{hint(name, known)}"
+                yield Fault(("training", "stages", name), what, "key")
 
     def _unweighed(self) -> Iterator[Fault]:
         scheme, given = self.scheme.component, "mu" in self.model_fields_set
@@ -341,6 +346,14 @@ class ExperimentFile(SuitePart):
         value = handler(raw)
         context_of(info).sound[str(info.field_name)] = value
         return value
+
+    @field_validator("training")
+    @classmethod
+    def _of_no_stage(cls, training: Protocol) -> Protocol:
+        if training.stages:
+            what = "belongs to a method, whose scheme has stages; set it in the method's own training"
+            raise refusal(Fault(("stages",), what, "key"))
+        return training
 
     @field_validator("requires")
     @classmethod

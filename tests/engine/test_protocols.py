@@ -7,13 +7,14 @@ from dataclasses import replace
 import pytest
 import torch
 
-from msda_bench.api import Discrepancy, PluginError, Scheme, Step, StepProgress, component
+from msda_bench.api import Discrepancy, PluginError, Scheme, Stage, Step, StepProgress, component
 from msda_bench.engine import loop
 from msda_bench.engine.fit import fit
 from msda_bench.engine.optim import clip_gradients
 from msda_bench.engine.schedule import lr_shares
 from msda_bench.engine.single import Single
 from msda_bench.engine.stacked import Stacked
+from msda_bench.suite.cell import Ref
 from msda_bench.suite.protocol import Protocol, Splitting
 from tests.engine.conftest import (
     CPU,
@@ -147,6 +148,85 @@ def test_steps_at_rate_zero_change_nothing(optimizer, sparse):
     cells = make_cell(steps=4, **given), make_cell(steps=8, **stopped, **given)
     short, long = (train_with_weights(cell)["weights"] for cell in cells)
     assert short == long
+
+
+# Stages
+
+
+@component
+class Slide(OwnStep):
+    """Its loss is the sum of the predictor's biases, whose gradient is 1."""
+
+    name = "slide"
+    stages = (Stage("a"), Stage("b", share=3))
+
+    def step(self, parts, batch, state, phase):
+        return Step(parts.predictor(0 * parts.features(batch.x)).mean(0).sum())
+
+
+FALL = [(1 + 10 * step / 8) ** -0.75 for step in range(8)]
+FIRST, REST = ([(1 + 10 * step / steps) ** -0.75 for step in range(steps)] for steps in (2, 6))
+
+
+def slid(legs):
+    """How far SGD with momentum 0.9 has come after each step, from the learning rates of its legs."""
+    place, places = 0.0, []
+    for rates in legs:
+        speed = 0.0
+        for rate in rates:
+            speed = 0.9 * speed + 1
+            place += rate * speed
+            places.append(place)
+    return places
+
+
+@pytest.mark.parametrize("stack", [1, 2])
+@pytest.mark.parametrize(
+    ("stages", "legs"),
+    [
+        ({}, [FALL]),
+        ({"a": {}}, [FALL]),
+        ({"b": {}}, [FIRST, REST]),
+        ({"a": {"lr_factors": {"predictor": 0.5}}, "b": {}}, [[rate / 2 for rate in FIRST], REST]),
+        ({"b": {"lr_factors": {"predictor": 0.1}, "schedule": "none", "warmup": 1}}, [FIRST, [0.05] + 5 * [0.1]]),
+    ],
+    ids=["no stage", "the first", "the second", "both", "another course"],
+)
+@pytest.mark.parametrize("average", [None, {"over": "last_epoch"}, {"ema": 0.5}], ids=str)
+def test_a_named_stage_starts_anew_as_its_formula_says(stack, stages, legs, average):
+    """Eight steps, of which stage b has six: momentum, schedule and average start again with it."""
+    sgd = {"sgd": {"lr": 1.0, "momentum": 0.9}}
+    given = {"epochs": 1, "steps": 8, "optimizer": sgd, "schedule": "polynomial", "stages": stages, "average": average}
+    runs = [run_of(swapped(make_cell(seed=seed, **given), Slide), Slide) for seed in range(stack)]
+    program = Single(runs[0], CPU) if stack == 1 else Stacked(runs, CPU)
+    start = [program.weights(run)["predictor.bias"].clone() for run in range(stack)]
+    fit(runs, program)
+    places = torch.tensor(slid(legs))
+    kept = places[-len(legs[-1]) :]
+    mean = kept[0]
+    for place in kept:
+        mean = mean + 0.5 * (place - mean)
+    wanted = {None: places[-1], "over": kept.mean(), "ema": mean}[next(iter(average or {}), None)]
+    for run in range(stack):
+        moved = start[run] - program.weights(run)["predictor.bias"]
+        torch.testing.assert_close(moved, wanted.expand(2))
+
+
+def test_stages_train_alike_alone_and_stacked():
+    """Lazy, compiled and torch's optimisers of a real method with two stages."""
+    stages = {"start": {}, "adapt": {"lr_factors": {"features": 0.1}}}
+    for optimizer in ("adadelta", {"sgd": {"lr": 0.1, "momentum": 0.9}}):
+        own = {"optimizer": optimizer, "schedule": "polynomial"}
+        scheme = Ref("scheme", "shot", 1, "msda-bench", {"beta": 0.3, "smoothing": 0.1, "adapt": 0.5})
+        usual, cells = (
+            [replace(make_cell("TAR", seed=seed, **own, **more), scheme=scheme) for seed in range(2)]
+            for more in ({}, {"stages": stages})
+        )
+        together = stacked(cells)
+        for mine, alone in zip(together, train(cells, stack=1), strict=True):
+            torch.testing.assert_close(torch.tensor(mine.curves.risks), torch.tensor(alone.curves.risks))
+            assert mine.outcome == alone.outcome
+        assert [record.curves for record in together] != [record.curves for record in stacked(usual)]
 
 
 # Optimisers

@@ -212,6 +212,11 @@ def test_the_only_method_that_pools_without_adaptation_is_the_baseline(expanded,
             "pooled, sgd, schedule polynomial(b=0.5), lr_factors(critic=2)",
         ),
         (
+            "{scheme: pooled, training: {stages: {all: {lr_factors: {features: 0.1}, warmup: 3}}}}",
+            "",
+            "pooled, all afresh: warmup 3 lr_factors(features=0.1)",
+        ),
+        (
             "{scheme: pooled, training: {warmup: 0.05, clip: null, lr_factors: {}, average: {ema: 0.9}}}",
             "",
             "pooled, warmup 0.05, clip none, lr_factors none, average(ema=0.9)",
