@@ -168,6 +168,8 @@ class Dataset(Component, ABC):
         label_shift: {domain: NAME, shares: [...]} leaves out rows of a domain until its classes have these shares;
             {domain: NAME, dirichlet: STRENGTH} draws the shares for each target and seed. The domain `target` is the
             target of each run.
+        stratify: draws groups (`DomainData.groups`) class by class, so that training has rows of every class that has
+            two groups; by default, at random.
 
     Facts:
         licence: of the data.
@@ -190,6 +192,7 @@ class Dataset(Component, ABC):
     test: TestSize = None
     target_train: Annotated[OptionalSize, Added()] = None
     protocol: Annotated[Literal["held_out", "transductive"], Added()] = "held_out"
+    stratify: Annotated[bool, Added()] = False
     corrupt: Annotated[Corruption, Added()] = None
     label_shift: Annotated[LabelShift, Added()] = None
 

@@ -33,6 +33,7 @@ def split(
     *,
     seed: int,
     groups: Mapping[str, Array] | None = None,
+    labels: Mapping[str, Array] | None = None,
 ) -> dict[str, Split]:
     """Splits each domain, as a function of (dataset, target, seed) and, without groups, of that domain alone.
 
@@ -41,10 +42,12 @@ def split(
     examples are never trained on, and a domain that has some is tested on them only; the transductive protocol uses all
     of the target's examples for both.
 
-    Groups come in a random order that all domains share. The target trains on its first rows and is tested on its last
-    ones. A source trains on the first rows of groups that are not tested; the rows that share no group with the test,
-    nor with training in any domain, are held out. Training sets have exactly the size that is asked for: where one ends
-    within a group, the rest of the group is not used. A training set is a prefix of a larger one for the same test.
+    Groups come in a random order that all domains share; with `stratify` the first group of each class in that order
+    comes first, then the second of each, and so on, domain by domain; a group is of the class of most of its rows. The
+    target trains on its first rows and is tested on its last ones. A source trains on the first rows of groups that are
+    not tested; the rows that share no group with the test, nor with training in any domain, are held out. Training sets
+    have exactly the size that is asked for: where one ends within a group, the rest of the group is not used. A
+    training set is a prefix of a larger one for the same test.
 
     Args:
         data: the dataset, whose parameters set the numbers of examples.
@@ -52,13 +55,18 @@ def split(
         domains: for each domain, its number of examples n, or a (n,) bool mask of its official test examples.
         seed: the run's seed.
         groups: for each domain that has groups, the (n,) group of each row.
+        labels: of the same rows, (n,) classes; looked at only if the dataset's `stratify` is set.
 
     Raises:
         DataError: a domain has too few examples to train on, the target has none to be tested on, or domains share
             groups although the dataset does not say so.
     """
     run = (data.name, target, seed)
-    rows = {name: _Rows.of(run, name, extent, (groups or {}).get(name)) for name, extent in domains.items()}
+    classes = (labels or {}) if data.stratify and data.task.kind == "classification" else {}
+    rows = {
+        name: _Rows.of(run, name, extent, (groups or {}).get(name), classes.get(name))
+        for name, extent in domains.items()
+    }
     _check_shared(data, rows.values())
     sizes = {name: counts(data, name, target, extent_of(extent)) for name, extent in domains.items()}
     train, test = _of_target(data, target, rows[target], *sizes[target])
@@ -76,7 +84,8 @@ def split_domains(data: Dataset, target: str, domains: Mapping[str, DomainData],
     """As `split`, of loaded domains."""
     extents = {name: domain.test if domain.test is not None else len(domain.y) for name, domain in domains.items()}
     groups = {name: domain.groups for name, domain in domains.items() if domain.groups is not None}
-    return split(data, target, extents, seed=seed, groups=groups)
+    labels = {name: domain.y for name, domain in domains.items()}
+    return split(data, target, extents, seed=seed, groups=groups, labels=labels)
 
 
 def extent_of(size: int | Array) -> Extent:
@@ -109,14 +118,17 @@ class _Rows:
     groups: Array | None
 
     @classmethod
-    def of(cls, run: tuple[str, str, int], domain: str, extent: int | Array, groups: Array | None) -> _Rows:
+    def of(
+        cls, run: tuple[str, str, int], domain: str, extent: int | Array, groups: Array | None, classes: Array | None
+    ) -> _Rows:
         official = None if isinstance(extent, int) else np.asarray(extent, bool)
         order = permutation(extent if isinstance(extent, int) else len(extent), *run, domain)
         if groups is None:
             return cls(order, official, None)
         names, places = np.unique(groups, return_inverse=True)
         numbers = np.array([_number(run, str(name)) for name in names], np.uint64)[places]
-        return cls(order[np.argsort(numbers[order], kind="stable")], official, numbers)
+        first = numbers if classes is None else _turns(numbers, classes)
+        return cls(order[np.lexsort((numbers[order], first[order]))], official, numbers)
 
     @property
     def pool(self) -> Array:
@@ -159,6 +171,18 @@ def _of_source(data: Dataset, source: str, rows: _Rows, trained: int, tested: Ar
         what = f"source {source!r} has {len(pool)} examples to train on in groups that are not tested"
         raise DataError(f"dataset {data.name}: {what}, fewer than train = {trained}; set a smaller `train` or `test`")
     return pool[:trained]
+
+
+def _turns(numbers: Array, classes: Array) -> Array:
+    """For each row how many groups of the same class come before its own, (n,) int64."""
+    groups, places = np.unique(numbers, return_inverse=True)
+    counts = np.zeros((len(groups), int(classes.max()) + 1), np.int64)
+    np.add.at(counts, (places, classes), 1)
+    of_most = counts.argmax(1)
+    turns = np.zeros(len(groups), np.int64)
+    for kind in np.unique(of_most):
+        turns[of_most == kind] = np.arange((of_most == kind).sum())
+    return np.asarray(turns[places])
 
 
 def _number(run: tuple[str, str, int], group: str) -> int:

@@ -151,6 +151,27 @@ def test_a_split_by_groups_is_pinned():
     assert [parts["s"].train.tolist(), parts["s"].test.tolist()] == [[2, 3, 1], [12, 13]]
 
 
+def test_stratified_groups_give_training_and_test_every_class():
+    group = np.arange(60) // 5  # twelve groups of five rows, four of each class
+    classes = group % 3
+    cls = type("Grouped", (Plain,), {"name": "g", "task": Task("classification", 3)})
+    sizes, groups = {"t": 60, "s": 60}, {"t": group, "s": group + 12}
+    lacking = {False: 0, True: 0}
+    for seed in range(20):
+        for stratify in lacking:
+            data = cls(train=15, test=15, stratify=stratify)
+            parts = splits.split(data, "t", sizes, seed=seed, groups=groups, labels=dict.fromkeys(sizes, classes))
+            shares = [np.bincount(classes[rows]) for part in parts.values() for rows in (part.train, part.test)]
+            lacking[stratify] += any(share.tolist() != [5, 5, 5] for share in shares)
+            assert not groups_in(group, parts["t"].train) & groups_in(group, parts["t"].test)
+    assert lacking[True] == 0
+    assert lacking[False] > 10
+    regression = type("Grouped", (Plain,), {"name": "g", "task": Task("regression")})(train=15, stratify=True)
+    numbers = dict.fromkeys(sizes, np.linspace(0, 1, 60))
+    drawn, plain = (splits.split(regression, "t", sizes, seed=0, groups=groups, labels=y) for y in (numbers, None))
+    assert drawn["t"].train.tolist() == plain["t"].train.tolist()
+
+
 def test_official_test_examples_of_a_trained_group_are_not_tested():
     groups = {"t": np.array([1, 2, 3, 4, 4, 5]), "s": np.array([5, 6, 7, 8, 9, 10])}
     official = np.array([False, False, False, False, True, True])

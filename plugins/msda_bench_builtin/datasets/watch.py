@@ -73,6 +73,7 @@ class Watch(Standardised):
     files = (_FILE,)
 
     train: Size = 0.5
+    stratify: bool = True
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -151,6 +151,7 @@ class FromFile(Dataset):
     source = "a file that you supply"
 
     train: Size = 0.5
+    stratify: bool = True
     file: Annotated[str, Located()] = ""
     mode: Annotated[Mode, Field(validation_alias=AliasChoices("task", "mode"))] = "auto"
     standardise: Standardise = "sources"
