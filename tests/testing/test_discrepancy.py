@@ -76,6 +76,7 @@ BROKEN = {
     },
     "gradient_reaches_the_features": {
         "no gradient reaches the target's features": gaps(lambda s, t: s.mean(1).square().sum(-1)),
+        "reaches the features of the target is zero, so nothing": gaps(lambda s, t: 0 * means(s, t)),
         "no gradient reaches the sources' features": gaps(lambda s, t: means(s.detach(), t)),
     },
     "is_symmetric_if_declared": {
