@@ -29,7 +29,7 @@ from msda_bench.suite.plan import (
     Search,
 )
 from msda_bench.suite.protocol import OneOf, SuitePart
-from msda_bench.suite.search import Settings, candidates_of, leaves_out, select_notes
+from msda_bench.suite.search import Settings, candidates_of, leaves_out, select_notes, source_free_note
 from msda_bench.suite.spec import DEFAULT_AGGREGATOR, POOLED, ExperimentFile, MethodSpec
 
 MAX_CELLS = 100_000
@@ -177,6 +177,7 @@ class _Draft:
         if self._file.select is not None:
             searches = {name: candidates.search for name, candidates in self._candidates.items()}
             yield from select_notes(self._file.select, searches)
+            yield from source_free_note(self._facts)
 
     def _row(self, name: str) -> Method:
         method, search = self._file.methods[name], self._candidates[name].search

@@ -137,6 +137,11 @@ def sees_target(method: MethodSpec) -> bool:
     return method.scheme.component.needs_target_labels
 
 
+def source_free(method: MethodSpec) -> bool:
+    """Whether a method ends with a stage that sees no source."""
+    return "sources" not in method.scheme.component.stages[-1].sees
+
+
 def check_search(facts: Facts) -> Iterator[Fault]:
     """The mistakes in `select` and `search`; checks that need missing parts are skipped."""
     select, methods = facts.file.select, facts.file.methods
@@ -232,6 +237,23 @@ def select_notes(select: SelectSpec, tried: Mapping[str, Search | None]) -> Iter
     others = ", ".join(name for name, search in searches.items() if search.by != select.by)
     if others:
         yield f"Trained with the target's labels, and so selected {_by(ORACLE)}: {others}."
+
+
+def source_free_note(facts: Facts) -> Iterator[str]:
+    """A note on methods that adapt without the sources, if scores of source examples select their settings.
+
+    Leaving a source out is none: the method then adapts to that source, and is tested there.
+    """
+    select = facts.file.select
+    scores = {validator.name for validator in facts.file.validators or () if not validator.component.needs_sources}
+    if select is None or select.by in {*scores, LEAVE_ONE_OUT, ORACLE}:
+        return
+    names = ", ".join(name for name, method in facts.file.methods.items() if source_free(method))
+    if names:
+        what = (
+            f"adapt without the sources, whose scores fall meanwhile, so {select.by} favours settings that adapt least"
+        )
+        yield f"{names}: {what}; see infomax in docs/selection.md."
 
 
 def _by(by: str) -> str:

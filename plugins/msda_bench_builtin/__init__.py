@@ -99,6 +99,7 @@ def msda_validators() -> list[type[Validator]]:
         found.Dev,
         found.Entropy,
         found.ImportanceWeightedRisk,
+        found.Infomax,
         found.Mano,
         found.Mixval,
         found.Snd,

@@ -35,3 +35,10 @@ def test_defaults_are_the_documented_ones() -> None:
         shared = every | (images if "side" in params else {}) if kind == "dataset" else {}
         assert params == shared | written.pop((kind, name), {}), name
     assert not written
+
+
+def test_each_row_of_the_audit_names_a_test_that_exists() -> None:
+    named = re.findall(r"\| `([\w/]+\.py)::(\w+)` \|$", METHODS, flags=re.MULTILINE)
+    assert len(named) == METHODS.split("## Equal to the authors' code")[1].split("\n## ")[0].count("\n|") - 2
+    for path, test in named:
+        assert f"def {test}(" in (Path(__file__).parent / path).read_text(encoding="utf-8"), test

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from math import prod
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
 from msda_bench.api import InputSpec
+from msda_bench.engine.model import Components
 from msda_bench.plugins import discover
 from msda_bench.results.sources import Place, left_out, setting_of
 from msda_bench.store.record import Record
@@ -117,12 +119,40 @@ def test_methods_of_the_field_have_their_authors_settings(field: Expansion, expe
         given = {"mu": cell.mu, "optimizer": optimizer.name, **optimizer.params, **cell.scheme.params}
         given |= cell.discrepancy.params if cell.discrepancy else {}
         assert {name: given[name] for name in settings} == settings, method
+    former = {name: Components.of(cells[name], discover()).scheme for name in ("CDAN", "best-single")}
+    assert (former["CDAN"].sources, former["best-single"].by) == ("apart", "loss")  # as they were recorded
     dro = cells["GroupDRO"]
     assert dro.discrepancy is not None
     assert dro.aggregator is not None
     assert dro.discrepancy.name == "none"
     steps = dro.training.epochs * (train // dro.training.batch)
     assert dro.aggregator.params["eta"] * steps == pytest.approx(0.01 * 5000, rel=0.15)
+
+
+SOURCE_FREE = """
+schema: 1
+name: free
+dataset: {opinions: {train: 100}}
+targets: [tweets]
+seeds: 1
+backbone: {mlp: {hidden: [8], dropout: 0.0}}
+training: {epochs: 1, batch: 20, optimizer: adam}
+methods: {SRC: {scheme: pooled}, SHOT: {scheme: shot}, DECISION: {scheme: decision}}
+validators: [source_accuracy, infomax]
+select: {how: grid, budget: 2, by: source_accuracy, space: {training.optimizer.adam.lr: [0.001, 0.01]}}
+"""
+
+
+@pytest.mark.parametrize(("by", "noted"), [("source_accuracy", True), ("infomax", False), ("oracle", False)])
+def test_a_note_names_source_free_methods_that_scores_of_the_sources_select(
+    by: str, noted: bool, tmp_path: Path
+) -> None:
+    path = tmp_path / "free.yaml"
+    path.write_text(SOURCE_FREE.replace("by: source_accuracy", f"by: {by}"))
+    (table,) = loaded(path)[1].plan.experiments
+    notes = [note for note in table.notes if note.startswith("SHOT, DECISION: adapt without the sources")]
+    assert len(notes) == noted
+    assert not any("SRC" in note for note in notes)
 
 
 def test_the_suite_of_digits_is_the_papers() -> None:

@@ -17,11 +17,13 @@ from scipy.stats import entropy
 
 from msda_bench.api import Task, ValidationView, Validator
 from msda_bench.testing import toy
+from msda_bench_builtin.schemes.source_free import information
 from msda_bench_builtin.validators import (
     Bnm,
     Dev,
     Entropy,
     ImportanceWeightedRisk,
+    Infomax,
     Mano,
     Mixval,
     Snd,
@@ -165,12 +167,24 @@ LOGITS = arrays.arrays(
     st.tuples(st.integers(2, 9), st.integers(2, 5)),
     elements=st.floats(-20, 20, allow_subnormal=False),
 )
-ALL = [Bnm(), Entropy(), Mano(), Snd()]
+ALL = [Bnm(), Entropy(), Infomax(), Mano(), Snd()]
 
 
 def view(logits: np.ndarray) -> ValidationView:
     made = toy.validation_view(Task("classification", logits.shape[1]))
     return dataclasses.replace(made, target_outputs=torch.from_numpy(logits))
+
+
+def test_infomax_is_what_source_free_stages_raise() -> None:
+    """The information of sure and even answers is log C, of one answer for all 0, and else minus SHOT's term."""
+    sure = 50 * np.eye(4)
+    assert Infomax().score(view(sure)) == pytest.approx(math.log(4))
+    assert Infomax().score(view(sure[[2, 2, 2]])) == pytest.approx(0, abs=1e-12)
+    logits = np.random.default_rng(3).normal(size=(20, 4)) * 2
+    p = softmax(logits, axis=1)
+    score = Infomax().score(view(logits))
+    assert score == pytest.approx(entropy(p.mean(0)) - entropy(p, axis=1).mean(), abs=1e-12)
+    assert score == pytest.approx(-information(torch.from_numpy(logits)).item(), abs=1e-3)  # of p + 1e-5
 
 
 @given(LOGITS)

@@ -90,7 +90,8 @@ class Regularised(Adapt):
     Parameters:
         by: "mcc", minimum class confusion (Jin, Wang, Long, Wang 2020, "Minimum Class Confusion for Versatile Domain
             Adaptation"); "bnm", batch nuclear-norm maximisation (Cui et al. 2020, "Towards Discriminability and
-            Diversity"), norm / batch as in the paper, where the authors' code has norm / min(batch, classes);
+            Diversity"), norm / batch as in the paper, where the authors' code has norm / min(batch, classes), so that
+            their weight 1 is batch / min(batch, classes) here, 10 for two classes and a batch of 20;
             "entropy", its minimisation (Grandvalet and Bengio 2005, "Semi-supervised Learning by Entropy
             Minimization").
         weight: 1 for the authors of MCC and BNM.

@@ -29,6 +29,28 @@ class Entropy(Validator):
 
 
 @component
+class Infomax(Validator):
+    """Entropy of the target's mean prediction minus the mean entropy of its predictions, in nats.
+
+    The information of a prediction about its example: 0 for a model that predicts the same for all, and at most log C,
+    for one that is certain of everything and gives each of C classes as often. All of the target's training examples
+    are one batch. SHOT and DECISION lower minus this, plus the pseudo-labels' loss.
+
+    Shi, Sha. Information-theoretical learning of discriminative clusters for unsupervised domain adaptation. ICML,
+    2012.
+    """
+
+    name = "infomax"
+    tasks = ("classification",)
+    needs_sources = False
+
+    def score(self, view: ValidationView) -> float:
+        """H(mean p) - mean H(p), in [0, log C]."""
+        p = probabilities(view.target_outputs)
+        return float(torch.special.entr(p.mean(0)).sum() - torch.special.entr(p).sum(-1).mean())
+
+
+@component
 class Bnm(Validator):
     """Nuclear norm of the target's predictions, relative to its maximum: high if they are confident and diverse.
 
