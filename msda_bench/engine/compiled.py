@@ -56,10 +56,12 @@ class CompiledBag:
         self._steps += 1
         if not self._pending:
             return
-        x = SparseRows.concatenate([x for x, _ in self._pending])
-        gradient = torch.cat([gradient for _, gradient in self._pending])
+        x, gradient = self._pending[0]
+        if len(self._pending) > 1:
+            x = SparseRows.concatenate([x for x, _ in self._pending])
+            gradient = torch.cat([gradient for _, gradient in self._pending])
         order = x.columns.argsort(stable=True)
-        columns, rows, values = (part[order].numpy() for part in (x.columns, x.row_of(), x.values))
+        columns, rows, values = (part.index_select(0, order).numpy() for part in (x.columns, x.row_of(), x.values))
         kernels.bag_adadelta(columns, rows, values, gradient.numpy(), self._state, self._steps, self._settings)
         self._pending.clear()
 

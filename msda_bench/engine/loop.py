@@ -68,14 +68,16 @@ class Loop:
                 if span.first in self._legs and span.first > 0:
                     self._begin(self._legs[span.first])
             self._carrier.look(span, number, progress[steps.start])
-            for step in steps:
+            cut = slice(steps.start, steps.stop)
+            mine = (cut, ..., span.columns)
+            y = self._program.y[rows[mine][..., : span.groups * self._drawn]]
+            y = y.reshape(len(steps), *self._program.lead, span.groups, self._drawn)
+            parts = lying[mine], y, keys[cut], progress[cut], places[mine], augment[cut]
+            for step, lie, labels, key, done, within, image in zip(steps, *parts, strict=True):
                 if self._lr_shares is not None:
                     self._optimizers.scale(self._lr_shares[before + step - self._leg.first])
-                chosen, within = rows[step][..., span.columns], places[step][..., span.columns]
-                y = self._program.y[chosen[..., : span.groups * self._drawn]]
-                y = y.reshape(*self._program.lead, span.groups, self._drawn)
-                x = self._program.augment(batch_of(self._program.x, lying[step][..., span.columns]), augment[step])
-                self._step(step, span, Batch(x, y, keys[step], progress[step], within))
+                x = self._program.augment(batch_of(self._program.x, lie), image)
+                self._step(step, span, Batch(x, labels, key, done, within))
                 if self._average is not None:
                     self._average.after(before + step)
         return self._log[: self.steps_until(number + 1) - before].to("cpu", torch.float64)

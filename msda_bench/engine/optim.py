@@ -161,12 +161,12 @@ class PhaseOptimizers:
     def inputs(self, phase: Phase) -> list[Tensor] | None:
         """The inputs of a phase's backward pass, so that it skips the other parts; None for all."""
         weights = {
-            name: [value for value in (*part.parameters, *(bag.weight for bag in part.bags)) if value.requires_grad]
-            for name, part in self._parts.items()
+            name: [*part.parameters, *(bag.weight for bag in part.bags)] for name, part in self._parts.items()
         }
-        if not any(values for name, values in weights.items() if name not in phase.trains):
+        others = (value for name, values in weights.items() if name not in phase.trains for value in values)
+        if not any(value.requires_grad for value in others):
             return None
-        return [value for name in phase.trains for value in weights[name]] or None
+        return [value for name in phase.trains for value in weights[name] if value.requires_grad] or None
 
     def step(self, phase: Phase, offsets: Mapping[int, Tensor]) -> None:
         """Updates the parts that a phase trains.

@@ -57,7 +57,8 @@ class SparseRows:
         torch.cumsum(lengths, 0, out=offsets[1:])
         shift = torch.repeat_interleave(starts - offsets[:-1], lengths)
         picked = shift + torch.arange(len(shift), device=rows.device)
-        return SparseRows(self.columns[picked], self.values[picked], offsets, self.width)
+        columns, values = self.columns.index_select(0, picked), self.values.index_select(0, picked)
+        return SparseRows(columns, values, offsets, self.width)
 
     def to_dense(self) -> Tensor:
         """The rows as a dense (n, width) float32 tensor."""
@@ -84,9 +85,9 @@ def drop_entries(x: _X, key: Tensor, rate: float) -> _X:
         return x * keep_mask(key, index, rate)
     row = x.row_of()
     kept = keep_mask(key, (row * x.width + x.columns).to(torch.int32), rate)
-    lengths = torch.zeros(len(x), dtype=torch.int64, device=row.device).index_add_(0, row, kept.long())
-    offsets = torch.cat([x.offsets[:1], lengths.cumsum(0)])
-    return SparseRows(x.columns[kept], x.values[kept], offsets, x.width)
+    places = kept.nonzero().squeeze(1)
+    counts = torch.cat([x.offsets.new_zeros(1), kept.cumsum(0)])
+    return SparseRows(x.columns.index_select(0, places), x.values.index_select(0, places), counts[x.offsets], x.width)
 
 
 def reverse_gradient(x: Tensor) -> Tensor:
