@@ -160,9 +160,7 @@ class PhaseOptimizers:
 
     def inputs(self, phase: Phase) -> list[Tensor] | None:
         """The inputs of a phase's backward pass, so that it skips the other parts; None for all."""
-        weights = {
-            name: [*part.parameters, *(bag.weight for bag in part.bags)] for name, part in self._parts.items()
-        }
+        weights = {name: [*part.parameters, *(bag.weight for bag in part.bags)] for name, part in self._parts.items()}
         others = (value for name, values in weights.items() if name not in phase.trains for value in values)
         if not any(value.requires_grad for value in others):
             return None
