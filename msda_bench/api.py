@@ -21,7 +21,7 @@ from msda_bench.component.dataset import Dataset, DomainData, Inputs, InputSpec,
 from msda_bench.component.files import Array, ByHand, File, Files, Pip, Row, Rows, Url
 from msda_bench.component.parts import Parts
 from msda_bench.component.pretrained import Pretrained
-from msda_bench.component.scheme import FittedScheme, GivenScheme, Scheme, StepFreeScheme
+from msda_bench.component.scheme import FittedScheme, Fitting, GivenScheme, Scheme, StepFreeScheme
 from msda_bench.component.scoring import Metric, Tested, ValidationView, Validator
 from msda_bench.component.sizes import Extent, Size, TestSize
 from msda_bench.component.step import (
@@ -84,6 +84,7 @@ __all__ = [
     "Files",
     "Fits",
     "FittedScheme",
+    "Fitting",
     "GivenScheme",
     "Group",
     "HasViews",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from torch import Tensor, nn
 
@@ -219,21 +219,37 @@ class GivenScheme(StepFreeScheme):
     """
 
 
+class Fitting(NamedTuple):
+    """What a scheme is fitted to; nothing of it is to be changed.
+
+    Attributes:
+        x: (n, width) float32, or a CSR matrix of a bag of words.
+        y: (n,) int64 classes, of which some may not occur, or float32 numbers.
+        groups: (n,) int64, the place of each example's group among the scheme's `groups`.
+        target: (m, width) unlabelled training examples of the target, as `x`; (0, width) unless it `needs_target`.
+    """
+
+    x: Inputs
+    y: Array
+    groups: Array
+    target: Inputs
+
+
 class FittedScheme(StepFreeScheme):
     """A scheme that is fitted at once to all labelled examples, without a network and its steps, such as a forest.
 
-    It sees the labelled training examples of the very split on which other methods train, and is tested and scored by
-    validators on the same ones. An example is a row of numbers: a dataset of images or texts needs a backbone with
-    frozen features. Its `features`, for validators, are the inputs themselves.
+    It sees the labelled training examples of the very split on which other methods train, and the target's without
+    labels if it sets `needs_target = True`. It is tested and scored by validators on the same ones as others. An
+    example is a row of numbers: a dataset of images or texts needs a backbone with frozen features. Its `features`, for
+    validators, are the inputs themselves.
     """
 
     @abstractmethod
-    def fit(self, x: Inputs, y: Array, task: Task, seed: int) -> Callable[[Inputs], Array]:
+    def fit(self, rows: Fitting, task: Task, seed: int) -> Callable[[Inputs], Array]:
         """Fits a model, on one thread; equal arguments give an equal model.
 
         Args:
-            x: (n, width) float32, or a CSR matrix of a bag of words; not to be changed.
-            y: (n,) int64 classes, of which some may not occur, or float32 numbers.
+            rows: the training examples.
             task: the task.
             seed: of all its draws, from 0 to 2**32 - 1; it depends on the dataset, the target and the run's seed.
 

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from msda_bench.api import Array, FittedScheme, Inputs, PluginError
+from msda_bench.api import Array, FittedScheme, Fitting, Inputs, PluginError
 from msda_bench.component.parts import task_loss
 from msda_bench.engine.fit import Trace, Trained
 from msda_bench.engine.runs import Run, Seen
@@ -35,16 +35,20 @@ class Fitted:
         self._task, self._device = run.prepared.task, run.data.y.device
         self._x, self._y = take(run.data.x, run.labelled_rows), run.data.y[run.labelled_rows]
         seed = seed_of(run.cell, "fit") % _SEEDS
-        self._predict: Callable[[Inputs], Array] = self._scheme.fit(
-            plain(self._x), self._y.cpu().numpy(), self._task, seed
-        )
         self._groups = run.groups
+        sizes = torch.tensor([sum(size) for size in run.sizes])
+        self._group_of = torch.arange(len(sizes)).repeat_interleave(sizes)
+        target = run.target_rows if run.components.draws_target else run.target_rows[:0]
+        y, groups = self._y.cpu().numpy(), self._group_of.numpy()
+        rows = Fitting(plain(self._x), y, groups, plain(take(run.data.x, target)))
+        self._predict: Callable[[Inputs], Array] = self._scheme.fit(rows, self._task, seed)
 
     def trained(self) -> Trained:
-        """What a record holds of training: one epoch of no step, with the mean loss on the examples fitted."""
+        """What a record holds of training: one epoch of no step, with each group's mean loss and equal weights."""
         trace = Trace(self._groups)
-        risk = task_loss(self._task)(self._outputs(self._x), self._y).mean().double().cpu()
-        seen = torch.stack([risk, torch.zeros_like(risk), torch.ones_like(risk)]).view(1, 3, 1)
+        losses = task_loss(self._task)(self._outputs(self._x), self._y).cpu()
+        risks = torch.stack([losses[self._group_of == group].mean() for group in range(len(self._groups))]).double()
+        seen = torch.stack([risks, torch.zeros_like(risks), torch.full_like(risks, 1 / len(risks))]).unsqueeze(0)
         return Trained(trace, 0, None if trace.close_epoch(seen) else 1)
 
     def weights(self, place: int) -> dict[str, Tensor]:  # noqa: ARG002 - there is one run

@@ -13,8 +13,10 @@ from torch import Tensor, nn
 
 from msda_bench.api import (
     Aggregator,
+    Array,
     Discrepancy,
     FittedScheme,
+    Fitting,
     Group,
     Inputs,
     Phase,
@@ -329,11 +331,17 @@ class FittedSchemeContract(_TrainedContract):
         for task in self.tasks():
             x, y = toy.bag(_ROWS, toy.WIDTH).to_dense().numpy(), toy.labels(task, _ROWS).numpy()
             forms: tuple[Inputs, ...] = (x, csr_matrix(x))
-            plain, sparse = (torch.from_numpy(np.asarray(self.component.fit(form, y, task, 1)(form))) for form in forms)
+            plain, sparse = (torch.from_numpy(np.asarray(self._fit(form, y, task)(form))) for form in forms)
             self.close(sparse, plain, "bags of words give other outputs than the same numbers", 1e-3)
 
+    def _fit(self, x: Inputs, y: Array, task: Task) -> Callable[[Inputs], Array]:
+        """Fits to these examples, dealt to the groups in turn, and to a target with equal inputs if it needs one."""
+        groups = np.arange(x.shape[0]) % len(self.component.groups(SOURCES, TARGET))
+        target = x if self.component.draws_target(None) else x[:0]
+        return self.component.fit(Fitting(x, y, groups, target), task, 1)
+
     def _fitted(self, x: Tensor, y: Tensor, task: Task) -> Callable[[Tensor], Tensor]:
-        predict = self.component.fit(x.numpy(), y.numpy(), task, 1)
+        predict = self._fit(x.numpy(), y.numpy(), task)
         return lambda rows: torch.from_numpy(np.array(predict(rows.numpy())))
 
     def _call(self, task: Task) -> Call:

@@ -72,6 +72,7 @@ def msda_schemes() -> list[type[Scheme]]:
         found.Ensemble,
         found.Given,
         found.GradientBoosting,
+        found.Jcpot,
         found.Kd3a,
         found.LogisticRegression,
         found.M3sda,
@@ -85,6 +86,7 @@ def msda_schemes() -> list[type[Scheme]]:
         found.Shot,
         found.Simpal,
         found.TargetOnly,
+        found.Wbt,
         found.Wjdot,
     ]
 

@@ -13,6 +13,7 @@ from msda_bench_builtin.schemes.mdmn import Mdmn
 from msda_bench_builtin.schemes.mfsan import Mfsan
 from msda_bench_builtin.schemes.simpal import Simpal
 from msda_bench_builtin.schemes.source_free import Shot
+from msda_bench_builtin.schemes.transported import Jcpot, Wbt
 from msda_bench_builtin.schemes.two_classifiers import M3sda, Mcd
 from msda_bench_builtin.schemes.wjdot import Wjdot
 
@@ -25,6 +26,7 @@ __all__ = [
     "Ensemble",
     "Given",
     "GradientBoosting",
+    "Jcpot",
     "Kd3a",
     "LogisticRegression",
     "M3sda",
@@ -38,5 +40,6 @@ __all__ = [
     "Shot",
     "Simpal",
     "TargetOnly",
+    "Wbt",
     "Wjdot",
 ]

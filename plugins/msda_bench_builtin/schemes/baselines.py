@@ -11,9 +11,9 @@ from typing import Annotated, Any, ClassVar, Literal, cast
 import numpy as np
 from pydantic import Field
 
-from msda_bench.api import Array, Count, FittedScheme, Inputs, PluginError, Positive, Task, component
+from msda_bench.api import Array, Count, FittedScheme, Fitting, Inputs, PluginError, Positive, Task, component
 
-_LEAST = 1e-6
+LEAST = 1e-6
 """The lowest probability: a forest's may be 0, whose logarithm no loss accepts."""
 
 
@@ -51,7 +51,7 @@ class Baseline(FittedScheme):
             shared: arguments of every model: random_state and, for classes, class_weight.
         """
 
-    def fit(self, x: Inputs, y: Array, task: Task, seed: int) -> Callable[[Inputs], Array]:
+    def fit(self, rows: Fitting, task: Task, seed: int) -> Callable[[Inputs], Array]:
         """Fits the model on one thread, so that sums do not depend on the number of cores."""
         from sklearn.exceptions import ConvergenceWarning
         from threadpoolctl import threadpool_limits
@@ -64,15 +64,15 @@ class Baseline(FittedScheme):
         with threadpool_limits(limits=1), warnings.catch_warnings():
             # A model short of its optimum is a model; `max_iter` says how far it goes.
             warnings.simplefilter("ignore", ConvergenceWarning)
-            model.fit(self._given(x), y)
+            model.fit(self._given(rows.x), rows.y)
 
-        def predict(rows: Inputs) -> Array:
+        def predict(x: Inputs) -> Array:
             with threadpool_limits(limits=1):
                 if not classes:
-                    return np.asarray(model.predict(self._given(rows)), np.float64)[:, None]
-                shares = np.zeros((rows.shape[0], task.classes))
-                shares[:, model.classes_] = model.predict_proba(self._given(rows))
-            return cast("Array", np.log(np.maximum(shares, _LEAST)))
+                    return np.asarray(model.predict(self._given(x)), np.float64)[:, None]
+                shares = np.zeros((x.shape[0], task.classes))
+                shares[:, model.classes_] = model.predict_proba(self._given(x))
+            return cast("Array", np.log(np.maximum(shares, LEAST)))
 
         return predict
 

@@ -1,0 +1,158 @@
+"""Sources that are transported to the target at once, by POT: JCPOT, and Wasserstein barycentre transport."""
+
+from __future__ import annotations
+
+import importlib.util
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from msda_bench.api import Array, Count, FittedScheme, Fitting, Group, Inputs, PluginError, Positive, Task, component
+from msda_bench_builtin.schemes.baselines import LEAST, LogisticRegression
+
+
+class Transported(FittedScheme):
+    """A method of optimal transport between fixed features, one group a source."""
+
+    tasks = ("classification",)
+    needs_target = True
+
+    def __post_init__(self) -> None:
+        """Refuses to be without POT."""
+        if any(importlib.util.find_spec(name) is None for name in ("ot", "sklearn")):
+            raise ValueError("needs POT and scikit-learn; install them: pip install 'msda-bench[transport]'")
+
+    def groups(self, sources: Group, target: str) -> tuple[Group, ...]:
+        """A group for each source."""
+        return tuple((source,) for source in sources)
+
+    def fit(self, rows: Fitting, task: Task, seed: int) -> Callable[[Inputs], Array]:
+        """Transports on one thread, so that sums do not depend on the number of cores."""
+        from threadpoolctl import threadpool_limits
+
+        x, target = (dense(given).astype(np.float64) for given in (rows.x, rows.target))
+        parts = [rows.groups == group for group in range(rows.groups.max() + 1)]
+        with threadpool_limits(limits=1):
+            return self.transported([x[part] for part in parts], [rows.y[part] for part in parts], target, task, seed)
+
+    @abstractmethod
+    def transported(
+        self, xs: Sequence[Array], ys: Sequence[Array], target: Array, task: Task, seed: int
+    ) -> Callable[[Inputs], Array]:
+        """A classifier.
+
+        Args:
+            xs: (n, width) float64 for each source.
+            ys: (n,) classes.
+            target: (m, width) float64.
+            task: the task.
+            seed: of the classifier.
+        """
+
+
+@component
+class Jcpot(Transported):
+    """JCPOT: the target's shares of classes, and its labels, by transport from all sources under target shift.
+
+    Redko et al. 2019, "Optimal transport for multi-source domain adaptation under target shift", by
+    `ot.bregman.jcpot_barycenter`: one plan from each source to the target with a row's mass h_c / n_c, where h, equal
+    for all sources, minimises their mean entropic cost. Labels are propagated by the plans, a target example's being
+    the mass that each class brings to it, in the mean over the sources (their JCPOT-LP). POT's `transform_labels`
+    scales each row of a plan to 1 first, so that the sources' shares of classes come back. An example that was not
+    transported has the labels of the nearest that was, which is ours.
+
+    Parameters:
+        reg: entropic regularisation, as a share of the largest squared distance between a source's and the target's
+            examples; POT's and the authors' is of the plain distance.
+        iterations: Bregman projections at most.
+    """
+
+    name = "jcpot"
+
+    reg: Positive = 0.01
+    iterations: Count = 1000
+
+    def transported(
+        self, xs: Sequence[Array], ys: Sequence[Array], target: Array, task: Task, seed: int
+    ) -> Callable[[Inputs], Array]:
+        """Labels of the nearest example of the target that was transported.
+
+        Raises:
+            PluginError: a source has no example of a class that another has.
+        """
+        import ot
+
+        classes = np.unique(np.concatenate(ys))
+        if any(len(np.unique(y)) < len(classes) for y in ys):
+            raise PluginError(f"scheme {self.name!r} needs examples of every class in every source; a source lacks one")
+        scale = np.sqrt(max(ot.dist(x, target).max() for x in xs)) or 1.0
+        _, log = ot.bregman.jcpot_barycenter(
+            [x / scale for x in xs],
+            [np.searchsorted(classes, y) for y in ys],
+            target / scale,
+            self.reg,
+            numItermax=self.iterations,
+            log=True,
+            warn=False,
+        )
+        brought = sum(of @ plan for of, plan in zip(log["D1"], log["gamma"], strict=True)).T
+        shares = np.zeros((len(target), task.classes))
+        shares[:, classes] = brought / brought.sum(1, keepdims=True)
+
+        def predict(rows: Inputs) -> Array:
+            nearest = ot.dist(dense(rows).astype(np.float64), target).argmin(1)
+            answers: Array = np.log(np.maximum(shares[nearest], LEAST))
+            return answers
+
+        return predict
+
+
+@component
+class Wbt(Transported):
+    """WBT: the sources' Wasserstein barycentre, moved to the target; a linear classifier on it.
+
+    Montesuma and Mboula 2021, "Wasserstein barycenter for multi-source domain adaptation", with labels (WBT_reg). The
+    barycentre has as many points as the sources have examples, of each class as many. POT's
+    `ot.lp.free_support_barycenter` moves each class's points, from the sources' own examples, to the barycentre of the
+    sources' examples of that class; the authors' entropic plans make other classes expensive, from random points. An
+    entropic plan then moves the barycentre to the target (`ot.da.SinkhornTransport` with `norm="max"`); theirs has a
+    penalty on classes that meet, too. Logistic regression on the moved points is their softmax layer on features.
+
+    Parameters:
+        reg: entropic regularisation of the last plan, as a share of the largest squared distance.
+        iterations: updates of the barycentre at most.
+        c: the inverse of the strength of the classifier's penalty.
+    """
+
+    name = "wbt"
+
+    reg: Positive = 0.01
+    iterations: Count = 10
+    c: Positive = 1.0
+
+    def transported(
+        self, xs: Sequence[Array], ys: Sequence[Array], target: Array, task: Task, seed: int
+    ) -> Callable[[Inputs], Array]:
+        """A classifier of the moved barycentre."""
+        import ot
+
+        pairs = list(zip(xs, ys, strict=True))
+        labels = np.concatenate(ys)
+        points = np.concatenate(xs)
+        for label in np.unique(labels):
+            having = [x[y == label] for x, y in pairs if (y == label).any()]
+            points[labels == label] = ot.lp.free_support_barycenter(
+                having, [ot.unif(len(x)) for x in having], np.concatenate(having), numItermax=self.iterations
+            )
+        cost = ot.dist(points, target)
+        weights = ot.unif(len(points)), ot.unif(len(target))
+        plan = ot.sinkhorn(*weights, cost / (cost.max() or 1.0), self.reg, warn=False)
+        moved = (plan @ target / plan.sum(1, keepdims=True)).astype(np.float32)
+        return LogisticRegression(c=self.c).fit(Fitting(moved, labels, np.zeros_like(labels), target[:0]), task, seed)
+
+
+def dense(rows: Inputs) -> Any:
+    """The rows as an array."""
+    return rows if isinstance(rows, np.ndarray) else rows.toarray()
