@@ -153,9 +153,9 @@ def _untrainable(facts: Facts) -> Iterator[Fault]:
             yield Fault(("methods", name, "scheme"), what)
         elif isinstance(scheme, FittedScheme) and (unfit := _unfit(facts)):
             yield Fault(("methods", name, "scheme"), f"{entry.name} {unfit}")
-        elif scheme.adds_offsets and facts.training is not None and facts.training.average is not None:
+        elif scheme.adds_offsets and (loc := _averages(facts, name)):
             what = f"means nothing for {name}: {entry.name} replaces weights at each epoch; remove it, or the method"
-            yield Fault(("training", "average"), what, "key")
+            yield Fault(loc, what, "key")
         elif uneven := _uneven(facts, method):
             yield Fault(("methods", name, "scheme"), f"scheme {scheme.name!r}: {uneven}")
 
@@ -179,6 +179,14 @@ def _no_labels(facts: Facts) -> Iterator[Fault]:
         yield Fault(("dataset", facts.name, "label_shift", "domain"), what)
     if facts.file.select is not None and facts.file.select.by == ORACLE:
         yield Fault(("select", "by"), f"oracle {what}")
+
+
+def _averages(facts: Facts, name: str) -> Loc:
+    """Where a method's average of weights is set; empty if it has none."""
+    own, usual = facts.file.methods[name].training.given, facts.training
+    if own.get("average", usual and usual.average) is None:
+        return ()
+    return (*(("methods", name) if "average" in own else ()), "training", "average")
 
 
 def _unfit(facts: Facts) -> str | None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import torch
 from torch import Tensor
 
-from msda_bench.api import Batch, Group, Parts, Phase, Positive, Scheme, Step, component
+from msda_bench.api import Added, Batch, Group, Parts, Pass, Phase, Positive, Scheme, Step, component
+from msda_bench_builtin.schemes.mdd import ramp_share, scaled_gradient
 
 
 @component
@@ -16,16 +17,43 @@ class Adapt(Scheme):
 
     One step draws a batch of every source and of the target, and minimises aggregate(risks, gaps) (Wen et al. 2020,
     figure 2).
+
+    Parameters:
+        weigh: "gap", mu weighs the gap, and so the critic's gradient, too; "features", mu weighs only what reaches the
+            features, as a gradient reversal with the coefficient mu does, so that critics learn at the network's own
+            rate (Ganin et al. 2016; TLL). Without critics both are the same.
+        ramp: the features get (1 - exp(-ramp t)) / (1 + exp(-ramp t)) of the discrepancy's gradient, t the share of
+            training done; 10 in Ganin et al. 2016. null for 1 throughout.
     """
 
     name = "adapt"
 
+    weigh: Annotated[Literal["gap", "features"], Added()] = "gap"
+    ramp: Annotated[Positive | None, Added()] = None
+
     def step(self, parts: Parts, batch: Batch, state: Tensor, phase: Phase) -> Step:
         """The aggregated objective."""
         seen = parts.forward(batch)
-        gaps = parts.critic(seen.source, seen.target)
+        gaps = self.gaps(parts, batch, seen)
         objective, weights, state = parts.aggregate(seen.risks, gaps, state)
         return Step(objective, seen.risks, gaps, weights, state)
+
+    def gaps(self, parts: Parts, batch: Batch, seen: Pass) -> Tensor:
+        """The discrepancy's gaps (k,); `weigh` and `ramp` change their gradients, not their values."""
+        if self.weigh == "gap" and self.ramp is None:
+            return torch.as_tensor(parts.critic(seen.source, seen.target))
+        share = torch.as_tensor(ramp_share(self.ramp, batch.progress))
+        if self.weigh == "gap":
+            return torch.as_tensor(parts.critic(*_scaled(seen, share)))
+        mu = torch.as_tensor(parts.mu, dtype=seen.source.dtype, device=seen.source.device)
+        gaps = parts.critic(*_scaled(seen, mu * share))
+        # The aggregator multiplies by mu again.
+        return scaled_gradient(gaps, 1 / mu.clamp(min=torch.finfo(mu.dtype).tiny))
+
+
+def _scaled(seen: Pass, share: Tensor) -> tuple[Tensor, Tensor | None]:
+    target = None if seen.target is None else scaled_gradient(seen.target, share)
+    return scaled_gradient(seen.source, share), target
 
 
 @component
@@ -111,7 +139,7 @@ class Regularised(Adapt):
         """The aggregated objective and the regulariser."""
         seen = parts.forward(batch)
         assert seen.target is not None  # noqa: S101 - needs_target holds
-        gaps = parts.critic(seen.source, seen.target)
+        gaps = self.gaps(parts, batch, seen)
         objective, alpha, state = parts.aggregate(seen.risks, gaps, state)
         return Step(objective + self.weight * self._of(parts.predictor(seen.target)), seen.risks, gaps, alpha, state)
 

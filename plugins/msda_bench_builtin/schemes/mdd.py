@@ -3,11 +3,28 @@
 from __future__ import annotations
 
 import math
+from typing import Annotated
 
 import torch
 from torch import Tensor, nn
 
-from msda_bench.api import Batch, Discrepancy, Network, Parts, Phase, Positive, Scheme, Step, component, fresh_copy
+from msda_bench.api import (
+    Added,
+    Batch,
+    Carried,
+    Count,
+    Discrepancy,
+    Network,
+    Parts,
+    Phase,
+    Positive,
+    Scheme,
+    Sizes,
+    Stage,
+    Step,
+    component,
+    fresh_copy,
+)
 
 
 def ramp_share(ramp: float | None, progress: Tensor | float) -> Tensor | float:
@@ -41,6 +58,7 @@ class Mdd(Scheme):
         margin: gamma, the weight of the source; 4 in the authors' code for Office-31, 2 for Office-Home.
         ramp: features get (1 - exp(-ramp t)) / (1 + exp(-ramp t)) of the gradient, t the share of training done. The
             authors' tanh(step / 2000) in 100000 steps is 100. null for 1 throughout.
+        ramp_steps: tanh(step / ramp_steps) instead of `ramp`, with the step counted from 0; 2000 in the authors' code.
 
     mu is 0.1 in the authors' code.
     """
@@ -52,6 +70,11 @@ class Mdd(Scheme):
 
     margin: Positive = 4.0
     ramp: Positive | None = 100.0
+    ramp_steps: Annotated[Count | None, Added()] = None
+
+    def carry(self, parts: Parts, sizes: Sizes, stage: Stage) -> Carried:
+        """The number of steps taken, for `ramp_steps`."""
+        return {} if self.ramp_steps is None else {"step": torch.zeros(())}
 
     def build(self, network: Network, k: int, discrepancy: Discrepancy | None) -> nn.Module:
         """The adversarial classifiers.
@@ -68,10 +91,14 @@ class Mdd(Scheme):
         outputs = parts.predictor(features)
         risks = parts.loss(outputs[: k * size], batch.y.reshape(-1)).view(k, size).mean(1)
         # The classifiers minimise the sum of their losses, the features maximise mu times the mean.
-        rows = scaled_gradient(features, -parts.mu * ramp_share(self.ramp, batch.progress) / k)
+        share, carried = ramp_share(self.ramp, batch.progress), {}
+        if self.ramp_steps is not None:
+            share = torch.tanh(batch.carried["step"] / self.ramp_steps)
+            carried = {"step": batch.carried["step"] + 1}
+        rows = scaled_gradient(features, -parts.mu * share / k)
         losses = torch.stack([self._loss(parts, i, rows, outputs.argmax(-1), size) for i in range(k)])
         floor = (self.margin + 1) * math.log(self.margin + 1) - self.margin * math.log(self.margin)
-        return Step(risks.mean() + losses.sum(), risks, floor - losses)
+        return Step(risks.mean() + losses.sum(), risks, floor - losses, carried=carried)
 
     def _loss(self, parts: Parts, source: int, features: Tensor, classes: Tensor, size: int) -> Tensor:
         """Gamma * mean -log p_h on the source, plus mean -log(1 - p_h) on the target, whose rows are the last."""

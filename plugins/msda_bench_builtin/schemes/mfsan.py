@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import torch
 from torch import Tensor, nn
 
 from msda_bench.api import (
+    Added,
     Batch,
     Carried,
     Count,
@@ -14,6 +17,7 @@ from msda_bench.api import (
     Network,
     Parts,
     Phase,
+    PluginError,
     Positive,
     Scheme,
     Stage,
@@ -40,15 +44,18 @@ class Mfsan(Scheme):
     with |p_i - p_j| a mean over examples and classes, and t the share of training done. The test averages the
     classifiers' probabilities.
 
-    The mean of the risks is that of the authors' code, which takes a step for each source in turn; their text has the
-    sum. Their extractor is three convolutions of 256 channels; here it is one linear layer as wide as the features,
-    with ReLU, and c_i has the shape of the network's predictor, which itself is unused. Their code for three sources
-    compares softmaxes of h_i(f) instead of the p_i of their text, which are used here.
+    The mean of the risks is that of the authors' code, which takes a step for each source in turn (see `turns`); their
+    text has the sum. Their extractor is three convolutions of 256 channels; here it is one linear layer as wide as the
+    features, with ReLU, and c_i has the shape of the network's predictor, which itself is unused. Their code for three
+    sources compares softmaxes of h_i(f) instead of the p_i of their text, which are used here.
 
     Parameters:
         kernels: Gaussian kernels of the MMD, bandwidths doubling from one to the next; their sum, as in the authors'
             code. 5 there.
         ramp: how fast both terms reach their weight; 10 in the paper. null for the full weight throughout.
+        turns: updates in a step. In update j the means over i are of the sources j, j + turns and so on, so that with
+            as many turns as sources each has an update of its own, in turn, as in the authors' code. All updates of a
+            step see the same batches; theirs draw the target's anew for each. A step costs as many passes.
 
     mu is 0.5 in the paper, which tries 0.01 to 2, and 1 in the authors' code.
     """
@@ -60,18 +67,22 @@ class Mfsan(Scheme):
 
     kernels: Count = 5
     ramp: Positive | None = 10.0
+    turns: Annotated[Count, Added()] = 1
 
     @property
     def stages(self) -> tuple[Stage, ...]:
-        """A phase of all but the network's predictor."""
-        return (Stage("all", phases=(Phase("all", ("features", "critic")),)),)
+        """A phase of all but the network's predictor for each turn."""
+        return (Stage("all", phases=tuple(Phase(str(turn), ("features", "critic")) for turn in range(self.turns))),)
 
     def build(self, network: Network, k: int, discrepancy: Discrepancy | None) -> nn.Module:
         """The extractors, the classifiers and the MMD.
 
         Raises:
-            PluginError: the predictor has a module whose initial weights cannot be redrawn.
+            PluginError: there are fewer sources than turns, or the predictor has a module whose initial weights cannot
+                be redrawn.
         """
+        if self.turns > k:
+            raise PluginError(f"scheme 'mfsan' has turns: {self.turns}, but {k} sources; set at most {k}")
         width = network.feature_dim
         extractors = Each(nn.Sequential(nn.Linear(width, width), nn.ReLU()) for _ in range(k))
         classifiers = Each(fresh_copy(network.predictor) for _ in range(k))
@@ -89,8 +100,9 @@ class Mfsan(Scheme):
         risks = losses.view(k, size).mean(1)
         gaps = self.kernels * parts.critic("mmd", own[:, :size], own[:, size:])
         share = ramp_share(self.ramp, batch.progress)
-        differ = gaps.mean() + _mean_distance(outputs[:, size:].softmax(-1))
-        return Step(risks.mean() + parts.mu * share * differ, risks, gaps)
+        now = slice(int(phase.name), None, self.turns)
+        differ = gaps[now].mean() + _mean_distance(outputs[:, size:].softmax(-1), now)
+        return Step(risks[now].mean() + parts.mu * share * differ, risks, gaps)
 
     def predict(self, parts: Parts, x: Examples, carried: Carried) -> tuple[Tensor, Tensor]:
         """The shared features, and the mean of the classifiers."""
@@ -98,7 +110,11 @@ class Mfsan(Scheme):
         return features, mean_answer(parts.critic("classifiers", parts.critic("extractors", features)))
 
 
-def _mean_distance(answers: Tensor) -> Tensor:
-    """|p_i - p_j| of probabilities (k, n, classes), a mean over pairs, examples and classes; 0 for one classifier."""
-    k = len(answers)
-    return (answers.unsqueeze(0) - answers.unsqueeze(1)).abs().mean((2, 3)).sum() / max(1, k * (k - 1))
+def _mean_distance(answers: Tensor, now: slice) -> Tensor:
+    """|p_i - p_j| of probabilities (k, n, classes), a mean over pairs, examples and classes; 0 for one classifier.
+
+    Of each pair i is one of `now`.
+    """
+    chosen = answers[now]
+    pairs = len(chosen) * (len(answers) - 1)
+    return (answers.unsqueeze(0) - chosen.unsqueeze(1)).abs().mean((2, 3)).sum() / max(1, pairs)

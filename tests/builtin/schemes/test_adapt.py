@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -36,6 +38,32 @@ def test_adapt_aggregates_risks_and_gaps_of_one_pass() -> None:
     assert taken.risks.tolist() == pytest.approx([run.risk(i).item() for i in range(K)])
     assert torch.allclose(taken.gaps, gaps)
     assert taken.objective.item() == pytest.approx((taken.risks.mean() + run.mu * gaps.mean()).item())
+
+
+@pytest.mark.parametrize(("ramp", "share"), [(None, 1.0), (10.0, math.tanh(5 * 0.2))])
+@pytest.mark.parametrize("mu", [0.0, 0.3])
+def test_critics_learn_at_the_full_rate_while_mu_and_the_ramp_weigh_the_features(ramp, share, mu) -> None:
+    """The authors' gradient reversal with a coefficient; `weigh: gap` multiplies the critics' gradient by mu, too."""
+    run, usual = (
+        SmallRun(Adapt(weigh=weigh, ramp=grows), ProxyADistance(hidden=(4,)), mu=mu)
+        for weigh, grows in (("features", ramp), ("gap", None))
+    )
+    for each in (run, usual):
+        each.batch = each.batch._replace(progress=torch.tensor(0.2))
+    phase = run.scheme.stages[0].phases[0]
+    taken, before = run.step(phase), usual.step(phase)
+    assert taken.objective.item() == pytest.approx(before.objective.item())
+    assert torch.allclose(taken.gaps, before.gaps)
+    network = [*run.modules["features"].parameters(), *run.modules["predictor"].parameters()]
+    domains = torch.stack([run.domain(i) for i in range(K)]), run.domain(K)
+    gaps = run.modules["critic"](*domains)
+    same_gradient(taken.objective, taken.risks.mean() + mu * share * gaps.mean(), network)
+    if mu:
+        same_gradient(taken.objective, gaps.mean(), run.modules["critic"].parameters())
+    rising = SmallRun(Adapt(ramp=ramp), ProxyADistance(hidden=(4,)), mu=mu)
+    rising.batch = run.batch
+    theirs = rising.modules["critic"](torch.stack([rising.domain(i) for i in range(K)]), rising.domain(K))
+    same_gradient(rising.step(phase).objective, mu * theirs.mean(), rising.modules["critic"].parameters())
 
 
 def test_target_only_minimises_the_target_risk() -> None:

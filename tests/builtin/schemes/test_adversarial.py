@@ -47,6 +47,22 @@ def test_classifiers_and_network_play_the_papers_game(margin: float, ramp: float
     same_gradient(taken.objective, -gaps.sum(), run.modules["critic"].parameters())
 
 
+def test_a_ramp_in_steps_is_its_authors() -> None:
+    """tanh(step / 2000), whatever the share of training done."""
+    run, same = SmallRun(Mdd(ramp_steps=2000)), SmallRun(Mdd(ramp=2.0))
+    stage = run.scheme.stages[0]
+    run.enter(stage)
+    for step in range(3):
+        taken = run.step(stage.phases[0])
+        same.batch = same.batch._replace(progress=torch.tensor(step / 2000))
+        trained = zip(run.trained(stage.phases[0]), same.trained(stage.phases[0]), strict=True)
+        expected = torch.autograd.grad(same.step(stage.phases[0]).objective, same.trained(stage.phases[0]))
+        mine = torch.autograd.grad(taken.objective, [value for value, _ in trained])
+        assert all(torch.allclose(*pair) for pair in zip(mine, expected, strict=True))
+        assert taken.carried["step"].item() == step + 1
+        run.batch = run.batch._replace(carried=taken.carried)
+
+
 def test_the_best_classifier_of_two_equal_domains_has_no_gap() -> None:
     """p_h = margin / (margin + 1) on all examples, as the classifiers' bias gives it; a sure one has a large loss."""
     run = SmallRun(Mdd(), k=1)

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from msda_bench.api import Scheme
+from msda_bench.api import PluginError, Scheme
 from msda_bench_builtin.schemes import M3sda, Mcd, Mfsan, Simpal
 from tests.builtin.gradients import same_gradient
 from tests.builtin.schemes.small_run import B, K, SmallRun
@@ -52,6 +52,23 @@ def test_mfsan_equals_plain_loops(k: int, progress: float, rho: float | None) ->
     assert taken.weights.tolist() == [1 / k] * k
     assert taken.objective.item() == pytest.approx(expected.item(), rel=1e-6)
     same_gradient(taken.objective, expected, run.trained(run.scheme.stages[0].phases[0]))
+
+
+def test_an_update_a_source_has_that_sources_terms_alone() -> None:
+    """As in the authors' loop: risk, MMD and mean distance from the other classifiers; together the joint objective."""
+    run, joint = SmallRun(Mfsan(ramp=None, turns=K)), SmallRun(Mfsan(ramp=None))
+    (stage,) = run.scheme.stages
+    answers = [branch(run, i, K)[1].softmax(1) for i in range(K)]
+    for i, phase in enumerate(stage.phases):
+        risk = nn.functional.cross_entropy(branch(run, i, i)[1], run.batch.y[i])
+        gap = mmd(branch(run, i, i)[0], branch(run, i, K)[0], 5)
+        apart = sum((answers[i] - answers[j]).abs().mean() for j in range(K) if j != i) / (K - 1)
+        same_gradient(run.step(phase).objective, risk + run.mu * (gap + apart), run.trained(phase))
+    mean = sum(run.step(phase).objective for phase in stage.phases) / K
+    assert mean.item() == pytest.approx(joint.step(joint.scheme.stages[0].phases[0]).objective.item())
+    assert run.scheme.updates == K
+    with pytest.raises(PluginError, match="has turns: 4, but 3 sources; set at most 3"):
+        SmallRun(Mfsan(turns=K + 1))
 
 
 def test_mfsan_averages_probabilities() -> None:
