@@ -121,7 +121,7 @@ def unplanned(store: Store, record: Record) -> str:
     return f"{store.path(record.key)}: plan.json does not name its cell"
 
 
-UNTIDY = {with_another_table, unplanned}
+UNTIDY = (with_another_table, unplanned)
 """What may be so in a folder at work, as after a change of its suite."""
 
 
