@@ -47,7 +47,9 @@ class Embedding(NamedTuple):
 def network_input(backbone: Backbone, input: InputSpec) -> InputSpec:
     """The input that `Backbone.build` gets for a dataset's input: vectors if the backbone has an embedding."""
     embedding = backbone.embedding(input)
-    return input if embedding is None else InputSpec((embedding.width,))
+    if embedding is None:
+        return input
+    return InputSpec((embedding.width + (input.beside if embedding.texts else 0),))
 
 
 class Backbone(Component, ABC):
@@ -68,7 +70,7 @@ class Backbone(Component, ABC):
         """The frozen part of the network, if it comes first; None unless overridden.
 
         The engine then applies it to the dataset's examples instead of the dataset's `fit`, and gives `build` an
-        input of shape (width,).
+        input of shape (width,). Where it reads texts, the fitted columns beside them (`InputSpec.beside`) follow.
 
         Raises:
             PluginError: the backbone does not support the input.

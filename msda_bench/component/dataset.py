@@ -45,13 +45,16 @@ class InputSpec:
         sparse: whether it is a bag of words, given as a CSR matrix.
         bytes: whether the dataset loads uint8 examples, such as images, and has no `fit`: they are stored as bytes on
             any device, and divided by 255 in each batch. They may be larger than `shape`, see `Augments.augment`.
-        texts: whether the dataset gives the examples as written, for a backbone that reads; see `DomainData.texts`.
+        texts: whether the dataset gives texts of the examples as written, for a backbone that reads; see
+            `DomainData.texts`.
+        beside: how many of the first columns are of no text; such a backbone gets them after its own features.
     """
 
     shape: tuple[int, ...]
     sparse: bool = False
     bytes: bool = False
     texts: bool = False
+    beside: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,8 +69,8 @@ class DomainData:
         groups: (n,) whole numbers or texts, the same for rows that belong together, such as those of one recording or
             patient, here and in other domains; None if rows are independent. No row of a group is trained on in any
             domain of a run if another one is held out or tested on.
-        texts: (n,) object array of str, the examples as written, which a backbone that reads gets in place of `x`; None
-            if `x` holds them, or without `InputSpec.texts`.
+        texts: (n,) object array of str, texts of the examples as written, which a backbone that reads gets in place of
+            `x`, except its first columns (`InputSpec.beside`); None if `x` holds them, or without `InputSpec.texts`.
         predictions: (n, task.outputs) float32, outputs of another model that come with the data: logits, probabilities,
             1 for a predicted class, or numbers; NaN for rows without one. None if there are none. Only a `GivenScheme`
             shows them.

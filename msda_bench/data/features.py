@@ -43,6 +43,11 @@ class Frozen:
     input: InputSpec
     embedding: Embedding
 
+    @property
+    def beside(self) -> int:
+        """How many columns of the dataset's fitted features follow the vectors."""
+        return self.input.beside if self.embedding.texts else 0
+
     @classmethod
     def of(cls, backbone: Backbone, dataset: Dataset) -> Frozen | None:
         """None if the whole backbone is trained.

@@ -173,6 +173,7 @@ class Preparer:
         self._device = device
         self._loaded: object = None
         self._domains: dict[str, DomainData] = {}
+        self._vectors: dict[str, Array] = {}
         self._last: tuple[object, Prepared] | None = None
 
     def prepare(self, dataset: Dataset, cell: Cell, backbone: Backbone | None = None) -> Prepared:
@@ -191,11 +192,15 @@ class Preparer:
     def _load(self, dataset: Dataset, domain: str, frozen: Frozen | None) -> DomainData:
         identity = (dataset, frozen and frozen.embedding.identity)
         if self._loaded != identity:
-            self._loaded, self._domains = identity, {}
+            self._loaded, self._domains, self._vectors = identity, {}, {}
         if domain not in self._domains:
             data = load_domain(replace(dataset), domain, self._files)
             if frozen is not None:
-                data = replace(data, x=frozen.features(data, self._files, str(self._device)))
+                vectors = frozen.features(data, self._files, str(self._device))
+                if frozen.beside:
+                    self._vectors[domain] = vectors
+                else:
+                    data = replace(data, x=vectors)
             self._domains[domain] = data
         return self._domains[domain]
 
@@ -207,9 +212,11 @@ class Preparer:
         domains = {name: self._load(dataset, name, frozen) for name in (*cell.sources, cell.target)}
         splits = shifted(dataset, cell, domains, split_domains(dataset, cell.target, domains, seed=cell.seed))
         domains |= _corrupted(dataset, cell, domains, splits)
-        features = _fitted(dataset, domains, splits) if frozen is None else None
+        features = _fitted(dataset, domains, splits) if frozen is None or frozen.beside else None
+        if frozen is not None and features is not None:
+            features = partial(_first_columns, features, frozen.beside)
         resident = fits_gpu([data.x for data in domains.values() if _are_bytes(data.x)], self._device)
-        pick = _Picker(domains, features, dataset.task, self._device, resident)
+        pick = _Picker(domains, features, self._vectors, dataset.task, self._device, resident)
         target = splits[cell.target]
         exhausted = tuple(name for name in cell.sources if not len(splits[name].test))
         return Prepared(
@@ -255,10 +262,14 @@ def _fitted(
 
 @dataclass(frozen=True, eq=False)
 class _Picker:
-    """Takes rows of a domain, through the fitted features, to the device; bytes only if the device is to hold them."""
+    """Takes rows of a domain, through the fitted features, to the device; bytes only if the device is to hold them.
+
+    Frozen vectors of texts come before the fitted features.
+    """
 
     domains: Mapping[str, DomainData]
     features: Callable[[str, Inputs], Inputs] | None
+    vectors: Mapping[str, Array]
     task: Task
     device: torch.device
     resident: bool
@@ -268,7 +279,10 @@ class _Picker:
         if self.features is None and _are_bytes(x):
             return HostBytes.of(x, rows, self.device)
         chosen = _rows(x, rows)
-        return as_examples(chosen if self.features is None else self.features(domain, chosen), self.device)
+        inputs = chosen if self.features is None else self.features(domain, chosen)
+        if domain in self.vectors:
+            inputs = np.concatenate([self.vectors[domain][rows], cast("Array", inputs)], axis=1)
+        return as_examples(inputs, self.device)
 
     def placed(self, examples: Examples) -> Examples:
         return examples.resident() if self.resident and isinstance(examples, HostBytes) else examples
@@ -304,6 +318,12 @@ def _training(pick: _Picker, cell: Cell, splits: Mapping[str, Split]) -> Trainin
     unlabelled = no_labels(pick.task, len(splits[cell.target].train), pick.device)
     examples = pick.placed(gathered((pick.examples(name, splits[name].train) for name in names), sum(sizes)))
     return TrainingData(examples, torch.cat([*labels, unlabelled]), rows, cell.target)
+
+
+def _first_columns(features: Callable[[str, Inputs], Inputs], columns: int, domain: str, inputs: Inputs) -> Array:
+    """The first columns of fitted features, as an array."""
+    made = cast("Array", features(domain, inputs)[:, :columns])
+    return made if isinstance(made, np.ndarray) else np.asarray(made.toarray())
 
 
 def _are_bytes(x: Inputs) -> TypeGuard[Array]:

@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 import torch
 
+import msda_bench as mb
 from msda_bench.api import Array, DataError, DomainData, Embedding, component
 from msda_bench.cli.main import main
 from msda_bench.data import Folders, LocalFiles
@@ -193,6 +194,68 @@ def test_a_backbone_that_reads_gets_the_texts_as_written(tmp_path: Path) -> None
     assert frozen.features(other, files).tolist() == expected[::-1]
     line = only_line(frozen.features, DomainData(x, y), files)
     assert line == "backbone letters reads texts, and the dataset gives none"
+
+
+READER = """
+    import torch
+    from msda_bench.api import Embedding, Pretrained, component, hookimpl
+
+    class Counting(torch.nn.Module):
+        def forward(self, texts):
+            return torch.tensor([[len(text), text.count("d")] for text in texts], dtype=torch.float32)
+
+    @component
+    class Counts(Pretrained):
+        '''Counts letters of a text.'''
+
+        name = "counts"
+        width = 2
+
+        def trunk(self, files):
+            return Counting()
+
+        def embedding(self, input):
+            return Embedding("counts", 2, self.trunk, texts=True)
+
+    @hookimpl
+    def msda_backbones():
+        return [Counts]
+"""
+READ = """
+schema: 1
+name: mine
+dataset: {table: {file: t.csv, domain: site, label: ill, text: note}}
+targets: [b]
+seeds: 1
+backbone: counts
+training: {epochs: 1, batch: 4, optimizer: {adam: {lr: 0.01}}}
+methods: {forest: {scheme: random_forest}}
+keep: [predictions, features]
+"""
+
+
+def test_a_backbone_that_reads_gets_the_other_columns_after_its_features(
+    tmp_path: Path, install: Callable[..., None]
+) -> None:
+    install("counts", READER)
+    texts, sexes = ("Good day", "", "bad"), ("f", "m", "")
+    lines = [
+        f"{site},{row % 2},{sexes[row % 3]},{texts[row % 3]},{row + 20 * (site == 'b')}"
+        for site in "ab"
+        for row in range(12)
+    ]
+    (tmp_path / "t.csv").write_text("\n".join(["site,ill,sex,note,age", *lines]))
+    path = tmp_path / "mine.yaml"
+    path.write_text(READ)
+    assert main(["run", str(path), "--executor", "inline", "--out", str(tmp_path / "out")]) == 0
+    (file,) = (tmp_path / "out").glob("mine/cells/*/*.features-*.npz")
+    x = np.load(file)["features"]  # a forest's are its inputs
+    rows = mb.load_predictions(tmp_path / "out" / "mine")["row"].to_numpy()
+    assert x[:, :2].tolist() == [[len(texts[row % 3]), texts[row % 3].count("d")] for row in rows]
+    assert x[:, 2:6].tolist() == np.eye(4)[rows % 3].tolist()  # f, m, none, unseen
+    ages = x[:, 6] * (rows[1] - rows[0]) / (x[1, 6] - x[0, 6])
+    np.testing.assert_allclose(ages - ages[0], rows - rows[0], atol=1e-4)
+    assert x[:, 6].min() > 1  # standardised over the source, whose ages are 20 less
 
 
 def test_concurrent_processes_compute_shared_features_once(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """The installed plugin is listed, and runs on some real sentences under its own distribution's name."""
 
 import csv
+import itertools
 import json
 import os
 import subprocess
@@ -43,14 +44,20 @@ def test_is_listed():
     assert tuple(row[3:5]) == DISTRIBUTION
 
 
-def test_tells_liked_from_loathed_in_a_column_of_a_table(tmp_path):
+@pytest.mark.parametrize("beside", [False, True])
+def test_tells_liked_from_loathed_in_a_column_of_a_table(tmp_path, beside):
+    """With numbers beside it, half of the reviews say nothing, and the stars do."""
     wheel = weights()
     with (tmp_path / "reviews.csv").open("w", newline="") as file:
         rows = csv.writer(file)
-        rows.writerow(["shop", "liked", "review"])
+        rows.writerow(["shop", "liked", "review", "stars"][: 3 + beside])
         for shop in SHOPS:
             for liked, sentences in {"yes": LIKED, "no": LOATHED}.items():
-                rows.writerows([shop, liked, sentence.format(thing)] for sentence in sentences for thing in THINGS)
+                for sentence, thing in itertools.product(sentences, THINGS):
+                    silent = beside and thing in THINGS[::2]
+                    review = f"I bought this {thing}." if silent else sentence.format(thing)
+                    stars = {"yes": 5, "no": 1}[liked] if silent else 3
+                    rows.writerow([shop, liked, review, stars][: 3 + beside])
     suite, data = tmp_path / "suite.yaml", tmp_path / "data" / plugin.WHEEL.path
     data.parent.mkdir(parents=True)
     data.symlink_to(wheel)

@@ -83,15 +83,14 @@ def test_text_becomes_words_of_the_training_rows_beside_the_other_columns(tmp_pa
     lines = ["a,0,1,good day", "a,1,2,bad day", "b,0,3,good night", "b,1,4,awful awful night"]
     file = written(tmp_path / "t.csv", "site,ill,x,note\n" + "\n".join(lines))
     data = Table(file=file, domain="site", label="ill", text="note", words=3, ngrams=1, standardise="none")
-    assert data.input == InputSpec((4,), sparse=True)
+    assert data.input == InputSpec((4,), sparse=True, texts=True, beside=1)
     x = fitted_rows(data, {"a": 2, "b": 1})
     # Words of two training rows at least: day and good; the third column stays empty.
     assert x["a"].toarray().tolist() == [[1, 1, 1, 0], [2, 1, 0, 0]]
     assert x["b"].toarray().tolist() == [[3, 0, 1, 0], [4, 0, 0, 0]]
-    assert data.load("b", LocalFiles()).texts is None
 
 
-def test_text_without_other_columns_is_given_as_written_too(tmp_path: Path) -> None:
+def test_text_is_given_as_written_too(tmp_path: Path) -> None:
     file = written(tmp_path / "t.csv", "site,ill,x,note\na,0,1,Good day\nb,0,3,\na,1,2,bad\nb,1,4,Good day\n")
     data = Table(file=file, domain="site", label="ill", text="note", inputs=("note",), words=3)
     assert data.input == InputSpec((3,), sparse=True, texts=True)

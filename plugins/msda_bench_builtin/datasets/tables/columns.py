@@ -86,7 +86,7 @@ class Plan:
             "categories (a column for each value, and one for unseen ones)": [
                 f"{kind.name} ({len(kind.levels)})" for kind in self.kinds if kind.levels
             ],
-            "words": [self.text] if self.text else [],
+            "text": [self.text] if self.text else [],
             "left out": [f"{name} ({why})" for name, why in self.dropped],
         }
         return [f"{fate}: {listed(names, 40)}" for fate, names in fates.items() if names]

@@ -60,7 +60,7 @@ class Contents:
         shared: whether a group has rows in several domains.
         plan: what became of the columns of a table.
         pages: the mappings of the file that `x` lies in, and of a copy of it; empty if it has memory of its own.
-        texts: of all rows, if a column of text is their only input.
+        texts: of all rows, if a column is text.
         unlabelled: domains without any label.
         predictions: another model's outputs for all rows, or None.
     """

@@ -40,7 +40,7 @@ class Table(FromFile):
         inputs: the columns to learn from; all others but these if empty.
         drop: columns not to learn from.
         categories: columns of numbers that are codes of categories.
-        text: a column that is read as a bag of words, or as it is by a backbone that reads, if it is the only input.
+        text: a column that is read as a bag of words, or as it is by a backbone that reads; the other columns follow.
         group: a column that names rows that belong together, such as those of one patient.
         words: columns of the bag of words: the words and word groups in the most training rows.
         ngrams: longest group of words.
@@ -109,9 +109,9 @@ def _read(table: Table) -> Contents:
     if table.text is not None:
         x = with_words(x, inputs[table.text], table.ngrams)
         width += table.words
-        if not plan.kinds:
-            texts = np.array([*inputs[table.text].texts, ""], object)[inputs[table.text].codes]
-    spec = InputSpec((width,), sparse=table.text is not None, texts=texts is not None)
+        texts = np.array([*inputs[table.text].texts, ""], object)[inputs[table.text].codes]
+    with_text = texts is not None
+    spec = InputSpec((width,), sparse=with_text, texts=with_text, beside=plan.width if with_text else 0)
     return Contents(
         sha256,
         rows,
