@@ -34,7 +34,8 @@ def command(args: argparse.Namespace) -> int:
     check_sizes(expansion.cells.values(), registry)
     plan = expansion.plan
     for experiment, file in zip(plan.experiments, suite.experiments, strict=True):
-        _say_experiment(experiment, plan, description_of(file.dataset.component))
+        drawn = file.select is not None and file.select.how == "shared"
+        _say_experiment(experiment, plan, description_of(file.dataset.component), candidates=drawn)
     different = len(expansion.cells)
     shared = f", {different} of them different" if different != len(plan.cells) else ""
     tables = _count(len(plan.experiments), "experiment")
@@ -42,7 +43,9 @@ def command(args: argparse.Namespace) -> int:
     return 0
 
 
-def _say_experiment(experiment: Experiment, plan: Plan, data: Sequence[str]) -> None:
+def _say_experiment(experiment: Experiment, plan: Plan, data: Sequence[str], *, candidates: bool) -> None:
+    from msda_bench.suite.cell import canonical_json
+
     cells = [cell for cell in plan.cells if cell.experiment == experiment.name]
     left_out = sum(cell.left_out is not None for cell in cells)
     rest = f", {left_out} of them to leave one source out" if left_out else ""
@@ -53,6 +56,9 @@ def _say_experiment(experiment: Experiment, plan: Plan, data: Sequence[str]) -> 
     width = max(len(method.name) for method in experiment.methods)
     for method in experiment.methods:
         say(f"  {method.name:{width}}  {method.recipe}{' (reference)' if method.reference else ''}")
+        for number, values in enumerate(method.search.candidates if method.search and candidates else ()):
+            settings = ", ".join(f"{path} {canonical_json(value)}" for path, value in values.items())
+            say(f"  {'':{width}}    {number}: {settings}")
     say("")
 
 

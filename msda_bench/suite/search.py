@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
+from itertools import islice
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -17,9 +18,11 @@ from msda_bench.suite.facts import Facts, weighs_sources
 from msda_bench.suite.mistakes import Fault, Loc, explain, hint, shown
 from msda_bench.suite.plan import CHANCE, LEAVE_ONE_OUT, ORACLE, Search
 from msda_bench.suite.protocol import Protocol
-from msda_bench.suite.search_space import Dimension, draws, grid, grid_size
+from msda_bench.suite.search_space import Dimension, draws, grid, grid_size, shared_draws
 from msda_bench.suite.spec import DEFAULT_VALIDATOR, ExperimentFile, MethodSpec, SelectSpec
 
+_MOST_SHARED = 10_000
+"""The size up to which a grid is listed to draw from it."""
 _PROTOCOL = tuple(name for name in Protocol.model_fields if name not in {"optimizer", "stages"})
 
 
@@ -70,6 +73,17 @@ class Settings:
             return replace(self, backbone=part)
         return replace(self, method=self.method.model_copy(update={kind: part}))
 
+    def value_of(self, path: str) -> Any:
+        """What one of `paths` is set to, as a plain JSON value."""
+        kind, _, rest = path.partition(".")
+        name = rest.rpartition(".")[2]
+        if kind == "mu":
+            return self.method.mu
+        if kind != "training":
+            return self._components()[kind].params[name]
+        value = getattr(self.training, rest) if rest in _PROTOCOL else self.training.optimizer.params[name]
+        return TypeAdapter(Any).dump_python(value, mode="json")
+
     def refusal_of(self, path: str, value: Any) -> str | None:
         """Why a path cannot have a value, in words that follow the value's place; None if it can."""
         try:
@@ -113,12 +127,30 @@ def candidates_of(experiment: ExperimentFile, name: str) -> Candidates:
     select = experiment.select
     if select is None:
         return Candidates(None, (usual,), leaves_out=False)
-    space = space_of(select, usual)
-    candidates = grid(space) if select.how == "grid" else draws(space, select.budget, (experiment.name, name))
     oracle = sees_target(usual.method)
-    search = Search(ORACLE if oracle else select.by, tuple(candidates))
-    tried = (reduce(lambda settings, item: settings.having(*item), values.items(), usual) for values in candidates)
-    return Candidates(search, tuple(tried), leaves_out(select) and not oracle)
+    tried = _tried(select, usual, (experiment.name, name))
+    search = Search(ORACLE if oracle else select.by, tuple(values for values, _ in tried))
+    return Candidates(search, tuple(settings for _, settings in tried), leaves_out(select) and not oracle)
+
+
+def _tried(select: SelectSpec, usual: Settings, owner: tuple[str, str]) -> list[tuple[dict[str, Any], Settings]]:
+    """The values and settings of each candidate of a method."""
+    space = space_of(select, usual)
+    if select.how != "shared":
+        candidates = grid(space) if select.how == "grid" else draws(space, select.budget, owner)
+        return [(values, _with(usual, values)) for values in candidates]
+    tried = {0: ({path: usual.value_of(path) for path in space}, usual)}
+    for place, options in shared_draws(select.space, usual.method.search, select.budget, owner):
+        if place not in tried:
+            known = [settings for _, settings in tried.values()]
+            made = ({path: values[path] for path in space} for values in options)
+            new = ((values, settings) for values in made if (settings := _with(usual, values)) not in known)
+            tried.update((place, candidate) for candidate in islice(new, 1))
+    return [tried[place] for place in sorted(tried)]
+
+
+def _with(usual: Settings, values: Mapping[str, Any]) -> Settings:
+    return reduce(lambda settings, item: settings.having(*item), values.items(), usual)
 
 
 def space_of(select: SelectSpec, settings: Settings) -> dict[str, Dimension]:
@@ -202,16 +234,20 @@ def _dimension(
     for below, value in dimension.corners:
         if what := next(filter(None, (settings.refusal_of(path, value) for settings in having)), None):
             yield Fault((*loc, *below), what)
-    if select.how == "grid" and dimension.size is None:
+    if select.how != "random" and dimension.size is None:
         yield Fault(loc, "is a range, which a grid cannot enumerate; list its values, or set how: random")
 
 
 def _grid_sizes(select: SelectSpec, methods: Mapping[str, Settings]) -> Iterator[Fault]:
-    for name, settings in methods.items() if select.how == "grid" else ():
-        size = grid_size(space_of(select, settings))
-        if size is not None and size > select.budget:
+    for name, settings in methods.items() if select.how != "random" else ():
+        size = grid_size(space_of(select, settings) if select.how == "grid" else select.space | settings.method.search)
+        if size is not None and select.how == "grid" and size > select.budget:
             what = f"is {select.budget}, but the grid of {name} has {size} candidates; list fewer values or raise it"
             yield Fault(("select", "budget"), what)
+        elif size is not None and size > _MOST_SHARED:
+            what = f"draws from a grid, and that of {name} has {size} points, more than {_MOST_SHARED}; list fewer"
+            yield Fault(("select", "how"), f"{what} values")
+            return
 
 
 def too_few_to_leave_out(facts: Facts, loc: Loc) -> Iterator[Fault]:
@@ -227,7 +263,11 @@ def too_few_to_leave_out(facts: Facts, loc: Loc) -> Iterator[Fault]:
 
 def select_notes(select: SelectSpec, tried: Mapping[str, Search | None]) -> Iterator[str]:
     """Notes for the reader on how settings were selected, from the search of each method."""
-    drawn = "drawn at random" if select.how == "random" else "of a grid"
+    drawn = {
+        "random": "drawn at random",
+        "grid": "of a grid",
+        "shared": "(the method's own settings, and others drawn from axes that all methods share and one of its own)",
+    }[select.how]
     yield f"Settings selected {_by(select.by)}, for each target and seed, among {select.budget} candidates {drawn}."
     searches = {name: search for name, search in tried.items() if search is not None}
     counts = {name: len(search.candidates) for name, search in searches.items()}

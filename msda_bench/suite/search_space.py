@@ -118,6 +118,38 @@ def draws(space: Mapping[str, Dimension], budget: int, owner: tuple[str, str]) -
     return candidates
 
 
+def shared_draws(
+    space: Mapping[str, Dimension], own: Mapping[str, Dimension], budget: int, owner: tuple[str, str]
+) -> Iterator[tuple[int, Iterator[dict[str, Any]]]]:
+    """What each place 1, 2, ... among a method's candidates may hold, in the order in which it is tried.
+
+    The points of the shared grid come in rounds, each a random order of all of them, drawn for the experiment, and so
+    the same for all of its methods; those of the method's own grid likewise, drawn for the method. Place i tries the
+    i-th shared point with the i-th own one and those after it. Places where none of these is new come once more, with
+    the shared points after those of the budget.
+
+    Args:
+        space: the countable axes that the experiment's methods share.
+        own: those of the method alone.
+        budget: the number of candidates, the first included.
+        owner: the names of the experiment and the method.
+    """
+    shared = _rounds(grid(space), budget, "shared", owner[0])
+    mine = _rounds(grid(own), budget, "shared", *owner)
+    for points in ([[point] for point in shared[: budget - 1]], [shared[budget - 1 :]] * (budget - 1)):
+        for place, tried in enumerate(points):
+            ways = mine[place:] + mine[:place]
+            yield place + 1, (point | way for point, way in product(tried, ways))
+
+
+def _rounds(points: Sequence[dict[str, Any]], budget: int, *purpose: str) -> list[dict[str, Any]]:
+    """All points in a random order, and again in others; enough for a budget, and a whole round after it."""
+    size = len(points)
+    rounds = -(-budget // size) + 1
+    drawn = random.uniform(_key(*purpose), (rounds, size)).tolist()
+    return [points[place] for numbers in drawn for place in sorted(range(size), key=numbers.__getitem__)]
+
+
 def _key(*purpose: str) -> Tensor:
     digest = hashlib.sha256(json.dumps(["search", *purpose]).encode()).digest()
     halves = [int.from_bytes(digest[at : at + 4], "big", signed=True) for at in (0, 4)]

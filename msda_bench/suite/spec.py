@@ -138,7 +138,7 @@ class SelectSpec(SuitePart):
     """How each method's settings are selected, among equally many candidates for every method."""
 
     noun: ClassVar[str] = "key of select"
-    how: Literal["grid", "random"]
+    how: Literal["grid", "random", "shared"]
     budget: Annotated[int, Field(ge=1, le=1000)]
     by: Name
     space: dict[str, SpaceDimension] = Field(default_factory=dict)
