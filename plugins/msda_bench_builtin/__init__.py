@@ -64,6 +64,7 @@ def msda_schemes() -> list[type[Scheme]]:
     from msda_bench_builtin import schemes as found
 
     return [
+        found.Aad,
         found.Adapt,
         found.Alternate,
         found.BestSingle,

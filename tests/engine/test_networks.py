@@ -19,7 +19,7 @@ SCHEMES = {
     "alternate": "wasserstein",
     "cdan": "d_A",
     "regularised": "none",
-    **dict.fromkeys(("mdmn", "m3sda", "mcd", "mfsan", "simpal", "shot", "decision", "mdd", "kd3a", "wjdot")),
+    **dict.fromkeys(("mdmn", "m3sda", "mcd", "mfsan", "simpal", "shot", "aad", "decision", "mdd", "kd3a", "wjdot")),
     **dict.fromkeys(("ensemble", "best_single", "target_only")),
 }
 

@@ -82,6 +82,37 @@ def test_weight_decay_acts_on_the_models_of_kd3a_as_on_models_of_their_own(optim
         close(other, plain[0])
 
 
+def test_weight_decay_acts_on_the_sum_across_the_averages_of_kd3a():
+    """Weights of constant slopes have a closed form: each epoch they part, decaying, and become their mean."""
+    slopes, averages, lr, decay, steps = {"critic.features.0.": 1.0, "critic.features.1.": -3.0}, [], 0.1, 0.5, 3
+
+    class Sloping(Kd3a):
+        """No vote counts, so that the sources share alpha; the gradient is the same in every step."""
+
+        def step(self, parts, batch, state, phase):
+            slope = {name: slopes.get(name[: len("critic.features.0.")], 0.0) for name in parts.weights}
+            objective = sum(slope[name] * value.sum() for name, value in parts.modules.live().items())
+            carried = {**batch.carried, "seen": batch.carried["seen"] + 1}
+            return super().step(parts, batch, state, phase)._replace(objective=objective, carried=carried)
+
+        def at_epoch(self, parts, target, carried, stage):
+            renewed = super().at_epoch(parts, target, carried, stage)
+            names = [name for name in renewed if name.startswith("features.")]
+            averages.append(torch.cat([(parts.weights[name] + renewed[name]).flatten() for name in names]))
+            return renewed
+
+    sgd = {"sgd": {"lr": lr, "momentum": 0.0, "weight_decay": decay}}
+    cell = make_cell("SRC", optimizer=sgd, epochs=4, steps=steps, epoch="equal")
+    sloping = component(type("Sloping", (Sloping,), {"name": "sloping"}))
+    train([swapped(cell, sloping)], sloping)
+    first, *later = averages
+    shrinks = (1 - lr * decay) ** steps
+    for average in later:
+        first = shrinks * first - (1 - shrinks) / decay * sum(slopes.values()) / len(slopes)
+        torch.testing.assert_close(average, first)
+    assert len(later) == 3
+
+
 def test_bag_weights_are_separate_only_with_sparse_adadelta():
     layer = BagLinear(3, 2)
     lazy = Trainable.of(layer, ADADELTA, sparse=True)

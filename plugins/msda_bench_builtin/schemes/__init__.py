@@ -1,5 +1,6 @@
 """Schemes."""
 
+from msda_bench_builtin.schemes.aad import Aad
 from msda_bench_builtin.schemes.adapt import Adapt, Pooled, Regularised, TargetOnly
 from msda_bench_builtin.schemes.alternate import Alternate
 from msda_bench_builtin.schemes.baselines import GradientBoosting, LogisticRegression, RandomForest
@@ -18,6 +19,7 @@ from msda_bench_builtin.schemes.two_classifiers import M3sda, Mcd
 from msda_bench_builtin.schemes.wjdot import Wjdot
 
 __all__ = [
+    "Aad",
     "Adapt",
     "Alternate",
     "BestSingle",

@@ -32,6 +32,13 @@ def sources_then_target(adapt: float, sources: Phase, target: Phase) -> tuple[St
     return (start, Stage("adapt", share=adapt, sees=("target",), phases=(target,)))
 
 
+def of_sources(parts: Parts, outputs: Tensor, batch: Batch, smoothing: float) -> Step:
+    """A step on all sources together; `smoothing` is the share of a label that is spread over all classes."""
+    labels = batch.y.reshape(-1)
+    objective = functional.cross_entropy(outputs, labels, label_smoothing=smoothing)
+    return Step(objective, parts.loss(outputs, labels).mean().unsqueeze(0))
+
+
 def information(outputs: Tensor) -> Tensor:
     """Mean entropy of the predictions minus the entropy of their mean, of logits (n, classes), in nats.
 
@@ -89,7 +96,8 @@ def pseudo_labels(features: Tensor, outputs: Tensor, rounds: int = 2) -> Tensor:
     return labels
 
 
-_SOURCES = Phase("sources", ("features", "predictor"))
+SOURCES = Phase("sources", ("features", "predictor"))
+"""The step of a first stage, on all sources together."""
 _TARGET = Phase("target", ("features",))
 
 
@@ -129,7 +137,7 @@ class Shot(Scheme):
     @property
     def stages(self) -> tuple[Stage, ...]:
         """The sources, then only the target."""
-        return sources_then_target(self.adapt, _SOURCES, _TARGET)
+        return sources_then_target(self.adapt, SOURCES, _TARGET)
 
     def groups(self, sources: Group, target: str) -> tuple[Group, ...]:
         """One group of all sources."""
@@ -146,10 +154,7 @@ class Shot(Scheme):
     def step(self, parts: Parts, batch: Batch, state: Tensor, phase: Phase) -> Step:
         """The stage's objective; the second stage has no values for the sources."""
         outputs = parts.predictor(parts.features(batch.x))
-        if phase.name == _SOURCES.name:
-            labels = batch.y.reshape(-1)
-            objective = functional.cross_entropy(outputs, labels, label_smoothing=self.smoothing)
-            risks = parts.loss(outputs, labels).mean().unsqueeze(0)
-            return Step(objective, risks)
+        if phase.name == SOURCES.name:
+            return of_sources(parts, outputs, batch, self.smoothing)
         taught = parts.loss(outputs, batch.carried["labels"][batch.target_rows]).mean()
         return Step(information(outputs) + self.beta * taught)

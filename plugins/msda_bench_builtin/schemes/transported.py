@@ -63,6 +63,9 @@ class Jcpot(Transported):
     scales each row of a plan to 1 first, so that the sources' shares of classes come back. An example that was not
     transported has the labels of the nearest that was, which is ours.
 
+    One h for all sources leaves no room for a source without a class: POT's update, a geometric mean over the sources,
+    takes such a class from all of them. So it is refused. Shares for each source are not in the paper.
+
     Parameters:
         reg: entropic regularisation, as a share of the largest squared distance between a source's and the target's
             examples; POT's and the authors' is of the plain distance.
@@ -85,8 +88,11 @@ class Jcpot(Transported):
         import ot
 
         classes = np.unique(np.concatenate(ys))
-        if any(len(np.unique(y)) < len(classes) for y in ys):
-            raise PluginError(f"scheme {self.name!r} needs examples of every class in every source; a source lacks one")
+        for number, y in enumerate(ys, 1):
+            if lacks := np.setdiff1d(classes, y).tolist():
+                raise PluginError(
+                    f"scheme 'jcpot' needs every class in every source; source {number} lacks {lacks}. 'wbt' does not"
+                )
         scale = np.sqrt(max(ot.dist(x, target).max() for x in xs)) or 1.0
         _, log = ot.bregman.jcpot_barycenter(
             [x / scale for x in xs],

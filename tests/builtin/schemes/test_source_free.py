@@ -1,4 +1,4 @@
-"""SHOT and DECISION agree with plain loops."""
+"""SHOT, DECISION and AaD agree with plain loops."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import torch
 from scipy.spatial.distance import cdist
 from torch import Tensor, nn
 
-from msda_bench.api import Scheme
-from msda_bench_builtin.schemes import Decision, Shot
+from msda_bench.api import Scheme, TargetPass
+from msda_bench_builtin.schemes import Aad, Decision, Shot
 from msda_bench_builtin.schemes.decision import joint_labels
 from msda_bench_builtin.schemes.source_free import information, pseudo_labels
 from tests.builtin.gradients import same_gradient
@@ -98,15 +98,16 @@ def network(run: SmallRun, i: int, x: Tensor) -> tuple[Tensor, Tensor]:
     return features, other["predictor"](features)
 
 
-def test_shot_learns_the_pool_with_smoothed_labels() -> None:
-    run = SmallRun(Shot(), k=1)
+@pytest.mark.parametrize("scheme", [Shot(), Aad()], ids=lambda one: one.name)
+def test_the_pool_is_learned_with_smoothed_labels(scheme: Scheme) -> None:
+    run = SmallRun(scheme, k=1)
     run.enter(run.scheme.stages[0])
     phase = run.scheme.stages[0].phases[0]
     taken = run.step(phase)
     outputs = network(run, 0, run.x[:B])[1]
     assert taken.risks.tolist() == pytest.approx([run.risk(0).item()])
     same_gradient(taken.objective, smoothed(outputs, run.batch.y[0]).mean(), run.trained(phase))
-    assert Shot().groups(("a", "b"), "t") == (("a", "b"),)
+    assert scheme.groups(("a", "b"), "t") == (("a", "b"),)
 
 
 def test_decision_trains_each_network_only_on_its_source() -> None:
@@ -161,3 +162,47 @@ def test_decision_predicts_with_the_weighted_networks() -> None:
     each = [network(run, i, run.x[K * B :]) for i in range(K)]
     assert torch.allclose(features, torch.cat([own for own, _ in each], 1))
     assert torch.allclose(outputs, sum(answers for _, answers in each) / K)
+
+
+def test_aad_is_attracted_by_neighbours_and_disperses_the_batch() -> None:
+    """The released code's loss: its `kl_div` of probabilities has the gradient of a product."""
+    scheme = Aad(neighbours=2, beta=2.0)
+    assert [stage.sees for stage in scheme.stages] == [("sources",), ("target",)]
+    run = SmallRun(scheme)
+    run.enter(scheme.stages[1])
+    (phase,) = scheme.stages[1].phases
+    rows = torch.tensor([2, 0, 3])  # the second example is not drawn, and keeps what the memory had at the start
+    run.batch = run.batch._replace(x=run.x[K * B :][rows], rows=rows, progress=0.3)
+    run.descend(phase, 0.5)
+    taken = run.step(phase)
+    bank, scores = (run.batch.carried[name].clone() for name in ("features", "answers"))
+    features, outputs = network(run, 0, run.batch.x)
+    p = outputs.softmax(1)
+    for row, own, answer in zip(rows, features.detach(), p.detach(), strict=True):
+        assert not torch.allclose(scores[row], answer)
+        bank[row], scores[row] = own / own.norm(), answer
+    loss = torch.zeros(())
+    for i, row in enumerate(rows):
+        far = cdist(features[i : i + 1].detach().numpy(), bank.numpy(), "cosine")[0]
+        nearest = [j for j in np.argsort(far) if j != row][:2]
+        loss = loss + nn.functional.kl_div(p[i].expand(2, -1), scores[nearest], reduction="sum") / len(rows)
+        apart = sum((p[i] * p[m]).sum() for m in range(len(rows)) if m != i)
+        loss = loss + (1 + 10 * 0.3) ** -2.0 * apart / len(rows)
+    same_gradient(taken.objective, loss, run.trained(phase))
+    assert torch.allclose(taken.carried["features"], bank)
+    assert torch.allclose(taken.carried["answers"], scores)
+
+
+def test_aads_memory_is_of_the_stages_start_until_an_example_is_drawn() -> None:
+    run = SmallRun(Aad())
+    _, stage = run.scheme.stages
+    run.enter(stage)
+    features, outputs = network(run, 0, run.x[K * B :])
+    memory = run.batch.carried
+    assert torch.allclose(memory["answers"], outputs.softmax(1))
+    assert torch.allclose(memory["features"], nn.functional.normalize(features))
+    later = TargetPass(features + 1, outputs - outputs.flip(0), run.batch.key, torch.tensor(0.5))
+    kept = run.scheme.at_epoch(run.parts, later, memory, stage)
+    assert {name: value.tolist() for name, value in kept.items()} == {
+        name: value.tolist() for name, value in memory.items()
+    }

@@ -55,7 +55,7 @@ def test_jcpot_propagates_labels_by_the_plans_of_pots_class() -> None:
 
 
 def test_jcpot_refuses_a_source_without_a_class() -> None:
-    with pytest.raises(PluginError, match="scheme 'jcpot' needs examples of every class in every source"):
+    with pytest.raises(PluginError, match=r"'jcpot' needs every class in every source; source 2 lacks \[3\]\."):
         outputs(Jcpot(), [SOURCES[0], domain({0: 5, 1: 5}, 0.8, 2)], TARGET)
 
 
