@@ -68,14 +68,18 @@ def criteria(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*COLUMNS])
 
 
-def candidates(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
-    """The mean score of every candidate by every criterion, in the columns of candidates.csv (docs/selection.md)."""
+def candidates(runs: str | Path | pd.DataFrame, only: str | None = None) -> pd.DataFrame:
+    """The mean score of every candidate by every criterion, in the columns of candidates.csv (docs/selection.md).
+
+    `only` is the one criterion that counts.
+    """
     runs = runs_of(runs)
     searches = Searches(runs)
     rows = [
         {"suite": runs.attrs["plan"].suite, "experiment": table.name, **row}
         for table, methods in _searched(searches)
         for by in table.criteria
+        if only in {None, by}
         for method in methods
         for row in _tried(searches, table, method, by)
     ]
@@ -91,8 +95,8 @@ def sensitivity(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
     """
     runs = runs_of(runs)
     known = {table.name: table for table in runs.attrs["plan"].experiments}
-    tried = candidates(runs)
-    whole = tried[(tried["criterion"] == ORACLE) & (tried["target"] == AVERAGE) & tried["mean"].notna()]
+    tried = candidates(runs, ORACLE)
+    whole = tried[(tried["target"] == AVERAGE) & tried["mean"].notna()]
     rows = []
     for place in whole.itertuples():
         methods = {method.name: method.search for method in known[place.experiment].methods if method.search}

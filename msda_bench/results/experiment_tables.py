@@ -17,10 +17,9 @@ from msda_bench.results.compare import COLUMNS
 from msda_bench.results.decision import MIN_PAIRS_ACROSS
 from msda_bench.results.frame import AVERAGE, own_rows
 from msda_bench.results.leaderboard import Analysis
-from msda_bench.results.notes import folder_facts, is_whole, notes, problem_lines
+from msda_bench.results.notes import Note, folder_facts, is_whole, problem_lines
 from msda_bench.results.report import BETTER_MARK, MARKS, WORSE_MARK, Column, Line, Report, Section, Table, Unit
 from msda_bench.results.rows import against, control_of, shown_family
-from msda_bench.results.select import select
 from msda_bench.results.verdict import too_few_datasets, verdict, verdict_across
 from msda_bench.results.words import counted
 from msda_bench.suite.plan import DEFAULT_MEASURES, Experiment
@@ -36,12 +35,13 @@ Marks: TypeAlias = Literal["holm", "paper"]
 
 @dataclass(frozen=True)
 class View:
-    """One experiment's part of an analysis, with the options of its tables."""
+    """One experiment's part of an analysis, its runs with the selected settings, and the options of its tables."""
 
     experiment: Experiment
     runs: pd.DataFrame
     board: pd.DataFrame
     pairs: pd.DataFrame
+    notes: tuple[Note, ...] = ()
     marks: Marks = "holm"
     digits: int = 2
     more: tuple[tuple[BoardColumn, Brought], ...] = ()
@@ -66,7 +66,7 @@ class View:
     @cached_property
     def verdict(self) -> tuple[str, ...]:
         """The sentences of its verdict."""
-        return verdict(self.experiment, select(self.runs), self.board, self.pairs)
+        return verdict(self.experiment, self.runs, self.board, self.pairs)
 
     @cached_property
     def control(self) -> str | None:
@@ -102,10 +102,11 @@ def views(
     """A view of each experiment of an analysis that has rows, in the plan's order."""
     plan = analysis.runs.attrs["plan"]
     for experiment in plan.experiments:
-        frames = analysis.runs, analysis.leaderboard, analysis.comparisons
+        frames = analysis.selected, analysis.leaderboard, analysis.comparisons
         runs, board, pairs = (own_rows(experiment, frame) for frame in frames)
         if len(board):
-            yield View(experiment, runs, board, pairs, marks, digits, more)
+            noted = tuple(note for note in analysis.notes if note.experiment == experiment.name)
+            yield View(experiment, runs, board, pairs, noted, marks, digits, more)
 
 
 def leaderboard_table(view: View) -> Table:
@@ -118,7 +119,7 @@ def leaderboard_table(view: View) -> Table:
     columns = [Column("method", "text", ["method"]), *(column for column in shown if column.name in view.columns)]
     for column, by in view.shown_more:
         with by.blamed(f"column {column.name!r}"):
-            rows[column.name] = board["method"].astype(object).map(column.values(select(view.runs)))
+            rows[column.name] = board["method"].astype(object).map(column.values(view.runs))
         columns.append(Column(column.name, column.format, [column.name]))
     title = f"{experiment.name} ({experiment.dataset}): {view.unit.label}, mean +- standard error of {_seeds_of(board)}"
     notes = tuple(_caption(view, {*rows["mark"]} - {""}))
@@ -288,7 +289,7 @@ def _family(view: View) -> str:
 
 def remarks(view: View) -> Iterator[Line]:
     """Notes on the experiment's runs, then their problems."""
-    yield from (Line("note", note.line) for note in notes(view.runs) if note.experiment == view.experiment.name)
+    yield from (Line("note", note.line) for note in view.notes)
     yield from (Line("problem", line) for line in problem_lines(view.runs))
 
 
@@ -309,7 +310,7 @@ def folder_report(
     `digits` and `more` are those of a `View`.
     """
     shown = list(views(analysis, marks, digits, more))
-    complete = not faults and bool((select(analysis.runs)["status"] == "ok").all())
+    complete = not faults and bool((analysis.selected["status"] == "ok").all())
     sections, data = [Section(tuple(map(leaderboard_table, shown)))], analysis.leaderboard
     if command == "compare":
         data, sections = analysis.comparisons, []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from importlib.util import find_spec
 from io import BytesIO
@@ -12,6 +12,7 @@ from pathlib import Path
 from msda_bench.atomic import make_folder, named, read_file, write
 from msda_bench.errors import BenchError
 from msda_bench.results.experiment_tables import (
+    View,
     across_tables,
     leaderboard_table,
     pairs_notes,
@@ -55,18 +56,18 @@ def write_results(folder: Path, analysis: Analysis) -> None:
         replace_file(folder / name, content)
 
 
-def result_files(analysis: Analysis) -> dict[str, str]:
-    """The contents of the text files of `write_results`, by name.
+def result_files(analysis: Analysis, shown: Iterable[View] | None = None) -> dict[str, str]:
+    """The contents of the text files of `write_results`, by name; `shown` are the analysis's views, if they are known.
 
     runs.csv omits the time and the stack of a run, which depend on the order of execution; `load_results` returns them.
     """
-    shown = list(_tables(analysis))
+    tables = list(_tables(analysis, views(analysis) if shown is None else shown))
     return {
         RUNS: csv_text(analysis.runs.drop(columns=list(_TIMES))),
         LEADERBOARD: csv_text(analysis.leaderboard),
         COMPARISONS: csv_text(analysis.comparisons),
-        MARKDOWN: "\n\n".join(markdown_text(table) for table in shown) + "\n",
-        **{f"{LATEX}/{table.name}.tex": latex_file(table) for table in shown},
+        MARKDOWN: "\n\n".join(markdown_text(table) for table in tables) + "\n",
+        **{f"{LATEX}/{table.name}.tex": latex_file(table) for table in tables},
     }
 
 
@@ -97,9 +98,9 @@ def refuse_result_folders(out: Path, *inner: str) -> None:
             raise BenchError(f"--out {out}: {why}; name a folder outside of it")
 
 
-def _tables(analysis: Analysis) -> Iterator[Table]:
+def _tables(analysis: Analysis, shown: Iterable[View]) -> Iterator[Table]:
     """The leaderboard, averages and average pairs of each experiment, then the tables across datasets."""
-    for view in views(analysis):
+    for view in shown:
         yield leaderboard_table(view)
         yield summary_table(view)
         main = f"{view.experiment.name}-pairs"

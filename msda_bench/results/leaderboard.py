@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import pandas as pd
 
@@ -16,8 +17,9 @@ from msda_bench.results.decision import BETTER, NOT_SIGNIFICANT, OPPOSITE, SAME,
 from msda_bench.results.door import Kind
 from msda_bench.results.estimates import NOTHING, summarize
 from msda_bench.results.frame import AVERAGE, PROBLEMS, runs_of
-from msda_bench.results.notes import note_lines
+from msda_bench.results.notes import Note, lines_of, notes
 from msda_bench.results.scores import Column, Grid, grids
+from msda_bench.results.select import select
 
 COLUMNS = (
     *("suite", "experiment", "dataset", "task", "target", "method", "reference", "rank"),
@@ -51,29 +53,36 @@ _NUMBERS = ("rank", "mean", "standard_error", "n_ok", "n_planned", "mean_low", "
 LEADERBOARD = Kind("leaderboard", "leaderboard", COLUMNS, _TEXTS, _NUMBERS, leaderboard)
 
 
-class Analysis(NamedTuple):
-    """All results that the tables and the page show, from a frame of runs."""
+@dataclass(frozen=True)
+class Analysis:
+    """All results that the tables and the page show, from a frame of runs, each computed once."""
 
     runs: pd.DataFrame
     leaderboard: pd.DataFrame
     comparisons: pd.DataFrame
     across: Across | None
+    notes: tuple[Note, ...]
+    selected: pd.DataFrame
+    """The runs with the selected settings."""
+    grids: tuple[Grid, ...]
 
 
 def analyse(runs: pd.DataFrame) -> Analysis:
     """Computes the leaderboard and the comparisons; the comparisons take most of the time."""
-    tables, draws = list(grids(runs)), cache(drawn)
+    selected, draws = select(runs), cache(drawn)
+    tables = tuple(grids(selected))
     pairs = [with_improvements(grid, comparisons(grid), draws) for grid in tables]
     across = across_datasets(tables, pairs)
     rows = [row for grid, compared in zip(tables, pairs, strict=True) for row in _rows(grid, compared, draws)]
-    suite, lines = runs.attrs["plan"].suite, note_lines(runs)
+    suite, noted = runs.attrs["plan"].suite, tuple(notes(runs))
+    lines = lines_of(noted)
     frame = pd.DataFrame(
         [{"suite": suite, **row, "notes": "; ".join(lines.get(row["experiment"], ()))} for row in rows],
         columns=COLUMNS,
     )
     frame = frame.astype({"rank": "Int64"} | dict.fromkeys(("bold_paper", "bold_holm", "negative_transfer"), "boolean"))
     frame.attrs = dict(runs.attrs)
-    return Analysis(runs, frame, comparisons_frame(runs, pairs, across), across)
+    return Analysis(runs, frame, comparisons_frame(runs, pairs, across), across, noted, selected, tables)
 
 
 def _rows(grid: Grid, pairs: Sequence[Row], draws: Draws) -> Iterator[Row]:

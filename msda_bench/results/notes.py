@@ -133,8 +133,13 @@ def selection_notes(runs: pd.DataFrame, by: str | None = None) -> list[Note]:
 
 def note_lines(runs: pd.DataFrame) -> dict[str, list[str]]:
     """The sentences of the notes by experiment, without the notes on steps, which only tables show."""
+    return lines_of(notes(runs))
+
+
+def lines_of(noted: Iterable[Note]) -> dict[str, list[str]]:
+    """The lines that `note_lines` returns, of known notes."""
     lines: dict[str, list[str]] = {}
-    for note in notes(runs):
+    for note in noted:
         if note.kind != "steps":
             lines.setdefault(note.experiment, []).append(note.line)
     return lines

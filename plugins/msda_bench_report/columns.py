@@ -11,18 +11,16 @@ import pandas as pd
 
 from msda_bench.errors import BenchError, printable
 from msda_bench.plugins import Registry
-from msda_bench.results.experiment_tables import View, views
-from msda_bench.results.leaderboard import Analysis
-from msda_bench.results.notes import environments, notes
+from msda_bench.results.experiment_tables import View
+from msda_bench.results.notes import environments
 from msda_bench.results.recorded import load_cells
 from msda_bench.results.rows import against, main_pairs, main_rows, testable
-from msda_bench.results.scores import Grid, grids
-from msda_bench.results.select import select
+from msda_bench.results.scores import Grid
 from msda_bench.results.serialize import rows_of
 from msda_bench.results.words import counted
 from msda_bench.suite.plan import Experiment
 from msda_bench_report.figures import slugs
-from msda_bench_report.page import REPORT
+from msda_bench_report.page import REPORT, Findings
 
 
 @dataclass(frozen=True)
@@ -108,25 +106,24 @@ class Column:
         return any(row["bold_holm"] is not None for row in self.rows.values())
 
 
-def columns(folder: str, analysis: Analysis, registry: Registry) -> Iterator[Column]:
+def columns(folder: str, found: Findings, registry: Registry) -> Iterator[Column]:
     """The experiments of a result folder.
 
     Args:
         folder: the folder of its page on the site.
-        analysis: the analysis of its runs, with the selected settings.
+        found: what its runs say.
         registry: knows the kind of data of installed datasets.
 
     Raises:
         StoreError: a record cannot be read.
     """
-    planned = analysis.runs.attrs["plan"].experiments
-    unequal = {note.experiment for note in notes(analysis.runs) if note.kind == "steps"}
+    planned = found.analysis.runs.attrs["plan"].experiments
     anchors = slugs(experiment.name for experiment in planned)
-    by_name = {grid.experiment.name: grid for grid in grids(analysis.runs)}
+    by_name = {grid.experiment.name: grid for grid in found.analysis.grids}
     varied = {experiment.dataset for experiment in planned if experiment.without is not None}
-    for view in views(analysis._replace(runs=select(analysis.runs))):
+    for view in found.views:
         experiment = view.experiment
-        steps = "unequal steps" if experiment.name in unequal else "equal steps"
+        steps = "unequal steps" if any(note.kind == "steps" for note in view.notes) else "equal steps"
         settings = "settings selected" if experiment.criteria else "settings fixed"
         yield Column(
             f"{folder}/{REPORT}#{anchors[experiment.name]}",

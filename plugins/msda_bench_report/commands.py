@@ -17,15 +17,16 @@ def report_arguments(parser: argparse.ArgumentParser) -> None:
 def report(args: argparse.Namespace) -> int:
     """Writes a result folder as one page."""
     from msda_bench import load_results
-    from msda_bench_report.page import write_page
+    from msda_bench_report.page import Findings, write_page
     from msda_bench_report.sections import sections
 
     makers, faults = sections()
     warn_of(faults)
     runs = load_results(args.folder, repair=True, metric=args.metric)
     report_faults(runs)
-    say(str(write_page(args.folder, runs, makers)))
-    return 0 if is_whole(runs) else 1
+    found = Findings.of(runs)
+    say(str(write_page(args.folder, found, makers)))
+    return 0 if is_whole(found.analysis.selected) else 1
 
 
 def site_arguments(parser: argparse.ArgumentParser) -> None:

@@ -26,20 +26,23 @@ class Drawn(NamedTuple):
     spec: dict[str, Any]
     values: pd.DataFrame
     still: Markup | None
-    """The chart as SVG, for print and for browsers without scripts; None if the numbers suffice."""
+    """The chart as SVG, for print and for browsers without scripts; None where the numbers stand in for it."""
     zooms: bool
     """Whether its horizontal axis can be panned and zoomed."""
 
 
-def drawn(figure: Figure, within: str, shown: Sequence[str]) -> Drawn:
-    """Draws a figure of the part of the page with this id; its chart shows the methods in `shown` at first."""
+def drawn(figure: Figure, within: str, shown: Sequence[str], *, is_still: bool = False) -> Drawn:
+    """Draws a figure of the part of the page with this id; its chart shows the methods in `shown` at first.
+
+    `is_still` draws it as a still picture, too.
+    """
     spec: dict[str, Any] = figure.chart.to_dict(validate=False)
     spec.pop("config", None)
     spec.pop("$schema", None)
     for parameter in spec.get("params", ()):
         if parameter["name"] == "shown":
             parameter["value"] = [method for method in parameter["value"] if method in shown]
-    still = _picture(spec) if figure.wide else None
+    still = _picture(spec) if is_still else None
     zooms = not figure.wide and _add_zoom(spec)
     return Drawn(f"{within}-{figure.name}", figure, spec, figure.values.dropna(axis=1, how="all"), still, zooms)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,16 +14,15 @@ from msda_bench.errors import printable
 from msda_bench.results.across import Across
 from msda_bench.results.criteria import criteria, sensitivity
 from msda_bench.results.experiment_tables import View, across_tables, views
-from msda_bench.results.files import replace_file, result_files
+from msda_bench.results.files import LEADERBOARD, MARKDOWN, RUNS, replace_file, result_files
 from msda_bench.results.frame import AVERAGE, PROBLEMS, own_rows
 from msda_bench.results.leaderboard import Analysis, analyse
-from msda_bench.results.notes import notes, problems
+from msda_bench.results.notes import problems
 from msda_bench.results.predictions import per_class
-from msda_bench.results.select import select
 from msda_bench.results.serialize import rows_of
 from msda_bench.results.words import name_of
 from msda_bench.store.store import Store
-from msda_bench_report.assets import asset, download, environment, library, policy
+from msda_bench_report.assets import asset, digest, download, environment, library, policy
 from msda_bench_report.builtin import headline
 from msda_bench_report.facts import facts
 from msda_bench_report.figures import Drawn, drawn, slugs
@@ -45,83 +45,101 @@ _PLAIN = frozenset({"suite", "candidates"})
 """The kinds of notes that are on an experiment's plan; the others are warnings."""
 
 
-def write_page(folder: Path, runs: pd.DataFrame, sections: Sequence[Maker]) -> Path:
-    """Writes report.html for a frame from `load_results` into the result folder, completely or not at all.
+def write_page(folder: Path, found: Findings, sections: Sequence[Maker]) -> Path:
+    """Writes report.html of what its runs say into the result folder, completely or not at all.
 
     Raises:
         StoreError: the folder cannot be read or written.
     """
     path = folder / REPORT
-    replace_file(path, render_page(runs, sections, Store(folder, repair=False).commands()).encode())
+    replace_file(path, render_page(found, sections, Store(folder, repair=False).commands()).encode())
     return path
 
 
 def render_page(
-    runs: pd.DataFrame,
+    found: Findings,
     sections: Sequence[Maker],
     commands: Iterable[str] = (),
     home: str | None = None,
-    analysis: Analysis | None = None,
 ) -> str:
     """Renders the page; identical records give identical text, in any order.
 
     Args:
-        runs: a frame from `load_results`; curves and cells are read from its folder.
+        found: what the runs say; curves and cells are read from their folder.
         sections: make the sections of each experiment.
         commands: the commands that made the records, as far as known.
-        home: the address of the page that links to this page, if there is one.
-        analysis: the analysis of the runs, if it is known.
+        home: the address of the page that links to this page, if there is one; runs.csv lies beside this page then.
 
     Raises:
         StoreError: the folder cannot be read.
     """
-    analysis = analyse(runs) if analysis is None else analysis
-    files, chosen = result_files(analysis), select(runs)
+    files, across, runs = found.files, found.analysis.across, found.analysis.selected
     style, script, drawing = asset("style.css"), asset("table.js") + asset("script.js"), library()
     folder = runs.attrs["folder"]
+    downloads = {RUNS: RUNS} if home else dict([download(RUNS, files[RUNS])])
+    downloads |= dict(download(name, files[name]) for name in (LEADERBOARD, MARKDOWN))
     return (
         environment()
         .get_template("page.html")
         .render(
             plan=runs.attrs["plan"],
-            sections=list(_experiments(analysis, files, sections)),
-            across=analysis.across,
-            diagram=_diagram(analysis.across),
-            standings=next(across_tables(analysis.across), None),
+            sections=list(_experiments(found, sections)),
+            across=across,
+            diagram=_diagram(across),
+            standings=next(across_tables(across), None),
             # Lines on files name them from the folder on.
             faults=[printable(line.replace(f"{folder}/", ""), 400) for line in runs.attrs["fault_lines"]],
             commands=tuple(commands),
             home=home,
-            n_runs=len(chosen),
-            n_ok=int((chosen["status"] == "ok").sum()),
-            downloads=dict(download(name, files[name]) for name in ("runs.csv", "leaderboard.csv", "tables.md")),
+            n_runs=len(runs),
+            n_ok=int((runs["status"] == "ok").sum()),
+            downloads=downloads,
             version=__version__,
             style=style,
             script=script,
-            library=drawing,
+            library=drawing.packed,
             config=CONFIG,
             paper=paper(),
-            policy=policy(style, script, drawing),
+            policy=policy(style, digest(script), drawing.digest),
         )
     )
 
 
-def _experiments(analysis: Analysis, files: Mapping[str, str], sections: Sequence[Maker]) -> Iterator[dict[str, Any]]:
+@dataclass(frozen=True)
+class Findings:
+    """What the runs of a folder say; the page and the site show it, and compute it once."""
+
+    analysis: Analysis
+    views: tuple[View, ...]
+    files: Mapping[str, str]
+    """The files of the tables by name."""
+
+    @classmethod
+    def of(cls, runs: pd.DataFrame) -> Findings:
+        """What a frame from `load_results` says."""
+        analysis = analyse(runs)
+        shown = tuple(views(analysis))
+        return cls(analysis, shown, result_files(analysis, shown))
+
+
+def _experiments(found: Findings, sections: Sequence[Maker]) -> Iterator[dict[str, Any]]:
     """The data of each experiment for experiment.html."""
-    runs, noted, bad = analysis.runs, notes(analysis.runs), problems(analysis.runs)
+    runs, files, bad = found.analysis.runs, found.files, problems(found.analysis.selected)
     ids = slugs(experiment.name for experiment in runs.attrs["plan"].experiments)
-    for view, results in _results(analysis):
-        name = view.experiment.name
-        mine, board = [note for note in noted if note.experiment == name], Board.of(view)
+    for view, results in _results(found):
+        name, board = view.experiment.name, Board.of(view)
         tables = (f"tables/{name}{kind}.tex" for kind in ("", "-summary", "-pairs"))
         yield {
             "id": ids[name],
             "experiment": view.experiment,
             "verdict": view.verdict,
-            "notes": [note.line for note in mine],
-            "warns": any(note.kind not in _PLAIN for note in mine),
+            "notes": [note.line for note in view.notes],
+            "warns": any(note.kind not in _PLAIN for note in view.notes),
             "board": board,
-            "headline": [drawn(figure, ids[name], board.shown) for figure in headline(results)],
+            "headline": [
+                drawn(figure, ids[name], board.shown, is_still=place == 0)
+                for place, figure in enumerate(headline(results))
+            ],
             "parts": _parts(sections, results, ids[name], board.shown),
             "problems": own_rows(view.experiment, bad),
             "facts": facts(results.runs),
@@ -129,17 +147,18 @@ def _experiments(analysis: Analysis, files: Mapping[str, str], sections: Sequenc
         }
 
 
-def _results(analysis: Analysis) -> Iterator[tuple[View, Results]]:
+def _results(found: Findings) -> Iterator[tuple[View, Results]]:
     """Each experiment with what its sections are made from."""
-    runs, planned = select(analysis.runs), analysis.runs.attrs["plan"].experiments
+    every, runs = found.analysis.runs, found.analysis.selected
+    planned = every.attrs["plan"].experiments
     most = max(0, (MOST_FIGURES // len(planned) - _ALONE) // _OF_TARGET)
     targets = {experiment.name: slugs(experiment.targets[:most]) for experiment in planned}
     # The curves and counts of targets without figures are not read.
     places = zip(runs["experiment"], runs["target"], strict=True)
     some = runs[[target in targets[name] for name, target in places]]
     curves, classes = by_epoch(load_curves(some, MOST_CURVES)), per_class(load_confusion(some))
-    judged, tried = criteria(analysis.runs), sensitivity(analysis.runs)
-    for view in views(analysis._replace(runs=runs)):
+    judged, tried = criteria(every), sensitivity(every)
+    for view in found.views:
         experiment = view.experiment
         more = (own_rows(experiment, frame) for frame in (curves, classes, judged, tried))
         yield view, Results(targets[experiment.name], experiment, view.runs, view.board, view.pairs, *more)
@@ -156,7 +175,7 @@ def _diagram(across: Across | None) -> Drawn | None:
     ranks = pd.DataFrame({"method": across.methods, "mean rank": [across.mean_ranks[name] for name in across.methods]})
     label = "Mean ranks over datasets; bars join groups in which no difference was shown"
     chart = critical_difference(across)
-    return drawn(Figure("ranks", "Critical differences", label, chart, ranks, wide=True), "across", ())
+    return drawn(Figure("ranks", "Critical differences", label, chart, ranks, wide=True), "across", (), is_still=True)
 
 
 class BoardRow(NamedTuple):

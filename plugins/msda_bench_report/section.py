@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 import pandas as pd
 
 from msda_bench.analysis import Experiment, name_of
-from msda_bench.api import hookimpl
+from msda_bench.commands import hookimpl  # not by `api`, which imports torch
 from msda_bench_report.plots.parts import Chart
 
 __all__ = ["Figure", "Make", "Results", "Section", "hookimpl"]
@@ -26,7 +26,7 @@ class Figure(NamedTuple):
         chart: an Altair chart, such as those of `msda_bench.plots`; its parameter `shown` follows the reader's choice
             of methods.
         values: its numbers, for readers without scripts.
-        wide: whether it takes the page's width and is there as a still picture, too.
+        wide: whether it takes the page's width.
     """
 
     name: str

@@ -16,20 +16,19 @@ from msda_bench.errors import BenchError, printable
 from msda_bench.plugins import Registry
 from msda_bench.results.across import METRIC, Across, across_datasets
 from msda_bench.results.decision import MIN_PAIRS_ACROSS
-from msda_bench.results.files import refuse_result_folders, replace_file, result_files
-from msda_bench.results.leaderboard import analyse
+from msda_bench.results.files import LEADERBOARD, RUNS, refuse_result_folders, replace_file
 from msda_bench.results.serialize import csv_text
 from msda_bench.results.verdict import by_count, by_rank
 from msda_bench.results.words import counted, listed, name_of
 from msda_bench.store.store import Store
-from msda_bench_report.assets import asset, environment, policy
+from msda_bench_report.assets import asset, digest, environment, policy
 from msda_bench_report.columns import Column, columns, in_order
 from msda_bench_report.figures import picture, slugs
-from msda_bench_report.page import REPORT, render_page
+from msda_bench_report.page import REPORT, Findings, render_page
 from msda_bench_report.plots import critical_difference
 from msda_bench_report.sections import Maker
 
-INDEX, LEADERBOARD, RUNS = "index.html", "leaderboard.csv", "runs.csv"
+INDEX = "index.html"
 _MOST_NAMED = 4
 """The maximum number of experiments that a sentence names."""
 
@@ -80,11 +79,10 @@ def _read(
 ) -> tuple[pd.DataFrame, list[Column], dict[str, str]]:
     """The runs of a folder, its experiments, and its files on the site by name."""
     runs = load_results(folder)
-    analysis = analyse(runs)
-    shown = [*columns(name, analysis, registry)]
+    found = Findings.of(runs)
     commands = Store(folder, repair=False).commands()
-    page = render_page(runs, sections, commands, home=f"../{INDEX}", analysis=analysis)
-    return runs, shown, {REPORT: page, RUNS: result_files(analysis)[RUNS]}
+    page = render_page(found, sections, commands, home=f"../{INDEX}")
+    return runs, [*columns(name, found, registry)], {REPORT: page, RUNS: found.files[RUNS]}
 
 
 def _names(folders: Iterable[Path]) -> list[str]:
@@ -138,7 +136,7 @@ def _render(folders: Sequence[str], columns: Sequence[Column], faults: Sequence[
             version=__version__,
             style=style,
             script=script,
-            policy=policy(style, script),
+            policy=policy(style, digest(script)),
         )
     )
 

@@ -23,7 +23,7 @@ from msda_bench.running.execute import EXECUTORS, executors
 from msda_bench.suite.expand import expand
 from msda_bench.suite.load import load_suite
 from msda_bench.testing import examine
-from msda_bench_report.page import render_page
+from msda_bench_report.page import Findings, render_page
 from msda_bench_report.sections import sections
 
 HOOKS = {
@@ -92,7 +92,7 @@ def test_a_sections_example_is_on_the_page(example):
     (maker,), faults = example
     assert not faults
     runs = mb.load_results(RECORDED)
-    page = render_page(runs, [maker])
+    page = render_page(Findings.of(runs), [maker])
     assert "How long the longest run took." in page
     assert re.findall(r'id="[\w-]+-unknown-(slowest|slowest-seconds)"', page) == 2 * ["slowest", "slowest-seconds"]
 

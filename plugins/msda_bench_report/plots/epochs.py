@@ -100,11 +100,11 @@ def _weights(rows: pd.DataFrame) -> Chart:
     look = parts.look("source", names(rows, "source"), below, known)
     seen = tips("method source epoch", "weight low high", ".3f")
     base = alt.Chart()
-    band = base.mark_area(opacity=0.22).encode(x=across, y=alt.Y("low:Q", title="weight"), y2="high:Q")
+    band = base.mark_area(opacity=0.22).encode(x=across, y=alt.Y("low:Q", title="weight"), y2=alt.Y2("high:Q"))
     dots = base.mark_point(filled=True, size=26, opacity=0)
     marks = [
-        *(base.mark_point(opacity=0).encode(x=across, y=f"{end}:Q") for end in ("floor", "ceiling")),
-        base.mark_rule(opacity=0.35).encode(y="mean(equal):Q"),
+        *(base.mark_point(opacity=0).encode(x=across, y=alt.Y(f"{end}:Q")) for end in ("floor", "ceiling")),
+        base.mark_rule(opacity=0.35).encode(y=alt.Y("mean(equal):Q")),
         band.encode(color=look["color"]),
         base.mark_line(strokeWidth=2).encode(x=across, y=up, **look),
         dots.encode(x=across, y=up, color=look["color"], tooltip=seen),

@@ -63,14 +63,14 @@ def interval(title: str | list[str], color: alt.Color, tooltip: list[alt.Tooltip
     arrows = [
         base.transform_filter(f"datum.far == 0 && datum.{end} {sign} datum.at_{end}")
         .mark_point(filled=True, size=50, opacity=1, shape=f"triangle-{side}")
-        .encode(x=f"at_{end}:Q", color=color)
+        .encode(x=alt.X(f"at_{end}:Q"), color=color)
         for end, side, sign in (("low", "left", "<"), ("high", "right", ">"))
     ]
     bars = base.transform_filter("datum.far == 0").mark_rule(strokeWidth=3)
     dots = base.mark_point(filled=True, size=90, opacity=1)
     return [
-        bars.encode(x=low, x2="at_high:Q", color=color, tooltip=tooltip),
+        bars.encode(x=low, x2=alt.X2("at_high:Q"), color=color, tooltip=tooltip),
         *arrows,
         dots.encode(x=across, color=color, shape=pointed(), tooltip=tooltip),
-        base.mark_text(align="left", dx=12).encode(x=alt.value("width"), text="text:N"),
+        base.mark_text(align="left", dx=12).encode(x=alt.value("width"), text=alt.Text("text:N")),
     ]

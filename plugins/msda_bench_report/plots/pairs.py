@@ -66,7 +66,9 @@ def _differences(rows: pd.DataFrame, to: str) -> Chart:
     seen = tips("method outcome reason pairs", "difference low high p detectable")
     title = [f"difference from {name_of(to)}", f"{unit}; left is worse"]
     marks = interval(title, parts.kinds("outcome", _COLOURS, turned["outcome"]), seen)
-    none = alt.Chart(alt.InlineData(values=[{"at": 0}])).mark_rule(strokeDash=[4, 3], opacity=0.7).encode(x="at:Q")
+    none = (
+        alt.Chart(alt.InlineData(values=[{"at": 0}])).mark_rule(strokeDash=[4, 3], opacity=0.7).encode(x=alt.X("at:Q"))
+    )
     steps = clamped("difference", ("low", "high"), reach=3)
     return layered(turned, none, *marks, steps=steps, width=2 * WIDTH, height=alt.Step(ROW + 4))
 
@@ -106,7 +108,7 @@ def _pairs(rows: pd.DataFrame) -> Chart:
     colour = parts.kinds("outcome", _COLOURS, cells["outcome"], "the row's method is")
     seen = tips("row method outcome reason pairs", "p difference low high detectable")
     marks = alt.Chart().mark_rect(cornerRadius=3, opacity=0.35).encode(x=across, y=up, color=colour, tooltip=seen)
-    text = alt.Chart().mark_text(fontSize=10).encode(x=across, y=up, text="text:N")
+    text = alt.Chart().mark_text(fontSize=10).encode(x=across, y=up, text=alt.Text("text:N"))
     steps = parts.only_shown().transform_filter("indexof(shown, datum.row) >= 0")
     side = alt.Step(46 if len(methods) <= _MOST_WIDE else 30)
     return layered(cells, marks, text, steps=steps, width=side, height=alt.Step(ROW + 2))
@@ -152,7 +154,11 @@ def _ranks(across: Across, scale: alt.Scale) -> Chart:
     marks = [dots.encode(x=x, tooltip=tips("method text", "rank gain")), ranks]
     if across.baseline:
         line = alt.Chart().transform_filter("datum.is_base").mark_rule(strokeDash=[4, 3], opacity=0.7).encode(x=x)
-        marks = [line, base.mark_text(align="left", dx=34).encode(x=alt.value("width"), text="text:N"), *marks]
+        marks = [
+            line,
+            base.mark_text(align="left", dx=34).encode(x=alt.value("width"), text=alt.Text("text:N")),
+            *marks,
+        ]
     chart = layered(rows, *marks, width=2 * WIDTH, height=alt.Step(ROW))
     if across.baseline:
         what = f"significantly better or worse than {name_of(across.baseline)} within a dataset"
@@ -173,7 +179,9 @@ def _groups(across: Across, scale: alt.Scale) -> Chart:
     )
     title = ["groups in which no difference was shown", *([] if across.separates else [too_few_datasets(across)])]
     bars = alt.Chart().mark_rule(strokeWidth=5, strokeCap="round", color=GREY)
-    bars = bars.encode(x=alt.X("low:Q", title=title, scale=scale), x2="high:Q", tooltip=tips("methods", "low high"))
+    bars = bars.encode(
+        x=alt.X("low:Q", title=title, scale=scale), x2=alt.X2("high:Q"), tooltip=tips("methods", "low high")
+    )
     bars = bars.encode(y=parts.rows_of("methods", labels=False))
     return layered(rows, bars, width=2 * WIDTH, height=alt.Step(ROW // 2))
 

@@ -65,8 +65,8 @@ def _points(runs: pd.DataFrame) -> Chart:
     mean = base.transform_aggregate(**means, groupby=["method"])
     mean = mean.transform_calculate(at="clamp(datum.mean, datum.least - datum.edge, datum.most + datum.edge)")
     mean = mean.mark_tick(thickness=2.5, size=16, color=ORANGE, opacity=1)
-    mean = mean.encode(x="at:Q", tooltip=tips("method", "mean"))
-    marks = dots, far.encode(x="at:Q", text="text:N"), mean
+    mean = mean.encode(x=alt.X("at:Q"), tooltip=tips("method", "mean"))
+    marks = dots, far.encode(x=alt.X("at:Q"), text=alt.Text("text:N")), mean
     return layered(rows, *marks, steps=clamped("score", reach=3), width=WIDTH, height=alt.Step(ROW - 2))
 
 
@@ -109,7 +109,12 @@ def _forest(board: pd.DataFrame) -> Chart:
     )
     seen = tips("method group n_ok n_planned", "mean standard_error low high")
     marks = interval(parts.measure_of(board).unit, parts.kinds("group", _GROUPS, rows["group"]), seen)
-    base = alt.Chart().transform_filter("datum.is_baseline").mark_rule(strokeDash=[4, 3], opacity=0.7).encode(x="at:Q")
+    base = (
+        alt.Chart()
+        .transform_filter("datum.is_baseline")
+        .mark_rule(strokeDash=[4, 3], opacity=0.7)
+        .encode(x=alt.X("at:Q"))
+    )
     steps = clamped("mean", ("low", "high"))
     return layered(rows, base, *marks, steps=steps, width=2 * WIDTH, height=alt.Step(ROW + 4))
 

@@ -36,8 +36,8 @@ def _regrets(criteria: pd.DataFrame) -> Chart:
     bars = base.mark_rule(strokeWidth=3, color=BLUE)
     dots = base.mark_point(filled=True, size=80, opacity=1, color=BLUE)
     seen = tips("criterion", "mean regret regret_standard_error rank_correlation")
-    bars = bars.encode(x=alt.X("low:Q", title="regret to the oracle"), x2="high:Q")
-    return layered(rows, bars, dots.encode(x="regret:Q", tooltip=seen), width=2 * WIDTH, height=alt.Step(ROW))
+    bars = bars.encode(x=alt.X("low:Q", title="regret to the oracle"), x2=alt.X2("high:Q"))
+    return layered(rows, bars, dots.encode(x=alt.X("regret:Q"), tooltip=seen), width=2 * WIDTH, height=alt.Step(ROW))
 
 
 def sensitivity(candidates: str | Path | pd.DataFrame) -> Chart:
@@ -58,7 +58,7 @@ def _sensitivity(rows: pd.DataFrame) -> Chart:
     look = parts.by_method(parts.names(rows, "method"))
     dots = base.mark_point(filled=True, size=40)
     dots = dots.encode(y=up, color=look["color"], tooltip=tips("method", "value score"))
-    line = base.mark_line(strokeWidth=1.5).encode(y="mean(score):Q", **look)
+    line = base.mark_line(strokeWidth=1.5).encode(y=alt.Y("mean(score):Q"), **look)
     marks = rows[["method", "value", "score"]], dots, line
     return layered(*marks, steps=parts.only_shown(), width=WIDTH, height=190)
 

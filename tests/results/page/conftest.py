@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 import json
 import re
@@ -39,8 +40,10 @@ class Page(HTMLParser):
 
     def handle_data(self, data):
         if self.open and self.open[-1] == "script":
-            data_only = "json" in self.elements[-1][1].get("type", "")
-            (self.specs.append(json.loads(data)) if data_only else self.scripts.append(data))
+            kind = self.elements[-1][1].get("type", "")
+            packed = "gzip" in kind  # which our script unpacks
+            data = gzip.decompress(base64.b64decode(data)).decode() if packed else data
+            (self.specs.append(json.loads(data)) if "json" in kind else self.scripts.append(data))
         elif self.open and self.open[-1] == "style":
             self.style = data
         else:
