@@ -33,6 +33,7 @@ _COLUMNS = {
     "label": "the column to predict",
     "text": "a column that is read as words",
     "group": "a column that names rows that belong together",
+    "predictions": "a column of another model's answers, shown as a reference and learned from by no method",
 }
 _LONGEST_NAME = 64
 """The maximum length of a suite's name."""
@@ -47,6 +48,11 @@ def add_action(actions: Actions) -> None:
     parser.add_argument("--suite", type=Path, metavar="FILE", help="write a first suite for the folder or file")
     for name, what in _COLUMNS.items():
         parser.add_argument(f"--{name}", metavar="COLUMN", help=f"of a table or arrays: {what}")
+    parser.add_argument(
+        "--unlabelled",
+        choices=("target", "drop"),
+        help="of a table or arrays: whether domains without any label are the suite's targets (default) or left out",
+    )
     parser.set_defaults(handler=_identify)
 
 
@@ -63,7 +69,7 @@ def _identify(args: argparse.Namespace) -> int:
         except BenchError as error:
             problems.extend(error.lines)
     path = args.path.expanduser()
-    columns = {name: value for name in _COLUMNS if (value := getattr(args, name)) is not None}
+    columns = {name: value for name in (*_COLUMNS, "unlabelled") if (value := getattr(args, name)) is not None}
     if columns and not {"domain", "label"} <= columns.keys():
         raise BenchError("a table or arrays need both --domain and --label")
     matches = _matches(path, _checksum(path), columns, datasets, problems)

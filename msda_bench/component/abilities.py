@@ -191,7 +191,8 @@ class IdentifiesColumns(Protocol):
 
         Args:
             path: the file, absolute.
-            columns: the names of the `domain`, of the `label` and, where the user gives them, of `text` and `group`.
+            columns: the names of the `domain`, of the `label` and, where the user gives them, of `text`, `group` and
+                `predictions`; and whether domains without any label are targets (`unlabelled`: "target", or "drop").
 
         Raises:
             DataError: the file cannot be used.

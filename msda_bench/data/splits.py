@@ -176,8 +176,9 @@ def _of_source(data: Dataset, source: str, rows: _Rows, trained: int, tested: Ar
 def _turns(numbers: Array, classes: Array) -> Array:
     """For each row how many groups of the same class come before its own, (n,) int64."""
     groups, places = np.unique(numbers, return_inverse=True)
-    counts = np.zeros((len(groups), int(classes.max()) + 1), np.int64)
-    np.add.at(counts, (places, classes), 1)
+    kinds, kind_of = np.unique(classes, return_inverse=True)  # -1 in a domain without labels
+    counts = np.zeros((len(groups), len(kinds)), np.int64)
+    np.add.at(counts, (places, kind_of), 1)
     of_most = counts.argmax(1)
     turns = np.zeros(len(groups), np.int64)
     for kind in np.unique(of_most):

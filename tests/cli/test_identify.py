@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+import msda_bench as mb
 from msda_bench.api import DataError
 from msda_bench.cli.main import main
 from msda_bench.data import LocalFiles
@@ -327,7 +328,7 @@ def table(folder: Path, rows: int = 60) -> Path:
 def test_a_table_is_looked_through_and_its_first_suite_is_valid(identify, tmp_path, capsys) -> None:
     suite = tmp_path / "suites" / "mine.yaml"
     suite.parent.mkdir()
-    options = shlex.split("--domain site --label ill --text note --group visit --suite")
+    options = shlex.split("--domain site --label ill --text note --group visit --unlabelled drop --suite")
     code, out, _ = identify(table(tmp_path), *options, suite)
     said = "\n".join(out)
     assert code == 0
@@ -348,6 +349,55 @@ def test_a_table_is_looked_through_and_its_first_suite_is_valid(identify, tmp_pa
     methods = re.findall(rf"^  (\w+) +(?:{schemes})", capsys.readouterr().out, re.MULTILINE)
     # One source alone: nothing to weigh.
     assert methods == ["SRC", "CORAL", "DANN", "logistic", "forest", "TAR"]
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_domain_without_labels_is_the_target_of_the_suite_that_validators_choose_for(
+    identify, tmp_path, capsys, shared
+) -> None:
+    """If groups lie in several domains, the target is held out, and some of its rows alone are answered."""
+    path, suite = table(tmp_path), tmp_path / "mine.yaml"
+    lines = path.read_text().splitlines()
+    path.write_text(
+        "\n".join([lines[0], *(re.sub(r",[abcd](\d+)$", r",\1" if shared else r",v\1", x) for x in lines[1:])])
+    )
+    options = shlex.split(f"--domain site --label ill {'--group visit' if shared else ''} --suite")
+    code, out, _ = identify(path, *options, suite)
+    said = "\n".join(out)
+    assert code == 0
+    assert "180 rows of 3 domains" in said
+    assert "targets without labels: d; how good a method is there cannot be known, and validators choose" in said
+    assert "(no label) 0 0 60" in said
+    text = suite.read_text()
+    assert ("transductive" in text, "TAR" in text, "compare" in text) == (not shared, False, False)
+    text = re.sub(r"  (ensemble|CORAL|DANN|BNM|boosting|forest): .*\n", "", text)  # which take their time
+    suite.write_text(text.replace("epochs: 8, steps: 30", "epochs: 1, steps: 2").replace("seeds: 5", "seeds: 1"))
+    folder = tmp_path / "out"
+    assert main(["run", str(suite), "--executor", "inline", "--out", str(folder)]) == 0
+    assert "How good a method is at d, and which is best, cannot be known" in " ".join(capsys.readouterr().out.split())
+    answers = mb.load_predictions(folder / "t-csv")
+    assert set(answers["method"]) == {"SRC", "DARN", "logistic"}
+    for _, rows in answers.groupby("method", observed=True):
+        assert len(rows) == (15 if shared else 60)
+
+
+def test_given_predictions_are_a_reference_row_of_the_suite(identify, tmp_path) -> None:
+    rng = np.random.default_rng(0)
+    lines = [f"{site},{rng.random():.3f},{row % 2},{row % 3 % 2}" for site in "abc" for row in range(30)]
+    (tmp_path / "t.csv").write_text("\n".join(["site,x,y,vendor", *lines]))
+    site, y = np.repeat(["a", "b", "c"], 30), np.tile([0, 1], 45)
+    np.savez(tmp_path / "t.npz", x=rng.normal(size=(90, 3)), y=y, site=site, vendor=y)
+    for name in ("t.csv", "t.npz"):
+        suite = tmp_path / f"{name}.yaml"
+        options = shlex.split("--domain site --label y --predictions vendor --suite")
+        code, out, _ = identify(tmp_path / name, *options, suite)
+        assert (code, "vendor" in " ".join(out[2:-1])) == (0, False)  # no input, and so no leak
+        only = ["--only", "method=given,seed=0", "--executor", "inline", "--out", str(tmp_path / "out")]
+        assert main(["run", str(suite), *only]) == 0
+        runs = mb.load_results(tmp_path / "out" / name.replace(".", "-"))
+        given = runs[(runs["method"] == "given") & (runs["seed"] == 0)]
+        assert given["reference"].all()
+        assert (given["score"] == 100).all() == (name == "t.npz")
 
 
 def test_arrays_and_a_regression_get_a_suite_too(identify, tmp_path, capsys) -> None:

@@ -138,11 +138,13 @@ class Arrays(FromFile):
         if "text" in columns:
             raise DataError(f"{path}: arrays have no column of text; leave --text out, or save a table")
         given: dict[str, Any] = {"domain": columns["domain"], "labels": columns["label"]}
-        given |= {"groups": columns["group"]} if "group" in columns else {}
-        others = [name for name in names_in(path) if name not in columns.values()]
+        more = {"groups": "group", "predictions": "predictions"}
+        given |= {name: columns[role] for name, role in more.items() if role in columns}
+        others = [name for name in names_in(path) if name not in given.values()]
         if self.inputs not in others and len(others) != 1:
             raise DataError(f"{path}: which array holds the inputs? call it {self.inputs!r}; it has {listed(others)}")
         given["inputs"] = self.inputs if self.inputs in others else others[0]
+        given |= {"unlabelled": columns["unlabelled"]} if "unlabelled" in columns else {}
         return identified(replace(self, file=str(path), **given), given, ())
 
     def _parts(self) -> tuple[tuple[str, str | None], ...]:

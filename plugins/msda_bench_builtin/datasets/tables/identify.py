@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,7 +15,7 @@ import numpy as np
 from msda_bench.api import Array, DataError, Identified
 from msda_bench_builtin.datasets.tables.columns import plan_of
 from msda_bench_builtin.datasets.tables.read import Column, listed
-from msda_bench_builtin.datasets.tables.rows import FromFile, NoLabelsError, OneClassError
+from msda_bench_builtin.datasets.tables.rows import Contents, FromFile, NoLabelsError, OneClassError
 
 _FEW = range(3, 11)
 """A number with so many values may be a code of a category; with two it makes no difference."""
@@ -28,6 +29,12 @@ _BOOSTED = 2000
 """Columns times classes for which boosting takes seconds rather than minutes."""
 _ALPHA = 0.05
 """An exact test of n seeds can reach 2 / 2^n at best, times the number of comparisons."""
+_ANSWERS = 5
+"""Seeds of a suite whose targets have no labels, where nothing is tested."""
+NO_LABEL = "(no label)"
+_METHODS = (
+    "methods: # SRC and scikit-learn's do not adapt; TAR learns from the target's labels, which you would not have"
+)
 _SHIFT = 0.2
 """Shares of a class that differ by more between domains call for the mean over classes."""
 
@@ -90,6 +97,8 @@ def _is_code(column: Column) -> bool:
 def identified(data: FromFile, params: Mapping[str, Any], lines: Sequence[str]) -> Identified:
     """What `data identify` says of a file, and its first suite, which leaves out what cannot be used.
 
+    Domains without any label are the targets of that suite unless `unlabelled` is "drop".
+
     Args:
         data: the dataset, with its file.
         params: the parameters that differ from the defaults, without the file.
@@ -98,22 +107,16 @@ def identified(data: FromFile, params: Mapping[str, Any], lines: Sequence[str]) 
     Raises:
         DataError: the file cannot be used.
     """
-    more: dict[str, Any] = {}
     notes = list(lines)
-    for _ in range(_REPAIRS):
-        try:
-            read = data.contents()
-            break
-        except NoLabelsError as error:
-            more["unlabelled"] = "drop"
-            notes.append(f"no label: {error.what}; these rows are left out")
-        except OneClassError as error:
-            more["leave_out"] = (*more.get("leave_out", ()), error.domain)
-            notes.append(f"one class: {error.what}; this domain is left out")
-        data = replace(data, **more)
-    else:
-        read = data.contents()
-    task, of = "classification" if read.classes else "regression", shares(read.rows, read.y, read.classes)
+    read, more = _readable(data, params.get("unlabelled", "target"), notes)
+    labelled = {name: rows for name, rows in read.rows.items() if name not in read.unlabelled}
+    task, of = "classification" if read.classes else "regression", shares(labelled, read.y, read.classes)
+    if read.unlabelled:
+        names = ", ".join(read.unlabelled)
+        notes.append(
+            f"targets without labels: {names}; how good a method is there cannot be known, and validators choose"
+        )
+        more |= {} if read.shared else {"protocol": "transductive"}
     if read.shared:
         notes.append("groups have rows in several domains, so a quarter of the target is the test")
         more["test"] = 0.25
@@ -122,10 +125,48 @@ def identified(data: FromFile, params: Mapping[str, Any], lines: Sequence[str]) 
     installed = importlib.util.find_spec("sklearn") is not None and len(read.input.shape) == 1
     wide = read.input.shape[0] * max(1, len(read.classes)) > _BOOSTED
     baselines = (*(("logistic",) if of else ()), *(() if wide else ("boosting",)), "forest") if installed else ()
-    suite = first_suite(len(read.rows), classes=bool(of), balanced=bool(of) and shifted(of), baselines=baselines)
+    balanced = bool(of) and shifted(of) and not read.unlabelled
+    suite = first_suite(
+        read.unlabelled,
+        len(labelled),
+        classes=bool(of),
+        balanced=balanced,
+        baselines=baselines,
+        given=data.gives_predictions,
+    )
     every = {"file": data.file, **params, **more}
-    kept = (*notes, *(read.plan.lines() if read.plan else ()), *share_lines(of, read.classes))
-    return Identified(what, row_count(read.rows, read.y, read.classes), kept, every, suite=suite)
+    kept = (*notes, *(read.plan.lines() if read.plan else ()), *share_lines(of, read.classes, balanced=balanced))
+    counts = {
+        **row_count(labelled, read.y, read.classes),
+        **{name: {NO_LABEL: len(read.rows[name])} for name in read.unlabelled},
+    }
+    return Identified(what, counts, kept, every, suite=suite)
+
+
+def _readable(data: FromFile, unlabelled: str, notes: list[str]) -> tuple[Contents, dict[str, Any]]:
+    """What the file holds without what cannot be used, and the parameters that leave it out; `notes` says why.
+
+    Raises:
+        DataError: the file cannot be used.
+    """
+    more: dict[str, Any] = {}
+    data = replace(data, unlabelled="refuse")
+    for _ in range(_REPAIRS):
+        try:
+            read = data.contents()
+            break
+        except NoLabelsError as error:
+            more["unlabelled"] = unlabelled
+            notes.append(f"no label: {error.what}; rows without one are left out")
+        except OneClassError as error:
+            more["leave_out"] = (*more.get("leave_out", ()), error.domain)
+            notes.append(f"one class: {error.what}; this domain is left out")
+        data = replace(data, **more)
+    else:
+        read = data.contents()
+    if "unlabelled" in more and not read.unlabelled:
+        more["unlabelled"] = "drop"
+    return read, more
 
 
 def tells(column: Column, label: Column) -> bool:
@@ -144,13 +185,13 @@ def shares(rows: Mapping[str, Array], y: Array, classes: tuple[str, ...]) -> dic
     return {name: np.bincount(y[mine], minlength=len(classes)) / len(mine) for name, mine in rows.items()}
 
 
-def share_lines(found: Mapping[str, Array], classes: tuple[str, ...]) -> Iterator[str]:
+def share_lines(found: Mapping[str, Array], classes: tuple[str, ...], *, balanced: bool) -> Iterator[str]:
     """The shares of the first classes, and whether they differ much."""
     for name, of in found.items():
         yield f"{name}: " + ", ".join(
             f"{label} {100 * share:.0f} %" for label, share in list(zip(classes, of, strict=True))[:_SHOWN]
         )
-    if found and shifted(found):
+    if balanced:
         yield "the shares of classes differ between domains, so the suite compares `balanced_accuracy`, their mean"
 
 
@@ -160,12 +201,20 @@ def shifted(found: Mapping[str, Array]) -> bool:
     return bool((every.max(0) - every.min(0) > _SHIFT).any())
 
 
-def first_suite(domains: int, *, classes: bool, balanced: bool, baselines: Collection[str]) -> str:
-    """What a first suite needs below its dataset: each domain in turn is the target.
+def first_suite(
+    unlabelled: Sequence[str], labelled: int, *, classes: bool, balanced: bool, baselines: Collection[str], given: bool
+) -> str:
+    """What a first suite needs below its dataset: each domain in turn is the target, or those without labels are.
 
-    `baselines` are those of scikit-learn.
+    Args:
+        unlabelled: the domains without labels.
+        labelled: how many others there are.
+        classes: whether the task is classification.
+        balanced: whether the mean over classes is compared.
+        baselines: those of scikit-learn.
+        given: whether the data come with predictions.
     """
-    several = domains > len(("source", "target"))
+    several = labelled > (1 if unlabelled else 2)
     methods = {
         "SRC": "{scheme: pooled}",
         "ensemble": "{scheme: ensemble}" if several else "",
@@ -174,20 +223,37 @@ def first_suite(domains: int, *, classes: bool, balanced: bool, baselines: Colle
         "DARN": "{discrepancy: d_A, mu: 0.1, aggregator: {sharpmax: {gamma: 1.0}}}" if several else "",
         "BNM": "{scheme: {regularised: {by: bnm, weight: 0.1}}}" if classes and several else "",
         **{name: f"{{scheme: {scheme}}}" for name, scheme in _BASELINES.items() if name in baselines},
+    }
+    compared = sum(map(bool, methods.values())) - 1
+    references = {
+        "given": "{scheme: given, reference: true}" if given else "",
         "TAR": "{scheme: target_only, reference: true}",
     }
+    methods |= {} if unlabelled else references
     rows = "\n".join(f"  {name + ':':9} {recipe}" for name, recipe in methods.items() if recipe)
+    common = """\
+backbone: {mlp: {hidden: [64], dropout: 0.2}}
+training: {epochs: 8, steps: 30, batch: 32, optimizer: {adam: {lr: 0.003}}}
+"""
+    if unlabelled:
+        validators, by = ("source_accuracy, bnm, snd", "bnm") if classes else ("source_risk", "source_risk")
+        return f"""\
+targets: {json.dumps(list(unlabelled), ensure_ascii=False)} # without labels: no score, no rank and no test can be known
+seeds: {_ANSWERS} # models, whose answers can be averaged
+{common}keep: [predictions] # of every row of the target; see mb.load_predictions
+validators: [{validators}] # scores that need no label of the target
+select: {{how: grid, budget: 3, by: {by}, space: {{training.optimizer.adam.lr: [0.001, 0.003, 0.01]}}}}
+methods: # SRC and scikit-learn's do not adapt
+{rows}
+"""
     metric = (
         "metric: balanced_accuracy # the mean over classes, whose shares differ between domains\n" if balanced else ""
     )
-    compared = sum(map(bool, methods.values())) - len(("SRC", "TAR"))
     seeds = 1 + math.ceil(math.log2(compared / _ALPHA))
     return f"""\
 targets: all # each domain in turn, from all others
 seeds: {seeds} # splits; fewer could not show a difference after the correction for {compared} comparisons
-backbone: {{mlp: {{hidden: [64], dropout: 0.2}}}}
-training: {{epochs: 8, steps: 30, batch: 32, optimizer: {{adam: {{lr: 0.003}}}}}}
-{metric}methods: # SRC and scikit-learn's do not adapt; TAR learns from the target's labels, which you would not have
+{common}{metric}{_METHODS}
 {rows}
 compare: {{against: SRC}}
 """
