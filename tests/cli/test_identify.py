@@ -448,4 +448,4 @@ def test_following_the_page_on_own_data_ends_in_a_verdict(tmp_path: Path, monkey
     assert "targets without labels: long_beach" in said
     assert "How good a method is at long_beach, and which is best, cannot be known" in said
     assert said.count("is valid: 1 experiment") == 4
-    assert "method BNM CORAL DANN DARN SRC ensemble forest logistic" in said
+    assert re.search(r"method BNM CORAL .* row 0 0\.\d\d", said)
