@@ -63,6 +63,8 @@ class Across:
     skipped: tuple[str, ...]
     alpha: float
     baseline: str | None = None
+    margin: float | None = None
+    primary: tuple[str, ...] = ()
     is_tuned: bool = False
     gains: tuple[Row, ...] = ()
 

@@ -24,6 +24,16 @@ COLUMNS = (
     *("wins", "ties", "losses", "improvement", "improvement_low", "improvement_high"),
 )
 """The columns of comparisons.csv, explained in docs/results.md."""
+MARGIN_COLUMNS = (
+    *("p_corrected", "standing", "margin", "p_beyond", "p_beyond_corrected", "p_equivalent", "p_equivalent_corrected"),
+    *("corrected_t_low", "corrected_t_high"),
+)
+"""Those that follow where a suite has a margin or primary methods."""
+
+
+def comparison_columns(*, with_margin: bool) -> list[str]:
+    """The columns of comparisons, of a suite that has a margin or primary methods, or neither."""
+    return [*COLUMNS, *(MARGIN_COLUMNS if with_margin else ())]
 
 
 def compare(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
@@ -36,7 +46,8 @@ def compare(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
     Returns:
         One row per pair, in the columns of comparisons.csv (docs/results.md): experiment by experiment, target by
         target, then `average`, then `across_targets`. The pairs of `across_datasets` belong to no experiment and come
-        last. Differences are positive if `first` is better.
+        last. Differences are positive if `first` is better. Where a suite has a margin or primary methods, further
+        columns follow.
     """
     runs = runs_of(runs)
     tables, draws = list(grids(runs)), cache(drawn)
@@ -53,8 +64,9 @@ COMPARISONS = Kind(
 def comparisons_frame(runs: pd.DataFrame, pairs: Sequence[Sequence[Row]], across: Across | None) -> pd.DataFrame:
     """The frame of the comparisons within each experiment and across datasets."""
     every = [row for of_table in pairs for row in of_table] + list(across.rows if across else ())
-    suite = runs.attrs["plan"].suite
-    frame = pd.DataFrame([{"suite": suite, **row} for row in every], columns=COLUMNS)
+    suite, tables = runs.attrs["plan"].suite, runs.attrs["plan"].experiments
+    columns = comparison_columns(with_margin=any(table.margin is not None or table.primary for table in tables))
+    frame = pd.DataFrame([{"suite": suite, **row} for row in every], columns=columns)
     frame.attrs = dict(runs.attrs)
     return frame
 

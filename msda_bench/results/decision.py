@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import combinations
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from msda_bench.results.estimates import detectable_shift, mean_of, paired_effect
+from msda_bench.results.estimates import detectable_shift, margin_tests, mean_of, paired_effect, resampled_interval
 from msda_bench.results.scores import Column, Grid
 from msda_bench.results.signed_rank import signed_rank_tests
 
 Scope: TypeAlias = Literal["target", "average", "across_targets", "across_datasets"]
 Row: TypeAlias = dict[str, Any]
 """A row of comparisons.csv by column."""
+Adjust: TypeAlias = Callable[[Sequence[float]], list[float]]
+"""A correction of the p-values of a family."""
 
 BETTER, WORSE, SAME, UNKNOWN = "better", "worse", "same", "unknown"
 INCOMPLETE, TOO_FEW, NOT_SIGNIFICANT = "incomplete", "too few pairs", "not significant"
+BETTER_BY_MORE, EQUIVALENT, UNDECIDED = "better by more than the margin", "equivalent", "undecided"
+STANDINGS = (BETTER_BY_MORE, BETTER, EQUIVALENT, WORSE, UNDECIDED)
+"""What a method is against the control where the suite has a margin: exactly one of these."""
 OPPOSITE = {BETTER: WORSE, WORSE: BETTER}
 """The outcome of the second method against the first, where it differs."""
 MIN_PAIRS_ACROSS = 6
 """The fewest targets or datasets to test across: a two-sided test of fewer pairs cannot reach 0.05."""
 ALL_PAIRS = "all_pairs"
+EXPLORATORY = "exploratory"
+"""The first word of a family of methods that the suite does not name as primary."""
 MOST_ALL_PAIRS = 6
 """Up to this many ranked methods, a family holds all pairs; beyond, each method against the control."""
 
@@ -56,21 +63,29 @@ def comparisons(grid: Grid) -> list[Row]:
     scopes = [[_over_seeds(grid, column, pair) for pair in pairs] for column in grid.columns]
     scopes.append([_across_targets(grid, pair) for pair in pairs])
     about = {"experiment": experiment.name, "dataset": experiment.dataset, "metric": grid.metric}
-    return [about | row for rows in scopes for row in decided(rows, _control(grid))]
+    return [about | row for rows in scopes for row in decided(rows, _control(grid), primary=experiment.primary)]
 
 
 def _control(grid: Grid) -> str | None:
     """The method with which the others are compared: the suite's choice, or the baseline of many methods."""
-    many = len(grid.ranked) > MOST_ALL_PAIRS
-    name = grid.experiment.against or (grid.experiment.baseline if many else None)
+    experiment = grid.experiment
+    by_control = len(grid.ranked) > MOST_ALL_PAIRS or experiment.margin is not None or experiment.primary
+    name = experiment.against or (experiment.baseline if by_control else None)
     return name if name in grid.ranked else None
+
+
+def _margin(grid: Grid, pair: tuple[str, str]) -> float | None:
+    return grid.experiment.margin if _control(grid) in pair else None
 
 
 def _over_seeds(grid: Grid, column: Column, pair: tuple[str, str]) -> Row:
     merits, alpha = grid.merits[column], grid.experiment.alpha
     scope: Scope = "average" if column is None else "target"
-    differences = merits.differences(*pair)
-    return measured(scope, column, pair, differences, len(grid.seeds), alpha=alpha, decimals=merits.decimals)
+    differences, margin = merits.differences(*pair), _margin(grid, pair)
+    row = measured(
+        scope, column, pair, differences, len(grid.seeds), alpha=alpha, decimals=merits.decimals, margin=margin
+    )
+    return row if margin is None else row | resampled_interval(differences, grid.overlap[column], alpha)
 
 
 def _across_targets(grid: Grid, pair: tuple[str, str]) -> Row:
@@ -82,7 +97,8 @@ def _across_targets(grid: Grid, pair: tuple[str, str]) -> Row:
         if first:
             means.append(mean_of(first) - mean_of(second))
     n_planned, alpha, decimals = len(grid.targets), grid.experiment.alpha, grid.merits[None].decimals
-    return measured("across_targets", None, pair, means, n_planned, alpha=alpha, decimals=decimals, complete=complete)
+    about: Row = {"alpha": alpha, "decimals": decimals, "margin": _margin(grid, pair)}
+    return measured("across_targets", None, pair, means, n_planned, complete=complete, **about)
 
 
 def measured(
@@ -95,11 +111,13 @@ def measured(
     alpha: float,
     decimals: int,
     complete: bool = True,
+    margin: float | None = None,
 ) -> Row:
     """Measures a pair by its differences in merit; nothing is decided yet.
 
-    For the test and the counts, differences are rounded, once, to these `decimals`, so that exact ties and zeros stay
-    so; sizes are rounded themselves. `complete` tells whether no run is missing behind the differences.
+    For the tests and the counts, differences are rounded, once, to these `decimals`, so that exact ties and zeros stay
+    so; sizes are rounded themselves. `complete` tells whether no run is missing behind the differences. With a margin
+    the differences are tested against it, too.
     """
     values, n = np.asarray(differences, float), len(differences)
     rounded = np.round(values, decimals)
@@ -107,8 +125,12 @@ def measured(
     row: Row = {"scope": scope, "target": target, "first": pair[0], "second": pair[1], "alpha": alpha}
     row |= {"n_planned": n_planned, "n_paired": n, "n_zero": tests["greater"].n_zero}
     row["is_whole"] = complete and n >= n_planned
+    if margin is not None:
+        row["margin"] = margin
     if not n:
         return row
+    if margin is not None:
+        row |= margin_tests(rounded, margin, decimals)
     row |= paired_effect(values, alpha, decimals)
     signs = np.sign(rounded).tolist()
     row |= {"wins": signs.count(1), "ties": signs.count(0), "losses": signs.count(-1)}
@@ -117,36 +139,76 @@ def measured(
     return row | {"p_one_sided": p_second if row["mean_difference"] < 0 else p_first, "leads": p_first < p_second}
 
 
-def decided(rows: Sequence[Row], control: str | None = None, family: str = ALL_PAIRS) -> list[Row]:
+def decided(
+    rows: Sequence[Row], control: str | None = None, family: str = ALL_PAIRS, primary: Collection[str] = ()
+) -> list[Row]:
     """Decides the comparisons of one scope and target, each in its family.
 
-    The pairs with the control are a family of their own; the other pairs belong to the family of all. Adds `outcome`
-    (of the first method against the second), the `reason` of an unknown one, `family`, its size and control, and the
-    corrected p-values; `attainable_p` is the smallest that the pairs could reach after Holm's correction, `detectable`
-    the smallest true difference that the test would find with probability 0.8.
+    The pairs with the control are a family of their own, or two: of the `primary` methods, and of the others, which are
+    exploratory; the other pairs belong to the family of all. Adds `outcome` (of the first method against the second),
+    the `reason` of an unknown one, `family`, its size and control, and the corrected p-values; `attainable_p` is the
+    smallest that the pairs could reach after the correction, `detectable` the smallest true difference that the test
+    would find with probability 0.8. Comparisons with a margin get the `standing` of the method against the control.
     """
-    with_control = [control in {row["first"], row["second"]} for row in rows]
-    mine = [row for row, is_mine in zip(rows, with_control, strict=True) if is_mine]
-    against = _in_family(mine, f"against {control}", control)
     every = _in_family(rows, family, None)
-    return [next(against) if is_mine else row for row, is_mine in zip(every, with_control, strict=True)]
+    against = [place for place, row in enumerate(rows) if control in {row["first"], row["second"]}]
+    confirms = [place for place in against if not {rows[place]["first"], rows[place]["second"]}.isdisjoint(primary)]
+    explores = [place for place in against if place not in confirms]
+    families = ((f"primary against {control}", confirms), (f"{EXPLORATORY} against {control}", explores))
+    for name, places in families if primary else ((f"against {control}", against),):
+        for place, row in zip(places, _in_family([rows[place] for place in places], name, control), strict=True):
+            every[place] = row
+    return every
 
 
-def _in_family(rows: Sequence[Row], family: str, control: str | None) -> Iterator[Row]:
+def _in_family(rows: Sequence[Row], family: str, control: str | None) -> list[Row]:
+    """Decides rows that are a family: by Holm's correction, exploratory ones by Benjamini and Hochberg's."""
     p_values = [row.get("p_two_sided", 1.0) for row in rows]
-    attainable = holm([min(1.0, 2 * 0.5 ** (row["n_paired"] - row["n_zero"])) for row in rows])
-    corrected = zip(rows, holm(p_values), benjamini_hochberg(p_values), attainable, strict=True)
-    for row, p_holm, p_bh, smallest in corrected:
-        about = {"family": family, "n_family": len(rows), "control": control, "attainable_p": smallest}
+    adjust = benjamini_hochberg if family.startswith(EXPLORATORY) else holm
+    attainable = adjust([min(1.0, 2 * 0.5 ** (row["n_paired"] - row["n_zero"])) for row in rows])
+    decisions = []
+    for row, p_holm, p_bh, smallest in zip(rows, holm(p_values), benjamini_hochberg(p_values), attainable, strict=True):
+        about: Row = {"family": family, "n_family": len(rows), "control": control, "attainable_p": smallest}
         if row["n_paired"]:
-            about |= {"p_holm": p_holm, "p_bh": p_bh}
-        outcome, reason = _outcome(row, p_holm, smallest)
+            about |= {"p_holm": p_holm, "p_bh": p_bh, "p_corrected": p_holm if adjust is holm else p_bh}
+        outcome, reason = _outcome(row, about.get("p_corrected", 1.0), smallest)
         if reason not in {INCOMPLETE, TOO_FEW}:
             about["detectable"] = _detectable(row, len(rows))
-        yield row | about | {"outcome": outcome, "reason": reason}
+        decisions.append(row | about | {"outcome": outcome, "reason": reason})
+    return with_standings(decisions, adjust) if control is not None else decisions
 
 
-def _outcome(row: Row, p_holm: float, attainable: float) -> tuple[str, str | None]:
+def with_standings(rows: Sequence[Row], adjust: Adjust = holm) -> list[Row]:
+    """Adds to the decided rows of a family that have a margin their p-values against it, corrected, and `standing`.
+
+    A standing is of the method that is compared with the `control`, whichever of the two is first. It is "equivalent"
+    also of a method that differs significantly by less than the margin: with enough pairs every small difference is
+    significant, and the margin says which differences matter. `outcome` still tells that it differs.
+    """
+    names = ("p_beyond", "p_equivalent")
+    corrected = [adjust([row.get(name, 1.0) for row in rows]) for name in names]
+    decisions = []
+    for row, *p_values in zip(rows, *corrected, strict=True):
+        if row.get("margin") is None:
+            decisions.append(row)
+            continue
+        about = {f"{name}_corrected": p for name, p in zip(names, p_values, strict=True) if name in row}
+        ahead = row.get("leads") == (row["second"] == row["control"])
+        decisions.append(row | about | {"standing": _standing(row, *p_values, ahead=ahead)})
+    return decisions
+
+
+def _standing(row: Row, p_beyond: float, p_equivalent: float, *, ahead: bool) -> str:
+    if p_beyond <= row["alpha"] and ahead:
+        return BETTER_BY_MORE
+    if p_equivalent <= row["alpha"]:
+        return EQUIVALENT
+    if row["outcome"] not in OPPOSITE:
+        return UNDECIDED
+    return BETTER if ahead else WORSE
+
+
+def _outcome(row: Row, p_corrected: float, attainable: float) -> tuple[str, str | None]:
     """The outcome of the first method against the second, and why it is unknown."""
     n, alpha = row["n_paired"], row["alpha"]
     if 0 < n == row["n_zero"]:
@@ -154,7 +216,7 @@ def _outcome(row: Row, p_holm: float, attainable: float) -> tuple[str, str | Non
     across = row["scope"] in {"across_targets", "across_datasets"}
     if attainable > alpha or (across and n < MIN_PAIRS_ACROSS):
         return UNKNOWN, TOO_FEW if row["is_whole"] else INCOMPLETE
-    if p_holm > alpha:
+    if p_corrected > alpha:
         return UNKNOWN, NOT_SIGNIFICANT
     return BETTER if row["leads"] else WORSE, None
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from msda_bench.results.signed_rank import Reals, walsh_cut
+from msda_bench.results.signed_rank import Reals, shift_p, walsh_cut
 
 POWER = 0.8
 """The probability with which the smallest detectable difference is found."""
@@ -77,6 +77,21 @@ def paired_effect(differences: Reals, alpha: float, decimals: int) -> dict[str, 
     return {name: None if math.isnan(size) else round(size, decimals) + 0.0 for name, size in sizes.items()}  # no -0.0
 
 
+def resampled_interval(differences: Sequence[float], overlap: float | None, alpha: float) -> dict[str, float]:
+    """The interval of the mean of differences over random splits of the same examples, corrected for their overlap.
+
+    mean +- t sqrt((1 / n + overlap) s^2), Student's t with n - 1 degrees of freedom (Nadeau and Bengio 2003, Machine
+    Learning 52:239-281). `overlap` is n_test / n_train, of the target's examples; without it the interval is empty.
+    """
+    summary = summarize(differences)
+    if summary.n < 2 or overlap is None:  # noqa: PLR2004 - one number has no spread
+        return {}
+    from scipy.special import stdtrit
+
+    half = float(stdtrit(summary.n - 1, 1 - alpha / 2)) * summary.standard_error * math.sqrt(1 + summary.n * overlap)
+    return {"corrected_t_low": summary.mean - half, "corrected_t_high": summary.mean + half}
+
+
 def _walsh_averages(ordered: Reals, places: Sequence[int]) -> list[float]:
     """The Walsh averages of ascending values at these places in sorted order, counted from 0."""
     if len(ordered) > _MOST_LISTED:
@@ -88,14 +103,37 @@ def _walsh_averages(ordered: Reals, places: Sequence[int]) -> list[float]:
 
 def _sought(ordered: Reals, place: int) -> float:
     """The smallest number that more than `place` Walsh averages do not exceed, by bisection, in little memory."""
-    low, high, itself = float(ordered[0]), float(ordered[-1]), np.arange(len(ordered))
+    low, high = float(ordered[0]), float(ordered[-1])
     while low < (middle := (low + high) / 2) < high:
-        partners = np.searchsorted(ordered, 2 * middle - ordered, "right") - itself
-        if np.maximum(partners, 0).sum() > place:
+        if _at_most(ordered, middle) > place:
             high = middle
         else:
             low = middle
     return high
+
+
+def _at_most(ordered: Reals, bound: float) -> int:
+    """How many Walsh averages of ascending values do not exceed a bound."""
+    partners = np.searchsorted(ordered, 2 * bound - ordered, "right") - np.arange(len(ordered))
+    return int(np.maximum(partners, 0).sum())
+
+
+def margin_tests(differences: Reals, margin: float, decimals: int) -> dict[str, float]:
+    """Tests one or more differences, rounded to these `decimals`, against a margin.
+
+    `p_beyond` is two-sided: that the shift is larger than the margin, in either direction. `p_equivalent` is the larger
+    of two one-sided ones: that it is above -margin, and that it is below margin (TOST, Schuirmann 1987). Both are exact
+    signed-rank tests of shifted differences, and decide as Hodges-Lehmann intervals do: p_beyond <= alpha where that of
+    level 1 - alpha lies beyond the margin, p_equivalent <= alpha where that of 1 - 2 alpha lies within.
+    """
+    n, slack = len(differences), 0.1 * 10.0**-decimals  # an average that is equal to the bound counts as not beyond it
+    upwards = np.sort(differences)
+    downwards = -upwards[::-1]
+
+    def p_above(bound: float) -> list[float]:
+        return [shift_p(n, _at_most(ordered, bound + slack)) for ordered in (upwards, downwards)]
+
+    return {"p_beyond": min(1.0, 2 * min(p_above(margin))), "p_equivalent": max(p_above(-margin))}
 
 
 @lru_cache(maxsize=8)

@@ -13,7 +13,7 @@ from msda_bench.loading import Brought
 from msda_bench.results.across import Across, standings
 from msda_bench.results.bootstrap import MIN_RUNS, RESAMPLES
 from msda_bench.results.columns import BoardColumn
-from msda_bench.results.compare import COLUMNS
+from msda_bench.results.compare import comparison_columns
 from msda_bench.results.decision import MIN_PAIRS_ACROSS
 from msda_bench.results.frame import AVERAGE, own_rows
 from msda_bench.results.leaderboard import Analysis
@@ -160,20 +160,26 @@ def pairs_tables(view: View, *, whole: bool = False) -> Iterator[Table]:
         column = _COLUMN.get(str(scope), str(target))
         name = f"{view.experiment.name}-pairs" + ("" if column == view.columns[-1] else f"-{column}")
         title = f"{view.experiment.name}: pairs of methods, {column}, {view.unit.label}"
-        yield Table(name, title, block, _pair_columns(view.unit), about=_PAIR)
+        yield Table(name, title, block, _pair_columns(view.unit, block), about=_PAIR)
 
 
 def pairs_notes(view: View) -> tuple[str, ...]:
     """Explains the tables of pairs."""
-    alpha, family = view.experiment.alpha, _family(view)
+    alpha, family, margin = view.experiment.alpha, _family(view), view.experiment.margin
+    head = _pair_columns(view.unit, view.pairs)[4].name
     read = (
         "a > b: a is significantly better, and differences are positive where a is better; a = b: every pair is equal; "
         "where nothing is shown, nothing is ordered: a against b, differences a - b. median: of the differences; "
         f"interval: of their Hodges-Lehmann estimate, level {100 * (1 - alpha):g} %; p: exact two-sided Wilcoxon "
-        f"signed-rank test; Holm: p after Holm's correction over {family} in the same table; 80 %: the smallest true "
+        f"signed-rank test; {head}: p after Holm's correction over {family} in the same table; 80 %: the smallest true "
         "difference that the test would find with probability 0.8; W/T/L: pairs won, tied, lost by a; n: pairs at "
         "hand, of those planned."
     )
+    if margin is not None:
+        read += (
+            f" against {view.control}: what the other method is, by exact tests against a margin of {margin:g}, with "
+            "the same correction."
+        )
     more = (
         f"across targets, a pair is a target, its mean over seeds: fewer than {MIN_PAIRS_ACROSS} are never significant"
         f"{', and are not shown' if len(view.columns) <= MIN_PAIRS_ACROSS else ''}."
@@ -203,8 +209,9 @@ def across_tables(across: Across | None, digits: int = 2) -> Iterator[Table]:
     notes = tuple(_across_notes(across))
     yield Table("across-datasets", title, rows, tuple(columns), notes=notes, verdict=verdict_across(across))
     if across.concludes:
-        pairs, title = shown_family(pd.DataFrame(across.rows, columns=COLUMNS)), "pairs of methods across datasets"
-        yield Table("across-datasets-pairs", title, pairs, _pair_columns(unit), about=_PAIR)
+        kept = comparison_columns(with_margin=across.margin is not None or bool(across.primary))
+        pairs, title = shown_family(pd.DataFrame(across.rows, columns=kept)), "pairs of methods across datasets"
+        yield Table("across-datasets-pairs", title, pairs, _pair_columns(unit, pairs), about=_PAIR)
 
 
 def _across_notes(across: Across) -> Iterator[str]:
@@ -225,16 +232,21 @@ def _across_notes(across: Across) -> Iterator[str]:
     yield from (f"Not included: {line}." for line in across.skipped)
 
 
-def _pair_columns(unit: Unit) -> tuple[Column, ...]:
+def _pair_columns(unit: Unit, pairs: pd.DataFrame) -> tuple[Column, ...]:
+    """The columns of a table of pairs, and where the suite has a margin or primary methods those of these."""
+    corrected = ("corrected", "p_corrected") if "p_corrected" in pairs else ("Holm", "p_holm")
+    has_standings = "standing" in pairs and pairs["standing"].notna().any()
+    control = control_of(pairs)
     return (
         Column("pair", "pair", [*_PAIR, "outcome"]),
         Column("median", "difference of a pair", ["median_difference", "outcome"], unit),
         Column("interval", "interval of a pair", ["hl_low", "hl_high", "outcome"], unit),
         Column("p", "p", ["p_two_sided"]),
-        Column("Holm", "p with mark", ["p_holm", "outcome"]),
+        Column(corrected[0], "p with mark", [corrected[1], "outcome"]),
         Column("80 %", "number", ["detectable"], unit),
         Column("W/T/L", "won/tied/lost", ["wins", "ties", "losses", "n_paired", "outcome"]),
         Column("n", "n/planned", ["n_paired", "n_planned"]),
+        *((Column(f"against {control}", "standing", ["standing"]),) if has_standings else ()),
     )
 
 
@@ -284,6 +296,10 @@ def _family(view: View) -> str:
     ranked = view.board.loc[~view.board["reference"].astype(bool), "method"].nunique()
     if view.control is None:
         return f"all {ranked * (ranked - 1) // 2} pairs"
+    if primary := len({*view.experiment.primary} & {*view.board["method"]}):
+        confirmed = f"the {counted(primary, 'primary comparison')} with {view.control}"
+        others = counted(ranked - 1 - primary, "exploratory one")
+        return f"{confirmed}, and Benjamini and Hochberg's over the {others}," if ranked - 1 > primary else confirmed
     return f"the {counted(ranked - 1, 'comparison')} with {view.control}"
 
 

@@ -32,7 +32,7 @@ COMPARISONS = "comparisons.csv"
 MARKDOWN = "tables.md"
 LATEX = "tables"
 
-_TIMES = ("train_seconds", "stack")
+_NOT_KEPT = ("train_seconds", "stack", "n_train")
 
 
 def write_results(folder: Path, analysis: Analysis) -> None:
@@ -59,11 +59,12 @@ def write_results(folder: Path, analysis: Analysis) -> None:
 def result_files(analysis: Analysis, shown: Iterable[View] | None = None) -> dict[str, str]:
     """The contents of the text files of `write_results`, by name; `shown` are the analysis's views, if they are known.
 
-    runs.csv omits the time and the stack of a run, which depend on the order of execution; `load_results` returns them.
+    runs.csv omits the time and the stack of a run, which depend on the order of execution, and `n_train`, which the
+    run's cell has; `load_results` returns them.
     """
     tables = list(_tables(analysis, views(analysis) if shown is None else shown))
     return {
-        RUNS: csv_text(analysis.runs.drop(columns=list(_TIMES))),
+        RUNS: csv_text(analysis.runs.drop(columns=list(_NOT_KEPT))),
         LEADERBOARD: csv_text(analysis.leaderboard),
         COMPARISONS: csv_text(analysis.comparisons),
         MARKDOWN: "\n\n".join(markdown_text(table) for table in tables) + "\n",

@@ -36,7 +36,7 @@ _TEXTS = (
     *("suite", "experiment", "dataset", "task", "target", "method", "left_out", "status", "message", "device"),
     *("device_name", "stack_note", "torch", "numba", "python", "numpy", "platform", "distributions", "put_back"),
 )
-_WHOLE = ("candidate", "n_test", "n_correct", "steps", "stack")
+_WHOLE = ("candidate", "n_test", "n_train", "n_correct", "steps", "stack")
 _REAL = ("sum_squared_error", "score", "train_seconds", "effective_sample_size", "weights_norm")
 _RUN = ("experiment", "target", "method", "seed", "candidate", "left_out")
 """The columns that identify a row."""
@@ -44,7 +44,7 @@ COLUMNS = (
     *("suite", "experiment", "dataset", "task", "target", "method", "reference", "seed", "candidate", "left_out"),
     *("key", "status", "n_test", "n_correct", "sum_squared_error", "score", "message", "train_seconds", "steps"),
     *("device", "device_name", "stack", "stack_note", "torch", "numba", "python", "numpy", "platform"),
-    *("distributions", "effective_sample_size", "weights_norm", "target_labels", "put_back"),
+    *("distributions", "effective_sample_size", "weights_norm", "target_labels", "put_back", "n_train"),
 )
 """The columns of a frame of runs, explained in docs/results.md; columns of validators and distributions follow."""
 

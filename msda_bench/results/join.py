@@ -248,11 +248,14 @@ def _experiment(name: str, parts: Sequence[_Part], methods: tuple[Method, ...], 
         f"merged from {part.label}: {', '.join(part.methods)}; seeds {spans(part.experiment.seeds)}" for part in parts
     )
     notes = dict.fromkeys(note for table in tables for note in table.notes)
+    names = {method.name for method in methods}
+    margins = {table.margin for table in tables} - {None}
+    primary = {table.primary for table in tables} - {()}
 
     def shared(named: Iterator[str | None]) -> str | None:
         """The one method that folders name, if they all mean the same."""
-        names = {*named} - {None}
-        return names.pop() if len(names) == 1 and names <= {method.name for method in methods} else None
+        meant = {*named} - {None}
+        return meant.pop() if len(meant) == 1 and meant <= names else None
 
     return replace(
         tables[0],
@@ -264,4 +267,6 @@ def _experiment(name: str, parts: Sequence[_Part], methods: tuple[Method, ...], 
         published=tables[0].published if all(table.published == tables[0].published for table in tables) else None,
         baseline=shared(table.baseline for table in tables),
         against=shared(table.against for table in tables),
+        margin=margins.pop() if len(margins) == 1 else None,
+        primary=tuple(name for name in primary.pop() if name in names) if len(primary) == 1 else (),
     )

@@ -46,7 +46,7 @@ _MADE_ON = ("device", "device_name", "stack_note", "torch", "python", "numpy", "
 _TEXTS = ("status", "message", "numba", "distributions", "put_back", *_MADE_ON)
 _NUMBERS = (
     *("n_test", "n_correct", "sum_squared_error", "train_seconds", "steps", "effective_sample_size", "weights_norm"),
-    *("stack", "target_labels"),
+    *("n_train", "stack", "target_labels"),
 )
 _Stamps = NDArray[np.int64]
 """Size, time of the last writing, time of the last change, and inode of each file."""
@@ -130,6 +130,7 @@ def _values(record: Record) -> dict[str, Any]:
         "n_test": outcome and outcome.n_test,
         "n_correct": outcome and outcome.n_correct,
         "sum_squared_error": outcome and outcome.sum_squared_error,
+        "n_train": _n_train(record.cell),
         "train_seconds": record.timing.get("train"),
         "steps": None if steps is None else int(steps),
         "effective_sample_size": record.bound.get("effective_sample_size"),
@@ -141,6 +142,15 @@ def _values(record: Record) -> dict[str, Any]:
         "stack": where.get("stack"),
         **{name: where.get(name) for name in _MADE_ON},
     }
+
+
+def _n_train(cell: Mapping[str, Any]) -> int | None:
+    """The target's training examples, where the cell says them as a number, and the test has the others."""
+    params, target = cell.get("dataset", {}).get("params", {}), cell.get("target")
+    size = params.get("train") if params.get("target_train") is None else params["target_train"]
+    if isinstance(size, Mapping):
+        size = size.get(target, size.get("default"))
+    return size if type(size) is int and params.get("protocol") != "transductive" else None
 
 
 def _versions(made: pd.Categorical) -> dict[str, Any]:

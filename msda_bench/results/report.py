@@ -299,6 +299,7 @@ FORMATS: Mapping[str, Callable[..., str]] = {
     "p in brackets": _bracketed_p,
     "criterion": lambda _, name, selects: f"{printable(name)}{f' {BETTER_MARK}' if selects else ''}",
     "pair": _pair,
+    "standing": lambda _, standing: "" if pd.isna(standing) else standing,
     "difference of a pair": _turned,
     "interval of a pair": _turned_interval,
     "won/tied/lost": _won,

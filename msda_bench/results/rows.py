@@ -67,7 +67,8 @@ def against(rows: pd.DataFrame, to: str) -> pd.DataFrame:
 
     Returns:
         `method` (the other one), `outcome` and `reason`, `gain` (the mean difference), `difference, low, high`
-        (Hodges-Lehmann estimate and interval), `p` (after Holm's correction), `pairs` and `detectable`.
+        (Hodges-Lehmann estimate and interval), `p` (after the family's correction), `pairs` and `detectable`; where the
+        suite has a margin, `standing`, for the pairs with the control.
     """
     first, second = rows["first"].astype(object), rows["second"].astype(object)
     mine = (first == to) | (second == to)
@@ -79,7 +80,7 @@ def turned_pairs(rows: pd.DataFrame, turned: pd.Series[bool]) -> pd.DataFrame:
     sign, outcome = 1 - 2 * turned.astype(int), rows["outcome"].astype(object)
     columns = ("mean_difference", "hodges_lehmann", "hl_low", "hl_high")
     gain, estimate, *ends = (sign * rows[name].astype(float) + 0.0 for name in columns)  # avoids -0.0
-    return pd.DataFrame(
+    turned_rows = pd.DataFrame(
         {
             "method": rows["second"].astype(object).where(turned, rows["first"].astype(object)),
             "outcome": outcome.where(~turned, outcome.replace(OPPOSITE)),
@@ -88,8 +89,9 @@ def turned_pairs(rows: pd.DataFrame, turned: pd.Series[bool]) -> pd.DataFrame:
             "difference": estimate,
             "low": ends[0].where(~turned, ends[1]),
             "high": ends[1].where(~turned, ends[0]),
-            "p": rows["p_holm"].astype(float),
+            "p": rows["p_corrected" if "p_corrected" in rows else "p_holm"].astype(float),
             "pairs": rows["n_paired"].astype(float),
             "detectable": rows["detectable"].astype(float),
         }
     )
+    return turned_rows.assign(standing=rows["standing"].astype(object)) if "standing" in rows else turned_rows

@@ -67,7 +67,8 @@ class Grid:
     """An experiment's runs on a full grid; runs without a row are missing.
 
     `methods`, `targets` and `seeds` are those that have rows, in the plan's order. `references` are shown, but not
-    ranked or tested. `statuses` are by method and target, then by seed.
+    ranked or tested. `statuses` are by method and target, then by seed. `overlap` is the number of the target's test
+    examples over that of its training examples, a mean over the runs; None where the records do not have both.
     """
 
     experiment: Experiment
@@ -77,6 +78,7 @@ class Grid:
     seeds: tuple[int, ...]
     statuses: Mapping[tuple[str, str], Mapping[int, str]]
     merits: Mapping[Column, Merits] = field(repr=False)
+    overlap: Mapping[Column, float | None] = field(repr=False)
 
     @property
     def ranked(self) -> tuple[str, ...]:
@@ -129,7 +131,14 @@ def _grid(experiment: Experiment, rows: pd.DataFrame) -> Grid:
     merits: dict[Column, Merits] = {target: _merits(ok[of == target], methods, seeds, experiment) for target in targets}
     merits[None] = _mean_merits([merits[target] for target in targets], methods)
     references = frozenset(rows.loc[rows["reference"].astype(bool), "method"].astype(object))
-    return Grid(experiment, methods, references, targets, seeds, statuses, merits)
+    ratios = (ok["n_test"] / ok["n_train"]).astype(float)
+    overlap: dict[Column, float | None] = {target: _mean_of_all(ratios[of == target]) for target in targets}
+    overlap[None] = _mean_of_all(ratios)
+    return Grid(experiment, methods, references, targets, seeds, statuses, merits, overlap)
+
+
+def _mean_of_all(values: pd.Series[float]) -> float | None:
+    return float(values.mean()) if len(values) and values.notna().all() else None
 
 
 def _merits(ok: pd.DataFrame, methods: Sequence[str], seeds: Sequence[int], experiment: Experiment) -> Merits:

@@ -135,8 +135,30 @@ def walsh_cut(n: int, alpha: float) -> int:
     This is the largest k with P(W+ <= k - 1) <= alpha / 2 for n untied differences (Hollander and Wolfe, section 3.3).
     It is 0 if no such k exists, that is, if there are too few differences for a bounded interval.
     """
-    middle = n * (n + 1) // 4
     if n > _MOST_COUNTED:
-        normal = NormalDist(n * (n + 1) / 4, math.sqrt(n * (n + 1) * (2 * n + 1) / 24))
-        return int(normal.inv_cdf(alpha / 2) + 0.5)
-    return int(np.searchsorted(np.cumsum(_shares(range(1, n + 1), middle)), alpha / 2, "right"))
+        return int(_untied(n).inv_cdf(alpha / 2) + 0.5)
+    return int(np.searchsorted(_tails(n), alpha / 2, "right"))
+
+
+def shift_p(n: int, excluded: int) -> float:
+    """P(W+ <= excluded) for n untied differences: the one-sided p-value of a shift beyond a bound.
+
+    `excluded` is the number of Walsh averages that do not lie beyond the bound. So p is at most alpha / 2 exactly where
+    the 1 - alpha Hodges-Lehmann interval, which excludes `walsh_cut` - 1 averages, lies beyond it, ties included.
+    """
+    if n > _MOST_COUNTED:
+        return _untied(n).cdf(excluded + 0.5)
+    tails, above = _tails(n), n * (n + 1) // 2 - excluded
+    if excluded < len(tails):
+        return float(tails[excluded])
+    return 1 - float(tails[above - 1]) if above else 1.0
+
+
+def _untied(n: int) -> NormalDist:
+    return NormalDist(n * (n + 1) / 4, math.sqrt(n * (n + 1) * (2 * n + 1) / 24))
+
+
+@lru_cache(maxsize=64)
+def _tails(n: int) -> Reals:
+    """P(W+ <= w) for n untied differences and w up to half of the largest W+."""
+    return np.cumsum(_shares(range(1, n + 1), n * (n + 1) // 4))

@@ -10,7 +10,16 @@ from typing import Any
 import pandas as pd
 
 from msda_bench.results.across import Across, standings
-from msda_bench.results.decision import BETTER, SAME, WORSE
+from msda_bench.results.decision import (
+    BETTER,
+    BETTER_BY_MORE,
+    EQUIVALENT,
+    EXPLORATORY,
+    SAME,
+    STANDINGS,
+    UNDECIDED,
+    WORSE,
+)
 from msda_bench.results.report import mean_text
 from msda_bench.results.rows import against, control_of, differ, main_pairs, main_rows, shown_family, testable
 from msda_bench.results.words import counted, listed, name_of
@@ -84,6 +93,9 @@ def _in_order(others: pd.DataFrame, ranked: pd.DataFrame) -> pd.DataFrame:
 
 def _groups(experiment: Experiment, others: pd.DataFrame, than: str) -> Iterator[str]:
     """A sentence for each outcome against one method, with the differences of the methods that have it."""
+    if "standing" in others and others["standing"].notna().any():
+        yield from _by_standing(experiment, others, than)
+        return
     sentences = {
         "Significantly better than {}: {}.": others["outcome"] == BETTER,
         "Significantly worse than {}: {}.": others["outcome"] == WORSE,
@@ -96,6 +108,31 @@ def _groups(experiment: Experiment, others: pd.DataFrame, than: str) -> Iterator
     few = others[~testable(others) & (others["outcome"] != SAME)]
     if len(few):
         yield f"Too few pairs for a test against {than}: {_some(few['method'])}."
+
+
+def _by_standing(experiment: Experiment, others: pd.DataFrame, than: str) -> Iterator[str]:
+    """A sentence for each standing against one method, where the suite has a margin."""
+    margin = _size(experiment, experiment.margin or 0.0, "g")
+    lead = {
+        BETTER_BY_MORE: f"Better than {than} by more than {margin}",
+        BETTER: f"Better than {than}, by how much is open",
+        EQUIVALENT: f"Within {margin} of {than}",
+        WORSE: f"Worse than {than}",
+        UNDECIDED: f"Undecided against {than}",
+    }
+    for standing in STANDINGS:
+        rows = others[others["standing"] == standing]
+        if standing == UNDECIDED and len(known := rows["detectable"].dropna()):
+            size = _size(experiment, known.median())
+            lead[standing] += f", where a true difference of {size} would have been found with a probability of 80 %"
+        if len(rows):
+            yield f"{lead[standing]}: {_with_gains(experiment, rows)}."
+
+
+def _size(experiment: Experiment, size: float, form: str = ".1f") -> str:
+    if experiment.measure.percent:
+        return f"{size:{form}} {'point' if f'{size:{form}}' == '1' else 'points'}"
+    return f"{size:.2g} in {experiment.measure.label}"
 
 
 def _with_gains(experiment: Experiment, rows: pd.DataFrame) -> str:
@@ -126,15 +163,15 @@ def _beside(experiment: Experiment, ranked: pd.DataFrame, pairs: pd.DataFrame) -
 def _power(experiment: Experiment, pairs: pd.DataFrame) -> Iterator[str]:
     """States the smallest true difference that the tests would find; the median over the comparisons of the family."""
     rows = shown_family(pairs)
+    rows = rows[~rows["family"].str.startswith(EXPLORATORY)] if experiment.primary else rows
     known = rows["detectable"].dropna()
     if known.empty:
         return
-    unit = "points" if experiment.measure.percent else f"in {experiment.measure.label}"
-    size = f"{known.median():.{1 if experiment.measure.percent else 2}{'f' if experiment.measure.percent else 'g'}}"
+    size = _size(experiment, known.median())
     n, tests = counted(int(rows["n_paired"].max()), "seed"), counted(int(rows["n_family"].max()), "comparison")
     median = " (the median of the comparisons)" if len(known) > 1 else ""
     yield (
-        f"With {n} and {tests} a true difference of {size} {unit}{median} would be found with a probability of 80 % by "
+        f"With {n} and {tests} a true difference of {size}{median} would be found with a probability of 80 % by "
         "these exact two-sided signed-rank tests with Holm's correction; the intervals have level "
         f"{100 * (1 - experiment.alpha):g} %, not corrected."
     )
@@ -223,6 +260,11 @@ def by_rank(across: Across) -> Iterator[str]:
     undecided, worse = others[others["outcome"] != WORSE]["method"], others[others["outcome"] == WORSE]["method"]
     if len(undecided):
         yield f"Not shown to be worse: {listed(map(name_of, undecided))}."
+    if len(known := others["detectable"].dropna()):
+        yield (
+            f"A true difference of {known.median():.1f} points (the median of the comparisons) would be found with a "
+            "probability of 80 %."
+        )
     if len(worse):
         yield f"Significantly worse: {listed(map(name_of, worse))}."
 

@@ -311,13 +311,28 @@ def _taken_names(facts: Facts) -> Iterator[Fault]:
 
 def _comparison(facts: Facts) -> Iterator[Fault]:
     methods, compare = facts.file.methods, facts.file.compare
-    for key, named in (("baseline", compare.baseline), ("against", compare.against)):
+    primary = [(("primary", place), name) for place, name in enumerate(compare.primary)]
+    for loc, named in ((("baseline",), compare.baseline), (("against",), compare.against), *primary):
         if named is None or not methods:
             continue
         if named not in methods:
-            yield Fault(("compare", key), f"{shown(named)} is not a method{hint(named, methods)}")
+            yield Fault(("compare", *loc), f"{shown(named)} is not a method{hint(named, methods)}")
         elif methods[named].reference:
-            yield Fault(("compare", key), f"{shown(named)} is a reference; name a method that is ranked")
+            yield Fault(("compare", *loc), f"{shown(named)} is a reference; name a method that is ranked")
+
+
+def _confirmed(facts: Facts) -> Iterator[Fault]:
+    """A margin and primary methods need a method with which they are compared."""
+    compare, names = facts.file.compare, facts.file.compare.primary
+    control = compare.against or facts.baseline
+    for key in ("margin", "primary"):
+        if facts.file.methods and control is None and getattr(compare, key):
+            yield Fault(("compare", key), "is of comparisons with one method; name that method in against", "key")
+    for place, name in enumerate(names):
+        if name == control:
+            yield Fault(("compare", "primary", place), f"{shown(name)} is what the others are compared with; remove it")
+        elif name in names[:place]:
+            yield Fault(("compare", "primary", place), f"{shown(name)} is named twice")
 
 
 def _left_out(facts: Facts) -> Iterator[Fault]:
@@ -417,5 +432,15 @@ def _runs(facts: Facts) -> Iterator[tuple[str, Group]]:
 
 _CHECKS = (
     *(_unknown_domains, _too_few_sources, _untrainable, _network, _other_task, _source_options),
-    *(_classes, _no_labels, _ranked_labels, _taken_names, _comparison, _left_out, check_search, check_sizes),
+    *(
+        _classes,
+        _no_labels,
+        _ranked_labels,
+        _taken_names,
+        _comparison,
+        _confirmed,
+        _left_out,
+        check_search,
+        check_sizes,
+    ),
 )

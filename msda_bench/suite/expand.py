@@ -30,7 +30,7 @@ from msda_bench.suite.plan import (
 )
 from msda_bench.suite.protocol import OneOf, SuitePart
 from msda_bench.suite.search import Settings, candidates_of, leaves_out, select_notes, source_free_note
-from msda_bench.suite.spec import DEFAULT_AGGREGATOR, POOLED, ExperimentFile, MethodSpec
+from msda_bench.suite.spec import DEFAULT_AGGREGATOR, ExperimentFile, MethodSpec
 
 MAX_CELLS = 100_000
 EQUAL_STEPS = (
@@ -127,8 +127,10 @@ class _Draft:
             seeds=file.seeds,
             alpha=file.compare.alpha,
             notes=(*file.notes, *self._notes(), *data.notes),
-            baseline=baseline_of(file.methods, file.compare.baseline),
+            baseline=self._facts.baseline,
             against=file.compare.against,
+            margin=file.compare.margin,
+            primary=tuple(file.compare.primary),
             published=file.published.numbers.of(file.methods) if file.published is not None else None,
             criteria=criteria,
             metric=self._measure(),
@@ -239,17 +241,6 @@ def label_shift_of(data: Dataset) -> str | None:
         strength = data.label_shift["dirichlet"]
         return f"the classes of {who} have shares drawn for each target and seed, Dirichlet of strength {strength:g}"
     return f"the classes of {who} have the shares {', '.join(f'{share:g}' for share in data.label_shift['shares'])}"
-
-
-def baseline_of(methods: Mapping[str, MethodSpec], named: str | None) -> str | None:
-    """The method on which others should improve: the named one, or the only one that pools without adapting."""
-    plain = [
-        name
-        for name, method in methods.items()
-        if method.scheme.name == POOLED
-        and not (method.adapts or method.mu or method.reference or method.labelled_target or method.prior_correction)
-    ]
-    return named or (plain[0] if len(plain) == 1 else None)
 
 
 def recipe(facts: Facts, method: MethodSpec, search: Search | None = None) -> str:

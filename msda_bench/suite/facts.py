@@ -15,7 +15,7 @@ from msda_bench.component.sizes import asked, counts, holds_out, is_transductive
 from msda_bench.errors import BenchError
 from msda_bench.suite.choice import Configured
 from msda_bench.suite.protocol import Protocol, Splitting, labelled_groups
-from msda_bench.suite.spec import DEFAULT_VALIDATOR, ExperimentFile, MethodSpec
+from msda_bench.suite.spec import DEFAULT_VALIDATOR, POOLED, ExperimentFile, MethodSpec
 
 _MISSING: dict[str, Any] = {"methods": {}, "backbone": None, "training": None}
 
@@ -54,6 +54,19 @@ class Facts:
         domains, name = tuple(data.domains), file.dataset.name
         sizes = sizes_of(data)
         return cls(file, data, name, domains, sources, targets, data.task, data.input, fingerprint, sizes, augmentation)
+
+    @property
+    def baseline(self) -> str | None:
+        """The method on which others should improve: the named one, or the only one that pools without adapting."""
+        plain = [
+            name
+            for name, method in self.file.methods.items()
+            if method.scheme.name == POOLED
+            and not (
+                method.adapts or method.mu or method.reference or method.labelled_target or method.prior_correction
+            )
+        ]
+        return self.file.compare.baseline or (plain[0] if len(plain) == 1 else None)
 
     @property
     def backbone(self) -> Configured[Backbone] | None:

@@ -117,11 +117,12 @@ class Experiment:
 
     `notes` are lines that a reader must know. `baseline` is the method without adaptation that the others should
     improve on. `against` is the method with which the suite wants all others compared, None for the default family of
-    comparisons. `published` has all numbers of these methods, so that a result folder contains the numbers it was
-    compared with. `criteria` are those by which settings may be selected, the oracle last;
-    empty if nothing is selected. `metric` is None for the default of the task. `corrupted` is the source whose labels
-    the suite shuffles, `without` the source that `leave_out_sources` removed, `label_shift` whose shares of classes it
-    changes, in words.
+    comparisons. `margin` is the smallest difference that matters, in the metric's unit; `primary` are the methods whose
+    comparisons are confirmatory, empty if all are. `published` has all numbers of these methods, so that a result
+    folder contains the numbers it was compared with. `criteria` are those by which settings may be selected, the oracle
+    last; empty if nothing is selected. `metric` is None for the default of the task. `corrupted` is the source whose
+    labels the suite shuffles, `without` the source that `leave_out_sources` removed, `label_shift` whose shares of
+    classes it changes, in words.
     """
 
     __pydantic_config__ = _STRICT
@@ -142,6 +143,8 @@ class Experiment:
     corrupted: Text | None = None
     without: Text | None = None
     label_shift: Text | None = None
+    margin: Annotated[float, Field(gt=0)] | None = None
+    primary: Annotated[tuple[Name, ...], _MANY] = ()
 
     @property
     def is_altered(self) -> bool:
@@ -274,7 +277,8 @@ def _inconsistent(table: Experiment) -> Iterator[str]:
     for what, values in (("methods", names), ("targets", table.targets), ("seeds", table.seeds)):
         if len(set(values)) != len(values):
             yield f"two {what} of {table.name} are the same"
-    for what, name in (("baseline", table.baseline), ("method to compare against", table.against)):
+    named = [("baseline", table.baseline), ("method to compare against", table.against)]
+    for what, name in (*named, *(("primary method", name) for name in table.primary)):
         if name is not None and name not in names:
             yield f"the {what} of {table.name} is none of its methods"
     if table.criteria and not any(method.search for method in table.methods):

@@ -28,6 +28,7 @@ from msda_bench.api import (
     GivenScheme,
     Metric,
     NonNegative,
+    Positive,
     Scheme,
     Validator,
 )
@@ -126,12 +127,18 @@ class Comparison(SuitePart):
     `baseline` is the method on which the others should improve; by default the only method that pools without adapting.
     `against` makes the comparisons of every method with that one the family of tests that tables use; by default these
     are all pairs of up to six methods, and beyond that the comparisons with the baseline.
+
+    `margin` is the smallest difference that matters, in the metric's unit: each comparison with `against` (or with the
+    baseline) then says whether the difference is larger or smaller. `primary` names the methods whose comparisons with
+    it have Holm's correction among themselves; the others are exploratory, with Benjamini and Hochberg's.
     """
 
     test: Literal["wilcoxon"] = "wilcoxon"
     alpha: Share = 0.05
     baseline: Name | None = None
     against: Name | None = None
+    margin: Positive | None = None
+    primary: list[Name] = Field(default_factory=list)
 
 
 class SelectSpec(SuitePart):
