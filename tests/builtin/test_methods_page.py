@@ -37,8 +37,15 @@ def test_defaults_are_the_documented_ones() -> None:
     assert not written
 
 
+def test_each_method_leads_to_a_recipe() -> None:
+    titles = re.findall(r"^### (.+)$", (DOCS / "recipes.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    places = {re.sub(r"[^\w]+", "-", title.lower()) for title in titles}
+    rows = METHODS.split("| method | scheme |")[1].split("\n\n")[0].splitlines()[2:]
+    assert {re.match(r"\| \[[^]]+\]\(recipes\.md#([\w-]+)\) \|", row)[1] for row in rows} == places  # type: ignore[index]
+
+
 def test_each_row_of_the_audit_names_a_test_that_exists() -> None:
     named = re.findall(r"\| `([\w/]+\.py)::(\w+)` \|$", METHODS, flags=re.MULTILINE)
-    assert len(named) == METHODS.split("## Equal to the authors' code")[1].split("\n## ")[0].count("\n|") - 2
+    assert len(named) == METHODS.split("## Equal to the authors' code")[1].split("\n## ")[0].count("\n|") - 4
     for path, test in named:
         assert f"def {test}(" in (Path(__file__).parent / path).read_text(encoding="utf-8"), test
