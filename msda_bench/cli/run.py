@@ -185,7 +185,7 @@ def _run_suite(args: argparse.Namespace, aside: Console, out: TextIO) -> int:
 
 def _without_arrays(store: Store, expansion: Expansion, found: Survey) -> Iterator[str]:
     """A line for each kind of array that the suite keeps but stored results do not have."""
-    for name in ("predictions", "features", "weights"):
+    for name in ("predictions", "target_predictions", "features", "weights"):
         asked = {
             key for key, event in found.ended.items() if event.status == "ok" and name in expansion.cells[key].keep
         }

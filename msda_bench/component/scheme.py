@@ -53,6 +53,15 @@ class Scheme(Component, ABC):
     tasks: ClassVar[tuple[str, ...]] = ("classification", "regression")
 
     @property
+    def hold_out(self) -> float:
+        """The share of the target's labelled training examples that it does not train on, in [0, 1).
+
+        Asked of schemes that need target labels. The engine scores them on that part, `target_accuracy` in the record,
+        so that their settings need not be selected on the test.
+        """
+        return 0.0
+
+    @property
     def stages(self) -> tuple[Stage, ...]:
         """The stages of a run, in order; a single one of one phase, which sees and trains all, unless overridden.
 
@@ -242,7 +251,13 @@ class FittedScheme(StepFreeScheme):
     labels if it sets `needs_target = True`. It is tested and scored by validators on the same ones as others. An
     example is a row of numbers: a dataset of images or texts needs a backbone with frozen features. Its `features`, for
     validators, are the inputs themselves.
+
+    Attributes:
+        looks: False for one that answers every input alike: it is shown as a reference and never ranked, and gets
+            inputs of no columns, whatever the examples are.
     """
+
+    looks: ClassVar[bool] = True
 
     @abstractmethod
     def fit(self, rows: Fitting, task: Task, seed: int) -> Callable[[Inputs], Array]:

@@ -145,6 +145,11 @@ def holds_out(data: Dataset, domain: str, target: str, extent: Extent | None) ->
     return left > tested
 
 
+def trained_of(labelled: int, hold_out: float) -> int:
+    """How many of the target's labelled examples train a scheme with this share held out; the others score it."""
+    return labelled - _count(hold_out, labelled) if hold_out else labelled
+
+
 def is_transductive(data: Dataset) -> bool:
     """Whether all of the target's examples are both unlabelled training examples and the test."""
     return data.protocol == "transductive"

@@ -11,13 +11,14 @@ from typing import TypeAlias, TypeVar
 import torch
 from torch import Tensor
 
-from msda_bench.api import Component, Metric, Task, Tested, ValidationView, Validator
+from msda_bench.api import Component, Metric, Scheme, Task, Tested, ValidationView, Validator
 from msda_bench.blame import blaming, cause_of, package_of, place, trace_of
 from msda_bench.engine.prepare import Prepared
 from msda_bench.engine.runs import Seen
 from msda_bench.engine.tensors import Examples, take
 from msda_bench.errors import BenchError, describe
 from msda_bench.store.record import Outcome
+from msda_bench.suite.plan import TARGET_ACCURACY
 
 _C = TypeVar("_C", bound=Component)
 
@@ -95,6 +96,19 @@ def validation_scores(validators: Sequence[Validator], prepared: Prepared, seen:
         mix: that of the view.
     """
     return _scores(validators, lambda validator: validator.score(_view(prepared, seen, mix)))
+
+
+def target_score(prepared: Prepared, scheme: Scheme, target: Seen) -> dict[str, float]:
+    """The score of an oracle on the labelled examples of the target that it holds out; empty without any.
+
+    Accuracy, or minus the mean squared error for regression; none if an output is not finite.
+    """
+    _, places = prepared.labelled(scheme)
+    outcome = test_outcome(target.outputs[places], prepared.task, prepared.labels_of(places)) if len(places) else None
+    if outcome is None:
+        return {}
+    right, wrong = outcome.n_correct, outcome.sum_squared_error or 0.0
+    return {TARGET_ACCURACY: (-wrong if right is None else right) / outcome.n_test}
 
 
 def metric_values(metrics: Sequence[Metric], outcome: Outcome, outputs: Tensor, labels: Tensor) -> Scores:

@@ -40,7 +40,7 @@ class Fitted:
         self._group_of = torch.arange(len(sizes)).repeat_interleave(sizes)
         target = run.target_rows if run.components.draws_target else run.target_rows[:0]
         y, groups = self._y.cpu().numpy(), self._group_of.numpy()
-        rows = Fitting(plain(self._x), y, groups, plain(take(run.data.x, target)))
+        rows = Fitting(self._inputs(self._x), y, groups, self._inputs(take(run.data.x, target)))
         self._predict: Callable[[Inputs], Array] = self._scheme.fit(rows, self._task, seed)
 
     def trained(self) -> Trained:
@@ -58,10 +58,15 @@ class Fitted:
     def apply(self, examples: Sequence[Examples]) -> list[Seen]:
         """The inputs, as features, and the outputs of all examples; a list of one for the one run."""
         (given,) = examples
-        return [Seen(dense(whole(given)).flatten(1), self._outputs(given))]
+        outputs = self._outputs(given)
+        return [Seen(dense(whole(given)).flatten(1) if self._scheme.looks else outputs, outputs)]
+
+    def _inputs(self, examples: Examples) -> Inputs:
+        """Examples as a scheme gets them: without their numbers, which may be images, if it does not look at them."""
+        return plain(examples) if self._scheme.looks else np.empty((len(examples), 0), np.float32)
 
     def _outputs(self, examples: Examples) -> Tensor:
-        outputs = np.asarray(self._predict(plain(examples)))
+        outputs = np.asarray(self._predict(self._inputs(examples)))
         wanted = len(examples), self._task.outputs
         if outputs.shape != wanted or outputs.dtype.kind != "f":
             raise PluginError(

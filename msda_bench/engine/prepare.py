@@ -18,7 +18,7 @@ from torch import Tensor
 from msda_bench.api import Array, Backbone, DataError, Dataset, DomainData, Files, Inputs, Scheme, Task, Validator
 from msda_bench.component.abilities import fitted
 from msda_bench.component.dataset import corrupted_source
-from msda_bench.component.sizes import HOLD_OUT, is_transductive
+from msda_bench.component.sizes import HOLD_OUT, is_transductive, trained_of
 from msda_bench.data.features import Frozen
 from msda_bench.data.splits import Split, split_domains
 from msda_bench.engine.label_shift import shifted
@@ -81,6 +81,7 @@ class Prepared:
     held_out: tuple[Labelled, ...]
     test: Labelled
     _target_labels: Tensor = field(repr=False)
+    _groups: Mapping[str, Array] = field(default_factory=dict, repr=False)
     predictions: Tensor | None = None
     test_rows: Array = field(default_factory=partial(np.zeros, 0, np.int64))
     _exhausted: tuple[str, ...] = ()
@@ -128,7 +129,8 @@ class Prepared:
 
         It includes the target's labels only for a scheme that declares `needs_target_labels`, or as many as the cell's
         `labelled_target` asks for. Those are the labels of the first examples, which are in random order and also stay
-        among the unlabelled ones.
+        among the unlabelled ones. What a scheme holds out to be scored on is in none of its rows, nor are the sources'
+        examples of the same groups.
 
         Raises:
             DataError: the target has fewer examples than labels asked for, or their labels are those of the test.
@@ -136,17 +138,59 @@ class Prepared:
         seen = self.training
         rows = {**seen.rows, **self._part_rows(cell)}
         target = seen.rows[seen.target]
-        labels = len(target) if scheme.needs_target_labels else cell.labelled_target
+        labels, held_out = self.labelled(scheme)
+        labels = labels or cell.labelled_target
         if not labels:
             return replace(seen, rows=rows)
         if self.tested_in_training:
             raise DataError(f"{cell.target}: no method may see labels of the test; use `protocol: held_out`")
         if labels > len(target):
             raise DataError(f"{cell.target}: labelled_target is {labels}, but it trains on {len(target)} examples")
+        if len(held_out):
+            unseen = self._unseen(labels, held_out)
+            rows = {name: mine[~unseen[mine]] for name, mine in rows.items()}
+            if lacking := [name for name, mine in rows.items() if not len(mine)]:
+                what = f"scheme {scheme.name!r} holds out {scheme.hold_out:g}, with all groups of {lacking[0]!r}"
+                raise DataError(f"{cell.target}: {what}; set a smaller `hold_out`")
         rows[labelled_part(cell.target)] = target[:labels]
         y = seen.y.clone()
         y[target[:labels]] = self._target_labels[:labels]
         return replace(seen, y=y, rows=rows)
+
+    def labelled(self, scheme: Scheme) -> tuple[int, Tensor]:
+        """How many of the target's training examples give an oracle their labels, and which of the others score it.
+
+        The first ones are learned from. Those that score are the rest, but for groups that are learned from.
+
+        Returns:
+            The number, and (m,) int64 places among the target's training examples; 0 and none for an honest scheme.
+
+        Raises:
+            DataError: it holds examples out, and none are left to learn from or to be scored on.
+        """
+        count = len(self._target_labels) if scheme.needs_target_labels else 0
+        kept = trained_of(count, scheme.hold_out)
+        places, groups = torch.arange(kept, count), self._groups.get(self.training.target)
+        if groups is not None:
+            places = places[torch.from_numpy(~np.isin(groups[kept:count], groups[:kept]))]
+        if count and scheme.hold_out and not (kept and len(places)):
+            what = f"scheme {scheme.name!r} holds out {scheme.hold_out:g} of {count} labelled examples"
+            raise DataError(f"{self.training.target}: {what}, which leaves none on one side; set another `hold_out`")
+        return kept, places.to(self._target_labels.device)
+
+    def labels_of(self, places: Tensor) -> Tensor:
+        """The labels of some of the target's training examples; asked for those that score an oracle."""
+        return self._target_labels[places]
+
+    def _unseen(self, kept: int, held_out: Tensor) -> Tensor:
+        """A mask of `training.x`: the target's examples after the first ones, and the sources' of groups held out."""
+        rows, target = self.training.rows, self.training.target
+        unseen = torch.zeros_like(self.training.y, dtype=torch.bool)
+        unseen[rows[target][kept:]] = True
+        for name in self._groups.keys() - {target} if target in self._groups else ():
+            shared = np.isin(self._groups[name], self._groups[target][held_out.cpu().numpy()])
+            unseen[rows[name][torch.from_numpy(shared).to(unseen.device)]] = True
+        return unseen
 
     def _part_rows(self, cell: Cell) -> Mapping[str, Tensor]:
         splitting = cell.split_sources
@@ -229,6 +273,11 @@ class Preparer:
             else tuple(pick.labelled(name, splits[name].test[:HELD_OUT]) for name in cell.sources),
             test=pick.labelled(cell.target, target.test),
             _target_labels=pick.labels(cell.target, target.train),
+            _groups={
+                name: data.groups[splits[name].train].astype(str)
+                for name, data in domains.items()
+                if data.groups is not None
+            },
             predictions=pick.predictions(cell.target, target.test),
             test_rows=target.test,
             _exhausted=exhausted,

@@ -82,7 +82,7 @@ class Run:
         if training.steps and training.epochs is not None:
             return training.steps
         if training.epoch == "equal":
-            largest = max(len(self.data.rows[source]) for source in self.cell.sources)
+            largest = max(len(self.prepared.training.rows[source]) for source in self.cell.sources)
             return 1 if training.batch == "all" else max(1, largest // training.batch)
         sizes = self._sizes(self._groups(None))
         return self.components.scheme.steps(sizes, self._batch(sizes))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +13,9 @@ from msda_bench.errors import BenchError, StoreError
 from msda_bench.results.door import Kind
 from msda_bench.results.frame import runs_of
 from msda_bench.results.notes import folder_facts, is_whole
-from msda_bench.results.recorded import read_record, read_records, stored
+from msda_bench.results.recorded import kept_files, read_records
 from msda_bench.results.report import Column, Report, Section, Table, Unit
 from msda_bench.results.select import select
-from msda_bench.store.files import load_arrays
 
 PLACES = ["experiment", "target", "method", "seed"]
 """The columns that identify a run."""
@@ -63,28 +62,48 @@ def load_predictions(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
     Raises:
         StoreError: no run has kept predictions, or a file is missing, damaged or unreadable.
     """
+    return _joined(runs, "predictions", _of_test)
+
+
+def load_target_predictions(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
+    """Loads what runs predict for the target's unlabelled training examples, from `keep: [target_predictions]`.
+
+    Args:
+        runs: a result folder, or a frame from `load_results`, whose folder is read for these runs.
+
+    Returns:
+        One row for each run and example: `experiment, target, method, seed, example` (its place in the split's training
+        part, the same for every method) and `predicted` (class numbers, or values). Runs without the file have no rows.
+
+    Raises:
+        StoreError: no run has the file, or one is missing, damaged or unreadable.
+    """
+    return _joined(runs, "target_predictions", lambda arrays, _: {"predicted": arrays["predicted"]})
+
+
+def _joined(
+    runs: str | Path | pd.DataFrame, name: str, columns_of: Callable[[dict[str, Any], str], dict[str, Any]]
+) -> pd.DataFrame:
+    """The columns of each selected run that is ok and has a file of this name, beside the run's place."""
     chosen = select(runs_of(runs))
-    parts = list(_parts(chosen[(chosen["status"] == "ok").to_numpy()]))
+    chosen = chosen[(chosen["status"] == "ok").to_numpy()]
+    places, parts = chosen[[*PLACES, "task"]].astype(object), []
+    for row, arrays in kept_files(chosen, name):
+        columns = columns_of(arrays, places.loc[row, "task"])
+        frame = pd.DataFrame({"example": np.arange(len(columns["predicted"]))} | columns)
+        parts.append(frame.assign(**places.loc[row, PLACES].to_dict())[[*PLACES, *frame]])
     if not parts:
-        raise StoreError("no run here keeps its predictions; add `keep: [predictions]` to the suite and run it again")
+        raise StoreError(f"no run here keeps its {name}; add `keep: [{name}]` to the suite and run it again")
     return pd.concat(parts, ignore_index=True).astype(dict.fromkeys(PLACES[:3], "category"))
 
 
-def _parts(runs: pd.DataFrame) -> Iterator[pd.DataFrame]:
-    places = runs[[*PLACES, "task"]].astype(object)
-    for row, key, store in stored(runs):
-        record = read_record(store, key, curves=False)
-        if "predictions" not in record.saved:
-            continue
-        arrays = load_arrays(record, store.path(key), "predictions")
-        task, place = places.loc[row, "task"], {name: places.loc[row, name] for name in PLACES}
-        label, outputs = arrays["label"], arrays["outputs"]
-        rows = pd.Series(arrays["row"] if "row" in arrays else [pd.NA] * len(label), dtype="Int64")
-        columns: dict[str, Any] = {"example": np.arange(len(label)), "row": rows, "label": label}
-        columns["predicted"] = arrays["predicted"]
-        if task == "classification":
-            columns |= {f"probability_{number}": shares for number, shares in enumerate(_softmax(outputs).T)}
-        yield pd.DataFrame(columns).assign(**place)[[*PLACES, *columns]]
+def _of_test(arrays: dict[str, Any], task: str) -> dict[str, Any]:
+    label, outputs = arrays["label"], arrays["outputs"]
+    rows = pd.Series(arrays["row"] if "row" in arrays else [pd.NA] * len(label), dtype="Int64")
+    columns = {"row": rows, "label": label, "predicted": arrays["predicted"]}
+    if task == "classification":
+        columns |= {f"probability_{number}": shares for number, shares in enumerate(_softmax(outputs).T)}
+    return columns
 
 
 def _softmax(outputs: Any) -> Any:

@@ -25,7 +25,7 @@ from msda_bench import __version__
 from msda_bench.atomic import read_cache, write_cache
 from msda_bench.errors import StoreError
 from msda_bench.store import Record, Store
-from msda_bench.store.files import Faults, faults_among
+from msda_bench.store.files import Faults, faults_among, load_arrays
 from msda_bench.store.record import RESULTS
 from msda_bench.store.store import CELLS
 
@@ -239,6 +239,18 @@ def read_records(runs: pd.DataFrame, *, curves: bool = True) -> Iterator[tuple[A
     """
     for row, key, store in stored(runs):
         yield row, read_record(store, key, curves=curves)
+
+
+def kept_files(runs: pd.DataFrame, name: str) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """Yields the label of each row whose record has a file of arrays of this name, with the arrays.
+
+    Raises:
+        StoreError: a record or file is missing, damaged or cannot be read.
+    """
+    for row, key, store in stored(runs):
+        record = read_record(store, key, curves=False)
+        if name in record.saved:
+            yield row, load_arrays(record, store.path(key), name)
 
 
 def read_record(store: Store, key: str, *, curves: bool = True) -> Record:

@@ -151,7 +151,7 @@ def _untrainable(facts: Facts) -> Iterator[Fault]:
         elif isinstance(scheme, GivenScheme) and not facts.data.gives_predictions:
             what = f"{entry.name} needs predictions in the data, and {facts.name} names none (`predictions`)"
             yield Fault(("methods", name, "scheme"), what)
-        elif isinstance(scheme, FittedScheme) and (unfit := _unfit(facts)):
+        elif isinstance(scheme, FittedScheme) and scheme.looks and (unfit := _unfit(facts)):
             yield Fault(("methods", name, "scheme"), f"{entry.name} {unfit}")
         elif scheme.adds_offsets and (loc := _averages(facts, name)):
             what = f"means nothing for {name}: {entry.name} replaces weights at each epoch; remove it, or the method"

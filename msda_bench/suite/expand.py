@@ -170,12 +170,12 @@ class _Draft:
         if given:
             yield f"Predictions that come with the data, not trained here: {', '.join(given)}."
         yield from _data_notes(self._facts)
-        seen: dict[int, list[str]] = {}
+        seen: dict[tuple[float, str], list[str]] = {}
         for name, method in methods:
-            seen.setdefault(self._facts.labelled_target(method), []).append(name)
-        for count, names in sorted(seen.items()):
-            if count:
-                yield f"Trained with {count} labelled examples of the target: {', '.join(names)}."
+            seen.setdefault(self._facts.labels_seen(method), []).append(name)
+        for (_, how_many), names in sorted(seen.items()):
+            if how_many:
+                yield f"Trained with {how_many} labelled examples of the target: {', '.join(names)}."
         if self._file.select is not None:
             searches = {name: candidates.search for name, candidates in self._candidates.items()}
             yield from select_notes(self._file.select, searches)
@@ -198,6 +198,7 @@ class _Draft:
     def _cell(self, settings: Settings, validators: tuple[Ref, ...]) -> Cell:
         """The cell of all targets and seeds."""
         method, metric = settings.method, self._file.metric
+        given = isinstance(method.scheme.component, GivenScheme)
         return Cell(
             dataset=self._file.dataset.ref,
             fingerprint=self._facts.fingerprint,
@@ -209,13 +210,13 @@ class _Draft:
             aggregator=method.aggregator.ref if method.aggregator else None,
             mu=method.mu,
             training=settings.training,
-            validators=() if isinstance(method.scheme.component, GivenScheme) else validators,
+            validators=() if given else validators,
             seed=0,
             split_sources=self._facts.splitting(method),
             labelled_target=self._facts.labelled_target(method),
             prior_correction=method.prior_correction,
             metrics=(metric.ref,) if metric is not None and metric.component.needs_outputs else None,
-            keep=tuple(dict.fromkeys(self._file.keep)),
+            keep=tuple(name for name in dict.fromkeys(self._file.keep) if not (given and name == "target_predictions")),
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,7 @@ from msda_bench.api import Backbone, DataError, Dataset, Extent, Group, InputSpe
 from msda_bench.blame import blaming
 from msda_bench.component.abilities import augmentation_of, sizes_of, sources_of
 from msda_bench.component.backbone import network_input
-from msda_bench.component.sizes import asked, counts, holds_out, is_transductive
+from msda_bench.component.sizes import asked, counts, holds_out, is_transductive, trained_of
 from msda_bench.errors import BenchError
 from msda_bench.suite.choice import Configured
 from msda_bench.suite.protocol import Protocol, Splitting, labelled_groups
@@ -138,6 +139,21 @@ class Facts:
         """The number of labelled target examples that form one more source of a method."""
         labels = self.file.labelled_target if method.labelled_target is None else method.labelled_target
         return 0 if method.scheme.component.needs_target_labels else labels
+
+    def labels_seen(self, method: MethodSpec) -> tuple[float, str]:
+        """How many labels of the target a method trains with, to sort by and in words, which are empty for none.
+
+        Of an oracle nothing is said unless it holds some out: it trains with all that there are.
+        """
+        scheme = method.scheme.component
+        if not (scheme.needs_target_labels and scheme.hold_out):
+            count = self.labelled_target(method)
+            return count, str(count or "")
+        known = [self.trained_on(target, target) for target in self.targets]
+        counts = sorted({trained_of(count, scheme.hold_out) for count in known if count is not None})
+        if None in known or not counts:
+            return math.inf, f"{1 - scheme.hold_out:.3g} of the"
+        return counts[-1], " to ".join(map(str, dict.fromkeys((counts[0], counts[-1]))))
 
 
 def without_each_source(file: ExperimentFile) -> Iterator[ExperimentFile]:

@@ -23,6 +23,8 @@ ORACLE = "oracle"
 """Selection by the target's test score, which is not available in practice."""
 CHANCE = "chance"
 """The expected score of a random choice among the candidates; criteria are compared with it."""
+TARGET_ACCURACY = "target_accuracy"
+"""Selection of an oracle by its score on labelled examples of the target that it holds out from training."""
 LEAVE_ONE_OUT = "leave_one_source_out"
 """Selection by the mean test score over the sources, each in turn the target of the others."""
 

@@ -16,7 +16,7 @@ from msda_bench.errors import PluginError, message_of
 from msda_bench.suite.choice import Configured, with_param
 from msda_bench.suite.facts import Facts, weighs_sources
 from msda_bench.suite.mistakes import Fault, Loc, explain, hint, shown
-from msda_bench.suite.plan import CHANCE, LEAVE_ONE_OUT, ORACLE, Search
+from msda_bench.suite.plan import CHANCE, LEAVE_ONE_OUT, ORACLE, TARGET_ACCURACY, Search
 from msda_bench.suite.protocol import Protocol
 from msda_bench.suite.search_space import Dimension, draws, grid, grid_size, shared_draws
 from msda_bench.suite.spec import DEFAULT_VALIDATOR, ExperimentFile, MethodSpec, SelectSpec
@@ -129,7 +129,7 @@ def candidates_of(experiment: ExperimentFile, name: str) -> Candidates:
         return Candidates(None, (usual,), leaves_out=False)
     oracle = sees_target(usual.method)
     tried = _tried(select, usual, (experiment.name, name))
-    search = Search(ORACLE if oracle else select.by, tuple(values for values, _ in tried))
+    search = Search(criterion_of(select, usual.method), tuple(values for values, _ in tried))
     return Candidates(search, tuple(settings for _, settings in tried), leaves_out(select) and not oracle)
 
 
@@ -162,6 +162,13 @@ def space_of(select: SelectSpec, settings: Settings) -> dict[str, Dimension]:
 def leaves_out(select: SelectSpec) -> bool:
     """Whether every candidate also trains without one source after another."""
     return select.leave_one_source_out or select.by == LEAVE_ONE_OUT
+
+
+def criterion_of(select: SelectSpec, method: MethodSpec) -> str:
+    """What selects a method's settings: the suite's criterion; of an oracle its own score, or the test without one."""
+    if not sees_target(method):
+        return select.by
+    return TARGET_ACCURACY if method.scheme.component.hold_out else ORACLE
 
 
 def sees_target(method: MethodSpec) -> bool:
@@ -197,7 +204,7 @@ def check_search(facts: Facts) -> Iterator[Fault]:
 
 def _criterion(select: SelectSpec, facts: Facts) -> Iterator[Fault]:
     for index, name in enumerate(facts.validators):
-        if name in (ORACLE, LEAVE_ONE_OUT, CHANCE):
+        if name in (ORACLE, LEAVE_ONE_OUT, CHANCE, TARGET_ACCURACY):
             what = f"{name} has another meaning in select; it cannot be a validator's name"
             yield Fault(("validators", index), what)
     known = [*facts.validators, LEAVE_ONE_OUT, ORACLE]
@@ -274,9 +281,10 @@ def select_notes(select: SelectSpec, tried: Mapping[str, Search | None]) -> Iter
     fewer = ", ".join(f"{name} {count}" for name, count in counts.items() if count < select.budget)
     if fewer:
         yield f"Fewer candidates than {select.budget}, since the search space has no more: {fewer}."
-    others = ", ".join(name for name, search in searches.items() if search.by != select.by)
-    if others:
-        yield f"Trained with the target's labels, and so selected {_by(ORACLE)}: {others}."
+    for by in (TARGET_ACCURACY, ORACLE):
+        others = ", ".join(name for name, search in searches.items() if search.by == by != select.by)
+        if others:
+            yield f"Trained with the target's labels, and so selected {_by(by)}: {others}."
 
 
 def source_free_note(facts: Facts) -> Iterator[str]:
@@ -299,4 +307,6 @@ def source_free_note(facts: Facts) -> Iterator[str]:
 def _by(by: str) -> str:
     if by == ORACLE:
         return "by oracle, the score on the target's own test labels, which are not available in practice"
+    if by == TARGET_ACCURACY:
+        return f"by {by}, the score on labelled training examples of the target that are held out from them"
     return f"by {by}, without target labels"

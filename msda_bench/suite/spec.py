@@ -199,6 +199,8 @@ class MethodSpec(SuitePart):
             yield Fault(("scheme",), f"{self.scheme.name} uses target labels; add reference: true")
         if isinstance(scheme, GivenScheme) and not self.reference:
             yield Fault(("scheme",), f"{self.scheme.name} shows predictions of another's model; add reference: true")
+        if isinstance(scheme, FittedScheme) and not scheme.looks and not self.reference:
+            yield Fault(("scheme",), f"{self.scheme.name} learns nothing; add reference: true")
         if isinstance(scheme, GivenScheme) and self.prior_correction is not None:
             yield Fault(("prior_correction",), f"{self.scheme.name} changes no prediction; remove it", "key")
         if scheme.needs_target_labels and self.labelled_target is not None:
@@ -324,7 +326,7 @@ class ExperimentFile(SuitePart):
     select: SelectSpec | None = Field(default=None, validate_default=True)
     validators: list[Annotated[Configured[Validator], OfKind("validator")]] | None = None
     metric: Annotated[Configured[Metric], OfKind("metric")] | None = None
-    keep: list[Literal["predictions", "features", "weights"]] = Field(default_factory=list)
+    keep: list[Literal["predictions", "target_predictions", "features", "weights"]] = Field(default_factory=list)
     compare: Comparison = Comparison()
     fetch: bool = False
     notes: list[str] = Field(default_factory=list)

@@ -1,13 +1,13 @@
 """Schemes."""
 
 from msda_bench_builtin.schemes.aad import Aad
-from msda_bench_builtin.schemes.adapt import Adapt, Pooled, Regularised, TargetOnly
+from msda_bench_builtin.schemes.adapt import Adapt, Joint, Pooled, Regularised, TargetOnly
 from msda_bench_builtin.schemes.alternate import Alternate
 from msda_bench_builtin.schemes.baselines import GradientBoosting, LogisticRegression, RandomForest
 from msda_bench_builtin.schemes.cdan import Cdan
 from msda_bench_builtin.schemes.decision import Decision
 from msda_bench_builtin.schemes.ensemble import BestSingle, Ensemble
-from msda_bench_builtin.schemes.given import Given
+from msda_bench_builtin.schemes.given import Chance, Given
 from msda_bench_builtin.schemes.kd3a import Kd3a
 from msda_bench_builtin.schemes.mdd import Mdd
 from msda_bench_builtin.schemes.mdmn import Mdmn
@@ -24,11 +24,13 @@ __all__ = [
     "Alternate",
     "BestSingle",
     "Cdan",
+    "Chance",
     "Decision",
     "Ensemble",
     "Given",
     "GradientBoosting",
     "Jcpot",
+    "Joint",
     "Kd3a",
     "LogisticRegression",
     "M3sda",

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import torch
 from torch import Tensor
 
-from msda_bench.api import Added, Batch, Group, Parts, Pass, Phase, Positive, Scheme, Step, component
+from msda_bench.api import Added, Batch, Group, Parts, Pass, Phase, Positive, Rate, Scheme, Step, component
 from msda_bench_builtin.schemes.mdd import ramp_share, scaled_gradient
 
 
@@ -155,7 +155,12 @@ class Regularised(Adapt):
 
 @component
 class TargetOnly(Scheme):
-    """TAR: trains only on the target's labelled training examples; an oracle, to be marked `reference: true`."""
+    """TAR: trains only on the target's labelled training examples; an oracle, to be marked `reference: true`.
+
+    Parameters:
+        hold_out: the share of these examples that it does not train on but is scored on, `target_accuracy`, which then
+            selects its settings in place of the test.
+    """
 
     name = "target_only"
     uses_discrepancy = False
@@ -163,11 +168,29 @@ class TargetOnly(Scheme):
     needs_target = False
     needs_target_labels = True
 
+    hold_out: Annotated[Rate, Added()] = 0.0
+
     def groups(self, sources: Group, target: str) -> tuple[Group, ...]:
         """Only the target."""
         return ((target,),)
 
     def step(self, parts: Parts, batch: Batch, state: Tensor, phase: Phase) -> Step:
-        """The risk."""
+        """The mean risk."""
         risks = parts.forward(batch).risks
         return Step(risks.mean(), risks)
+
+
+@component
+class Joint(TargetOnly):
+    """JOINT: the sources and the target's labelled training examples together; an oracle, as TAR is.
+
+    What full knowledge of the labels is worth beside the sources. One model for all domains: each gives a batch in
+    every step, whatever its size, and all batches weigh 1 / (k + 1), so the target counts as one of k + 1 domains. With
+    `training: {epoch: equal}` it takes as many steps as every other method.
+    """
+
+    name = "joint"
+
+    def groups(self, sources: Group, target: str) -> tuple[Group, ...]:
+        """Each source, and the target."""
+        return (*((source,) for source in sources), (target,))

@@ -11,7 +11,19 @@ from typing import Annotated, Any, ClassVar, Literal, cast
 import numpy as np
 from pydantic import Field
 
-from msda_bench.api import Array, Count, FittedScheme, Fitting, Inputs, PluginError, Positive, Task, component
+from msda_bench.api import (
+    Added,
+    Array,
+    Count,
+    FittedScheme,
+    Fitting,
+    Inputs,
+    PluginError,
+    Positive,
+    Rate,
+    Task,
+    component,
+)
 
 LEAST = 1e-6
 """The lowest probability: a forest's may be 0, whose logarithm no loss accepts."""
@@ -25,15 +37,19 @@ class Baseline(FittedScheme):
         labels: "sources" learns from all sources as one; "target" from the target's own labels, an oracle to be marked
             `reference: true`.
         class_weight: "balanced" gives each class the same weight in sum, "none" each example; of classes only.
+        hold_out: the share of the target's labels that it does not learn from but is scored on (see `target_only`).
     """
 
     dense: ClassVar[bool] = False
 
     labels: Literal["sources", "target"] = "sources"
     class_weight: Literal["none", "balanced"] = "none"
+    hold_out: Annotated[Rate, Added()] = 0.0
 
     def __post_init__(self) -> None:
-        """Refuses to be without scikit-learn."""
+        """Refuses to be without scikit-learn, and to hold out labels that it does not learn from."""
+        if self.hold_out and self.labels != "target":
+            raise ValueError("hold_out is of the target's labels, which only `labels: target` learns from; remove it")
         if importlib.util.find_spec("sklearn") is None:
             raise ValueError("needs scikit-learn; install it: pip install 'msda-bench[sklearn]'")
 

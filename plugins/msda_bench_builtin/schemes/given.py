@@ -1,8 +1,12 @@
-"""Predictions that come with the data."""
+"""References that train nothing: predictions that come with the data, and what a model scores that learned nothing."""
 
 from __future__ import annotations
 
-from msda_bench.api import GivenScheme, component
+from collections.abc import Callable
+
+import numpy as np
+
+from msda_bench.api import Array, FittedScheme, Fitting, GivenScheme, Inputs, Task, component
 
 
 @component
@@ -13,3 +17,24 @@ class Given(GivenScheme):
     """
 
     name = "given"
+
+
+@component
+class Chance(FittedScheme):
+    """What a model scores that learned nothing: the most frequent class of all source labels, or their mean.
+
+    Of equally frequent classes the first. The outputs are the logarithms of the shares of the classes, with one example
+    more of each, so that none is infinite.
+    """
+
+    name = "chance"
+    looks = False
+
+    def fit(self, rows: Fitting, task: Task, seed: int) -> Callable[[Inputs], Array]:
+        """Counts the labels."""
+        if task.kind == "regression":
+            answer = rows.y.mean(dtype=np.float64, keepdims=True)
+        else:
+            counts = np.bincount(rows.y, minlength=task.classes) + 1
+            answer = np.log(counts / counts.sum())
+        return lambda x: np.tile(answer, (x.shape[0], 1))
