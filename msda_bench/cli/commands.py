@@ -12,6 +12,7 @@ _HELP = {
     "selection": "show how well each criterion selects settings, and draw it",
     "suites": "list, show and copy the suites that come with msda-bench",
     "validate": "check a suite and show its tables and cells",
+    "plan": "say what a suite takes to find a gain: seeds, hours, and what ten seeds miss",
     "plugins": "list every component and executor with its distribution",
     "check": "test installed components against their contracts",
     "new": "write a complete distribution for a component of your own",

@@ -105,17 +105,18 @@ def _workers(args: argparse.Namespace, device: str) -> int:
 
 def whole_number(text: str) -> int:
     """Parses a number of at least 1."""
-    return int(_number(text, int, lambda number: number >= 1, "a whole number of at least 1"))
+    return int(number(text, int, lambda count: count >= 1, "a whole number of at least 1"))
 
 
 def _seconds(text: str) -> float:
-    return float(_number(text, float, lambda number: 0 < number < math.inf, "a number of seconds above 0"))
+    return float(number(text, float, lambda seconds: 0 < seconds < math.inf, "a number of seconds above 0"))
 
 
-def _number(text: str, kind: Callable[[str], Any], fits: Callable[[Any], bool], what: str) -> Any:
+def number(text: str, kind: Callable[[str], Any], fits: Callable[[Any], bool], what: str) -> Any:
+    """Parses a number that fits; `what` it must be tells of any other."""
     try:
-        if fits(number := kind(text)):
-            return number
+        if fits(value := kind(text)):
+            return value
     except ValueError:
         pass
     raise argparse.ArgumentTypeError(f"must be {what}, not {text!r}")

@@ -8,7 +8,7 @@ import shlex
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TextIO
+from typing import TYPE_CHECKING, Literal, NamedTuple, TextIO
 
 from msda_bench.cli.command import Parser
 from msda_bench.cli.conclude import conclude, survey_report
@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console
 
+    from msda_bench.plugins import Registry
     from msda_bench.running.execute import Executor
-    from msda_bench.running.runner import Observer, Survey
+    from msda_bench.running.runner import Observer, Summary, Survey
     from msda_bench.store import Store
     from msda_bench.suite.cell import Cell
     from msda_bench.suite.expand import Expansion
@@ -134,10 +135,32 @@ def command(args: argparse.Namespace) -> int:
 
 
 def _run_suite(args: argparse.Namespace, aside: Console, out: TextIO) -> int:
-    from msda_bench.plugins import discover
-    from msda_bench.running.data import check_sizes, ensure_data
-    from msda_bench.running.runner import run_suite, survey
+    from msda_bench.running.runner import survey
     from msda_bench.store import Store
+
+    work = load_work(args)
+    plan = work.expansion.plan
+    folder = args.out / plan.suite
+    store = Store.find(folder, repair=not args.dry_run)
+    found = survey(work.expansion, store, _chosen(args, plan), args.limit)
+    if args.dry_run:
+        show(args, survey_report(found, folder), out=out)
+        return 0
+    store, summary = train(args, work, found, store, aside)
+    return conclude(args, summary, store, plan, out)
+
+
+class Work(NamedTuple):
+    """A suite's tables and cells, and whatever trains them."""
+
+    expansion: Expansion
+    registry: Registry
+    trains: type[Executor]
+
+
+def load_work(args: argparse.Namespace) -> Work:
+    """Expands `args.suite`, after warnings; `args.fetch` becomes true if the suite itself asks for it."""
+    from msda_bench.plugins import discover
     from msda_bench.suite.expand import expand
     from msda_bench.suite.load import load_suite
 
@@ -147,26 +170,32 @@ def _run_suite(args: argparse.Namespace, aside: Console, out: TextIO) -> int:
     suite = load_suite(args.suite, registry)
     expansion = expand(suite, registry)
     warn_of(expansion.warnings)
-    folder, plan = args.out / suite.name, expansion.plan
-    store = Store.find(folder, repair=not args.dry_run)
-    found = survey(expansion, store, _chosen(args, plan), args.limit)
-    if args.dry_run:
-        show(args, survey_report(found, folder), out=out)
-        return 0
+    args.fetch = args.fetch or suite.fetch
+    return Work(expansion, registry, trains)
+
+
+def train(
+    args: argparse.Namespace, work: Work, found: Survey, store: Store | None, aside: Console
+) -> tuple[Store, Summary]:
+    """Trains what a survey misses into the suite's folder below `args.out`."""
+    from msda_bench.running.data import check_sizes, ensure_data
+    from msda_bench.running.runner import run_suite
+    from msda_bench.store import Store
 
     def report(line: str) -> None:
         aside.print(printable(line, LONGEST_LINE), markup=False, highlight=False)
 
+    expansion, registry, trains = work
     device = find_device(args)
     if device == "cpu" and args.stack is not None:
         raise BenchError("--stack is for a GPU; on the CPU every cell trains alone, which is faster there")
     if found.missing:
         check_sizes(found.missing.values(), registry)  # before the data are prepared, which may take long
-        ensure_data(found.missing.values(), registry, report, fetch=args.fetch or suite.fetch, device=device)
+        ensure_data(found.missing.values(), registry, report, fetch=args.fetch, device=device)
         check_sizes(found.missing.values(), registry)
-    store = store or Store.create(folder)
+    store = store or Store.create(args.out / expansion.plan.suite)
     warn_of(_without_arrays(store, expansion, found))
-    _keep_plan(store, plan)
+    _keep_plan(store, expansion.plan)
     if found.missing:
         _begin(args, store, device, found.missing.values())
     executor = make_executor(args, trains, device)
@@ -180,7 +209,7 @@ def _run_suite(args: argparse.Namespace, aside: Console, out: TextIO) -> int:
     )
     for note in summary.notes if args.quiet else ():
         warn(note)
-    return conclude(args, summary, store, plan, out)
+    return store, summary
 
 
 def _without_arrays(store: Store, expansion: Expansion, found: Survey) -> Iterator[str]:

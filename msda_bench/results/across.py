@@ -32,6 +32,7 @@ from msda_bench.results.estimates import mean_of, tied
 from msda_bench.results.frame import runs_of
 from msda_bench.results.scores import Grid, grids
 from msda_bench.results.words import name_of
+from msda_bench.suite.plan import Experiment
 
 _STANDINGS = (
     *("method", "reference", "mean_rank", "mean_gain", "mean_gain_low", "mean_gain_high"),
@@ -179,9 +180,8 @@ def across_datasets(tables: Sequence[Grid], pairs: Sequence[Sequence[Row]]) -> A
     Only experiments whose metric is accuracy count, and one with an altered domain only if no other uses its dataset
     unaltered. `pairs` are the decided comparisons of each of the `tables`; None for fewer than two datasets.
     """
-    of_accuracy = [grid for grid in tables if grid.metric == METRIC]
-    sound = {grid.experiment.dataset for grid in of_accuracy if not grid.experiment.is_altered}
-    counted = [grid for grid in of_accuracy if not (grid.experiment.is_altered and grid.experiment.dataset in sound)]
+    counting = counted_of(grid.experiment for grid in tables)
+    counted = [grid for grid in tables if grid.experiment in counting]
     by_dataset: dict[str, list[Grid]] = {}
     for grid in counted:
         by_dataset.setdefault(grid.experiment.dataset, []).append(grid)
@@ -209,6 +209,13 @@ def across_datasets(tables: Sequence[Grid], pairs: Sequence[Sequence[Row]]) -> A
         is_tuned=baseline is not None and all(_selects(grid, baseline) for grid in counted),
         gains=tuple(row for of_table in gains for row in of_table) if baseline is not None else (),
     )
+
+
+def counted_of(planned: Iterable[Experiment]) -> list[Experiment]:
+    """The experiments that count across datasets: of accuracy, not altered unless no other has their dataset."""
+    of_accuracy = [table for table in planned if table.measure.column == METRIC]
+    sound = {table.dataset for table in of_accuracy if not table.is_altered}
+    return [table for table in of_accuracy if not (table.is_altered and table.dataset in sound)]
 
 
 def _selects(grid: Grid, name: str) -> bool:

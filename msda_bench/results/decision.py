@@ -11,6 +11,7 @@ import numpy as np
 from msda_bench.results.estimates import detectable_shift, margin_tests, mean_of, paired_effect, resampled_interval
 from msda_bench.results.scores import Column, Grid
 from msda_bench.results.signed_rank import signed_rank_tests
+from msda_bench.suite.plan import Experiment
 
 Scope: TypeAlias = Literal["target", "average", "across_targets", "across_datasets"]
 Row: TypeAlias = dict[str, Any]
@@ -63,19 +64,33 @@ def comparisons(grid: Grid) -> list[Row]:
     scopes = [[_over_seeds(grid, column, pair) for pair in pairs] for column in grid.columns]
     scopes.append([_across_targets(grid, pair) for pair in pairs])
     about = {"experiment": experiment.name, "dataset": experiment.dataset, "metric": grid.metric}
-    return [about | row for rows in scopes for row in decided(rows, _control(grid), primary=experiment.primary)]
+    control = _control(experiment, grid.ranked)
+    return [about | row for rows in scopes for row in decided(rows, control, primary=experiment.primary)]
 
 
-def _control(grid: Grid) -> str | None:
+def _control(experiment: Experiment, ranked: Sequence[str]) -> str | None:
     """The method with which the others are compared: the suite's choice, or the baseline of many methods."""
-    experiment = grid.experiment
-    by_control = len(grid.ranked) > MOST_ALL_PAIRS or experiment.margin is not None or experiment.primary
+    by_control = len(ranked) > MOST_ALL_PAIRS or experiment.margin is not None or experiment.primary
     name = experiment.against or (experiment.baseline if by_control else None)
-    return name if name in grid.ranked else None
+    return name if name in ranked else None
+
+
+def tested(experiment: Experiment) -> tuple[str, ...]:
+    """The methods that are planned to be compared with the baseline: the primary ones if the suite names any."""
+    ranked = (method.name for method in experiment.methods if not method.reference)
+    return experiment.primary or tuple(name for name in ranked if name != experiment.baseline)
+
+
+def tests_with_baseline(experiment: Experiment) -> int:
+    """The size of the family that these comparisons belong to."""
+    ranked = [method.name for method in experiment.methods if not method.reference]
+    if _control(experiment, ranked) == experiment.baseline:
+        return len(tested(experiment))
+    return len(ranked) * (len(ranked) - 1) // 2
 
 
 def _margin(grid: Grid, pair: tuple[str, str]) -> float | None:
-    return grid.experiment.margin if _control(grid) in pair else None
+    return grid.experiment.margin if _control(grid.experiment, grid.ranked) in pair else None
 
 
 def _over_seeds(grid: Grid, column: Column, pair: tuple[str, str]) -> Row:

@@ -143,8 +143,8 @@ def _pairs(n: int) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 @lru_cache(maxsize=256)
-def detectable_shift(n: int, level: float) -> float | None:
-    """The smallest shift of n normal differences, in standard deviations, that the test finds with probability `POWER`.
+def detectable_shift(n: int, level: float, power: float = POWER) -> float | None:
+    """The smallest shift of n normal differences, in standard deviations, that the test finds with this probability.
 
     The two-sided signed-rank test at this level finds a positive shift where the lower end of the Hodges-Lehmann
     interval, a Walsh average, lies above zero. Shifting the differences shifts it as much, so the shift sought is a
@@ -154,17 +154,23 @@ def detectable_shift(n: int, level: float) -> float | None:
     Returns:
         The shift; None if so few pairs cannot be significant at this level.
     """
-    cut = walsh_cut(n, level)
-    if not cut:
+    if not walsh_cut(n, level):
         return None
     if n > _MOST_SAMPLED:
-        return (_student(1 - level / 2, n - 1) + _student(POWER, n - 1)) / math.sqrt(3 / math.pi * n)
+        return (_student(1 - level / 2, n - 1) + _student(power, n - 1)) / math.sqrt(3 / math.pi * n)
+    return float(np.quantile(_negated_ends(n, level), power))
+
+
+@lru_cache(maxsize=256)
+def _negated_ends(n: int, level: float) -> Reals:
+    """The lower ends of the Hodges-Lehmann intervals of samples of n normal differences, negated."""
+    cut = walsh_cut(n, level)
     raw: NDArray[np.uint64] = np.random.Philox(key=n).random_raw((4, 2, _SAMPLES // 4, n))
     radius, angle = (((raw >> np.uint64(11)) + 0.5) / 2.0**53).swapaxes(0, 1).reshape(2, _SAMPLES, n)
     normal = np.sqrt(-2 * np.log(radius)) * np.cos(2 * np.pi * angle)  # Box and Muller 1958
     first, second = _pairs(n)
     walsh = (normal[:, first] + normal[:, second]) / 2
-    return float(np.quantile(-np.partition(walsh, cut - 1, axis=1)[:, cut - 1], POWER))
+    return -np.partition(walsh, cut - 1, axis=1)[:, cut - 1]
 
 
 def _student(share: float, df: int) -> float:

@@ -1,0 +1,214 @@
+"""What `msda-bench plan` answers: what a suite takes, what it finds and what ten seeds would miss."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from msda_bench.errors import BenchError
+from msda_bench.results.across import counted_of
+from msda_bench.results.decision import tests_with_baseline
+from msda_bench.results.power import SURE, TEN, Answer, Design, Pilot, Spread, design_of, design_of_mean, upper_limit
+from msda_bench.results.report import Column, Line, Report, Section, Table, Unit
+from msda_bench.results.words import counted, listed, name_of
+from msda_bench.suite.cell import Cell
+from msda_bench.suite.expand import Expansion
+from msda_bench.suite.plan import Experiment, Plan
+
+MEAN = "mean over data sets"
+_HOUR = 3600
+_WHOLE = ("to_train", "pilot_seeds", "family", "seeds", "needed", "at_most", "of_every_method")
+_COLUMNS = (
+    *("experiment", "to_train", "hours", "standard_deviation", "pilot_seeds", "family", "seeds"),
+    *(*Answer._fields, "hours_needed"),
+)
+
+
+class _Cost(NamedTuple):
+    """Cells to train and their seconds, and the seconds of all cells of one seed."""
+
+    to_train: int
+    seconds: float
+    seconds_a_seed: float
+
+
+@dataclass(frozen=True)
+class _Planned:
+    """The experiments of a suite with their standard deviations and costs, where the pilot tells them."""
+
+    tables: Sequence[Experiment]
+    spreads: Mapping[str, Spread]
+    costs: Mapping[str, _Cost]
+    detect: float
+    power: float
+
+    def rows(self) -> Iterator[Mapping[str, Any]]:
+        """A row for each experiment, and one for the mean over data sets if there are several."""
+        for table in self.tables:
+            spread = self.spreads.get(table.name)
+            family = tests_with_baseline(table)
+            yield self._row(table.name, [table], spread and design_of(spread, table.alpha / family), family)
+        across = counted_of(self.tables)
+        if len({table.dataset for table in across}) > 1 and all(table.name in self.spreads for table in across):
+            spreads = [self.spreads[table.name] for table in across]
+            family = sum(all(name in spread.deviations for spread in spreads) for name in spreads[0].deviations)
+            if family and len({table.baseline for table in across}) == 1:
+                level = min(table.alpha for table in across) / family
+                yield self._row(MEAN, across, design_of_mean(spreads, level), family)
+
+    def _row(self, name: str, tables: Sequence[Experiment], design: Design | None, family: int) -> Mapping[str, Any]:
+        costs = [self.costs[table.name] for table in tables if table.name in self.costs]
+        seeds = min(len(table.seeds) for table in tables)
+        row: dict[str, Any] = {"experiment": name, "seeds": seeds}
+        if len(costs) == len(tables):
+            row |= {
+                "to_train": sum(cost.to_train for cost in costs),
+                "hours": sum(cost.seconds for cost in costs) / _HOUR,
+            }
+        if design is None:
+            return row
+        answer = design.answer(seeds, self.detect, self.power)
+        row |= {"standard_deviation": design.deviation, "pilot_seeds": design.pilot_seeds, "family": family}
+        if answer.needed and len(costs) == len(tables):
+            row["hours_needed"] = answer.needed * sum(cost.seconds_a_seed for cost in costs) / _HOUR
+        return row | answer._asdict()
+
+
+def plan_report(
+    expansion: Expansion,
+    missing: Mapping[str, Cell],
+    runs: pd.DataFrame,
+    detect: float,
+    power: float,
+    lines: Sequence[Line] = (),
+) -> Report:
+    """The report on a suite.
+
+    Args:
+        expansion: the suite's.
+        missing: the cells that it would train.
+        runs: of the pilot.
+        detect: the true gain over the baseline to find, in points.
+        power: the probability with which it is to be found.
+        lines: on the pilot.
+
+    Raises:
+        BenchError: the pilot has no run on a data set of the suite.
+    """
+    pilot, plan = Pilot(runs), expansion.plan
+    spreads = {table.name: spread for table in plan.experiments if (spread := pilot.spread(table)) is not None}
+    costs = {
+        table.name: cost for table in plan.experiments if (cost := _cost(table, expansion, missing, pilot)) is not None
+    }
+    if not costs:
+        raise BenchError(
+            f"the pilot has no finished run on a data set of suite {plan.suite}; name a folder of a similar suite, or "
+            "leave out --pilot, so that a few runs of this one are trained"
+        )
+    planned = _Planned(plan.experiments, spreads, costs, detect, power)
+    rows = pd.DataFrame(list(planned.rows()), columns=list(_COLUMNS)).astype(dict.fromkeys(_WHOLE, "Int64"))
+    unit = "GPU-hours" if (runs.loc[runs["status"] == "ok", "device"] == "cuda").any() else "core-hours"
+    title = f"{plan.suite}: what it takes to find a true gain of {_points(detect)} with probability {power:g}"
+    verdict, notes = tuple(_verdict(rows, missing, detect, unit)), (_legend(power, unit, pilot),)
+    table = Table("plan", title, rows, _columns(detect, unit), verdict=verdict, notes=notes, about=())
+    problems = [Line("problem", line) for line in _gaps(plan, spreads, costs)]
+    remarks = [Line("note", line) for line in _remarks(plan, spreads, pilot)]
+    facts = {"suite": plan.suite, "detect": detect, "power": power, "to_train": len(missing)}
+    return Report("plan", (Section((table,), (*lines, *remarks, *problems)),), rows, not problems, facts=facts)
+
+
+def _cost(table: Experiment, expansion: Expansion, missing: Mapping[str, Cell], pilot: Pilot) -> _Cost | None:
+    expected = pilot.seconds(table)
+    if expected is None:
+        return None
+    methods = {cell.key: cell.method for cell in expansion.plan.cells if cell.experiment == table.name}
+    seconds = {key: expected(method, expansion.cells[key]) for key, method in methods.items()}
+    to_train = [value for key, value in seconds.items() if key in missing]
+    return _Cost(len(to_train), sum(to_train), sum(seconds.values()) / len(table.seeds))
+
+
+def _columns(detect: float, unit: str) -> tuple[Column, ...]:
+    ten = f"{TEN} seeds"
+    return (
+        Column("experiment", "text", ["experiment"]),
+        Column("to train", "count", ["to_train"]),
+        Column(unit, "number", ["hours"]),
+        Column("s", "number", ["standard_deviation"]),
+        Column("seeds", "count", ["seeds"]),
+        Column("find", "number", ["finds"]),
+        Column(f"{ten} find", "number", ["ten_find"]),
+        Column(f"miss {detect:g} (%)", "number", ["ten_miss"], Unit("", -2, 0)),
+        Column(f"seeds for {detect:g}", "count", ["needed"]),
+        Column("at most", "count", ["at_most"]),
+        Column("every method", "count", ["of_every_method"]),
+        Column(f"{unit} ", "number", ["hours_needed"]),
+    )
+
+
+def _verdict(rows: pd.DataFrame, missing: Mapping[str, Cell], detect: float, unit: str) -> Iterator[str]:
+    single, across = rows[rows["experiment"] != MEAN], rows[rows["experiment"] == MEAN]
+    yield f"{counted(len(missing), 'cell')} will train, {single['hours'].sum():.2g} {unit}."
+    known = single.dropna(subset="standard_deviation")
+    if known.empty:
+        return
+    everywhere = "in every experiment" if len(single) > 1 else f"on {name_of(single['experiment'].iloc[0])}"
+    for part, where in ((known, everywhere), (across, "in the mean over data sets")):
+        if part.empty:
+            continue
+        if part["needed"].isna().any():
+            yield f"To find {_points(detect)} {where} takes more than 10,000 seeds."
+        else:
+            hours = f"{part['hours_needed'].sum():.2g} {unit}"
+            most = "more than 10,000" if part["at_most"].isna().any() else f"up to {part['at_most'].max():,}"
+            yield f"To find {_points(detect)} {where} takes {counted(part['needed'].max(), 'seed')} ({most}), {hours}."
+    low, high = 100 * known["ten_miss"].min(), 100 * known["ten_miss"].max()
+    often = f"{low:.0f} %" if round(low) == round(high) else f"{low:.0f} to {high:.0f} %"
+    yield f"{TEN} seeds would miss it in {often} of cases {'in one experiment' if len(single) > 1 else 'there'}."
+
+
+def _points(gain: float) -> str:
+    return f"{gain:g} point{'' if gain == 1 else 's'}"
+
+
+def _legend(power: float, unit: str, pilot: Pilot) -> str:
+    return (
+        "s: the standard deviation over seeds of a method's gain over the baseline, the median of the methods; find: "
+        f"the smallest true gain that seeds find with probability {power:g}, after Holm's correction, if it alone is "
+        "real; miss: how often ten seeds do not find the gain; seeds for: those that find it, at most if s is at the "
+        f"upper limit of its estimate ({SURE:.0%} confidence), for every method if s is that of the method that varies "
+        f"most; then the {unit} of these seeds, references included, on {listed(map(name_of, pilot.devices))}."
+    )
+
+
+def _gaps(plan: Plan, spreads: Mapping[str, Spread], costs: Mapping[str, _Cost]) -> Iterator[str]:
+    """A line for each experiment of which the pilot tells too little."""
+    for table in plan.experiments:
+        if table.name not in costs:
+            yield f"{table.name}: the pilot has no finished run on {name_of(table.dataset)}, so nothing is known of it"
+        elif table.baseline is not None and table.measure.percent and table.name not in spreads:
+            yield (
+                f"{table.name}: the pilot has no method with two seeds in common with baseline "
+                f"{name_of(table.baseline)}, so only its hours are known"
+            )
+
+
+def _remarks(plan: Plan, spreads: Mapping[str, Spread], pilot: Pilot) -> Iterator[str]:
+    """What the numbers of each experiment are from."""
+    for table in plan.experiments:
+        if table.baseline is None or not table.measure.percent:
+            why = "no baseline" if table.baseline is None else f"metric {table.measure.name}, which has no points"
+            yield f"{table.name}: {why}, so only its hours are planned"
+        if (spread := spreads.get(table.name)) is not None:
+            methods = f"{len(spread.deviations)} of {counted(len(table.methods) - 1 - len(table.references), 'method')}"
+            part = f"{len(spread.targets)} of {counted(len(table.targets), 'target')}"
+            limit = upper_limit(spread.seeds - 1)
+            yield (
+                f"{table.name}: s is of {methods}, {part} and {counted(spread.seeds, 'seed')}; the true one is up to "
+                f"{limit:.2f} times as large ({SURE:.0%} confidence), which takes {limit**2:.1f} times the seeds"
+            )
+        timed = pilot.timed(table)
+        if unknown := [method.name for method in table.methods if timed and method.name not in timed]:
+            yield f"{table.name}: {counted(len(unknown), 'method')} without pilot runs, timed as the median of others"
