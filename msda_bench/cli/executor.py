@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 MOST_TOGETHER = 64
 """The maximum number of cells in a job on a GPU; the engine stacks as many of them as fit into memory."""
 
+_LEAST, _MOST = 0.5, 0.99
+
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options."""
@@ -110,6 +112,11 @@ def whole_number(text: str) -> int:
 
 def _seconds(text: str) -> float:
     return float(number(text, float, lambda seconds: 0 < seconds < math.inf, "a number of seconds above 0"))
+
+
+def probability(text: str) -> float:
+    """Parses a probability that is worth asking for."""
+    return float(number(text, float, lambda share: _LEAST <= share <= _MOST, f"a probability from {_LEAST} to {_MOST}"))
 
 
 def number(text: str, kind: Callable[[str], Any], fits: Callable[[Any], bool], what: str) -> Any:

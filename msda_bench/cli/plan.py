@@ -10,7 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msda_bench.cli.executor import number
+from msda_bench.cli.executor import number, probability
 from msda_bench.cli.run import Work, load_work, train
 from msda_bench.cli.suites import add_suite_argument
 from msda_bench.cli.tables import add_output_options, report_faults
@@ -39,7 +39,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--power",
         metavar="P",
-        type=lambda text: number(text, float, lambda share: 0.5 <= share <= 0.99, "a probability from 0.5 to 0.99"),  # noqa: PLR2004
+        type=probability,
         default=0.8,
         help="the probability with which it is to be found (0.8)",
     )
@@ -80,7 +80,7 @@ def _trained(args: argparse.Namespace, work: Work, folder: Path) -> tuple[pd.Dat
 
     from msda_bench.results.frame import read_runs
     from msda_bench.results.report import Line
-    from msda_bench.results.words import counted
+    from msda_bench.results.words import counted, listed, spans
     from msda_bench.running.execute import terminable
     from msda_bench.running.runner import survey
     from msda_bench.store import Store
@@ -92,12 +92,10 @@ def _trained(args: argparse.Namespace, work: Work, folder: Path) -> tuple[pd.Dat
         store, summary = train(args, work, found, store, Console(stderr=True, soft_wrap=True, quiet=args.quiet))
     if summary.interrupted:
         raise KeyboardInterrupt
-    methods = dict.fromkeys(name for table in plan.experiments for name in _methods(table))
-    runs = f"{counted(summary.selected, 'run')}, {', '.join(methods)} at {counted(_SEEDS, 'seed')} or fewer"
-    trained = (
-        f"{summary.trained} trained now in {timedelta(seconds=round(summary.seconds))}" if summary.trained else "none"
-    )
-    lines = [Line("note", f"the pilot is {runs}; {trained} into {folder}, from where `msda-bench run` goes on")]
+    methods = listed(dict.fromkeys(cell.method for cell in found.selected))
+    what = f"{counted(summary.selected, 'run')}, {methods} at seeds {spans(cell.seed for cell in found.selected)}"
+    trained = f"{summary.trained} trained now in {timedelta(seconds=round(summary.seconds))}"
+    lines = [Line("note", f"the pilot is {what}; {trained} into {folder}, from where `msda-bench run` goes on")]
     if not summary.complete:
         lines.append(Line("problem", f"of the pilot's runs, {summary.describe()}"))
     return read_runs(store, plan), lines

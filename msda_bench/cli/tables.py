@@ -44,24 +44,25 @@ def add_table_options(parser: argparse.ArgumentParser, *, columns: str = "books,
         help="csv, json or a format of tabulate: github, latex_booktabs, ...",
     )
     add("--digits", metavar="N", type=int, default=2, choices=range(10), help="digits after the point (default: 2)")
-    add("--columns", metavar="A,B", type=_names, default=[], help=f"only these columns, such as {columns}")
-    add("--methods", metavar="A,B", type=_names, default=[], help="only these methods")
+    add("--columns", metavar="A,B", type=names, default=[], help=f"only these columns, such as {columns}")
+    add("--methods", metavar="A,B", type=names, default=[], help="only these methods")
     add("--transpose", action="store_true", help="swap rows and columns")
 
 
 def add_experiments_option(parser: argparse.ArgumentParser) -> None:
     """Adds `--experiments`."""
     what = "only these experiments of the folder; its files do not change"
-    parser.add_argument("--experiments", metavar="A,B", type=_names, default=[], help=what)
+    parser.add_argument("--experiments", metavar="A,B", type=names, default=[], help=what)
 
 
 def add_metric_option(parser: argparse.ArgumentParser) -> None:
     """Adds `--metric`."""
     what = "show this metric, such as macro_f1, instead of the suite's; of several, each table shows one for its task"
-    parser.add_argument("--metric", metavar="NAME", type=_names, default=[], help=what)
+    parser.add_argument("--metric", metavar="NAME", type=names, default=[], help=what)
 
 
-def _names(text: str) -> list[str]:
+def names(text: str) -> list[str]:
+    """Parses names that commas separate."""
     return [name for part in text.split(",") if (name := part.strip())]
 
 

@@ -66,7 +66,8 @@ class Pilot:
     def spread(self, experiment: Experiment) -> Spread | None:
         """The standard deviations, over the targets that both have; None without two pairs of any method."""
         grid, baseline = self.like(experiment), experiment.baseline
-        if grid is None or baseline not in grid.methods or grid.metric != experiment.measure.column:
+        is_percent = experiment.measure.percent and grid is not None and grid.metric == experiment.measure.column
+        if grid is None or baseline not in grid.methods or not is_percent:
             return None
         targets = tuple(
             target for target in experiment.targets if target in grid.targets and grid.merits[target].by_seed[baseline]
@@ -107,7 +108,7 @@ class Pilot:
         if grid is None:
             return {}
         rows = self._rows[grid.experiment.name].astype({"method": str, "steps": float}).fillna({"steps": 0.0})
-        means = rows.groupby("method")[["train_seconds", "steps"]].mean()
+        means = rows.groupby("method")[["train_seconds", "steps"]].mean().dropna()
         return {name: (seconds, steps) for name, seconds, steps in means.itertuples(name=None)}
 
 

@@ -103,7 +103,7 @@ def plan_report(
     costs = {
         table.name: cost for table in plan.experiments if (cost := _cost(table, expansion, missing, pilot)) is not None
     }
-    if not costs:
+    if not (costs or spreads):
         raise BenchError(
             f"the pilot has no finished run on a data set of suite {plan.suite}; name a folder of a similar suite, or "
             "leave out --pilot, so that a few runs of this one are trained"
@@ -187,28 +187,37 @@ def _gaps(plan: Plan, spreads: Mapping[str, Spread], costs: Mapping[str, _Cost])
     """A line for each experiment of which the pilot tells too little."""
     for table in plan.experiments:
         if table.name not in costs:
-            yield f"{table.name}: the pilot has no finished run on {name_of(table.dataset)}, so nothing is known of it"
+            yield f"{table.name}: the pilot has no timed run on {name_of(table.dataset)}, so no hours are known"
         elif table.baseline is not None and table.measure.percent and table.name not in spreads:
             yield (
                 f"{table.name}: the pilot has no method with two seeds in common with baseline "
-                f"{name_of(table.baseline)}, so only its hours are known"
+                f"{name_of(table.baseline)}: no seeds are known"
             )
 
 
 def _remarks(plan: Plan, spreads: Mapping[str, Spread], pilot: Pilot) -> Iterator[str]:
-    """What the numbers of each experiment are from."""
+    """What the numbers are from; experiments of which the same is to say share a line."""
+    said: dict[str, list[str]] = {}
     for table in plan.experiments:
-        if table.baseline is None or not table.measure.percent:
-            why = "no baseline" if table.baseline is None else f"metric {table.measure.name}, which has no points"
-            yield f"{table.name}: {why}, so only its hours are planned"
-        if (spread := spreads.get(table.name)) is not None:
-            methods = f"{len(spread.deviations)} of {counted(len(table.methods) - 1 - len(table.references), 'method')}"
-            part = f"{len(spread.targets)} of {counted(len(table.targets), 'target')}"
-            limit = upper_limit(spread.seeds - 1)
-            yield (
-                f"{table.name}: s is of {methods}, {part} and {counted(spread.seeds, 'seed')}; the true one is up to "
-                f"{limit:.2f} times as large ({SURE:.0%} confidence), which takes {limit**2:.1f} times the seeds"
-            )
-        timed = pilot.timed(table)
-        if unknown := [method.name for method in table.methods if timed and method.name not in timed]:
-            yield f"{table.name}: {counted(len(unknown), 'method')} without pilot runs, timed as the median of others"
+        for line in _remarks_on(table, spreads.get(table.name), pilot):
+            said.setdefault(line, []).append(table.name)
+    for line, names in said.items():
+        yield f"{'every experiment' if len(names) == len(plan.experiments) > 1 else listed(names)}: {line}"
+
+
+def _remarks_on(table: Experiment, spread: Spread | None, pilot: Pilot) -> Iterator[str]:
+    if table.baseline is None:
+        yield "no baseline, so no gain to find"
+    elif not table.measure.percent:
+        yield f"the metric is {table.measure.name}, which has no points, so no gain to find"
+    if spread is not None:
+        limit, tested = upper_limit(spread.seeds - 1), len(table.methods) - 1 - len(table.references)
+        few = len(spread.targets) < len(table.targets)
+        yield (
+            f"s is of {len(spread.deviations)} of {counted(tested, 'method')} and {counted(spread.seeds, 'seed')}"
+            f"{f', {len(spread.targets)} of {len(table.targets)} targets' if few else ''}; the true one is at most "
+            f"{limit:.2f} times as large ({SURE:.0%} confidence), which takes {limit**2:.1f} times the seeds"
+        )
+    timed = pilot.timed(table)
+    if unknown := [method.name for method in table.methods if timed and method.name not in timed]:
+        yield f"{counted(len(unknown), 'method')} without pilot runs, timed as the median of the others"

@@ -1,0 +1,212 @@
+"""`msda-bench plan`: the seeds that it promises find the gain, and pilots are runs that `run` goes on from."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import msda_bench as mb
+from msda_bench.cli.main import main
+from msda_bench.store.record import Outcome
+from tests.results.conftest import planned, write_folder
+
+N_TEST = 10**6
+METHODS = ("SRC", "a", "b", "c")
+SUITE = """
+schema: 1
+name: NAME
+dataset: {DATASET: {train: 40}}
+targets: [TARGET]
+seeds: 20
+backbone: linear
+training: {epochs: 2, batch: 5, steps: 3, optimizer: {adam: {lr: 0.01}}}
+methods:
+  SRC: {scheme: pooled}
+  a: {discrepancy: spectral_l2, mu: 0.01}
+  b: {discrepancy: spectral_l2, mu: 0.02}
+  c: {discrepancy: spectral_l2, mu: 0.03}
+compare: {baseline: SRC, against: SRC}
+"""
+PLACES = {"stress": "target", "fonts": "sans"}
+LEADERBOARD = Path(__file__).parents[2] / "results" / "leaderboard"
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """An empty working folder with the suite `both`, of the suites `stress` and `fonts`."""
+    monkeypatch.chdir(tmp_path)
+    for name, target in PLACES.items():
+        text = SUITE.replace("NAME", name).replace("DATASET", name).replace("TARGET", target)
+        Path(f"{name}.yaml").write_text(text)
+    Path("both.yaml").write_text("schema: 1\nname: both\ninclude: [stress.yaml, fonts.yaml]\n")
+    return tmp_path
+
+
+def pilot(folder, points, *, steps=6, seconds=36.0, **options):
+    """A result folder in which the methods' gains at each seed are `points[dataset]`, (methods, seeds)."""
+    parts = []
+    for name, gains in points.items():
+        noise = np.random.default_rng(0).normal(50, 5, len(gains[0]))
+        scores = dict(zip(METHODS, [noise, *(noise + gain for gain in gains)], strict=False))
+        runs = {
+            method: {PLACES[name]: [Outcome(N_TEST, n_correct=round(score * N_TEST / 100)) for score in values]}
+            for method, values in scores.items()
+        }
+        experiment, cells, records = planned(runs, f"my-{name}", name, baseline="SRC", **options)
+        timed = {key: replace(one, timing={"train": seconds, "steps": steps}) for key, one in records.items()}
+        parts.append((experiment, cells, timed))
+    return write_folder(folder, *parts)
+
+
+def plan(capsys, *words, code=0):
+    assert main(["plan", *map(str, words), "--json"]) == code
+    document = json.loads(capsys.readouterr().out)
+    (table,) = document["tables"]
+    return {row["experiment"]: row for row in table["rows"]}, document
+
+
+def drawn(seed, *shape):
+    return np.random.default_rng(seed).normal(0, 1, shape)
+
+
+@pytest.mark.parametrize(("detect", "power"), [(1.0, 0.8), (2.5, 0.8), (1.5, 0.9)])
+def test_the_promised_seeds_find_the_gain_with_the_promised_probability(here, capsys, detect, power):
+    folder = pilot(here / "pilot", {"stress": 2 * drawn(1, 3, 8)})
+    rows, _ = plan(capsys, "stress.yaml", "--pilot", folder, "--detect", detect, "--power", power)
+    row = rows["stress"]
+    draws = np.random.default_rng(7)
+
+    def found(seeds, size):
+        shown = (
+            mb.signed_rank(differences, "two-sided").p <= 0.05 / 3
+            for differences in draws.normal(size, row["standard_deviation"], (2000, seeds)).tolist()
+        )
+        return sum(shown) / 2000
+
+    assert found(row["needed"], detect) > power - 0.03
+    assert found(row["needed"] - 1, detect) < power + 0.03
+    assert found(20, row["finds"]) == pytest.approx(power, abs=0.03)
+    assert 1 - found(10, detect) == pytest.approx(row["ten_miss"], abs=0.04)
+
+
+def test_the_promise_holds_for_differences_as_they_were_recorded(capsys):
+    """Resampled from the ten seeds of each method, with the shift in proportion to the method's own spread."""
+    rows, _ = plan(capsys, "leaderboard/fonts-small", "--pilot", LEADERBOARD, "--detect", "2.5", "--out", "nowhere")
+    row, draws, found = rows["fonts-small"], np.random.default_rng(3), []
+    runs = mb.load_results(LEADERBOARD)
+    table = mb.compare(runs).query("experiment == 'fonts-small' and scope == 'average' and control == 'SRC'")
+    assert row["standard_deviation"] == pytest.approx(table["standard_deviation"].median(), rel=1e-5)
+    chosen = runs[(runs["experiment"] == "fonts-small") & ~runs["reference"]]
+    first = chosen[chosen["candidate"] == 0].pivot_table("score", "seed", "method", observed=True)
+    for _, scores in first.drop(columns="SRC").T.iterrows():
+        gains = (scores - first["SRC"]).to_numpy()
+        shift = 2.5 * gains.std() / row["standard_deviation"]
+        resampled = draws.choice(gains - gains.mean(), (60, row["needed"])) + shift
+        found += [mb.signed_rank(values.round(9), "two-sided").p <= 0.05 / 23 for values in resampled]
+    assert np.mean(found) == pytest.approx(0.8, abs=0.06)
+
+
+def test_the_mean_over_data_sets_is_found_with_the_promised_probability(here, capsys):
+    folder = pilot(here / "pilot", {"stress": drawn(1, 3, 6), "fonts": 3 * drawn(2, 3, 6)})
+    rows, _ = plan(capsys, "both.yaml", "--pilot", folder, "--detect", "0.8")
+    row, draws = rows["mean over data sets"], np.random.default_rng(5)
+    sizes = np.array([rows[name]["standard_deviation"] for name in PLACES])
+    sizes *= 2 * row["standard_deviation"] / np.hypot(*sizes)  # the median of the means is of another method
+
+    def found(n):
+        gains = draws.normal(0.8, sizes, (4000, n, 2))
+        variances = gains.var(axis=1, ddof=1) / n
+        freedom = variances.sum(axis=1) ** 2 / (variances**2 / (n - 1)).sum(axis=1)
+        t = gains.mean(axis=(1, 2)) * 2 / np.sqrt(variances.sum(axis=1))
+        return (abs(t) > stats.t.ppf(1 - 0.05 / 6, freedom)).mean()
+
+    assert found(row["needed"]) > 0.77
+    assert found(row["needed"] - 1) < 0.83
+    assert row["needed"] < rows["fonts"]["needed"]
+    assert row["to_train"] == 160
+
+
+def test_a_standard_deviation_of_four_seeds_is_at_most_so_large(here, capsys):
+    gains = 2 * drawn(4, 3, 4)
+    rows, document = plan(capsys, "stress.yaml", "--pilot", pilot(here / "one", {"stress": gains}))
+    limit = np.sqrt(3 / stats.chi2.ppf(0.2, 3))
+    larger, _ = plan(capsys, "stress.yaml", "--pilot", pilot(here / "two", {"stress": limit * gains}))
+    assert larger["stress"]["needed"] == pytest.approx(rows["stress"]["at_most"], rel=0.01)
+    assert any("4 seeds; the true one is at most 1.73 times as large" in note["text"] for note in document["notes"])
+    assert rows["stress"]["of_every_method"] > rows["stress"]["needed"]
+
+
+def test_hours_are_in_proportion_to_steps_and_cells_and_only_of_what_is_missing(here, capsys):
+    """80 cells of 36 seconds; of half of them if the pilot's had twice the steps."""
+    for steps, hours in ((6, 0.8), (12, 0.4)):
+        folder = pilot(here / str(steps), {"stress": drawn(1, 3, 4)}, steps=steps)
+        row = plan(capsys, "stress.yaml", "--pilot", folder)[0]["stress"]
+        assert (row["to_train"], row["hours"]) == (80, pytest.approx(hours))
+        assert row["hours_needed"] == pytest.approx(hours * row["needed"] / 20, rel=1e-5)
+    folder = pilot(here / "part", {"stress": drawn(1, 1, 4)})
+    rows, document = plan(capsys, "stress.yaml", "--pilot", folder)
+    assert rows["stress"]["hours"] == pytest.approx(0.8)
+    assert any("2 methods without pilot runs" in note["text"] for note in document["notes"])
+
+
+def test_without_a_pilot_it_trains_some_runs_from_which_run_goes_on(here, capsys):
+    Path("stress.yaml").write_text(Path("stress.yaml").read_text().replace("seeds: 20", "seeds: 5"))
+    rows, document = plan(capsys, "stress.yaml")
+    assert document["to_train"] == rows["stress"]["to_train"] == 20 - 12
+    assert rows["stress"]["pilot_seeds"] == 4
+    (note,) = (note["text"] for note in document["notes"] if "the pilot is" in note["text"])
+    assert "12 runs, SRC, a and b at seeds 0-3; 12 trained now in " in note
+    records = {path: path.read_bytes() for path in Path("results/stress/cells").rglob("*.json")}
+    assert len(records) == 12
+    again, document = plan(capsys, "stress.yaml")
+    assert again == rows
+    assert "0 trained now" in "".join(note["text"] for note in document["notes"])
+    assert main(["run", "stress.yaml", "--device", "cpu", "--executor", "inline"]) == 0
+    assert "12 stored before, 8 trained" in capsys.readouterr().out
+    assert records.items() <= {path: path.read_bytes() for path in Path("results/stress/cells").rglob("*.json")}.items()
+
+
+def test_what_the_pilot_does_not_tell_is_said(here, capsys):
+    folder = pilot(here / "pilot", {"stress": drawn(1, 3, 4)})
+    rows, document = plan(capsys, "both.yaml", "--pilot", folder, code=1)
+    assert rows["stress"]["needed"] > 1
+    assert rows["fonts"]["needed"] is rows["fonts"]["hours"] is None
+    assert "fonts: the pilot has no timed run on fonts" in document["problems"][0]["text"]
+    single = pilot(here / "single", {"stress": drawn(1, 3, 1)})
+    rows, document = plan(capsys, "stress.yaml", "--pilot", single, code=1)
+    assert rows["stress"]["hours"] == pytest.approx(0.8)
+    assert "no method with two seeds in common with baseline SRC" in document["problems"][0]["text"]
+    text = Path("stress.yaml").read_text().replace("{scheme: pooled}", "{discrepancy: spectral_l2, mu: 1}")
+    Path("plain.yaml").write_text(text.replace("compare: {baseline: SRC, against: SRC}", ""))
+    rows, document = plan(capsys, "plain.yaml", "--pilot", folder)
+    assert rows["stress"]["needed"] is None
+    assert any("no baseline, so no gain to find" in note["text"] for note in document["notes"])
+
+
+def test_equal_results_need_the_fewest_seeds_and_a_tiny_gain_more_than_anyone_has(here, capsys):
+    rows, _ = plan(capsys, "stress.yaml", "--pilot", pilot(here / "equal", {"stress": np.zeros((3, 4))}))
+    assert rows["stress"]["needed"] == rows["stress"]["at_most"] == 7  # 2 * 0.5**7 is below 0.05 / 3
+    folder = pilot(here / "noisy", {"stress": drawn(1, 3, 4)})
+    assert main(["plan", "stress.yaml", "--pilot", str(folder), "--detect", "0.001"]) == 0
+    assert "takes more than 10,000 seeds" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ("--detect 0", "--detect: must be a number of points above 0, not '0'"),
+        ("--detect nan", "--detect: must be a number of points above 0, not 'nan'"),
+        ("--power 1", "--power: must be a probability from 0.5 to 0.99, not '1'"),
+        ("--pilot nowhere", "nowhere: "),
+        ("--pilot pilot", "the pilot has no finished run on a data set of suite fonts"),
+    ],
+)
+def test_what_cannot_be_planned_is_a_line(here, capsys, words, line):
+    pilot(here / "pilot", {"stress": drawn(1, 3, 2)})
+    assert main(["plan", "fonts.yaml", *words.split()]) == 2
+    assert line in capsys.readouterr().err.splitlines()[-1]
