@@ -111,5 +111,6 @@ def _pilot(plan: Plan) -> tuple[PlannedCell, ...]:
 
 
 def _methods(table: Experiment) -> list[str]:
-    others = [method.name for method in table.methods if not method.reference and method.name != table.baseline]
-    return [*([table.baseline] if table.baseline else ()), *others][:_METHODS]
+    from msda_bench.results.decision import tested
+
+    return [*([table.baseline] if table.baseline else ()), *tested(table)][:_METHODS]

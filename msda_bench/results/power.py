@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import pandas as pd
 
+from msda_bench.results.decision import tested
 from msda_bench.results.estimates import detectable_shift, summarize
 from msda_bench.results.frame import experiments
 from msda_bench.results.scores import Grid, grids, mean_by_seed, paired
@@ -72,10 +73,13 @@ class Pilot:
         targets = tuple(
             target for target in experiment.targets if target in grid.targets and grid.merits[target].by_seed[baseline]
         )
-        known = [method.name for method in experiment.methods if method.name in grid.methods and not method.reference]
-        merits = {name: mean_by_seed([grid.merits[target].by_seed[name] for target in targets]) for name in known}
+        merits = {
+            name: mean_by_seed([grid.merits[target].by_seed[name] for target in targets]) for name in grid.methods
+        }
         differences = {
-            name: np.subtract(*paired(merits[name], merits[baseline])).tolist() for name in known if name != baseline
+            name: np.subtract(*paired(merits[name], merits[baseline])).tolist()
+            for name in tested(experiment)
+            if name in merits
         }
         sums = {name: summarize(values) for name, values in differences.items() if len(values) > 1}
         if not sums:

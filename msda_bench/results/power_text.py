@@ -10,7 +10,7 @@ import pandas as pd
 
 from msda_bench.errors import BenchError
 from msda_bench.results.across import counted_of
-from msda_bench.results.decision import tests_with_baseline
+from msda_bench.results.decision import tested, tests_with_baseline
 from msda_bench.results.power import SURE, TEN, Answer, Design, Pilot, Spread, design_of, design_of_mean, upper_limit
 from msda_bench.results.report import Column, Line, Report, Section, Table, Unit
 from msda_bench.results.words import counted, listed, name_of
@@ -54,7 +54,7 @@ class _Planned:
         across = counted_of(self.tables)
         if len({table.dataset for table in across}) > 1 and all(table.name in self.spreads for table in across):
             spreads = [self.spreads[table.name] for table in across]
-            family = sum(all(name in spread.deviations for spread in spreads) for name in spreads[0].deviations)
+            family = len(set.intersection(*(set(tested(table)) for table in across)))
             if family and len({table.baseline for table in across}) == 1:
                 level = min(table.alpha for table in across) / family
                 yield self._row(MEAN, across, design_of_mean(spreads, level), family)
@@ -211,10 +211,10 @@ def _remarks_on(table: Experiment, spread: Spread | None, pilot: Pilot) -> Itera
     elif not table.measure.percent:
         yield f"the metric is {table.measure.name}, which has no points, so no gain to find"
     if spread is not None:
-        limit, tested = upper_limit(spread.seeds - 1), len(table.methods) - 1 - len(table.references)
+        limit, methods = upper_limit(spread.seeds - 1), counted(len(tested(table)), "method")
         few = len(spread.targets) < len(table.targets)
         yield (
-            f"s is of {len(spread.deviations)} of {counted(tested, 'method')} and {counted(spread.seeds, 'seed')}"
+            f"s is of {len(spread.deviations)} of {methods} and {counted(spread.seeds, 'seed')}"
             f"{f', {len(spread.targets)} of {len(table.targets)} targets' if few else ''}; the true one is at most "
             f"{limit:.2f} times as large ({SURE:.0%} confidence), which takes {limit**2:.1f} times the seeds"
         )
