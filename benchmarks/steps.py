@@ -30,8 +30,14 @@ from msda_bench.suite.protocol import Protocol
 FIELD = Path(__file__).parents[1] / "suites" / "field.yaml"
 SHORT, LONG = 3, 6
 """Steps of two epochs; their difference is what a step asks for, without the start and the end of an epoch."""
-BESIDE = {"size": ("aggregator", {}), "wadn": ("aggregator", {}), "spectral_l2": ("discrepancy", {"iterations": 5})}
-"""What the field's suite leaves out, on DARN."""
+BESIDE = {
+    "size": ("DARN", "aggregator", {}),
+    "wadn": ("DARN", "aggregator", {}),
+    "spectral_l2": ("DARN", "discrepancy", {"iterations": 5}),
+    "aad": ("SHOT", "scheme", {}),
+    "joint": ("TAR", "scheme", {}),
+}
+"""What the field's suite leaves out, in place of a part of one of its methods."""
 Inputs: TypeAlias = Literal["vectors", "images"]
 
 
@@ -58,8 +64,8 @@ def field_cells(registry: Registry) -> dict[str, Cell]:
     """A cell of each method of the field, and of what its suite leaves out, by name."""
     found = expand(load_suite(FIELD, registry), registry)
     cells = {planned.method: found.cells[planned.key] for planned in reversed(found.plan.cells)}
-    for name, (kind, params) in BESIDE.items():
-        cells[f"DARN-{name}"] = replace(cells["DARN"], **{kind: _ref(registry, kind, name, params)})
+    for name, (method, kind, params) in BESIDE.items():
+        cells[f"{method}-{name}"] = replace(cells[method], **{kind: _ref(registry, kind, name, params)})
     return dict(sorted(cells.items()))
 
 

@@ -95,7 +95,9 @@ class Carrier:
         rows = [run.labelled_rows for run in self._runs]
         y = [run.data.y[lying] for run, lying in zip(self._runs, rows, strict=True)]
         sizes = torch.tensor(self._sizes.groups, device=rows[0].device)
-        groups = [torch.arange(len(sizes), device=sizes.device).repeat_interleave(sizes)] * len(rows)
+        # Without the sum a GPU would have to tell it, and the host to wait.
+        group = torch.arange(len(sizes), device=sizes.device).repeat_interleave(sizes, output_size=len(y[0]))
+        groups = [group] * len(rows)
         return SourcePass(*self._passed(rows, y, groups, [draws.source_pass(stage) for draws in self._draws]))
 
     def _target_pass(self, epoch: int, stage: int, progress: Tensor) -> TargetPass:

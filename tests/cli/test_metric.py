@@ -102,7 +102,7 @@ def test_kept_predictions_round_trip_and_are_checked(tmp_path: Path, capsys: pyt
     kept = run(tmp_path / "new", SINE + "keep: [predictions, features, weights]\n")
     runs, found = mb.load_results(kept), mb.load_predictions(kept)
     assert runs["key"].tolist() == mb.load_results(plain)["key"].tolist()
-    assert list(found) == ["experiment", "target", "method", "seed", "example", "label", "predicted"]
+    assert list(found) == ["experiment", "target", "method", "seed", "example", "row", "label", "predicted"]
     errors = (found["label"].astype(float) - found["predicted"].astype(float)) ** 2
     sums = errors.groupby([found["method"], found["seed"]], observed=True, sort=False).sum()
     np.testing.assert_allclose(sums.to_numpy(), runs["sum_squared_error"].to_numpy())

@@ -121,7 +121,7 @@ def test_a_broken_clause_is_followed_by_its_reason(install, said):
     install("kind-stranger", plugin(score="float('nan') if len(view.source_outputs) > 1 else 0.0"))
     code, lines, _ = said("check mine")
     reason = lines[lines.index("  broken   score is a finite float") + 1].strip()
-    assert reason.startswith("validator 'mine': the score is nan for classification; the contract")
+    assert reason.startswith("validator 'mine': the score for classification is nan; the contract")
     assert lines[-1].startswith("validator mine breaks its contract: ")
     assert (code, "broken" in lines[-1]) == (1, True)
 
@@ -159,7 +159,7 @@ def test_a_shared_reason_is_printed_once(said, monkeypatch, tmp_path):
     code, lines, _ = said("check amazon")
     out = "\n".join(lines)
     assert (code, out.count("data of amazon are missing: 8 files, 13.1 MB to fetch")) == (0, 1)
-    assert out.count(" (as: examples are well formed)") == out.count("  skipped  ") - 1 > 3
+    assert out.count(" (as: every target can be split)") == out.count("  skipped  ") - 1 > 3
 
 
 @pytest.mark.parametrize(
