@@ -13,17 +13,19 @@ from msda_bench import __version__, load_confusion, load_curves
 from msda_bench.errors import printable
 from msda_bench.results.across import Across
 from msda_bench.results.criteria import criteria, sensitivity
-from msda_bench.results.experiment_tables import View, across_tables, views
+from msda_bench.results.experiment_tables import View, views
 from msda_bench.results.files import LEADERBOARD, MARKDOWN, RUNS, replace_file, result_files
 from msda_bench.results.frame import AVERAGE, PROBLEMS, own_rows
 from msda_bench.results.leaderboard import Analysis, analyse
 from msda_bench.results.notes import problems
 from msda_bench.results.predictions import per_class
 from msda_bench.results.serialize import rows_of
+from msda_bench.results.verdict import verdict_across
 from msda_bench.results.words import name_of
 from msda_bench.store.store import Store
 from msda_bench_report.assets import asset, digest, download, environment, library, policy
 from msda_bench_report.builtin import headline
+from msda_bench_report.decision import Decision, headroom
 from msda_bench_report.facts import facts
 from msda_bench_report.figures import Drawn, drawn, slugs
 from msda_bench_report.plots import critical_difference
@@ -86,7 +88,8 @@ def render_page(
             sections=list(_experiments(found, sections)),
             across=across,
             diagram=_diagram(across),
-            standings=next(across_tables(across), None),
+            finding=verdict_across(across) if across is not None else (),
+            decisions=[decision for decision in (Decision.of(across),) if decision is not None],
             # Lines on files name them from the folder on.
             faults=[printable(line.replace(f"{folder}/", ""), 400) for line in runs.attrs["fault_lines"]],
             commands=tuple(commands),
@@ -126,6 +129,7 @@ def _experiments(found: Findings, sections: Sequence[Maker]) -> Iterator[dict[st
     """The data of each experiment for experiment.html."""
     runs, files, bad = found.analysis.runs, found.files, problems(found.analysis.selected)
     ids = slugs(experiment.name for experiment in runs.attrs["plan"].experiments)
+    of_grids = {grid.experiment.name: grid for grid in found.analysis.grids}
     for view, results in _results(found):
         name, board = view.experiment.name, Board.of(view)
         tables = (f"tables/{name}{kind}.tex" for kind in ("", "-summary", "-pairs"))
@@ -133,6 +137,7 @@ def _experiments(found: Findings, sections: Sequence[Maker]) -> Iterator[dict[st
             "id": ids[name],
             "experiment": view.experiment,
             "verdict": view.verdict,
+            "headroom": list(headroom(of_grids[name])),
             "notes": [note.line for note in view.notes],
             "warns": any(note.kind not in _PLAIN for note in view.notes),
             "board": board,

@@ -18,11 +18,12 @@ from msda_bench.results.across import METRIC, Across, across_datasets
 from msda_bench.results.decision import MIN_PAIRS_ACROSS
 from msda_bench.results.files import LEADERBOARD, RUNS, refuse_result_folders, replace_file
 from msda_bench.results.serialize import csv_text
-from msda_bench.results.verdict import by_count, by_rank
+from msda_bench.results.verdict import by_count, verdict_across
 from msda_bench.results.words import counted, listed, name_of
 from msda_bench.store.store import Store
 from msda_bench_report.assets import asset, digest, environment, policy
 from msda_bench_report.columns import Column, columns, in_order
+from msda_bench_report.decision import Decision
 from msda_bench_report.figures import picture, slugs
 from msda_bench_report.page import REPORT, Findings, render_page
 from msda_bench_report.plots import critical_difference
@@ -116,6 +117,7 @@ def _render(folders: Sequence[str], columns: Sequence[Column], faults: Sequence[
     of_methods = [column for column in columns if column.compares == "methods"] or columns
     across = _compared(of_methods)
     concludes = across is not None and across.concludes and across.mean_ranks
+    decisions = [decision for decision in (Decision.of(across),) if decision is not None]
     style = asset("style.css") + asset("site.css")
     script = asset("table.js") + asset("site.js")
     return (
@@ -124,12 +126,13 @@ def _render(folders: Sequence[str], columns: Sequence[Column], faults: Sequence[
         .render(
             folders=folders,
             columns=columns,
-            rows=_rows(columns),
+            rows=_rows(columns, decisions),
             modalities=sorted({column.modality for column in columns}),
             protocols=sorted({word for column in columns for word in column.protocol}),
-            answer=_answer(of_methods, across),
+            finding=_finding(of_methods, across),
+            decisions=decisions,
             has_both=len({column.compares for column in columns}) > 1,
-            across=across,
+            across=across if decisions or concludes else None,
             diagram=picture(critical_difference(across)) if across is not None and concludes else None,
             faults=faults,
             downloads=(LEADERBOARD, *(f"{folder}/{RUNS}" for folder in folders)),
@@ -155,23 +158,21 @@ class Row(NamedTuple):
         return tuple(cell for cell in self.cells if cell is not None)
 
 
-def _rows(columns: Sequence[Column]) -> list[Row]:
-    """The methods, ordered by how many baselines they beat, then by their number of columns; references come last."""
+def _rows(columns: Sequence[Column], decisions: Iterable[Decision]) -> list[Row]:
+    """The methods: in the order of the decision table, then by their number of columns; references come last."""
     names = dict.fromkeys(name for column in columns for name in column.rows)
     cells = {name: tuple(column.rows.get(name) for column in columns) for name in names}
     rows = [Row(name_of(name), row, all(cell["reference"] for cell in row if cell)) for name, row in cells.items()]
-    beaten = Counter(name_of(name) for column in columns for name in column.better or ())
+    first = [name for decision in decisions for name in decision.order]
 
     def place(row: Row) -> tuple[Any, ...]:
-        among = [bool(cell["bold_holm"]) for cell in row.known if cell["bold_holm"] is not None]
-        share = sum(among) / len(among) if among else 0.0
         ranks = [  # from 0 for the best to 1 for the last
             (cell["rank"] - 1) / max(column.n_ranked - 1, 1)
             for cell, column in zip(row.cells, columns, strict=True)
             if cell and cell["rank"]
         ]
-        rank = sum(ranks) / len(ranks) if ranks else 1.0
-        return row.reference, -beaten[row.name], -len(row.known), -share, rank
+        decided = first.index(row.name) if row.name in first else len(first)
+        return row.reference, decided, -len(row.known), sum(ranks) / len(ranks) if ranks else 1.0
 
     return sorted(rows, key=place)
 
@@ -198,14 +199,16 @@ def _datasets(columns: Iterable[Column]) -> int:
     return len({column.experiment.dataset for column in columns})
 
 
-def _answer(columns: Sequence[Column], across: Across | None) -> list[str]:
-    """Sentences on which method is best overall, and how certain that is."""
-    within = [*_over_baselines(columns), *_most_often(columns)]
-    if across is not None and across.concludes and across.mean_ranks:
-        return [*by_rank(across), *within]
+def _finding(columns: Sequence[Column], across: Across | None) -> Sequence[str]:
+    """Sentences on which methods are better than the baseline, or which is best, and how certain that is."""
+    if across is not None and (finding := verdict_across(across)):
+        return finding
     n = _datasets(column for column in columns if column.grid.metric == METRIC)
     few = f"{counted(n, 'dataset')} cannot show which method is best across datasets"
-    return [*within, f"{few}: {MIN_PAIRS_ACROSS} that rank the same methods by accuracy are needed."]
+    return [
+        *_over_baselines(columns),
+        f"{few}: {MIN_PAIRS_ACROSS} that rank the same methods by accuracy are needed.",
+    ]
 
 
 def _over_baselines(columns: Sequence[Column]) -> Iterator[str]:
@@ -232,23 +235,3 @@ def _named(better: Mapping[str, Sequence[str]]) -> str:
 def _times(better: Mapping[str, Sequence[str]]) -> str:
     times = by_count(Counter(name for names in better.values() for name in names)).items()
     return "; ".join(f"{listed(map(name_of, names))} in {n} of {len(better)} experiments" for n, names in times)
-
-
-def _most_often(columns: Sequence[Column]) -> Iterator[str]:
-    """Names the methods that are best, or not shown to be worse than the best, in most experiments."""
-    tested = [column for column in columns if column.is_tested]
-    if not tested:
-        yield "No experiment has enough seeds for a test of all pairs of methods."
-        return
-    counts: Counter[str] = Counter()
-    for column in tested:
-        among = sorted((row["rank"], name) for name, row in column.rows.items() if row["bold_holm"])
-        counts.update(name for _, name in among)
-    most = max(counts.values(), default=0)
-    names = [name_of(name) for name, count in counts.items() if count == most]
-    verb = "is" if len(names) == 1 else "are"
-    if len(tested) == 1:
-        where = f"among the best in {name_of(tested[0].experiment.name)}, the one experiment"
-    else:
-        where = f"most often among the best: in {most} of the {len(tested)} experiments"
-    yield f"{listed(names)} {verb} {where} with enough seeds for a test of all pairs."

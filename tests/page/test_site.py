@@ -86,14 +86,11 @@ def test_filters_hide_columns_and_methods_without_a_visible_column(board):
     assert columns(board) == ["pixels-unit", "pixels-bytes"]
     assert sorted(board.run(VISIBLE)) == ["DARN-code", "DARN-text"]
     assert board.all(".count")[0].text == "2 methods in 2 of 4 experiments"
-    assert len([card for card in board.all(".cards li") if card.is_displayed()]) == 2
     choose(board, "modality", "all kinds")
     choose(board, "protocol", "unequal steps")
     assert columns(board) == ["paper-amazon"]
     board.all("#methods")[0].send_keys("sharpmax")
     assert board.run(VISIBLE) == ["DARN"]
-    row = "return document.querySelector('#board tbody tr:not([hidden]) .among').textContent"
-    assert board.run(row) == "1 of 1"
 
 
 def test_variants_are_shown_when_asked_for_a_click_sorts_and_the_address_keeps_both(board, site):
@@ -107,10 +104,10 @@ def test_variants_are_shown_when_asked_for_a_click_sorts_and_the_address_keeps_b
     choose(board, "compare", "both")
     choose(board, "modality", "text")
     heads = [head for head in board.all("#board thead button") if head.is_displayed()]
-    heads[2].click()
+    heads[1].click()
     order = board.run(VISIBLE)
     assert order[:2] == ["TAR", "DARN"]
-    heads[2].click()
+    heads[1].click()
     reopened(board)
     assert columns(board) == ["paper-amazon"]
     assert board.run(VISIBLE) == [*reversed(order)]

@@ -24,10 +24,10 @@ from tests.results.page.conftest import Page
 HOSTILE = ("<script>alert(1)</script>", "</style><!--\u2028\x1b]0;own\x07", '=HYPERLINK("http://x.invalid")', "n" * 200)
 
 
-def scores(dataset, without=None, **correct):
-    """An experiment with two targets and six seeds; each method has this many correct of 1000, one more per seed."""
+def scores(dataset, without=None, seeds=6, **correct):
+    """An experiment with two targets and some seeds; each method has this many correct of 1000, one more per seed."""
     runs = {
-        method: {target: [Outcome(1000, n_correct=n + seed) for seed in range(6)] for target in "xy"}
+        method: {target: [Outcome(1000, n_correct=n + seed) for seed in range(seeds)] for target in "xy"}
         for method, n in correct.items()
     }
     baseline = "SRC" if "SRC" in correct else None
@@ -75,8 +75,8 @@ def test_a_row_for_each_method_and_a_column_for_each_experiment_linked_to_its_pa
     cells = rows(site)
     assert [*cells] == ["b", "a", "ref reference"]
     once = ["rank 2 70.25", "rank 1 65.25", "rank 1 60.25"]
-    assert [cell.split(" ±")[0] for cell in cells["b"]] == ["1 of 3", "rank 2 70.25", *once]
-    assert cells["ref reference"][1:] == ["90.25 ± 0.08", "90.25 ± 0.08", "", ""]
+    assert [cell.split(" ±")[0] for cell in cells["b"]] == ["rank 2 70.25", *once]
+    assert cells["ref reference"] == ["90.25 ± 0.08", "90.25 ± 0.08", "", ""]
     heads = re.findall(r'data-modality="(\w+)" data-protocol="([^"]+)"', index(site))
     kinds = ("text", "text", "other", "synthetic")
     assert heads == [(kind, "held out|equal steps|settings fixed") for kind in kinds]
@@ -113,8 +113,32 @@ def test_seven_datasets_give_ranks_tests_and_groups(tmp_path):
     assert "Significantly worse: c." in said(page)
     assert '<section class="experiment" id="across"' in page
     assert "<svg" in page
-    ranks = said(re.search(r'aria-label="Mean ranks">.*?<tbody>(.*?)</tbody>', page, re.DOTALL)[1])
-    assert ranks.endswith("c 3.00 -")
+
+
+def test_the_decision_table_comes_first_and_other_methods_and_scores_are_folded(tmp_path):
+    """Six methods and a reference on two datasets, of which one has a method of its own."""
+    gains = {"up": 30, "down": -40, "SRC": 0, "x": 1, "y": 2, "z": 3, "w": 1, "ref": 200}
+    both = [
+        scores(f"d{n}", seeds=10, **{name: 700 + gain for name, gain in gains.items()}, **own)
+        for n, own in enumerate(({}, {"own": 900}))
+    ]
+    assert main(["site", str(write_folder(tmp_path / "made", *both)), "--out", str(tmp_path / "site")]) == 0
+    page = index(tmp_path / "site")
+    table, scored = page.index('class="decision"'), page.index('id="board"')
+    assert page.index("<main") < table < scored
+    assert re.search(r'<details class="part leaderboard" id="scores"', page)
+    body = re.findall(r"<tbody>(.*?)</tbody>", page, re.DOTALL)
+    shown = [
+        [said(cell) for cell in re.findall(r"<t[hd].*?</t[hd]>", row, re.DOTALL)] for row in body[0].split("<tr")[1:]
+    ]
+    assert [row[0] for row in shown] == ["up", "z", "y", "x", "w", "down", "ref headroom"], "by the mean gain"
+    assert shown[0][1:3] == ["+3.00 +3.0 to +3.0", "better on 2 of 2"]
+    assert shown[0][4:] == ["+3.00 △ (better) +3.0 to +3.0"] * 2
+    assert shown[5][4] == "-4.00 ▽ (worse) -4.0 to -4.0"
+    assert said(body[1]).startswith("own +20.00"), "folded below the table"
+    assert "1 method of one experiment alone" in said(page[table:scored])
+    assert said(page).count("Headroom: ref gains +20.0 [+20.0, +20.0] over SRC.") == 2
+    assert next(iter(rows(tmp_path / "site"))) == "up"
 
 
 def test_the_first_sentence_names_what_beats_which_baseline_and_skips_variants(tmp_path):
@@ -124,6 +148,7 @@ def test_the_first_sentence_names_what_beats_which_baseline_and_skips_variants(t
     folder, out = write_folder(tmp_path / "made", *whole, less), tmp_path / "site"
     assert main(["site", str(folder), "--out", str(out)]) == 0
     assert "Leaderboard Significantly better than the baseline: a in on-d1." in said(index(out))
+    assert "Headroom" not in said(index(out))
     assert "rank 1 80.25 ± 0.08 * (significantly better than SRC)" in rows(out)["a"]
     assert next(iter(rows(out))) == "a", "what beats a baseline comes first"
     for name in ("on-d0", "less-d0"):

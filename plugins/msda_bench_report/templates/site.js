@@ -35,7 +35,7 @@
     const shown = new Set(columns.filter((head) => (!compared || head.dataset.compares === compared)
       && (!modality.value || head.dataset.modality === modality.value)
       && (!protocol.value || head.dataset.protocol.split("|").includes(protocol.value))).map((head) => head.dataset.column));
-    for (const cell of all("[data-column]")) cell.hidden = !shown.has(cell.dataset.column);
+    for (const cell of all("[data-column]", table)) cell.hidden = !shown.has(cell.dataset.column);
     const words = methods.value.toLowerCase().split(/\s+/).filter(Boolean);
     let rows = 0;
     for (const row of table.tBodies[0].rows) {
@@ -43,19 +43,9 @@
       const known = row.dataset.search.toLowerCase();
       row.hidden = !cells.length || !words.every((word) => known.includes(word));
       rows += !row.hidden;
-      total(row.querySelector(".among"), cells.filter((cell) => "among" in cell.dataset));
     }
     const of = shown.size === columns.length ? "" : ` of ${columns.length}`;
     count.textContent = `${rows} method${rows === 1 ? "" : "s"} in ${shown.size}${of} experiments`;
-  }
-
-  // In how many of the experiments shown, whose tests can show a difference, the method is among the best.
-  function total(cell, tested) {
-    const among = tested.filter((one) => one.dataset.among === "1").length, of = document.createElement("span");
-    of.className = "of";
-    of.textContent = tested.length ? ` of ${tested.length}` : "-";
-    cell.replaceChildren(...(tested.length ? [String(among), of] : [of]));
-    cell.dataset.value = tested.length ? among : "";
   }
 
   for (const input of inputs) {
@@ -72,7 +62,9 @@
   for (const link of all('a[href^="#"]')) {
     link.addEventListener("click", (event) => {
       event.preventDefault();
-      document.getElementById(link.hash.slice(1)).scrollIntoView();
+      const target = document.getElementById(link.hash.slice(1));
+      if (target.tagName === "DETAILS") target.open = true;
+      target.scrollIntoView();
     });
   }
   addEventListener("hashchange", restore);

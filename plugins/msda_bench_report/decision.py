@@ -1,0 +1,171 @@
+"""The decision table: what each method is against the baseline, over all datasets and on each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from msda_bench.results.across import Across, standings
+from msda_bench.results.decision import (
+    BETTER,
+    BETTER_BY_MORE,
+    EQUIVALENT,
+    NOT_SIGNIFICANT,
+    SAME,
+    STANDINGS,
+    UNDECIDED,
+    UNKNOWN,
+    WORSE,
+)
+from msda_bench.results.estimates import Summary
+from msda_bench.results.scores import Grid
+from msda_bench.results.words import name_of
+
+MARKS = {BETTER_BY_MORE: "▲", BETTER: "△", EQUIVALENT: "=", SAME: "=", WORSE: "▽"}
+"""What stands beside a gain, so that colours need not be seen."""
+_CLASSES = {BETTER_BY_MORE: "beyond", BETTER: "better", EQUIVALENT: "equal", SAME: "equal", WORSE: "worse"}
+
+
+class Gain(NamedTuple):
+    """A gain over the baseline with its interval, and what the method is there; None and empty where it is unknown."""
+
+    gain: float | None
+    low: float | None = None
+    high: float | None = None
+    standing: str = ""
+
+    @property
+    def mark(self) -> str:
+        """The mark of its standing."""
+        return MARKS.get(self.standing, "")
+
+    @property
+    def kind(self) -> str:
+        """The class of its standing in the style sheet."""
+        return _CLASSES.get(self.standing, "")
+
+
+class DecisionRow(NamedTuple):
+    """A method, its gain over all datasets, and its gain in each experiment; None where it has no run."""
+
+    name: str
+    reference: bool
+    whole: Gain
+    rank: float | None
+    counts: str
+    """In how many experiments it is better and worse, where the suite has no margin."""
+    cells: tuple[Gain | None, ...]
+
+    @property
+    def is_headroom(self) -> bool:
+        """Whether it is a reference that gains, and thus shows how much there is to gain."""
+        return self.reference and (self.whole.gain or 0) > 0
+
+
+class Decision(NamedTuple):
+    """The table; the methods of a single experiment, if there are several, are apart."""
+
+    baseline: str
+    baseline_rank: float | None
+    margin: float | None
+    level: str
+    experiments: tuple[str, ...]
+    finds: tuple[float | None, ...]
+    """In each experiment the smallest true gain that its tests would find with probability 0.8."""
+    rows: tuple[DecisionRow, ...]
+    alone: tuple[DecisionRow, ...]
+    title: str = ""
+
+    @classmethod
+    def of(cls, across: Across | None, title: str = "") -> Decision | None:
+        """The table of a comparison across datasets; None if its experiments do not share a baseline."""
+        if across is None or across.baseline is None or not across.gains:
+            return None
+        frame = standings(across)
+        cells = {(row["method"], row["experiment"]): _cell(row, across.alpha) for row in across.gains}
+        rows: list[DecisionRow] = []
+        alone: list[DecisionRow] = []
+        for record in frame[frame["method"] != across.baseline].to_dict("records"):
+            own = tuple(cells.get((record["method"], name)) for name in across.experiments)
+            row = _row(record, own, has_margin=across.margin is not None)
+            (alone if sum(cell is not None for cell in own) < min(2, len(own)) else rows).append(row)
+        finds = pd.DataFrame(across.gains).groupby("experiment")["detectable"].median()
+        return cls(
+            name_of(across.baseline),
+            across.mean_ranks.get(across.baseline),
+            across.margin,
+            f"{100 * (1 - across.alpha):g} %",
+            across.experiments,
+            tuple(_known(finds.get(name)) for name in across.experiments),
+            tuple(sorted(rows, key=_place)),
+            tuple(sorted(alone, key=_place)),
+            title,
+        )
+
+    @property
+    def kinds(self) -> list[tuple[str, str]]:
+        """The standings that occur, each with its mark."""
+        there = {gain.standing for row in (*self.rows, *self.alone) for gain in (row.whole, *row.cells) if gain}
+        return [(MARKS[standing], standing) for standing in (*STANDINGS, SAME) if standing in there & {*MARKS}]
+
+    @property
+    def order(self) -> list[str]:
+        """The methods as the table has them."""
+        return [row.name for row in self.rows]
+
+
+def headroom(grid: Grid) -> Iterator[tuple[str, Gain]]:
+    """What the references of an experiment gain over its baseline, those that gain."""
+    baseline, merits = grid.experiment.baseline, grid.merits[None]
+    if baseline not in grid.methods:
+        return
+    for name in grid.methods:
+        if name in grid.references and (gain := merits.gain(name, baseline)).mean > 0:
+            yield name_of(name), _gain(gain, grid.experiment.alpha)
+
+
+def _row(record: Mapping[Any, Any], cells: tuple[Gain | None, ...], *, has_margin: bool) -> DecisionRow:
+    counts = [f"{word} on {n}" for word in (BETTER, WORSE) if (n := record[f"n_{word}"])]
+    tested = record["n_tested"]
+    text = f"{', '.join(counts)} of {tested}" if counts else UNDECIDED if tested else "no test"
+    gain, low, high = (_known(record[f"mean_gain{end}"]) for end in ("", "_low", "_high"))
+    standing = record.get("standing")
+    return DecisionRow(
+        name_of(record["method"]),
+        bool(record["reference"]),
+        Gain(gain, low, high, standing if isinstance(standing, str) else ""),
+        _known(record["mean_rank"]),
+        "" if has_margin or record["reference"] else text,
+        cells,
+    )
+
+
+def _place(row: DecisionRow) -> tuple[bool, int, float]:
+    """References last; the others by their standing, then the largest mean gain first."""
+    known = row.whole.standing
+    return row.reference, STANDINGS.index(known) if known in STANDINGS else 0, -(row.whole.gain or 0)
+
+
+def _cell(row: Mapping[str, Any], alpha: float) -> Gain:
+    if row["gain"] is None:
+        return Gain(None)
+    is_tested = row["outcome"] != UNKNOWN or row["reason"] == NOT_SIGNIFICANT
+    decided = row.get("standing") or (UNDECIDED if row["outcome"] == UNKNOWN else row["outcome"])
+    gain = _gain(Summary(row["n"], row["gain"], row["error"]), alpha)
+    return gain._replace(standing=decided) if is_tested and not row["reference"] else gain
+
+
+def _gain(gain: Summary, alpha: float) -> Gain:
+    """A mean gain with its interval by Student's t."""
+    from scipy.special import stdtrit
+
+    if gain.n < 2:  # noqa: PLR2004
+        return Gain(gain.mean)
+    half = float(stdtrit(gain.n - 1, 1 - alpha / 2)) * gain.standard_error
+    return Gain(gain.mean, gain.mean - half, gain.mean + half)
+
+
+def _known(value: Any) -> float | None:
+    return None if value is None or pd.isna(value) else float(value)
