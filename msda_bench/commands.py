@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from msda_bench.cli.command import Command
 from msda_bench.cli.lines import say, warn, warn_of
 from msda_bench.cli.tables import (
+    add_by_option,
     add_experiments_option,
     add_metric_option,
     add_output_options,
@@ -39,6 +40,7 @@ __all__ = [
     "SuiteError",
     "Table",
     "Unit",
+    "add_by_option",
     "add_experiments_option",
     "add_metric_option",
     "add_output_options",

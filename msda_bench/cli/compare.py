@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msda_bench
 from msda_bench.cli.tables import (
+    add_by_option,
     add_experiments_option,
     add_metric_option,
     add_output_options,
@@ -15,13 +15,11 @@ from msda_bench.cli.tables import (
     load_folder,
     only_experiments,
     report_faults,
+    selected,
     show,
     show_folder,
 )
 from msda_bench.errors import BenchError
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,7 +39,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="compare the methods of A only across its datasets, and draw their ranks as critical-difference.svg in A",
     )
-    add("--by", metavar="NAME", help="with --across: use the settings that this criterion selects, such as oracle")
+    add_by_option(parser)
     add_experiments_option(parser)
     add_table_options(parser, columns="median,interval")
     add_metric_option(parser)
@@ -57,8 +55,6 @@ def command(args: argparse.Namespace) -> int:
         return _compare(args)
     if args.match:
         raise BenchError("--match needs two result folders")
-    if args.by and not args.across:
-        raise BenchError("--by is for --across; `msda-bench selection` compares criteria")
     return _across(args) if args.across else show_folder(args, "compare")
 
 
@@ -66,7 +62,7 @@ def _across(args: argparse.Namespace) -> int:
     from msda_bench.results.across import across_of
     from msda_bench.results.experiment_tables import across_report
 
-    runs = _selected(load_folder(args), args.by)
+    runs = load_folder(args)
     across = across_of(runs)
     if across is None:
         raise BenchError(f"{args.folder}: --across needs experiments of two datasets or more, by accuracy")
@@ -80,18 +76,6 @@ def _across(args: argparse.Namespace) -> int:
     return show(args, report, draw if draws else None)
 
 
-def _selected(runs: pd.DataFrame, by: str | None) -> pd.DataFrame:
-    """Selects settings by a criterion instead of the suite's own."""
-    from msda_bench.results.select import select
-    from msda_bench.suite.mistakes import hint, shown
-
-    known = list(dict.fromkeys(name for table in runs.attrs["plan"].experiments for name in table.criteria))
-    if by is not None and by not in known:
-        why = hint(by, known) if known else ": the suite selects no settings"
-        raise BenchError(f"--by {shown(by)}: is no criterion of this folder{why}")
-    return select(runs, by)
-
-
 def _compare(args: argparse.Namespace) -> int:
     from msda_bench.results.folder_diff import diff_folders
     from msda_bench.results.folder_diff_text import diff_report
@@ -102,7 +86,7 @@ def _compare(args: argparse.Namespace) -> int:
     a, b = (load_results(path, metric=args.metric) for path in (args.folder, args.other))
     report_faults(a)
     report_faults(b)
-    a, b = (only_experiments(runs, args.experiments) for runs in (a, b))
+    a, b = (selected(only_experiments(runs, args.experiments), args.by) for runs in (a, b))
     diff = diff_folders(a, b, matches)
     return show(args, diff_report(diff, complete=is_whole(a) and is_whole(b), digits=args.digits))
 

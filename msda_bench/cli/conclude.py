@@ -21,7 +21,7 @@ _READINGS = 3
 """How often tables are made while others train into the folder; one that ended meanwhile may have newer ones."""
 
 
-def survey_report(survey: Survey, folder: Path) -> Report:
+def survey_report(survey: Survey, folder: Path, waiting: int) -> Report:
     """What a run would do: how many cells of each method are stored and how many would be trained."""
     import pandas as pd
 
@@ -37,6 +37,7 @@ def survey_report(survey: Survey, folder: Path) -> Report:
     of_them = f" ({left_out} of them to leave one source out)" if left_out else ""
     beyond = f", {survey.left} skipped by --limit" if survey.left else ""
     train = f"{len(survey.missing)} to train{of_them}{beyond}"
+    train += f"; {waiting} runs wait for what is chosen on tuning seeds" if waiting else ""
     line = Line("line", f"{folder}: {survey.stored} cells stored, {train}; nothing was changed", wrapped=False)
     facts = {
         "dry_run": True,

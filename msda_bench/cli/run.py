@@ -14,6 +14,7 @@ from msda_bench.cli.command import Parser
 from msda_bench.cli.conclude import conclude, survey_report
 from msda_bench.cli.executor import add_options, cells_of_a_job, find_device, find_executor, make_executor, whole_number
 from msda_bench.cli.lines import warn, warn_of
+from msda_bench.cli.stages import Stages
 from msda_bench.cli.suites import add_suite_argument
 from msda_bench.cli.tables import add_output_options, show
 from msda_bench.errors import LONGEST_LINE, BenchError, printable
@@ -142,11 +143,20 @@ def _run_suite(args: argparse.Namespace, aside: Console, out: TextIO) -> int:
     plan = work.expansion.plan
     folder = args.out / plan.suite
     store = Store.find(folder, repair=not args.dry_run)
-    found = survey(work.expansion, store, _chosen(args, plan), args.limit)
+    stages = Stages(plan, _chosen(args, plan))
     if args.dry_run:
-        show(args, survey_report(found, folder), out=out)
+        found = survey(work.expansion, store, stages.first + stages.rest(store), args.limit)
+        show(args, survey_report(found, folder, stages.waiting), out=out)
         return 0
+    found = survey(work.expansion, store, stages.first, args.limit)
     store, summary = train(args, work, found, store, aside)
+    if stages.tunes and not summary.interrupted:
+        limit = None if args.limit is None else args.limit - len(found.missing)
+        found = survey(work.expansion, store, stages.rest(store), limit, found.ended)
+        aside.print(f"{folder}: {stages.describe(len(found.missing))}", markup=False, highlight=False)
+        store, later = train(args, work, found, store, aside)
+        summary = stages.summary(later.after(summary))
+        warn_of(f"{folder}: {line}" for line in stages.gaps())
     return conclude(args, summary, store, plan, out)
 
 
@@ -199,14 +209,8 @@ def train(
     if found.missing:
         _begin(args, store, device, found.missing.values())
     executor = make_executor(args, trains, device)
-    summary = run_suite(
-        found,
-        store,
-        executor,
-        _observer(executor, aside),
-        cells_of_a_job(executor, len(found.missing)),
-        keep_going=args.keep_going,
-    )
+    together = cells_of_a_job(executor, len(found.missing))
+    summary = run_suite(found, store, executor, _observer(executor, aside), together, keep_going=args.keep_going)
     for note in summary.notes if args.quiet else ():
         warn(note)
     return store, summary

@@ -61,6 +61,12 @@ def add_metric_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--metric", metavar="NAME", type=names, default=[], help=what)
 
 
+def add_by_option(parser: argparse.ArgumentParser) -> None:
+    """Adds `--by`."""
+    what = "use the settings that this criterion selects, such as oracle, instead of the suite's; files do not change"
+    parser.add_argument("--by", metavar="NAME", help=what)
+
+
 def names(text: str) -> list[str]:
     """Parses names that commas separate."""
     return [name for part in text.split(",") if (name := part.strip())]
@@ -90,13 +96,32 @@ def load_folder(args: argparse.Namespace) -> pd.DataFrame:
     """Loads the runs of `args.folder`; puts damaged records in quarantine and reports them on stderr.
 
     Raises:
-        BenchError: the folder cannot be read, or an experiment of `--experiments` is missing from it.
+        BenchError: the folder cannot be read, an experiment of `--experiments` is missing from it, or `--by` names no
+            criterion whose choices were trained.
     """
     from msda_bench.results.frame import load_results
 
     runs = load_results(args.folder, repair=True, metric=getattr(args, "metric", ()))
     report_faults(runs)
-    return only_experiments(runs, getattr(args, "experiments", ()))
+    return selected(only_experiments(runs, getattr(args, "experiments", ())), getattr(args, "by", None))
+
+
+def selected(runs: pd.DataFrame, by: str | None) -> pd.DataFrame:
+    """The runs with the settings that a criterion selects instead of the suite's own; all runs if none is named.
+
+    Raises:
+        BenchError: there is no such criterion, or what it chooses was not trained.
+    """
+    from msda_bench.results.select import select
+    from msda_bench.suite.mistakes import hint, shown
+
+    if by is None:
+        return runs
+    known = list(dict.fromkeys(name for table in runs.attrs["plan"].experiments for name in table.criteria))
+    if by not in known:
+        why = hint(by, known) if known else ": the suite selects no settings"
+        raise BenchError(f"--by {shown(by)}: is no criterion of this folder{why}")
+    return select(runs, by)
 
 
 def only_experiments(runs: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
@@ -122,7 +147,8 @@ def only_experiments(runs: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
 def show_folder(args: argparse.Namespace, command: str) -> int:
     """Prints the tables of `args.folder` and rewrites its files.
 
-    With `--metric` or `--experiments` the files do not change, since they show the whole suite by its own metric.
+    With `--metric`, `--experiments` or `--by` the files do not change, since they show the whole suite by its own
+    metric and criterion.
 
     Returns:
         0, or 1 if runs are missing or failed, or records are damaged or in conflict.
@@ -133,7 +159,7 @@ def show_folder(args: argparse.Namespace, command: str) -> int:
     runs = load_folder(args)
     analysis = analyse(runs)
     report = analysis_report(args, command, analysis, runs.attrs["fault_lines"])
-    is_part = bool(args.metric or args.experiments)
+    is_part = bool(args.metric or args.experiments or args.by)
 
     def write() -> tuple[Path, ...]:
         write_results(args.folder, analysis)

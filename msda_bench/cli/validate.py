@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from msda_bench.cli.lines import say, warn_of
@@ -37,9 +38,10 @@ def command(args: argparse.Namespace) -> int:
         drawn = file.select is not None and file.select.how == "shared"
         _say_experiment(experiment, plan, description_of(file.dataset.component), candidates=drawn)
     different = len(expansion.cells)
-    shared = f", {different} of them different" if different != len(plan.cells) else ""
-    tables = _count(len(plan.experiments), "experiment")
-    say(f"suite {plan.suite} is valid: {tables}, {_count(len(plan.cells), 'cell')}{shared}")
+    tuned = any(experiment.tuning for experiment in plan.experiments)
+    shared = f", {different} of them different" if different != len(plan.cells) and not tuned else ""
+    tables, most = _count(len(plan.experiments), "experiment"), "at most " if tuned else ""
+    say(f"suite {plan.suite} is valid: {tables}, {most}{_count(plan.most, 'cell')}{shared}")
     return 0
 
 
@@ -50,7 +52,13 @@ def _say_experiment(experiment: Experiment, plan: Plan, data: Sequence[str], *, 
     left_out = sum(cell.left_out is not None for cell in cells)
     rest = f", {left_out} of them to leave one source out" if left_out else ""
     what = f"{experiment.name}: {experiment.dataset} ({experiment.task}), targets {', '.join(experiment.targets)}"
-    say(f"{what}; seeds {_seeds(experiment.seeds)}; {_count(len(cells), 'cell')}{rest}")
+    count = _count(len(cells), "cell")
+    if (tuning := experiment.tuning) is not None:
+        tuned = sum(cell.seed in tuning.seeds for cell in cells)
+        most = replace(plan, experiments=(experiment,), cells=tuple(cells)).most - tuned
+        count = f"{_count(tuned, 'cell')} on tuning seeds {_seeds(tuning.seeds)}"
+        rest += f", then at most {most} with the settings chosen there ({', '.join(tuning.tracks)})"
+    say(f"{what}; seeds {_seeds(experiment.seeds)}; {count}{rest}")
     for line in data:
         say(f"  {line}")
     width = max(len(method.name) for method in experiment.methods)

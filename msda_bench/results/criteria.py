@@ -20,9 +20,9 @@ from msda_bench.results.door import Kind
 from msda_bench.results.estimates import mean_of, summarize, tied
 from msda_bench.results.frame import AVERAGE, runs_of
 from msda_bench.results.scores import mean_by_seed
-from msda_bench.results.select import Candidate, Searches
+from msda_bench.results.searches import Candidate, Searches
 from msda_bench.suite.cell import canonical_json
-from msda_bench.suite.plan import CHANCE, LEAVE_ONE_OUT, ORACLE, Experiment, Method
+from msda_bench.suite.plan import CHANCE, FIRST, LEAVE_ONE_OUT, ORACLE, Experiment, Method
 
 ALL = "all methods"
 """The entry for the mean over methods in the column of method names, which contain no blank."""
@@ -145,10 +145,11 @@ def _judgements(searches: Searches, table: Experiment, methods: Sequence[Method]
     """The rows of selection.csv for one experiment."""
     columns = _columns(table) if len(table.targets) > 1 else _columns(table)[:1]  # no mean over a single target
     groups = {ALL: methods} | {method.name: [method] for method in methods}
+    seeds = table.tuning.seeds if table.tuning is not None else table.seeds
     best = _selected(searches, table, methods, ORACLE)
     for by in (*(by for by in table.criteria if by != ORACLE), CHANCE, ORACLE):
         merits = _selected(searches, table, methods, by)
-        ranks = {} if by in {CHANCE, ORACLE} else _ranked(searches, table, methods, by)
+        ranks = {} if by in {CHANCE, FIRST, ORACLE} else _ranked(searches, table, methods, by)
         for target, targets in columns:
             regrets = {name: _regret(best, merits, name, targets) for name in groups if name != ALL}
             for name, group in groups.items():
@@ -163,7 +164,7 @@ def _judgements(searches: Searches, table: Experiment, methods: Sequence[Method]
                     "target_labels": by == ORACLE,
                     "selects": any(method.search is not None and method.search.by == by for method in group),
                     "metric": table.measure.column,
-                    "n_planned": len(table.seeds),
+                    "n_planned": len(seeds),
                     "n": len(scores),
                     "mean": 0.0 + table.measure.sign * mean_of(scores),  # avoids -0.0
                     **_summary("regret", lost),
@@ -186,15 +187,34 @@ def _runs(searches: Searches, table: Experiment, methods: Sequence[Method]) -> I
 def _selected(searches: Searches, table: Experiment, methods: Sequence[Method], by: str) -> _Merits:
     """The scores on the target of a criterion's selections; by chance, the means over the candidates that are ok."""
     merits: dict[_Place, dict[int, float]] = defaultdict(dict)
+    chosen = _rows(searches, table, methods, ORACLE if by == CHANCE else by)
     for place, seed, tried in _runs(searches, table, methods):
-        choice = searches.choose(tried, ORACLE if by == CHANCE else by)
-        merit = searches.merit(choice.row) if choice.is_selected else None
+        row = chosen[place][seed]
+        merit = searches.merit(row) if row is not None else None
         if merit is not None and by == CHANCE:
-            scores = (searches.score(candidate, ORACLE) for candidate in tried)
+            scores = searches.scores(tried, ORACLE)
             merit = mean_of(score for score in scores if score is not None)
         if merit is not None:
             merits[place][seed] = merit
     return merits
+
+
+def _rows(
+    searches: Searches, table: Experiment, methods: Sequence[Method], by: str
+) -> Mapping[_Place, Mapping[int, int | None]]:
+    """The row of each run's candidate that a criterion selects, alone or on all tuning seeds; None without any."""
+    rows: dict[_Place, dict[int, int | None]] = defaultdict(dict)
+    for method in methods:
+        once = {target: choice.number for of, target, choice in searches.track(table, by) if of == method}
+        for (target, seed), tried in searches.of(table, method).items():
+            place = method.name, target
+            if table.tuning is not None:
+                at = (candidate.row for candidate in tried if candidate.number == once[target])
+                rows[place][seed] = next(at, None)
+            else:
+                choice = searches.choose(tried, by)
+                rows[place][seed] = choice.row if choice.is_selected else None
+    return rows
 
 
 def _ranked(
@@ -203,7 +223,7 @@ def _ranked(
     """Each run's rank correlation of a criterion with the score on the target."""
     correlations = defaultdict(list)
     for place, _, tried in _runs(searches, table, methods):
-        scores = [(searches.score(candidate, by), searches.score(candidate, ORACLE)) for candidate in tried]
+        scores = zip(searches.scores(tried, by), searches.scores(tried, ORACLE), strict=True)
         rho = rank_correlation([(mine, true) for mine, true in scores if mine is not None and true is not None])
         if rho is not None:
             correlations[place].append(rho)
@@ -226,12 +246,15 @@ def _regret(best: _Merits, merits: _Merits, method: str, targets: Sequence[str])
 def _tried(searches: Searches, table: Experiment, method: Method, by: str) -> Iterator[Row]:
     """The rows of candidates.csv for one method and criterion."""
     runs = searches.of(table, method)
-    choices = {run: searches.choose(candidates, by) for run, candidates in runs.items()}
+    chosen = _rows(searches, table, [method], by)
+    scored = {run: searches.scores(candidates, by) for run, candidates in runs.items()}
+    n_seeds = len(table.tuning.seeds if table.tuning is not None else table.seeds)
     sign = table.measure.sign if by in {ORACLE, LEAVE_ONE_OUT} else 1
     for target, targets in _columns(table):
         for number, values in enumerate(method.search.candidates if method.search else ()):
-            tried = [(choices[run], candidates[number]) for run, candidates in runs.items() if run[0] in targets]
-            scores = [score for _, candidate in tried if (score := searches.score(candidate, by)) is not None]
+            mine = [run for run in runs if run[0] in targets]
+            scores = [score for run in mine if (score := scored[run][number]) is not None]
+            taken = (chosen[method.name, target][seed] == runs[target, seed][number].row for target, seed in mine)
             yield {
                 "target": target,
                 "method": method.name,
@@ -240,7 +263,7 @@ def _tried(searches: Searches, table: Experiment, method: Method, by: str) -> It
                 "criterion": by,
                 "target_labels": by == ORACLE,
                 "n": len(scores),
-                "n_planned": len(table.seeds) * len(targets),
+                "n_planned": n_seeds * len(targets),
                 "mean": 0.0 + sign * mean_of(scores),
-                "n_selected": sum(choice.is_selected and choice.row == candidate.row for choice, candidate in tried),
+                "n_selected": sum(taken),
             }

@@ -17,7 +17,8 @@ from msda_bench.errors import StoreError
 from msda_bench.results.door import Kind, argument
 from msda_bench.results.metric import METRIC, measured, refuse_unmeasured, with_metrics
 from msda_bench.results.recorded import VALIDATOR, VERSION, Recorded, read_recorded, read_records, recorded_rows
-from msda_bench.results.select import select
+from msda_bench.results.searches import CHOICES, Choices
+from msda_bench.results.select import choices_of, chosen_on_tuning_seeds, select
 from msda_bench.store import Record, Store
 from msda_bench.store.files import Faults
 from msda_bench.store.record import Curves
@@ -126,11 +127,32 @@ def read_runs(store: Store, plan: Plan, metrics: Sequence[str] = ()) -> pd.DataF
     Raises:
         BenchError: a record cannot be read, is ok without a possible outcome, or a metric cannot be computed.
     """
-    plan, wanted = with_metrics(plan, metrics)
-    runs = runs_frame(plan, read_recorded(store, (cell.key for cell in plan.cells)), store.folder)
-    runs = measured(runs, wanted)
-    refuse_unmeasured(runs, metrics)
+    records = read_recorded(store, (cell.key for cell in plan.cells))
+    runs = _scored(plan, records, store.folder)
+    if metrics:  # the suite's own metric has chosen on tuning seeds
+        runs = _scored(plan, records, store.folder, metrics, runs.attrs.get(CHOICES))
+        refuse_unmeasured(runs, metrics)
     return runs
+
+
+def tuned(plan: Plan, store: Store | None) -> Choices:
+    """What the tracks of a plan choose, from the records at the tuning seeds."""
+    tables = tuple(table for table in plan.experiments if table.tuning is not None)
+    seeds = {table.name: table.tuning.seeds for table in tables if table.tuning is not None}
+    part = replace(
+        plan,
+        experiments=tables,
+        cells=tuple(cell for cell in plan.cells if cell.seed in seeds.get(cell.experiment, ())),
+    )
+    runs = runs_frame(part, {}) if store is None else read_runs(store, part)
+    return runs.attrs.get(CHOICES) or choices_of(runs)
+
+
+def _scored(
+    plan: Plan, records: Recorded, folder: Path, metrics: Sequence[str] = (), choices: Choices | None = None
+) -> pd.DataFrame:
+    plan, wanted = with_metrics(plan, metrics)
+    return chosen_on_tuning_seeds(measured(runs_frame(plan, records, folder), wanted), choices)
 
 
 def runs_frame(plan: Plan, records: Recorded | Mapping[str, Record], folder: Path | None = None) -> pd.DataFrame:
@@ -189,9 +211,9 @@ def _planned(plan: Plan) -> Iterator[tuple[Any, ...]]:
     for cell in plan.cells:
         cells.setdefault((cell.experiment, cell.method, cell.target, cell.seed), []).append(cell)
     for table in plan.experiments:
-        for method, target, seed in product(table.methods, table.targets, table.seeds):
+        for method, target, seed in product(table.methods, table.targets, table.every_seed):
             place = table.name, method.name, target, seed
-            for cell in cells.get(place, [PlannedCell(*place, key="")]):
+            for cell in cells.get(place, [PlannedCell(*place, key="")] if seed in table.seeds else ()):
                 run = target, method.name, method.reference, seed, cell.candidate, cell.left_out, cell.key or None
                 yield table.name, table.dataset, table.task, *run
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -16,10 +16,12 @@ from msda_bench.results.frame import PROBLEMS, experiments
 from msda_bench.results.metric import unmeasured, why_unmeasured
 from msda_bench.results.recorded import VALIDATOR, VERSION
 from msda_bench.results.report import Line
-from msda_bench.results.select import Searches, select
+from msda_bench.results.searches import Choice, Once, Searches
+from msda_bench.results.select import TRACK, select
 from msda_bench.results.serialize import rows_of
+from msda_bench.results.words import spans
 from msda_bench.store.record import made_on
-from msda_bench.suite.plan import Experiment
+from msda_bench.suite.plan import FIRST, ORACLE, TARGET_ACCURACY, Experiment, Method, parts_of
 
 Kind: TypeAlias = Literal[
     "suite",
@@ -48,6 +50,7 @@ In results/paper-amazon this flags 2 of 480 runs, with 50 and 60 %; the others h
 _UNSELECTED = {
     "unfinished": "incomplete candidates; their runs count as missing",
     "diverged": "candidates that diverged, which cannot be selected",
+    "failed": "candidates that failed at a tuning seed, which cannot be selected",
     "unscored": "candidates without the score that selects, which cannot be selected",
 }
 _WORDS = {"timeout": "timed out", "oom": "out of memory"}
@@ -68,10 +71,42 @@ def notes(runs: pd.DataFrame) -> list[Note]:
     every: list[Note] = []
     for experiment, rows in experiments(select(runs)):
         name = experiment.name
-        every += [Note("suite", name, line) for line in experiment.notes]
+        every += [
+            Note("suite", name, line) for line in (*experiment.notes, *_chosen(experiment, runs.attrs.get(TRACK)))
+        ]
         every += [note for note in candidates if note.experiment == name]
         every += [Note(kind, name, line) for kind, line in _remarks(experiment, rows)]
     return every
+
+
+def _chosen(experiment: Experiment, by: str | None) -> Iterator[str]:
+    """How settings were chosen on tuning seeds, or that another criterion was asked for."""
+    tuning = experiment.tuning
+    if tuning is None:
+        if by is not None and experiment.criteria:
+            yield f"Settings are those that {by} selects."
+        return
+    track, seeds = by or tuning.tracks[0], spans(tuning.seeds)
+    if track == FIRST:
+        yield "Settings: candidate 0 of each method, without any selection."
+        return
+    searches = {method.name: method.search for method in experiment.methods if method.search is not None}
+    most = max(len(search.candidates) for search in searches.values())
+    on = f"chosen once for each method and target on tuning seeds {seeds}"
+    yield f"Settings {on} by {_worded(track)}, among {most} candidates."
+    for own in dict.fromkeys(searches[name].by for name in tuning.oracles if name in searches):
+        names = ", ".join(name for name in tuning.oracles if name in searches and searches[name].by == own)
+        if own != track:
+            yield f"Trained with the target's labels, and so chosen by {_worded(own)}: {names}."
+
+
+def _worded(by: str) -> str:
+    if by == ORACLE:
+        return "oracle, the score on the target's own test labels, which are not available in practice"
+    if by == TARGET_ACCURACY:
+        return f"{by}, the score on labelled training examples of the target that are held out"
+    added = "the sum of their standardised scores, " if len(parts_of(by)) > 1 else ""
+    return f"{by}, {added}without target labels"
 
 
 def is_whole(runs: pd.DataFrame) -> bool:
@@ -117,11 +152,11 @@ def selection_notes(runs: pd.DataFrame, by: str | None = None) -> list[Note]:
     """Notes on candidates that could not be selected, one for each experiment and reason."""
     searches = Searches(runs)
     reasons: dict[tuple[str, str], list[str]] = {}
-    for table, method in searches.methods():
-        choices = searches.choices(table, method, by)
-        planned = len(method.search.candidates if method.search else ()) * len(table.targets) * len(table.seeds)
+    for table, method, choices in _choices(searches, by or runs.attrs.get(TRACK)):
+        times = 1 if table.tuning is not None else len(table.seeds)
+        planned = len(method.search.candidates if method.search else ()) * len(table.targets) * times
         for what in _UNSELECTED:
-            if count := sum(getattr(choice, what) for choice in choices):
+            if count := sum(getattr(choice, what, 0) for choice in choices):
                 reasons.setdefault((table.name, what), []).append(f"{method.name} {count} of {planned}")
     order = [(table.name, what) for table in runs.attrs["plan"].experiments for what in _UNSELECTED]
     return [
@@ -129,6 +164,16 @@ def selection_notes(runs: pd.DataFrame, by: str | None = None) -> list[Note]:
         for place in order
         if place in reasons
     ]
+
+
+def _choices(searches: Searches, by: str | None) -> Iterator[tuple[Experiment, Method, Sequence[Choice | Once]]]:
+    """The choices of each method: for each run, or once for each target."""
+    for table, method in searches.methods():
+        if table.tuning is None:
+            yield table, method, searches.choices(table, method, by)
+        else:
+            track = searches.track(table, by or table.tuning.tracks[0])
+            yield table, method, [once for of, _, once in track if of == method]
 
 
 def note_lines(runs: pd.DataFrame) -> dict[str, list[str]]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import re
 import time
-from collections.abc import Generator, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import timedelta
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from msda_bench.errors import BenchError
@@ -53,16 +54,17 @@ def survey(
     store: Store | None = None,
     chosen: Iterable[PlannedCell] | None = None,
     limit: int | None = None,
+    known: Mapping[str, CellFinished] = MappingProxyType({}),
 ) -> Survey:
     """Compares the plan of a suite, or the selected part of it, with a result folder, if there is one.
 
-    Missing cells beyond the limit are not trained and do not count as selected.
+    Missing cells beyond the limit are not trained and do not count as selected. Results that are `known` are not read.
 
     Raises:
         StoreError: a record cannot be read.
     """
     plan, cells = expansion.plan, expansion.cells
-    ended = {} if store is None else _ended(store, cells)
+    ended = {} if store is None else {**known, **_ended(store, cells.keys() - known.keys())}
     wanted = plan.cells if chosen is None else tuple(chosen)
     absent = list(dict.fromkeys(cell.key for cell in wanted if cell.key not in ended))
     missing = {key: cells[key] for key in absent[:limit]}
@@ -119,6 +121,8 @@ class Summary:
         failed: the last event of cells without a result.
         diverged: selected cells that diverged in training.
         left: cells not selected because of the limit.
+        unfit: selected cells that diverged at a tuning seed, so that their settings are not chosen.
+        stuck: runs of which every candidate diverged or failed at a tuning seed.
         notes: lines that the user must see.
     """
 
@@ -134,11 +138,20 @@ class Summary:
     interrupted: bool
     seconds: float
     notes: tuple[str, ...]
+    unfit: int = 0
+    stuck: int = 0
 
     @property
     def complete(self) -> bool:
         """Whether every selected cell ended well."""
-        return not self.missing and not self.diverged
+        return not self.missing and not self.diverged and not self.stuck
+
+    def after(self, tuning: Summary) -> Summary:
+        """The outcome together with that of the tuning cells that were trained before."""
+        counts = ("selected", "stored", "trained", "found", "missing", "left", "seconds", "failed", "notes")
+        both = {name: getattr(tuning, name) + getattr(self, name) for name in counts}
+        interrupted = tuning.interrupted or self.interrupted
+        return replace(self, **both, unfit=tuning.diverged + tuning.unfit, interrupted=interrupted)
 
     def describe(self) -> str:
         """One line with all nonzero counts, and the time."""
@@ -148,6 +161,7 @@ class Summary:
             "trained by another process": self.found,
             "failed": len(self.failed),
             "diverged": self.diverged,
+            "diverged at a tuning seed": self.unfit,
             "without a result": self.missing,
             "skipped by --limit": self.left,
         }

@@ -177,8 +177,9 @@ def _no_labels(facts: Facts) -> Iterator[Fault]:
             yield Fault(loc, what, "key")
     if shifted_domain(facts.data, lacking[0]) in facts.data.unlabelled_domains:
         yield Fault(("dataset", facts.name, "label_shift", "domain"), what)
-    if facts.file.select is not None and facts.file.select.by == ORACLE:
-        yield Fault(("select", "by"), f"oracle {what}")
+    select = facts.file.select
+    if select is not None and ORACLE in select.criteria:
+        yield Fault(("select", "by" if select.by == ORACLE else "tracks"), f"oracle {what}")
 
 
 def _averages(facts: Facts, name: str) -> Loc:

@@ -19,6 +19,7 @@ from msda_bench.suite.facts import Facts
 from msda_bench.suite.load import Suite
 from msda_bench.suite.plan import (
     DEFAULT_MEASURES,
+    FIRST,
     LEAVE_ONE_OUT,
     ORACLE,
     Experiment,
@@ -27,12 +28,15 @@ from msda_bench.suite.plan import (
     Plan,
     PlannedCell,
     Search,
+    Tuning,
 )
 from msda_bench.suite.protocol import OneOf, SuitePart
-from msda_bench.suite.search import Settings, candidates_of, leaves_out, select_notes, source_free_note
+from msda_bench.suite.search import Settings, candidates_of, leaves_out, sees_target, select_notes, source_free_note
 from msda_bench.suite.spec import DEFAULT_AGGREGATOR, ExperimentFile, MethodSpec
 
 MAX_CELLS = 100_000
+_PLACES = 10
+"""How many places a plan may have for each cell, where settings are chosen on tuning seeds."""
 EQUAL_STEPS = (
     "Equal steps: every method, references too, takes as many in an epoch, each on a batch for each of its sources."
 )
@@ -98,26 +102,40 @@ class _Draft:
         targets, tried = self._facts.targets, self._candidates.values()
         left_out = sum(len(self._facts.kept_sources(target)) for target in targets)
         runs = sum(len(candidates.settings) * (len(targets) + left_out * candidates.leaves_out) for candidates in tried)
-        return runs * len(self._file.seeds)
+        select, seeds = self._file.select, len(self._file.seeds)
+        if select is None or select.seeds is None:
+            return runs * seeds
+        chosen = sum(min(len(candidates.settings), len(select.criteria)) for candidates in tried)
+        wanted = runs * len(select.seeds) + chosen * len(targets) * seeds
+        places = sum(len(candidates.settings) for candidates in tried) * len(targets) * seeds
+        return max(wanted, places // _PLACES)
 
     def cells(self, registry: Registry) -> Iterator[tuple[PlannedCell, Cell]]:
         """Every run, with its place in the table."""
         file, listed = self._file, self._file.validators
         default = (make(registry, "validator", name, {}) for name in self._facts.validators)
         validators = tuple(validator.ref for validator in (default if listed is None else listed))
+        tuning = file.select.seeds if file.select is not None else None
         for name, candidates in self._candidates.items():
             tried = [self._cell(settings, validators) for settings in candidates.settings]
-            for target, seed, (index, cell) in product(self._facts.targets, file.seeds, enumerate(tried)):
+            seeds = (*(tuning or ()), *file.seeds)
+            for target, seed, (index, cell) in product(self._facts.targets, seeds, enumerate(tried)):
                 candidate = index if candidates.search is not None else None
-                for left_out, run in self._runs(replace(cell, seed=seed), target, all_out=candidates.leaves_out):
+                all_out = candidates.leaves_out and seed in (tuning or file.seeds)
+                for left_out, run in self._runs(replace(cell, seed=seed), target, all_out=all_out):
                     yield PlannedCell(file.name, name, target, seed, run.key, candidate, left_out), run
 
     def table(self) -> Experiment:
         """The experiment's part of the plan."""
         file, select, data = self._file, self._file.select, self._facts.data
         criteria: tuple[str, ...] = ()
+        tuning = None
         if select is not None:
             criteria = (*self._facts.validators, *((LEAVE_ONE_OUT,) if leaves_out(select) else ()), ORACLE)
+        if select is not None and select.seeds is not None:
+            criteria = (*criteria[:-1], *(by for by in select.criteria if by not in (*criteria, FIRST)), FIRST, ORACLE)
+            oracles = tuple(name for name, method in self._file.methods.items() if sees_target(method))
+            tuning = Tuning(select.seeds, select.criteria, oracles)
         return Experiment(
             name=file.name,
             dataset=self._facts.name,
@@ -137,6 +155,7 @@ class _Draft:
             corrupted=corrupted_source(data),
             label_shift=label_shift_of(data),
             without=file.without,
+            tuning=tuning,
         )
 
     def large_batches(self) -> Iterator[str]:
@@ -249,7 +268,8 @@ def recipe(facts: Facts, method: MethodSpec, search: Search | None = None) -> st
 
     It has the scheme, discrepancy, aggregator, mu, the method's own training, the number of updates in a step unless
     it is one, and changes to the sources; of parameters only those that are not at their default. A discrepancy of none
-    and the uniform aggregator are omitted. A searched value is a `*`; the selection criterion comes last.
+    and the uniform aggregator are omitted. A searched value is a `*`; the selection criterion comes last,
+    unless it chooses on tuning seeds, where tables may show several.
     """
     candidates = search.candidates if search is not None else ()
     searched = tuple(dict.fromkeys(path for settings in candidates for path in settings))
@@ -263,8 +283,9 @@ def recipe(facts: Facts, method: MethodSpec, search: Search | None = None) -> st
         parts.append("mu *" if "mu" in searched else f"mu {method.mu:g}")
     parts += [*_training(method), *_sources(facts, method)]
     if search is not None:
-        of = ", ".join(path.rpartition(".")[2] for path in searched)
-        parts.append(f"best of {len(search.candidates)}{f' ({of})' if of else ''} by {search.by}")
+        of, select = ", ".join(path.rpartition(".")[2] for path in searched), facts.file.select
+        by = f" by {search.by}" if select is None or select.seeds is None else ""
+        parts.append(f"{'best' if by else 'one'} of {len(search.candidates)}{f' ({of})' if of else ''}{by}")
     return ", ".join(parts)
 
 

@@ -23,10 +23,18 @@ ORACLE = "oracle"
 """Selection by the target's test score, which is not available in practice."""
 CHANCE = "chance"
 """The expected score of a random choice among the candidates; criteria are compared with it."""
+FIRST = "first"
+"""The choice of candidate 0, without any selection."""
 TARGET_ACCURACY = "target_accuracy"
 """Selection of an oracle by its score on labelled examples of the target that it holds out from training."""
 LEAVE_ONE_OUT = "leave_one_source_out"
 """Selection by the mean test score over the sources, each in turn the target of the others."""
+
+
+def parts_of(criterion: str) -> list[str]:
+    """The criteria whose standardised scores a criterion such as `source_accuracy+infomax` adds; others are alone."""
+    return criterion.split("+")
+
 
 # Limits on plan.json, which may come from anyone.
 Text: TypeAlias = Annotated[str, Field(max_length=10_000)]
@@ -114,6 +122,22 @@ class Method:
 
 
 @dataclass(frozen=True)
+class Tuning:
+    """The seeds on which settings are chosen, once for each method and target; the other seeds train the choices.
+
+    `tracks` are the criteria whose choices train, first the one whose choices the tables show. A criterion such as
+    `source_accuracy+infomax` adds standardised scores. `oracles` are the methods that see labels of the target: in
+    every track but `FIRST` their own criterion chooses, `Search.by`.
+    """
+
+    __pydantic_config__ = _STRICT
+
+    seeds: Annotated[tuple[Whole, ...], _SOME]
+    tracks: Annotated[tuple[Text, ...], _SOME]
+    oracles: Annotated[tuple[Name, ...], _MANY] = ()
+
+
+@dataclass(frozen=True)
 class Experiment:
     """One dataset with one protocol: one table, its targets the columns and its methods the rows, in order.
 
@@ -124,7 +148,8 @@ class Experiment:
     folder contains the numbers it was compared with. `criteria` are those by which settings may be selected, the oracle
     last; empty if nothing is selected. `metric` is None for the default of the task. `corrupted` is the source whose
     labels the suite shuffles, `without` the source that `leave_out_sources` removed, `label_shift` whose shares of
-    classes it changes, in words.
+    classes it changes, in words. With `tuning` the cells of its seeds have candidates of all methods, too, and those at
+    the other seeds are wanted only if a track chooses their candidate.
     """
 
     __pydantic_config__ = _STRICT
@@ -147,11 +172,17 @@ class Experiment:
     label_shift: Text | None = None
     margin: Annotated[float, Field(gt=0)] | None = None
     primary: Annotated[tuple[Name, ...], _MANY] = ()
+    tuning: Tuning | None = None
 
     @property
     def is_altered(self) -> bool:
         """Whether its domains are not those of its dataset, to see what one of them does."""
         return not self.corrupted == self.without == self.label_shift is None
+
+    @property
+    def every_seed(self) -> tuple[int, ...]:
+        """The seeds of its cells: those on which settings are chosen, then those of its tables."""
+        return (*(self.tuning.seeds if self.tuning else ()), *self.seeds)
 
     @property
     def measure(self) -> Measure:
@@ -192,6 +223,17 @@ class Plan:
     suite: Name
     experiments: Annotated[tuple[Experiment, ...], _MANY]
     cells: tuple[PlannedCell, ...]
+
+    @property
+    def most(self) -> int:
+        """The number of its cells, of those at the seeds of a choice as many as its tracks can choose at most."""
+        tables = {table.name: table for table in self.experiments if table.tuning is not None}
+        planned = sum(cell.experiment not in tables for cell in self.cells)
+        for cell in self.cells:
+            tuning = tables[cell.experiment].tuning if cell.experiment in tables else None
+            if tuning is not None:
+                planned += cell.seed in tuning.seeds or (cell.candidate or 0) < len(tuning.tracks)
+        return planned
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Plan:
         """Itself, which never changes: pandas copies a frame's `attrs` with nearly every operation."""
@@ -276,13 +318,15 @@ def _wrong(plan: Plan) -> Iterator[str]:
 
 def _inconsistent(table: Experiment) -> Iterator[str]:
     names = [method.name for method in table.methods]
-    for what, values in (("methods", names), ("targets", table.targets), ("seeds", table.seeds)):
+    for what, values in (("methods", names), ("targets", table.targets), ("seeds", table.every_seed)):
         if len(set(values)) != len(values):
             yield f"two {what} of {table.name} are the same"
     named = [("baseline", table.baseline), ("method to compare against", table.against)]
     for what, name in (*named, *(("primary method", name) for name in table.primary)):
         if name is not None and name not in names:
             yield f"the {what} of {table.name} is none of its methods"
+    if table.tuning and not set(table.tuning.tracks) <= set(table.criteria):
+        yield f"a track of {table.name} is none of its criteria"
     if table.criteria and not any(method.search for method in table.methods):
         yield f"{table.name} has criteria to select settings by, but no method with settings to select"
 
@@ -293,7 +337,7 @@ def _misplaced(plan: Plan) -> Iterator[str]:
         table.name: (
             {method.name: method for method in table.methods},
             frozenset(table.targets),
-            frozenset(table.seeds),
+            frozenset(table.every_seed),
         )
         for table in plan.experiments
     }

@@ -16,7 +16,7 @@ from msda_bench.errors import PluginError, message_of
 from msda_bench.suite.choice import Configured, with_param
 from msda_bench.suite.facts import Facts, weighs_sources
 from msda_bench.suite.mistakes import Fault, Loc, explain, hint, shown
-from msda_bench.suite.plan import CHANCE, LEAVE_ONE_OUT, ORACLE, TARGET_ACCURACY, Search
+from msda_bench.suite.plan import CHANCE, FIRST, LEAVE_ONE_OUT, ORACLE, TARGET_ACCURACY, Search, parts_of
 from msda_bench.suite.protocol import Protocol
 from msda_bench.suite.search_space import Dimension, draws, grid, grid_size, shared_draws
 from msda_bench.suite.spec import DEFAULT_VALIDATOR, ExperimentFile, MethodSpec, SelectSpec
@@ -161,7 +161,7 @@ def space_of(select: SelectSpec, settings: Settings) -> dict[str, Dimension]:
 
 def leaves_out(select: SelectSpec) -> bool:
     """Whether every candidate also trains without one source after another."""
-    return select.leave_one_source_out or select.by == LEAVE_ONE_OUT
+    return select.leave_one_source_out or any(LEAVE_ONE_OUT in parts_of(by) for by in select.criteria)
 
 
 def criterion_of(select: SelectSpec, method: MethodSpec) -> str:
@@ -195,7 +195,8 @@ def check_search(facts: Facts) -> Iterator[Fault]:
         yield from _space(select, settings)
         yield from _grid_sizes(select, settings)
     if leaves_out(select):
-        loc = ("select", "by" if select.by == LEAVE_ONE_OUT else "leave_one_source_out")
+        asks = {"by": select.by, "tracks": "+".join(select.tracks)}
+        loc = ("select", next((key for key, by in asks.items() if LEAVE_ONE_OUT in parts_of(by)), LEAVE_ONE_OUT))
         yield from too_few_to_leave_out(facts, loc)
         if facts.data.shared_groups:
             what = "a source left out would show labels of the test, whose groups it shares"
@@ -204,17 +205,42 @@ def check_search(facts: Facts) -> Iterator[Fault]:
 
 def _criterion(select: SelectSpec, facts: Facts) -> Iterator[Fault]:
     for index, name in enumerate(facts.validators):
-        if name in (ORACLE, LEAVE_ONE_OUT, CHANCE, TARGET_ACCURACY):
+        if name in (ORACLE, LEAVE_ONE_OUT, CHANCE, FIRST, TARGET_ACCURACY):
             what = f"{name} has another meaning in select; it cannot be a validator's name"
             yield Fault(("validators", index), what)
-    known = [*facts.validators, LEAVE_ONE_OUT, ORACLE]
-    if select.by in known:
+    yield from _tuning(select, facts)
+    tracks: list[tuple[Loc, str]] = [(("select", "tracks", index), by) for index, by in enumerate(select.tracks)]
+    for loc, by in [(("select", "by"), select.by), *tracks]:
+        sums = select.seeds is not None and len(parts_of(by)) > 1
+        known = [*facts.validators, LEAVE_ONE_OUT, *([] if sums else [ORACLE])]
+        known += [FIRST] if select.seeds is not None and not sums else []
+        for name in parts_of(by) if sums else [by]:
+            if name in known:
+                continue
+            if facts.file.validators is None and name == DEFAULT_VALIDATOR[facts.task.kind]:
+                what = f"{name} needs held-out examples of the sources, and none are left"
+                yield Fault(loc, f"{what}; {HOLD_OUT}")
+            else:
+                yield Fault(loc, f"{shown(name)} is not a validator of the suite{hint(name, known)}")
+        if sums and len(set(parts_of(by))) < len(parts_of(by)):
+            yield Fault(loc, f"{shown(by)} names a criterion twice")
+
+
+def _tuning(select: SelectSpec, facts: Facts) -> Iterator[Fault]:
+    """Tuning seeds that the suite's tables use, and tracks without tuning seeds or the suite's own criterion."""
+    if select.seeds is None:
+        if select.tracks:
+            what = "are of settings that are chosen once; add the seeds to choose on, such as seeds: [100, 101]"
+            yield Fault(("select", "tracks"), what, "key")
         return
-    if facts.file.validators is None and select.by == DEFAULT_VALIDATOR[facts.task.kind]:
-        what = f"{select.by} needs held-out examples of the sources, and none are left"
-        yield Fault(("select", "by"), f"{what}; {HOLD_OUT}")
-    else:
-        yield Fault(("select", "by"), f"{shown(select.by)} is not a validator of the suite{hint(select.by, known)}")
+    for seed in facts.file.seeds if "seeds" in facts.file.model_fields_set else ():
+        if seed in select.seeds:
+            yield Fault(("select", "seeds"), f"has {seed}, a seed of the suite's tables; choose on others")
+            break
+    if select.tracks and select.by not in select.tracks:
+        yield Fault(("select", "tracks"), f"must have {shown(select.by)}, by which the tables' settings are chosen")
+    if len(set(select.tracks)) < len(select.tracks):
+        yield Fault(("select", "tracks"), "names a criterion twice")
 
 
 def _space(select: SelectSpec, methods: Mapping[str, Settings]) -> Iterator[Fault]:
@@ -275,13 +301,16 @@ def select_notes(select: SelectSpec, tried: Mapping[str, Search | None]) -> Iter
         "grid": "of a grid",
         "shared": "(the method's own settings, and others drawn from axes that all methods share and one of its own)",
     }[select.how]
-    yield f"Settings selected {_by(select.by)}, for each target and seed, among {select.budget} candidates {drawn}."
+    if select.seeds is None:
+        yield f"Settings selected {_by(select.by)}, for each target and seed, among {select.budget} candidates {drawn}."
+    else:
+        yield f"Candidates: {select.budget} of each method, {drawn.strip('()')}."
     searches = {name: search for name, search in tried.items() if search is not None}
     counts = {name: len(search.candidates) for name, search in searches.items()}
     fewer = ", ".join(f"{name} {count}" for name, count in counts.items() if count < select.budget)
     if fewer:
         yield f"Fewer candidates than {select.budget}, since the search space has no more: {fewer}."
-    for by in (TARGET_ACCURACY, ORACLE):
+    for by in (TARGET_ACCURACY, ORACLE) if select.seeds is None else ():
         others = ", ".join(name for name, search in searches.items() if search.by == by != select.by)
         if others:
             yield f"Trained with the target's labels, and so selected {_by(by)}: {others}."
@@ -294,7 +323,7 @@ def source_free_note(facts: Facts) -> Iterator[str]:
     """
     select = facts.file.select
     scores = {validator.name for validator in facts.file.validators or () if not validator.component.needs_sources}
-    if select is None or select.by in {*scores, LEAVE_ONE_OUT, ORACLE}:
+    if select is None or scores.union([LEAVE_ONE_OUT, ORACLE, FIRST]).issuperset(parts_of(select.by)):
         return
     names = ", ".join(name for name, method in facts.file.methods.items() if source_free(method))
     if names:

@@ -142,14 +142,25 @@ class Comparison(SuitePart):
 
 
 class SelectSpec(SuitePart):
-    """How each method's settings are selected, among equally many candidates for every method."""
+    """How each method's settings are selected, among equally many candidates for every method.
+
+    With `seeds` they are chosen once for each method and target, on these seeds. `tracks` are then the criteria whose
+    choices train; by default `by` alone.
+    """
 
     noun: ClassVar[str] = "key of select"
     how: Literal["grid", "random", "shared"]
     budget: Annotated[int, Field(ge=1, le=1000)]
-    by: Name
+    by: _Text
+    seeds: Seeds | None = None
+    tracks: list[_Text] = Field(default_factory=list)
     space: dict[str, SpaceDimension] = Field(default_factory=dict)
     leave_one_source_out: bool = False
+
+    @property
+    def criteria(self) -> tuple[str, ...]:
+        """The criteria whose choices are asked for, `by` first."""
+        return tuple(dict.fromkeys((self.by, *self.tracks)))
 
 
 class MethodSpec(SuitePart):

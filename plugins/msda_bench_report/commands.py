@@ -5,25 +5,24 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from msda_bench.commands import add_metric_option, is_whole, load_folder, report_faults, say, warn_of
+from msda_bench.commands import add_by_option, add_metric_option, is_whole, load_folder, say, warn_of
 
 
 def report_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `report`."""
     parser.add_argument("folder", metavar="DIR", type=Path, help="a result folder, such as results/quickstart")
+    add_by_option(parser)
     add_metric_option(parser)
 
 
 def report(args: argparse.Namespace) -> int:
     """Writes a result folder as one page."""
-    from msda_bench import load_results
     from msda_bench_report.page import Findings, write_page
     from msda_bench_report.sections import sections
 
     makers, faults = sections()
     warn_of(faults)
-    runs = load_results(args.folder, repair=True, metric=args.metric)
-    report_faults(runs)
+    runs = load_folder(args)
     found = Findings.of(runs)
     say(str(write_page(args.folder, found, makers)))
     return 0 if is_whole(found.analysis.selected) else 1

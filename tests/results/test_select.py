@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,7 @@ from msda_bench.results.criteria import CANDIDATE_COLUMNS, COLUMNS, candidates
 from msda_bench.results.criteria_text import criteria_notes, criteria_tables
 from msda_bench.results.tables import render
 from msda_bench.store.record import Outcome, Record
-from msda_bench.suite.plan import CHANCE, LEAVE_ONE_OUT, ORACLE, Experiment, Method, PlannedCell, Search
+from msda_bench.suite.plan import CHANCE, LEAVE_ONE_OUT, ORACLE, Experiment, Method, PlannedCell, Search, Tuning
 from tests.results.conftest import frame_of
 
 ALL = "all methods"
@@ -115,6 +116,25 @@ def test_leave_one_source_out_selects_by_the_left_out_sources(task: str, best: i
     runs = frame({"a": [THREE]}, LEAVE_ONE_OUT, {"s": {"a": [[(50, {}), (40, {}), (60, {})]]}}, task)
     (row,) = select(runs).itertuples()
     assert (row.candidate, row.key, row.status, row.score) == (best, f"None a 0 {best}", "ok", score)
+
+
+def test_a_sum_of_criteria_adds_z_scores_of_the_means_over_tuning_seeds() -> None:
+    # v alone chooses 0, w alone 1, both together 2; u tells none from another, and 3 diverged at a tuning seed.
+    scores = [{"v": 1.0, "w": 0.0}, {"v": 0.0, "w": 90.0}, {"v": 0.9, "w": 80.0}, {"v": 2.0, "w": 200.0}]
+    tuned: list[Run] = [(50 + place, {**of_one, "u": 1.0}) for place, of_one in enumerate(scores)]
+    at_100 = [(50, {"v": 1.0, "w": 40.0, "u": 1.0}), *tuned[1:3], "diverged"]
+    fresh: list[Run] = [(60 + place, {}) for place in range(3)] + [None]
+    runs = frame({"a": [at_100, tuned, fresh, fresh]})
+    (table,) = runs.attrs["plan"].experiments
+    tracks = ("v", "w", "v+w", "v+w+u", "first", ORACLE)
+    tuning = Tuning((0, 1), tracks)
+    plan = replace(runs.attrs["plan"], experiments=(replace(table, seeds=(2, 3), tuning=tuning, criteria=tracks),))
+    runs.attrs["plan"] = plan
+    assert {by: select(runs, by)["candidate"].unique().tolist() for by in tracks} == {
+        "v": [0], "w": [1], "v+w": [2], "v+w+u": [2], "first": [0], ORACLE: [2],
+    }  # fmt: skip
+    assert select(runs, "w")["score"].tolist() == [61.0, 61.0]
+    assert lines(runs) == ["candidates that diverged, which cannot be selected: a 1 of 4"]
 
 
 def test_a_diverged_candidate_is_not_selected_but_reported() -> None:

@@ -1,0 +1,136 @@
+"""A suite whose settings are chosen once on tuning seeds, end to end with the real engine.
+
+Of the candidates the first hardly learns, the second does, and the third diverges.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+import msda_bench as mb
+from msda_bench.analysis import select
+from msda_bench.cli.main import main
+from msda_bench.store import Store
+from tests.cli.conftest import INLINE
+
+SUITE = """
+schema: 1
+name: tiny
+dataset: {sine: {train: 20, test: 20}}
+targets: [target_0, target_1]
+seeds: 2
+backbone: linear
+training: {epochs: 2, batch: 5, steps: 3, optimizer: {adam: {lr: 0.01}}}
+methods:
+  SRC: {scheme: pooled}
+  TAR: {scheme: target_only, reference: true}
+select:
+  how: grid
+  budget: 3
+  seeds: [100, 101]
+  by: source_risk
+  space: {training.optimizer.adam.lr: [0.000001, 0.1, 1.0e+30]}
+validators: [source_risk]
+"""
+TRACKS = SUITE.replace("  by:", "  tracks: [first, source_risk, oracle]\n  by:")
+TUNING, CHOSEN = 2 * 3 * 2 * 2, 2 * 2 * 2  # methods, candidates, targets, tuning seeds; methods, targets, seeds
+
+
+def run(text: str, capsys: pytest.CaptureFixture[str], *options: str, code: int = 0) -> tuple[dict[str, int], str]:
+    """The counts of a run, and what it says beside them."""
+    Path("tiny.yaml").write_text(text)
+    assert main([*INLINE, "--json", *options]) == code
+    said = capsys.readouterr()
+    return json.loads(said.out)["run"], " ".join(said.err.split())
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("tuned")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        Path("tiny.yaml").write_text(SUITE)
+        assert main([*INLINE]) == 0
+    return folder / "results" / "tiny"
+
+
+@pytest.fixture
+def here(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return Path(shutil.copytree(trained, Path("results") / "tiny"))
+
+
+def test_only_what_the_tuning_seeds_choose_trains_on_the_others(here: Path, capsys) -> None:
+    runs = mb.load_results(here)
+    assert len(runs) == len(Store(here).keys()) == TUNING + CHOSEN
+    assert set(runs["status"]) == {"ok", "diverged"}
+    chosen = select(runs)
+    assert set(chosen["seed"]) == {0, 1}
+    assert set(chosen["candidate"]) == {1}
+    assert (chosen["status"] == "ok").all()
+    assert set(mb.leaderboard(runs)["n_planned"]) == {2}
+    assert set(mb.load_curves(runs)["seed"]) == {0, 1}
+    assert main(["store", "verify", "--strict", str(here)]) == 0
+    assert main(["leaderboard", str(here)]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    on = "Settings chosen once for each method and target on tuning seeds 100-101"
+    assert f"{on} by source_risk, without target labels, among 3 candidates." in printed
+    assert "candidates that diverged, which cannot be selected: SRC 2 of 6, TAR 2 of 6" in printed
+    assert main(["leaderboard", str(here), "--by", "first"]) == 2
+    absent = "what first chooses was not trained for 8 of 8 runs; add it to select.tracks and run the suite again"
+    assert capsys.readouterr().err == f"msda-bench: error: tiny: {absent}\n"
+
+
+def test_another_track_trains_what_it_chooses_and_is_shown_on_request(here: Path, capsys) -> None:
+    counts, said = run(TRACKS, capsys)
+    assert (counts["trained"], counts["stored"], counts["planned"]) == (CHOSEN, TUNING + CHOSEN, TUNING + 2 * CHOSEN)
+    assert "settings chosen on tuning seeds (source_risk, first, oracle)" in said
+    runs = mb.load_results(here)
+    assert {by: set(select(runs, by)["candidate"]) for by in ("first", "source_risk", "oracle")} == {
+        "first": {0}, "source_risk": {1}, "oracle": {1},
+    }  # fmt: skip
+    files = {path: path.read_bytes() for path in here.glob("*.csv")}
+    for command in ("leaderboard", "compare", "report"):
+        assert main([command, str(here), "--by", "first"]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert printed.count("Settings: candidate 0 of each method, without any selection.") == 2
+    assert "candidate 0 of each method" in (here / "report.html").read_text()
+    assert {path: path.read_bytes() for path in here.glob("*.csv")} == files
+    means = {by: mb.leaderboard(select(runs, by))["mean"].tolist() for by in ("first", "source_risk")}
+    assert all(first > best for first, best in zip(*means.values(), strict=True))
+    assert main(["selection", str(here)]) == 0
+    rows = mb.analysis.criteria(here).set_index(["criterion", "target", "method"])
+    assert rows.loc[("first", "average", "SRC"), "regret"] > rows.loc[("source_risk", "average", "SRC"), "regret"] >= 0
+    assert set(rows["n_planned"]) == {2}
+    assert run(TRACKS, capsys)[0]["trained"] == 0
+
+
+def test_a_run_without_all_tuning_cells_says_what_waits_and_a_rerun_goes_on(here: Path, capsys) -> None:
+    store = Store(here)
+    plan = store.read_plan()
+    lost = next(cell for cell in plan.cells if (cell.method, cell.seed, cell.candidate) == ("SRC", 101, 0))
+    store.path(lost.key).unlink()
+    counts, said = run(TRACKS, capsys, "--only", "seed=0-1")
+    # What `first` chooses is known without them.
+    assert (counts["trained"], counts["missing"]) == (CHOSEN, 0)
+    assert "2 runs wait for tuning cells without a result; train these, then run again" in said
+    assert main(["leaderboard", str(here)]) == 1
+    assert "incomplete candidates; their runs count as missing: SRC 1 of 6" in " ".join(capsys.readouterr().out.split())
+    counts, said = run(TRACKS, capsys)
+    assert (counts["trained"], "wait" in said) == (1, False)
+
+
+def test_a_limit_stops_between_tuning_and_the_choice(tmp_path: Path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    one = SUITE.replace("target_0, target_1", "target_0").replace("[0.000001, 0.1, 1.0e+30]", "[0.000001, 0.1]")
+    Path("tiny.yaml").write_text(one)
+    assert main([*INLINE, "--dry-run"]) == 0
+    assert "8 to train; 4 runs wait for what is chosen on tuning seeds" in capsys.readouterr().out
+    assert run(one, capsys, "--limit", "7", code=1)[0]["trained"] == 7
+    counts, _ = run(one, capsys, "--limit", "2", code=1)
+    assert (counts["trained"], counts["left"]) == (2, 3)
+    assert run(one, capsys)[0]["trained"] == 3
