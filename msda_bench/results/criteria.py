@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import correlation
 from typing import TypeAlias
@@ -18,7 +18,7 @@ import pandas as pd
 from msda_bench.results.decision import Row
 from msda_bench.results.door import Kind
 from msda_bench.results.estimates import mean_of, summarize, tied
-from msda_bench.results.frame import AVERAGE, runs_of
+from msda_bench.results.frame import AVERAGE, own_rows, runs_of
 from msda_bench.results.scores import mean_by_seed
 from msda_bench.results.searches import Candidate, Searches
 from msda_bench.suite.cell import canonical_json
@@ -32,6 +32,8 @@ COLUMNS = (
     *("rank_correlation", "rank_correlation_standard_error", "n_rank_correlation"),
 )
 """The columns of selection.csv, explained in docs/selection.md."""
+EVALUATED_COLUMNS = ("evaluated_mean", "evaluated_regret", "evaluated_regret_standard_error", "n_evaluated_regret")
+"""Further columns of selection.csv where settings are chosen on tuning seeds."""
 CANDIDATE_COLUMNS = (
     *("suite", "experiment", "target", "method", "candidate", "settings", "criterion", "target_labels"),
     *("n", "n_planned", "mean", "n_selected"),
@@ -65,7 +67,8 @@ def criteria(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
         for table, methods in _searched(searches)
         for row in _judgements(searches, table, [method for method in methods if not method.reference])
     ]
-    return pd.DataFrame(rows, columns=[*COLUMNS])
+    tuned = any(table.tuning is not None for table in runs.attrs["plan"].experiments)
+    return pd.DataFrame(rows, columns=[*COLUMNS, *(EVALUATED_COLUMNS if tuned else ())])
 
 
 def candidates(runs: str | Path | pd.DataFrame, only: str | None = None) -> pd.DataFrame:
@@ -146,15 +149,17 @@ def _judgements(searches: Searches, table: Experiment, methods: Sequence[Method]
     columns = _columns(table) if len(table.targets) > 1 else _columns(table)[:1]  # no mean over a single target
     groups = {ALL: methods} | {method.name: [method] for method in methods}
     seeds = table.tuning.seeds if table.tuning is not None else table.seeds
-    best = _selected(searches, table, methods, ORACLE)
+    best, best_evaluated = _selected(searches, table, methods, ORACLE), _evaluated(searches, table, ORACLE)
     for by in (*(by for by in table.criteria if by != ORACLE), CHANCE, ORACLE):
         merits = _selected(searches, table, methods, by)
         ranks = {} if by in {CHANCE, FIRST, ORACLE} else _ranked(searches, table, methods, by)
+        evaluated = _evaluated(searches, table, by)
         for target, targets in columns:
+            later = {name: _regret(best_evaluated, evaluated, name, targets) for name in groups if name != ALL}
             regrets = {name: _regret(best, merits, name, targets) for name in groups if name != ALL}
             for name, group in groups.items():
                 names = [method.name for method in group]
-                scores = mean_by_seed([_over_targets(merits, method, targets) for method in names]).values()
+                scores = _of(merits, names, targets)
                 lost = mean_by_seed([regrets[method] for method in names]).values()
                 correlations = [rho for method in names for place in targets for rho in ranks.get((method, place), ())]
                 yield {
@@ -169,6 +174,8 @@ def _judgements(searches: Searches, table: Experiment, methods: Sequence[Method]
                     "mean": 0.0 + table.measure.sign * mean_of(scores),  # avoids -0.0
                     **_summary("regret", lost),
                     **_summary("rank_correlation", correlations),
+                    "evaluated_mean": 0.0 + table.measure.sign * mean_of(_of(evaluated, names, targets)),
+                    **_summary("evaluated_regret", mean_by_seed([later[method] for method in names]).values()),
                 }
 
 
@@ -197,6 +204,25 @@ def _selected(searches: Searches, table: Experiment, methods: Sequence[Method], 
         if merit is not None:
             merits[place][seed] = merit
     return merits
+
+
+def _evaluated(searches: Searches, table: Experiment, by: str) -> _Merits:
+    """The scores at the evaluated seeds of what a criterion chose on the tuning seeds, where that was trained."""
+    if table.tuning is None or by == CHANCE:
+        return {}
+    rows = own_rows(table, searches.runs).query("status == 'ok'")
+    columns = (rows[name].tolist() for name in ("method", "target", "candidate", "seed", "score"))
+    merits: dict[_Place, dict[int, float]] = defaultdict(dict)
+    chosen = {(method.name, target, once.number) for method, target, once in searches.track(table, by)}
+    for method, target, candidate, seed, score in zip(*columns, strict=True):
+        if (method, target, candidate) in chosen and seed in table.seeds:
+            merits[method, target][seed] = table.measure.sign * score
+    return merits
+
+
+def _of(merits: _Merits, methods: Sequence[str], targets: Sequence[str]) -> Collection[float]:
+    """The means over methods and targets, of the seeds that have a score everywhere."""
+    return mean_by_seed([_over_targets(merits, method, targets) for method in methods]).values()
 
 
 def _rows(

@@ -79,7 +79,7 @@ def test_across_some_experiments_writes_no_files(many, capsys):
             ["--across", "--by", "oracle"],
             "--by 'oracle': is no criterion of this folder: the suite selects no settings",
         ),
-        (["--by", "oracle"], "--by is for --across"),
+        (["--by", "oracle"], "--by 'oracle': is no criterion of this folder: the suite selects no settings"),
         (["--experiments", "e9"], "--experiments: there is no 'e9' (known: e0, e1, e2, e3, e4, e5, bad)"),
     ],
 )

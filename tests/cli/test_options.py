@@ -90,7 +90,7 @@ class Use(NamedTuple):
 
 
 USES = {
-    "compare --by": Use("oracle", "compare results/tiny --across"),
+    "--by": Use("oracle"),
     "compare --columns": Use("median,interval"),
     "leaderboard --columns": Use("target,seconds"),
     "selection --columns": Use("mean"),
