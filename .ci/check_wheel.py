@@ -24,6 +24,10 @@ def main() -> int:
     suites = {"/".join(path.parts[2:]) for path in paths if path.parts[:2] == ("msda_bench", "suites")}
     if suites != SUITES:
         print(f"the wheel has other suites than suites/: {sorted(suites ^ SUITES)}", file=sys.stderr)
+    reference = [path.name for path in paths if path.match("msda_bench/reference/*")]
+    if reference != ["leaderboard.json.gz"]:
+        print(f"the reference for --against is {reference}", file=sys.stderr)
+        return 1
     if folders != PACKAGES:
         print(f"the wheel holds {sorted(folders)}, not {sorted(PACKAGES)}", file=sys.stderr)
     if typed != PACKAGES:

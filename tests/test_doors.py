@@ -28,7 +28,7 @@ OF_FRAMES = [(name, parameter) for name, parameter in PARAMETERS if parameter in
 OBJECTS = (None, 3, -1, 1.5, float("nan"), True, b"x", [], {}, object(), len, np.zeros((2, 2)), "a\0b", [RECORDED])
 """Wrong for every parameter, but for those that `RIGHT` has them for."""
 RIGHT: dict[str, tuple[type | None, ...]] = {
-    **dict.fromkeys(("table", "to", "only"), (type(None),)),
+    **dict.fromkeys(("table", "to", "only", "methods", "against"), (type(None),)),
     **dict.fromkeys(("most", "limit", "workers"), (type(None), int)),
     **dict.fromkeys(("repair", "fetch", "quiet", "keep_going"), (bool,)),
     **dict.fromkeys(("metric", "differences"), (list,)),

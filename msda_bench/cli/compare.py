@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msda_bench
 from msda_bench.cli.tables import (
+    add_against_option,
     add_by_option,
     add_experiments_option,
     add_metric_option,
@@ -39,6 +40,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="compare the methods of A only across its datasets, and draw their ranks as critical-difference.svg in A",
     )
+    add_against_option(parser)
     add_by_option(parser)
     add_experiments_option(parser)
     add_table_options(parser, columns="median,interval")
@@ -51,6 +53,8 @@ def command(args: argparse.Namespace) -> int:
     """Carries it out."""
     if args.across and args.other is not None:
         raise BenchError("--across is for one result folder; `leaderboard --merge A B` and `site` join several")
+    if args.against is not None and (args.across or args.other is not None):
+        raise BenchError("--against is for one result folder, without --across")
     if args.other is not None:
         return _compare(args)
     if args.match:

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from msda_bench.cli.lines import say_text, warn
-from msda_bench.cli.tables import analysis_report, show
+from msda_bench.cli.tables import against_report, analysis_report, show
 
 if TYPE_CHECKING:
+    from msda_bench.results.reference import Reference
     from msda_bench.results.report import Report
     from msda_bench.running.runner import Summary, Survey
     from msda_bench.store import Store
@@ -50,8 +51,13 @@ def survey_report(survey: Survey, folder: Path, waiting: int) -> Report:
     return Report("run", (Section((table,), (line,)),), complete=not survey.missing, facts=facts)
 
 
-def conclude(args: argparse.Namespace, summary: Summary, store: Store, plan: Plan, out: TextIO) -> int:
-    """Writes and prints the tables of a result folder, JSON to `out`; returns the exit code.
+def conclude(
+    args: argparse.Namespace, summary: Summary, store: Store, plan: Plan, reference: Reference | None, out: TextIO
+) -> int:
+    """Writes the tables of a result folder and prints them, among those of the reference, JSON to `out`.
+
+    Returns:
+        The exit code.
 
     Raises:
         KeyboardInterrupt: the run was interrupted; no tables are written.
@@ -71,7 +77,10 @@ def conclude(args: argparse.Namespace, summary: Summary, store: Store, plan: Pla
         if store.keys() == keys:
             break
     conflicts = store.conflicting(cell.key for cell in plan.cells)
-    report = analysis_report(args, "run", analysis, conflicts)
+    if reference is None:
+        report = analysis_report(args, "run", analysis, conflicts)
+    else:
+        report = against_report(args, "run", analysis.runs, reference)
     report = replace(
         report, complete=summary.complete and not conflicts, facts={**report.facts, "run": summary.to_json()}
     )

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from msda_bench.cli.tables import (
+    add_against_option,
     add_by_option,
     add_experiments_option,
     add_metric_option,
@@ -28,6 +29,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--merge", metavar="DIR", type=Path, nargs="+", help="show several result folders as one; they do not change")
     add("--out", metavar="DIR", type=Path, help="with --merge: a folder for the csv files")
     add("--per-class", action="store_true", help="print the accuracy on each class instead, mean over seeds")
+    add_against_option(parser)
     add_by_option(parser)
     add_experiments_option(parser)
     add_table_options(parser, columns="books,average, or seconds (of training)")
@@ -41,10 +43,12 @@ def command(args: argparse.Namespace) -> int:
     """Carries it out."""
     if (args.folder is None) == (args.merge is None):
         raise BenchError("leaderboard: name one result folder, or several after --merge")
-    if args.per_class and (args.merge or args.out):
-        raise BenchError("--per-class is for one result folder, without --merge and --out")
+    if args.per_class and (args.merge or args.out or args.against):
+        raise BenchError("--per-class is for one result folder, without --merge, --out and --against")
     if args.merge is not None and args.by is not None:
         raise BenchError("--by is for one result folder, without --merge")
+    if args.merge is not None and args.against is not None:
+        raise BenchError("--against is for one result folder, without --merge")
     if args.merge is not None:
         return _merge(args)
     if args.per_class:

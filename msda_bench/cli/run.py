@@ -16,7 +16,7 @@ from msda_bench.cli.executor import add_options, cells_of_a_job, find_device, fi
 from msda_bench.cli.lines import warn, warn_of
 from msda_bench.cli.stages import Stages
 from msda_bench.cli.suites import add_suite_argument
-from msda_bench.cli.tables import add_output_options, show
+from msda_bench.cli.tables import add_against_option, add_output_options, show
 from msda_bench.errors import LONGEST_LINE, BenchError, printable
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from msda_bench.plugins import Registry
+    from msda_bench.results.reference import Reference
     from msda_bench.running.execute import Executor
     from msda_bench.running.runner import Observer, Summary, Survey
     from msda_bench.store import Store
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from msda_bench.suite.expand import Expansion
     from msda_bench.suite.plan import Plan, PlannedCell
 
-_PARTS = {"seed": "0-4", "target": "books", "method": "DARN"}
+_PARTS = {"seed": "0-4", "target": "books"}
 """Conditions that users may expect as separate options, with an example of each for `--only`."""
 
 
@@ -46,6 +47,8 @@ def run(
     keep_going: bool = False,
     fetch: bool = False,
     quiet: bool = False,
+    methods: str | Path | None = None,
+    against: str | Path | None = None,
 ) -> pd.DataFrame:
     """Runs a suite as `msda-bench run` does: trains missing cells, writes and prints the leaderboard.
 
@@ -59,6 +62,9 @@ def run(
         keep_going: whether the other runs are trained although a method's first run fails.
         fetch: whether missing data may be downloaded.
         quiet: print no progress, no verdict and no explanation of the tables.
+        methods: a file with `methods`, which are trained instead of the suite's.
+        against: rank them among recorded methods of the same protocol: `reference`, those that come with msda-bench, or
+            a result folder or a file of `store reference`.
 
     Returns:
         The runs of the result folder (`msda_bench.load_results`); those that failed or are missing have their status.
@@ -81,8 +87,10 @@ def run(
         argument("device", device, Literal["auto", "cpu", "cuda"]),
         argument("workers", workers, PositiveInt | None),
     )
+    methods, against = argument("methods", methods, str | Path | None), argument("against", against, str | Path | None)
     flags = {"--keep-going": keep_going, "--fetch": fetch, "--quiet": quiet}
     options = {"--only": only, "--limit": limit, "--device": device, "--workers": workers}
+    options |= {"--methods": methods, "--against": against}
     words = [word for name, value in options.items() if value is not None for word in (name, str(value))]
     words += [name for name, given in flags.items() if argument(name[2:].replace("-", "_"), given, bool)]
     parser = Parser(prog="msda_bench.run")
@@ -90,7 +98,7 @@ def run(
     args = parser.parse_args([str(suite), "--out", str(out), *words])
     args.words = ["run", str(suite), "--out", str(out), *words]
     command(args)
-    return load_results(args.out / load_suite(args.suite, discover()).name)
+    return load_results(args.out / load_suite(args.suite, discover(), args.own).name)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -99,6 +107,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_suite_argument(parser)
     add("--out", type=Path, default=Path("results"), metavar="DIR", help="parent of the result folder (results)")
     add_options(parser)
+    add(
+        "--methods",
+        type=Path,
+        dest="own",
+        metavar="FILE",
+        help="train the methods of this file, such as mine.yaml, instead of the suite's; all else is the suite's",
+    )
+    add_against_option(parser)
     add("--only", metavar="SELECTION", help="a part of the suite, such as method=DARN|MDAN,target=books,seed=0-4")
     add(
         "--limit",
@@ -139,8 +155,8 @@ def _run_suite(args: argparse.Namespace, aside: Console, out: TextIO) -> int:
     from msda_bench.running.runner import survey
     from msda_bench.store import Store
 
-    work = load_work(args)
-    plan = work.expansion.plan
+    work = load_work(args, args.own)
+    plan, reference = work.expansion.plan, _reference(args, work.expansion)
     folder = args.out / plan.suite
     store = Store.find(folder, repair=not args.dry_run)
     stages = Stages(plan, _chosen(args, plan))
@@ -157,7 +173,7 @@ def _run_suite(args: argparse.Namespace, aside: Console, out: TextIO) -> int:
         store, later = train(args, work, found, store, aside)
         summary = stages.summary(later.after(summary))
         warn_of(f"{folder}: {line}" for line in stages.gaps())
-    return conclude(args, summary, store, plan, out)
+    return conclude(args, summary, store, plan, reference, out)
 
 
 class Work(NamedTuple):
@@ -168,8 +184,8 @@ class Work(NamedTuple):
     trains: type[Executor]
 
 
-def load_work(args: argparse.Namespace) -> Work:
-    """Expands `args.suite`, after warnings; `args.fetch` becomes true if the suite itself asks for it."""
+def load_work(args: argparse.Namespace, own: Path | None = None) -> Work:
+    """Expands `args.suite`, with its own methods or others, after warnings; sets `args.fetch` if the suite does."""
     from msda_bench.plugins import discover
     from msda_bench.suite.expand import expand
     from msda_bench.suite.load import load_suite
@@ -177,7 +193,7 @@ def load_work(args: argparse.Namespace) -> Work:
     trains = find_executor(args)
     registry = discover()
     warn_of(registry.problems)
-    suite = load_suite(args.suite, registry)
+    suite = load_suite(args.suite, registry, own)
     expansion = expand(suite, registry)
     warn_of(expansion.warnings)
     args.fetch = args.fetch or suite.fetch
@@ -214,6 +230,20 @@ def train(
     for note in summary.notes if args.quiet else ():
         warn(note)
     return store, summary
+
+
+def _reference(args: argparse.Namespace, expansion: Expansion) -> Reference | None:
+    """The reference of `--against`; refuses a suite of another protocol before anything is trained."""
+    if args.against is None:
+        return None
+    from msda_bench.results.reference import deviations, read_reference
+
+    reference, cells = read_reference(args.against), expansion.cells
+    planned = (cell for cell in expansion.plan.cells if cell.left_out is None)
+    places = ((cell.experiment, cell.method, cells[cell.key].to_json()) for cell in planned)
+    if lines := [*deviations(reference, expansion.plan, places)]:
+        raise BenchError(*lines)
+    return reference
 
 
 def _without_arrays(store: Store, expansion: Expansion, found: Survey) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""`msda-bench store`: checks or merges result folders."""
+"""`msda-bench store`: checks or merges result folders, or writes one as a reference."""
 
 from __future__ import annotations
 
@@ -30,6 +30,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     merge.add_argument("folder", type=Path, metavar="INTO", help="the folder that receives the results")
     merge.add_argument("others", type=Path, metavar="FROM", nargs="+", help="folders to copy from; they do not change")
     merge.set_defaults(handler=_merge)
+    reference = actions.add_parser("reference", help="write a result folder as one file for --against")
+    reference.add_argument("folder", type=Path, metavar="DIR", help="a result folder with all of its runs")
+    reference.add_argument("--out", type=Path, metavar="FILE", default=Path("reference.json.gz"), help="the file")
+    reference.set_defaults(handler=_reference)
 
 
 def command(args: argparse.Namespace) -> int:
@@ -118,3 +122,19 @@ def _merge(args: argparse.Namespace) -> int:
         say(f"{source.folder}: {counts}, {faults}{failures}")
         code = 1 if counted.bad or counted.conflicts else code
     return code
+
+
+def _reference(args: argparse.Namespace) -> int:
+    from msda_bench.results.files import replace_file
+    from msda_bench.results.frame import load_results
+    from msda_bench.results.notes import is_whole
+    from msda_bench.results.reference import reference_of
+    from msda_bench.results.words import counted
+
+    runs = load_results(args.folder)
+    reference = reference_of(runs)
+    data = reference.to_bytes()
+    replace_file(args.out, data)
+    experiments = counted(len(reference.plan.experiments), "experiment")
+    say(f"{args.out}: {counted(len(reference.runs['seed']), 'run')} of {experiments}, {len(data) // 1000} kB")
+    return 0 if is_whole(runs) else 1

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from msda_bench.results.leaderboard import Analysis
+    from msda_bench.results.reference import Reference
     from msda_bench.results.report import Line, Report, Table
 
 _MORE = ("csv", "json")
@@ -59,6 +60,32 @@ def add_metric_option(parser: argparse.ArgumentParser) -> None:
     """Adds `--metric`."""
     what = "show this metric, such as macro_f1, instead of the suite's; of several, each table shows one for its task"
     parser.add_argument("--metric", metavar="NAME", type=names, default=[], help=what)
+
+
+def add_against_option(parser: argparse.ArgumentParser) -> None:
+    """Adds `--against`."""
+    what = (
+        "rank these methods among recorded ones of the same protocol: `reference`, those that come with msda-bench, or "
+        "a result folder or file of `store reference`"
+    )
+    parser.add_argument("--against", metavar="REFERENCE", help=what)
+
+
+def against_report(args: argparse.Namespace, command: str, runs: pd.DataFrame, reference: Reference) -> Report:
+    """The report of a folder's runs among those of a reference, with a sentence for each of its methods.
+
+    Raises:
+        BenchError: they are of another protocol.
+    """
+    from msda_bench.results.leaderboard import analyse
+    from msda_bench.results.reference import beside, standing
+    from msda_bench.results.report import Line, Section
+
+    analysis = analyse(beside(runs, reference))
+    report = analysis_report(args, command, analysis, runs.attrs["fault_lines"])
+    mine = {table.name: [method.name for method in table.methods] for table in runs.attrs["plan"].experiments}
+    lines = tuple(Line("verdict", line) for line in standing(analysis, mine))
+    return replace(report, sections=(*report.sections, Section(lines=lines)))
 
 
 def add_by_option(parser: argparse.ArgumentParser) -> None:
@@ -147,8 +174,8 @@ def only_experiments(runs: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
 def show_folder(args: argparse.Namespace, command: str) -> int:
     """Prints the tables of `args.folder` and rewrites its files.
 
-    With `--metric`, `--experiments` or `--by` the files do not change, since they show the whole suite by its own
-    metric and criterion.
+    With `--metric`, `--experiments`, `--by` or `--against` the files do not change, since they show the whole suite by
+    its own metric and criterion.
 
     Returns:
         0, or 1 if runs are missing or failed, or records are damaged or in conflict.
@@ -156,6 +183,12 @@ def show_folder(args: argparse.Namespace, command: str) -> int:
     from msda_bench.results.files import write_results
     from msda_bench.results.leaderboard import analyse
 
+    if args.against is not None:
+        from msda_bench.results.reference import read_reference
+
+        if args.metric or args.by:
+            raise BenchError("--metric and --by are not for --against: a reference has the suite's metric and choice")
+        return show(args, against_report(args, command, load_folder(args), read_reference(args.against)))
     runs = load_folder(args)
     analysis = analyse(runs)
     report = analysis_report(args, command, analysis, runs.attrs["fault_lines"])

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -16,13 +19,15 @@ from msda_bench.suite.choice import Context
 from msda_bench.suite.facts import without_each_source
 from msda_bench.suite.files import UnreadableError, find_suite, included, names, read_bytes
 from msda_bench.suite.json_schema import keys_at
-from msda_bench.suite.mistakes import Fault, faults, shown
+from msda_bench.suite.mistakes import PLAIN_NAME, PLAIN_WORDS, Fault, faults, shown
 from msda_bench.suite.reader import Document, parse_document
 from msda_bench.suite.spec import ExperimentFile, IncludeFile
 
 SCHEMA = 1
 MAX_FILES = 100
 MAX_LINES = 50
+_OF_METHODS = {"methods", "requires"}
+"""The keys of a file that replaces a suite's methods."""
 
 
 @dataclass(frozen=True)
@@ -37,12 +42,13 @@ class Suite:
     fetch: bool
 
 
-def load_suite(given: str | Path, registry: Registry) -> Suite:
+def load_suite(given: str | Path, registry: Registry, methods: Path | None = None) -> Suite:
     """The suite of a file, with all included files.
 
     Args:
         given: the file, or the name of a suite that comes with msda-bench.
         registry: the installed components.
+        methods: a file with `methods`, which replace those of every experiment; its name is added to the suite's.
 
     Raises:
         SuiteError: one line for each mistake, `file:line:column: path: what`.
@@ -52,12 +58,40 @@ def load_suite(given: str | Path, registry: Registry) -> Suite:
         data = read_bytes(path, names())
     except UnreadableError as error:
         raise SuiteError(f"{path}: {error}") from None
-    return parse_suite(data, path, registry)
+    if methods is None:
+        return parse_suite(data, path, registry)
+    suite = parse_suite(data, path, registry, _own_methods(methods))
+    name = f"{suite.name}-{methods.stem}"
+    if not re.fullmatch(PLAIN_NAME, name):
+        raise SuiteError(f"{methods}: rename it: the result folder would be {shown(name)}, but may be {PLAIN_WORDS}")
+    return replace(suite, name=name)
 
 
-def parse_suite(data: bytes, path: Path, registry: Registry) -> Suite:
+def _own_methods(path: Path) -> Document:
+    """The file that replaces a suite's methods; a SuiteError if it lacks `methods`, or has what is the suite's."""
+    try:
+        document = parse_document(read_bytes(path), str(path))
+    except UnreadableError as error:
+        what = "--methods names a file with methods; --only method=A|B trains a part of the suite"
+        raise SuiteError(f"{path}: {error}; {what}") from None
+    raw = document.value
+    if not isinstance(raw, dict):
+        document.add(Fault((), f"must be a mapping with the key methods, not {shown(raw)}"))
+    else:
+        for key in raw.keys() - _OF_METHODS:
+            what = f"is the suite's, which gives all but {' and '.join(sorted(_OF_METHODS))}; remove it"
+            document.add(Fault((key,), what, "key"))
+        for key in _OF_METHODS:
+            if not isinstance(raw.get(key, {}), dict) or (key == "methods" and not raw.get(key)):
+                document.add(Fault((key,), "must be a mapping with a line for each, as in a suite"))
+    if lines := document.lines():
+        raise SuiteError(*lines[:MAX_LINES])
+    return document
+
+
+def parse_suite(data: bytes, path: Path, registry: Registry, methods: Document | None = None) -> Suite:
     """As `load_suite`, of a file's contents; others are included from its folder."""
-    loader = _Loader(registry, path.parent)
+    loader = _Loader(registry, path.parent, methods)
     top = loader.visit(data, path)
     lines = [line for document in loader.documents for line in document.lines()]
     if top is None or lines:
@@ -67,12 +101,13 @@ def parse_suite(data: bytes, path: Path, registry: Registry) -> Suite:
 
 
 class _Loader:
-    def __init__(self, registry: Registry, top: Path) -> None:
-        self.documents: list[Document] = []
+    def __init__(self, registry: Registry, top: Path, methods: Document | None) -> None:
+        self.documents: list[Document] = [] if methods is None else [methods]
         self.experiments: list[ExperimentFile] = []
         self.fetch = False
         self._registry = registry
         self._top = top
+        self._methods = methods
         self._seen: set[str] = set()
         self._named = 0
 
@@ -81,7 +116,7 @@ class _Loader:
         self._seen.add(os.path.realpath(path))
         document = parse_document(data, str(path))
         self.documents.append(document)
-        file = _validate(document, Context(self._registry, path.parent, self._top))
+        file = _validate(document, Context(self._registry, path.parent, self._top), self._methods)
         self.fetch |= file is not None and file.fetch
         if isinstance(file, ExperimentFile):
             for experiment in (file, *without_each_source(file)):
@@ -119,7 +154,19 @@ def _measured(experiment: ExperimentFile, joined: IncludeFile) -> ExperimentFile
     return experiment.model_copy(update={"metric": joined.metric}) if fits else experiment
 
 
-def _validate(document: Document, context: Context) -> ExperimentFile | IncludeFile | None:
+def _with_methods(raw: dict[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """An experiment with other methods, without what it says of its own."""
+    rest = {key: value for key, value in raw.items() if key != "published"}
+    if isinstance(compare := raw.get("compare"), dict):
+        rest["compare"] = {key: value for key, value in compare.items() if key not in {"baseline", "against"}}
+    if isinstance(requires := raw.get("requires", {}), dict):
+        rest["requires"] = requires | own.get("requires", {})
+    return rest | {"methods": own["methods"]}
+
+
+def _validate(
+    document: Document, context: Context, methods: Document | None = None
+) -> ExperimentFile | IncludeFile | None:
     raw = document.value
     if not isinstance(raw, dict):
         document.add(Fault((), f"must be a mapping with keys such as schema and name, not {shown(raw)}"))
@@ -130,6 +177,8 @@ def _validate(document: Document, context: Context) -> ExperimentFile | IncludeF
         document.add(Fault(("schema",), f"is {version}, but this msda-bench reads {SCHEMA}; install a newer one"))
         return None
     model = IncludeFile if "include" in raw else ExperimentFile
+    if methods is not None and model is ExperimentFile:
+        raw = _with_methods(raw, methods.value)
     result: ExperimentFile | IncludeFile | None = None
     mistakes: list[Fault] = []
     try:
@@ -137,8 +186,11 @@ def _validate(document: Document, context: Context) -> ExperimentFile | IncludeF
     except ValidationError as error:
         mistakes += faults(error, partial(keys_at, model))
     mistakes += check_experiment(context.sound)
+    if methods is not None:  # a parameter that the suite's own methods have
+        mistakes = [fault for fault in mistakes if fault.loc[:2] != ("select", "space") or fault.where != "key"]
     for fault in mistakes:
         beside = model is IncludeFile and fault.where == "key" and fault.loc[0] in keys_at(ExperimentFile, ())[1]
         what = "is not allowed with include; give the experiment its own file" if beside else fault.what
-        document.add(fault._replace(what=what))
+        place = methods if methods is not None and fault.loc[:2] in methods.places else document
+        place.add(fault._replace(what=what))
     return None if mistakes else result

@@ -57,12 +57,14 @@ published: table.csv
 """,
     "letters.yaml": LETTERS,
     "other.yaml": LETTERS.replace("lr: 0.01", "lr: 0.3"),
+    "own.yaml": "methods:\n  Mine: {discrepancy: spectral_l2, mu: 0.1}\n",
     "table.csv": TABLE.replace("MEAN", "50"),
     "another.csv": TABLE.replace("MEAN", "60"),
     "patients.csv": "hospital,age,notes,patient,disease\n"
     + "".join(f"{n < 40},{n % 37},word{n % 5} word{n % 7},{n // 2},{n % 3 % 2}\n" for n in range(80)),
 }
 RUN = "run tiny.yaml --device cpu --executor inline"
+OWN = f"{RUN} --methods own.yaml"
 NEW = f"{RUN} --out new --only experiment=letters,method=SRC,seed=0"
 PATIENTS = "data identify patients.csv --domain hospital --label disease"
 SHOWN = "compare leaderboard report site verify weights sources selection"
@@ -80,6 +82,7 @@ COMMANDS = {
     "data identify": "data identify pictures",
     "data leaks": "data leaks letters.yaml",
     "store merge": "store merge new results/tiny",
+    "store reference": "store reference results/tiny",
 }
 """Each command, without options."""
 
@@ -92,6 +95,10 @@ class Use(NamedTuple):
 
 
 USES = {
+    "--against": Use("results/tiny", "leaderboard results/tiny-own"),
+    "compare --against": Use("results/tiny", "compare results/tiny-own"),
+    "run --against": Use("results/tiny", OWN),
+    "run --methods": Use("own.yaml"),
     "--by": Use("oracle"),
     "compare --columns": Use("median,interval"),
     "leaderboard --columns": Use("target,seconds"),
@@ -183,13 +190,14 @@ def cases() -> Iterator[object]:
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A trained suite and another like a part of it, a folder that fails `store verify --strict`, and images."""
+    """A trained suite, alone and with another method, one like a part of it, a folder that fails verify, and images."""
     home = tmp_path_factory.mktemp("trained")
     for name, text in FILES.items():
         (home / name).write_text(text)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(home)
         assert main([*RUN.split(), "--quiet"]) == 0
+        assert main([*OWN.split(), "--quiet"]) == 0
         assert main([*RUN.replace("tiny", "other").split(), "--quiet", "--out", "other"]) == 0
     shutil.copytree(home / "other/letters", home / "other/same")
     ordered_folder(home / "ordered")

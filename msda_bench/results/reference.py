@@ -1,0 +1,374 @@
+"""A reference: the recorded runs of a protocol in one file, so that a method trained alone is ranked among its methods.
+
+The file is gzip of one JSON document: the plan's tables, each experiment's protocol, and the runs by column, each with
+its settings selected. It comes with msda-bench; `msda-bench store reference` writes it from a result folder.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import zlib
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, ClassVar, Literal, TypeAlias
+
+import numpy as np
+import pandas as pd
+from pydantic import TypeAdapter, ValidationError
+
+import msda_bench
+from msda_bench.atomic import named, read_file
+from msda_bench.errors import BenchError, StoreError
+from msda_bench.results.decision import BETTER, SAME, WORSE
+from msda_bench.results.frame import default_scores, experiments, load_results, runs_of, typed
+from msda_bench.results.leaderboard import Analysis
+from msda_bench.results.metric import METRIC
+from msda_bench.results.notes import selection_notes
+from msda_bench.results.recorded import VALIDATOR, load_cells
+from msda_bench.results.report import mean_text
+from msda_bench.results.rows import against, main_pairs, main_rows
+from msda_bench.results.select import select
+from msda_bench.results.words import counted, listed, name_of, spans
+from msda_bench.store.files import Faults
+from msda_bench.suite.cell import canonical_json
+from msda_bench.suite.mistakes import dotted, faults, hint, shown
+from msda_bench.suite.plan import Experiment, Plan
+from msda_bench.suite.protocol import UpdateRule
+
+PACKAGED = "reference"
+"""The name of the reference that comes with msda-bench."""
+FILE = Path("reference") / "leaderboard.json.gz"
+"""Its place in the package."""
+_LIMIT = 1 << 26
+"""The maximum size of the document in bytes."""
+_LEFT_OUT = {
+    *("suite", "dataset", "task", "reference", "candidate", "left_out", "key", "score", "folder"),
+    *("effective_sample_size", "weights_norm"),
+}
+"""Columns of runs that follow from the others or that no table shows."""
+_PARTS = ("engine", "dataset", "fingerprint", "backbone", "training", "labelled_target", "validators", "metrics")
+"""The parts of a cell that are the protocol's; the rest is the method's, or the place in the table."""
+_OWN = tuple(f"training.{name}" for name in UpdateRule.model_fields)
+"""Prefixes of settings that a method may replace: how its weights are updated."""
+_MOST = 3
+Place: TypeAlias = tuple[str, str, Mapping[str, Any]]
+"""An experiment, a method, and one of its cells as plain JSON values."""
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """What the ranked runs of an experiment have in common.
+
+    Attributes:
+        values: the values that their cells have, by dotted path; null where a cell has none.
+        candidates: the maximum number of candidates of a method; 1 if nothing is selected.
+        by: the criterion that selects; None if none does.
+    """
+
+    values: dict[str, list[Any]]
+    candidates: int = 1
+    by: str | None = None
+
+
+@dataclass(frozen=True)
+class Reference:
+    """The contents of a reference file; `runs` are columns of equal length."""
+
+    __pydantic_config__: ClassVar = {"extra": "forbid", "allow_inf_nan": False}
+
+    plan: Plan
+    protocols: dict[str, Protocol]
+    runs: dict[str, list[Any]]
+    schema: Literal[1] = 1
+    name: str = field(default="", compare=False)
+
+    def to_bytes(self) -> bytes:
+        """The bytes of the file; equal contents give equal documents, whatever zlib makes of them."""
+        document = _adapter().dump_python(self, mode="json", exclude={"name"}, exclude_defaults=True)
+        return gzip.compress(canonical_json({"schema": self.schema, **document}).encode(), mtime=0)
+
+    def frame(self) -> pd.DataFrame:
+        """The runs as `load_results` gives them, without records.
+
+        Raises:
+            BenchError: they are not those of its plan, or have no possible outcome.
+        """
+        tables = {table.name: table for table in self.plan.experiments}
+        roles = {(table.name, method.name): method.reference for table in tables.values() for method in table.methods}
+        try:
+            frame = pd.DataFrame(self.runs)
+            places = list(zip(frame["experiment"], frame["method"], strict=True))
+            frame = frame.assign(
+                suite=self.plan.suite,
+                dataset=[tables[name].dataset for name, _ in places],
+                task=[tables[name].task for name, _ in places],
+                reference=[roles[place] for place in places],
+                key=[f"{self.name} {row}" for row in range(len(frame))],
+                score=np.nan,
+            )
+            stored = frame[f"{METRIC}own"].astype("float64") if f"{METRIC}own" in frame else frame["score"]
+            frame = typed(frame.drop(columns=f"{METRIC}own", errors="ignore"))
+            frame["score"] = stored.fillna(pd.Series(default_scores(frame)))
+            frame.attrs = {"plan": self.plan, "folder": None, "faults": Faults(), "fault_lines": ()}
+            return runs_of(frame)
+        except (LookupError, TypeError, ValueError, StoreError) as error:
+            raise _unusable(self.name, str(error)) from None
+
+
+def _adapter() -> TypeAdapter[Reference]:
+    return TypeAdapter(Reference)
+
+
+def _unusable(name: str, why: str) -> BenchError:
+    again = "install msda-bench again" if name == PACKAGED else "write it anew with `msda-bench store reference`"
+    return BenchError(f"{name}: is no usable reference ({why}); {again}")
+
+
+def read_reference(given: str | Path) -> Reference:
+    """The reference that a name means: the packaged one, a file of one, or a result folder.
+
+    Raises:
+        BenchError: there is none, or it cannot be used.
+    """
+    name, path = str(given), Path(given)
+    if name == PACKAGED:
+        path = Path(msda_bench.__file__).parent / FILE
+    elif path.is_dir():
+        return replace(reference_of(load_results(path)), name=name)
+    with named(path, "cannot be read"):
+        packed = read_file(path)
+    try:
+        data = gzip.GzipFile(fileobj=io.BytesIO(packed)).read(_LIMIT + 1)
+        if len(data) > _LIMIT:
+            raise _unusable(name, f"larger than {_LIMIT} bytes")
+        reference = _adapter().validate_json(data, strict=True)
+    except (gzip.BadGzipFile, zlib.error, EOFError) as error:
+        raise _unusable(name, str(error)) from None
+    except ValidationError as error:
+        first = next(iter(faults(error, lambda _: ("key", []))))
+        raise _unusable(name, ": ".join(filter(None, (dotted(first.loc), first.what)))) from None
+    if len({len(column) for column in reference.runs.values()}) != 1:
+        raise _unusable(name, "its columns are not equally long")
+    if reference.protocols.keys() != {table.name for table in reference.plan.experiments}:
+        raise _unusable(name, "its protocols are not those of its experiments")
+    return replace(reference, name=name)
+
+
+def reference_of(runs: pd.DataFrame) -> Reference:
+    """The reference that the runs of a result folder make.
+
+    Raises:
+        StoreError: a record cannot be read.
+    """
+    plan = runs.attrs["plan"]
+    protocols, tables = {}, []
+    for table, rows in experiments(runs):
+        searches = [method.search for method in table.methods if method.search and not method.reference]
+        tried = rows[rows["left_out"].isna().to_numpy() & ~rows["reference"].to_numpy(dtype=bool)]
+        cells = load_cells(tried[~tried.duplicated(["method", "target", "candidate"])])
+        most = max((len(search.candidates) for search in searches), default=1)
+        protocols[table.name] = Protocol(_values(cells.values()), most, searches[0].by if searches else None)
+        methods = tuple(replace(method, search=None) for method in table.methods)
+        tables.append(replace(table, methods=methods, criteria=(), published=None))
+    chosen = select(runs)
+    own = chosen["score"].where(chosen["experiment"].isin([table.name for table in tables if table.metric]))
+    columns = {str(name): chosen[name] for name in chosen if not str(name).startswith((VALIDATOR, METRIC))}
+    kept = {name: _plain(column) for name, column in columns.items() if name not in _LEFT_OUT} | {
+        f"{METRIC}own": _plain(own)
+    }
+    kept = {name: values for name, values in kept.items() if any(value is not None for value in values)}
+    return Reference(replace(plan, experiments=tuple(tables), cells=()), protocols, kept, name=runs.attrs["folder"])
+
+
+def _plain(column: pd.Series[Any]) -> list[Any]:
+    if column.name == "train_seconds":
+        column = column.round(2)
+    values = column.astype(object)
+    plain: list[Any] = json.loads(json.dumps(values.where(values.notna(), None).tolist(), default=lambda x: x.item()))
+    return plain
+
+
+def _values(cells: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """The values of the protocol's settings, by path, in a fixed order."""
+    flat = [dict(_settings(cell)) for cell in cells]
+    paths = sorted({path for settings in flat for path in settings})
+    known = {path: {canonical_json(value := settings.get(path)): value for settings in flat} for path in paths}
+    return {path: [values[text] for text in sorted(values)] for path, values in known.items()}
+
+
+def _settings(cell: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    yield f"sources of {cell['target']}", cell["sources"]
+    for part in _PARTS:
+        yield from _flat(part, cell.get(part))
+
+
+def _flat(path: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict) and value:
+        for key, inner in value.items():
+            yield from _flat(f"{path}.{key}", inner)
+    else:
+        yield path, value
+
+
+def deviations(reference: Reference, plan: Plan, places: Iterable[Place]) -> Iterator[str]:
+    """A line for each experiment of another protocol than the reference's, and for each method of a taken name."""
+    known = {table.name: table for table in reference.plan.experiments}
+    cells: dict[str, list[Mapping[str, Any]]] = {}
+    for experiment, _, cell in places:
+        cells.setdefault(experiment, []).append(cell)
+    for table in plan.experiments:
+        there = known.get(table.name)
+        if there is None:
+            yield f"{table.name}: is no experiment of {reference.name}{hint(table.name, known)}"
+            continue
+        protocol = reference.protocols[table.name]
+        faults = [
+            *_of_table(table, there),
+            *_of_search(table, protocol),
+            *_of_cells(cells.get(table.name, ()), protocol),
+        ]
+        if faults:
+            more = f"; and {len(faults) - _MOST} more" if len(faults) > _MOST else ""
+            yield f"{table.name}: cannot stand beside {reference.name}: {'; '.join(faults[:_MOST])}{more}"
+        taken = {method.name for method in table.methods} & {method.name for method in there.methods}
+        if taken:
+            yield f"{table.name}: {reference.name} has a method {listed(sorted(taken))}, too; give yours another name"
+
+
+def _of_table(table: Experiment, there: Experiment) -> Iterator[str]:
+    pairs = {
+        "data": (table.dataset, there.dataset),
+        "targets": (", ".join(table.targets), ", ".join(there.targets)),
+        "seeds": (spans(table.seeds), spans(there.seeds)),
+        "metric": (table.measure.name, there.measure.name),
+        "alpha": (table.alpha, there.alpha),
+    }
+    yield from (f"{what} {ours}, not {theirs}" for what, (ours, theirs) in pairs.items() if ours != theirs)
+
+
+def _of_search(table: Experiment, protocol: Protocol) -> Iterator[str]:
+    for method in table.methods:
+        if method.search is None or method.reference:
+            continue
+        if len(method.search.candidates) > protocol.candidates:
+            yield f"{method.name} has {len(method.search.candidates)} candidates, more than {protocol.candidates}"
+        if protocol.by is not None and method.search.by != protocol.by:
+            yield f"{method.name} is selected by {method.search.by}, not {protocol.by}"
+
+
+def _of_cells(cells: Iterable[Mapping[str, Any]], protocol: Protocol) -> Iterator[str]:
+    odd: dict[str, dict[str, None]] = {}
+    for cell in cells:
+        for path, value in _foreign(cell, protocol):
+            if not path.startswith(_OWN):
+                odd.setdefault(path, {})[_shown(value)] = None
+    for path, values in odd.items():
+        yield f"{path} {' and '.join(values)}, not {' or '.join(map(_shown, protocol.values.get(path, [None])))}"
+
+
+def _foreign(cell: Mapping[str, Any], protocol: Protocol) -> Iterator[tuple[str, Any]]:
+    """The settings of a cell that no ranked run of the protocol has."""
+    settings = dict(_settings(cell))
+    for path in dict.fromkeys((*settings, *protocol.values)):
+        if settings.get(path) not in protocol.values.get(path, [None]):
+            yield path, settings.get(path)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list | dict):
+        return canonical_json(value)[:200]
+    return "none" if value is None else shown(value[:12] if isinstance(value, str) else value)
+
+
+def recorded_places(runs: pd.DataFrame) -> Iterator[Place]:
+    """The cells of a frame's records, for `deviations`."""
+    rows = runs[runs["left_out"].isna().to_numpy()]
+    cells = load_cells(rows)
+    for experiment, method, key in rows[["experiment", "method", "key"]].itertuples(index=False):
+        if key in cells:
+            yield experiment, method, cells[key]
+
+
+def beside(runs: pd.DataFrame, reference: Reference) -> pd.DataFrame:
+    """Puts the runs of a result folder, with their settings selected, beside those of the reference.
+
+    Returns:
+        One frame of runs with the experiments of the folder, the reference's methods first; its baseline and family
+        of tests are the reference's.
+
+    Raises:
+        BenchError: the runs are of another protocol, or a method has a name of the reference.
+    """
+    places = list(recorded_places(runs))
+    if refused := [*deviations(reference, runs.attrs["plan"], places)]:
+        raise BenchError(*refused)
+    lines: dict[str, list[str]] = {}
+    for note in selection_notes(runs):
+        lines.setdefault(note.experiment, []).append(note.line)
+    known, tables = {table.name: table for table in reference.plan.experiments}, []
+    for table in runs.attrs["plan"].experiments:
+        there, protocol = known[table.name], reference.protocols[table.name]
+        own = _own_rules(protocol, [place for place in places if place[0] == table.name])
+        origin = f"Not trained here, but recorded in {reference.name}: {counted(len(there.methods), 'method')}."
+        notes = dict.fromkeys((*there.notes, *table.notes, *lines.get(table.name, ()), *own, origin))
+        methods = (*there.methods, *(replace(method, search=None) for method in table.methods))
+        tables.append(replace(there, methods=methods, notes=tuple(notes)))
+    mine = select(runs)
+    mine = mine.assign(candidate=pd.Series(pd.NA, mine.index, dtype="Int64"), folder=runs.attrs["folder"])
+    theirs = reference.frame().assign(folder=None)
+    joined = pd.concat(
+        [part[(part["experiment"] == table.name).to_numpy()] for table in tables for part in (theirs, mine)]
+    )
+    joined = typed(joined.reset_index(drop=True))
+    joined.attrs = {**runs.attrs, "plan": replace(runs.attrs["plan"], experiments=tuple(tables))}
+    return joined
+
+
+def _own_rules(protocol: Protocol, places: Iterable[Place]) -> Iterator[str]:
+    """A line for each method whose weights are updated as no method of the protocol does."""
+    odd: dict[str, dict[str, None]] = {}
+    for _, method, cell in places:
+        for path, value in _foreign(cell, protocol):
+            odd.setdefault(method, {})[f"{path} {_shown(value)}"] = None
+    for method, settings in odd.items():
+        yield f"{method} trains by a rule that no method of the reference has: {', '.join([*settings][:_MOST])}."
+
+
+def standing(analysis: Analysis, mine: Mapping[str, Collection[str]]) -> Iterator[str]:
+    """A sentence for each of these methods, by experiment: its rank, and its gain over the baseline.
+
+    The test is that of the tables: exact, two-sided, with Holm's correction over the family, in which it is.
+    """
+    for table in analysis.runs.attrs["plan"].experiments:
+        rows = main_rows(analysis.leaderboard[(analysis.leaderboard["experiment"] == table.name).to_numpy()])
+        pairs = main_pairs(analysis.comparisons)
+        pairs = pairs[(pairs["experiment"] == table.name).to_numpy()]
+        ranked = rows[rows["rank"].notna()]
+        for row in ranked[ranked["method"].isin(mine[table.name])].to_dict("records"):
+            place = f"{table.name}: {name_of(row['method'])} is number {row['rank']} of {len(ranked)} ranked methods"
+            unit = f"{'% ' if table.measure.percent else ''}{table.measure.label}"
+            yield f"{place} ({mean_text(row)} {unit}). {_beside_baseline(table, pairs, row['method'])}"
+
+
+def _beside_baseline(table: Experiment, pairs: pd.DataFrame, method: str) -> str:
+    of_pair = [{*names} == {method, table.baseline} for names in pairs[["first", "second"]].to_numpy()]
+    pairs = pairs[of_pair]
+    others = against(pairs, table.baseline or "")
+    if others.empty or pd.isna(others["difference"].iloc[0]):
+        return "It shares no seed with a baseline."
+    form, row = "{:+.2f}" if table.measure.percent else "{:+.3g}", others.iloc[0]
+    base = name_of(table.baseline)
+    gain = f"Against the baseline {base}: {form.format(row['difference'])}"
+    if pd.notna(row["low"]):
+        gain += f" [{form.format(row['low'])}, {form.format(row['high'])}] over {counted(int(row['pairs']), 'seed')}"
+    words = {BETTER: "significantly better", WORSE: "significantly worse", SAME: "equal in every pair"}
+    family = counted(int(pairs["n_family"].iloc[0]), "comparison")
+    gain += f", {words.get(row['outcome'], 'not shown to differ')} (Holm's correction over {family})."
+    if pd.isna(row["detectable"]):
+        return f"{gain} With so few seeds no difference can be significant."
+    return (
+        f"{gain} A true difference of {form.format(row['detectable'])[1:]} would be found with a probability of 80 %."
+    )
