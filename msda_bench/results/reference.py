@@ -22,7 +22,7 @@ from pydantic import TypeAdapter, ValidationError
 import msda_bench
 from msda_bench.atomic import named, read_file
 from msda_bench.errors import BenchError, StoreError
-from msda_bench.results.decision import BETTER, SAME, WORSE
+from msda_bench.results.decision import BETTER, EXPLORATORY, SAME, WORSE
 from msda_bench.results.frame import default_scores, experiments, load_results, runs_of, typed
 from msda_bench.results.leaderboard import Analysis
 from msda_bench.results.metric import METRIC
@@ -365,8 +365,11 @@ def _beside_baseline(table: Experiment, pairs: pd.DataFrame, method: str) -> str
     if pd.notna(row["low"]):
         gain += f" [{form.format(row['low'])}, {form.format(row['high'])}] over {counted(int(row['pairs']), 'seed')}"
     words = {BETTER: "significantly better", WORSE: "significantly worse", SAME: "equal in every pair"}
-    family = counted(int(pairs["n_family"].iloc[0]), "comparison")
-    gain += f", {words.get(row['outcome'], 'not shown to differ')} (Holm's correction over {family})."
+    ends = words.get(row["outcome"], "not shown to differ")
+    if (known := row.get("standing")) is not None and pd.notna(known):
+        ends = f"{known} (margin {table.margin:g})"
+    whose = "Benjamini and Hochberg" if str(pairs["family"].iloc[0]).startswith(EXPLORATORY) else "Holm"
+    gain += f", {ends}, after {whose}'s correction over {counted(int(pairs['n_family'].iloc[0]), 'comparison')}."
     if pd.isna(row["detectable"]):
         return f"{gain} With so few seeds no difference can be significant."
     return (

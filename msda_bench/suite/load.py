@@ -28,6 +28,8 @@ MAX_FILES = 100
 MAX_LINES = 50
 _OF_METHODS = {"methods", "requires"}
 """The keys of a file that replaces a suite's methods."""
+_OF_SUITES_METHODS = {"baseline", "against", "margin", "primary"}
+"""The keys of `compare` that name methods or need one."""
 
 
 @dataclass(frozen=True)
@@ -156,12 +158,12 @@ def _measured(experiment: ExperimentFile, joined: IncludeFile) -> ExperimentFile
 
 def _with_methods(raw: dict[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
     """An experiment with other methods, without what it says of its own."""
-    rest = {key: value for key, value in raw.items() if key != "published"}
+    rest = {key: value for key, value in raw.items() if key != "published"} | {"methods": own["methods"]}
     if isinstance(compare := raw.get("compare"), dict):
-        rest["compare"] = {key: value for key, value in compare.items() if key not in {"baseline", "against"}}
-    if isinstance(requires := raw.get("requires", {}), dict):
-        rest["requires"] = requires | own.get("requires", {})
-    return rest | {"methods": own["methods"]}
+        rest["compare"] = {key: value for key, value in compare.items() if key not in _OF_SUITES_METHODS}
+    if own.get("requires") and isinstance(requires := raw.get("requires", {}), dict):
+        rest["requires"] = requires | own["requires"]
+    return rest
 
 
 def _validate(

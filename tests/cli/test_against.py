@@ -92,7 +92,7 @@ def test_a_sentence_says_where_it_stands(home, capsys):
     assert " of 3 ranked methods (" in out
     said = out.partition("Against the baseline SRC: ")[2].partition("With")[0]
     assert " over 8 seeds, " in said
-    assert "(Holm's correction over 2 comparisons). A true difference of " in said
+    assert ", after Holm's correction over 2 comparisons. A true difference of " in said
     assert said.count("probability of 80 %") == 1
     assert "note: Not trained here, but recorded in clouds.json.gz: 3 methods." in out
     runs = mb.run("clouds.yaml", device="cpu", quiet=True, methods="mine.yaml", against="clouds.json.gz")
