@@ -206,7 +206,7 @@ def test_a_damaged_reference_is_one_line(home, capsys):
         ("leaderboard a --against b --per-class", "--per-class is for one result folder, without --merge, --out and"),
         ("leaderboard --merge a b --against b", "--against is for one result folder, without --merge"),
         ("leaderboard a --against b --metric macro_f1", "--metric and --by are not for --against: a reference"),
-        ("leaderboard a --against b --by oracle", "--metric and --by are not for --against: a reference has the suite's"),
+        ("leaderboard a --against b --by oracle", "--metric and --by are not for --against: a reference"),
         ("compare a b --against c", "--against is for one result folder, without --across"),
         ("compare a --across --against c", "--against is for one result folder, without --across"),
     ],
