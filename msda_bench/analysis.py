@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from msda_bench.results.across import Across, across_of, standings
+from msda_bench.results.across import Across, across_of, standings, survives
 from msda_bench.results.compare import COMPARISONS
 from msda_bench.results.criteria import ALL, CRITERIA, SENSITIVITY, criteria, sensitivity
 from msda_bench.results.criteria_text import criteria_notes
@@ -86,6 +86,7 @@ __all__ = [
     "show_p",
     "shown",
     "standings",
+    "survives",
     "testable",
     "too_few_datasets",
     "turned_pairs",

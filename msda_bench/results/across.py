@@ -5,7 +5,6 @@ Each experiment decides the gains over the baseline over its own seeds; the othe
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -17,6 +16,7 @@ import pandas as pd
 from msda_bench.errors import printable
 from msda_bench.results.decision import (
     BETTER,
+    EXPLORATORY,
     MIN_PAIRS_ACROSS,
     MOST_ALL_PAIRS,
     NOT_SIGNIFICANT,
@@ -24,12 +24,23 @@ from msda_bench.results.decision import (
     UNKNOWN,
     WORSE,
     Row,
+    adjustment,
     comparisons,
     decided,
     measured,
+    with_standings,
 )
 from msda_bench.results.estimates import mean_of, tied
 from msda_bench.results.frame import runs_of
+from msda_bench.results.gains import (
+    SURVIVES,
+    MeanGain,
+    gap_closed,
+    new_dataset,
+    open_gaps,
+    ratio_of_gains,
+    sign_flip_p,
+)
 from msda_bench.results.scores import Grid, grids
 from msda_bench.results.words import name_of
 from msda_bench.suite.plan import Experiment
@@ -38,6 +49,14 @@ _STANDINGS = (
     *("method", "reference", "mean_rank", "mean_gain", "mean_gain_low", "mean_gain_high"),
     *("n_better", "n_worse", "n_tested", "n_experiments"),
 )
+_ESTIMATES = (
+    *("p_two_sided", "p_corrected", "p_sign_flip", "p_beyond", "p_beyond_corrected"),
+    *("p_equivalent", "p_equivalent_corrected", "detectable", "gap_closed", "gap_closed_low", "gap_closed_high"),
+    *("n_gaps", "expected_gain", "expected_low", "expected_high", "spread", "p_new_beyond", "p_new_within"),
+)
+"""Numbers that follow where the suite has a margin or primary methods."""
+_JOINT = "JOINT"
+"""The reference that learns from the labels of the sources and the target together."""
 METRIC = "accuracy_percent"
 """The only metric that is compared across datasets: their squared errors have no common unit."""
 
@@ -52,8 +71,10 @@ class Across:
     its members.
 
     `gains` has a row for each counted experiment and method, if all experiments share a baseline: `experiment, method,
-    reference`, the mean `gain` over the `n` paired seeds, its standard `error`, and the `outcome` against the
-    baseline, its `reason` and the `detectable` gain, as decided in the experiment.
+    reference`, the mean `gain` over the `n` paired seeds, its standard `error`, the gains `by_seed`, and the `outcome`
+    against the baseline, its `reason`, `standing` and the `detectable` gain, as decided in the experiment.
+
+    `margin` is the mean of the experiments' margins, None unless all have one; `primary` are the methods that all name.
     """
 
     datasets: tuple[str, ...]
@@ -73,6 +94,20 @@ class Across:
     def experiments(self) -> tuple[str, ...]:
         """The experiments that have gains."""
         return tuple(dict.fromkeys(row["experiment"] for row in self.gains))
+
+    @property
+    def has_estimates(self) -> bool:
+        """Whether the suite says what the mean gains are to be tested for."""
+        return self.baseline is not None and (self.margin is not None or bool(self.primary))
+
+    def strata(self, method: str) -> dict[str, Mapping[int, float]]:
+        """A method's gains by experiment and seed."""
+        return {row["experiment"]: row["by_seed"] for row in self.gains if row["method"] == method and row["n"]}
+
+    @property
+    def open_gaps(self) -> tuple[str, ...]:
+        """The experiments in which the reference JOINT is not shown to gain, so that no share of its gain is taken."""
+        return open_gaps(self.strata(_JOINT), self.alpha)
 
     @property
     def concludes(self) -> bool:
@@ -111,7 +146,9 @@ def across(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
         gain over the baseline, mean over experiments), the ends of its 1 - alpha interval over the seeds of these
         experiments (`mean_gain_low`, `mean_gain_high`), `n_better` and `n_worse` (experiments where it is better or
         worse than the baseline), `n_tested` (experiments where a test could show a difference), `n_experiments`, and
-        for each experiment the columns `gain:NAME` and `outcome:NAME`.
+        for each experiment the columns `gain:NAME` and `outcome:NAME`. Where the suite has a margin or primary methods,
+        the tests of the mean gain follow, the share of the gap to JOINT that it closes, what it says of a new dataset
+        (docs/statistics.md), and `family`, `standing` and each experiment's `standing:NAME`.
 
     Raises:
         ValueError: there are fewer than two datasets of accuracy.
@@ -125,9 +162,16 @@ def across(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
 def standings(comparison: Across) -> pd.DataFrame:
     """Builds the frame that `across` returns."""
     names = dict.fromkeys([*comparison.methods, *(row["method"] for row in comparison.gains)])
-    more = [f"{what}:{name}" for what in ("gain", "outcome") for name in comparison.experiments]
-    frame = pd.DataFrame([_standing(comparison, name) for name in names], columns=[*_STANDINGS, *more])
+    shown = ("gain", "outcome", "standing") if comparison.has_estimates else ("gain", "outcome")
+    more = [f"{what}:{name}" for what in shown for name in comparison.experiments]
+    estimated = ("family", "standing", *_ESTIMATES) if comparison.has_estimates else ()
+    by_method = _estimates(comparison) if comparison.has_estimates else {}
+    frame = pd.DataFrame(
+        [_standing(comparison, name) | by_method.get(name, {}) for name in names],
+        columns=[*_STANDINGS, *estimated, *more],
+    )
     reals = ["mean_rank", "mean_gain", "mean_gain_low", "mean_gain_high", *more[: len(comparison.experiments)]]
+    reals += estimated[2:]
     frame = frame.astype(dict.fromkeys(reals, float))
     return frame.sort_values("reference", kind="stable", ignore_index=True)
 
@@ -141,27 +185,81 @@ def _standing(comparison: Across, method: str) -> Row:
         row[name] = sum(gain["outcome"] == outcome for gain in mine)
     row["n_tested"] = sum(map(_is_testable, mine))
     for gain in mine:
-        row |= {f"{what}:{gain['experiment']}": gain[what] for what in ("gain", "outcome")}
+        row |= {f"{what}:{gain['experiment']}": gain[what] for what in ("gain", "outcome", "standing")}
     if known:
-        mean = sum(gain["gain"] for gain in known) / len(known)
-        half = _half_width(known, comparison.alpha)
+        mean, half = _mean_gain(known).mean, _mean_gain(known).half_width(comparison.alpha)
         row |= {"mean_gain": mean, "mean_gain_low": mean - half, "mean_gain_high": mean + half}
     return row
 
 
-def _half_width(gains: Sequence[Row], alpha: float) -> float:
-    """Half the interval of the mean of gains, by Student's t with Welch's and Satterthwaite's degrees of freedom.
+def _mean_gain(gains: Sequence[Row]) -> MeanGain:
+    return MeanGain.of([(gain["gain"], gain["error"], gain["n"]) for gain in gains])
 
-    The variances of the gains add up, since the seeds of one experiment say nothing of another's.
+
+def _estimates(comparison: Across) -> dict[str, Row]:
+    """What all experiments together say of each method's gain, by method, each in its family."""
+    base, primary = comparison.baseline, comparison.primary
+    others = [name for name in comparison.methods if name != base]
+    confirmed, explored = ([name for name in others if (name in primary) == is_primary] for is_primary in (True, False))
+    families = ((f"primary against {base}", confirmed), (f"{EXPLORATORY} against {base}", explored))
+    return {
+        row["method"]: row
+        for family, names in (families if primary else ((f"against {base}", others),))
+        for row in _tested(family, [_estimate(comparison, name) for name in names])
+    }
+
+
+def _estimate(comparison: Across, method: str) -> Row:
+    known = [row for row in comparison.gains if row["method"] == method and row["gain"] is not None]
+    row: Row = {"method": method, "first": method, "second": comparison.baseline, "control": comparison.baseline}
+    row |= {"alpha": comparison.alpha, "margin": comparison.margin}
+    if not known:
+        return row
+    mean, strata = _mean_gain(known), comparison.strata(method)
+    row |= mean.tests(comparison.margin) | {"mean": mean, "leads": mean.mean > 0, "p_sign_flip": sign_flip_p(strata)}
+    row |= gap_closed(strata, comparison.strata(_JOINT), comparison.alpha)
+    gains, errors = zip(*((gain["gain"], gain["error"]) for gain in known), strict=True)
+    return row | new_dataset(gains, errors, comparison.alpha, comparison.margin)
+
+
+def _tested(family: str, rows: Sequence[Row]) -> list[Row]:
+    """Decides the mean gains of a family, as comparisons are decided."""
+    adjust = adjustment(family)
+    decisions = []
+    for row, p in zip(rows, adjust([row.get("p_two_sided", 1.0) for row in rows]), strict=True):
+        outcome = UNKNOWN if p > row["alpha"] else BETTER if row["leads"] else WORSE
+        size = row["mean"].detectable(row["alpha"] / len(rows)) if "mean" in row else None
+        decisions.append(row | {"family": family, "p_corrected": p, "outcome": outcome, "detectable": size})
+    return with_standings(decisions, adjust)
+
+
+def survives(tuned: str | Path | pd.DataFrame, oracle: str | Path | pd.DataFrame) -> pd.DataFrame:
+    """What is left of each method's mean gain when its settings are selected without labels of the target.
+
+    Args:
+        tuned: runs of settings that are selected without labels of the target, such as `select(runs, by=...)` gives.
+        oracle: runs of settings that are selected with them.
+
+    Returns:
+        One row per method: `method, gain_tuned, gain_oracle` (means over the experiments that both have), their ratio
+        `survives` and its bootstrap interval over experiments and seeds, `survives_low` and `survives_high`, all three
+        empty for fewer than three experiments, and where the oracle's gain is not shown to be above 0.
+
+    Raises:
+        ValueError: there are fewer than two datasets of accuracy.
     """
-    variances = [gain["error"] ** 2 for gain in gains]
-    total: float = sum(variances)
-    if total == 0 or math.isnan(total):
-        return total
-    from scipy.special import stdtrit
-
-    freedom = total**2 / sum(variance**2 / (gain["n"] - 1) for variance, gain in zip(variances, gains, strict=True))
-    return float(stdtrit(freedom, 1 - alpha / 2)) * math.sqrt(total) / len(gains)
+    tracks = []
+    for name, runs in (("tuned", tuned), ("oracle", oracle)):
+        if (comparison := across_of(runs_of(runs))) is None:
+            raise ValueError(f"{name}: nothing to compare: there are fewer than two datasets of accuracy")
+        tracks.append(comparison)
+    first, second = tracks
+    rows = [
+        {"method": name} | ratio_of_gains(first.strata(name), second.strata(name), first.alpha)
+        for name in first.methods
+        if name in second.methods and name != first.baseline
+    ]
+    return pd.DataFrame(rows, columns=["method", *SURVIVES])
 
 
 def _is_testable(row: Row) -> bool:
@@ -191,8 +289,15 @@ def across_datasets(tables: Sequence[Grid], pairs: Sequence[Sequence[Row]]) -> A
     baselines = {grid.experiment.baseline for grid in counted}
     baseline = baselines.pop() if len(baselines) == 1 and baselines <= {*names} else None
     alpha = min(grid.experiment.alpha for grid in counted)
-    compared = [_compared(by_dataset, pair, alpha) for pair in combinations(names, 2)]
-    rows = decided(compared, baseline if len(names) > MOST_ALL_PAIRS else None)
+    margins = [grid.experiment.margin for grid in counted]
+    named = {grid.experiment.primary for grid in counted}
+    primary = named.pop() if len(named) == 1 else ()
+    margin = None if None in margins else mean_of(margin for margin in margins if margin is not None)
+    by_baseline = len(names) > MOST_ALL_PAIRS or margin is not None or bool(primary)
+    compared = [
+        _compared(by_dataset, pair, alpha, margin if baseline in pair else None) for pair in combinations(names, 2)
+    ]
+    rows = decided(compared, baseline if by_baseline else None, primary=primary)
     ranks = _mean_ranks(by_dataset, names)
     best_first = sorted(names, key=lambda name: ranks.get(name, 0.0))
     different = [(row["first"], row["second"]) for row in rows if row["outcome"] in OPPOSITE]
@@ -206,6 +311,8 @@ def across_datasets(tables: Sequence[Grid], pairs: Sequence[Sequence[Row]]) -> A
         skipped=tuple(_skipped(tables, counted, names)),
         alpha=alpha,
         baseline=baseline,
+        margin=margin,
+        primary=primary,
         is_tuned=baseline is not None and all(_selects(grid, baseline) for grid in counted),
         gains=tuple(row for of_table in gains for row in of_table) if baseline is not None else (),
     )
@@ -228,7 +335,8 @@ def _gains(grid: Grid, pairs: Sequence[Row], baseline: str | None) -> Iterator[R
     for name in grid.methods:
         if baseline is None or name == baseline:
             continue
-        gain = grid.merits[None].gain(name, baseline)
+        gain, merits = grid.merits[None].gain(name, baseline), grid.merits[None].by_seed
+        base = merits[baseline]
         row = decisions.get((name, baseline)) or decisions.get((baseline, name)) or {"outcome": UNKNOWN, "first": name}
         outcome = row["outcome"]
         yield {
@@ -238,13 +346,15 @@ def _gains(grid: Grid, pairs: Sequence[Row], baseline: str | None) -> Iterator[R
             "gain": gain.mean if gain.n else None,
             "error": gain.standard_error,
             "n": gain.n,
+            "by_seed": {seed: merit - base[seed] for seed, merit in merits[name].items() if seed in base},
             "outcome": outcome if row["first"] == name else OPPOSITE.get(outcome, outcome),
             "reason": row.get("reason"),
+            "standing": row.get("standing"),
             "detectable": row.get("detectable"),
         }
 
 
-def _compared(datasets: _Datasets, pair: tuple[str, str], alpha: float) -> Row:
+def _compared(datasets: _Datasets, pair: tuple[str, str], alpha: float, margin: float | None) -> Row:
     differences, complete = [], True
     for of_dataset in datasets.values():
         merits = [(grid, grid.merits[None].paired(*pair)) for grid in of_dataset]
@@ -254,10 +364,8 @@ def _compared(datasets: _Datasets, pair: tuple[str, str], alpha: float) -> Row:
             first, second = map(mean_of, zip(*means, strict=True))
             differences.append(first - second)
     decimals = min(grid.merits[None].decimals for of_dataset in datasets.values() for grid in of_dataset)
-    planned = len(datasets)
-    return measured(
-        "across_datasets", None, pair, differences, planned, alpha=alpha, decimals=decimals, complete=complete
-    )
+    about: Row = {"alpha": alpha, "decimals": decimals, "complete": complete, "margin": margin}
+    return measured("across_datasets", None, pair, differences, len(datasets), **about)
 
 
 def _mean_ranks(datasets: _Datasets, names: Sequence[str]) -> dict[str, float]:

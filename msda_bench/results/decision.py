@@ -179,7 +179,7 @@ def decided(
 def _in_family(rows: Sequence[Row], family: str, control: str | None) -> list[Row]:
     """Decides rows that are a family: by Holm's correction, exploratory ones by Benjamini and Hochberg's."""
     p_values = [row.get("p_two_sided", 1.0) for row in rows]
-    adjust = benjamini_hochberg if family.startswith(EXPLORATORY) else holm
+    adjust = adjustment(family)
     attainable = adjust([min(1.0, 2 * 0.5 ** (row["n_paired"] - row["n_zero"])) for row in rows])
     decisions = []
     for row, p_holm, p_bh, smallest in zip(rows, holm(p_values), benjamini_hochberg(p_values), attainable, strict=True):
@@ -191,6 +191,11 @@ def _in_family(rows: Sequence[Row], family: str, control: str | None) -> list[Ro
             about["detectable"] = _detectable(row, len(rows))
         decisions.append(row | about | {"outcome": outcome, "reason": reason})
     return with_standings(decisions, adjust) if control is not None else decisions
+
+
+def adjustment(family: str) -> Adjust:
+    """The correction that decides in a family."""
+    return benjamini_hochberg if family.startswith(EXPLORATORY) else holm
 
 
 def with_standings(rows: Sequence[Row], adjust: Adjust = holm) -> list[Row]:

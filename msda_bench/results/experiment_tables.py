@@ -208,10 +208,52 @@ def across_tables(across: Across | None, digits: int = 2) -> Iterator[Table]:
         ]
     notes = tuple(_across_notes(across))
     yield Table("across-datasets", title, rows, tuple(columns), notes=notes, verdict=verdict_across(across))
+    if across.has_estimates:
+        yield _estimates_table(across, rows, unit)
     if across.concludes:
         kept = comparison_columns(with_margin=across.margin is not None or bool(across.primary))
         pairs, title = shown_family(pd.DataFrame(across.rows, columns=kept)), "pairs of methods across datasets"
         yield Table("across-datasets-pairs", title, pairs, _pair_columns(unit, pairs), about=_PAIR)
+
+
+def _estimates_table(across: Across, rows: pd.DataFrame, unit: Unit) -> Table:
+    """What all data sets together say of each method's gain."""
+    margin, level = across.margin, f"{100 * (1 - across.alpha):g} %"
+    columns = [
+        Column("method", "text", ["method"]),
+        Column("mean gain", "difference", ["mean_gain"], unit),
+        Column("interval", "interval", ["mean_gain_low", "mean_gain_high"], unit),
+        Column("corrected p", "p", ["p_corrected"]),
+        Column("sign flips", "p", ["p_sign_flip"]),
+        Column("80 %", "number", ["detectable"], unit),
+    ]
+    if margin is not None:
+        columns.append(Column(f"against {across.baseline}", "standing", ["standing"]))
+    if rows["n_gaps"].gt(0).any():
+        columns.append(Column("of the gap", "number", ["gap_closed"], Unit()))
+        columns.append(Column("share's interval", "interval", ["gap_closed_low", "gap_closed_high"], Unit()))
+    columns.append(Column("expected", "difference", ["expected_gain"], unit))
+    columns.append(Column("expected between", "interval", ["expected_low", "expected_high"], unit))
+    if margin is not None:
+        columns.append(Column(f"P(> {margin:g})", "weight", ["p_new_beyond"]))
+        columns.append(Column(f"P(within {margin:g})", "weight", ["p_new_within"]))
+    holm = "Holm's correction"
+    if across.primary:
+        holm += " over the primary methods, and Benjamini and Hochberg's over the others, which are exploratory"
+    notes = [
+        f"mean gain: over {across.baseline} in points of accuracy, each experiment with equal weight, and its {level} "
+        f"interval over the seeds; corrected p: of its t test, with {holm}; sign flips: p, not corrected, of flipping "
+        "the signs of gains by experiment and seed; 80 %: the smallest true mean gain that the test would find with "
+        "probability 0.8; expected: the gain to expect on a data set like these, by a hierarchical normal model"
+        + ("." if margin is None else f", and P: that it is more than {margin:g} there, or within {margin:g} of 0.")
+    ]
+    if "of the gap" in {column.name for column in columns}:
+        notes.append("of the gap: the mean gain's share of that of JOINT, which learns from target labels, too.")
+    if across.open_gaps:
+        notes.append(f"Without a share, since JOINT is not shown to gain there: {', '.join(across.open_gaps)}.")
+    title = f"across {len(across.datasets)} datasets: the mean gain over {across.baseline}"
+    shown = rows[rows["family"].notna()].sort_values("family", ascending=False, kind="stable")
+    return Table("across-datasets-gains", title, shown, tuple(columns), notes=tuple(notes))
 
 
 def _across_notes(across: Across) -> Iterator[str]:
