@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import math
 import sys
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -70,7 +71,7 @@ def command(args: argparse.Namespace) -> Report:
             runs = load_results(args.pilot)
             lines = [Line("note", f"the pilot is {args.pilot}")]
         report_faults(runs)
-    missing = survey(work.expansion, Store.find(folder, repair=False)).missing
+    missing = survey(work.expansion, Store.find(folder, repair=False), work.expansion.plan.most).missing
     return plan_report(work.expansion, missing, runs, args.detect, args.power, lines)
 
 
@@ -85,7 +86,7 @@ def _trained(args: argparse.Namespace, work: Work, folder: Path) -> tuple[pd.Dat
     from msda_bench.running.runner import survey
     from msda_bench.store import Store
 
-    plan = work.expansion.plan
+    plan = _with_first(work.expansion.plan)
     store = Store.find(folder)
     found = survey(work.expansion, store, _pilot(plan))
     with terminable():
@@ -99,6 +100,25 @@ def _trained(args: argparse.Namespace, work: Work, folder: Path) -> tuple[pd.Dat
     if not summary.complete:
         lines.append(Line("problem", f"of the pilot's runs, {summary.describe()}"))
     return read_runs(store, plan), lines
+
+
+def _with_first(plan: Plan) -> Plan:
+    """The plan with candidate 0 alone wherever settings are to be chosen on tuning seeds."""
+    tuned = {table.name: table.seeds for table in plan.experiments if table.tuning is not None}
+    tables = tuple(
+        table
+        if table.tuning is None
+        else replace(
+            table, tuning=None, criteria=(), methods=tuple(replace(method, search=None) for method in table.methods)
+        )
+        for table in plan.experiments
+    )
+    cells = tuple(
+        replace(cell, candidate=None) if cell.experiment in tuned else cell
+        for cell in plan.cells
+        if cell.experiment not in tuned or (cell.candidate == 0 and cell.seed in tuned[cell.experiment])
+    )
+    return replace(plan, experiments=tables, cells=cells)
 
 
 def _pilot(plan: Plan) -> tuple[PlannedCell, ...]:

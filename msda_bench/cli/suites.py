@@ -74,7 +74,7 @@ def _row(name: str, registry: Registry, unusable: list[str]) -> _Row:
 
     try:
         suite = load_suite(shipped(name), registry)
-        runs = expand(suite, registry).plan.most
+        runs = len(expand(suite, registry).plan.most)
     except BenchError as error:
         unusable.extend(error.lines)
         return _Row(name, "?", "?", "?", purpose(shipped(name)))

@@ -41,7 +41,7 @@ def command(args: argparse.Namespace) -> int:
     tuned = any(experiment.tuning for experiment in plan.experiments)
     shared = f", {different} of them different" if different != len(plan.cells) and not tuned else ""
     tables, most = _count(len(plan.experiments), "experiment"), "at most " if tuned else ""
-    say(f"suite {plan.suite} is valid: {tables}, {most}{_count(plan.most, 'cell')}{shared}")
+    say(f"suite {plan.suite} is valid: {tables}, {most}{_count(len(plan.most), 'cell')}{shared}")
     return 0
 
 
@@ -55,7 +55,7 @@ def _say_experiment(experiment: Experiment, plan: Plan, data: Sequence[str], *, 
     count = _count(len(cells), "cell")
     if (tuning := experiment.tuning) is not None:
         tuned = sum(cell.seed in tuning.seeds for cell in cells)
-        most = replace(plan, experiments=(experiment,), cells=tuple(cells)).most - tuned
+        most = len(replace(plan, experiments=(experiment,), cells=tuple(cells)).most) - tuned
         count = f"{_count(tuned, 'cell')} on tuning seeds {_seeds(tuning.seeds)}"
         rest += f", then at most {most} with the settings chosen there ({', '.join(tuning.tracks)})"
     say(f"{what}; seeds {_seeds(experiment.seeds)}; {count}{rest}")

@@ -225,15 +225,15 @@ class Plan:
     cells: tuple[PlannedCell, ...]
 
     @property
-    def most(self) -> int:
-        """The number of its cells, of those at the seeds of a choice as many as its tracks can choose at most."""
-        tables = {table.name: table for table in self.experiments if table.tuning is not None}
-        planned = sum(cell.experiment not in tables for cell in self.cells)
-        for cell in self.cells:
-            tuning = tables[cell.experiment].tuning if cell.experiment in tables else None
-            if tuning is not None:
-                planned += cell.seed in tuning.seeds or (cell.candidate or 0) < len(tuning.tracks)
-        return planned
+    def most(self) -> tuple[PlannedCell, ...]:
+        """Its cells, of those whose settings are chosen on tuning seeds as many as the tracks can choose at most."""
+        tables = {table.name: table.tuning for table in self.experiments if table.tuning is not None}
+
+        def counts(cell: PlannedCell) -> bool:
+            tuning = tables.get(cell.experiment)
+            return tuning is None or cell.seed in tuning.seeds or (cell.candidate or 0) < len(tuning.tracks)
+
+        return tuple(filter(counts, self.cells))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Plan:
         """Itself, which never changes: pandas copies a frame's `attrs` with nearly every operation."""
