@@ -248,9 +248,14 @@ def kept_files(runs: pd.DataFrame, name: str) -> Iterator[tuple[Any, dict[str, A
         StoreError: a record or file is missing, damaged or cannot be read.
     """
     for row, key, store in stored(runs):
-        record = read_record(store, key, curves=False)
-        if name in record.saved:
-            yield row, load_arrays(record, store.path(key), name)
+        if (arrays := kept_file(store, key, name)) is not None:
+            yield row, arrays
+
+
+def kept_file(store: Store, key: str, name: str) -> dict[str, Any] | None:
+    """The arrays of this name beside a record; None if it has none; raises as `kept_files`."""
+    record = read_record(store, key, curves=False)
+    return load_arrays(record, store.path(key), name) if name in record.saved else None
 
 
 def read_record(store: Store, key: str, *, curves: bool = True) -> Record:

@@ -17,9 +17,10 @@ from typing import Any, NamedTuple, TypeAlias, TypeGuard
 import numpy as np
 import pandas as pd
 
+from msda_bench.results.ensv import agreement
 from msda_bench.results.estimates import mean_of, tied
 from msda_bench.results.recorded import VALIDATOR
-from msda_bench.suite.plan import FIRST, LEAVE_ONE_OUT, ORACLE, Experiment, Method, parts_of
+from msda_bench.suite.plan import ENSV, FIRST, LEAVE_ONE_OUT, ORACLE, Experiment, Method, parts_of
 
 SELECTED = "selected"
 """The key in `attrs` that marks a frame from `select`."""
@@ -230,12 +231,16 @@ def _by_left_out(searches: Searches, candidates: Sequence[Candidate]) -> list[fl
     return [None if None in of_one or not of_one else tied(mean_of(filter(_is_number, of_one))) for of_one in merits]
 
 
+def _by_ensv(searches: Searches, candidates: Sequence[Candidate]) -> list[float | None]:
+    return [*agreement(searches.runs.iloc[[candidate.row for candidate in candidates]])]
+
+
 def _by_number(_: Searches, candidates: Sequence[Candidate]) -> list[float | None]:
     return [-float(candidate.number) for candidate in candidates]
 
 
 CRITERIA: Mapping[str, Criterion] = MappingProxyType(
-    {ORACLE: _by_oracle, LEAVE_ONE_OUT: _by_left_out, FIRST: _by_number}
+    {ORACLE: _by_oracle, LEAVE_ONE_OUT: _by_left_out, FIRST: _by_number, ENSV: _by_ensv}
 )
 """All criteria but validators and sums; their names must be known to `msda_bench.suite.search`, too."""
 

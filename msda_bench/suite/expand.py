@@ -131,7 +131,8 @@ class _Draft:
         criteria: tuple[str, ...] = ()
         tuning = None
         if select is not None:
-            criteria = (*self._facts.validators, *((LEAVE_ONE_OUT,) if leaves_out(select) else ()), ORACLE)
+            left_out = (LEAVE_ONE_OUT,) if leaves_out(select) else ()
+            criteria = (*self._facts.validators, *self._facts.compared, *left_out, ORACLE)
         if select is not None and select.seeds is not None:
             criteria = (*criteria[:-1], *(by for by in select.criteria if by not in (*criteria, FIRST)), FIRST, ORACLE)
             oracles = tuple(name for name, method in self._file.methods.items() if sees_target(method))

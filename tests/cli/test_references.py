@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 import msda_bench as mb
 from msda_bench.cli.main import main
@@ -91,6 +92,42 @@ def test_predictions_of_the_target_are_kept_at_a_byte_and_chance_answers_one_cla
     pd.testing.assert_frame_equal(mb.load_target_predictions(tmp_path / "merged"), answers)
     files[0].write_bytes(files[0].read_bytes()[:-1])
     assert main(["store", "verify", str(folder)]) == 1
+
+
+def test_ensv_selects_the_candidate_that_agrees_most_with_the_majority(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = run(tmp_path, SUITE.replace("by: source_accuracy", "by: ensv"))
+    assert "Settings selected by ensv, without target labels" in " ".join(capsys.readouterr().out.split())
+    runs, board = mb.load_results(folder), mb.leaderboard(folder)
+    best = []
+    for _, tried in runs[runs["method"] == "SRC"].groupby("seed"):
+        answers = []
+        for key in tried["key"]:
+            (file,) = folder.glob(f"cells/{key[:2]}/{key}.target_predictions-*.npz")
+            with np.load(file) as arrays:
+                answers.append(arrays["predicted"])
+        majority = stats.mode(np.stack(answers)).mode  # the lowest of equally frequent ones
+        agreement = [float((answer == majority).mean()) for answer in answers]
+        best.append(tried["score"].iloc[int(np.argmax(agreement))])
+    assert board.loc[board["method"] == "SRC", "mean"].iloc[0] == pytest.approx(np.mean(best))
+    assert main(["selection", str(folder)]) == 0
+    assert "ensv: the share of the target's unlabelled examples" in capsys.readouterr().out
+    (tmp_path / "s.yaml").write_text(SUITE.replace("by: source_accuracy", "by: ensv").replace("target_pred", "pred"))
+    assert main(["validate", str(tmp_path / "s.yaml")]) == 2
+    assert "ensv compares predicted classes; add keep: [target_predictions]" in capsys.readouterr().err
+
+
+def test_ensv_is_refused_where_stored_runs_have_no_predictions(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(tmp_path, SUITE.replace("seeds: 3", "seeds: 1").replace("[target_predictions]", "[]"))
+    (tmp_path / "s.yaml").write_text(SUITE.replace("seeds: 3", "seeds: 1").replace("by: source_accuracy", "by: ensv"))
+    capsys.readouterr()
+    assert main(["run", str(tmp_path / "s.yaml"), "--out", str(tmp_path / "out"), "--executor", "inline"]) != 0
+    said = capsys.readouterr().err
+    assert "ensv compares kept predictions, and this run has none; add keep: [target_predictions]" in said
+    assert "Traceback" not in said
 
 
 def test_references_of_regression(tmp_path: Path) -> None:
