@@ -215,17 +215,18 @@ def _criterion(select: SelectSpec, facts: Facts) -> Iterator[Fault]:
         known = [*facts.validators, *facts.compared, LEAVE_ONE_OUT, *([] if sums else [ORACLE])]
         known += [FIRST] if select.seeds is not None and not sums else []
         for name in parts_of(by) if sums else [by]:
-            if name in known:
-                continue
-            if name == ENSV:
-                yield Fault(loc, "ensv compares predicted classes; add keep: [target_predictions], and only to classes")
-            elif facts.file.validators is None and name == DEFAULT_VALIDATOR[facts.task.kind]:
-                what = f"{name} needs held-out examples of the sources, and none are left"
-                yield Fault(loc, f"{what}; {HOLD_OUT}")
-            else:
-                yield Fault(loc, f"{shown(name)} is not a validator of the suite{hint(name, known)}")
+            if name not in known:
+                yield Fault(loc, _unknown(name, known, facts))
         if sums and len(set(parts_of(by))) < len(parts_of(by)):
             yield Fault(loc, f"{shown(by)} names a criterion twice")
+
+
+def _unknown(name: str, known: Iterable[str], facts: Facts) -> str:
+    if name == ENSV:
+        return "ensv compares predicted classes; add keep: [target_predictions], where the task is of classes"
+    if facts.file.validators is None and name == DEFAULT_VALIDATOR[facts.task.kind]:
+        return f"{name} needs held-out examples of the sources, and none are left; {HOLD_OUT}"
+    return f"{shown(name)} is not a validator of the suite{hint(name, known)}"
 
 
 def _tuning(select: SelectSpec, facts: Facts) -> Iterator[Fault]:
