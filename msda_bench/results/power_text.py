@@ -28,10 +28,11 @@ _COLUMNS = (
 
 
 class _Cost(NamedTuple):
-    """Cells to train and their seconds, and the seconds of all cells of one seed."""
+    """Cells to train and their seconds; the seconds of all cells of tuning seeds, and of those of any other seed."""
 
     to_train: int
     seconds: float
+    seconds_of_tuning: float
     seconds_a_seed: float
 
 
@@ -73,7 +74,8 @@ class _Planned:
         answer = design.answer(seeds, self.detect, self.power)
         row |= {"standard_deviation": design.deviation, "pilot_seeds": design.pilot_seeds, "family": family}
         if answer.needed and len(costs) == len(tables):
-            row["hours_needed"] = answer.needed * sum(cost.seconds_a_seed for cost in costs) / _HOUR
+            seconds = sum(cost.seconds_of_tuning + answer.needed * cost.seconds_a_seed for cost in costs)
+            row["hours_needed"] = seconds / _HOUR
         return row | answer._asdict()
 
 
@@ -124,10 +126,11 @@ def _cost(table: Experiment, expansion: Expansion, missing: Mapping[str, Cell], 
     expected = pilot.seconds(table)
     if expected is None:
         return None
-    methods = {cell.key: cell.method for cell in expansion.plan.cells if cell.experiment == table.name}
-    seconds = {key: expected(method, expansion.cells[key]) for key, method in methods.items()}
+    cells = {cell.key: cell for cell in expansion.plan.most if cell.experiment == table.name}
+    seconds = {key: expected(cell.method, expansion.cells[key]) for key, cell in cells.items()}
     to_train = [value for key, value in seconds.items() if key in missing]
-    return _Cost(len(to_train), sum(to_train), sum(seconds.values()) / len(table.seeds))
+    at_seeds = sum(value for key, value in seconds.items() if cells[key].seed in table.seeds)
+    return _Cost(len(to_train), sum(to_train), sum(seconds.values()) - at_seeds, at_seeds / len(table.seeds))
 
 
 def _columns(detect: float, unit: str) -> tuple[Column, ...]:

@@ -154,6 +154,16 @@ def test_hours_are_in_proportion_to_steps_and_cells_and_only_of_what_is_missing(
     assert any("2 methods without pilot runs" in note["text"] for note in document["notes"])
 
 
+def test_tuning_seeds_cost_once_and_their_candidates_not_at_other_seeds(here, capsys):
+    """4 methods: 2 candidates at 5 tuning seeds, at most one choice of each at 20 seeds; 36 seconds each."""
+    space = "{training.optimizer.adam.lr: [0.01, 0.1]}"
+    select = f"{{how: grid, budget: 2, seeds: [100, 101, 102, 103, 104], by: source_risk, space: {space}}}"
+    Path("tuned.yaml").write_text(f"{Path('stress.yaml').read_text()}select: {select}\nvalidators: [source_risk]\n")
+    row = plan(capsys, "tuned.yaml", "--pilot", pilot(here / "pilot", {"stress": drawn(1, 3, 4)}))[0]["stress"]
+    assert (row["to_train"], row["hours"]) == (120, pytest.approx(1.2))
+    assert row["hours_needed"] == pytest.approx(0.4 + 0.04 * row["needed"], rel=1e-5)
+
+
 def test_without_a_pilot_it_trains_some_runs_from_which_run_goes_on(here, capsys):
     Path("stress.yaml").write_text(Path("stress.yaml").read_text().replace("seeds: 20", "seeds: 5"))
     rows, document = plan(capsys, "stress.yaml")
