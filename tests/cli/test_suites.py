@@ -163,7 +163,7 @@ def test_a_mistake_is_a_line_with_its_place(said, here):
 
 @pytest.mark.parametrize("suite", sorted(SUITES.glob("*.yaml")), ids=lambda path: path.stem)
 def test_every_suite_of_the_project_is_valid(suite, said, install):
-    network = SUITES.parent / "plugins/efficientnet-lite/src/msda_bench_efficientnet_lite.py"
-    install("msda-bench-efficientnet-lite", network.read_text())
+    for name in ("efficientnet-lite", "minilm"):
+        install(f"msda-bench-{name}", next((SUITES.parent / "plugins" / name / "src").glob("*.py")).read_text())
     code, out, _ = said(f"validate {suite}")
     assert (code, out.splitlines()[-1].startswith(f"suite {suite.stem} is valid: ")) == (0, True)
