@@ -394,6 +394,8 @@ def across_report(runs: pd.DataFrame, across: Across, by: str | None = None, dig
         "groups": [list(group) for group in across.cliques] if across.separates else [],
         "left_out": list(across.skipped),
     }
+    if across.has_estimates:
+        facts |= {"margin": across.margin, "primary": list(across.primary), "open_gaps": list(across.open_gaps)}
     sections = (Section(tuple(across_tables(across, digits))), Section(lines=note))
     return Report("compare", sections, standings(across), is_whole(runs), runs.attrs["fault_lines"], facts)
 

@@ -12,6 +12,7 @@ import msda_bench as mb
 from msda_bench.analysis import across_of, across_tables, survives
 from msda_bench.results.decision import decided, measured
 from msda_bench.results.gains import MeanGain, new_dataset
+from msda_bench.results.verdict import verdict_across
 from msda_bench.store.record import Outcome
 from tests.results.conftest import frame_of, planned
 
@@ -123,6 +124,11 @@ def test_families_standings_and_columns_follow_the_suite():
     )
     assert table.loc["A", "standing:e0"] == "better by more than the margin"
     assert "standing" not in mb.across(frame(gains, 10))
+    (sentence,) = [line for line in verdict_across(across_of(frame(gains, 10, **MORE))) if "mean gain over" in line]
+    assert sentence.startswith(
+        "By the mean gain over SRC, with a margin of 1: better by more than 1: A; equivalent: B; worse: C; "
+        "undecided (a true mean gain of "
+    )
 
 
 def test_what_survives_is_the_ratio_of_two_tracks():

@@ -8,7 +8,7 @@ from msda_bench.errors import PluginError, SuiteError
 from msda_bench.plugins import Registry
 from msda_bench.suite.cell import Ref
 from msda_bench.suite.expand import EQUAL_STEPS, PROTOCOLS
-from msda_bench.suite.plan import Experiment, Method
+from msda_bench.suite.plan import Experiment, Method, plan_to_json
 from msda_bench.suite.protocol import Splitting
 from tests.suite.conftest import SIZES
 
@@ -189,6 +189,14 @@ def test_a_suite_with_too_many_cells_is_refused(expanded, good):
 def test_the_only_method_that_pools_without_adaptation_is_the_baseline(expanded, good, old, new, baseline):
     (table,) = expanded(good.replace(old, new)).plan.experiments
     assert table.baseline == baseline
+
+
+def test_a_margin_and_primary_methods_reach_the_plan_and_change_no_key(expanded, good):
+    texts = good, good.replace("alpha: 0.05}", "margin: 1, primary: [DARN]}")
+    plain, named = (expanded(text).plan for text in texts)
+    assert (named.experiments[0].margin, named.experiments[0].primary) == (1.0, ("DARN",))
+    assert named.cells == plain.cells
+    assert not {"margin", "primary"} & {*plan_to_json(plain)["experiments"][0]}
 
 
 @pytest.mark.parametrize(
