@@ -253,7 +253,11 @@ def survives(tuned: str | Path | pd.DataFrame, oracle: str | Path | pd.DataFrame
         if (comparison := across_of(runs_of(runs))) is None:
             raise ValueError(f"{name}: nothing to compare: there are fewer than two datasets of accuracy")
         tracks.append(comparison)
-    first, second = tracks
+    return survival(*tracks)
+
+
+def survival(first: Across, second: Across) -> pd.DataFrame:
+    """The frame that `survives` returns, of known comparisons."""
     rows = [
         {"method": name} | ratio_of_gains(first.strata(name), second.strata(name), first.alpha)
         for name in first.methods

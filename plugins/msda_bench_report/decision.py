@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from msda_bench.results.across import Across, standings
+from msda_bench.results.across import Across, across_of, standings, survival
 from msda_bench.results.decision import (
     BETTER,
     BETTER_BY_MORE,
@@ -20,12 +20,19 @@ from msda_bench.results.decision import (
     WORSE,
 )
 from msda_bench.results.estimates import Summary
+from msda_bench.results.leaderboard import Analysis
 from msda_bench.results.scores import Grid
+from msda_bench.results.select import select
 from msda_bench.results.words import name_of
+from msda_bench.suite.plan import FIRST, ORACLE, TARGET_ACCURACY
 
 MARKS = {BETTER_BY_MORE: "▲", BETTER: "△", EQUIVALENT: "=", SAME: "=", WORSE: "▽"}
 """What stands beside a gain, so that colours need not be seen."""
 _CLASSES = {BETTER_BY_MORE: "beyond", BETTER: "better", EQUIVALENT: "equal", SAME: "equal", WORSE: "worse"}
+
+
+_CHOSEN = {FIRST: "each method's own settings", ORACLE: "settings chosen with labels of the target"}
+_WITH_LABELS = {ORACLE, TARGET_ACCURACY}
 
 
 class Gain(NamedTuple):
@@ -74,9 +81,12 @@ class Decision(NamedTuple):
     experiments: tuple[str, ...]
     finds: tuple[float | None, ...]
     """In each experiment the smallest true gain that its tests would find with probability 0.8."""
+    whole_finds: float | None
     rows: tuple[DecisionRow, ...]
     alone: tuple[DecisionRow, ...]
     title: str = ""
+    survives: pd.DataFrame | None = None
+    """What is left of each method's gain of the oracle's track in this one."""
 
     @classmethod
     def of(cls, across: Across | None, title: str = "") -> Decision | None:
@@ -99,6 +109,7 @@ class Decision(NamedTuple):
             f"{100 * (1 - across.alpha):g} %",
             across.experiments,
             tuple(_known(finds.get(name)) for name in across.experiments),
+            _known(frame["detectable"].median()) if "detectable" in frame else None,
             tuple(sorted(rows, key=_place)),
             tuple(sorted(alone, key=_place)),
             title,
@@ -116,6 +127,28 @@ class Decision(NamedTuple):
         return [row.name for row in self.rows]
 
 
+def decisions(analysis: Analysis) -> list[Decision]:
+    """The decision table of an analysis, or one for each track if settings are chosen once, on tuning seeds."""
+    experiments, runs = analysis.runs.attrs["plan"].experiments, analysis.runs
+    of_tracks = {table.tuning.tracks if table.tuning else () for table in experiments}
+    tracks = of_tracks.pop() if len(of_tracks) == 1 else ()
+    if len(tracks) < 2:  # noqa: PLR2004
+        tables = [Decision.of(analysis.across)]
+    else:
+        compared = {track: across_of(select(runs, track)) for track in tracks}
+        tables = [_of_track(track, across, compared.get(ORACLE)) for track, across in compared.items()]
+    return [table for table in tables if table is not None]
+
+
+def _of_track(track: str, across: Across | None, oracle: Across | None) -> Decision | None:
+    how = _CHOSEN.get(track, "settings chosen without labels of the target")
+    decision = Decision.of(across, f"Track {name_of(track)}: {how}")
+    if decision is None or across is None or oracle is None or track in {FIRST, *_WITH_LABELS}:
+        return decision
+    rows = survival(across, oracle)
+    return decision._replace(survives=rows if rows["survives"].notna().any() else None)
+
+
 def headroom(grid: Grid) -> Iterator[tuple[str, Gain]]:
     """What the references of an experiment gain over its baseline, those that gain."""
     baseline, merits = grid.experiment.baseline, grid.merits[None]
@@ -129,7 +162,7 @@ def headroom(grid: Grid) -> Iterator[tuple[str, Gain]]:
 def _row(record: Mapping[Any, Any], cells: tuple[Gain | None, ...], *, has_margin: bool) -> DecisionRow:
     counts = [f"{word} on {n}" for word in (BETTER, WORSE) if (n := record[f"n_{word}"])]
     tested = record["n_tested"]
-    text = f"{', '.join(counts)} of {tested}" if counts else UNDECIDED if tested else "no test"
+    text = f"{', '.join(counts)} of\u00a0{tested}" if counts else UNDECIDED if tested else "no test"
     gain, low, high = (_known(record[f"mean_gain{end}"]) for end in ("", "_low", "_high"))
     standing = record.get("standing")
     return DecisionRow(

@@ -25,7 +25,7 @@ from msda_bench.results.words import name_of
 from msda_bench.store.store import Store
 from msda_bench_report.assets import asset, digest, download, environment, library, policy
 from msda_bench_report.builtin import headline
-from msda_bench_report.decision import Decision, headroom
+from msda_bench_report.decision import decisions, headroom
 from msda_bench_report.facts import facts
 from msda_bench_report.figures import Drawn, drawn, slugs
 from msda_bench_report.plots import critical_difference
@@ -89,7 +89,7 @@ def render_page(
             across=across,
             diagram=_diagram(across),
             finding=verdict_across(across) if across is not None else (),
-            decisions=[decision for decision in (Decision.of(across),) if decision is not None],
+            decisions=decisions(found.analysis),
             # Lines on files name them from the folder on.
             faults=[printable(line.replace(f"{folder}/", ""), 400) for line in runs.attrs["fault_lines"]],
             commands=tuple(commands),

@@ -9,6 +9,7 @@ import re
 import shutil
 from dataclasses import replace
 from html import unescape
+from itertools import product
 from pathlib import Path
 
 import pandas as pd
@@ -18,6 +19,7 @@ import msda_bench as mb
 from msda_bench.cli.main import main
 from msda_bench.plugins import discover
 from msda_bench.store import Outcome, Record, Store
+from msda_bench.suite.plan import Experiment, Method, PlannedCell, Search, Tuning
 from tests.results.conftest import planned, write_folder
 from tests.results.page.conftest import Page
 
@@ -139,6 +141,40 @@ def test_the_decision_table_comes_first_and_other_methods_and_scores_are_folded(
     assert "1 method of one experiment alone" in said(page[table:scored])
     assert said(page).count("Headroom: ref gains +20.0 [+20.0, +20.0] over SRC.") == 2
     assert next(iter(rows(tmp_path / "site"))) == "up"
+
+
+def tuned(dataset):
+    """Three candidates, chosen on two tuning seeds: the first gains 1 point, the one that v chooses 2, the best 4."""
+    tracks, gains = ("v", "first", "oracle"), (10, 20, 40)
+    search = Search("v", tuple({"mu": place} for place in range(3)))
+    methods = tuple(Method(name, False, "recipe", (), search) for name in ("SRC", "up"))
+    about = {"baseline": "SRC", "criteria": tracks, "tuning": Tuning((100, 101), tracks)}
+    table = Experiment(f"on-{dataset}", dataset, "classification", ("x",), methods, tuple(range(8)), **about)
+    cells, records = [], {}
+    for method, seed, place in product(("SRC", "up"), (*range(8), 100, 101), range(3)):
+        key = hashlib.sha256(f"{dataset} {method} {seed} {place}".encode()).hexdigest()
+        cells.append(PlannedCell(table.name, method, "x", seed, key, place))
+        correct = 700 + seed % 7 + (gains[place] if method == "up" else 0)
+        records[key] = Record(key, {}, "ok", Outcome(1000, correct), validation={"v": float(place == 1)})
+    return table, cells, records
+
+
+def test_each_track_has_a_decision_table_and_what_survives_of_the_oracle(tmp_path):
+    folder = write_folder(tmp_path / "made", *(tuned(f"d{n}") for n in range(3)))
+    assert main(["report", str(folder)]) == 0
+    text = said((folder / "report.html").read_text(encoding="utf-8"))
+    titles = [f"Track {name}: {how}" for name, how in (
+        ("v", "settings chosen without labels of the target"),
+        ("first", "each method's own settings"),
+        ("oracle", "settings chosen with labels of the target"),
+    )]  # fmt: skip
+    order = [text.index(title) for title in titles]
+    assert order == sorted(order)
+    parts = [text[start:end] for start, end in zip(order, [*order[1:], None], strict=True)]
+    for part, gain in zip(parts, ("+2.00", "+1.00", "+4.00"), strict=True):
+        assert f"up {gain}" in part
+    assert re.search(r"survives survives low survives high up 2\S* 4\S* 0\.50* 0\.50* 0\.50*", parts[0])
+    assert not any("What survives" in part for part in parts[1:])
 
 
 def test_the_first_sentence_names_what_beats_which_baseline_and_skips_variants(tmp_path):
