@@ -14,6 +14,7 @@ import yaml
 from msda_bench import __version__, analysis, api, functional, testing
 from msda_bench.plugins import KINDS, discover
 from msda_bench.suite.json_schema import suite_schema
+from tests.reader import blocks
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -122,3 +123,8 @@ def test_the_cited_version_is_the_current_one():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     assert citation["version"] == __version__
     assert f"version = {{{__version__}}}" in (DOCS / "cite.md").read_text()
+
+
+def test_the_page_on_ranking_has_the_method_that_the_example_plugin_ranks():
+    (method,) = (block.text for block in blocks("submit.md") if block.title == "mine.yaml")
+    assert method == (ROOT / "plugins/example-aggregator/mine.yaml").read_text()

@@ -49,7 +49,7 @@ def _verify(args: argparse.Namespace) -> int:
     code = 0
     for store in stores:
         counted = verify(store)
-        unfit = [*_unfit(store, counted)] if args.strict else []
+        unfit = [*unfit_lines(store, counted)] if args.strict else []
         for line in (*counted.bad, *counted.conflicts, *unfit):
             say(line)
         counts = f"{counted.records} intact, {len(counted.bad)} bad, {len(counted.conflicts)} in conflict"
@@ -68,7 +68,7 @@ def _of_the_records(counted: Verified) -> str:
     return f"{beyond}; made {listed(made)}" if made else beyond
 
 
-def _unfit(store: Store, counted: Verified) -> Iterator[str]:
+def unfit_lines(store: Store, counted: Verified) -> Iterator[str]:
     """A line for each fault that matters only in published results."""
     from msda_bench.errors import BenchError
 
@@ -84,11 +84,12 @@ def _unfit(store: Store, counted: Verified) -> Iterator[str]:
 
 
 def _outdated(folder: Path) -> Iterator[str]:
-    """A line for each table that is missing or does not match the records, with the command that writes it."""
+    """A line for a mark or table that does not match the records, and for each table that is missing."""
     from msda_bench.atomic import named, read_file
     from msda_bench.results.files import result_files
     from msda_bench.results.frame import load_results
     from msda_bench.results.leaderboard import analyse
+    from msda_bench.results.repeated import fault_of
     from msda_bench.results.serialize import csv_text
     from msda_bench.results.verify import VERIFIED, verify
 
@@ -96,6 +97,7 @@ def _outdated(folder: Path) -> Iterator[str]:
     wanted = {name: ("leaderboard", text) for name, text in result_files(analyse(runs)).items()}
     if any(table.published for table in runs.attrs["plan"].experiments):
         wanted[VERIFIED] = "verify", csv_text(verify(runs))
+    yield from filter(None, [fault_of(folder, runs)])
     for name, (command, text) in wanted.items():
         path = folder / name
         with named(path, "cannot be read"):

@@ -43,6 +43,11 @@ def add_suite_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("suite", type=Path, metavar="SUITE", help=what)
 
 
+def add_methods_option(parser: argparse.ArgumentParser, what: str) -> None:
+    """Adds `--methods FILE` of a command that reads a suite, as `args.own`."""
+    parser.add_argument("--methods", type=Path, dest="own", metavar="FILE", help=what)
+
+
 class _Row(NamedTuple):
     name: str
     data: str

@@ -35,6 +35,7 @@ Kind: TypeAlias = Literal[
     "process",
     "versions",
     "steps",
+    "repeated",
 ]
 _MESSAGE = 200
 """The maximum length of a shown message."""
@@ -76,6 +77,7 @@ def notes(runs: pd.DataFrame) -> list[Note]:
         ]
         every += [note for note in candidates if note.experiment == name]
         every += [Note(kind, name, line) for kind, line in _remarks(experiment, rows)]
+        every += [Note("repeated", name, line) for line in filter(None, [runs.attrs.get("repeated")])]
     return every
 
 

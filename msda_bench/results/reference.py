@@ -26,7 +26,7 @@ from msda_bench.results.decision import BETTER, EXPLORATORY, SAME, WORSE
 from msda_bench.results.frame import default_scores, experiments, load_results, runs_of, typed
 from msda_bench.results.leaderboard import Analysis
 from msda_bench.results.metric import METRIC
-from msda_bench.results.notes import selection_notes
+from msda_bench.results.notes import notes
 from msda_bench.results.recorded import VALIDATOR, load_cells
 from msda_bench.results.report import mean_text
 from msda_bench.results.rows import against, main_pairs, main_rows
@@ -35,7 +35,7 @@ from msda_bench.results.words import counted, listed, name_of, spans
 from msda_bench.store.files import Faults
 from msda_bench.suite.cell import canonical_json
 from msda_bench.suite.mistakes import dotted, faults, hint, shown
-from msda_bench.suite.plan import Experiment, Plan
+from msda_bench.suite.plan import Experiment, Plan, Search
 from msda_bench.suite.protocol import UpdateRule
 
 PACKAGED = "reference"
@@ -164,15 +164,18 @@ def reference_of(runs: pd.DataFrame) -> Reference:
         StoreError: a record cannot be read.
     """
     plan = runs.attrs["plan"]
-    protocols, tables = {}, []
+    protocols, tables, lines = {}, [], _suite_lines(runs)
     for table, rows in experiments(runs):
         searches = [method.search for method in table.methods if method.search and not method.reference]
-        tried = rows[rows["left_out"].isna().to_numpy() & ~rows["reference"].to_numpy(dtype=bool)]
+        tried = rows[(rows["status"] != "missing").to_numpy() & rows["left_out"].isna().to_numpy()]
+        tried = tried[~tried["reference"].to_numpy(dtype=bool)]
         cells = load_cells(tried[~tried.duplicated(["method", "target", "candidate"])])
         most = max((len(search.candidates) for search in searches), default=1)
-        protocols[table.name] = Protocol(_values(cells.values()), most, searches[0].by if searches else None)
+        by = _criterion(table, searches[0]) if searches else None
+        protocols[table.name] = Protocol(_values(cells.values()), most, by)
         methods = tuple(replace(method, search=None) for method in table.methods)
-        tables.append(replace(table, methods=methods, criteria=(), published=None))
+        bare = replace(table, methods=methods, notes=lines[table.name], criteria=(), published=None, tuning=None)
+        tables.append(bare)
     chosen = select(runs)
     own = chosen["score"].where(chosen["experiment"].isin([table.name for table in tables if table.metric]))
     columns = {str(name): chosen[name] for name in chosen if not str(name).startswith((VALIDATOR, METRIC))}
@@ -181,6 +184,21 @@ def reference_of(runs: pd.DataFrame) -> Reference:
     }
     kept = {name: values for name, values in kept.items() if any(value is not None for value in values)}
     return Reference(replace(plan, experiments=tuple(tables), cells=()), protocols, kept, name=runs.attrs["folder"])
+
+
+def _suite_lines(runs: pd.DataFrame) -> dict[str, tuple[str, ...]]:
+    """What tables say of each experiment, how its settings were chosen included."""
+    lines: dict[str, dict[str, None]] = {table.name: {} for table in runs.attrs["plan"].experiments}
+    for note in notes(runs):
+        if note.kind in {"suite", "candidates"}:
+            lines[note.experiment][note.line] = None
+    return {name: (*of,) for name, of in lines.items()}
+
+
+def _criterion(table: Experiment, search: Search) -> str:
+    """What chooses among a method's candidates, and where."""
+    tuning = table.tuning
+    return search.by if tuning is None else f"{tuning.tracks[0]} on seeds {spans(tuning.seeds)}"
 
 
 def _plain(column: pd.Series[Any]) -> list[Any]:
@@ -255,8 +273,8 @@ def _of_search(table: Experiment, protocol: Protocol) -> Iterator[str]:
             continue
         if len(method.search.candidates) > protocol.candidates:
             yield f"{method.name} has {len(method.search.candidates)} candidates, more than {protocol.candidates}"
-        if protocol.by is not None and method.search.by != protocol.by:
-            yield f"{method.name} is selected by {method.search.by}, not {protocol.by}"
+        if protocol.by not in {None, by := _criterion(table, method.search)}:
+            yield f"{method.name} is selected by {by}, not {protocol.by}"
 
 
 def _of_cells(cells: Iterable[Mapping[str, Any]], protocol: Protocol) -> Iterator[str]:
@@ -305,17 +323,15 @@ def beside(runs: pd.DataFrame, reference: Reference) -> pd.DataFrame:
     places = list(recorded_places(runs))
     if refused := [*deviations(reference, runs.attrs["plan"], places)]:
         raise BenchError(*refused)
-    lines: dict[str, list[str]] = {}
-    for note in selection_notes(runs):
-        lines.setdefault(note.experiment, []).append(note.line)
+    lines = _suite_lines(runs)
     known, tables = {table.name: table for table in reference.plan.experiments}, []
     for table in runs.attrs["plan"].experiments:
         there, protocol = known[table.name], reference.protocols[table.name]
         own = _own_rules(protocol, [place for place in places if place[0] == table.name])
         origin = f"Not trained here, but recorded in {reference.name}: {counted(len(there.methods), 'method')}."
-        notes = dict.fromkeys((*there.notes, *table.notes, *lines.get(table.name, ()), *own, origin))
+        said = dict.fromkeys((*there.notes, *lines[table.name], *own, origin))
         methods = (*there.methods, *(replace(method, search=None) for method in table.methods))
-        tables.append(replace(there, methods=methods, notes=tuple(notes)))
+        tables.append(replace(there, methods=methods, notes=tuple(said)))
     mine = select(runs)
     mine = mine.assign(candidate=pd.Series(pd.NA, mine.index, dtype="Int64"), folder=runs.attrs["folder"])
     theirs = reference.frame().assign(folder=None)

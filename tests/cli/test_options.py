@@ -83,6 +83,7 @@ COMMANDS = {
     "data leaks": "data leaks letters.yaml",
     "store merge": "store merge new results/tiny",
     "store reference": "store reference results/tiny",
+    "submit": "submit other/letters other.yaml",
 }
 """Each command, without options."""
 
@@ -99,6 +100,9 @@ USES = {
     "compare --against": Use("results/tiny", "compare results/tiny-own"),
     "run --against": Use("results/tiny", OWN),
     "run --methods": Use("own.yaml"),
+    "run --as": Use("me", f"{RUN} --out again --repeat results/tiny"),
+    "run --repeat": Use("results/tiny", f"{RUN} --out again --as me"),
+    "submit --methods": Use("own.yaml", "submit results/tiny-own tiny.yaml"),
     "--by": Use("oracle"),
     "compare --columns": Use("median,interval"),
     "leaderboard --columns": Use("target,seconds"),
