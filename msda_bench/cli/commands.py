@@ -20,7 +20,7 @@ _HELP = {
     "new": "write a complete distribution for a component of your own",
     "data": "list, fetch, verify and identify datasets, and look for leaks",
     "schema": "print the JSON schema of a suite, installed components included",
-    "store": "check or merge result folders, or write one as a reference",
+    "store": "check, merge or export result folders, or write one as a reference",
 }
 _WITHOUT_ARGUMENTS = ("plugins", "schema")
 

@@ -51,6 +51,7 @@ def add_action(actions: Actions) -> None:
     parser.add_argument(
         "--unlabelled",
         choices=("target", "drop"),
+        default="target",
         help="of a table or arrays: whether domains without any label are the suite's targets (default) or left out",
     )
     parser.set_defaults(handler=_identify)
@@ -69,12 +70,15 @@ def _identify(args: argparse.Namespace) -> int:
         except BenchError as error:
             problems.extend(error.lines)
     path = args.path.expanduser()
-    columns = {name: value for name in (*_COLUMNS, "unlabelled") if (value := getattr(args, name)) is not None}
+    columns = {name: value for name in _COLUMNS if (value := getattr(args, name)) is not None}
     if columns and not {"domain", "label"} <= columns.keys():
         raise BenchError("a table or arrays need both --domain and --label")
+    columns |= {"unlabelled": args.unlabelled} if columns else {}
     matches = _matches(path, _checksum(path), columns, datasets, problems)
     if args.suite is not None:
         readable = next((match for match in matches if match[1].suite), None)
+        if readable is None and columns and problems:
+            raise DataError(*problems)
         if readable is None:
             raise DataError(*problems, f"{path}: no suite was written, since no dataset can read it unchanged")
         _write_suite(args.suite, path, *readable, registry)
@@ -109,7 +113,7 @@ def _matches(
     asked = () if known and not columns else _asked(_absolute(path), digest, columns, datasets, problems)
     matches = sorted(asked, key=lambda match: not match[1].certain)
     if not matches:
-        if not known:
+        if not known and not columns:
             more = "" if path.is_dir() else ", or a tar archive of these that is not compressed"
             say(f"not recognised: expected a folder for each domain, and in it one for each class, with images{more}")
             if not path.is_dir():

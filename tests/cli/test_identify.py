@@ -351,6 +351,28 @@ def test_a_table_is_looked_through_and_its_first_suite_is_valid(identify, tmp_pa
     assert methods == ["SRC", "CORAL", "DANN", "logistic", "forest", "TAR"]
 
 
+def test_a_survey_of_many_countries_says_how_to_keep_what_is_left_out(identify, tmp_path) -> None:
+    rows = []
+    for place, land in enumerate(("Österreich", "日本", "Réunion")):
+        for row in range(70):
+            age = "k. A." if row == 3 else row * 7 % 83
+            vote, rule = ("ja" if (row + place) % step else "nein" for step in (2, 3))
+            rows.append(f'{land},{age},"0,{row + 10}",{row * 5 % 17},{vote},{rule}')
+    path, suite = tmp_path / "survey.csv", tmp_path / "mine.yaml"
+    path.write_text("\n".join(["Land,Alter (Jahre),Gewicht,Kinder,Würden Sie?,Regel", *rows]), "utf-8-sig")
+    options = ("--label", "Würden Sie?", "--predictions", "Regel", "--suite", suite)
+    line = f"{path}: no column 'land' for `domain`; did you mean 'Land'?"
+    assert refused(identify(path, "--domain", "land", *options)) == line
+    code, out, _ = identify(path, "--domain", "Land", *options)
+    assert code == 0
+    age = "odd: column 'Alter (Jahre)' holds numbers, but 'k. A.' in row 4, so it is in `drop`"
+    weight = "odd: column 'Gewicht' holds numbers with a decimal comma, such as '0,10', so it is in `drop`"
+    missing = "(a missing value is empty or NA)"
+    assert f"{age}; to learn from it correct it {missing}" in out
+    assert f"{weight}; to learn from it write points {missing}" in out
+    assert "given predictions: right in 49 % of the rows with a label" in out
+
+
 @pytest.mark.parametrize("shared", [False, True])
 def test_a_domain_without_labels_is_the_target_of_the_suite_that_validators_choose_for(
     identify, tmp_path, capsys, shared

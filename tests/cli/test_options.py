@@ -32,6 +32,7 @@ methods:
   MDAN: {discrepancy: spectral_l2, mu: 0.01, aggregator: {logsumexp: {gamma: 1.0}}}
 compare: {baseline: SRC}
 """
+CITATION = "title: runs\nauthors: [{name: us}]\nversion: 1.0.0\nlicense: MIT\n"
 LETTERS = f"""
 schema: 1
 name: letters
@@ -60,8 +61,12 @@ published: table.csv
     "own.yaml": "methods:\n  Mine: {discrepancy: spectral_l2, mu: 0.1}\n",
     "table.csv": TABLE.replace("MEAN", "50"),
     "another.csv": TABLE.replace("MEAN", "60"),
-    "patients.csv": "hospital,age,notes,patient,disease\n"
-    + "".join(f"{n < 40},{n % 37},word{n % 5} word{n % 7},{n // 2},{n % 3 % 2}\n" for n in range(80)),
+    "patients.csv": "hospital,age,notes,patient,rule,disease\n"
+    + "".join(f"{n < 40},{n % 37},word{n % 5} word{n % 7},{n // 2},{n % 2},{n % 3 % 2}\n" for n in range(80)),
+    "clinics.csv": "hospital,age,disease\n"
+    + "".join(f"{n % 3},{n % 37},{n // 3 % 2 if n % 3 else ''}\n" for n in range(90)),
+    "CITATION.cff": CITATION,
+    "another.cff": CITATION.replace("1.0.0", "2.0.0"),
 }
 RUN = "run tiny.yaml --device cpu --executor inline"
 OWN = f"{RUN} --methods own.yaml"
@@ -84,6 +89,7 @@ COMMANDS = {
     "store merge": "store merge new results/tiny",
     "store reference": "store reference results/tiny",
     "submit": "submit other/letters other.yaml",
+    "store export": "store export results/tiny --out release --url https://example.org/a --date 2026-11-22",
 }
 """Each command, without options."""
 
@@ -142,6 +148,11 @@ USES = {
     "data identify --label": Use("disease", "data identify patients.csv --domain hospital"),
     "data identify --text": Use("notes", PATIENTS),
     "data identify --group": Use("patient", PATIENTS),
+    "data identify --predictions": Use("rule", PATIENTS),
+    "data identify --unlabelled": Use("drop", "data identify clinics.csv --domain hospital --label disease"),
+    "store export --cite": Use("another.cff"),
+    "store export --date": Use("2026-11-23"),
+    "store export --url": Use("https://example.org/b"),
     "store verify --strict": Use("", "store verify marred"),
     "verify --table": Use("another.csv"),
     "compare other": Use("other/letters"),

@@ -124,6 +124,9 @@ def _kind(path: Path, name: str, column: Column, *, category: bool) -> Kind:
     gaps = bool((column.codes < 0).any())
     numbers = column.numbers()
     texts = np.flatnonzero(np.isnan(numbers))
+    if not category and column.has_commas():
+        what = f"column {name!r} holds numbers with a decimal comma, such as {column.texts[0]!r}"
+        raise DataError(f"{path}: {what}; write points, `drop` the column, or name it in `categories`")
     if category or len(texts) == len(numbers):
         if len(column.texts) > max(_FEW, min(_LEVELS, len(column.codes) // 2)):
             remedy = (

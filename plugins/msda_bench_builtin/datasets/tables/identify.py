@@ -83,10 +83,12 @@ def _judge(path: Path, name: str, column: Column, label: Column, found: Findings
     try:
         plan_of(path, {name: column}, (), None)
     except DataError as error:
-        reason = error.lines[0].removeprefix(f"{path}: ").partition(";")[0]
+        reason, _, remedy = error.lines[0].removeprefix(f"{path}: ").partition("; ")
         category = np.isnan(column.numbers()).any() and len(column.texts) <= _CODED
         (found.categories if category else found.drop).append(name)
-        found.lines.append(f"odd: {reason}, so it is in {'`categories`' if category else '`drop`'}")
+        damaged = not category and (column.has_commas() or not np.isnan(column.numbers()).all())
+        lost = f"; to learn from it {remedy.partition(',')[0]} (a missing value is empty or NA)" if damaged else ""
+        found.lines.append(f"odd: {reason}, so it is in {'`categories`' if category else '`drop`'}{lost}")
 
 
 def _is_code(column: Column) -> bool:
@@ -111,6 +113,10 @@ def identified(data: FromFile, params: Mapping[str, Any], lines: Sequence[str]) 
     read, more = _readable(data, params.get("unlabelled", "target"), notes)
     labelled = {name: rows for name, rows in read.rows.items() if name not in read.unlabelled}
     task, of = "classification" if read.classes else "regression", shares(labelled, read.y, read.classes)
+    if read.predictions is not None and of:
+        rows = np.concatenate(list(labelled.values()))
+        right = 100 * (read.predictions[rows].argmax(1) == read.y[rows]).mean()
+        notes.append(f"given predictions: right in {right:.0f} % of the rows with a label")
     if read.unlabelled:
         names = ", ".join(read.unlabelled)
         notes.append(
@@ -134,7 +140,7 @@ def identified(data: FromFile, params: Mapping[str, Any], lines: Sequence[str]) 
         baselines=baselines,
         given=data.gives_predictions,
     )
-    every = {"file": data.file, **params, **more}
+    every = {"file": data.file, **{name: value for name, value in params.items() if name != "unlabelled"}, **more}
     kept = (*notes, *(read.plan.lines() if read.plan else ()), *share_lines(of, read.classes, balanced=balanced))
     counts = {
         **row_count(labelled, read.y, read.classes),

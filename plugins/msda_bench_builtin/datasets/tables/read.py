@@ -41,6 +41,7 @@ _FOREIGN = {
     b"\x80\x05": "is a pickle, which is never read; write a CSV file",
 }
 _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
+_COMMA = re.compile(r"\s*[+-]?\d+,\d+\s*")
 _INFINITE = re.compile(r"\s*[+-]?(inf|infinity)\s*", re.IGNORECASE)
 
 
@@ -59,6 +60,10 @@ class Column:
     def numbers(self) -> Array:
         """Its texts as numbers, float64, NaN for other texts; infinities are infinite."""
         return np.array([_number(text) for text in self.texts], np.float64)
+
+    def has_commas(self) -> bool:
+        """Whether most of its texts are numbers with a decimal comma."""
+        return 2 * sum(map(bool, map(_COMMA.fullmatch, self.texts))) > len(self.texts)
 
     def merged(self) -> Column:
         """The column with one text for equal numbers, such as 1 and 1.0, if all its texts are numbers."""
@@ -216,7 +221,8 @@ def _parquet(path: Path, content: bytes) -> dict[str, Column]:
         for name, kind in kinds.items():
             if types.is_nested(kind):
                 raise DataError(
-                    f"{path}: column {name!r} holds {kind}, not one value in each row; leave it out of the file"
+                    f"{path}: column {name!r} holds {kind}, not one value in each row; leave it out of the file, or "
+                    "save such rows of numbers as an npz file for `arrays` (docs/datasets.md)"
                 )
         # Texts stay as they are encoded: one that repeats may take no bytes, but a copy for each row all memory.
         texts = [name for name, kind in kinds.items() if types.is_string(kind) or types.is_large_string(kind)]
