@@ -119,6 +119,14 @@ def _texts(figure):
     return re.findall(r">([^<>]+)</text>", figure.read_text(encoding="utf-8"))
 
 
+def test_the_history_names_every_recorded_folder():
+    text = (DOCS / "history.md").read_text(encoding="utf-8")
+    days = re.findall(r"^\| (\d{4}-\d\d-\d\d) \|", text, re.MULTILINE)
+    assert days == sorted(days, reverse=True)
+    recorded = {path.parent.name for path in (ROOT / "results").glob("*/plan.json")}
+    assert {name for name in recorded if f"`{name}`" not in text} == set()
+
+
 def test_the_cited_version_is_the_current_one():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     assert citation["version"] == __version__
