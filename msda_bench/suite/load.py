@@ -58,14 +58,14 @@ def load_suite(given: str | Path, registry: Registry, methods: Path | None = Non
     Raises:
         SuiteError: one line for each mistake, `file:line:column: path: what`.
     """
-    path = find_suite(given)
+    own, path = None if methods is None else _own_methods(methods), find_suite(given)
     try:
         data = read_bytes(path, names())
     except UnreadableError as error:
         raise SuiteError(f"{path}: {error}") from None
+    suite = parse_suite(data, path, registry, own)
     if methods is None:
-        return parse_suite(data, path, registry)
-    suite = parse_suite(data, path, registry, _own_methods(methods))
+        return suite
     name = f"{suite.name}-{methods.stem}"
     if not re.fullmatch(PLAIN_NAME, name):
         raise SuiteError(f"{methods}: rename it: the result folder would be {shown(name)}, but may be {PLAIN_WORDS}")

@@ -122,7 +122,10 @@ def test_an_unimportable_library_is_one_line(tmp_path, command, package, code, w
         ("data fecth", "unknown: 'fecth' (did you mean 'fetch'?)"),
         ("plugins --no-such-option", "unknown option --no-such-option"),
         ("run s.yaml --seeds 0-4", "unknown option --seeds (did you mean --only seed=0-4?)"),
-        ("run s.yaml --method=DARN", "unknown option --method=DARN (did you mean --only method=DARN?)"),
+        (
+            "run s.yaml --method=DARN",
+            "DARN: no such file; --methods names a file with methods; --only method=A|B trains a part of the suite",
+        ),
         ("run s.yaml --exectuor dask", "unknown option --exectuor (did you mean --executor?)"),
         ("run s.yaml --executor dusk", "unknown executor 'dusk' (did you mean 'dask'?)"),
     ],
