@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import configparser
+import json
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -39,6 +42,41 @@ def test_every_dependency_is_pinned_within_its_range():
             continue
         assert name in PINNED, f"{name} is not in constraints.txt"
         assert PINNED[name] in requirement.specifier, f"{name}=={PINNED[name]} is outside {requirement.specifier}"
+
+
+def test_the_lock_has_the_versions_of_the_constraints_with_a_hash_each():
+    lines = [line for line in (ROOT / "requirements.lock").read_text().splitlines() if not line.startswith("#")]
+    assert all(re.fullmatch(r"[A-Za-z0-9._-]+==[0-9][0-9A-Za-z.+]* --hash=sha256:[0-9a-f]{64}", line) for line in lines)
+    locked = {canonicalize_name(name): version for name, version in (line.split()[0].split("==") for line in lines)}
+    assert {name: version.partition("+")[0] for name, version in locked.items()}.items() <= PINNED.items()
+    needed = {canonicalize_name(Requirement(line).name) for line in PROJECT["dependencies"]}
+    assert needed <= set(locked)
+
+
+def test_the_lock_is_made_from_pips_report(tmp_path):
+    """Of each file that pip took, by name; the project itself, a folder, has none."""
+    archive = {"archive_info": {"hashes": {"sha256": "a" * 64}}}
+    parts = {"torch": ("2.13.0+cpu", archive), "msda-bench": ("0.1.0", {"dir_info": {}}), "Jinja2": ("3.1.6", archive)}
+    environment = {"platform_python_implementation": "CPython", "python_version": "3.11"}
+    environment |= {"platform_system": "Linux", "platform_machine": "x86_64"}
+    report = {
+        "environment": environment,
+        "install": [
+            {"metadata": {"name": name, "version": version}, "download_info": info}
+            for name, (version, info) in parts.items()
+        ],
+    }
+    (tmp_path / "report.json").write_text(json.dumps(report))
+    words = [sys.executable, ROOT / ".ci" / "lock.py", tmp_path / "report.json"]
+    said = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    head, *pins = said.splitlines()
+    assert "CPython 3.11 on Linux (x86_64)" in said
+    assert pins[-2:] == [f"{name} --hash=sha256:{'a' * 64}" for name in ("Jinja2==3.1.6", "torch==2.13.0+cpu")]
+    assert head.startswith("#")
+    report["install"][0]["download_info"] = {"archive_info": {}}
+    (tmp_path / "report.json").write_text(json.dumps(report))
+    failed = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (failed.returncode, failed.stderr) == (1, "torch: pip reports no sha256 of its file\n")
 
 
 def test_version_ranges_have_no_upper_bound():
