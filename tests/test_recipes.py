@@ -6,8 +6,10 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 import yaml
+from scipy import stats
 
 import msda_bench as mb
 from tests.builtin.suites import SUITES, loaded, trained
@@ -55,6 +57,24 @@ def test_every_recipe_is_level_with_all_sources_pooled_or_the_page_says_why_not(
     assert len(rows) == sum(len(methods_of(part)) for part in PARTS)
     low = {(part, method) for part, method in rows if scores[part, method] < scores[part, "SRC"] - POINTS}
     assert not low - explained()
+
+
+def gain(scores: pd.DataFrame, method: str) -> str:
+    gains = scores[method] - scores["SRC"]
+    half = stats.t.ppf(0.975, len(gains) - 1) * gains.std() / len(gains) ** 0.5
+    return f"{gains.mean():+.1f} [{gains.mean() - half:+.1f}, {gains.mean() + half:+.1f}]"
+
+
+@pytest.mark.skipif(not RECORDED.exists(), reason="recipes are not recorded")
+def test_the_gains_on_the_page_are_those_of_the_records():
+    runs = mb.load_results(RECORDED)
+    scores = runs.groupby(["experiment", "seed", "method"], observed=True)["score"].mean().unstack()
+    rows = re.findall(r"^\| (\w+) \| ([^|]+) \(`([\w-]+)`\) \| ([^|]+) \|$", PAGE, re.MULTILINE)
+    assert len(rows) == 7
+    for method, gained, part, plain in rows:
+        assert gained == gain(scores.loc[part], method)
+        assert plain == gain(scores.loc["recipes-short-plain"], method)
+    assert gain(scores.loc["recipes-adam"], "DARN-digits") in PAGE
 
 
 @pytest.mark.nightly
