@@ -196,7 +196,6 @@ def load_work(args: argparse.Namespace, own: Path | None = None) -> Work:
     from msda_bench.suite.expand import expand
     from msda_bench.suite.load import load_suite
 
-    _check_repeat(args)
     trains = find_executor(args)
     registry = discover()
     warn_of(registry.problems)

@@ -74,7 +74,7 @@ def test_folders_from_two_machines_are_merged_and_the_tables_note_it(folder, sai
     assert said("site", here, away, folder, "--out", out)[0] == 0
     page = unescape(re.sub("<[^>]+>", " ", (out / "index.html").read_text(encoding="utf-8")))
     shown = [" ".join(line.split()) for line in page.splitlines() if "made on" in line]
-    assert [line.partition("; made on ")[2] for line in shown if "; made on " in line] == [
+    assert [line.partition("; made on ")[2].removesuffix(".") for line in shown if "; made on " in line] == [
         f"{HERE} (4 runs) and {AWAY} (4 runs)",
         HERE,
         AWAY,

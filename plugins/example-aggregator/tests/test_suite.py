@@ -35,14 +35,3 @@ def test_runs_in_a_suite(tmp_path):
     records = [json.loads(path.read_text())["record"] for path in results.glob("cells/*/*.json")]
     used = [record["provenance"]["distributions"] for record in records]
     assert any(DISTRIBUTION in one.items() for one in used)
-
-
-def test_is_ranked_among_the_recorded_methods(tmp_path):
-    suite = "leaderboard/fonts-poisoned"
-    out = msda_bench(
-        "run", suite, "--methods", FOLDER / "mine.yaml", "--against", "reference", "--out", tmp_path, "--device", "cpu"
-    )
-    said = " ".join(out.split())
-    assert "verdict: fonts-poisoned: InverseRisk is number " in said
-    assert " of 25 ranked methods (" in said
-    assert "Against the baseline SRC: " in said

@@ -1,0 +1,20 @@
+"""The method, trained alone, is ranked among the recorded ones, as docs/submit.md shows."""
+
+import subprocess
+import sysconfig
+from pathlib import Path
+
+FOLDER = Path(__file__).parent.parent
+PROGRAM = Path(sysconfig.get_path("scripts")) / "msda-bench"
+
+
+def test_is_ranked_among_the_recorded_methods(tmp_path):
+    words = ("run", "leaderboard/fonts-poisoned", "--methods", FOLDER / "mine.yaml", "--against", "reference")
+    done = subprocess.run(
+        [PROGRAM, *words, "--out", tmp_path, "--device", "cpu"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    said = " ".join(done.stdout.split())
+    assert "verdict: fonts-poisoned: InverseRisk is number " in said
+    assert " of 25 ranked methods (" in said
+    assert "Against the baseline SRC: " in said
