@@ -181,8 +181,9 @@ def _judge(run: Run, trained: Trained, test: Seen, seen: Sequence[Seen], mix: Mi
     parts = run.components
     metrics = parts.metrics if outcome.n_test else ()
     values = metric_values(metrics, outcome, test.outputs, prepared.test.y)
+    of_oracle = target_score(prepared, parts.scheme, seen[0]) if seen else {}
     scores = validation_scores(parts.validators, prepared, seen, mix)
-    by_name = scores.by_name | (target_score(prepared, parts.scheme, seen[0]) if seen else {})
+    by_name = scores.by_name | of_oracle
     faults, traces = scores.faults + values.faults, scores.traces + values.traces
     message, traceback = "; ".join(faults) or None, "".join(traces) or None
     return Judged(outcome, by_name, values.by_name, bound, message, traceback)

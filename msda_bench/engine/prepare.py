@@ -170,13 +170,14 @@ class Prepared:
         """
         count = len(self._target_labels) if scheme.needs_target_labels else 0
         kept = trained_of(count, scheme.hold_out)
-        places, groups = torch.arange(kept, count), self._groups.get(self.training.target)
+        groups = self._groups.get(self.training.target)
+        places = torch.arange(kept, count, device=self._target_labels.device)
         if groups is not None:
             places = places[torch.from_numpy(~np.isin(groups[kept:count], groups[:kept]))]
         if count and scheme.hold_out and not (kept and len(places)):
             what = f"scheme {scheme.name!r} holds out {scheme.hold_out:g} of {count} labelled examples"
             raise DataError(f"{self.training.target}: {what}, which leaves none on one side; set another `hold_out`")
-        return kept, places.to(self._target_labels.device)
+        return kept, places
 
     def labels_of(self, places: Tensor) -> Tensor:
         """The labels of some of the target's training examples; asked for those that score an oracle."""
