@@ -162,7 +162,6 @@ _DAMAGE = (
     AttributeError,
     EOFError,
     LookupError,
-    NotImplementedError,
     OSError,
     RecursionError,
     RuntimeError,

@@ -19,7 +19,6 @@ _DAMAGE = (
     ValueError,
     MemoryError,
     RuntimeError,
-    NotImplementedError,
     zipfile.BadZipFile,
     zlib.error,
 )

@@ -41,7 +41,7 @@ _LOCAL_HEADER = 30
 """Bytes of a member's header in a zip archive, without its name and extra field."""
 _WIDEST = 1 << 20
 _DAMAGE = (
-    OSError, EOFError, ValueError, MemoryError, RuntimeError, NotImplementedError, OverflowError,
+    OSError, EOFError, ValueError, MemoryError, RuntimeError, OverflowError,
     zipfile.BadZipFile, zlib.error, SyntaxError, TypeError,
 )  # fmt: skip
 """Exceptions of zipfile and numpy for archives that are damaged, encrypted, or hold forbidden contents."""
