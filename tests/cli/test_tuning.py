@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
+import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -15,7 +18,8 @@ import msda_bench as mb
 from msda_bench.analysis import select
 from msda_bench.cli.main import main
 from msda_bench.store import Store
-from tests.cli.conftest import INLINE
+from msda_bench.store.files import same_result
+from tests.cli.conftest import ENTRY, INLINE
 
 SUITE = """
 schema: 1
@@ -140,3 +144,23 @@ def test_a_limit_stops_between_tuning_and_the_choice(tmp_path: Path, monkeypatch
     counts, _ = run(one, capsys, "--limit", "2")
     assert (counts["trained"], counts["left"]) == (2, 3)
     assert run(one, capsys)[0]["trained"] == 3
+
+
+@pytest.mark.slow
+def test_killed_while_the_choice_trains_a_rerun_has_the_records_of_an_undisturbed_run(tmp_path: Path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("tiny.yaml").write_text(TRACKS.replace("seeds: 2\n", "seeds: 10\n"))
+    assert main([*INLINE, "--out", "whole"]) == 0
+    whole = Store(Path("whole/tiny"))
+    doomed = subprocess.Popen([*ENTRY, *INLINE, "--out", "killed"], stderr=subprocess.DEVNULL)
+    while doomed.poll() is None and len(list(Path("killed").rglob("cells/*/*.json"))) <= TUNING + 3:
+        time.sleep(0.005)
+    doomed.send_signal(signal.SIGKILL)
+    assert doomed.wait() == -signal.SIGKILL
+    killed = Store(Path("killed/tiny"))
+    assert TUNING < len(killed.keys()) < len(whole.keys())
+    assert main([*INLINE, "--out", "killed"]) == 0
+    expected, again = (store.results(sorted(store.keys())) for store in (whole, killed))
+    assert again.keys() == expected.keys()
+    assert all(same_result(again[key], expected[key]) for key in expected)
+    assert Path("killed/tiny/leaderboard.csv").read_bytes() == Path("whole/tiny/leaderboard.csv").read_bytes()
