@@ -56,6 +56,10 @@ def test_the_mean_gain_has_welchs_test_and_the_sign_flips_of_scipy():
         for shift, side in ((-1, "greater"), (1, "less"))
     )
     assert row["p_equivalent"] == pytest.approx(max(above, below))
+    assert row["p_beyond"] == 1.0
+    beyond = stats.ttest_ind(first, -second + 2 * 0.2, equal_var=False, alternative="greater").pvalue
+    narrow = mb.across(frame(gains, **MORE | {"margin": 0.2})).set_index("method").loc["A"]
+    assert 1 > narrow["p_beyond"] == pytest.approx(2 * beyond)
     flips = stats.permutation_test(
         (np.concatenate([first, second]),), np.mean, permutation_type="samples", n_resamples=5000
     )
@@ -107,6 +111,7 @@ def test_the_hierarchical_model_is_that_of_a_brute_force_grid():
     within = stats.norm.cdf(1, expected, tau) - stats.norm.cdf(-1, expected, tau)
     assert row["p_new_within"] == pytest.approx((weight * within).sum(), abs=0.003)
     assert new_dataset(gains[:2], errors[:2], 0.05, 1.0) == {}
+    assert new_dataset(gains[:3], errors[:3], 0.05, 1.0).keys() == row.keys()
 
 
 def test_families_standings_and_columns_follow_the_suite():
