@@ -28,6 +28,7 @@ def survey_report(survey: Survey, folder: Path, waiting: int) -> Report:
     import pandas as pd
 
     from msda_bench.results.report import Column, Line, Report, Section, Table
+    from msda_bench.results.words import counted
 
     missing = Counter((cell.experiment, cell.method) for cell in survey.selected if cell.key in survey.missing)
     selected = Counter((cell.experiment, cell.method) for cell in survey.selected)
@@ -39,7 +40,7 @@ def survey_report(survey: Survey, folder: Path, waiting: int) -> Report:
     of_them = f" ({left_out} of them to leave one source out)" if left_out else ""
     beyond = f", {survey.left} skipped by --limit" if survey.left else ""
     train = f"{len(survey.missing)} to train{of_them}{beyond}"
-    train += f"; {waiting} runs wait for what is chosen on tuning seeds" if waiting else ""
+    train += f"; {counted(waiting, 'run')} must wait for what is chosen on tuning seeds" if waiting else ""
     line = Line("line", f"{folder}: {survey.stored} cells stored, {train}; nothing was changed", wrapped=False)
     facts = {
         "dry_run": True,

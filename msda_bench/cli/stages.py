@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from msda_bench.results.words import counted
+
 if TYPE_CHECKING:
     from msda_bench.running.runner import Summary
     from msda_bench.store import Store
@@ -66,9 +68,10 @@ class Stages:
     def gaps(self) -> Iterator[str]:
         """A line for runs that wait, and one for those without any candidate to choose."""
         if self.waiting:
-            yield f"{self.waiting} runs wait for tuning cells without a result; train these, then run again"
+            waiting = counted(self.waiting, "run")
+            yield f"{waiting} must wait for tuning cells without a result; train these, then run again"
         if self._stuck:
-            yield f"{self._stuck} runs cannot train, since no candidate has a score on the tuning seeds"
+            yield f"{counted(self._stuck, 'run')} cannot train, since no candidate has a score on the tuning seeds"
 
     def _is_tuning(self, cell: PlannedCell) -> bool:
         return cell.experiment in self._tuning and cell.seed in self._tuning[cell.experiment].seeds

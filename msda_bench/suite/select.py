@@ -42,14 +42,29 @@ class Selection:
         return all(any(_meets(key, value, cell) for value in values) for key, values in self.wanted.items())
 
     def of(self, plan: Plan) -> tuple[PlannedCell, ...]:
-        """The selected cells of a plan; a BenchError if a value is not in it, or no cell meets all conditions."""
+        """The selected cells of a plan, and those at tuning seeds that choose their settings.
+
+        Raises:
+            BenchError: a value is not in the plan, or no cell meets all conditions.
+        """
         faults = [fault for key, values in self.wanted.items() for fault in _absent(key, values, plan.cells)]
         if faults:
             raise BenchError(*faults)
-        cells = tuple(filter(self, plan.cells))
+        cells = list(filter(self, plan.cells))
         if not cells:
             raise BenchError(f"selection {shown(self.text)}: no cell of suite {plan.suite} meets all conditions")
-        return cells
+        tuning = {table.name: table.tuning.seeds for table in plan.experiments if table.tuning is not None}
+        chosen = {_choice(cell) for cell in cells if cell.experiment in tuning}
+        return tuple(
+            cell
+            for cell in plan.cells
+            if self(cell) or (cell.seed in tuning.get(cell.experiment, ()) and _choice(cell) in chosen)
+        )
+
+
+def _choice(cell: PlannedCell) -> tuple[str, str, str]:
+    """What settings are chosen for, on tuning seeds."""
+    return cell.experiment, cell.method, cell.target
 
 
 def parse_selection(text: str) -> Selection:

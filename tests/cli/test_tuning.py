@@ -6,6 +6,7 @@ Of the candidates the first hardly learns, the second does, and the third diverg
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import signal
 import subprocess
@@ -119,19 +120,28 @@ def test_another_track_trains_what_it_chooses_and_is_shown_on_request(here: Path
     assert run(TRACKS, capsys)[0]["trained"] == 0
 
 
-def test_a_run_without_all_tuning_cells_says_what_waits_and_a_rerun_goes_on(here: Path, capsys) -> None:
+def test_a_part_of_the_evaluated_seeds_brings_the_tuning_cells_that_choose_for_it(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    counts, said = run(SUITE, capsys, "--only", "seed=1,method=SRC,target=target_0")
+    assert (counts["trained"], "wait" in said) == (3 * 2 + 1, False)
+    runs = mb.load_results(Path("results") / "tiny")
+    runs = runs[runs["status"] != "missing"]
+    assert runs.groupby("seed").size().to_dict() == {1: 1, 100: 3, 101: 3}
+
+
+def test_a_shard_without_all_tuning_cells_says_what_waits_and_a_rerun_goes_on(here: Path, capsys) -> None:
     store = Store(here)
     plan = store.read_plan()
     lost = next(cell for cell in plan.cells if (cell.method, cell.seed, cell.candidate) == ("SRC", 101, 0))
     store.path(lost.key).unlink()
-    counts, said = run(TRACKS, capsys, "--only", "seed=0-1")
-    # What `first` chooses is known without them.
-    assert (counts["trained"], counts["missing"]) == (CHOSEN, 0)
-    assert "2 runs wait for tuning cells without a result; train these, then run again" in said
+    its_shard = sorted({cell.key for cell in plan.cells}).index(lost.key) % 2
+    _, said = run(TRACKS, capsys, "--shard", f"{1 - its_shard}/2")
+    assert re.search("[12] runs? must wait for tuning cells without a result; train these, then run again", said)
     assert main(["leaderboard", str(here)]) == 1
     assert "incomplete candidates; their runs count as missing: SRC 1 of 6" in " ".join(capsys.readouterr().out.split())
     counts, said = run(TRACKS, capsys)
-    assert (counts["trained"], "wait" in said) == (1, False)
+    assert (counts["trained"] > 0, "wait" in said) == (True, False)
+    assert run(TRACKS, capsys)[0]["trained"] == 0
 
 
 def test_a_limit_stops_between_tuning_and_the_choice(tmp_path: Path, monkeypatch, capsys) -> None:
@@ -139,7 +149,7 @@ def test_a_limit_stops_between_tuning_and_the_choice(tmp_path: Path, monkeypatch
     one = SUITE.replace("target_0, target_1", "target_0").replace("[0.000001, 0.1, 1.0e+30]", "[0.000001, 0.1]")
     Path("tiny.yaml").write_text(one)
     assert main([*INLINE, "--dry-run"]) == 0
-    assert "8 to train; 4 runs wait for what is chosen on tuning seeds" in capsys.readouterr().out
+    assert "8 to train; 4 runs must wait for what is chosen on tuning seeds" in capsys.readouterr().out
     assert run(one, capsys, "--limit", "7")[0]["trained"] == 7
     counts, _ = run(one, capsys, "--limit", "2")
     assert (counts["trained"], counts["left"]) == (2, 3)
