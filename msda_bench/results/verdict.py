@@ -78,10 +78,11 @@ def _certainty(experiment: Experiment, ranked: pd.DataFrame, pairs: pd.DataFrame
 def _too_few(experiment: Experiment, pairs: pd.DataFrame, method: str) -> str:
     """Explains why no test can distinguish a method from the others, and how many seeds would be enough."""
     mine = pairs[((pairs["first"] == method) | (pairs["second"] == method)).to_numpy()]
-    n, is_control = int(mine["n_family"].min()), control_of(pairs) == method
-    which = f"its {n:,} comparisons" if is_control else f"all {n:,} pairs of methods"
+    n, control = int(mine["n_family"].min()), control_of(pairs)
+    which = f"the {n:,} comparisons with {name_of(control)}" if control else f"all {n:,} pairs of methods"
+    which = f"its {n:,} comparisons" if control == method else which
     among, how = (f" among {which}", " after Holm's correction") if n > 1 else ("", "")
-    few = f"with {counted(int(pairs['n_paired'].max()), 'seed')} no difference{among} can be significant{how}"
+    few = f"with {counted(int(mine['n_paired'].max()), 'seed')} no difference{among} can be significant{how}"
     return f"{few}; that takes {_needed(n, experiment.alpha)}"
 
 

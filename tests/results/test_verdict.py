@@ -76,6 +76,12 @@ def test_too_few_seeds_report_how_many_are_needed(verdict):
         "That is not certain: with 3 seeds no difference among all 3 pairs of methods can be significant after Holm's "
         "correction; that takes 7."
     )
+    best = {"x": [*lead(3)["x"][:4], *[None] * 4]}
+    sentences = verdict({"SRC": lead(0), "DARN": lead(1), "MDAN": best}, baseline="SRC", against="SRC")
+    assert sentences[1] == (
+        "That is not certain: with 4 seeds no difference among the 2 comparisons with SRC can be significant after "
+        "Holm's correction; that takes 7."
+    )
 
 
 def test_if_nothing_is_shown_against_baseline_or_control_the_verdict_says_so(verdict):
