@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import random
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable
@@ -76,7 +77,9 @@ class Baseline(FittedScheme):
         if weight and not classes:
             raise PluginError(f"scheme {self.name!r}: class_weight weighs classes, and this task has none; remove it")
         shared: dict[str, Any] = {"random_state": seed} | ({"class_weight": weight} if classes else {})
+        state = random.getstate()
         model = self.model(classes=classes, shared=shared)
+        random.setstate(state)  # the first import of sklearn.ensemble draws from it
         with threadpool_limits(limits=1), warnings.catch_warnings():
             # A model short of its optimum is a model; `max_iter` says how far it goes.
             warnings.simplefilter("ignore", ConvergenceWarning)

@@ -171,3 +171,11 @@ def test_without_scikit_learn_one_line_says_what_to_install(tmp_path: Path) -> N
     (line,) = done.stderr.splitlines()
     assert "methods.forest.scheme" in line
     assert line.endswith("needs scikit-learn; install it: pip install 'msda-bench[sklearn]'")
+
+
+def test_importing_scikit_learn_is_no_change_of_the_process(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    made(tmp_path)
+    path = suite(tmp_path, "  boosting: {scheme: gradient_boosting}\n  forest: {scheme: random_forest}")
+    # A fresh process, which imports it for the first cell that needs it.
+    assert main(["run", str(path), "--out", str(tmp_path / "out"), "--workers", "1"]) == 0
+    assert "put back" not in "".join(capfd.readouterr())
