@@ -135,36 +135,16 @@ def _fault(command: object) -> str:
     return "" if isinstance(command.help, str) else f"{what} needs a line of help"
 
 
-class _Once(argparse.Action):
-    """Stores an option's value; refuses a second one, where argparse would forget the first without a word."""
-
-    def __call__(
-        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
-    ) -> None:
-        if isinstance(parser, Parser) and option is not None:
-            if self.dest in parser.given:
-                raise argparse.ArgumentError(self, "given twice, and only one of the two would count")
-            parser.given.add(self.dest)
-        setattr(namespace, self.dest, values)
-
-
 class Parser(argparse.ArgumentParser):
-    """A parser that suggests the intended word, and refuses an option that is given twice.
+    """A parser that suggests the intended word.
 
     Attributes:
         elsewhere: suggestions for options that belong to another option of this command.
         filler: adds the arguments when they are first needed, so that no other command's are imported.
-        given: the options with a value that the line being parsed has so far.
     """
 
     elsewhere: Mapping[str, str] = {}
     filler: Callable[[Parser], None] | None = None
-
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self.given: set[str] = set()
-        for name in (None, "store"):
-            self.register("action", name, _Once)
 
     def fill(self) -> None:
         """Adds the arguments, if they are not there yet."""
@@ -177,7 +157,6 @@ class Parser(argparse.ArgumentParser):
     ) -> tuple[argparse.Namespace, list[str]]:
         """Refuses unknown options, since only this parser knows the command's options."""
         self.fill()
-        self.given.clear()
         parsed, unknown = super().parse_known_args(args, namespace)
         options = [word for word in unknown if word.startswith("--")]
         if options:

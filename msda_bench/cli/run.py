@@ -111,7 +111,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         parser, "train the methods of this file, such as mine.yaml, instead of the suite's; all else is the suite's"
     )
     add_against_option(parser)
-    add("--only", metavar="SELECTION", help="a part of the suite, such as method=DARN|MDAN,target=books,seed=0-4")
+    what = "a part of the suite, such as method=DARN|MDAN,target=books,seed=0-4; given again, it adds conditions"
+    add("--only", metavar="SELECTION", action="append", help=what)
     add(
         "--limit",
         type=whole_number,
@@ -276,7 +277,7 @@ def _chosen(args: argparse.Namespace, plan: Plan) -> tuple[PlannedCell, ...]:
     from msda_bench.running.runner import shard_of
     from msda_bench.suite.select import parse_selection
 
-    chosen = plan.cells if args.only is None else tuple(parse_selection(args.only).of(plan))
+    chosen = plan.cells if args.only is None else parse_selection(",".join(args.only)).of(plan)
     return chosen if args.shard is None else shard_of(chosen, args.shard)
 
 

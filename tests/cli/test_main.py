@@ -126,8 +126,6 @@ def test_an_unimportable_library_is_one_line(tmp_path, command, package, code, w
             "run s.yaml --method=DARN",
             "DARN: no such file; --methods names a file with methods; --only method=A|B trains a part of the suite",
         ),
-        ("run s.yaml --only seed=0 --only seed=1", "argument --only: given twice, and only one of the two would count"),
-        ("leaderboard a --digits 2 --digits 3", "argument --digits: given twice, and only one of the two would count"),
         ("run s.yaml --exectuor dask", "unknown option --exectuor (did you mean --executor?)"),
         ("run s.yaml --executor dusk", "unknown executor 'dusk' (did you mean 'dask'?)"),
     ],

@@ -70,8 +70,7 @@ published: table.csv
 }
 RUN = "run tiny.yaml --device cpu --executor inline"
 OWN = f"{RUN} --methods own.yaml"
-PART = "run tiny.yaml --device cpu --out new --only experiment=letters,method=SRC,seed=0 --executor"
-NEW = f"{PART} inline"
+NEW = f"{RUN} --out new --only experiment=letters,method=SRC,seed=0"
 PATIENTS = "data identify patients.csv --domain hospital --label disease"
 SHOWN = "compare leaderboard report site verify weights sources selection"
 COMMANDS = {
@@ -139,11 +138,11 @@ USES = {
     "run --executor": Use("inline", NEW),
     "run --fetch": Use("", NEW),
     "run --keep-going": Use("", NEW),
-    "run --scheduler": Use("tcp://127.0.0.1:1", f"{PART} dask"),
+    "run --scheduler": Use("tcp://127.0.0.1:1", f"{NEW} --executor dask"),
     "run --shard": Use("0/2"),
     "run --stack": Use("2", NEW),
-    "run --timeout": Use("500", f"{PART} local --workers 1"),
-    "run --workers": Use("1", f"{PART} local"),
+    "run --timeout": Use("500", f"{NEW} --executor local --workers 1"),
+    "run --workers": Use("1", f"{NEW} --executor local"),
     "data identify --suite": Use("first.yaml"),
     "data identify --domain": Use("hospital", "data identify patients.csv --label disease"),
     "data identify --label": Use("disease", "data identify patients.csv --domain hospital"),
@@ -197,8 +196,7 @@ def cases() -> Iterator[object]:
         if not 0 < len(values) <= FEW:
             values = ["" if action.nargs == 0 else None if use is None else use.value]
         for value in values:
-            once = plain if plain is None or not value else re.sub(rf" {option} \S+", "", plain)
-            line = None if once is None or value is None else f"{once} {option} {value}"
+            line = None if plain is None or value is None else f"{plain} {option} {value}"
             if plain is not None and "KIND" in plain:
                 line = plain.replace("KIND", str(value))
             before = None if name in UNSEEN else "" if option == "--help" else plain

@@ -122,7 +122,7 @@ def test_another_track_trains_what_it_chooses_and_is_shown_on_request(here: Path
 
 def test_a_part_of_the_evaluated_seeds_brings_the_tuning_cells_that_choose_for_it(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    counts, said = run(SUITE, capsys, "--only", "seed=1,method=SRC,target=target_0")
+    counts, said = run(SUITE, capsys, "--only", "seed=1,method=SRC", "--only", "target=target_0")
     assert (counts["trained"], "wait" in said) == (3 * 2 + 1, False)
     runs = mb.load_results(Path("results") / "tiny")
     runs = runs[runs["status"] != "missing"]
