@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from msda_bench.results.across import Across, across_of, standings, survives
+from msda_bench.results.across import Across, across_of, standings
+from msda_bench.results.across_tables import across_tables
 from msda_bench.results.compare import COMPARISONS
 from msda_bench.results.criteria import ALL, CRITERIA, SENSITIVITY, criteria, sensitivity
 from msda_bench.results.criteria_text import criteria_notes
 from msda_bench.results.door import Kind, argument
-from msda_bench.results.experiment_tables import View, across_tables, views
+from msda_bench.results.experiment_tables import View, views
 from msda_bench.results.files import replace_file, result_files
 from msda_bench.results.frame import AVERAGE, CURVES, RUNS, runs_of
 from msda_bench.results.leaderboard import LEADERBOARD, Analysis, analyse
@@ -30,6 +31,7 @@ from msda_bench.results.rows import (
 )
 from msda_bench.results.select import select
 from msda_bench.results.serialize import csv_text
+from msda_bench.results.survival import survives
 from msda_bench.results.verdict import too_few_datasets
 from msda_bench.results.verify import verifications
 from msda_bench.results.verify_text import disagreement

@@ -63,10 +63,10 @@ def interval(*numbers: float) -> str:
 
 
 def gains_over_src(chosen: pd.DataFrame) -> pd.DataFrame:
-    """Each primary method's gain over SRC on the mean over targets, with both intervals; the pair is SRC less it."""
+    """Each method's gain over SRC on the mean over targets, with both intervals; the pair is SRC less it."""
     pairs = mb.compare(chosen)
     pairs = pairs[(pairs["scope"] == "average") & (pairs["control"] == "SRC")].set_index("second")
-    assert list(pairs.index) == PRIMARY
+    assert list(pairs.index) in (PRIMARY, [*PRIMARY, "boosting"])
     turned = -pairs[["hodges_lehmann", "hl_high", "hl_low", "corrected_t_high", "corrected_t_low"]]
     turned.columns = ["gain", "low", "high", "corrected_low", "corrected_high"]
     return pairs[["standing", "detectable", "n_paired"]].join(turned)
@@ -81,7 +81,8 @@ def interim(task: str) -> tuple[list[str], str]:
     lines = []
     for method in main["gain"].sort_values(ascending=False).index:
         cells = [interval(*track.loc[method, ["gain", "low", "high"]]) for track in tracks]
-        lines.append([method, *cells, main.loc[method, "standing"]])
+        secondary = "" if method in PRIMARY else ", secondary"
+        lines.append([method + secondary, *cells, main.loc[method, "standing"]])
     for reference in ("TAR", "JOINT"):
         of_seeds = [of.groupby(["seed", "method"])["score"].mean().unstack().dropna() for of in chosen]
         over = [means[reference] - means["SRC"] for means in of_seeds]
@@ -94,7 +95,8 @@ def interim(task: str) -> tuple[list[str], str]:
         return listed(main.index[are]) or "none"
 
     (seeds,) = {*main["n_paired"]}
-    size = f"{main['detectable'].median():.1f} points (the median of the methods)"
+    assert main["corrected_low"].notna().all()
+    size = f"{main.loc[PRIMARY, 'detectable'].median():.1f} points (the median of the methods)"
     shared = f"above 0 for {which(main['corrected_low'] > 0)}, below 0 for {which(main['corrected_high'] < 0)}"
     less = f"{which(main['high'] < first['low'])}; with InfoMax added, for {which(tracks[2]['high'] < first['low'])}"
     text = (

@@ -64,7 +64,7 @@ def command(args: argparse.Namespace) -> int:
 
 def _across(args: argparse.Namespace) -> int:
     from msda_bench.results.across import across_of
-    from msda_bench.results.experiment_tables import across_report
+    from msda_bench.results.answers import across_report
 
     runs = load_folder(args)
     across = across_of(runs)
@@ -96,12 +96,12 @@ def _compare(args: argparse.Namespace) -> int:
 
 
 def _matches(given: list[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
+    matches: dict[str, str] = {}
     for text in given:
         name, equals, other = (part.strip() for part in text.partition("="))
         if not (name and equals and other):
             raise BenchError(f"--match {text!r}: must be X=Y, a method or experiment of A and one of B")
-        if name in found:
-            raise BenchError(f"--match {text!r}: {name} is already matched with {found[name]}")
-        found[name] = other
-    return found
+        if name in matches:
+            raise BenchError(f"--match {text!r}: {name} is already matched with {matches[name]}")
+        matches[name] = other
+    return matches

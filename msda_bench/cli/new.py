@@ -52,7 +52,7 @@ def _refuse_taken(names: Names) -> None:
     if names.class_name in api.__all__:
         raise BenchError(f"{names.class_name} is a name of msda_bench.api, which the code imports; choose another")
     try:
-        found = version(names.distribution)
+        installed = version(names.distribution)
     except PackageNotFoundError:
         return
-    raise BenchError(f"{names.distribution} {found} is already installed; choose another name, or uninstall it")
+    raise BenchError(f"{names.distribution} {installed} is already installed; choose another name, or uninstall it")

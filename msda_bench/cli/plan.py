@@ -88,13 +88,13 @@ def _trained(args: argparse.Namespace, work: Work, folder: Path) -> tuple[pd.Dat
 
     plan = _with_first(work.expansion.plan)
     store = Store.find(folder)
-    found = survey(work.expansion, store, _pilot(plan))
+    surveyed = survey(work.expansion, store, _pilot(plan))
     with terminable():
-        store, summary = train(args, work, found, store, Console(stderr=True, soft_wrap=True, quiet=args.quiet))
+        store, summary = train(args, work, surveyed, store, Console(stderr=True, soft_wrap=True, quiet=args.quiet))
     if summary.interrupted:
         raise KeyboardInterrupt
-    methods = listed(dict.fromkeys(cell.method for cell in found.selected))
-    what = f"{counted(summary.selected, 'run')}, {methods} at seeds {spans(cell.seed for cell in found.selected)}"
+    methods = listed(dict.fromkeys(cell.method for cell in surveyed.selected))
+    what = f"{counted(summary.selected, 'run')}, {methods} at seeds {spans(cell.seed for cell in surveyed.selected)}"
     trained = f"{summary.trained} trained now in {timedelta(seconds=round(summary.seconds))}"
     lines = [Line("note", f"the pilot is {what}; {trained} into {folder}, from where `msda-bench run` goes on")]
     if not summary.complete:

@@ -168,16 +168,16 @@ def _run_suite(args: argparse.Namespace, aside: Console, out: TextIO) -> int:
         return _repeat(args, work, store, aside, out)
     stages = Stages(plan, _chosen(args, plan))
     if args.dry_run:
-        found = survey(work.expansion, store, stages.first + stages.rest(store), args.limit)
-        show(args, survey_report(found, folder, stages.waiting), out=out)
+        surveyed = survey(work.expansion, store, stages.first + stages.rest(store), args.limit)
+        show(args, survey_report(surveyed, folder, stages.waiting), out=out)
         return 0
-    found = survey(work.expansion, store, stages.first, args.limit)
-    store, summary = train(args, work, found, store, aside)
+    surveyed = survey(work.expansion, store, stages.first, args.limit)
+    store, summary = train(args, work, surveyed, store, aside)
     if stages.tunes and not summary.interrupted:
-        limit = None if args.limit is None else args.limit - len(found.missing)
-        found = survey(work.expansion, store, stages.rest(store), limit, found.ended)
-        aside.print(f"{folder}: {stages.describe(len(found.missing))}", markup=False, highlight=False)
-        store, later = train(args, work, found, store, aside)
+        limit = None if args.limit is None else args.limit - len(surveyed.missing)
+        surveyed = survey(work.expansion, store, stages.rest(store), limit, surveyed.ended)
+        aside.print(f"{folder}: {stages.describe(len(surveyed.missing))}", markup=False, highlight=False)
+        store, later = train(args, work, surveyed, store, aside)
         summary = stages.summary(later.after(summary))
         warn_of(f"{folder}: {line}" for line in stages.gaps())
     return conclude(args, summary, store, plan, reference, out)
@@ -208,7 +208,7 @@ def load_work(args: argparse.Namespace, own: Path | None = None) -> Work:
 
 
 def train(
-    args: argparse.Namespace, work: Work, found: Survey, store: Store | None, aside: Console
+    args: argparse.Namespace, work: Work, surveyed: Survey, store: Store | None, aside: Console
 ) -> tuple[Store, Summary]:
     """Trains what a survey misses into the suite's folder below `args.out`."""
     from msda_bench.running.data import check_sizes, ensure_data
@@ -222,18 +222,18 @@ def train(
     device = find_device(args)
     if device == "cpu" and args.stack is not None:
         raise BenchError("--stack is for a GPU; on the CPU every cell trains alone, which is faster there")
-    if found.missing:
-        check_sizes(found.missing.values(), registry)  # before the data are prepared, which may take long
-        ensure_data(found.missing.values(), registry, report, fetch=args.fetch, device=device)
-        check_sizes(found.missing.values(), registry)
+    if surveyed.missing:
+        check_sizes(surveyed.missing.values(), registry)  # before the data are prepared, which may take long
+        ensure_data(surveyed.missing.values(), registry, report, fetch=args.fetch, device=device)
+        check_sizes(surveyed.missing.values(), registry)
     store = store or Store.create(args.out / expansion.plan.suite)
-    warn_of(_without_arrays(store, expansion, found))
+    warn_of(_without_arrays(store, expansion, surveyed))
     _keep_plan(store, expansion.plan)
-    if found.missing:
-        _begin(args, store, device, found.missing.values())
+    if surveyed.missing:
+        _begin(args, store, device, surveyed.missing.values())
     executor = make_executor(args, trains, device)
-    together = cells_of_a_job(executor, len(found.missing))
-    summary = run_suite(found, store, executor, _observer(executor, aside), together, keep_going=args.keep_going)
+    together = cells_of_a_job(executor, len(surveyed.missing))
+    summary = run_suite(surveyed, store, executor, _observer(executor, aside), together, keep_going=args.keep_going)
     for note in summary.notes if args.quiet else ():
         warn(note)
     return store, summary
@@ -260,11 +260,11 @@ def _reference(args: argparse.Namespace, expansion: Expansion) -> Reference | No
     return reference
 
 
-def _without_arrays(store: Store, expansion: Expansion, found: Survey) -> Iterator[str]:
+def _without_arrays(store: Store, expansion: Expansion, surveyed: Survey) -> Iterator[str]:
     """A line for each kind of array that the suite keeps but stored results do not have."""
     for name in ("predictions", "target_predictions", "features", "weights"):
         asked = {
-            key for key, event in found.ended.items() if event.status == "ok" and name in expansion.cells[key].keep
+            key for key, event in surveyed.ended.items() if event.status == "ok" and name in expansion.cells[key].keep
         }
         if asked and (without := asked - store.kept(name)):
             yield (
@@ -294,11 +294,11 @@ def _repeat(args: argparse.Namespace, work: Work, store: Store | None, aside: Co
     cells = tuple(cell for cell in plan.cells if cell.key in keys)
     if not keys or keys != {cell.key for cell in cells}:
         raise BenchError(f"--repeat {args.repeat}: its runs are not those of the suite; name the suite that made it")
-    found = survey(work.expansion, store, cells)
+    surveyed = survey(work.expansion, store, cells)
     if args.dry_run:
-        show(args, survey_report(found, folder, 0), out=out)
+        show(args, survey_report(surveyed, folder, 0), out=out)
         return 0
-    store, summary = train(args, work, found, store, aside)
+    store, summary = train(args, work, surveyed, store, aside)
     return conclude_repeat(args, summary, store, plan, out)
 
 

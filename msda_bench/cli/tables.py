@@ -205,8 +205,8 @@ def analysis_report(
     args: argparse.Namespace, command: str, analysis: Analysis, faults: Sequence[str], folders: Sequence[Path] = ()
 ) -> Report:
     """The report of a folder's analysis, or that of several joined folders, with the options of tables."""
+    from msda_bench.results.answers import folder_report
     from msda_bench.results.columns import board_columns
-    from msda_bench.results.experiment_tables import folder_report
 
     more, broken = board_columns(args.columns)
     warn_of(broken)

@@ -1,8 +1,8 @@
-"""Builds the tables of an experiment (leaderboard, averages, pairs of methods) and those across datasets."""
+"""Builds the tables of an experiment: leaderboard, averages, pairs of methods."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
@@ -10,22 +10,21 @@ from typing import Any, Literal, TypeAlias
 import pandas as pd
 
 from msda_bench.loading import Brought
-from msda_bench.results.across import Across, standings
 from msda_bench.results.bootstrap import MIN_RUNS, RESAMPLES
 from msda_bench.results.columns import BoardColumn
-from msda_bench.results.compare import comparison_columns
 from msda_bench.results.decision import MIN_PAIRS_ACROSS
 from msda_bench.results.frame import AVERAGE, own_rows
 from msda_bench.results.leaderboard import Analysis
-from msda_bench.results.notes import Note, folder_facts, is_whole, problem_lines
-from msda_bench.results.report import BETTER_MARK, MARKS, WORSE_MARK, Column, Line, Report, Section, Table, Unit
+from msda_bench.results.notes import Note, problem_lines
+from msda_bench.results.report import BETTER_MARK, MARKS, WORSE_MARK, Column, Line, Table, Unit
 from msda_bench.results.rows import against, control_of, shown_family
-from msda_bench.results.verdict import too_few_datasets, verdict, verdict_across
+from msda_bench.results.verdict import verdict
 from msda_bench.results.words import counted
-from msda_bench.suite.plan import DEFAULT_MEASURES, Experiment
+from msda_bench.suite.plan import Experiment
 
 _DECIDED = ["method", "outcome"]
-_PAIR = ("first", "second")
+PAIR = ("first", "second")
+"""Columns that name a pair of methods."""
 _MEAN = ("mean", "standard_error", "rank", "mark", "partial")
 _COLUMN = {"average": AVERAGE, "across_targets": "across targets", "across_datasets": "across datasets"}
 
@@ -160,13 +159,13 @@ def pairs_tables(view: View, *, whole: bool = False) -> Iterator[Table]:
         column = _COLUMN.get(str(scope), str(target))
         name = f"{view.experiment.name}-pairs" + ("" if column == view.columns[-1] else f"-{column}")
         title = f"{view.experiment.name}: pairs of methods, {column}, {view.unit.label}"
-        yield Table(name, title, block, _pair_columns(view.unit, block), about=_PAIR)
+        yield Table(name, title, block, pair_columns(view.unit, block), about=PAIR)
 
 
 def pairs_notes(view: View) -> tuple[str, ...]:
     """Explains the tables of pairs."""
     alpha, family, margin = view.experiment.alpha, _family(view), view.experiment.margin
-    head = _pair_columns(view.unit, view.pairs)[4].name
+    head = pair_columns(view.unit, view.pairs)[4].name
     read = (
         "a > b: a is significantly better, and differences are positive where a is better; a = b: every pair is equal; "
         "where nothing is shown, nothing is ordered: a against b, differences a - b. median: of the differences; "
@@ -187,100 +186,13 @@ def pairs_notes(view: View) -> tuple[str, ...]:
     return (read, more) if len(view.columns) > 1 else (read,)
 
 
-def across_tables(across: Across | None, digits: int = 2) -> Iterator[Table]:
-    """Tables of methods across datasets: mean ranks with groups and gains over the baseline, then the pairs."""
-    if across is None or not (across.mean_ranks or across.gains):
-        return
-    unit = Unit.of(DEFAULT_MEASURES["classification"], (), digits)
-    title = f"across {len(across.datasets)} datasets: {', '.join(across.datasets)}"
-    rows = standings(across)
-    columns = [Column("method", "text", ["method"]), Column("mean rank", "rank", ["mean_rank"])]
-    if across.baseline is not None:
-        is_base = rows["method"] == across.baseline
-        rows = rows.assign(
-            **{name: rows[name].mask(is_base) for name in ("mean_gain", "mean_gain_low", "mean_gain_high")}
-        )
-        columns += [
-            Column("mean gain", "difference", ["mean_gain"], unit),
-            Column("interval", "interval", ["mean_gain_low", "mean_gain_high"], unit),
-            *(Column(what, "of tested", [f"n_{what}", "n_tested"]) for what in ("better", "worse")),
-            *(Column(name, "gain with mark", [f"gain:{name}", f"outcome:{name}"], unit) for name in across.experiments),
-        ]
-    notes = tuple(_across_notes(across))
-    yield Table("across-datasets", title, rows, tuple(columns), notes=notes, verdict=verdict_across(across))
-    if across.has_estimates:
-        yield _estimates_table(across, rows, unit)
-    if across.concludes:
-        kept = comparison_columns(with_margin=across.margin is not None or bool(across.primary))
-        pairs, title = shown_family(pd.DataFrame(across.rows, columns=kept)), "pairs of methods across datasets"
-        yield Table("across-datasets-pairs", title, pairs, _pair_columns(unit, pairs), about=_PAIR)
-
-
-def _estimates_table(across: Across, rows: pd.DataFrame, unit: Unit) -> Table:
-    """What all data sets together say of each method's gain."""
-    margin, level = across.margin, f"{100 * (1 - across.alpha):g} %"
-    columns = [
-        Column("method", "text", ["method"]),
-        Column("mean gain", "difference", ["mean_gain"], unit),
-        Column("interval", "interval", ["mean_gain_low", "mean_gain_high"], unit),
-        Column("corrected p", "p", ["p_corrected"]),
-        Column("sign flips", "p", ["p_sign_flip"]),
-        Column("80 %", "number", ["detectable"], unit),
-    ]
-    if margin is not None:
-        columns.append(Column(f"against {across.baseline}", "standing", ["standing"]))
-    if rows["n_gaps"].gt(0).any():
-        columns.append(Column("of the gap", "number", ["gap_closed"], Unit()))
-        columns.append(Column("share's interval", "interval", ["gap_closed_low", "gap_closed_high"], Unit()))
-    columns.append(Column("expected", "difference", ["expected_gain"], unit))
-    columns.append(Column("expected between", "interval", ["expected_low", "expected_high"], unit))
-    if margin is not None:
-        columns.append(Column(f"P(> {margin:g})", "weight", ["p_new_beyond"]))
-        columns.append(Column(f"P(within {margin:g})", "weight", ["p_new_within"]))
-    holm = "Holm's correction"
-    if across.primary:
-        holm += " over the primary methods, and Benjamini and Hochberg's over the others, which are exploratory"
-    notes = [
-        f"mean gain: over {across.baseline} in points of accuracy, each experiment with equal weight, and its {level} "
-        f"interval over the seeds; corrected p: of its t test, with {holm}; sign flips: p, not corrected, of flipping "
-        "the signs of gains by experiment and seed; 80 %: the smallest true mean gain that the test would find with "
-        "probability 0.8; expected: the gain to expect on a data set like these, by a hierarchical normal model"
-        + ("." if margin is None else f", and P: that it is more than {margin:g} there, or within {margin:g} of 0.")
-    ]
-    if "of the gap" in {column.name for column in columns}:
-        notes.append("of the gap: the mean gain's share of that of JOINT, which learns from target labels, too.")
-    if across.open_gaps:
-        notes.append(f"Without a share, since JOINT is not shown to gain there: {', '.join(across.open_gaps)}.")
-    title = f"across {len(across.datasets)} datasets: the mean gain over {across.baseline}"
-    shown = rows[rows["family"].notna()].sort_values("family", ascending=False, kind="stable")
-    return Table("across-datasets-gains", title, shown, tuple(columns), notes=tuple(notes))
-
-
-def _across_notes(across: Across) -> Iterator[str]:
-    if across.baseline is not None:
-        yield (
-            f"mean gain and the columns of experiments: gain over {across.baseline} in points of accuracy, mean over "
-            f"targets and seeds, with its {100 * (1 - across.alpha):g} % interval over the seeds of these experiments; "
-            f"{BETTER_MARK}: significantly better than {across.baseline}, {WORSE_MARK}: significantly worse (exact "
-            f"two-sided signed-rank tests over the seeds, alpha {across.alpha:g}, Holm's correction as in the "
-            "experiment's own tables). better, worse: in how many experiments, of those where a test could show it."
-        )
-    if across.mean_ranks:
-        yield f"Mean rank: {across.reason}."
-    if across.separates:
-        yield from (f"No difference was shown within {', '.join(group)}." for group in across.cliques)
-    elif across.concludes:
-        yield f"One group: {too_few_datasets(across)}."
-    yield from (f"Not included: {line}." for line in across.skipped)
-
-
-def _pair_columns(unit: Unit, pairs: pd.DataFrame) -> tuple[Column, ...]:
+def pair_columns(unit: Unit, pairs: pd.DataFrame) -> tuple[Column, ...]:
     """The columns of a table of pairs, and where the suite has a margin or primary methods those of these."""
     corrected = ("corrected", "p_corrected") if "p_corrected" in pairs else ("Holm", "p_holm")
     has_standings = "standing" in pairs and pairs["standing"].notna().any()
     control = control_of(pairs)
     return (
-        Column("pair", "pair", [*_PAIR, "outcome"]),
+        Column("pair", "pair", [*PAIR, "outcome"]),
         Column("median", "difference of a pair", ["median_difference", "outcome"], unit),
         Column("interval", "interval of a pair", ["hl_low", "hl_high", "outcome"], unit),
         Column("p", "p", ["p_two_sided"]),
@@ -349,55 +261,6 @@ def remarks(view: View) -> Iterator[Line]:
     """Notes on the experiment's runs, then their problems."""
     yield from (Line("note", note.line) for note in view.notes)
     yield from (Line("problem", line) for line in problem_lines(view.runs))
-
-
-def folder_report(
-    command: str,
-    analysis: Analysis,
-    faults: Sequence[str],
-    folders: Sequence[object] = (),
-    *,
-    marks: Marks = "holm",
-    digits: int = 2,
-    more: tuple[tuple[BoardColumn, Brought], ...] = (),
-    whole: bool = False,
-) -> Report:
-    """What `run` and `leaderboard` answer, and `compare` of all methods of a folder: with `whole` all pairs of these.
-
-    `faults` has a line for each record that is damaged or in conflict; `folders` default to that of the runs; `marks`,
-    `digits` and `more` are those of a `View`.
-    """
-    shown = list(views(analysis, marks, digits, more))
-    complete = not faults and bool((analysis.selected["status"] == "ok").all())
-    sections, data = [Section(tuple(map(leaderboard_table, shown)))], analysis.leaderboard
-    if command == "compare":
-        data, sections = analysis.comparisons, []
-        for view in shown:
-            captions = (Line("caption", note) for note in pairs_notes(view))
-            sections.append(Section(tuple(pairs_tables(view, whole=whole)), (*captions, *remarks(view))))
-        sections.append(Section(tuple(across_tables(analysis.across, digits))))
-    facts = folder_facts(analysis.runs, *folders)
-    return Report(command, tuple(sections), data, complete, tuple(faults), facts)
-
-
-def across_report(runs: pd.DataFrame, across: Across, by: str | None = None, digits: int = 2) -> Report:
-    """What `compare --across` answers; `by` is the criterion that selects settings instead of the suite's own."""
-    note = (Line("note", f"settings are those that {by} selects"),) if by else ()
-    facts = {
-        "folders": [runs.attrs["folder"]],
-        "suite": runs.attrs["plan"].suite,
-        "datasets": list(across.datasets),
-        "experiments": list(across.experiments),
-        "baseline": across.baseline,
-        "alpha": across.alpha,
-        "by": by,
-        "groups": [list(group) for group in across.cliques] if across.separates else [],
-        "left_out": list(across.skipped),
-    }
-    if across.has_estimates:
-        facts |= {"margin": across.margin, "primary": list(across.primary), "open_gaps": list(across.open_gaps)}
-    sections = (Section(tuple(across_tables(across, digits))), Section(lines=note))
-    return Report("compare", sections, standings(across), is_whole(runs), runs.attrs["fault_lines"], facts)
 
 
 def _summary_notes(view: View, column: str) -> Iterator[str]:

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from msda_bench.atomic import make_folder, named, read_file, write
 from msda_bench.errors import BenchError
+from msda_bench.results.across_tables import across_tables
 from msda_bench.results.experiment_tables import (
     View,
-    across_tables,
     leaderboard_table,
     pairs_notes,
     pairs_tables,

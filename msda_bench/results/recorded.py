@@ -34,7 +34,7 @@ VALIDATOR = "validator:"
 VERSION = "version:"
 """Prefix of columns with the versions of the distributions that made a run."""
 INDEX = ".index"
-LAYOUT = 2
+LAYOUT = 3
 """Raised when the columns change, or how they are read from a record."""
 FEWEST = 1000
 """The number of new records from which the cache is written."""
@@ -130,7 +130,7 @@ def _values(record: Record) -> dict[str, Any]:
         "n_test": outcome and outcome.n_test,
         "n_correct": outcome and outcome.n_correct,
         "sum_squared_error": outcome and outcome.sum_squared_error,
-        "n_train": _n_train(record.cell),
+        "n_train": _n_train(record.cell, outcome and outcome.n_test),
         "train_seconds": record.timing.get("train"),
         "steps": None if steps is None else int(steps),
         "effective_sample_size": record.bound.get("effective_sample_size"),
@@ -144,13 +144,21 @@ def _values(record: Record) -> dict[str, Any]:
     }
 
 
-def _n_train(cell: Mapping[str, Any]) -> int | None:
-    """The target's training examples, where the cell says them as a number, and the test has the others."""
+def _n_train(cell: Mapping[str, Any], n_test: int | None) -> int | None:
+    """The target's training examples, as the cell says how many, or which share of the examples the test is drawn from.
+
+    A share counts where the size of the test is one, too, or the test has the rest. With groups it is about that.
+    """
     params, target = cell.get("dataset", {}).get("params", {}), cell.get("target")
     size = params.get("train") if params.get("target_train") is None else params["target_train"]
     if isinstance(size, Mapping):
         size = size.get(target, size.get("default"))
-    return size if type(size) is int and params.get("protocol") != "transductive" else None
+    if params.get("protocol") == "transductive":
+        return None
+    test = params.get("test")
+    if type(size) is float and n_test is not None and type(test) is not int:
+        return round(n_test * size / (1 - size if test is None else min(test, 1 - size)))
+    return size if type(size) is int else None
 
 
 def _versions(made: pd.Categorical) -> dict[str, Any]:

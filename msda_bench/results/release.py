@@ -58,7 +58,7 @@ MEANINGS = {
     "key": "sha256 of all that determines the run",
     "status": "ok, or why there is no score",
     "n_test": "test examples",
-    "n_train": "unlabelled training examples of the target, where the run's settings say how many",
+    "n_train": "unlabelled training examples of the target, as the run's settings say, as a number or a fraction",
     "n_correct": "those that were classified correctly",
     "sum_squared_error": "of a regression, over the test examples",
     "score": "the metric: accuracy in percent or mean squared error, unless the suite names another; empty unless ok",

@@ -117,7 +117,7 @@ class Summary:
     Attributes:
         planned: cells of the plan; the run was to complete `selected` of them.
         stored: selected cells that had a result before.
-        found: cells that another runner, or a lost dask worker, trained in the meantime.
+        elsewhere: cells that another runner, or a lost dask worker, trained in the meantime.
         failed: the last event of cells without a result.
         diverged: selected cells that diverged in training.
         left: cells not selected because of the limit.
@@ -130,7 +130,7 @@ class Summary:
     selected: int
     stored: int
     trained: int
-    found: int
+    elsewhere: int
     failed: tuple[CellFinished, ...]
     diverged: int
     missing: int
@@ -158,7 +158,7 @@ class Summary:
         counts = {
             "stored before": self.stored,
             "trained": self.trained,
-            "trained by another process": self.found,
+            "trained by another process": self.elsewhere,
             "failed": len(self.failed),
             "diverged": self.diverged,
             "diverged at a tuning seed": self.unfit,
@@ -280,7 +280,7 @@ def _summary(
         selected=len(selected),
         stored=survey.stored,
         trained=sum(results[key].trained for key in ended.keys() & results.keys()),
-        found=sum(not results[key].trained for key in ended.keys() & results.keys()),
+        elsewhere=sum(not results[key].trained for key in ended.keys() & results.keys()),
         failed=tuple(event for event in ended.values() if event.key not in results),
         diverged=sum(results[key].status == "diverged" for key in selected & results.keys()),
         missing=len(selected - results.keys()),

@@ -55,9 +55,9 @@ class AggregatorContract(RepeatedContract):
     def test_order_of_the_sources_does_not_matter(self) -> None:
         """Permuting the sources permutes the weights and does not change the objective."""
         (risks, gaps), order = _inputs(5), torch.tensor([3, 0, 4, 2, 1])
-        found, permuted = self.aggregate(risks, gaps), self.aggregate(risks[order], gaps[order])
-        self.close(permuted.weights, found.weights[order], "permuting the sources changes their weights")
-        self.close(permuted.objective, found.objective, "permuting the sources changes the objective")
+        straight, permuted = self.aggregate(risks, gaps), self.aggregate(risks[order], gaps[order])
+        self.close(permuted.weights, straight.weights[order], "permuting the sources changes their weights")
+        self.close(permuted.objective, straight.objective, "permuting the sources changes the objective")
 
     def test_objective_is_a_scalar_that_trains(self) -> None:
         """The objective is a scalar whose gradient with respect to the risks is finite and not all zero."""
@@ -73,10 +73,10 @@ class AggregatorContract(RepeatedContract):
         that detaches its weights.
         """
         risks, gaps = toy.features(4).detach().abs().requires_grad_(), toy.numbers(4, stream=1)
-        found = self.aggregate(risks, gaps)
-        gradient = self._gradient(found.objective, risks)
+        aggregate = self.aggregate(risks, gaps)
+        gradient = self._gradient(aggregate.objective, risks)
         measured = torch.stack([self._slope(risks.detach(), gaps, i) for i in range(4)])
-        weighted = found.weights.detach()
+        weighted = aggregate.weights.detach()
         self.holds(
             any(torch.allclose(gradient, one, atol=_SLOPE_TOLERANCE) for one in (measured, weighted)),
             f"the gradient with respect to the risks is {brief(gradient)}, but the objective's slope is "
@@ -89,9 +89,9 @@ class AggregatorContract(RepeatedContract):
         extremes = {"equal": ones, "zero": 0 * ones, "1e30": torch.tensor([1e30, 1, 1]), "all 1e30": 1e30 * ones}
         for what, values in extremes.items():
             where, risks = f"for {what} risks and gaps", values.clone().requires_grad_()
-            found = self.aggregate(risks, values)
-            self.on_simplex(found.weights, 3, f"the weights {where}")
-            self._gradient(found.objective, risks, f" {where}")
+            aggregate = self.aggregate(risks, values)
+            self.on_simplex(aggregate.weights, 3, f"the weights {where}")
+            self._gradient(aggregate.objective, risks, f" {where}")
 
     def test_infinite_source_leaves_the_weights_finite(self) -> None:
         """The weights stay on the simplex if the risk or gap of a source is infinite; the objective may be infinite."""
@@ -126,11 +126,11 @@ class AggregatorContract(RepeatedContract):
             self.close(gradient[run], self._gradient(alone.objective, single), "stacking changes a run's gradient")
 
     def _aggregate(self, risks: Tensor, gaps: Tensor, state: Tensor) -> Aggregate:
-        found = self.component(risks, gaps, self.mu, state)
-        count = len(found) if isinstance(found, tuple) else 1
+        returned = self.component(risks, gaps, self.mu, state)
+        count = len(returned) if isinstance(returned, tuple) else 1
         asked = "the contract asks for Aggregate(objective, weights, state)"
         self.holds(count == 3, f"it returned {count} values; {asked}")
-        return Aggregate(*found)
+        return Aggregate(*returned)
 
     def _start(self, k: int) -> Tensor:
         return self.component.start(torch.full((k,), 100.0))

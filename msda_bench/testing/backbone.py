@@ -52,26 +52,26 @@ class BackboneContract(FilesContract, CalledContract):
         """The network, with initial weights drawn from the seed."""
         files = self.reach()
         with toy.seeded(seed):
-            found = self.component.build(case.task, case.input, files)
+            parts = self.component.build(case.task, case.input, files)
         asked = "the contract asks for Network(features, predictor, dim)"
-        self.holds(len(found) == 3, f"it built {len(found)} parts; {asked}")
-        return Network(*found)
+        self.holds(len(parts) == 3, f"it built {len(parts)} parts; {asked}")
+        return Network(*parts)
 
     def cases(self) -> list[Case]:
         """The tasks and inputs that the backbone accepts."""
-        found = [case for task in toy.TASKS for spec in self.inputs for case in self._accepted(Case(task, spec))]
-        self.holds(found, f"it accepts none of the inputs {self.inputs}; set `inputs` to some that suit it")
-        return found
+        cases = [case for task in toy.TASKS for spec in self.inputs for case in self._accepted(Case(task, spec))]
+        self.holds(cases, f"it accepts none of the inputs {self.inputs}; set `inputs` to some that suit it")
+        return cases
 
     def embeddings(self) -> Iterator[tuple[Tensor | list[str], Embedding]]:
         """Examples and the embedding, for each input of texts or dense input that has one."""
         for spec in self.inputs:
             with contextlib.suppress(PluginError):
-                found = self.component.embedding(spec)
-                if found is not None and found.texts:
-                    yield _TEXTS, found
-                elif found is not None and not spec.sparse:
-                    yield toy.numbers(_ROWS, *spec.shape), found
+                embedding = self.component.embedding(spec)
+                if embedding is not None and embedding.texts:
+                    yield _TEXTS, embedding
+                elif embedding is not None and not spec.sparse:
+                    yield toy.numbers(_ROWS, *spec.shape), embedding
 
     def batch(self, case: Case, stream: int = 0) -> Tensor | SparseRows:
         """A batch of five examples."""
@@ -82,8 +82,8 @@ class BackboneContract(FilesContract, CalledContract):
     def features(self, network: Network, case: Case, batch: Tensor | SparseRows | None = None) -> Tensor:
         """The features of a batch; of `self.batch(case)` when None."""
         with self._blamed(f"it can be built for {case}, but fails on it", case):
-            found: Tensor = network.features(self.batch(case) if batch is None else batch)
-        return found
+            features: Tensor = network.features(self.batch(case) if batch is None else batch)
+        return features
 
     def calls(self) -> Iterator[Call]:
         """Forward passes in training mode, which may draw from the run's own stream only."""

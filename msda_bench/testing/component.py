@@ -58,21 +58,23 @@ class Claims:
         if not here:
             raise unittest.SkipTest(f"{self.who} {otherwise}")
 
-    def is_sound(self, found: object, shape: tuple[int, ...], what: str, dtype: torch.dtype | None = None) -> None:
-        """Fails unless `found` is a tensor of this shape and, if given, this dtype, without NaN or infinity."""
-        kind = type(found).__name__
-        assert isinstance(found, Tensor), f"{self.who}: the type of {what} is {kind}; the contract asks for a tensor"
-        self.holds(found.shape == shape, f"the shape of {what} is {tuple(found.shape)}; the contract asks for {shape}")
-        failure = f"NaN or infinity in {what}: {brief(found)}; the contract asks for finite numbers"
-        self.holds(found.isfinite().all(), failure)
-        right = dtype in {None, found.dtype}
-        self.holds(right, f"the dtype of {what} is {found.dtype}; the contract asks for {dtype}")
+    def is_sound(self, actual: object, shape: tuple[int, ...], what: str, dtype: torch.dtype | None = None) -> None:
+        """Fails unless `actual` is a tensor of this shape and, if given, this dtype, without NaN or infinity."""
+        kind = type(actual).__name__
+        assert isinstance(actual, Tensor), f"{self.who}: the type of {what} is {kind}; the contract asks for a tensor"
+        self.holds(
+            actual.shape == shape, f"the shape of {what} is {tuple(actual.shape)}; the contract asks for {shape}"
+        )
+        failure = f"NaN or infinity in {what}: {brief(actual)}; the contract asks for finite numbers"
+        self.holds(actual.isfinite().all(), failure)
+        right = dtype in {None, actual.dtype}
+        self.holds(right, f"the dtype of {what} is {actual.dtype}; the contract asks for {dtype}")
 
-    def is_finite_float(self, found: float, what: str, why: str = "") -> None:
-        """Fails unless `found` is a Python float other than NaN and infinity."""
-        kind = type(found).__name__
-        self.holds(isinstance(found, float), f"{what} is a {kind}; the contract asks for a float")
-        self.holds(math.isfinite(found), f"{what} is {found}; the contract asks for a finite one{why}")
+    def is_finite_float(self, actual: float, what: str, why: str = "") -> None:
+        """Fails unless `actual` is a Python float other than NaN and infinity."""
+        kind = type(actual).__name__
+        self.holds(isinstance(actual, float), f"{what} is a {kind}; the contract asks for a float")
+        self.holds(math.isfinite(actual), f"{what} is {actual}; the contract asks for a finite one{why}")
 
     def on_simplex(self, weights: Tensor, k: int, what: str) -> None:
         """Fails unless `weights` is (k,), non-negative and sums to 1."""
@@ -83,10 +85,10 @@ class Claims:
         sums = f"the sum of {what} is {total:.6g}; the contract asks for the simplex, a sum of 1"
         self.holds(abs(total - 1) <= TOLERANCE, sums)
 
-    def close(self, found: Tensor, expected: Tensor, failure: str, tolerance: float = TOLERANCE) -> None:
+    def close(self, actual: Tensor, expected: Tensor, failure: str, tolerance: float = TOLERANCE) -> None:
         """Fails unless both are equal up to rounding; bit for bit with a tolerance of 0."""
-        same = found.shape == expected.shape and torch.allclose(found, expected, rtol=tolerance, atol=tolerance)
-        self.holds(same, f"{failure}: {brief(found)} against {brief(expected)}")
+        same = actual.shape == expected.shape and torch.allclose(actual, expected, rtol=tolerance, atol=tolerance)
+        self.holds(same, f"{failure}: {brief(actual)} against {brief(expected)}")
 
     def gradients(self, objective: Tensor, of: Mapping[str, Tensor], what: str, where: str = "") -> list[Tensor]:
         """The objective's gradients with respect to tensors, by name; fails unless each gets a finite one."""
@@ -264,8 +266,8 @@ class RepeatedContract(CalledContract):
             for what, then in kept.items():
                 call.given[what].data.copy_(then)
             second = call.outputs()
-            for what, found in first.items():
-                self.close(second[what], found, f"a second call with the same input changes the {what}", 0)
+            for what, output in first.items():
+                self.close(second[what], output, f"a second call with the same input changes the {what}", 0)
 
 
 class TaskContract(RepeatedContract):

@@ -65,21 +65,21 @@ class DatasetContract(FilesContract):
         if not isinstance(data, KnowsRelatedness):
             return
         for target, sources in sources_of(data).items():
-            found, of = data.relatedness(target), f"relatedness to {target!r}"
-            unknown = sorted(set(found) - set(sources))
+            related, of = data.relatedness(target), f"relatedness to {target!r}"
+            unknown = sorted(set(related) - set(sources))
             self.holds(not unknown, f"relatedness names {unknown}, which are not sources of {target!r}")
-            finite = all(map(math.isfinite, found.values()))
-            self.holds(finite, f"{of} is {dict(found)}; the contract asks for finite numbers")
-            same = data.relatedness(target) == found
+            finite = all(map(math.isfinite, related.values()))
+            self.holds(finite, f"{of} is {dict(related)}; the contract asks for finite numbers")
+            same = data.relatedness(target) == related
             self.holds(same, f"{of} changes between calls; the contract asks for fixed numbers")
 
     def test_fingerprint_is_stable(self) -> None:
         """The fingerprint is 64 hexadecimal digits and depends only on the parameters."""
-        found = self.component.fingerprint()
-        right = isinstance(found, str) and re.fullmatch("[0-9a-f]{64}", found)
-        self.holds(right, f"the fingerprint is {found!r}; the contract asks for 64 hexadecimal digits")
+        fingerprint = self.component.fingerprint()
+        right = isinstance(fingerprint, str) and re.fullmatch("[0-9a-f]{64}", fingerprint)
+        self.holds(right, f"the fingerprint is {fingerprint!r}; the contract asks for 64 hexadecimal digits")
         again = self.remade()
-        same = isinstance(again, Dataset) and again.fingerprint() == found
+        same = isinstance(again, Dataset) and again.fingerprint() == fingerprint
         differ = "two instances with equal parameters differ in fingerprint; the contract asks for a stable one"
         self.holds(same, differ)
 
@@ -171,11 +171,11 @@ class DatasetContract(FilesContract):
         batch, keys = torch.from_numpy(np.array(x)) / 255, torch.tensor([[1, 2], [3, 4]], dtype=torch.int32)
         given = batch.clone()
         alone = [augment(batch, key) for key in (None, *keys)]
-        for found in alone:
-            right = tuple(found.shape) == (len(batch), *spec.shape) and found.dtype == torch.float32
-            self.holds(right, f"augment gives {found.dtype} of {tuple(found.shape)}; input says {spec.shape}")
+        for augmented in alone:
+            right = tuple(augmented.shape) == (len(batch), *spec.shape) and augmented.dtype == torch.float32
+            self.holds(right, f"augment gives {augmented.dtype} of {tuple(augmented.shape)}; input says {spec.shape}")
         self.holds(torch.equal(batch, given), "augment changed its batch in place; the contract asks for a new one")
-        stated = bool(augmentation_of(data)) or all(torch.equal(alone[0], found) for found in alone[1:])
+        stated = bool(augmentation_of(data)) or all(torch.equal(alone[0], augmented) for augmented in alone[1:])
         self.holds(stated, "augment changes images in training; the contract asks `augmentation` for the parameters")
         stacked = torch.vmap(augment, randomness="error")(torch.stack([batch, batch]), keys)
         same = all(torch.allclose(one, other, atol=1e-5) for one, other in zip(alone[1:], stacked, strict=True))

@@ -103,8 +103,8 @@ class DiscrepancyContract(RepeatedContract):
         targets = [target for _, target in batches if target is not None]
         sources = torch.stack([source for source, _ in batches])
         together, _ = self.stacked(modules, sources, torch.stack(targets) if targets else None)
-        for found, module, own in zip(together, modules, batches, strict=True):
-            self.close(found, module(*own), "stacking changes a run's gaps", tolerance=1e-4)
+        for gaps, module, own in zip(together, modules, batches, strict=True):
+            self.close(gaps, module(*own), "stacking changes a run's gaps", tolerance=1e-4)
 
     def _trained(self, k: int, source: Tensor, target: Tensor) -> Tensor:
         """The gaps after training the module's parameters, if any, on these samples."""

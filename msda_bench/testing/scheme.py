@@ -193,11 +193,11 @@ class SchemeContract(_TrainedContract):
         for stage in self.component.stages:
             run = self.run()
             for phase in stage.phases:
-                found = dict(run.step(phase).carried)
+                returned = dict(run.step(phase).carried)
                 given = run.given(phase)
                 with self.unchanged(given), torch.no_grad():
-                    found |= run("after_step", given, phase)
-                self._check_carried(found, run.carried(stage), f"in phase {phase.name!r}")
+                    returned |= run("after_step", given, phase)
+                self._check_carried(returned, run.carried(stage), f"in phase {phase.name!r}")
             for hook, right in (("at_stage", "sources"), ("at_epoch", "target")):
                 if right in stage.sees:
                     self._check_pass(hook, run, stage)
@@ -212,9 +212,9 @@ class SchemeContract(_TrainedContract):
         note = together.provenance.get("stack_note")
         self.holds(note is None, f"it trains alone, not in a stack: {note}")
         for name, value in alone.validation.items():
-            found = torch.tensor([together.validation.get(name, torch.nan), value])
-            near = abs(float(found[0] - found[1])) <= _CLOSE * max(1.0, abs(value))
-            self.holds(near, f"stacking changes a run's predictions: {brief(found)}")
+            both = torch.tensor([together.validation.get(name, torch.nan), value])
+            near = abs(float(both[0] - both[1])) <= _CLOSE * max(1.0, abs(value))
+            self.holds(near, f"stacking changes a run's predictions: {brief(both)}")
 
     def test_leaves_the_process_alone(self) -> None:
         """It changes no global random generator, default dtype, number of threads or gradient mode."""
@@ -260,11 +260,11 @@ class SchemeContract(_TrainedContract):
             sources = SourcePass(features, outputs, toy.labels(run.task, n, stream=4), groups, key)
             seen = target if hook == "at_epoch" else sources
             with self.unchanged({**seen._asdict(), **carried}):
-                found = run(hook, {}, seen, carried, stage)
-        self._check_carried(found, carried, f"in {hook}")
+                returned = run(hook, {}, seen, carried, stage)
+        self._check_carried(returned, carried, f"in {hook}")
 
-    def _check_carried(self, found: Mapping[str, Tensor], carried: Mapping[str, Tensor], where: str) -> None:
-        for name, value in found.items():
+    def _check_carried(self, returned: Mapping[str, Tensor], carried: Mapping[str, Tensor], where: str) -> None:
+        for name, value in returned.items():
             what = f"the carried {name!r} {where}"
             self.holds(name in carried, f"{where} it returns {name!r} to carry, which `carry` did not name")
             self.is_sound(value, tuple(carried[name].shape), what, carried[name].dtype)

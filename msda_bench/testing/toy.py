@@ -249,8 +249,8 @@ class ToyRun(nn.Module):
 
     def carried(self, stage: Stage) -> dict[str, Tensor]:
         """The tensors that the run carries at the start of the stage."""
-        found = self("carry", {}, self.sizes, stage)
-        return {name: value.detach().clone() for name, value in found.items()}
+        carried = self("carry", {}, self.sizes, stage)
+        return {name: value.detach().clone() for name, value in carried.items()}
 
     def stage_of(self, phase: Phase) -> Stage:
         """The first stage that contains the phase."""

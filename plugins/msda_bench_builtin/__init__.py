@@ -8,9 +8,9 @@ from msda_bench.api import Aggregator, Backbone, Dataset, Discrepancy, Metric, S
 @hookimpl
 def msda_datasets() -> list[type[Dataset]]:
     """The datasets."""
-    from msda_bench_builtin import datasets as found
+    from msda_bench_builtin import datasets
 
-    return [getattr(found, name) for name in found.__all__]
+    return [getattr(datasets, name) for name in datasets.__all__]
 
 
 @hookimpl
@@ -24,106 +24,106 @@ def msda_backbones() -> list[type[Backbone]]:
 @hookimpl
 def msda_discrepancies() -> list[type[Discrepancy]]:
     """The paper's discrepancies, the field's, and none."""
-    from msda_bench_builtin import discrepancies as found
+    from msda_bench_builtin import discrepancies
 
     return [
-        found.Coral,
-        found.Mmd,
-        found.Moments,
-        found.NoDiscrepancy,
-        found.ProxyADistance,
-        found.Sinkhorn,
-        found.SlicedWasserstein,
-        found.SpectralL2,
-        found.Wasserstein,
+        discrepancies.Coral,
+        discrepancies.Mmd,
+        discrepancies.Moments,
+        discrepancies.NoDiscrepancy,
+        discrepancies.ProxyADistance,
+        discrepancies.Sinkhorn,
+        discrepancies.SlicedWasserstein,
+        discrepancies.SpectralL2,
+        discrepancies.Wasserstein,
     ]
 
 
 @hookimpl
 def msda_aggregators() -> list[type[Aggregator]]:
     """DARN's sharpmax, MDAN's two forms, the field's, and equal weights."""
-    from msda_bench_builtin import aggregators as found
+    from msda_bench_builtin import aggregators
 
     return [
-        found.GroupDro,
-        found.Hardmax,
-        found.LogSumExp,
-        found.Sharpmax,
-        found.Size,
-        found.Softmax,
-        found.Sparsemax,
-        found.TopK,
-        found.Uniform,
-        found.Wadn,
+        aggregators.GroupDro,
+        aggregators.Hardmax,
+        aggregators.LogSumExp,
+        aggregators.Sharpmax,
+        aggregators.Size,
+        aggregators.Softmax,
+        aggregators.Sparsemax,
+        aggregators.TopK,
+        aggregators.Uniform,
+        aggregators.Wadn,
     ]
 
 
 @hookimpl
 def msda_schemes() -> list[type[Scheme]]:
     """Training schemes of the paper and the field."""
-    from msda_bench_builtin import schemes as found
+    from msda_bench_builtin import schemes
 
     return [
-        found.Aad,
-        found.Adapt,
-        found.Alternate,
-        found.BestSingle,
-        found.Cdan,
-        found.Chance,
-        found.Decision,
-        found.Ensemble,
-        found.Given,
-        found.GradientBoosting,
-        found.Jcpot,
-        found.Joint,
-        found.Kd3a,
-        found.LogisticRegression,
-        found.M3sda,
-        found.Mcd,
-        found.Mdd,
-        found.Mdmn,
-        found.Mfsan,
-        found.Pooled,
-        found.RandomForest,
-        found.Regularised,
-        found.Shot,
-        found.Simpal,
-        found.TargetOnly,
-        found.Wbt,
-        found.Wjdot,
+        schemes.Aad,
+        schemes.Adapt,
+        schemes.Alternate,
+        schemes.BestSingle,
+        schemes.Cdan,
+        schemes.Chance,
+        schemes.Decision,
+        schemes.Ensemble,
+        schemes.Given,
+        schemes.GradientBoosting,
+        schemes.Jcpot,
+        schemes.Joint,
+        schemes.Kd3a,
+        schemes.LogisticRegression,
+        schemes.M3sda,
+        schemes.Mcd,
+        schemes.Mdd,
+        schemes.Mdmn,
+        schemes.Mfsan,
+        schemes.Pooled,
+        schemes.RandomForest,
+        schemes.Regularised,
+        schemes.Shot,
+        schemes.Simpal,
+        schemes.TargetOnly,
+        schemes.Wbt,
+        schemes.Wjdot,
     ]
 
 
 @hookimpl
 def msda_validators() -> list[type[Validator]]:
     """Scores on held-out source examples, and on the target's predictions."""
-    from msda_bench_builtin import validators as found
+    from msda_bench_builtin import validators
 
     return [
-        found.Bnm,
-        found.Dev,
-        found.Entropy,
-        found.ImportanceWeightedRisk,
-        found.Infomax,
-        found.Mano,
-        found.Mixval,
-        found.Snd,
-        found.SourceAccuracy,
-        found.SourceRisk,
+        validators.Bnm,
+        validators.Dev,
+        validators.Entropy,
+        validators.ImportanceWeightedRisk,
+        validators.Infomax,
+        validators.Mano,
+        validators.Mixval,
+        validators.Snd,
+        validators.SourceAccuracy,
+        validators.SourceRisk,
     ]
 
 
 @hookimpl
 def msda_metrics() -> list[type[Metric]]:
     """Metrics for tables."""
-    from msda_bench_builtin import metrics as found
+    from msda_bench_builtin import metrics
 
     return [
-        found.Accuracy,
-        found.Auc,
-        found.BalancedAccuracy,
-        found.MacroF1,
-        found.MeanAbsoluteError,
-        found.MeanSquaredError,
-        found.R2,
+        metrics.Accuracy,
+        metrics.Auc,
+        metrics.BalancedAccuracy,
+        metrics.MacroF1,
+        metrics.MeanAbsoluteError,
+        metrics.MeanSquaredError,
+        metrics.R2,
     ]

@@ -112,22 +112,22 @@ class Column:
         return any(row["bold_holm"] is not None for row in self.rows.values())
 
 
-def columns(folder: str, found: Findings, registry: Registry) -> Iterator[Column]:
+def columns(folder: str, findings: Findings, registry: Registry) -> Iterator[Column]:
     """The experiments of a result folder.
 
     Args:
         folder: the folder of its page on the site.
-        found: what its runs say.
+        findings: what its runs say.
         registry: knows the kind of data of installed datasets.
 
     Raises:
         StoreError: a record cannot be read.
     """
-    planned = found.analysis.runs.attrs["plan"].experiments
+    planned = findings.analysis.runs.attrs["plan"].experiments
     anchors = slugs(experiment.name for experiment in planned)
-    by_name = {grid.experiment.name: grid for grid in found.analysis.grids}
+    by_name = {grid.experiment.name: grid for grid in findings.analysis.grids}
     varied = {experiment.dataset for experiment in planned if experiment.without is not None}
-    for view in found.views:
+    for view in findings.views:
         experiment = view.experiment
         steps = "unequal steps" if any(note.kind == "steps" for note in view.notes) else "equal steps"
         settings = "settings selected" if experiment.criteria else "settings fixed"

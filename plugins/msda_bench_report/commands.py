@@ -23,9 +23,9 @@ def report(args: argparse.Namespace) -> int:
     makers, faults = sections()
     warn_of(faults)
     runs = load_folder(args)
-    found = Findings.of(runs)
-    say(str(write_page(args.folder, found, makers)))
-    return 0 if is_whole(found.analysis.selected) else 1
+    findings = Findings.of(runs)
+    say(str(write_page(args.folder, findings, makers)))
+    return 0 if is_whole(findings.analysis.selected) else 1
 
 
 def site_arguments(parser: argparse.ArgumentParser) -> None:

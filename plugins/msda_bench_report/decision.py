@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from msda_bench.results.across import Across, across_of, standings, survival
+from msda_bench.results.across import Across, across_of, standings
 from msda_bench.results.decision import (
     BETTER,
     BETTER_BY_MORE,
@@ -23,6 +23,7 @@ from msda_bench.results.estimates import Summary
 from msda_bench.results.leaderboard import Analysis
 from msda_bench.results.scores import Grid
 from msda_bench.results.select import select
+from msda_bench.results.survival import survival
 from msda_bench.results.words import name_of
 from msda_bench.suite.plan import FIRST, ORACLE, TARGET_ACCURACY
 

@@ -47,19 +47,19 @@ _PLAIN = frozenset({"suite", "candidates"})
 """The kinds of notes that are on an experiment's plan; the others are warnings."""
 
 
-def write_page(folder: Path, found: Findings, sections: Sequence[Maker]) -> Path:
+def write_page(folder: Path, findings: Findings, sections: Sequence[Maker]) -> Path:
     """Writes report.html of what its runs say into the result folder, completely or not at all.
 
     Raises:
         StoreError: the folder cannot be read or written.
     """
     path = folder / REPORT
-    replace_file(path, render_page(found, sections, Store(folder, repair=False).commands()).encode())
+    replace_file(path, render_page(findings, sections, Store(folder, repair=False).commands()).encode())
     return path
 
 
 def render_page(
-    found: Findings,
+    findings: Findings,
     sections: Sequence[Maker],
     commands: Iterable[str] = (),
     home: str | None = None,
@@ -67,7 +67,7 @@ def render_page(
     """Renders the page; identical records give identical text, in any order.
 
     Args:
-        found: what the runs say; curves and cells are read from their folder.
+        findings: what the runs say; curves and cells are read from their folder.
         sections: make the sections of each experiment.
         commands: the commands that made the records, as far as known.
         home: the address of the page that links to this page, if there is one; runs.csv lies beside this page then.
@@ -75,7 +75,7 @@ def render_page(
     Raises:
         StoreError: the folder cannot be read.
     """
-    files, across, runs = found.files, found.analysis.across, found.analysis.selected
+    files, across, runs = findings.files, findings.analysis.across, findings.analysis.selected
     style, script, drawing = asset("style.css"), asset("table.js") + asset("script.js"), library()
     folder = runs.attrs["folder"]
     downloads = {RUNS: RUNS} if home else dict([download(RUNS, files[RUNS])])
@@ -85,11 +85,11 @@ def render_page(
         .get_template("page.html")
         .render(
             plan=runs.attrs["plan"],
-            sections=list(_experiments(found, sections)),
+            sections=list(_experiments(findings, sections)),
             across=across,
             diagram=_diagram(across),
             finding=verdict_across(across) if across is not None else (),
-            decisions=decisions(found.analysis),
+            decisions=decisions(findings.analysis),
             # Lines on files name them from the folder on.
             faults=[printable(line.replace(f"{folder}/", ""), 400) for line in runs.attrs["fault_lines"]],
             commands=tuple(commands),
@@ -125,12 +125,12 @@ class Findings:
         return cls(analysis, shown, result_files(analysis, shown))
 
 
-def _experiments(found: Findings, sections: Sequence[Maker]) -> Iterator[dict[str, Any]]:
+def _experiments(findings: Findings, sections: Sequence[Maker]) -> Iterator[dict[str, Any]]:
     """The data of each experiment for experiment.html."""
-    runs, files, bad = found.analysis.runs, found.files, problems(found.analysis.selected)
+    runs, files, bad = findings.analysis.runs, findings.files, problems(findings.analysis.selected)
     ids = slugs(experiment.name for experiment in runs.attrs["plan"].experiments)
-    of_grids = {grid.experiment.name: grid for grid in found.analysis.grids}
-    for view, results in _results(found):
+    of_grids = {grid.experiment.name: grid for grid in findings.analysis.grids}
+    for view, results in _results(findings):
         name, board = view.experiment.name, Board.of(view)
         tables = (f"tables/{name}{kind}.tex" for kind in ("", "-summary", "-pairs"))
         yield {
@@ -152,9 +152,9 @@ def _experiments(found: Findings, sections: Sequence[Maker]) -> Iterator[dict[st
         }
 
 
-def _results(found: Findings) -> Iterator[tuple[View, Results]]:
+def _results(findings: Findings) -> Iterator[tuple[View, Results]]:
     """Each experiment with what its sections are made from."""
-    every, runs = found.analysis.runs, found.analysis.selected
+    every, runs = findings.analysis.runs, findings.analysis.selected
     planned = every.attrs["plan"].experiments
     most = max(0, (MOST_FIGURES // len(planned) - _ALONE) // _OF_TARGET)
     targets = {experiment.name: slugs(experiment.targets[:most]) for experiment in planned}
@@ -163,7 +163,7 @@ def _results(found: Findings) -> Iterator[tuple[View, Results]]:
     some = runs[[target in targets[name] for name, target in places]]
     curves, classes = by_epoch(load_curves(some, MOST_CURVES)), per_class(load_confusion(some))
     judged, tried = criteria(every), sensitivity(every)
-    for view in found.views:
+    for view in findings.views:
         experiment = view.experiment
         more = (own_rows(experiment, frame) for frame in (curves, classes, judged, tried))
         yield view, Results(targets[experiment.name], experiment, view.runs, view.board, view.pairs, *more)

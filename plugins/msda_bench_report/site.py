@@ -80,10 +80,10 @@ def _read(
 ) -> tuple[pd.DataFrame, list[Column], dict[str, str]]:
     """The runs of a folder, its experiments, and its files on the site by name."""
     runs = load_results(folder)
-    found = Findings.of(runs)
+    findings = Findings.of(runs)
     commands = Store(folder, repair=False).commands()
-    page = render_page(found, sections, commands, home=f"../{INDEX}")
-    return runs, [*columns(name, found, registry)], {REPORT: page, RUNS: found.files[RUNS]}
+    page = render_page(findings, sections, commands, home=f"../{INDEX}")
+    return runs, [*columns(name, findings, registry)], {REPORT: page, RUNS: findings.files[RUNS]}
 
 
 def _names(folders: Iterable[Path]) -> list[str]:

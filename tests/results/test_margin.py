@@ -170,7 +170,8 @@ def test_the_interval_for_overlapping_splits_has_nadeaus_and_bengios_correction(
     half = stats.t.ppf(0.975, 9) * np.sqrt((1 / 10 + 500 / 250) * differences.var(ddof=1))
     middle = differences.mean()
     assert [row["corrected_t_low"], row["corrected_t_high"]] == pytest.approx([middle - half, middle + half])
-    by_domain = ends(train=30, target_train={"x": 250, "default": 3})
-    assert by_domain["corrected_t_low"] == row["corrected_t_low"]
-    for unknown in ({"train": "all"}, {"train": 0.5}, {"train": 250, "protocol": "transductive"}):
+    by_domain = {"train": 30, "target_train": {"x": 250, "default": 3}}
+    for same in (by_domain, {"train": 1 / 3}, {"train": 0.2, "test": 0.4}, {"train": 1 / 3, "test": 0.9}):
+        assert ends(**same)["corrected_t_low"] == row["corrected_t_low"]
+    for unknown in ({"train": "all"}, {"train": 0.5, "test": 500}, {"train": 250, "protocol": "transductive"}):
         assert np.isnan(ends(**unknown)["corrected_t_low"])

@@ -18,18 +18,16 @@ from pydantic import AliasChoices, Field
 
 from msda_bench.api import Array, DataError, Identified, Inputs, InputSpec, component
 from msda_bench_builtin.datasets.tables.identify import identified
-from msda_bench_builtin.datasets.tables.read import Column, listed, stamp, text_of
-from msda_bench_builtin.datasets.tables.rows import (
-    Contents,
-    FromFile,
+from msda_bench_builtin.datasets.tables.parts import (
     Roles,
     domains_in,
     groups_in,
     labels_in,
-    pages_of,
     predictions_in,
     without_labels,
 )
+from msda_bench_builtin.datasets.tables.read import Column, listed, stamp, text_of
+from msda_bench_builtin.datasets.tables.rows import Contents, FromFile, pages_of
 
 _MOST = 1 << 31
 """The maximum size of a compressed array, unpacked, in bytes; one that is not compressed may have any."""

@@ -14,8 +14,9 @@ import numpy as np
 
 from msda_bench.api import Array, DataError, Identified
 from msda_bench_builtin.datasets.tables.columns import plan_of
+from msda_bench_builtin.datasets.tables.parts import NoLabelsError, OneClassError
 from msda_bench_builtin.datasets.tables.read import Column, listed
-from msda_bench_builtin.datasets.tables.rows import Contents, FromFile, NoLabelsError, OneClassError
+from msda_bench_builtin.datasets.tables.rows import Contents, FromFile
 
 _FEW = range(3, 11)
 """A number with so many values may be a code of a category; with two it makes no difference."""

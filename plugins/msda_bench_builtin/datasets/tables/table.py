@@ -13,10 +13,7 @@ from pydantic import Field
 from msda_bench.api import Count, DataError, Identified, Inputs, InputSpec, component
 from msda_bench_builtin.datasets.tables.columns import encoded, fitted, plan_of, with_words
 from msda_bench_builtin.datasets.tables.identify import identified, look_through
-from msda_bench_builtin.datasets.tables.read import ENDINGS, Column, column, read_table
-from msda_bench_builtin.datasets.tables.rows import (
-    Contents,
-    FromFile,
+from msda_bench_builtin.datasets.tables.parts import (
     Roles,
     domains_in,
     groups_in,
@@ -24,6 +21,8 @@ from msda_bench_builtin.datasets.tables.rows import (
     predictions_in,
     without_labels,
 )
+from msda_bench_builtin.datasets.tables.read import ENDINGS, Column, column, read_table
+from msda_bench_builtin.datasets.tables.rows import Contents, FromFile
 
 
 @component
