@@ -130,7 +130,7 @@ def _values(record: Record) -> dict[str, Any]:
         "n_test": outcome and outcome.n_test,
         "n_correct": outcome and outcome.n_correct,
         "sum_squared_error": outcome and outcome.sum_squared_error,
-        "n_train": _n_train(record.cell, outcome and outcome.n_test),
+        "n_train": _n_train(record.cell, None if outcome is None else outcome.n_test),
         "train_seconds": record.timing.get("train"),
         "steps": None if steps is None else int(steps),
         "effective_sample_size": record.bound.get("effective_sample_size"),
