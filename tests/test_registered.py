@@ -108,6 +108,28 @@ def interim(task: str) -> tuple[list[str], str]:
     return [f"| {' | '.join(line)} |" for line in lines], text
 
 
+MARKS = {"better by more than the margin": "++", "better": "+", "equivalent": "=", "worse": "-", "undecided": "?"}
+
+
+def overview() -> list[str]:
+    """The rows of the table of all recorded tasks in track B, with JOINT's mean gain over SRC as the last."""
+    of_tasks = {}
+    for task in RECORDED:
+        chosen = select(mb.load_results(ROOT / "recording" / task), "source_accuracy")
+        main = gains_over_src(chosen)
+        cells = {method: f"{main.loc[method, 'gain']:+.1f} {MARKS[main.loc[method, 'standing']]}" for method in PRIMARY}
+        means = chosen.groupby("method", observed=True)["score"].mean()
+        of_tasks[task] = cells | {"JOINT": f"{means['JOINT'] - means['SRC']:+.1f}"}
+    return [f"| {' | '.join([name, *(of_tasks[task][name] for task in RECORDED)])} |" for name in [*PRIMARY, "JOINT"]]
+
+
+@pytest.mark.slow
+def test_the_overview_of_recorded_tasks_is_that_of_their_records() -> None:
+    section = PAGE.split("### All in track B")[1].split("###")[0]
+    rows = [line for line in section.splitlines() if line.startswith("| ")]
+    assert rows == [f"| method | {' | '.join(RECORDED)} |", *overview()]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("task", RECORDED)
 def test_the_interim_table_of_a_recorded_task_is_that_of_its_records(task: str) -> None:
