@@ -148,7 +148,7 @@ class Summary:
 
     def after(self, tuning: Summary) -> Summary:
         """The outcome together with that of the tuning cells that were trained before."""
-        counts = ("selected", "stored", "trained", "found", "missing", "left", "seconds", "failed", "notes")
+        counts = ("selected", "stored", "trained", "elsewhere", "missing", "left", "seconds", "failed", "notes")
         both = {name: getattr(tuning, name) + getattr(self, name) for name in counts}
         interrupted = tuning.interrupted or self.interrupted
         return replace(self, **both, unfit=tuning.diverged + tuning.unfit, interrupted=interrupted)
