@@ -230,12 +230,12 @@ def _rows(
 ) -> Mapping[_Place, Mapping[int, int | None]]:
     """The row of each run's candidate that a criterion selects, alone or on all tuning seeds; None without any."""
     rows: dict[_Place, dict[int, int | None]] = defaultdict(dict)
+    once = {(method.name, target): choice.number for method, target, choice in searches.track(table, by, methods)}
     for method in methods:
-        once = {target: choice.number for of, target, choice in searches.track(table, by) if of == method}
         for (target, seed), tried in searches.of(table, method).items():
             place = method.name, target
             if table.tuning is not None:
-                at = (candidate.row for candidate in tried if candidate.number == once[target])
+                at = (candidate.row for candidate in tried if candidate.number == once[place])
                 rows[place][seed] = next(at, None)
             else:
                 choice = searches.choose(tried, by)

@@ -11,32 +11,29 @@ import functools
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from msda_bench.errors import StoreError
-from msda_bench.results.recorded import kept_file, stored
+from msda_bench.results.recorded import kept_file
 from msda_bench.store import Store
 
 
-def agreement(candidates: pd.DataFrame) -> tuple[float, ...]:
+@functools.cache  # a key's predictions never change
+def agreement(candidates: tuple[tuple[Path, str] | None, ...]) -> tuple[float, ...]:
     """The share of the target's examples for which each candidate predicts what most do, of equally many the lowest.
 
     Args:
-        candidates: the runs of one method, target and seed that are ok.
+        candidates: folder and key of the runs of one method, target and seed, which are ok; None for one of no folder.
 
     Raises:
-        StoreError: one has no file of `target_predictions`, or it is damaged.
+        StoreError: one is of no folder, has no file of `target_predictions`, or it is damaged.
     """
-    places = tuple((store.folder, key) for _, key, store in stored(candidates))
+    places = [place for place in candidates if place is not None]
     if len(places) < len(candidates):
         raise StoreError("ensv compares predictions in a result folder, and these runs are of none")
-    return _agreement(places) if places else ()
-
-
-@functools.cache  # a key's predictions never change
-def _agreement(candidates: tuple[tuple[Path, str], ...]) -> tuple[float, ...]:
-    predicted = np.stack([_answers(Store(folder, repair=False), key) for folder, key in candidates])
+    if not places:
+        return ()
+    predicted = np.stack([_answers(Store(folder, repair=False), key) for folder, key in places])
     votes = np.zeros((predicted.shape[1], int(predicted.max()) + 1), np.int32)
     for classes in predicted:
         votes[np.arange(len(classes)), classes] += 1

@@ -11,6 +11,7 @@ import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias, TypeGuard
 
@@ -19,7 +20,7 @@ import pandas as pd
 
 from msda_bench.results.ensv import agreement
 from msda_bench.results.estimates import mean_of, tied
-from msda_bench.results.recorded import VALIDATOR
+from msda_bench.results.recorded import VALIDATOR, stored
 from msda_bench.suite.plan import ENSV, FIRST, LEAVE_ONE_OUT, ORACLE, Experiment, Method, parts_of
 
 SELECTED = "selected"
@@ -132,10 +133,12 @@ class Searches:
         """Whether there is no record of a run."""
         return bool(self._status[row] == "missing")
 
-    def track(self, table: Experiment, track: str) -> Iterator[tuple[Method, str, Once]]:
-        """What a track chooses on an experiment's tuning seeds, for each method and target."""
+    def track(
+        self, table: Experiment, track: str, methods: Sequence[Method] | None = None
+    ) -> Iterator[tuple[Method, str, Once]]:
+        """What a track chooses on an experiment's tuning seeds, for each target and each of `methods`, or all."""
         known = self.runs.attrs.get(CHOICES, Choices()).of
-        for method in table.methods if table.tuning is not None else ():
+        for method in (table.methods if methods is None else methods) if table.tuning is not None else ():
             for target in table.targets if method.search is not None else ():
                 once = known.get((table.name, method.name, target, track))
                 yield method, target, once or self.once(table, method, target, track)
@@ -206,6 +209,20 @@ class Searches:
         score = self._scores[by][row]
         return None if math.isnan(score) else score
 
+    def agreement(self, candidates: Sequence[Candidate]) -> list[float | None]:
+        """The scores of a run's candidates by EnsV.
+
+        Raises:
+            StoreError: the runs are of no folder, or one has no kept predictions.
+        """
+        return [*agreement(tuple(self._places.get(candidate.row) for candidate in candidates))]
+
+    @cached_property
+    def _places(self) -> Mapping[int, tuple[Path, str]]:
+        """The folder and key of each row that has a record in a folder."""
+        numbered = self.runs.set_axis(range(len(self.runs)))
+        return {row: (store.folder, key) for row, key, store in stored(numbered)}
+
     def merit(self, row: int) -> float | None:
         """The test score of an ok run; errors are negated.
 
@@ -232,7 +249,7 @@ def _by_left_out(searches: Searches, candidates: Sequence[Candidate]) -> list[fl
 
 
 def _by_ensv(searches: Searches, candidates: Sequence[Candidate]) -> list[float | None]:
-    return [*agreement(searches.runs.iloc[[candidate.row for candidate in candidates]])]
+    return searches.agreement(candidates)
 
 
 def _by_number(_: Searches, candidates: Sequence[Candidate]) -> list[float | None]:

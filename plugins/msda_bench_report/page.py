@@ -39,6 +39,8 @@ MOST_FIGURES = 60
 """The maximum number of figures on a page, shared equally by the experiments."""
 _OF_TARGET, _ALONE = 7, 4
 """The number of figures per target, and of those per experiment that do not belong to a target."""
+MOST_EMBEDDED = 1_000_000
+"""The maximum size of runs.csv that the page holds for download, packed, in bytes."""
 MOST_CURVES = 2000
 """The maximum number of runs per experiment whose curves are read; beyond it, only the first seeds are read."""
 MOST_SHOWN = 12
@@ -79,6 +81,8 @@ def render_page(
     style, script, drawing = asset("style.css"), asset("table.js") + asset("script.js"), library()
     folder = runs.attrs["folder"]
     downloads = {RUNS: RUNS} if home else dict([download(RUNS, files[RUNS])])
+    if is_long := max(map(len, downloads.values())) > MOST_EMBEDDED:
+        downloads = {}
     downloads |= dict(download(name, files[name]) for name in (LEADERBOARD, MARKDOWN))
     return (
         environment()
@@ -97,6 +101,7 @@ def render_page(
             n_runs=len(runs),
             n_ok=int((runs["status"] == "ok").sum()),
             downloads=downloads,
+            is_long=is_long,
             version=__version__,
             style=style,
             script=script,

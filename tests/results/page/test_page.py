@@ -306,6 +306,15 @@ def test_curves_of_many_runs_show_the_first_seeds_with_a_note(page, folder, monk
     pd.testing.assert_frame_equal(few, every[every["seed"] < 2].reset_index(drop=True))
 
 
+def test_a_page_does_not_hold_a_long_table_of_runs(page, folder, monkeypatch):
+    assert "too long" not in page.said
+    monkeypatch.setattr("msda_bench_report.page.MOST_EMBEDDED", 100)
+    text = render_page(Findings.of(mb.load_results(folder)), sections()[0])
+    assert 'download="runs.csv' not in text
+    assert 'download="leaderboard.csv"' in text
+    assert "runs.csv is too long for this page; <code>msda-bench leaderboard</code> writes it" in text
+
+
 BROKEN = """
 from msda_bench_report.section import Section, hookimpl
 
