@@ -126,8 +126,9 @@ def overview() -> list[str]:
 @pytest.mark.slow
 def test_the_overview_of_recorded_tasks_is_that_of_their_records() -> None:
     section = PAGE.split("### All in track B")[1].split("###")[0]
-    rows = [line for line in section.splitlines() if line.startswith("| ")]
-    assert rows == [f"| method | {' | '.join(RECORDED)} |", *overview()]
+    rows = [line for line in section.splitlines() if line.startswith("|")]
+    assert rows == [f"| method | {' | '.join(RECORDED)} |", "|---" * (len(RECORDED) + 1) + "|", *overview()]
+    assert "\n".join(rows) in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.slow

@@ -72,7 +72,8 @@ class Across:
     reference`, the mean `gain` over the `n` paired seeds, its standard `error`, the gains `by_seed`, and the `outcome`
     against the baseline, its `reason`, `standing` and the `detectable` gain, as decided in the experiment.
 
-    `margin` is the mean of the experiments' margins, None unless all have one; `primary` are the methods that all name.
+    `margin` is the mean of the experiments' margins, rounded to hundredths, None unless all have one;
+    `primary` are the methods that all name.
     """
 
     datasets: tuple[str, ...]
@@ -244,11 +245,12 @@ def across_of(runs: pd.DataFrame) -> Across | None:
 def across_datasets(tables: Sequence[Grid], pairs: Sequence[Sequence[Row]]) -> Across | None:
     """Compares the methods that all experiments share, by their means over the targets and seeds of each dataset.
 
-    Only experiments whose metric is accuracy count, and one with an altered domain only if no other uses its dataset
-    unaltered. `pairs` are the decided comparisons of each of the `tables`; None for fewer than two datasets.
+    Only experiments with results whose metric is accuracy count, and one with an altered domain only if no other uses
+    its dataset unaltered. `pairs` are the decided comparisons of each of the `tables`; None for fewer than two
+    datasets.
     """
     counting = counted_of(grid.experiment for grid in tables)
-    counted = [grid for grid in tables if grid.experiment in counting]
+    counted = [grid for grid in tables if grid.experiment in counting and grid.has_results]
     by_dataset: dict[str, list[Grid]] = {}
     for grid in counted:
         by_dataset.setdefault(grid.experiment.dataset, []).append(grid)
@@ -261,7 +263,7 @@ def across_datasets(tables: Sequence[Grid], pairs: Sequence[Sequence[Row]]) -> A
     margins = [grid.experiment.margin for grid in counted]
     named = {grid.experiment.primary for grid in counted}
     primary = named.pop() if len(named) == 1 else ()
-    margin = None if None in margins else mean_of(margin for margin in margins if margin is not None)
+    margin = None if None in margins else round(mean_of(margin for margin in margins if margin is not None), 2)
     by_baseline = len(names) > MOST_ALL_PAIRS or margin is not None or bool(primary)
     compared = [
         _compared(by_dataset, pair, alpha, margin if baseline in pair else None) for pair in combinations(names, 2)
@@ -376,7 +378,9 @@ def _grown(
 
 
 def _skipped(tables: Sequence[Grid], counted: Sequence[Grid], names: Sequence[str]) -> Iterator[str]:
-    for grid in tables:
+    if waiting := [grid.experiment.name for grid in tables if not grid.has_results]:
+        yield f"{', '.join(waiting)}: no results yet"
+    for grid in (grid for grid in tables if grid.has_results):
         if grid.metric != METRIC:
             yield f"{grid.experiment.name}: its metric is {grid.metric}, not accuracy"
         elif grid not in counted:

@@ -100,6 +100,11 @@ class Grid:
         """The metric's name in CSV files, such as accuracy_percent or mse."""
         return self.experiment.measure.column
 
+    @property
+    def has_results(self) -> bool:
+        """Whether a run has a score."""
+        return any(any(merits.by_seed.values()) for merits in self.merits.values())
+
     def scores(self, method: str, target: str, seeds: Sequence[int]) -> list[float]:
         """The scores of a method's ok runs with these seeds, in the metric's unit."""
         merits = self.merits[target].by_seed[method]

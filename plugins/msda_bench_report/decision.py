@@ -63,8 +63,13 @@ class DecisionRow(NamedTuple):
     whole: Gain
     rank: float | None
     counts: str
-    """In how many experiments it is better and worse, where the suite has no margin."""
+    """In how many experiments it is better and worse, where the suite has no margin; or that it is in some alone."""
     cells: tuple[Gain | None, ...]
+
+    @property
+    def there(self) -> int:
+        """The number of experiments in which it has a gain."""
+        return sum(cell is not None and cell.gain is not None for cell in self.cells)
 
     @property
     def is_headroom(self) -> bool:
@@ -101,7 +106,7 @@ class Decision(NamedTuple):
         for record in frame[frame["method"] != across.baseline].to_dict("records"):
             own = tuple(cells.get((record["method"], name)) for name in across.experiments)
             row = _row(record, own, has_margin=across.margin is not None)
-            (alone if sum(cell is not None for cell in own) < min(2, len(own)) else rows).append(row)
+            (alone if row.there < min(2, len(own)) else rows).append(row)
         finds = pd.DataFrame(across.gains).groupby("experiment")["detectable"].median()
         return cls(
             name_of(across.baseline),
@@ -164,6 +169,9 @@ def _row(record: Mapping[Any, Any], cells: tuple[Gain | None, ...], *, has_margi
     counts = [f"{word} on {n}" for word in (BETTER, WORSE) if (n := record[f"n_{word}"])]
     tested = record["n_tested"]
     text = f"{', '.join(counts)} of\u00a0{tested}" if counts else UNDECIDED if tested else "no test"
+    if has_margin:
+        there = sum(cell is not None and cell.gain is not None for cell in cells)
+        text = f"in {there} of\u00a0{len(cells)}" if there < len(cells) else ""
     gain, low, high = (_known(record[f"mean_gain{end}"]) for end in ("", "_low", "_high"))
     standing = record.get("standing")
     return DecisionRow(
@@ -171,15 +179,15 @@ def _row(record: Mapping[Any, Any], cells: tuple[Gain | None, ...], *, has_margi
         bool(record["reference"]),
         Gain(gain, low, high, standing if isinstance(standing, str) else ""),
         _known(record["mean_rank"]),
-        "" if has_margin or record["reference"] else text,
+        "" if record["reference"] else text,
         cells,
     )
 
 
 def _place(row: DecisionRow) -> tuple[bool, int, float]:
-    """References last; the others by their standing, then the largest mean gain first."""
+    """References last; the others by their standing, those without one last, then the largest mean gain first."""
     known = row.whole.standing
-    return row.reference, STANDINGS.index(known) if known in STANDINGS else 0, -(row.whole.gain or 0)
+    return row.reference, STANDINGS.index(known) if known in STANDINGS else len(STANDINGS), -(row.whole.gain or 0)
 
 
 def _cell(row: Mapping[str, Any], alpha: float) -> Gain:

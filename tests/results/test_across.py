@@ -95,6 +95,8 @@ def test_what_does_not_count_is_named():
         "e3: late not ranked in every experiment",
         "table: its metric is mse, not accuracy",
     )
+    waiting = across({**datasets(7, a=3, b=2), "planned": ("d7", {"a": None, "b": None})})
+    assert (waiting.datasets, waiting.skipped) == (late.datasets, ("planned: no results yet",))
     sound = gaining(*SIX, tuned=True)
     poisoned = gaining(-90, name="bad", dataset="d0", corrupted="s\x1b[31m", tuned=True)
     left_out = gaining(-90, name="less", dataset="d0", without="s", tuned=True)

@@ -143,6 +143,23 @@ def test_the_decision_table_comes_first_and_other_methods_and_scores_are_folded(
     assert next(iter(rows(tmp_path / "site"))) == "up"
 
 
+def test_with_a_margin_a_method_of_some_experiments_says_of_how_many_and_comes_last(tmp_path):
+    gains = {"up": 30, "SRC": 0, "down": -40}
+    parts = [
+        scores(f"d{n}", seeds=10, **{name: 700 + gain for name, gain in gains.items()}, **({"own": 900} if n else {}))
+        for n in range(3)
+    ]
+    parts = [(replace(table, margin=1.0), cells, records) for table, cells, records in parts]
+    folder = write_folder(tmp_path / "made", *parts)
+    assert main(["report", str(folder)]) == 0
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    body = re.search(r'class="decision".*?<tbody>(.*?)</tbody>', page, re.DOTALL)[1]
+    shown = [[said(cell) for cell in re.findall(r"<t[hd].*?</t[hd]>", row, re.DOTALL)] for row in body.split("<tr")[1:]]
+    assert [row[0] for row in shown] == ["up", "down", "own"]
+    assert shown[2][2] == "in 2 of 3"
+    assert "over all experiments the margin is 1." in said(page)
+
+
 def tuned(dataset):
     """Three candidates, chosen on two tuning seeds: the first gains 1 point, the one that v chooses 2, the best 4."""
     tracks, gains = ("v", "first", "oracle"), (10, 20, 40)
