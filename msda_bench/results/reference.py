@@ -1,7 +1,7 @@
 """A reference: the recorded runs of a protocol in one file, so that a method trained alone is ranked among its methods.
 
 The file is gzip of one JSON document: the plan's tables, each experiment's protocol, and the runs by column, each with
-its settings selected. It comes with msda-bench; `msda-bench store reference` writes it from a result folder.
+its settings selected. Some come with msda-bench, as one; `msda-bench store reference` writes one from a result folder.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import gzip
 import io
 import json
 import zlib
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeAlias
@@ -40,8 +40,8 @@ from msda_bench.suite.protocol import UpdateRule
 
 PACKAGED = "reference"
 """The name of the reference that comes with msda-bench."""
-FILE = Path("reference") / "leaderboard.json.gz"
-"""Its place in the package."""
+FILES = ("reference", "*.json.gz")
+"""Its folder in the package, and its files, each of other experiments."""
 _LIMIT = 1 << 26
 """The maximum size of the document in bytes."""
 _LEFT_OUT = {
@@ -135,9 +135,15 @@ def read_reference(given: str | Path) -> Reference:
     """
     name, path = str(given), Path(given)
     if name == PACKAGED:
-        path = Path(msda_bench.__file__).parent / FILE
-    elif path.is_dir():
+        folder, files = FILES
+        parts = sorted((Path(msda_bench.__file__).parent / folder).glob(files))
+        return replace(_joined([_read(part, name) for part in parts]), name=name)
+    if path.is_dir():
         return replace(reference_of(load_results(path)), name=name)
+    return _read(path, name)
+
+
+def _read(path: Path, name: str) -> Reference:
     with named(path, "cannot be read"):
         packed = read_file(path)
     try:
@@ -155,6 +161,21 @@ def read_reference(given: str | Path) -> Reference:
     if reference.protocols.keys() != {table.name for table in reference.plan.experiments}:
         raise _unusable(name, "its protocols are not those of its experiments")
     return replace(reference, name=name)
+
+
+def _joined(parts: Sequence[Reference]) -> Reference:
+    """One reference of all their experiments, which differ."""
+    first, *_ = parts
+    sizes = [len(part.runs["seed"]) for part in parts]
+    return replace(
+        first,
+        plan=replace(first.plan, experiments=tuple(table for part in parts for table in part.plan.experiments)),
+        protocols={name: protocol for part in parts for name, protocol in part.protocols.items()},
+        runs={
+            column: [value for part, n in zip(parts, sizes, strict=True) for value in part.runs.get(column, [None] * n)]
+            for column in dict.fromkeys(column for part in parts for column in part.runs)
+        },
+    )
 
 
 def reference_of(runs: pd.DataFrame) -> Reference:
