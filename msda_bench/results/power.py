@@ -185,6 +185,7 @@ class Answer(NamedTuple):
         of_every_method: those that find it for the method whose differences vary most.
         ten_find: the smallest true gain that ten seeds find.
         ten_miss: the probability that ten seeds do not find the gain asked for.
+        equivalent: the seeds that show a method without any gain equivalent within the margin; None without a margin.
     """
 
     finds: float | None
@@ -193,6 +194,7 @@ class Answer(NamedTuple):
     of_every_method: int | None
     ten_find: float | None
     ten_miss: float
+    equivalent: int | None = None
 
 
 class Design(NamedTuple):
@@ -204,6 +206,7 @@ class Design(NamedTuple):
         usual: the test of a method with this standard deviation.
         careful: that with its upper limit.
         worst: that of the method with the largest one.
+        one_sided: the one-sided test of a method with this standard deviation.
     """
 
     deviation: float
@@ -211,19 +214,25 @@ class Design(NamedTuple):
     usual: Smallest
     careful: Smallest
     worst: Smallest
+    one_sided: Smallest
 
-    def answer(self, seeds: int, gain: float, power: float) -> Answer:
-        """What so many seeds find, and what it takes to find the gain with this probability."""
+    def answer(self, seeds: int, gain: float, power: float, margin: float | None = None) -> Answer:
+        """What so many seeds find, and what it takes to find the gain with this probability, or its absence.
+
+        Equivalence takes two one-sided tests. Without any gain each fails equally often, at most one at a time.
+        """
         needed, at_most, of_every = (seeds_for(test, gain, power) for test in (self.usual, self.careful, self.worst))
         ten_find, ten_miss = self.usual(TEN, power), missed(self.usual, gain, TEN)
-        return Answer(self.usual(seeds, power), needed, at_most, of_every, ten_find, ten_miss)
+        equivalent = None if margin is None else seeds_for(self.one_sided, margin, (1 + power) / 2)
+        return Answer(self.usual(seeds, power), needed, at_most, of_every, ten_find, ten_miss, equivalent)
 
 
 def design_of(spread: Spread, level: float) -> Design:
     """The tests of an experiment at this level."""
     middle, largest = median(spread.deviations.values()), max(spread.deviations.values())
     sizes = (middle, middle * upper_limit(spread.seeds - 1), largest)
-    return Design(middle, spread.seeds, *(of_experiment(size, level) for size in sizes))
+    usual, careful, worst = (of_experiment(size, level) for size in sizes)
+    return Design(middle, spread.seeds, usual, careful, worst, of_experiment(middle, 2 * level))
 
 
 def design_of_mean(spreads: Sequence[Spread], level: float) -> Design | None:
@@ -236,8 +245,10 @@ def design_of_mean(spreads: Sequence[Spread], level: float) -> Design | None:
     )
     middle, seeds = by_size[(len(names) - 1) // 2], min(spread.seeds for spread in spreads)
     limit = upper_limit(_freedom(middle) * (seeds - 1))
-    tests = (of_mean(sizes, level) for sizes in (middle, [limit * size for size in middle], by_size[-1]))
-    return Design(math.hypot(*middle) / len(middle), seeds, *tests)
+    cases = (middle, [limit * size for size in middle], by_size[-1])
+    usual, careful, worst = (of_mean(sizes, level) for sizes in cases)
+    deviation = math.hypot(*middle) / len(middle)
+    return Design(deviation, seeds, usual, careful, worst, of_mean(middle, 2 * level))
 
 
 def _freedom(deviations: Sequence[float]) -> float:

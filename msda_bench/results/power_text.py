@@ -11,6 +11,7 @@ import pandas as pd
 from msda_bench.errors import BenchError
 from msda_bench.results.across import counted_of
 from msda_bench.results.decision import tested, tests_with_baseline
+from msda_bench.results.estimates import mean_of
 from msda_bench.results.power import SURE, TEN, Answer, Design, Pilot, Spread, design_of, design_of_mean, upper_limit
 from msda_bench.results.report import Column, Line, Report, Section, Table, Unit
 from msda_bench.results.words import counted, listed, name_of
@@ -20,7 +21,7 @@ from msda_bench.suite.plan import Experiment, Plan
 
 MEAN = "mean over data sets"
 _HOUR = 3600
-_WHOLE = ("to_train", "pilot_seeds", "family", "seeds", "needed", "at_most", "of_every_method")
+_WHOLE = ("to_train", "pilot_seeds", "family", "seeds", "needed", "at_most", "of_every_method", "equivalent")
 _COLUMNS = (
     *("experiment", "to_train", "hours", "standard_deviation", "pilot_seeds", "family", "seeds"),
     *(*Answer._fields, "hours_needed"),
@@ -71,7 +72,9 @@ class _Planned:
             }
         if design is None:
             return row
-        answer = design.answer(seeds, self.detect, self.power)
+        margins = [table.margin for table in tables]
+        margin = None if None in margins else mean_of(size for size in margins if size is not None)
+        answer = design.answer(seeds, self.detect, self.power, margin)
         row |= {"standard_deviation": design.deviation, "pilot_seeds": design.pilot_seeds, "family": family}
         if answer.needed and len(costs) == len(tables):
             seconds = sum(cost.seconds_of_tuning + answer.needed * cost.seconds_a_seed for cost in costs)
@@ -114,8 +117,10 @@ def plan_report(
     rows = pd.DataFrame(list(planned.rows()), columns=list(_COLUMNS)).astype(dict.fromkeys(_WHOLE, "Int64"))
     unit = "GPU-hours" if (runs.loc[runs["status"] == "ok", "device"] == "cuda").any() else "core-hours"
     title = f"{plan.suite}: what it takes to find a true gain of {_points(detect)} with probability {power:g}"
-    verdict, notes = tuple(_verdict(rows, missing, detect, unit)), (_legend(power, unit, pilot),)
-    table = Table("plan", title, rows, _columns(detect, unit), verdict=verdict, notes=notes, about=())
+    has_margin = bool(rows["equivalent"].notna().any())
+    verdict, notes = tuple(_verdict(rows, missing, detect, unit)), (_legend(power, unit, pilot, has_margin=has_margin),)
+    columns = _columns(detect, unit, has_margin=has_margin)
+    table = Table("plan", title, rows, columns, verdict=verdict, notes=notes, about=())
     problems = [Line("problem", line) for line in _gaps(plan, spreads, costs)]
     remarks = [Line("note", line) for line in _remarks(plan, spreads, pilot)]
     facts = {"suite": plan.suite, "detect": detect, "power": power, "to_train": len(missing)}
@@ -133,7 +138,7 @@ def _cost(table: Experiment, expansion: Expansion, missing: Mapping[str, Cell], 
     return _Cost(len(to_train), sum(to_train), sum(seconds.values()) - at_seeds, at_seeds / len(table.seeds))
 
 
-def _columns(detect: float, unit: str) -> tuple[Column, ...]:
+def _columns(detect: float, unit: str, *, has_margin: bool) -> tuple[Column, ...]:
     ten = f"{TEN} seeds"
     return (
         Column("experiment", "text", ["experiment"]),
@@ -148,6 +153,7 @@ def _columns(detect: float, unit: str) -> tuple[Column, ...]:
         Column("at most", "count", ["at_most"]),
         Column("every method", "count", ["of_every_method"]),
         Column(f"{unit} ", "number", ["hours_needed"]),
+        *([Column("equivalent", "count", ["equivalent"])] if has_margin else []),
     )
 
 
@@ -176,14 +182,16 @@ def _points(gain: float) -> str:
     return f"{gain:g} point{'' if gain == 1 else 's'}"
 
 
-def _legend(power: float, unit: str, pilot: Pilot) -> str:
-    return (
+def _legend(power: float, unit: str, pilot: Pilot, *, has_margin: bool) -> str:
+    text = (
         "s: the standard deviation over seeds of a method's gain over the baseline, the median of the methods; find: "
         f"the smallest true gain that seeds find with probability {power:g}, after Holm's correction, if it alone is "
         "real; miss: how often ten seeds do not find the gain; seeds for: those that find it, at most if s is at the "
         f"upper limit of its estimate ({SURE:.0%} confidence), for every method if s is that of the method that varies "
-        f"most; then the {unit} of these seeds, references included, on {listed(map(name_of, pilot.devices))}."
+        f"most; then the {unit} of these seeds, references included, on {listed(map(name_of, pilot.devices))}"
     )
+    same = "; equivalent: the seeds that show a method without any gain to be within the margin"
+    return f"{text}{same if has_margin else ''}."
 
 
 def _gaps(plan: Plan, spreads: Mapping[str, Spread], costs: Mapping[str, _Cost]) -> Iterator[str]:

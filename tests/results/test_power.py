@@ -94,6 +94,27 @@ def test_the_promised_seeds_find_the_gain_with_the_promised_probability(here, ca
     assert 1 - found(10, detect) == pytest.approx(row["ten_miss"], abs=0.04)
 
 
+def test_so_many_seeds_show_a_method_without_any_gain_equivalent(here, capsys):
+    Path("stress.yaml").write_text(
+        Path("stress.yaml").read_text().replace("against: SRC}", "against: SRC, margin: 1.5}")
+    )
+    folder = pilot(here / "pilot", {"stress": 2 * drawn(1, 3, 8)})
+    row = plan(capsys, "stress.yaml", "--pilot", folder)[0]["stress"]
+    draws = np.random.default_rng(9)
+
+    def shown(seeds):
+        differences = draws.normal(0, row["standard_deviation"], (2000, seeds))
+        p_values = [
+            stats.wilcoxon(one + 1.5, axis=1, alternative="greater").pvalue for one in (differences, -differences)
+        ]
+        return (np.maximum(*p_values) <= 0.05 / 3).mean()
+
+    assert shown(row["equivalent"]) > 0.77
+    assert shown(row["equivalent"] - 1) < 0.83
+    assert main(["plan", "stress.yaml", "--pilot", str(folder)]) == 0
+    assert "equivalent: the seeds that show a method without any gain" in " ".join(capsys.readouterr().out.split())
+
+
 def test_the_promise_holds_for_differences_as_they_were_recorded(capsys):
     """Resampled from the ten seeds of each method, with the shift in proportion to the method's own spread."""
     rows, _ = plan(capsys, "leaderboard/fonts-small", "--pilot", LEADERBOARD, "--detect", "2.5", "--out", "nowhere")
