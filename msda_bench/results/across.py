@@ -72,8 +72,7 @@ class Across:
     reference`, the mean `gain` over the `n` paired seeds, its standard `error`, the gains `by_seed`, and the `outcome`
     against the baseline, its `reason`, `standing` and the `detectable` gain, as decided in the experiment.
 
-    `margin` is the mean of the experiments' margins, rounded to hundredths, None unless all have one;
-    `primary` are the methods that all name.
+    `margin` is that of `margin_over`; `primary` are the methods that all name.
     """
 
     datasets: tuple[str, ...]
@@ -260,10 +259,9 @@ def across_datasets(tables: Sequence[Grid], pairs: Sequence[Sequence[Row]]) -> A
     baselines = {grid.experiment.baseline for grid in counted}
     baseline = baselines.pop() if len(baselines) == 1 and baselines <= {*names} else None
     alpha = min(grid.experiment.alpha for grid in counted)
-    margins = [grid.experiment.margin for grid in counted]
     named = {grid.experiment.primary for grid in counted}
     primary = named.pop() if len(named) == 1 else ()
-    margin = None if None in margins else round(mean_of(margin for margin in margins if margin is not None), 2)
+    margin = margin_over([grid.experiment for grid in counted])
     by_baseline = len(names) > MOST_ALL_PAIRS or margin is not None or bool(primary)
     compared = [
         _compared(by_dataset, pair, alpha, margin if baseline in pair else None) for pair in combinations(names, 2)
@@ -294,6 +292,12 @@ def counted_of(planned: Iterable[Experiment]) -> list[Experiment]:
     of_accuracy = [table for table in planned if table.measure.column == METRIC]
     sound = {table.dataset for table in of_accuracy if not table.is_altered}
     return [table for table in of_accuracy if not (table.is_altered and table.dataset in sound)]
+
+
+def margin_over(tables: Iterable[Experiment]) -> float | None:
+    """The margin of the mean gain over experiments: the mean of theirs, to hundredths; None unless all have one."""
+    margins = [table.margin for table in tables]
+    return None if None in margins else round(mean_of(size for size in margins if size is not None), 2)
 
 
 def _selects(grid: Grid, name: str) -> bool:

@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from msda_bench.errors import BenchError
-from msda_bench.results.across import counted_of
+from msda_bench.results.across import counted_of, margin_over
 from msda_bench.results.decision import tested, tests_with_baseline
-from msda_bench.results.estimates import mean_of
 from msda_bench.results.power import SURE, TEN, Answer, Design, Pilot, Spread, design_of, design_of_mean, upper_limit
 from msda_bench.results.report import Column, Line, Report, Section, Table, Unit
 from msda_bench.results.words import counted, listed, name_of
@@ -72,9 +71,7 @@ class _Planned:
             }
         if design is None:
             return row
-        margins = [table.margin for table in tables]
-        margin = None if None in margins else mean_of(size for size in margins if size is not None)
-        answer = design.answer(seeds, self.detect, self.power, margin)
+        answer = design.answer(seeds, self.detect, self.power, margin_over(tables))
         row |= {"standard_deviation": design.deviation, "pilot_seeds": design.pilot_seeds, "family": family}
         if answer.needed and len(costs) == len(tables):
             seconds = sum(cost.seconds_of_tuning + answer.needed * cost.seconds_a_seed for cost in costs)

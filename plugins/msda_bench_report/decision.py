@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -67,11 +67,6 @@ class DecisionRow(NamedTuple):
     cells: tuple[Gain | None, ...]
 
     @property
-    def there(self) -> int:
-        """The number of experiments in which it has a gain."""
-        return sum(cell is not None and cell.gain is not None for cell in self.cells)
-
-    @property
     def is_headroom(self) -> bool:
         """Whether it is a reference that gains, and thus shows how much there is to gain."""
         return self.reference and (self.whole.gain or 0) > 0
@@ -106,7 +101,7 @@ class Decision(NamedTuple):
         for record in frame[frame["method"] != across.baseline].to_dict("records"):
             own = tuple(cells.get((record["method"], name)) for name in across.experiments)
             row = _row(record, own, has_margin=across.margin is not None)
-            (alone if row.there < min(2, len(own)) else rows).append(row)
+            (alone if _there(own) < min(2, len(own)) else rows).append(row)
         finds = pd.DataFrame(across.gains).groupby("experiment")["detectable"].median()
         return cls(
             name_of(across.baseline),
@@ -170,7 +165,7 @@ def _row(record: Mapping[Any, Any], cells: tuple[Gain | None, ...], *, has_margi
     tested = record["n_tested"]
     text = f"{', '.join(counts)} of\u00a0{tested}" if counts else UNDECIDED if tested else "no test"
     if has_margin:
-        there = sum(cell is not None and cell.gain is not None for cell in cells)
+        there = _there(cells)
         text = f"in {there} of\u00a0{len(cells)}" if there < len(cells) else ""
     gain, low, high = (_known(record[f"mean_gain{end}"]) for end in ("", "_low", "_high"))
     standing = record.get("standing")
@@ -182,6 +177,11 @@ def _row(record: Mapping[Any, Any], cells: tuple[Gain | None, ...], *, has_margi
         "" if record["reference"] else text,
         cells,
     )
+
+
+def _there(cells: Iterable[Gain | None]) -> int:
+    """The number of experiments in which a method has a gain."""
+    return sum(cell is not None and cell.gain is not None for cell in cells)
 
 
 def _place(row: DecisionRow) -> tuple[bool, int, float]:
