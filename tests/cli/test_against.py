@@ -251,11 +251,18 @@ FIRST = [path.removesuffix(".yaml") for path in yaml.safe_load(shipped("leaderbo
 PARTS = [*FIRST, *(f"leaderboard/{name}" for name in PACKAGED if name in RECORDED)]
 
 
+ENCODERS = {
+    "leaderboard/pacs-small": ["efficientnet-lite"],
+    "leaderboard/pacs": ["efficientnet-lite"],
+    "leaderboard/opinions": ["minilm"],
+}
+
+
 @pytest.mark.parametrize("suite", PARTS)
 def test_the_packaged_suites_are_of_the_packaged_protocol(suite, tmp_path, monkeypatch, install):
-    if suite in {"leaderboard/pacs-small", "leaderboard/pacs"}:
-        path = ROOT / "plugins/efficientnet-lite/src/msda_bench_efficientnet_lite.py"
-        install("msda-bench-efficientnet-lite", path.read_text(), version="0.1.0")
+    for encoder in ENCODERS.get(suite, ()):
+        (path,) = (ROOT / "plugins" / encoder / "src").glob("*.py")
+        install(f"msda-bench-{encoder}", path.read_text(), version="0.1.0")
     monkeypatch.chdir(tmp_path)
     Path("mine.yaml").write_text("methods: {Mine: {discrepancy: d_A, mu: 0.3}}\n")
     assert main(["run", suite, "--methods", "mine.yaml", "--against", "reference", "--dry-run"]) == 0
