@@ -78,7 +78,8 @@ def against_report(args: argparse.Namespace, command: str, runs: pd.DataFrame, r
         BenchError: they are of another protocol.
     """
     from msda_bench.results.leaderboard import analyse
-    from msda_bench.results.reference import beside, standing
+    from msda_bench.results.rank_sentence import standing
+    from msda_bench.results.reference import beside
     from msda_bench.results.report import Line, Section
 
     analysis = analyse(beside(runs, reference))
