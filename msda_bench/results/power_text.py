@@ -156,11 +156,14 @@ def _columns(detect: float, unit: str, *, has_margin: bool) -> tuple[Column, ...
 
 def _verdict(rows: pd.DataFrame, missing: Mapping[str, Cell], detect: float, unit: str) -> Iterator[str]:
     single, across = rows[rows["experiment"] != MEAN], rows[rows["experiment"] == MEAN]
-    yield f"{counted(len(missing), 'cell')} will train, {single['hours'].sum():.2g} {unit}."
-    known = single.dropna(subset="standard_deviation")
+    timed, known = single.dropna(subset="hours"), single.dropna(subset="standard_deviation")
+    of = "" if len(timed) == len(single) else f" for {len(timed)} of {len(single)} experiments"
+    yield f"{counted(len(missing), 'cell')} will train, {timed['hours'].sum():.2g} {unit}{of}."
     if known.empty:
         return
     everywhere = "in every experiment" if len(single) > 1 else f"on {name_of(single['experiment'].iloc[0])}"
+    if len(known) < len(single):
+        everywhere = f"in {len(known)} of {len(single)} experiments"
     for part, where in ((known, everywhere), (across, "in the mean over data sets")):
         if part.empty:
             continue

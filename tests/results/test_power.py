@@ -208,6 +208,9 @@ def test_what_the_pilot_does_not_tell_is_said(here, capsys):
     assert rows["stress"]["needed"] > 1
     assert rows["fonts"]["needed"] is rows["fonts"]["hours"] is None
     assert "fonts: the pilot has no timed run on fonts" in document["problems"][0]["text"]
+    main(["plan", "both.yaml", "--pilot", str(folder)])
+    said = " ".join(capsys.readouterr().out.split())
+    assert "160 cells will train, 0.8 core-hours for 1 of 2 experiments. To find 1 point in 1 of 2 experiments" in said
     single = pilot(here / "single", {"stress": drawn(1, 3, 1)})
     rows, document = plan(capsys, "stress.yaml", "--pilot", single, code=1)
     assert rows["stress"]["hours"] == pytest.approx(0.8)
