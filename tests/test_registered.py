@@ -10,6 +10,7 @@ from scipy import stats
 
 import msda_bench as mb
 from msda_bench.analysis import listed, select
+from msda_bench.cli.main import main
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "registered.md").read_text(encoding="utf-8")
@@ -43,8 +44,25 @@ def test_a_task_is_of_the_protocol(name: str) -> None:
     assert re.search(rf"\| {10 * of_task['steps']:,} \| 0.03 \|$", row)
 
 
-def test_the_page_has_every_axis() -> None:
+@pytest.mark.parametrize("name", ["fonts", "watch"])
+def test_the_sensitivity_runs_have_four_times_the_steps_and_all_else_alike(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    task = yaml.safe_load((ROOT / "suites" / "leaderboard" / f"{name}.yaml").read_text(encoding="utf-8"))
+    task["description"] += " With four times the steps."
+    task["training"]["steps"] *= 4
+    task["seeds"] = 5
+    task["select"]["tracks"] = ["first", "source_accuracy"]
+    assert yaml.safe_load((ROOT / "suites" / "sensitivity" / f"{name}.yaml").read_text(encoding="utf-8")) == task
+    candidates = []
+    for suite in ("leaderboard", "sensitivity"):
+        assert main(["validate", f"{suite}/{name}"]) == 0
+        candidates.append(re.findall(r"^ +\d: .*$", capsys.readouterr().out, re.MULTILINE))
+    assert candidates[0] == candidates[1]
+    assert len(candidates[0]) > 80
 
+
+def test_the_page_has_every_axis() -> None:
     axes = [
         (name, *method["search"].values()) for name, method in TASKS["pacs"]["methods"].items() if "search" in method
     ]
