@@ -1,0 +1,33 @@
+"""What the tests of `msda-bench data identify` share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from msda_bench.cli.main import main
+
+
+@pytest.fixture(autouse=True)
+def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MSDA_BENCH_DATA", str(tmp_path))
+    monkeypatch.setenv("MSDA_BENCH_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def identify(capsys):
+    """`identify(words)`: the exit code, the lines on stdout with single spaces, and those on stderr."""
+
+    def run(*words: object) -> tuple[int, list[str], list[str]]:
+        code = main(["data", "identify", *map(str, words)])
+        out, err = capsys.readouterr()
+        return code, [" ".join(line.split()) for line in out.splitlines()], err.splitlines()
+
+    return run
+
+
+def refused(result: tuple[int, list[str], list[str]]) -> str:
+    code, _, (line,) = result
+    assert code == 2
+    return line.removeprefix("msda-bench: error: ")

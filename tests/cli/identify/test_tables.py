@@ -1,0 +1,181 @@
+"""`msda-bench data identify` of tables and arrays, and the suites that it writes."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import msda_bench as mb
+from msda_bench.api import DataError
+from msda_bench.cli.main import main
+from msda_bench.data import LocalFiles
+from msda_bench_builtin.datasets import Hospitals
+from tests.cli.identify.conftest import refused
+from tests.reader import Reader, blocks
+
+
+def table(folder: Path, rows: int = 60) -> Path:
+    """Three sites, of which one has one class alone and one no labels; a leak, an identifier and a damaged number."""
+    path = folder / "t.csv"
+    lines = ["site,ill,age,name,code,dose,empty,note,visit"]
+    for site in "abcd":
+        for row in range(rows):
+            ill = {"c": "1", "d": ""}.get(site, str(row * 7 % 5 % 2))
+            dose = "much" if row == 3 else str(row % 4)
+            note = f"{'good' if row % 2 else 'bad'} day"
+            fields = (site, ill, row * 3.5, f"{site}{row}", "xy"[ill == "1"], dose, "", note, f"{site}{row // 3}")
+            lines.append(",".join(map(str, fields)))
+    path.write_text("\n".join(lines))
+    return path
+
+
+def test_a_table_is_looked_through_and_its_first_suite_is_valid(identify, tmp_path, capsys) -> None:
+    suite = tmp_path / "suites" / "mine.yaml"
+    suite.parent.mkdir()
+    options = shlex.split("--domain site --label ill --text note --group visit --unlabelled drop --suite")
+    code, out, _ = identify(table(tmp_path), *options, suite)
+    said = "\n".join(out)
+    assert code == 0
+    for line in (
+        "120 rows of 2 domains, classification, 2 classes",
+        "leak: each value of column 'code' has one label alone, so it is in `drop`",
+        "odd: column 'name' has 240 different texts, so it is in `drop`",
+        "odd: column 'dose' holds numbers, but 'much' in row 4, so it is in `categories`",
+        "no label: 60 rows have no label (column 'ill'): domain 'd' has no labels at all",
+        "one class: domain 'c' has one class alone, '1'; this domain is left out",
+        "left out: empty (empty)",
+        "a: 0 60 %, 1 40 %",
+    ):
+        assert line in said, line
+    assert 'file: "../t.csv"' in suite.read_text()
+    assert main(["validate", str(suite)]) == 0
+    schemes = r"pooled|ensemble|adapt|target_only|regularised|\w+_regression|\w+_boosting|\w+_forest"
+    methods = re.findall(rf"^  (\w+) +(?:{schemes})", capsys.readouterr().out, re.MULTILINE)
+    # One source alone: nothing to weigh.
+    assert methods == ["SRC", "CORAL", "DANN", "logistic", "forest", "TAR"]
+
+
+def test_a_survey_of_many_countries_says_how_to_keep_what_is_left_out(identify, tmp_path) -> None:
+    rows = []
+    for place, land in enumerate(("Österreich", "日本", "Réunion")):
+        for row in range(70):
+            age = "k. A." if row == 3 else row * 7 % 83
+            vote, rule = ("ja" if (row + place) % step else "nein" for step in (2, 3))
+            rows.append(f'{land},{age},"0,{row + 10}",{row * 5 % 17},{vote},{rule}')
+    path, suite = tmp_path / "survey.csv", tmp_path / "mine.yaml"
+    path.write_text("\n".join(["Land,Alter (Jahre),Gewicht,Kinder,Würden Sie?,Regel", *rows]), "utf-8-sig")
+    options = ("--label", "Würden Sie?", "--predictions", "Regel", "--suite", suite)
+    line = f"{path}: no column 'land' for `domain`; did you mean 'Land'?"
+    assert refused(identify(path, "--domain", "land", *options)) == line
+    code, out, _ = identify(path, "--domain", "Land", *options)
+    assert code == 0
+    age = "odd: column 'Alter (Jahre)' holds numbers, but 'k. A.' in row 4, so it is in `drop`"
+    weight = "odd: column 'Gewicht' holds numbers with a decimal comma, such as '0,10', so it is in `drop`"
+    missing = "(a missing value is empty or NA)"
+    assert f"{age}; to learn from it correct it {missing}" in out
+    assert f"{weight}; to learn from it write points {missing}" in out
+    assert "given predictions: right in 49 % of the rows with a label" in out
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_domain_without_labels_is_the_target_of_the_suite_that_validators_choose_for(
+    identify, tmp_path, capsys, shared
+) -> None:
+    """If groups lie in several domains, the target is held out, and some of its rows alone are answered."""
+    path, suite = table(tmp_path), tmp_path / "mine.yaml"
+    lines = path.read_text().splitlines()
+    path.write_text(
+        "\n".join([lines[0], *(re.sub(r",[abcd](\d+)$", r",\1" if shared else r",v\1", x) for x in lines[1:])])
+    )
+    options = shlex.split(f"--domain site --label ill {'--group visit' if shared else ''} --suite")
+    code, out, _ = identify(path, *options, suite)
+    said = "\n".join(out)
+    assert code == 0
+    assert "180 rows of 3 domains" in said
+    assert "targets without labels: d; how good a method is there cannot be known, and validators choose" in said
+    assert "(no label) 0 0 60" in said
+    text = suite.read_text()
+    assert ("transductive" in text, "TAR" in text, "compare" in text) == (not shared, False, False)
+    text = re.sub(r"  (ensemble|CORAL|DANN|BNM|boosting|forest): .*\n", "", text)  # which take their time
+    suite.write_text(text.replace("epochs: 8, steps: 30", "epochs: 1, steps: 2").replace("seeds: 5", "seeds: 1"))
+    folder = tmp_path / "out"
+    assert main(["run", str(suite), "--executor", "inline", "--out", str(folder)]) == 0
+    assert "How good a method is at d, and which is best, cannot be known" in " ".join(capsys.readouterr().out.split())
+    answers = mb.load_predictions(folder / "t-csv")
+    assert set(answers["method"]) == {"SRC", "DARN", "logistic"}
+    for _, rows in answers.groupby("method", observed=True):
+        assert len(rows) == (15 if shared else 60)
+
+
+def test_given_predictions_are_a_reference_row_of_the_suite(identify, tmp_path) -> None:
+    rng = np.random.default_rng(0)
+    lines = [f"{site},{rng.random():.3f},{row % 2},{row % 3 % 2}" for site in "abc" for row in range(30)]
+    (tmp_path / "t.csv").write_text("\n".join(["site,x,y,vendor", *lines]))
+    site, y = np.repeat(["a", "b", "c"], 30), np.tile([0, 1], 45)
+    np.savez(tmp_path / "t.npz", x=rng.normal(size=(90, 3)), y=y, site=site, vendor=y)
+    for name in ("t.csv", "t.npz"):
+        suite = tmp_path / f"{name}.yaml"
+        options = shlex.split("--domain site --label y --predictions vendor --suite")
+        code, out, _ = identify(tmp_path / name, *options, suite)
+        assert (code, "vendor" in " ".join(out[2:-1])) == (0, False)  # no input, and so no leak
+        only = ["--only", "method=given,seed=0", "--executor", "inline", "--out", str(tmp_path / "out")]
+        assert main(["run", str(suite), *only]) == 0
+        runs = mb.load_results(tmp_path / "out" / name.replace(".", "-"))
+        given = runs[(runs["method"] == "given") & (runs["seed"] == 0)]
+        assert given["reference"].all()
+        assert (given["score"] == 100).all() == (name == "t.npz")
+
+
+def test_arrays_and_a_regression_get_a_suite_too(identify, tmp_path, capsys) -> None:
+    site, rng = np.repeat(["a", "b", "c"], 40), np.random.default_rng(1)
+    np.savez(tmp_path / "t.npz", features=rng.normal(size=(120, 4)), y=rng.normal(size=120), site=site)
+    suite = tmp_path / "mine.yaml"
+    code, out, _ = identify(tmp_path / "t.npz", "--domain", "site", "--label", "y", "--suite", suite)
+    assert (code, "120 rows of 3 domains, regression" in "\n".join(out)) == (0, True)
+    assert main(["validate", str(suite)]) == 0
+    assert "BNM" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ("--domain site", "a table or arrays need both --domain and --label"),
+        ("--domain hospital --label ill", "no column 'hospital' for `domain`"),
+        ("--domain site --label age --text words", "no column 'words' for `text`"),
+    ],
+)
+def test_a_table_that_cannot_be_read_is_one_line(identify, tmp_path, options, says) -> None:
+    assert says in refused(identify(table(tmp_path), *options.split()))
+
+
+@pytest.mark.slow
+def test_following_the_page_on_own_data_ends_in_a_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()  # the real folders of data
+    data = Hospitals()
+    try:
+        [LocalFiles(dataset=data.name).path(file) for file in data.files]
+    except DataError as error:
+        pytest.skip(str(error))
+    reader = Reader(tmp_path)
+    for block in blocks("own-data.md"):
+        reader.follow(block)
+        for suite in reader.place.glob("*.yaml"):  # smaller than the page's
+            text = suite.read_text().replace("targets: all", "targets: [hungary]").replace("budget: 3", "budget: 1")
+            text = re.sub(r"  boosting: .*\n", "", re.sub("seeds: [59]", "seeds: 1", text)).replace(
+                "0.001, 0.003, 0.01", "0.003"
+            )
+            suite.write_text(text.replace("epochs: 8, steps: 30", "epochs: 2, steps: 10"))
+    said = " ".join(reader.said.split())
+    assert "table: 920 rows of 4 domains, classification, 2 classes" in said
+    assert "is valid: 1 experiment, 9 cells" in said
+    assert "balanced accuracy in percent" in said
+    assert "9 of 9 cells selected: 9 trained" in said
+    assert "no label: 200 rows have no label (column 'disease'): domain 'long_beach' has no labels at all" in said
+    assert "targets without labels: long_beach" in said
+    assert "How good a method is at long_beach, and which is best, cannot be known" in said
+    assert said.count("is valid: 1 experiment") == 4
+    assert re.search(r"method BNM CORAL .* row 0 0\.\d\d", said)
