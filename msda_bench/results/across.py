@@ -393,5 +393,5 @@ def _skipped(tables: Sequence[Grid], counted: Sequence[Grid], names: Sequence[st
             if grid.experiment.corrupted is not None:
                 what = f"the labels of source {name_of(grid.experiment.corrupted)} are shuffled"
             yield f"{grid.experiment.name}: {what}, and {name_of(grid.experiment.dataset)} itself counts"
-        elif other := [name for name in grid.ranked if name not in names]:
-            yield f"{grid.experiment.name}: {', '.join(other)} not ranked in every experiment"
+    if others := dict.fromkeys(name for grid in counted for name in grid.ranked if name not in names):
+        yield f"{', '.join(map(name_of, others))}: not ranked in every experiment"

@@ -68,7 +68,7 @@ def against(rows: pd.DataFrame, to: str) -> pd.DataFrame:
     Returns:
         `method` (the other one), `outcome` and `reason`, `gain` (the mean difference), `difference, low, high`
         (Hodges-Lehmann estimate and interval), `p` (after the family's correction), `pairs` and `detectable`; where the
-        suite has a margin, `standing`, for the pairs with the control.
+        suite has a margin, `standing`, which only methods have against the control.
     """
     first, second = rows["first"].astype(object), rows["second"].astype(object)
     mine = (first == to) | (second == to)
@@ -94,4 +94,6 @@ def turned_pairs(rows: pd.DataFrame, turned: pd.Series[bool]) -> pd.DataFrame:
             "detectable": rows["detectable"].astype(float),
         }
     )
-    return turned_rows.assign(standing=rows["standing"].astype(object)) if "standing" in rows else turned_rows
+    if "standing" not in rows:
+        return turned_rows
+    return turned_rows.assign(standing=rows["standing"].astype(object).where(turned_rows["method"] != rows["control"]))

@@ -179,7 +179,7 @@ def _power(experiment: Experiment, pairs: pd.DataFrame) -> Iterator[str]:
 
 
 def verdict_across(across: Across) -> tuple[str, ...]:
-    """The sentences on several experiments: in how many of them methods beat the baseline, then the mean ranks."""
+    """The sentences on several experiments: mean gains, in how many of them methods beat the baseline, mean ranks."""
     return (*_over_baseline(across), *by_rank(across))
 
 
@@ -192,6 +192,9 @@ def _over_baseline(across: Across) -> Iterator[str]:
     base = f"the {'tuned ' if across.is_tuned else ''}baseline {name_of(across.baseline)}"
     if table.empty:
         return
+    if across.margin is not None:
+        yield _by_mean_gain(across, across.margin, table, noun)
+        yield from _largest(across)
     if not tested.any():
         yield f"Too few seeds to show a difference from {base} after Holm's correction."
     else:
@@ -209,24 +212,25 @@ def _over_baseline(across: Across) -> Iterator[str]:
         if len(undecided):
             yield f"Shown neither better nor worse on any {noun}: {_some(undecided)}."
         yield from _power_across(rows, noun)
-    yield from _by_mean_gain(across, table)
-    yield from _largest(across)
-
-
-def _by_mean_gain(across: Across, table: pd.DataFrame) -> Iterator[str]:
-    """What each method is by its mean gain, where the suite has a margin."""
     if across.margin is None:
-        return
+        yield from _largest(across)
+
+
+def _by_mean_gain(across: Across, margin: float, table: pd.DataFrame, noun: str) -> str:
+    """What each method is by its mean gain."""
+    size = f"{margin:g} {'point' if margin == 1 else 'points'}"
+    words = {BETTER_BY_MORE: f"better by more than {size}", EQUIVALENT: f"equivalent, within {size}"}
     groups = []
     for standing in STANDINGS:
         rows = table[(table["standing"] == standing).to_numpy()]
         known = rows["detectable"].dropna()
-        what = standing.replace("the margin", f"{across.margin:g}")
+        what = words.get(standing, standing)
         if standing == UNDECIDED and len(known):
             what += f" (a true mean gain of {known.median():.1f} points would be found with a probability of 80 %)"
         if len(rows):
-            groups.append(f"{what}: {_some(rows.index)}")
-    yield f"By the mean gain over {name_of(across.baseline)}, with a margin of {across.margin:g}: {'; '.join(groups)}."
+            groups.append(f"{_some(rows.index)} {what}")
+    over = counted(len(across.experiments), noun)
+    return f"Against {name_of(across.baseline)}, by the mean gain over {over}: {'; '.join(groups)}."
 
 
 def _power_across(rows: list[Any], noun: str) -> Iterator[str]:

@@ -19,7 +19,7 @@ from msda_bench.results.scores import Grid
 from msda_bench.results.serialize import rows_of
 from msda_bench.results.words import counted
 from msda_bench.suite.plan import Experiment
-from msda_bench_report.decision import Gain, headroom
+from msda_bench_report.decision import headroom
 from msda_bench_report.figures import slugs
 from msda_bench_report.page import REPORT, Findings
 
@@ -76,9 +76,9 @@ class Column:
         return tuple(sorted(better, key=ranks.__getitem__)) if testable(others).any() else None
 
     @property
-    def headroom(self) -> list[tuple[str, Gain]]:
-        """What its references gain over its baseline."""
-        return list(headroom(self.grid))
+    def headroom(self) -> str:
+        """A sentence on what its references gain over its baseline."""
+        return headroom(self.grid)
 
     @property
     def compares(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -24,7 +24,7 @@ from msda_bench.results.leaderboard import Analysis
 from msda_bench.results.scores import Grid
 from msda_bench.results.select import select
 from msda_bench.results.survival import survival
-from msda_bench.results.words import name_of
+from msda_bench.results.words import listed, name_of
 from msda_bench.suite.plan import FIRST, ORACLE, TARGET_ACCURACY
 
 MARKS = {BETTER_BY_MORE: "▲", BETTER: "△", EQUIVALENT: "=", SAME: "=", WORSE: "▽"}
@@ -150,14 +150,28 @@ def _of_track(track: str, across: Across | None, oracle: Across | None) -> Decis
     return decision._replace(survives=rows if rows["survives"].notna().any() else None)
 
 
-def headroom(grid: Grid) -> Iterator[tuple[str, Gain]]:
-    """What the references of an experiment gain over its baseline, those that gain."""
-    baseline, merits = grid.experiment.baseline, grid.merits[None]
-    if baseline not in grid.methods:
-        return
+def headroom(grid: Grid) -> str:
+    """A sentence on what references gain over an experiment's baseline; empty if none can gain.
+
+    A reference can gain whose interval reaches above 0. Headroom is shown if one's interval lies above it.
+    """
+    experiment, merits = grid.experiment, grid.merits[None]
+    if experiment.baseline not in grid.methods:
+        return ""
+    form = "{:+.1f}" if experiment.measure.percent else "{:+.3g}"
+    known, is_shown = [], False
     for name in grid.methods:
-        if name in grid.references and (gain := merits.gain(name, baseline)).mean > 0:
-            yield name_of(name), _gain(gain, grid.experiment.alpha)
+        if name not in grid.references:
+            continue
+        gain, low, high = _gain(merits.gain(name, experiment.baseline), experiment.alpha)[:3]
+        if gain is not None and (gain if high is None else high) > 0:
+            is_shown |= (gain if low is None else low) > 0
+            ends = "" if low is None else f" [{form.format(low)}, {form.format(high)}]"
+            known.append((gain, f"{name_of(name)} {form.format(gain)}{ends}"))
+    if not known:
+        return ""
+    gains = listed(text for _, text in sorted(known, reverse=True))
+    return f"{'Headroom' if is_shown else 'No headroom shown'}: over {name_of(experiment.baseline)}, {gains}."
 
 
 def _row(record: Mapping[Any, Any], cells: tuple[Gain | None, ...], *, has_margin: bool) -> DecisionRow:

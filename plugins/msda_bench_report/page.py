@@ -142,7 +142,7 @@ def _experiments(findings: Findings, sections: Sequence[Maker]) -> Iterator[dict
             "id": ids[name],
             "experiment": view.experiment,
             "verdict": view.verdict,
-            "headroom": list(headroom(of_grids[name])),
+            "headroom": headroom(of_grids[name]),
             "notes": [note.line for note in view.notes],
             "warns": any(note.kind not in _PLAIN for note in view.notes),
             "board": board,

@@ -92,8 +92,8 @@ def test_what_does_not_count_is_named():
     late = across(results, planned({"a": {"x": [0.5]}, "b": {"x": [0.25]}}, task="regression"))
     assert (late.methods, late.datasets) == (("a", "b"), tuple(f"d{i}" for i in range(7)))
     assert late.skipped == (
-        "e3: late not ranked in every experiment",
         "table: its metric is mse, not accuracy",
+        "late: not ranked in every experiment",
     )
     waiting = across({**datasets(7, a=3, b=2), "planned": ("d7", {"a": None, "b": None})})
     assert (waiting.datasets, waiting.skipped) == (late.datasets, ("planned: no results yet",))

@@ -131,8 +131,8 @@ def test_families_standings_and_columns_follow_the_suite():
     assert "standing" not in mb.across(frame(gains, 10))
     (sentence,) = [line for line in verdict_across(across_of(frame(gains, 10, **MORE))) if "mean gain over" in line]
     assert sentence.startswith(
-        "By the mean gain over SRC, with a margin of 1: better by more than 1: A; equivalent: B; worse: C; "
-        "undecided (a true mean gain of "
+        "Against SRC, by the mean gain over 3 datasets: A better by more than 1 point; B equivalent, within 1 point; "
+        "C worse; D undecided (a true mean gain of "
     )
 
 

@@ -139,8 +139,17 @@ def test_the_decision_table_comes_first_and_other_methods_and_scores_are_folded(
     assert shown[5][4] == "-4.00 ▽ (worse) -4.0 to -4.0"
     assert said(body[1]).startswith("own +20.00"), "folded below the table"
     assert "1 method of one experiment alone" in said(page[table:scored])
-    assert said(page).count("Headroom: ref gains +20.0 [+20.0, +20.0] over SRC.") == 2
+    assert said(page).count("Headroom: over SRC, ref +20.0 [+20.0, +20.0].") == 2
     assert next(iter(rows(tmp_path / "site"))) == "up"
+
+
+def test_a_reference_that_may_gain_nothing_shows_no_headroom(tmp_path):
+    gains = {"a": [10] * 6, "SRC": [0] * 6, "ref": [20, -20] * 3, "ref-far": [-90] * 6}
+    runs = {name: {"x": [Outcome(1000, n_correct=700 + gain) for gain in each]} for name, each in gains.items()}
+    table = planned(runs, "on-d0", "d0", baseline="SRC")
+    folder = write_folder(tmp_path / "made", table)
+    assert main(["site", str(folder), "--out", str(tmp_path / "site")]) == 0
+    assert "No headroom shown: over SRC, ref +0.0 [-2.3, +2.3]." in said(index(tmp_path / "site"))
 
 
 def test_with_a_margin_a_method_of_some_experiments_says_of_how_many_and_comes_last(tmp_path):
@@ -201,7 +210,7 @@ def test_the_first_sentence_names_what_beats_which_baseline_and_skips_variants(t
     folder, out = write_folder(tmp_path / "made", *whole, less), tmp_path / "site"
     assert main(["site", str(folder), "--out", str(out)]) == 0
     assert "Leaderboard Significantly better than the baseline: a in on-d1." in said(index(out))
-    assert "Headroom" not in said(index(out))
+    assert "eadroom" not in said(index(out))
     assert "rank 1 80.25 ± 0.08 * (significantly better than SRC)" in rows(out)["a"]
     assert next(iter(rows(out))) == "a", "what beats a baseline comes first"
     for name in ("on-d0", "less-d0"):

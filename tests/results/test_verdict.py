@@ -48,6 +48,19 @@ def test_the_verdict_gives_differences_with_intervals_and_the_power_of_the_tests
     assert verdict({**runs, "DANN": near}, baseline="SRC")[1:3] == (worse, unsure)
 
 
+def test_with_a_margin_methods_stand_against_the_baseline_alone(verdict):
+    runs = {"SRC": lead(0), "DARN": lead(2), "MDAN": lead(-1)}
+    assert verdict(runs, baseline="SRC", margin=1.0)[1:5] == (
+        "Significantly worse than it: SRC -4.50 [-7.00, -2.00] and MDAN -6.75 [-10.50, -3.00].",
+        "Better than the baseline SRC by more than 1 point: DARN +4.50 [+2.00, +7.00].",
+        "Worse than the baseline SRC: MDAN -2.25 [-3.50, -1.00].",
+        power("2.6", comparisons=2),
+    )
+    assert verdict({"SRC": lead(2), "DARN": lead(0)}, baseline="SRC", margin=1.0)[1] == (
+        "Worse than it: DARN -4.50 [-7.00, -2.00]."
+    )
+
+
 def test_a_best_baseline_is_reported_once_and_only_equal_results_are_called_equal(verdict):
     sentences = verdict({"SRC": lead(2), "DARN": lead(0)}, baseline="SRC")
     assert sentences[1:] == ("Significantly worse than it: DARN -4.50 [-7.00, -2.00].", power("3.1"))
