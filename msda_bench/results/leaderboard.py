@@ -123,7 +123,7 @@ def _marks(grid: Grid, column: Column, pairs: Sequence[Row]) -> dict[str, Row]:
             "rank": 1 + sum(other > means[name] for other in means.values()) if name in means else None,
             "mean": grid.sign * summary.mean,
             "standard_error": summary.standard_error,
-            "n_ok": summary.n,
+            "n_ok": grid.counts(name, column, merits.by_seed[name])["ok"],
             "bold_paper": paper.get(name),
             "bold_holm": by_holm.get(name),
         }

@@ -18,6 +18,8 @@ from msda_bench.suite.plan import Experiment
 Column: TypeAlias = str | None
 """A target, or None for the mean over targets."""
 
+_CHANCE = "chance"
+"""The reference that predicts without looking at inputs."""
 _DECIMALS, _MOST_DECIMALS = 9, 300
 _SEVERITY = {status: place for place, status in enumerate((*PROBLEMS, "ok"))}
 
@@ -106,16 +108,17 @@ class Grid:
         return any(any(merits.by_seed.values()) for merits in self.merits.values())
 
     def scores(self, method: str, target: str, seeds: Sequence[int]) -> list[float]:
-        """The scores of a method's ok runs with these seeds, in the metric's unit."""
+        """The scores with which a method's runs with these seeds count, in the metric's unit."""
         merits = self.merits[target].by_seed[method]
         return [self.sign * merits[seed] for seed in seeds]
 
-    def counts(self, method: str, column: Column) -> Counter[str]:
-        """Counts seeds by status; for the mean over targets, by the worst status of a seed's runs."""
+    def counts(self, method: str, column: Column, seeds: Iterable[int] | None = None) -> Counter[str]:
+        """Counts seeds by status, all if not given; for the mean over targets, by the worst status of a seed's runs."""
         targets = self.targets if column is None else (column,)
         runs = [self.statuses.get((method, target), {}) for target in targets]
         return Counter(
-            min((by_seed.get(seed, "missing") for by_seed in runs), key=_SEVERITY.__getitem__) for seed in self.seeds
+            min((by_seed.get(seed, "missing") for by_seed in runs), key=_SEVERITY.__getitem__)
+            for seed in (self.seeds if seeds is None else seeds)
         )
 
 
@@ -131,15 +134,30 @@ def _grid(experiment: Experiment, rows: pd.DataFrame) -> Grid:
     statuses: dict[tuple[str, str], dict[int, str]] = {}
     for method, target, seed, status in _values(rows, "method", "target", "seed", "status"):
         statuses.setdefault((method, target), {})[seed] = status
-    ok = rows[(rows["status"] == "ok").to_numpy() & rows["score"].notna().to_numpy()]
-    of = ok["target"].astype(object)
-    merits: dict[Column, Merits] = {target: _merits(ok[of == target], methods, seeds, experiment) for target in targets}
+    score = rows["score"].where((rows["status"] == "ok").to_numpy()).fillna(at_chance(rows))
+    scored = rows.assign(score=score)[score.notna()]
+    of = scored["target"].astype(object)
+    merits: dict[Column, Merits] = {
+        target: _merits(scored[of == target], methods, seeds, experiment) for target in targets
+    }
     merits[None] = _mean_merits([merits[target] for target in targets], methods)
     references = frozenset(rows.loc[rows["reference"].astype(bool), "method"].astype(object))
-    ratios = (ok["n_test"] / ok["n_train"]).astype(float)
-    overlap: dict[Column, float | None] = {target: _mean_of_all(ratios[of == target]) for target in targets}
+    ok = scored[(scored["status"] == "ok").to_numpy()]
+    ratios, at = (ok["n_test"] / ok["n_train"]).astype(float), ok["target"].astype(object)
+    overlap: dict[Column, float | None] = {target: _mean_of_all(ratios[at == target]) for target in targets}
     overlap[None] = _mean_of_all(ratios)
     return Grid(experiment, methods, references, targets, seeds, statuses, merits, overlap)
+
+
+def at_chance(runs: pd.DataFrame) -> pd.Series[float]:
+    """The scores of diverged runs, by their index: those of the reference `chance` at their target and seed, if known.
+
+    Without a score a method would gain by the runs that it loses.
+    """
+    chance = runs[(runs["method"] == _CHANCE).to_numpy() & runs["reference"].to_numpy(bool)]
+    diverged, place = runs[(runs["status"] == "diverged").to_numpy()], ("experiment", "target", "seed")
+    known = {tuple(at): score for *at, score in _values(chance, *place, "score")}
+    return pd.Series([known.get(at) for at in _values(diverged, *place)], diverged.index, dtype=float).dropna()
 
 
 def _mean_of_all(values: pd.Series[float]) -> float | None:

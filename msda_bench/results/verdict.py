@@ -22,6 +22,7 @@ from msda_bench.results.decision import (
 )
 from msda_bench.results.report import mean_text
 from msda_bench.results.rows import against, control_of, differ, main_pairs, main_rows, shown_family, testable
+from msda_bench.results.scores import at_chance
 from msda_bench.results.words import counted, listed, name_of
 from msda_bench.suite.plan import Experiment
 
@@ -339,7 +340,9 @@ def _outliers(runs: pd.DataFrame) -> Iterator[str]:
 
 
 def _missing(runs: pd.DataFrame) -> Iterator[str]:
-    counts = runs["status"].astype(object).value_counts().drop("ok", errors="ignore")
+    if len(lost := at_chance(runs)):
+        yield f"{counted(len(lost), 'run')} diverged and {'counts' if len(lost) == 1 else 'count'} as chance does."
+    counts = runs["status"].drop(lost.index).astype(object).value_counts().drop("ok", errors="ignore")
     if counts.empty:
         return
     kinds = listed(f"{count:,} {status}" for status, count in counts.items())

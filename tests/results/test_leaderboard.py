@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 import random
 import statistics
+from dataclasses import replace
 
 import pytest
 
 import msda_bench as mb
+from msda_bench.analysis import analyse, views
 from msda_bench.errors import StoreError
 from msda_bench.store.record import Outcome
+from tests.results.conftest import frame_of, planned
 
 UP = [1, 2, 3, 4, 5, 6, 7, 8]
 BASE = [100, 103, 98, 110, 95, 104, 99, 101]
@@ -176,3 +179,32 @@ def test_a_run_without_a_row_is_missing(table):
 def test_an_ok_record_without_a_possible_outcome_is_named(table, task, outcome):
     with pytest.raises(StoreError, match=f"record [0-9a-f]{{64}}: ok, but without a possible outcome of a {task} run"):
         table({"a": {"x": [outcome]}}, task=task)
+
+
+@pytest.mark.parametrize("is_reference", [True, False])
+def test_a_diverged_run_counts_as_the_reference_chance_does(is_reference):
+    runs = {
+        "SRC": {"x": [100] * 8, "y": [90] * 8},
+        "A": {"x": [*[120] * 7, "diverged: loss is nan"], "y": [110] * 8},
+        "chance": {"x": [20, 20, 20, 20, 20, 20, 20, 30], "y": [20] * 8},
+    }
+    experiment, cells, records = planned(runs, baseline="SRC")
+    *others, chance = experiment.methods
+    experiment = replace(experiment, methods=(*others, replace(chance, reference=is_reference)))
+    frame = frame_of((experiment, cells, records))
+    (view,) = views(analyse(frame))
+    board = mb.leaderboard(frame).set_index(["method", "target"])
+    pair = mb.compare(frame).query("first == 'SRC' and second == 'A' and target == 'x'").iloc[0]
+    lost = [line for line in view.verdict if "diverged" in line]
+    assert board.loc[("A", "x"), ["n_ok", "n_diverged"]].tolist() == [7, 1]
+    assert board.loc[("A", "average"), ["n_ok", "n_diverged"]].tolist() == [7, 1]
+    if is_reference:
+        assert board.loc[("A", "x"), "mean"] == pytest.approx((7 * 60 + 15) / 8)
+        assert board.loc[("A", "average"), "mean"] == pytest.approx(((7 * 60 + 15) / 8 + 55) / 2)
+        assert (pair["n_paired"], pair["losses"]) == (8, 7)
+        assert lost == ["1 run diverged and counts as chance does."]
+    else:
+        assert board.loc[("A", "x"), "mean"] == 60
+        assert (pair["n_paired"], pair["losses"]) == (7, 7)
+        assert lost == ["1 of 48 runs have no score (1 diverged); tests take the seeds that both methods have."]
+    assert frame["score"].isna().sum() == 1
