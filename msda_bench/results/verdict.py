@@ -200,10 +200,11 @@ def _over_baseline(across: Across) -> Iterator[str]:
         yield f"Too few seeds to show a difference from {base} after Holm's correction."
     else:
         everywhere, nowhere = (table["n_better"] == n).sum(), (table["n_better"] == 0).sum()
+        every = {1: f"the only {noun} with enough seeds", 2: f"both {noun}s"}.get(n, f"all {n:,} {noun}s")
         yield (
-            f"Of {counted(len(table), 'method')}, {_so_many(everywhere)} significantly better than {base} on all "
-            f"{counted(n, noun)}; {nowhere or 'none'} could not be shown to be better on any (in each, signed-rank "
-            "tests over the seeds with Holm's correction)."
+            f"Of {counted(len(table), 'method')}, {_so_many(everywhere)} significantly better than {base} on {every}; "
+            f"{nowhere or 'none'} could not be shown to be better on any (in each, signed-rank tests over the seeds "
+            "with Holm's correction)."
         )
         for what in ("better", "worse"):
             if times := Counter({str(name): int(count) for name, count in table[f"n_{what}"].items() if count}):
