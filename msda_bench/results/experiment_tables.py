@@ -253,7 +253,7 @@ def _family(view: View) -> str:
     if primary := len({*view.experiment.primary} & {*view.board["method"]}):
         confirmed = f"the {counted(primary, 'primary comparison')} with {view.control}"
         others = counted(ranked - 1 - primary, "exploratory one")
-        return f"{confirmed}, and Benjamini and Hochberg's over the {others}," if ranked - 1 > primary else confirmed
+        return f"{confirmed}, Benjamini and Hochberg's over the {others}" if ranked - 1 > primary else confirmed
     return f"the {counted(ranked - 1, 'comparison')} with {view.control}"
 
 
