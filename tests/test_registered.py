@@ -85,7 +85,7 @@ def gains_over_src(chosen: pd.DataFrame) -> pd.DataFrame:
     pairs = mb.compare(chosen)
     pairs = pairs[(pairs["scope"] == "average") & (pairs["control"] == "SRC")].set_index("second")
     assert list(pairs.index) in (PRIMARY, [*PRIMARY, "boosting"])
-    turned = -pairs[["hodges_lehmann", "hl_high", "hl_low", "corrected_t_high", "corrected_t_low"]]
+    turned = 0.0 - pairs[["hodges_lehmann", "hl_high", "hl_low", "corrected_t_high", "corrected_t_low"]]
     turned.columns = ["gain", "low", "high", "corrected_low", "corrected_high"]
     return pairs[["standing", "detectable", "n_paired"]].join(turned)
 

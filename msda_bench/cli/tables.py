@@ -244,9 +244,10 @@ def show(
         The exit code: 0, or 1 if the report is not complete.
 
     Raises:
-        BenchError: no table has a column of `--columns` or a method of `--methods`.
+        BenchError: no table has a column of `--columns` or a method of `--methods`, or the form has them all.
     """
     form, quiet = getattr(args, "format", "simple"), getattr(args, "quiet", False)
+    _refuse_unused(args, is_csv=form == "csv" and report.data is not None)
     paths: list[Path] = []
     try:
         if is_json(args):
@@ -267,6 +268,16 @@ def show(
         for path in paths:
             say(str(path))
     return 0 if report.complete else 1
+
+
+def _refuse_unused(args: argparse.Namespace, *, is_csv: bool) -> None:
+    """Refuses options that choose what a table shows where the form has every row."""
+    if not (is_csv or is_json(args)):
+        return
+    form = "csv" if is_csv else "json"
+    for option in ("methods", "transpose", *(("columns",) if is_csv else ())):  # json has a score that a column adds
+        if getattr(args, option, False):
+            raise BenchError(f"--{option} is for tables; {form} has every method and column, so leave it out")
 
 
 def _print(args: argparse.Namespace, report: Report, form: str, *, quiet: bool) -> None:

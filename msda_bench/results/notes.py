@@ -337,7 +337,7 @@ def _versions(experiment: Experiment, made: pd.DataFrame) -> Iterator[str]:
 
 def _steps(rows: pd.DataFrame) -> Iterator[tuple[Kind, str]]:
     """Notes methods that took different numbers of training steps per run at a target."""
-    taken = rows[rows["steps"].notna()]
+    taken = rows[rows["steps"] > 0]  # what is fitted at once has a note of its own
     by_method = {method: set(own["steps"]) for (method,), own in _grouped(taken, "method")}
     # Source sizes differ between targets, and with them the steps; only differences within a target count.
     unequal = any(own["steps"].nunique() > 1 for _, own in _grouped(taken, "target"))
@@ -348,7 +348,7 @@ def _steps(rows: pd.DataFrame) -> Iterator[tuple[Kind, str]]:
         low, high = min(steps), max(steps)
         by_steps.setdefault(f"{low}" if low == high else f"{low} to {high}", []).append(method)
     text = "; ".join(f"{', '.join(methods)} {steps}" for steps, methods in by_steps.items())
-    references = list(dict.fromkeys(rows.loc[rows["reference"].astype(bool), "method"].astype(object)))
+    references = list(dict.fromkeys(taken.loc[taken["reference"].astype(bool), "method"].astype(object)))
     bound = f"; {' and '.join(references)} need not be an upper bound" if references else ""
     yield "steps", f"different numbers of training steps per run: {text}{bound}"
 

@@ -61,6 +61,8 @@ def _near(path: Path, names: Collection[str]) -> str:
     # The first of equal names stays.
     known = {name: name for name in names} | {suite.stem: str(suite) for suite in reversed(suites)}
     wanted = path.stem if path.suffix in _ENDINGS else path.name
+    if inside := [name for name in names if name.endswith(f"/{path}")]:
+        return f" (did you mean {' or '.join(map(repr, inside))}?)"
     close = difflib.get_close_matches(wanted, known, n=1, cutoff=_ALIKE)
     if close:
         return f" (did you mean {known[close[0]]!r}?)"

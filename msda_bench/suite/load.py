@@ -101,12 +101,14 @@ def _own_methods(path: Path) -> Document:
     raw = document.value
     if not isinstance(raw, dict):
         document.add(Fault((), f"must be a mapping with the key methods, not {shown(raw)}"))
+    elif "methods" not in raw:
+        document.add(Fault((), "has no key methods; write your methods below it, as in a suite"))
     else:
         for key in raw.keys() - _OF_METHODS:
             what = f"is the suite's, which gives all but {' and '.join(sorted(_OF_METHODS))}; remove it"
             document.add(Fault((key,), what, "key"))
         for key in _OF_METHODS:
-            if not isinstance(raw.get(key, {}), dict) or (key == "methods" and not raw.get(key)):
+            if not isinstance(raw.get(key, {}), dict) or (key == "methods" and not raw[key]):
                 document.add(Fault((key,), "must be a mapping with a line for each, as in a suite"))
     if lines := document.lines():
         raise SuiteError(*lines[:MAX_LINES])

@@ -147,6 +147,7 @@ def test_other_protocols_and_broken_methods_are_one_line_before_anything_trains(
     [
         (b"methods: 3", "methods: must be a mapping with a line for each, as in a suite"),
         (b"methods: {}", "methods: must be a mapping with a line for each, as in a suite"),
+        (b"Mine: {scheme: pooled}", "has no key methods; write your methods below it, as in a suite"),
         (b"- 1", "must be a mapping with the key methods, not a list"),
         (b"methods: {A: [", "is not valid YAML"),
         (b"\xff\xfe\x00", "mine.yaml:1:1: is not UTF-8"),

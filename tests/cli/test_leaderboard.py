@@ -51,6 +51,14 @@ def test_tables_are_printed_and_written_with_equal_bytes_by_both_commands(make_f
     assert [(folder / name).read_bytes() for name in TABLES] == first
 
 
+@pytest.mark.parametrize("form", [["--format", "csv"], ["--json"]])
+def test_options_of_tables_are_refused_where_every_row_is_printed(command, form, make_folder, capsys):
+    assert main([command, str(make_folder()), "--methods", "SRC", *form]) == 2
+    name = form[-1].strip("-")
+    line = f"msda-bench: error: --methods is for tables; {name} has every method and column, so leave it out\n"
+    assert capsys.readouterr().err == line
+
+
 def test_the_verdict_is_between_title_and_table(make_folder, capsys):
     folder = make_folder(("SRC", "x", 2))
     assert main(["leaderboard", str(folder)]) == 1

@@ -184,6 +184,8 @@ def test_methods_with_unequal_numbers_of_steps_are_noted_but_not_in_the_csv(tabl
     )
     assert [note.line for note in notes(uneven)] == [unequal]
     assert note_lines(uneven) == {}
+    # What is fitted at once takes none.
+    assert notes(runs.assign(steps=[10, 30, 10, 30, 0, 0])) == []
     # The suite's own come first.
     assert note_lines(sample) == {"reviews": ["train reduced to 500, not the paper's 2000"]}
 

@@ -74,9 +74,8 @@ def test_beyond_six_methods_marks_and_tests_are_against_the_baseline(table):
     assert better == "Significantly better than the baseline b: g, f, e, d and c."
     assert worse == "Significantly worse than the baseline b: a."
     _, board = shown(table(many(7), baseline="b", primary=("c", "d")))
-    assert board.notes[0].endswith(
-        "Holm's correction over the 2 primary comparisons with b, Benjamini and Hochberg's over the 4 exploratory ones)."
-    )
+    family = "over the 2 primary comparisons with b, Benjamini and Hochberg's over the 4 exploratory ones)."
+    assert board.notes[0].endswith(f"Holm's correction {family}")
 
 
 def test_only_where_a_difference_is_significant_methods_are_marked_and_ordered(table):
