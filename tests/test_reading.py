@@ -1,0 +1,127 @@
+"""The measurement is read as it was registered: on recorded tasks, with the names of their methods exchanged."""
+
+import itertools
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+import msda_bench as mb
+from tests.reading import PRIMARY, TRACKS, B, C, Reading, over_targets, selection_table, tracks_of
+from tests.results.conftest import holm
+
+RECORDING = Path(__file__).parents[1] / "recording"
+TASKS = ("music", "fonts", "reactor", "watch")
+"""The last has no headroom."""
+pytestmark = pytest.mark.slow
+
+
+def exchanged(chosen: pd.DataFrame, shift: int) -> pd.DataFrame:
+    """The runs with each primary method called by the name of another, so that nobody reads a result here."""
+    names = dict(zip(PRIMARY, [*PRIMARY[shift:], *PRIMARY[:shift]], strict=True))
+    return chosen.assign(method=chosen["method"].astype(object).map(lambda name: names.get(name, name)))
+
+
+def together(frames: list[pd.DataFrame]) -> pd.DataFrame:
+    """One frame of several tasks."""
+    plans = [frame.attrs["plan"] for frame in frames]
+    tables = tuple(itertools.chain.from_iterable(plan.experiments for plan in plans))
+    whole = pd.concat([frame.assign(experiment=frame["experiment"].astype(object)) for frame in frames])
+    whole.attrs = frames[0].attrs | {"plan": replace(plans[0], experiments=tables)}
+    return whole.reset_index(drop=True)
+
+
+@pytest.fixture(scope="module")
+def runs() -> dict[str, pd.DataFrame]:
+    return {task: mb.load_results(RECORDING / task) for task in TASKS}
+
+
+@pytest.fixture(scope="module")
+def reading(runs: dict[str, pd.DataFrame]) -> Reading:
+    of_tasks = [
+        {track: exchanged(chosen, shift) for track, chosen in tracks_of(of_task).items()}
+        for shift, of_task in enumerate(runs.values(), start=1)
+    ]
+    return Reading({track: together([chosen[track] for chosen in of_tasks]) for track in TRACKS})
+
+
+def gains(reading: Reading, track: str) -> pd.DataFrame:
+    """Gains over SRC by (experiment, seed) and method, of the tasks that count."""
+    scores = over_targets(reading.chosen[track])
+    return scores.sub(scores["SRC"], axis=0).loc[[*TASKS[:3]], [*PRIMARY, "JOINT"]]
+
+
+def cells(table: list[str]) -> dict[str, list[str]]:
+    return {first: rest for first, *rest in ([cell.strip() for cell in line.split("|")[1:-1]] for line in table[2:])}
+
+
+def test_a_task_without_headroom_leaves_the_questions_over_tasks(reading: Reading) -> None:
+    assert reading.without_headroom == ["watch"]
+    assert set(reading.tasks(B)["experiment"]) == {*TASKS[:3]}
+    assert len({line.split("|")[1] for line in reading.targets()[2:]}) == len(TASKS)
+
+
+def test_the_decision_table_has_the_registered_estimates(reading: Reading) -> None:
+    of_tracks = {track: gains(reading, track).groupby("experiment") for track in TRACKS}
+    shown = cells(reading.decision_table())
+    p_values = {}
+    for method in PRIMARY:
+        means = {track: of[method].mean().mean() for track, of in of_tracks.items()}
+        main = of_tracks[B][method]
+        errors, n = main.sem() ** 2, main.size()
+        freedom, scale = errors.sum() ** 2 / (errors**2 / (n - 1)).sum(), np.sqrt(errors.sum()) / len(n)
+        low, high = stats.t.interval(0.95, freedom, means[B], scale)
+        p_values[method] = 2 * stats.t.sf(abs(means[B]) / scale, freedom)
+        standing, gain, _, left, closed, *others, _ = shown[method]
+        assert gain == f"{means[B]:+.1f} [{low:+.1f}, {high:+.1f}]"
+        assert [other.split()[0] for other in others] == [f"{means[track]:+.1f}" for track in TRACKS if track != B]
+        assert closed.startswith(f"{100 * means[B] / of_tracks[B]['JOINT'].mean().mean():.0f} %")
+        assert not left or left.startswith(f"{100 * means[B] / means[C]:.0f} %")
+        if low > 0 and stats.t.interval(0.999, freedom, means[B], scale)[0] > 1:
+            assert standing == "better by more than the margin"
+    corrected = dict(zip(p_values, holm([*p_values.values()]), strict=True))
+    for method, p in corrected.items():
+        assert shown[method][2] == (f"{p:.3f}" if p >= 0.001 else "< 0.001")
+    assert sum(bool(row[3]) for row in shown.values()) > 2
+    ordered = [float(row[1].split()[0]) for row in shown.values()]
+    assert ordered == sorted(ordered, reverse=True)
+
+
+def test_leaving_a_task_out_leaves_the_mean_of_the_others(reading: Reading) -> None:
+    means = gains(reading, B).groupby("experiment").mean()
+    for method, (with_all, fewer) in cells(reading.without(["fonts"])).items():
+        assert with_all.startswith(f"{means[method].mean():+.1f} [")
+        assert fewer.startswith(f"{means[method].drop('fonts').mean():+.1f} [")
+
+
+def test_the_targets_average_to_their_tasks(reading: Reading) -> None:
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in reading.targets()[2:]]
+    mine = pd.DataFrame(rows, columns=["task", "target", *PRIMARY]).set_index(["task", "target"])
+    points = mine.map(lambda cell: float(re.sub(r"[\\*!]", "", cell))).groupby("task").mean()
+    expected = gains(reading, B).groupby("experiment").mean()
+    assert np.allclose(points.loc[[*TASKS[:3]]], expected.loc[[*TASKS[:3]], [*PRIMARY]], atol=0.06)
+    assert mine.map(lambda cell: cell.endswith(("*", "!"))).to_numpy().any()
+
+
+def test_seconds_are_ratios_to_src(reading: Reading) -> None:
+    shown = dict(reading.seconds())
+    assert set(shown) == {*PRIMARY}
+    runs = reading.chosen[B].query("method in ['SRC', 'DARN']")
+    means = np.log(runs.groupby(["experiment", "method"])["train_seconds"].mean().unstack())
+    assert np.log(shown["DARN"]) == pytest.approx((means["DARN"] - means["SRC"]).mean())
+
+
+def test_selection_loses_what_the_tracks_lack(runs: dict[str, pd.DataFrame]) -> None:
+    shown = cells(selection_table(runs["music"], ["music"]))
+    scores = {
+        track: over_targets(chosen).drop(columns=["TAR", "JOINT", "chance"])
+        for track, chosen in tracks_of(runs["music"]).items()
+    }
+    for track in TRACKS[:3]:
+        lost = (scores[C] - scores[track]).mean().mean()
+        assert shown[track][2] == f"{lost:.2f}"
+    assert shown["oracle"][0] == "0.00"
