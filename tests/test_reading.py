@@ -76,7 +76,7 @@ def test_the_decision_table_has_the_registered_estimates(reading: Reading) -> No
         freedom, scale = errors.sum() ** 2 / (errors**2 / (n - 1)).sum(), np.sqrt(errors.sum()) / len(n)
         low, high = stats.t.interval(0.95, freedom, means[B], scale)
         p_values[method] = 2 * stats.t.sf(abs(means[B]) / scale, freedom)
-        standing, gain, _, left, closed, *others, _ = shown[method]
+        standing, gain, _, left, closed, *others = shown[method]
         assert gain == f"{means[B]:+.1f} [{low:+.1f}, {high:+.1f}]"
         assert [other.split()[0] for other in others] == [f"{means[track]:+.1f}" for track in TRACKS if track != B]
         assert closed.startswith(f"{100 * means[B] / of_tracks[B]['JOINT'].mean().mean():.0f} %")
@@ -89,6 +89,25 @@ def test_the_decision_table_has_the_registered_estimates(reading: Reading) -> No
     assert sum(bool(row[3]) for row in shown.values()) > 2
     ordered = [float(row[1].split()[0]) for row in shown.values()]
     assert ordered == sorted(ordered, reverse=True)
+
+
+def test_the_checks_are_of_the_same_gains(reading: Reading) -> None:
+    mine, flips = gains(reading, B), np.random.default_rng(0).choice([-1.0, 1.0], size=(4_000, 3, 20))
+    shown = cells(reading.checks_table())
+    assert list(shown) == list(cells(reading.decision_table()))
+    for method, (detectable, by_flips, by_ranks, expected, spread, beyond, within) in shown.items():
+        of_tasks = np.stack([mine[method].loc[task] for task in TASKS[:3]])
+        scale = np.sqrt((of_tasks.var(axis=1, ddof=1) / 20).sum()) / 3
+        # Level 0.05 / 8 and power 0.8 of a normal test; Student's is wider by a little.
+        least = scale * (stats.norm.ppf(1 - 0.05 / 16) + stats.norm.ppf(0.8))
+        assert least < float(detectable) + 0.005 < 1.5 * least + 0.01
+        flipped = (abs((flips * of_tasks).mean(axis=(1, 2))) >= abs(of_tasks.mean()) - 1e-12).mean()
+        assert float(by_flips.removeprefix("< ")) == pytest.approx(flipped, abs=0.03)
+        assert by_ranks == "1.000"  # three tasks cannot reach less after the correction
+        middle, low, high = map(float, re.findall(r"[-+][\d.]+", expected))
+        assert low < middle < high
+        assert float(spread) > 0
+        assert 0 < int(beyond.split()[0]) + int(within.split()[0]) <= 100
 
 
 def test_leaving_a_task_out_leaves_the_mean_of_the_others(reading: Reading) -> None:
