@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
 
 import msda_bench as mb
 from msda_bench.cli.main import main
-from tests.results.conftest import holm
+from tests.reading import interval, over_targets, student
+from tests.results.conftest import holm, pooled
 
 ROOT = Path(__file__).parent.parent
 FINDINGS = (ROOT / "docs" / "findings.md").read_text(encoding="utf-8")
@@ -34,16 +34,6 @@ def holds(text: str, *phrases: str) -> None:
     assert not re.findall(r".{0,40}(?<![A-Za-z])\d.{0,20}", re.sub(r"\]\([^)]*\)|`[^`]*`", "", left)), "not held"
 
 
-def interval(points: pd.Series, level: float = 0.95) -> tuple[float, float, float]:
-    """The mean over seeds with Student's interval."""
-    low, high = stats.t.interval(level, len(points) - 1, points.mean(), stats.sem(points))
-    return points.mean(), low, high
-
-
-def signed(numbers: tuple[float, float, float]) -> str:
-    return "{:+.1f} [{:+.1f}, {:+.1f}]".format(*numbers)
-
-
 def plain(numbers: tuple[float, float, float]) -> str:
     """The size of a difference, as a loss or a gain that the sentence names."""
     mean, *ends = numbers
@@ -51,24 +41,10 @@ def plain(numbers: tuple[float, float, float]) -> str:
     return f"{abs(mean):.1f} [{low:.1f}, {high:.1f}]"
 
 
-def pooled(gains: pd.Series) -> tuple[float, float, float, float]:
-    """The mean over experiments of gains by (experiment, seed), Welch's interval, and the p-value of no gain."""
-    by_experiment = gains.groupby("experiment")
-    errors, n = by_experiment.sem() ** 2, by_experiment.size()
-    df, mean = errors.sum() ** 2 / (errors**2 / (n - 1)).sum(), by_experiment.mean().mean()
-    scale = np.sqrt(errors.sum()) / len(n)
-    return (mean, *stats.t.interval(0.95, df, mean, scale), 2 * stats.t.sf(abs(mean) / scale, df))
-
-
 def chosen(runs: pd.DataFrame, by: str = "validator:source_accuracy") -> pd.DataFrame:
     """The runs that a criterion selects, the first of equals; references by the target's labels."""
     merit = runs[by].where(~runs["reference"].astype(bool), runs["score"])
     return runs.loc[merit.groupby([runs[name] for name in RUN]).idxmax()]
-
-
-def over_targets(runs: pd.DataFrame) -> pd.DataFrame:
-    """Mean scores over targets, by (experiment, seed) and method."""
-    return runs.groupby(["experiment", "seed", "method"])["score"].mean().unstack()
 
 
 def section(title: str, text: str = FINDINGS) -> str:
@@ -98,7 +74,7 @@ class Recorded:
         return (self.scores[method] - self.scores[over]).drop("fonts-poisoned", errors="ignore")
 
     def gain(self, method: str, dataset: str, over: str = "SRC") -> tuple[float, float, float]:
-        return interval(self.gains(method, over).loc[f"{dataset}-small"])
+        return student(self.gains(method, over).loc[f"{dataset}-small"])
 
     def mean_gain(self, method: str) -> tuple[float, float, float]:
         return tuple(self.standings.loc[method, ["mean_gain", "mean_gain_low", "mean_gain_high"]])
@@ -132,15 +108,15 @@ def detectable() -> dict[str, str]:
 
 def the_longer_runs_on_pacs() -> tuple[float, float, float]:
     scores = over_targets(mb.load_results(ROOT / "results" / "pacs-features"))
-    return interval(scores["MCC"] - scores["SRC"])
+    return student(scores["MCC"] - scores["SRC"])
 
 
 def as_its_authors_run_it() -> str:
     """MCC's gain with batch-norm and all steps, and in a short run without."""
     scores = mb.load_results(ROOT / "results" / "recipes").groupby(["experiment", "seed", "method"])["score"].mean()
     gains = (scores.unstack()["MCC"] - scores.unstack()["SRC"]).groupby("experiment")
-    mean, low, high = interval(gains.get_group("recipes-sgd"))
-    less, *ends = interval(gains.get_group("recipes-short-plain"))
+    mean, low, high = student(gains.get_group("recipes-sgd"))
+    less, *ends = student(gains.get_group("recipes-short-plain"))
     short = f"{less:.1f} [{ends[0]:.1f}, {ends[1]:.1f}]"
     regime = "with batch-norm and 1,440 steps"
     return f"{regime}, {mean:.1f} [{low:.1f}, {high:.1f}], where 144 steps without batch-norm show {short}"
@@ -156,7 +132,7 @@ def test_the_table_of_methods_is_the_recorded_one(recorded, oracle):
         assert by_oracle == (f"{ranks[method]:.1f}" if method in ranks else ""), method
         if method == "SRC":
             continue
-        assert gain == signed(recorded.mean_gain(method))
+        assert gain == interval(*recorded.mean_gain(method))
         assert both == ("" if own["reference"] else f"{own['n_better']} / {own['n_worse']}")
         for dataset, cell in zip(DATASETS, gains, strict=True):
             mark = {"better": "*", "worse": "!"}.get(own[f"outcome:{dataset}-small"], "")
@@ -173,7 +149,7 @@ def opening(recorded: Recorded, sizes: dict[str, str]) -> list[str]:
     assert floats[0] == float(sizes["amazon"])
     return [
         f"the median of 21 adapting methods has a mean gain of {adapting['mean_gain'].median():+.1f} points",
-        f"BNM {signed(recorded.mean_gain('BNM'))} and CORAL {signed(recorded.mean_gain('CORAL'))}",
+        f"BNM {interval(*recorded.mean_gain('BNM'))} and CORAL {interval(*recorded.mean_gain('CORAL'))}",
         f"labels of the target gain {recorded.standings.loc['TAR', 'mean_gain']:.1f}",
         f"{ranked['n_better'].sum()} of {6 * len(ranked)} tests find a gain",
         f"{ranked['n_worse'].sum()} a loss",
@@ -217,7 +193,7 @@ def test_the_opening_of_findings_says_what_is_recorded(recorded, detectable):
         f"{len(recorded.runs):,} records",
         f"median of the {len(recorded.adapting)} adapting methods has a mean gain of "
         f"{recorded.adapting['mean_gain'].median():+.1f} points over the six data sets",
-        f"BNM {signed(recorded.mean_gain('BNM'))} and CORAL {signed(recorded.mean_gain('CORAL'))}",
+        f"BNM {interval(*recorded.mean_gain('BNM'))} and CORAL {interval(*recorded.mean_gain('CORAL'))}",
         f"of the {len(ranked)} methods only CORAL has a gain that stays above zero",
         f"(p = {corrected['CORAL']:.2f})",
         f"gains {recorded.standings.loc['TAR', 'mean_gain']:.1f}.",
@@ -238,19 +214,19 @@ def test_the_opening_of_findings_says_what_is_recorded(recorded, detectable):
 
 def test_our_favourites_do_as_recorded(recorded):
     standings = recorded.standings
-    by_dataset = ", ".join(f"{name} {signed(recorded.gain('DARN', name))}" for name in DATASETS)
+    by_dataset = ", ".join(f"{name} {interval(*recorded.gain('DARN', name))}" for name in DATASETS)
     paper = over_targets(mb.load_results(ROOT / "results" / "paper-amazon")).mean()
     assert paper.drop("TAR").idxmax() == "DARN"
     assert standings.loc[SINGLE, "n_worse"].tolist() == [4, 6]
     assert not standings["outcome:music-small"].isin(["better"]).any()
     holds(
         section("Against our own favourites"),
-        f"a mean gain of {signed(recorded.mean_gain('DARN'))} and",
+        f"a mean gain of {interval(*recorded.mean_gain('DARN'))} and",
         f"a mean rank of {standings.loc['DARN', 'mean_rank']:.1f} of 24",
         by_dataset,
         f"({paper['DARN']:.1f} against SRC's {paper['SRC']:.1f})",
-        f"is {signed(pooled(recorded.gains('DARN', 'd_A-uniform'))[:3])}",
-        f"on pacs {signed(recorded.gain('DARN', 'pacs', 'd_A-uniform'))}",
+        f"is {interval(*pooled(recorded.gains('DARN', 'd_A-uniform'))[:3])}",
+        f"on pacs {interval(*recorded.gain('DARN', 'pacs', 'd_A-uniform'))}",
         f"loses {plain(pooled(recorded.gains('MDAN', 'd_A-uniform'))[:3])}",
         f"all six ({standings.loc['best-single', 'mean_gain']:.1f})",
         f"on four ({standings.loc['ensemble', 'mean_gain']:.1f})",
@@ -270,7 +246,7 @@ def test_music_is_as_recorded(recorded):
     assert best < low_fast
     losses = -ranked["gain:music-small"]
     assert (losses < min(low - high, low_fast - high_fast)).sum() > len(losses) / 2
-    without = {method: signed(pooled(recorded.gains(method).drop("music-small"))[:3]) for method in ("BNM", "CORAL")}
+    without = {method: interval(*pooled(recorded.gains(method).drop("music-small"))[:3]) for method in ("BNM", "CORAL")}
     holds(
         section("Music, or what an unequal search does"),
         f"All {len(ranked)} methods have a lower mean",
@@ -316,9 +292,9 @@ def test_selection_costs_what_is_recorded(recorded, oracle):
         heavy = chosen(heavy[heavy["candidate"].isin([1, 3])])
         source = [of["validator:source_accuracy"].mean() for of in (ours, heavy)]
         less[method] = f"{100 * (source[0] - source[1]):.1f}"
-        more[method] = plain(interval((over_targets(heavy) - over_targets(ours))[method]))
+        more[method] = plain(student((over_targets(heavy) - over_targets(ours))[method]))
     median = np.median([pooled(oracle.gains(method))[0] for method in oracle.adapting.index])
-    gains = {method: signed(pooled(oracle.gains(method))[:3]) for method in ("BNM", "MCC", "CORAL")}
+    gains = {method: interval(*pooled(oracle.gains(method))[:3]) for method in ("BNM", "MCC", "CORAL")}
     place = [1 + (of.ranks < of.ranks["SRC"]).sum() for of in (oracle, recorded)]
     holds(
         section("What selecting costs"),
@@ -364,13 +340,13 @@ def test_the_poisoned_source_does_what_is_recorded(recorded):
         expected = clean[method].mean(), poisoned[method].mean()
         assert [before, after] == [f"{mean:.1f}" for mean in expected], method
         assert lost == f"{change[method].mean():+.1f}", method
-    more = {method: plain(interval(change[method] - change["SRC"])) for method in ("DARN", "MDAN", "GroupDRO")}
-    assert interval(change["DARN"] - change["SRC"])[1] < 0  # not shown
+    more = {method: plain(student(change[method] - change["SRC"])) for method in ("DARN", "MDAN", "GroupDRO")}
+    assert student(change["DARN"] - change["SRC"])[1] < 0  # not shown
     holds(
         section("A poisoned source"),
         f"DARN's loss is {more['DARN']} smaller than SRC's",
         f"loses nothing ({change['WJDOT'].mean():+.1f})",
-        f"is {plain(interval(poisoned['WJDOT'] - poisoned['SRC']))} below the poisoned SRC",
+        f"is {plain(student(poisoned['WJDOT'] - poisoned['SRC']))} below the poisoned SRC",
         f"give it {shown['MDAN'][3]} and {shown['GroupDRO'][3]}, and lose",
         f"{more['MDAN']} and {more['GroupDRO']} more than SRC",
     )

@@ -12,7 +12,7 @@ from scipy import stats
 
 import msda_bench as mb
 from tests.reading import PRIMARY, TRACKS, B, C, Reading, over_targets, selection_table, tracks_of
-from tests.results.conftest import holm
+from tests.results.conftest import holm, pooled
 
 RECORDING = Path(__file__).parents[1] / "recording"
 TASKS = ("music", "fonts", "reactor", "watch")
@@ -71,17 +71,13 @@ def test_the_decision_table_has_the_registered_estimates(reading: Reading) -> No
     p_values = {}
     for method in PRIMARY:
         means = {track: of[method].mean().mean() for track, of in of_tracks.items()}
-        main = of_tracks[B][method]
-        errors, n = main.sem() ** 2, main.size()
-        freedom, scale = errors.sum() ** 2 / (errors**2 / (n - 1)).sum(), np.sqrt(errors.sum()) / len(n)
-        low, high = stats.t.interval(0.95, freedom, means[B], scale)
-        p_values[method] = 2 * stats.t.sf(abs(means[B]) / scale, freedom)
+        _, low, high, p_values[method] = pooled(gains(reading, B)[method])
         standing, gain, _, left, closed, *others = shown[method]
         assert gain == f"{means[B]:+.1f} [{low:+.1f}, {high:+.1f}]"
         assert [other.split()[0] for other in others] == [f"{means[track]:+.1f}" for track in TRACKS if track != B]
         assert closed.startswith(f"{100 * means[B] / of_tracks[B]['JOINT'].mean().mean():.0f} %")
         assert not left or left.startswith(f"{100 * means[B] / means[C]:.0f} %")
-        if low > 0 and stats.t.interval(0.999, freedom, means[B], scale)[0] > 1:
+        if means[B] - 2 * (means[B] - low) > 1:
             assert standing == "better by more than the margin"
     corrected = dict(zip(p_values, holm([*p_values.values()]), strict=True))
     for method, p in corrected.items():
