@@ -74,12 +74,13 @@ def _verify(args: argparse.Namespace) -> int:
 
 
 def _of_the_records(counted: Verified) -> str:
-    """The number of unplanned records, and the systems that made the records."""
+    """How many lack arrays or are unplanned, and the systems that made the records."""
     from msda_bench.results.words import listed
 
+    without = "".join(f"; {n} without their {name}" for name, n in sorted(counted.without.items()))
     made = [f"{n} on {on}" for on, n in counted.made_on.most_common() if on is not None]
     beyond = f"; {len(counted.unplanned)} not in plan.json" if counted.unplanned else ""
-    return f"{beyond}; made {listed(made)}" if made else beyond
+    return f"{without}{beyond}" + (f"; made {listed(made)}" if made else "")
 
 
 def unfit_lines(store: Store, counted: Verified) -> Iterator[str]:

@@ -253,7 +253,7 @@ def kept_files(runs: pd.DataFrame, name: str) -> Iterator[tuple[Any, dict[str, A
     """Yields the label of each row whose record has a file of arrays of this name, with the arrays.
 
     Raises:
-        StoreError: a record or file is missing, damaged or cannot be read.
+        StoreError: a record is missing, or it or the file is damaged or cannot be read.
     """
     for row, key, store in stored(runs):
         if (arrays := kept_file(store, key, name)) is not None:

@@ -284,23 +284,28 @@ def write_arrays(record: Record, record_path: Path) -> None:
         write(arrays_path(record_path, name, record.saved[name]), data)
 
 
-def read_bytes(record: Record, record_path: Path, name: str) -> bytes:
-    """The bytes of one of a record's files.
+def read_bytes(record: Record, record_path: Path, name: str) -> bytes | None:
+    """The bytes of one of a record's files; None where it was left out, as of a copy without large files.
 
     Raises:
-        StoreError: it is missing, cannot be read, or is not the one that the record names.
+        StoreError: it cannot be read, or is not the one that the record names.
     """
     path = arrays_path(record_path, name, record.saved[name])
     with named(path, "cannot be read"):
-        data = read_file(path, ARRAYS_LIMIT)
+        try:
+            data = read_file(path, ARRAYS_LIMIT)
+        except FileNotFoundError:
+            return None
     if hashlib.sha256(data).hexdigest() != record.saved[name]:
         raise StoreError(f"{path}: is damaged: it does not match the sha256 in its record")
     return data
 
 
-def load_arrays(record: Record, record_path: Path, name: str) -> dict[str, NDArray[np.generic]]:
-    """The arrays of one of a record's files, by name; raises as `read_bytes`."""
+def load_arrays(record: Record, record_path: Path, name: str) -> dict[str, NDArray[np.generic]] | None:
+    """The arrays of one of a record's files, by name; None and errors as of `read_bytes`."""
     data = read_bytes(record, record_path, name)
+    if data is None:
+        return None
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as archive:
             return {field: archive[field] for field in archive.files}

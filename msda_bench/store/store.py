@@ -33,6 +33,7 @@ from msda_bench.errors import StoreError, printable
 from msda_bench.store.files import (
     BadRecordError,
     RecordFile,
+    arrays_path,
     encode,
     files_in,
     key_of_arrays,
@@ -103,7 +104,7 @@ class Store:
         """Stores a record: a result unless there is one, a failure always, next to it.
 
         False if another result was stored first. That one stays; if this one differs, it is kept as a conflict and
-        reported in `conflicts`.
+        reported in `conflicts`. Arrays that the stored result names and lacks are taken from one that has the same.
 
         Raises:
             BadRecordError: it holds NaN or an infinity.
@@ -122,6 +123,7 @@ class Store:
                 stored = self.read(record.key)
                 if stored is not None:
                     self._compare(stored, record)
+                    self._supply(stored, record)
                     return False
         raise StoreError(f"{path}: is in the way and cannot be read; move it away")
 
@@ -282,6 +284,15 @@ class Store:
             alone = replace(record, saved={}, arrays={})  # arrays are kept with the result that counts
             write_numbered(self.path(record.key), "conflict", encode(alone))
         self.conflicts.append(f"{self.path(record.key)}: another result for the same cell is kept beside it")
+
+    def _supply(self, stored: Record, record: Record) -> None:
+        path = self.path(record.key)
+        lacking = {
+            name: data
+            for name, data in record.arrays.items()
+            if record.saved[name] == stored.saved.get(name) and not arrays_path(path, name, record.saved[name]).exists()
+        }
+        write_arrays(replace(record, arrays=lacking), path)
 
     def _quarantine(self, path: Path, key: str, bad: BadRecordError) -> None:
         outcome = ""

@@ -27,7 +27,7 @@ class Verified:
     `conflicts` has a line for each result that differs from the one that counts; `bad` has one for each file that is
     damaged, of a newer msda-bench, in another place of plan.json than its cell is of, or does not belong there.
     `unplanned` has one for each record that plan.json does not name, as after a change of the suite. `made_on` counts
-    the whole records by what they say they were made on.
+    the whole records by what they say they were made on, `without` those that lack a file of arrays, by its kind.
     """
 
     records: int = 0
@@ -38,6 +38,7 @@ class Verified:
     bad: list[str] = field(default_factory=list)
     unplanned: list[str] = field(default_factory=list)
     made_on: Counter[str | None] = field(default_factory=Counter)
+    without: Counter[str] = field(default_factory=Counter)
 
 
 def verify(store: Store) -> Verified:
@@ -93,11 +94,12 @@ def _read(file: RecordFile, verified: Verified, planned: Mapping[str, _Places] |
     record = load_or_report(file.path, file.key, verified.bad)
     if record is None:  # already reported, or another process has taken it
         return
+    arrays, damaged = _arrays(file, record)
     if hashlib.sha256(canonical_json(record.cell).encode()).hexdigest() != record.key:
         verified.bad.append(f"{file.path}: its cell does not have this key")
     elif record.status == "ok" and not (record.outcome and record.outcome.is_possible):
         verified.bad.append(f"{file.path}: is ok, but without a possible outcome")
-    elif lines := [*_misplaced(file, record, (planned or {}).get(record.key, ())), *_arrays(file, record)[1]]:
+    elif lines := [*_misplaced(file, record, (planned or {}).get(record.key, ())), *damaged]:
         verified.bad.extend(lines)
     elif file.kind == "conflict":
         verified.conflicts.append(f"{file.path}: another result for the same cell")
@@ -105,6 +107,7 @@ def _read(file: RecordFile, verified: Verified, planned: Mapping[str, _Places] |
         verified.failures += 1
     else:
         verified.records += 1
+        verified.without.update(record.saved.keys() - arrays)
         verified.made_on[made_on(record.provenance)] += 1
     if planned is not None and record.key not in planned:
         verified.unplanned.append(f"{file.path}: plan.json does not name its cell")
@@ -123,12 +126,13 @@ def _misplaced(file: RecordFile, record: Record, places: _Places) -> Iterator[st
 
 
 def _arrays(file: RecordFile, record: Record) -> tuple[dict[str, bytes], list[str]]:
-    """The files of arrays that a record names, and a line for each that is missing or damaged."""
+    """The files of arrays that a record names and that are there, and a line for each that is damaged."""
     arrays: dict[str, bytes] = {}
     bad: list[str] = []
     for name in record.saved:
         with _reported(bad):
-            arrays[name] = read_bytes(record, file.path, name)
+            data = read_bytes(record, file.path, name)
+            arrays |= {} if data is None else {name: data}
     return arrays, bad
 
 

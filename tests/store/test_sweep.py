@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from msda_bench.cli.main import main
 from msda_bench.store import Outcome, Store
+from msda_bench.store.files import pack
 from msda_bench.suite.plan import Plan
 from tests.store.conftest import make_record, newer_record
 
@@ -73,6 +76,35 @@ def test_verify_names_every_bad_file_and_changes_none(store: Store, run: Run) ->
         f"{store.folder}/plan.json: is damaged",
     )
     assert total.startswith(f"{store.folder}: {counts(1, 9)}")
+
+
+def test_a_folder_without_its_arrays_counts_says_so_and_gets_them_back(stores: tuple[Store, Store], run: Run) -> None:
+    whole, copy = stores
+    data = pack({"predicted": np.arange(3)})
+    sha256 = hashlib.sha256(data).hexdigest()
+    saved = {"target_predictions": sha256, "weights": sha256}
+    for seed in range(3):
+        whole.publish(make_record(seed=seed, saved=saved, arrays=dict.fromkeys(saved, data)))
+    for path in whole.folder.rglob("*.npz"):
+        if path.name.startswith(make_record(seed=0).key) or "weights" in path.name:
+            path.unlink()
+    without = "; 1 without their target_predictions; 3 without their weights"
+    code, (line,) = run("verify", whole.folder)
+    assert (code, line) == (0, f"{whole.folder}: {counts(3)}{without}")
+    run("merge", copy.folder, whole.folder)
+    assert run("verify", copy.folder) == (0, [f"{copy.folder}: {counts(3)}{without}"])
+
+    again = Store.create(copy.folder.parent / "again")  # trained again: of two runs to the last count, of one not
+    for seed, n_correct in enumerate((80, 80, 81)):
+        outcome = Outcome(100, n_correct)
+        again.publish(make_record(seed=seed, outcome=outcome, saved=saved, arrays=dict.fromkeys(saved, data)))
+    other = make_record(seed=1, saved={"weights": "0" * 64}, arrays={"weights": data})
+    assert not copy.publish(other)  # other arrays are not those that the record names
+    assert copy.kept("weights") == set()
+    code, lines = run("merge", copy.folder, again.folder)
+    assert (code, lines[-1].partition(": ")[2]) == (1, "0 copied, 3 already present, 1 in conflict, 0 bad")
+    assert copy.kept("weights") == copy.kept("target_predictions") == {make_record(seed=seed).key for seed in range(3)}
+    assert run("verify", copy.folder)[1][-1].startswith(f"{copy.folder}: {counts(3, 0, 1)}")
 
 
 def test_verify_accepts_several_folders_and_the_worst_decides_the_exit_code(
