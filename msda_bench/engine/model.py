@@ -215,13 +215,13 @@ def _checked_critic(critic: Callable[..., Any], cell: Cell, k: int) -> Callable[
         return critic
 
     def gaps(*features: Any) -> Any:
-        found = critic(*features)
-        if found.shape != (k,) and not isinstance(features[0], str):  # a named submodule is the scheme's own
+        distances = critic(*features)
+        if distances.shape != (k,) and not isinstance(features[0], str):  # a named submodule is the scheme's own
             raise PluginError(
-                f"discrepancy {ref.name!r} of {ref.distribution} gave gaps of shape {tuple(found.shape)}; "
+                f"discrepancy {ref.name!r} of {ref.distribution} gave gaps of shape {tuple(distances.shape)}; "
                 f"with {k} sources the contract asks for ({k},)"
             )
-        return found
+        return distances
 
     return gaps
 
@@ -232,23 +232,23 @@ def _checked_aggregate(
     def aggregate(risks: Tensor, gaps: Tensor, state: Tensor) -> Aggregate:
         if aggregator is None or cell.aggregator is None:
             raise PluginError(f"scheme {cell.scheme.name!r} takes no aggregator, so it must not call one")
-        found = aggregator(risks, gaps, mu, state)
+        given = aggregator(risks, gaps, mu, state)
         if not (
-            isinstance(found, tuple)
-            and len(found) == len(Aggregate._fields)
-            and all(isinstance(part, Tensor) for part in found)
+            isinstance(given, tuple)
+            and len(given) == len(Aggregate._fields)
+            and all(isinstance(part, Tensor) for part in given)
         ):
             raise PluginError(
-                f"aggregator {cell.aggregator.name!r} of {cell.aggregator.distribution} gave a {type(found).__name__}; "
+                f"aggregator {cell.aggregator.name!r} of {cell.aggregator.distribution} gave a {type(given).__name__}; "
                 "the contract asks for an Aggregate of three tensors"
             )
-        objective, weights = found[0], found[1]
+        objective, weights = given[0], given[1]
         if objective.shape != () or weights.shape != risks.shape:
             raise PluginError(
                 f"aggregator {cell.aggregator.name!r} of {cell.aggregator.distribution} gave an objective of shape "
                 f"{tuple(objective.shape)} and weights of shape {tuple(weights.shape)}; with {len(risks)} sources the "
                 f"contract asks for () and ({len(risks)},)"
             )
-        return Aggregate(*found)
+        return Aggregate(*given)
 
     return aggregate

@@ -94,7 +94,18 @@ def shard_of(cells: Iterable[PlannedCell], text: str) -> tuple[PlannedCell, ...]
     return tuple(cell for cell in planned if cell.key in mine)
 
 
-_COUNTS = ("complete", "planned", "selected", "stored", "trained", "found", "diverged", "missing", "left", "seconds")
+_COUNTS = (
+    "complete",
+    "planned",
+    "selected",
+    "stored",
+    "trained",
+    "elsewhere",
+    "diverged",
+    "missing",
+    "left",
+    "seconds",
+)
 
 
 class Observer:
@@ -117,7 +128,7 @@ class Summary:
     Attributes:
         planned: cells of the plan; the run was to complete `selected` of them.
         stored: selected cells that had a result before.
-        found: cells that another runner, or a lost dask worker, trained in the meantime.
+        elsewhere: cells that another runner, or a lost dask worker, trained in the meantime.
         failed: the last event of cells without a result.
         diverged: selected cells that diverged in training.
         left: cells not selected because of the limit.
@@ -130,7 +141,7 @@ class Summary:
     selected: int
     stored: int
     trained: int
-    found: int
+    elsewhere: int
     failed: tuple[CellFinished, ...]
     diverged: int
     missing: int
@@ -148,7 +159,7 @@ class Summary:
 
     def after(self, tuning: Summary) -> Summary:
         """The outcome together with that of the tuning cells that were trained before."""
-        counts = ("selected", "stored", "trained", "found", "missing", "left", "seconds", "failed", "notes")
+        counts = ("selected", "stored", "trained", "elsewhere", "missing", "left", "seconds", "failed", "notes")
         both = {name: getattr(tuning, name) + getattr(self, name) for name in counts}
         interrupted = tuning.interrupted or self.interrupted
         return replace(self, **both, unfit=tuning.diverged + tuning.unfit, interrupted=interrupted)
@@ -158,7 +169,7 @@ class Summary:
         counts = {
             "stored before": self.stored,
             "trained": self.trained,
-            "trained by another process": self.found,
+            "trained by another process": self.elsewhere,
             "failed": len(self.failed),
             "diverged": self.diverged,
             "diverged at a tuning seed": self.unfit,
@@ -280,7 +291,7 @@ def _summary(
         selected=len(selected),
         stored=survey.stored,
         trained=sum(results[key].trained for key in ended.keys() & results.keys()),
-        found=sum(not results[key].trained for key in ended.keys() & results.keys()),
+        elsewhere=sum(not results[key].trained for key in ended.keys() & results.keys()),
         failed=tuple(event for event in ended.values() if event.key not in results),
         diverged=sum(results[key].status == "diverged" for key in selected & results.keys()),
         missing=len(selected - results.keys()),

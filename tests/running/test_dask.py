@@ -232,7 +232,7 @@ def test_a_cell_that_kills_its_dask_worker_costs_no_other_and_a_stopped_run_leav
         (failed,) = summary.failed
         assert (failed.status, failed.message) == ("failed", "the dask workers that had it died (2 attempts)")
         assert expansion.cells[failed.key].scheme.params["do"] == "orphan"
-        assert summary.trained + summary.found == 7
+        assert summary.trained + summary.elsewhere == 7
         assert_gone()
         runner, before = start(tmp_path / "t", made.address, "sleep:600"), len(trained())
         wait_for(begun(before + 2), runner)

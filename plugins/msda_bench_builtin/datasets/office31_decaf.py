@@ -63,11 +63,11 @@ class Office31Decaf(Features):
         """
         try:
             with tar_gz(path, _MOST) as archive:
-                found = sorted(self._rows(archive, path), key=lambda row: row[0])
+                ordered = sorted(self._rows(archive, path), key=lambda row: row[0])
         except _DAMAGE as error:
             raise DataError(f"{path}: not a whole tar.gz archive: {error}; replace the file") from None
-        places = {kind: place for place, kind in enumerate(sorted({name[1] for name, _ in found}))}
-        mine = {domain: [row for row in found if row[0][0] == domain] for domain in self.published}
+        places = {kind: place for place, kind in enumerate(sorted({name[1] for name, _ in ordered}))}
+        mine = {domain: [row for row in ordered if row[0][0] == domain] for domain in self.published}
         return {
             domain: (
                 np.array([values for _, values in rows], np.float32).reshape(-1, self.width),
@@ -90,9 +90,9 @@ class Office31Decaf(Features):
 
         try:
             # The reader only builds arrays: MATLAB's format holds no code, and needs no pickle.
-            found = np.asarray(loadmat(io.BytesIO(content), variable_names=(_KEY,))[_KEY], np.float32)
+            features = np.asarray(loadmat(io.BytesIO(content), variable_names=(_KEY,))[_KEY], np.float32)
         except Exception:  # noqa: BLE001 - scipy may raise anything on a damaged file
-            found = np.empty(0, np.float32)
-        if found.size != self.width:
+            features = np.empty(0, np.float32)
+        if features.size != self.width:
             raise DataError(f"{where}: holds no {_KEY} of {self.width} numbers; replace the file")
-        return found.reshape(-1)
+        return features.reshape(-1)

@@ -99,7 +99,7 @@ def _rows(lines: Iterable[str], width: int) -> Iterator[_Row]:
 
 
 def _table_of(archive: zipfile.ZipFile) -> zipfile.ZipInfo:
-    found = [member for member in archive.infolist() if member.filename.rpartition("/")[2] == _TABLE]
-    if len(found) != 1 or found[0].file_size > _MOST:
+    tables = [member for member in archive.infolist() if member.filename.rpartition("/")[2] == _TABLE]
+    if len(tables) != 1 or tables[0].file_size > _MOST:
         raise ValueError(f"it holds no {_TABLE} of at most {_MOST >> 20} MiB")
-    return found[0]
+    return tables[0]

@@ -186,14 +186,14 @@ def _member(archive: tarfile.TarFile, name: str) -> IO[bytes]:
 
 def _sentences(lines: bytes, domain: str) -> list[tuple[float, str]]:
     """Rating and text of every line `id<tab>rating<tab>text`."""
-    found = []
+    sentences = []
     for number, line in enumerate(lines.splitlines(), 1):
         _, rating, text = [*_decoded(line).split("\t", 2), "", ""][:3]
         try:
-            found.append((float(rating), text))
+            sentences.append((float(rating), text))
         except ValueError:
             raise DataError(f"opinions: {_MEMBERS[domain]}:{number}: no rating before the text") from None
-    return found
+    return sentences
 
 
 def _decoded(line: bytes) -> str:

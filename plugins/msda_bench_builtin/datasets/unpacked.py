@@ -60,9 +60,9 @@ class Limited(io.RawIOBase):
         if size > self._chunk or size < -1:  # a damaged tar archive may claim a negative size
             raise TooLargeError(f"a part claims {size} bytes")
         left = self._most + 1 - self._stream.tell()
-        found = self._stream.read(left if size < 0 else min(size, left))
+        data = self._stream.read(left if size < 0 else min(size, left))
         self._check(self._stream.tell())
-        return found
+        return data
 
     def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
         """Seeks as in any stream, except from the end, which is not known."""

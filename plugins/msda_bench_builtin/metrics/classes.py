@@ -50,9 +50,9 @@ class BalancedAccuracy(Metric):
 
     def value(self, tested: Tested) -> float:
         """The mean recall over the classes in the test."""
-        found = _Counts.of(tested)
-        present = found.has > 0
-        return float((found.right[present] / found.has[present]).mean())
+        counts = _Counts.of(tested)
+        present = counts.has > 0
+        return float((counts.right[present] / counts.has[present]).mean())
 
 
 @component
@@ -65,10 +65,10 @@ class MacroF1(Metric):
 
     def value(self, tested: Tested) -> float:
         """The mean F1 over the classes that occur in the test or are predicted."""
-        found = _Counts.of(tested)
-        both = found.has + found.taken
+        counts = _Counts.of(tested)
+        both = counts.has + counts.taken
         seen = both > 0
-        return float((2 * found.right[seen] / both[seen]).mean())
+        return float((2 * counts.right[seen] / both[seen]).mean())
 
 
 @component
@@ -91,7 +91,7 @@ class Auc(Metric):
         # By log-probabilities, since probabilities of confident outputs would all round to 1.
         scores = tested.outputs.double().log_softmax(-1).numpy()
         labels = tested.labels.numpy()
-        areas = [_area(scores[:, found], labels == found) for found in np.unique(labels)]
+        areas = [_area(scores[:, counts], labels == counts) for counts in np.unique(labels)]
         return float(np.mean(areas)) if len(areas) > 1 else math.nan
 
 

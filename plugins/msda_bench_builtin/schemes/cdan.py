@@ -150,6 +150,6 @@ def _outputs(network: Network) -> int:
     """The width of the predictor's outputs."""
     trained = network.predictor.training
     with torch.no_grad():
-        found = network.predictor.eval()(torch.zeros(1, network.feature_dim))
+        outputs = network.predictor.eval()(torch.zeros(1, network.feature_dim))
     network.predictor.train(trained)
-    return int(found.shape[-1])
+    return int(outputs.shape[-1])

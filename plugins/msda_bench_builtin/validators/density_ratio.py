@@ -90,8 +90,8 @@ def log_ratio(sources: Sequence[Array], target: Array, ridge: float) -> tuple[Ar
         return float(value), np.append(_product(columns, slope) + ridge * w, slope.sum())
 
     options = {"maxiter": 200, "gtol": 1e-8, "ftol": 1e-12}
-    found = minimize(loss, np.zeros(x.shape[1] + 1), jac=True, method="L-BFGS-B", options=options)
-    return found.x[:-1], float(found.x[-1])
+    fitted = minimize(loss, np.zeros(x.shape[1] + 1), jac=True, method="L-BFGS-B", options=options)
+    return fitted.x[:-1], float(fitted.x[-1])
 
 
 def _ratios(sources: Sequence[Array], target: Array, ridge: float, examples: int) -> list[Array]:

@@ -30,10 +30,10 @@ class Dev(Validator):
 
     def score(self, view: ValidationView) -> float:
         """Minus the controlled risk, each source counting equally."""
-        found = weighted_losses(view, ridge=self.ridge, examples=self.examples)
-        w, weighted = found.ratios, found.ratios * found.losses
-        mean, risk = found.mean(w), found.mean(weighted)
-        variance, covariance = found.mean((w - mean) ** 2), found.mean((w - mean) * (weighted - risk))
+        weighed = weighted_losses(view, ridge=self.ridge, examples=self.examples)
+        w, weighted = weighed.ratios, weighed.ratios * weighed.losses
+        mean, risk = weighed.mean(w), weighed.mean(weighted)
+        variance, covariance = weighed.mean((w - mean) ** 2), weighed.mean((w - mean) * (weighted - risk))
         eta = -covariance / variance if variance > _ROUND_OFF else 0.0
         return -(risk + eta * (mean - 1))
 
@@ -60,5 +60,5 @@ class ImportanceWeightedRisk(Validator):
 
     def score(self, view: ValidationView) -> float:
         """Minus the weighted mean loss, each source counting equally."""
-        found = weighted_losses(view, ridge=self.ridge, examples=self.examples)
-        return -found.mean(found.ratios * found.losses)
+        weighed = weighted_losses(view, ridge=self.ridge, examples=self.examples)
+        return -weighed.mean(weighed.ratios * weighed.losses)

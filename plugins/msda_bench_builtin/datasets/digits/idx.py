@@ -32,13 +32,13 @@ def read_mnist(images: Path, labels: Path) -> Part:
     Raises:
         DataError: the files have another format.
     """
-    grey, found = read_idx(images, 3), read_idx(labels, 1)
+    grey, numbers = read_idx(images, 3), read_idx(labels, 1)
     if grey.shape[1:] != (_MNIST_SIDE, _MNIST_SIDE):
         height, width = grey.shape[1:]
         raise DataError(f"{images}: images of {height}x{width} pixels, expected 28x28; replace the file")
-    if len(grey) != len(found):
-        raise DataError(f"{labels}: {len(found)} labels for {len(grey)} images; replace the file")
-    return Part(colours(enlarge(grey, SIDE)), digits(found, labels))
+    if len(grey) != len(numbers):
+        raise DataError(f"{labels}: {len(numbers)} labels for {len(grey)} images; replace the file")
+    return Part(colours(enlarge(grey, SIDE)), digits(numbers, labels))
 
 
 def read_idx(path: Path, dimensions: int) -> Array:

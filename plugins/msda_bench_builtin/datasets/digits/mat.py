@@ -43,8 +43,8 @@ def read_mat(path: Path, *, zero: int | None) -> Part:
         raise DataError(
             f"{path}: y is {labels.dtype} {labels.shape}, expected {images.shape[3]} labels; replace the file"
         )
-    found = digits(labels.ravel(), path, 0 if zero is None else 1, CLASSES)
-    return Part(images.transpose(3, 2, 0, 1), found % CLASSES)
+    classes = digits(labels.ravel(), path, 0 if zero is None else 1, CLASSES)
+    return Part(images.transpose(3, 2, 0, 1), classes % CLASSES)
 
 
 def read_arrays(path: Path, *names: str) -> list[Array]:

@@ -61,12 +61,12 @@ def pieces(count: int, draws: Draws) -> Array:
         np.stack([choices(f"top {place}", heights - SIDE + 1), choices(f"left {place}", widths - SIDE + 1)], 1)
         for place in range(2)
     ]
-    found = np.empty((count, 3, SIDE, SIDE), np.uint8)
+    squares = np.empty((count, 3, SIDE, SIDE), np.uint8)
     for i in range(count):
         places = [_square(scales[scale[i]], *corner[i]) for corner in corners]
-        found[i] = max(places, key=np.var)[orders[order[i]]]
-    found[negative == 1] = 255 - found[negative == 1]
-    return found
+        squares[i] = max(places, key=np.var)[orders[order[i]]]
+    squares[negative == 1] = 255 - squares[negative == 1]
+    return squares
 
 
 def _square(image: Array, top: int, left: int) -> Array:

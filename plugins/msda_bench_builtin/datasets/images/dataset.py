@@ -186,8 +186,8 @@ class Images(Dataset):
         return self._load(domain, files)[0]
 
     def _load(self, domain: str, files: Files) -> tuple[DomainData, Sequence[str]]:
-        found = self.listed(domain, files)
-        listed = self._kept(found)
+        listing = self.listed(domain, files)
+        listed = self._kept(listing)
         options = {"side": self.side, "short": self.short, "decoder": decoder()}
         rows = tuple(row for row, _, _ in listed)
         make = Rows("msda_bench_builtin.datasets.images.decode:decode", rows, (3, self.side, self.side), options)
@@ -199,10 +199,10 @@ class Images(Dataset):
             raise DataError(*(f"{self.name}: {domain}: {line}" for line in error.lines)) from None
         official = np.array([test for _, _, test in listed], np.bool_)
         labels = np.array([label for _, label, _ in listed], np.int64)
-        return DomainData(x, labels, official if official.any() else None, name), found.odd
+        return DomainData(x, labels, official if official.any() else None, name), listing.odd
 
-    def _kept(self, found: Listing) -> list[tuple[Row, int, bool]]:
-        return [item for item in found.images if item[0].name not in self.without]
+    def _kept(self, listing: Listing) -> list[tuple[Row, int, bool]]:
+        return [item for item in listing.images if item[0].name not in self.without]
 
     def augmentation(self) -> tuple[str, ...]:
         """Those of `crop`, `scale`, `flip`, `jitter` and `grey` that change an image."""

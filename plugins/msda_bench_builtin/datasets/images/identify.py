@@ -42,18 +42,18 @@ def spelt(rows: Sequence[Row], depth: int) -> str:
 
 def what_is_missing(counts: Counts, published: Mapping[str, int], classes: int | None) -> Iterator[str]:
     """A line for each domain that differs from the published one, and for each without images of a class."""
-    every = {name for found in counts.values() for name in found}
-    here = {plain(domain): found for domain, found in counts.items()}
+    every = {name for of_class in counts.values() for name in of_class}
+    here = {plain(domain): of_class for domain, of_class in counts.items()}
     for domain, expected in published.items():
-        found = sum(here.get(plain(domain), {}).values())
-        if not found:
+        number = sum(here.get(plain(domain), {}).values())
+        if not number:
             yield f"missing: domain {domain}, {expected} images"
-        elif found != expected:
-            yield f"differs: domain {domain} has {found} images, published are {expected}"
+        elif number != expected:
+            yield f"differs: domain {domain} has {number} images, published are {expected}"
     if classes is not None and len(every) != classes:
         yield f"differs: {len(every)} classes, published are {classes}"
-    for domain, found_classes in counts.items():
-        if missing := every - set(found_classes):
+    for domain, of_class in counts.items():
+        if missing := every - set(of_class):
             yield f"missing: domain {domain} has no images of classes {listed(missing)}"
 
 

@@ -40,14 +40,14 @@ class FolderImages(Images):
             DataError: the domain is missing, or the number of classes is not the expected one.
         """
         path = files.path(self.files[0])
-        found = by_domain(images_of(path), self.inner)
-        mine = found.get(plain(domain))
+        present = by_domain(images_of(path), self.inner)
+        mine = present.get(plain(domain))
         if mine is None:
-            absent = [name for name in self.domains if plain(name) not in found]
-            held = f"domains {listed(found)}" if found else "no DOMAIN/CLASS/FILE"
+            absent = [name for name in self.domains if plain(name) not in present]
+            held = f"domains {listed(present)}" if present else "no DOMAIN/CLASS/FILE"
             what = f"no images of domains {listed(absent)}; it holds {held}"
             raise DataError(f"{path}: {what}; {self._remedy('domains')}")
-        domains = {name: found.get(name, {}) for name in map(plain, self.domains)}
+        domains = {name: present.get(name, {}) for name in map(plain, self.domains)}
         classes = sorted(set().union(*domains.values()))
         if len(classes) != self.classes_expected:
             expected = f"{self.classes_expected} classes expected, it has {listed(classes)}"
@@ -66,9 +66,9 @@ class FolderImages(Images):
         """
         if not path.is_dir() and not is_archive(path):
             return None
-        found = by_domain(images_of(path), self.inner)
+        present = by_domain(images_of(path), self.inner)
         wanted = {plain(domain): domain for domain in self.published}
-        mine = {name: classes for name, classes in found.items() if not wanted or name in wanted}
+        mine = {name: classes for name, classes in present.items() if not wanted or name in wanted}
         if len(mine) <= len(wanted) / 2 or len(mine) < len(("source", "target")):
             return None
         counts = self._counts(mine, wanted)
@@ -100,7 +100,7 @@ class FolderImages(Images):
         }
 
     def _what(self, counts: Mapping[str, Mapping[str, int]], *, complete: bool) -> str:
-        number = sum(sum(found.values()) for found in counts.values())
+        number = sum(sum(of_class.values()) for of_class in counts.values())
         if not self.published:
             return f"{number} images of {len(counts)} domains, DOMAIN/CLASS/FILE"
         state = "as many images of each domain as published" if complete else "incomplete, or another copy"

@@ -89,15 +89,15 @@ def _by_name(rows: Iterable[Row]) -> tuple[Row, ...]:
 
 
 def _folder_rows(folder: Path) -> tuple[Row, ...]:
-    found = []
+    rows = []
     for parent, _, names in os.walk(folder, followlinks=True):  # as the checksum does
         below = Path(parent).relative_to(folder).as_posix()
         for name in (f"{below}/{file}".removeprefix("./") for file in names):
             path = f"{folder}/{name}"
             if _is_image(name) and os.path.isfile(path):  # noqa: PTH113 - half a million of them
                 status = os.stat(path)  # noqa: PTH116
-                found.append(Row(name, path, 0, status.st_size, status.st_mtime_ns))
-    return _by_name(found)
+                rows.append(Row(name, path, 0, status.st_size, status.st_mtime_ns))
+    return _by_name(rows)
 
 
 @lru_cache(maxsize=1)
@@ -126,12 +126,12 @@ def by_domain(rows: Iterable[Row], inner: Sequence[str] = ()) -> dict[str, dict[
         inner: folders between domain and class.
     """
     depth = len(inner) + 3
-    found: dict[str, dict[str, list[Row]]] = {}
+    domains: dict[str, dict[str, list[Row]]] = {}
     for row in rows:
         parts = row.name.removeprefix("./").split("/")[-depth:]
         if len(parts) == depth and tuple(map(plain, parts[1:-2])) == tuple(inner):
-            found.setdefault(plain(parts[0]), {}).setdefault(plain(parts[-2]), []).append(row)
-    return found
+            domains.setdefault(plain(parts[0]), {}).setdefault(plain(parts[-2]), []).append(row)
+    return domains
 
 
 def folders_that_differ_in_case(rows: Iterable[Row]) -> list[str]:

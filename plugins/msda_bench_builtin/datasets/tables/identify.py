@@ -57,17 +57,19 @@ class Findings:
 
 def look_through(path: Path, columns: Mapping[str, Column], label: Column, text: str | None) -> Findings:
     """Judges each input column alone."""
-    found = Findings()
+    findings = Findings()
     used = {name: column for name, column in columns.items() if name != text and len(column.texts) > _constant(column)}
     for name, column in used.items():
-        _judge(path, name, column, label, found)
+        _judge(path, name, column, label, findings)
     gaps = [f"{name} {100 * share:.0f} %" for name, column in used.items() if (share := (column.codes < 0).mean())]
-    codes = [name for name, column in used.items() if name not in {*found.drop, *found.categories} and _is_code(column)]
+    codes = [
+        name for name, column in used.items() if name not in {*findings.drop, *findings.categories} and _is_code(column)
+    ]
     if gaps:
-        found.lines.append(f"missing: {listed(gaps, 40)}")
+        findings.lines.append(f"missing: {listed(gaps, 40)}")
     if codes:
-        found.lines.append(f"numbers of few values: {listed(codes, 40)}; name those that are codes in `categories`")
-    return found
+        findings.lines.append(f"numbers of few values: {listed(codes, 40)}; name those that are codes in `categories`")
+    return findings
 
 
 def _constant(column: Column) -> int:
@@ -75,21 +77,21 @@ def _constant(column: Column) -> int:
     return int((column.codes >= 0).all())
 
 
-def _judge(path: Path, name: str, column: Column, label: Column, found: Findings) -> None:
+def _judge(path: Path, name: str, column: Column, label: Column, findings: Findings) -> None:
     if tells(column, label):
-        found.drop.append(name)
+        findings.drop.append(name)
         what = f"each value of column {name!r} has one label alone, so it is in `drop`"
-        found.lines.append(f"leak: {what}; take it out only if it is known before the label is")
+        findings.lines.append(f"leak: {what}; take it out only if it is known before the label is")
         return
     try:
         plan_of(path, {name: column}, (), None)
     except DataError as error:
         reason, _, remedy = error.lines[0].removeprefix(f"{path}: ").partition("; ")
         category = np.isnan(column.numbers()).any() and len(column.texts) <= _CODED
-        (found.categories if category else found.drop).append(name)
+        (findings.categories if category else findings.drop).append(name)
         damaged = not category and (column.has_commas() or not np.isnan(column.numbers()).all())
         lost = f"; to learn from it {remedy.partition(',')[0]} (a missing value is empty or NA)" if damaged else ""
-        found.lines.append(f"odd: {reason}, so it is in {'`categories`' if category else '`drop`'}{lost}")
+        findings.lines.append(f"odd: {reason}, so it is in {'`categories`' if category else '`drop`'}{lost}")
 
 
 def _is_code(column: Column) -> bool:

@@ -80,9 +80,9 @@ class Table(FromFile):
         held = read_table(path)[1]
         given: dict[str, Any] = dict(columns)
         table = replace(self, file=str(path), **given)
-        found = look_through(path, _inputs(table, path, held), column(path, held, table.label, "label"), table.text)
-        given |= {key: names for key in ("drop", "categories") if (names := tuple(getattr(found, key)))}
-        return identified(replace(self, file=str(path), **given), given, found.lines)
+        findings = look_through(path, _inputs(table, path, held), column(path, held, table.label, "label"), table.text)
+        given |= {key: names for key in ("drop", "categories") if (names := tuple(getattr(findings, key)))}
+        return identified(replace(self, file=str(path), **given), given, findings.lines)
 
 
 def _read(table: Table) -> Contents:

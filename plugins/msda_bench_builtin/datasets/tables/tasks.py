@@ -186,9 +186,9 @@ class Hospitals(TableTask):
         lines = [line for body in bodies for line in body.splitlines() if line]
         columns = delimited(files.path(self.files[0]), "\n".join(lines), names=_HEADER)
         for name in ("trestbps", "chol"):
-            found = columns[name]
-            zeros = np.flatnonzero(found.numbers() == 0)
-            columns[name] = Column.of(found.texts, np.where(np.isin(found.codes, zeros), -1, found.codes))
+            column = columns[name]
+            zeros = np.flatnonzero(column.numbers() == 0)
+            columns[name] = Column.of(column.texts, np.where(np.isin(column.codes, zeros), -1, column.codes))
         target = columns.pop("target")
         places = np.repeat(np.arange(len(self.counts)), list(self.counts.values()))
         return TaskRows(columns, places, (target.numbers() > 0).astype(np.int64)[target.codes])
