@@ -24,7 +24,8 @@ LEGEND = (
 _EXPLAINED = {
     ORACLE: "oracle: the candidate best on the target's own test labels, which are not available in practice.",
     CHANCE: "chance: the mean over the candidates, the expected score of a random choice.",
-    ENSV: "ensv: the share of the target's unlabelled examples for which a candidate predicts what most candidates do.",
+    ENSV: "ensv: the share of the target's unlabelled examples for which a candidate predicts what most candidates do; "
+    "no score where a candidate's predictions are not kept.",
     LEAVE_ONE_OUT: "leave_one_source_out: each source in turn is the target of the others, scored on its test part.",
 }
 

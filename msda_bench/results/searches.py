@@ -210,12 +210,8 @@ class Searches:
         return None if math.isnan(score) else score
 
     def agreement(self, candidates: Sequence[Candidate]) -> list[float | None]:
-        """The scores of a run's candidates by EnsV.
-
-        Raises:
-            StoreError: the runs are of no folder, or one has no kept predictions.
-        """
-        return [*agreement(tuple(self._places.get(candidate.row) for candidate in candidates))]
+        """The scores of a run's candidates by EnsV; raises as `agreement`."""
+        return [*agreement([self._places.get(candidate.row) for candidate in candidates])]
 
     @cached_property
     def _places(self) -> Mapping[int, tuple[Path, str]]:

@@ -118,16 +118,20 @@ def test_ensv_selects_the_candidate_that_agrees_most_with_the_majority(
     assert "ensv compares predicted classes; add keep: [target_predictions]" in capsys.readouterr().err
 
 
-def test_ensv_is_refused_where_stored_runs_have_no_predictions(
+def test_ensv_selects_nothing_where_stored_runs_have_no_predictions(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run(tmp_path, SUITE.replace("seeds: 3", "seeds: 1").replace("[target_predictions]", "[]"))
     (tmp_path / "s.yaml").write_text(SUITE.replace("seeds: 3", "seeds: 1").replace("by: source_accuracy", "by: ensv"))
     capsys.readouterr()
-    assert main(["run", str(tmp_path / "s.yaml"), "--out", str(tmp_path / "out"), "--executor", "inline"]) != 0
-    said = capsys.readouterr().err
-    assert "ensv compares kept predictions, and this run has none; add keep: [target_predictions]" in said
-    assert "Traceback" not in said
+    assert main(["run", str(tmp_path / "s.yaml"), "--out", str(tmp_path / "out"), "--executor", "inline"]) == 0
+    out, err = capsys.readouterr()
+    assert "candidates without the score that selects, which cannot be selected: SRC 3 of 3" in " ".join(out.split())
+    assert "stored runs have no target_predictions, which only training makes" in err
+    assert main(["selection", str(tmp_path / "out" / "s")]) == 1
+    out = " ".join(capsys.readouterr().out.split())
+    assert "no score where a candidate's predictions are not kept" in out
+    assert "ensv * - - - chance" in out
 
 
 def test_references_of_regression(tmp_path: Path) -> None:
