@@ -149,11 +149,12 @@ def _judgements(searches: Searches, table: Experiment, methods: Sequence[Method]
     columns = _columns(table) if len(table.targets) > 1 else _columns(table)[:1]  # no mean over a single target
     groups = {ALL: methods} | {method.name: [method] for method in methods}
     seeds = table.tuning.seeds if table.tuning is not None else table.seeds
-    best, best_evaluated = _selected(searches, table, methods, ORACLE), _evaluated(searches, table, ORACLE)
+    tested = _tested(searches, table)
+    best, best_evaluated = _selected(searches, table, methods, ORACLE), _evaluated(searches, table, ORACLE, tested)
     for by in (*(by for by in table.criteria if by != ORACLE), CHANCE, ORACLE):
         merits = _selected(searches, table, methods, by)
         ranks = {} if by in {CHANCE, FIRST, ORACLE} else _ranked(searches, table, methods, by)
-        evaluated = _evaluated(searches, table, by)
+        evaluated = _evaluated(searches, table, by, tested)
         for target, targets in columns:
             later = {name: _regret(best_evaluated, evaluated, name, targets) for name in groups if name != ALL}
             regrets = {name: _regret(best, merits, name, targets) for name in groups if name != ALL}
@@ -206,16 +207,26 @@ def _selected(searches: Searches, table: Experiment, methods: Sequence[Method], 
     return merits
 
 
-def _evaluated(searches: Searches, table: Experiment, by: str) -> _Merits:
-    """The scores at the evaluated seeds of what a criterion chose on the tuning seeds, where that was trained."""
-    if table.tuning is None or by == CHANCE:
-        return {}
-    rows = own_rows(table, searches.runs).query("status == 'ok'")
+def _tested(searches: Searches, table: Experiment) -> Sequence[tuple[str, str, int, int, float]]:
+    """Method, target, candidate, seed and score of each ok run at the evaluated seeds; none without tuning seeds."""
+    if table.tuning is None:
+        return ()
+    rows = own_rows(table, searches.runs)
+    rows = rows[(rows["status"] == "ok") & rows["seed"].isin(table.seeds)]
     columns = (rows[name].tolist() for name in ("method", "target", "candidate", "seed", "score"))
+    return [*zip(*columns, strict=True)]
+
+
+def _evaluated(
+    searches: Searches, table: Experiment, by: str, tested: Sequence[tuple[str, str, int, int, float]]
+) -> _Merits:
+    """The scores at the evaluated seeds of what a criterion chose on the tuning seeds, where that was trained."""
+    if not tested or by == CHANCE:
+        return {}
     merits: dict[_Place, dict[int, float]] = defaultdict(dict)
     chosen = {(method.name, target, once.number) for method, target, once in searches.track(table, by)}
-    for method, target, candidate, seed, score in zip(*columns, strict=True):
-        if (method, target, candidate) in chosen and seed in table.seeds:
+    for method, target, candidate, seed, score in tested:
+        if (method, target, candidate) in chosen:
             merits[method, target][seed] = table.measure.sign * score
     return merits
 

@@ -45,7 +45,7 @@ def agreement(candidates: Sequence[tuple[Path, str] | None]) -> Sequence[float |
 
 @functools.cache  # a key's predictions never change
 def _agreement(places: Sequence[tuple[Path, str]]) -> Sequence[float]:
-    stores = {folder: Store(folder, repair=False) for folder, _ in places}
+    stores = {folder: Store(folder, repair=False) for folder in {folder for folder, _ in places}}
     predicted = np.stack([_answers(stores[folder], key) for folder, key in places])
     votes = np.zeros((predicted.shape[1], int(predicted.max()) + 1), np.int32)
     for classes in predicted:
