@@ -131,20 +131,15 @@ class Reading:
         gaps = (scores["JOINT"] - scores["SRC"]).groupby("experiment", observed=True)
         return {str(name): student(gap) for name, gap in gaps}
 
-    @property
-    def without_headroom(self) -> list[str]:
-        """The tasks that leave E1 to E3: the interval holds 0."""
-        return [name for name, (_, low, high) in self.headroom.items() if low <= 0 <= high]
-
-    def tasks(self, track: str, but: Sequence[str] = ()) -> pd.DataFrame:
-        """The runs of the tasks that count."""
-        runs = self.chosen[track]
-        return runs[~runs["experiment"].isin([*self.without_headroom, *but])]
-
     @cached_property
     def standings(self) -> dict[str, pd.DataFrame]:
-        """What each track says of each method over the tasks that count."""
-        return {track: mb.across(self.tasks(track)).set_index("method") for track in TRACKS}
+        """What each track says of each method over the tasks that count, those with headroom."""
+        return {track: mb.across(self.chosen[track]).set_index("method") for track in TRACKS}
+
+    @property
+    def counted(self) -> list[str]:
+        """The tasks that count."""
+        return [name.removeprefix("gain:") for name in self.standings[B] if name.startswith("gain:")]
 
     @property
     def _main(self) -> pd.DataFrame:
@@ -154,7 +149,7 @@ class Reading:
     @cached_property
     def survives(self) -> pd.DataFrame:
         """What of track C's mean gain is left in track B."""
-        return survives(self.tasks(B), self.tasks(C)).set_index("method")
+        return survives(self.chosen[B], self.chosen[C]).set_index("method")
 
     def decision_table(self) -> list[str]:
         """Each primary method over the tasks that count, the largest mean gain of track B first."""
@@ -170,7 +165,7 @@ class Reading:
 
     def checks_table(self) -> list[str]:
         """What else is registered of each mean gain of track B, in the order of the decision table."""
-        pairs = mb.compare(self.tasks(B))
+        pairs = mb.compare(self.chosen[B])
         pairs = pairs[(pairs["scope"] == "across_datasets") & (pairs["first"] == "SRC")].set_index("second")
         rows = []
         for method, row in self._main.iterrows():
@@ -183,7 +178,8 @@ class Reading:
 
     def without(self, tasks: Sequence[str]) -> list[str]:
         """The mean gains of track B without some tasks, beside those with them; exploratory."""
-        fewer = mb.across(self.tasks(B, tasks)).set_index("method")
+        runs = self.chosen[B]
+        fewer = mb.across(runs[~runs["experiment"].isin(tasks)]).set_index("method")
         both = [(str(method), with_all, fewer.loc[method]) for method, with_all in self._main.iterrows()]
         rows = [
             [method, *(f"{interval(*of[_GAIN])} {MARKS[of['standing']]}" for of in (with_all, with_fewer))]

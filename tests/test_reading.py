@@ -31,7 +31,8 @@ def together(frames: list[pd.DataFrame]) -> pd.DataFrame:
     plans = [frame.attrs["plan"] for frame in frames]
     tables = tuple(itertools.chain.from_iterable(plan.experiments for plan in plans))
     whole = pd.concat([frame.assign(experiment=frame["experiment"].astype(object)) for frame in frames])
-    whole.attrs = frames[0].attrs | {"plan": replace(plans[0], experiments=tables)}
+    gaps = {name: gap for frame in frames for name, gap in frame.attrs["gaps"].items()}
+    whole.attrs = frames[0].attrs | {"plan": replace(plans[0], experiments=tables), "gaps": gaps}
     return whole.reset_index(drop=True)
 
 
@@ -60,8 +61,9 @@ def cells(table: list[str]) -> dict[str, list[str]]:
 
 
 def test_a_task_without_headroom_leaves_the_questions_over_tasks(reading: Reading) -> None:
-    assert reading.without_headroom == ["watch"]
-    assert set(reading.tasks(B)["experiment"]) == {*TASKS[:3]}
+    intervals = reading.headroom
+    assert [name for name, (_, low, high) in intervals.items() if low <= 0 <= high] == ["watch"]
+    assert set(reading.counted) == {*intervals} - {"watch"} == {*TASKS[:3]}
     assert len({line.split("|")[1] for line in reading.targets()[2:]}) == len(TASKS)
 
 

@@ -244,12 +244,12 @@ def across_of(runs: pd.DataFrame) -> Across | None:
 def across_datasets(tables: Sequence[Grid], pairs: Sequence[Sequence[Row]]) -> Across | None:
     """Compares the methods that all experiments share, by their means over the targets and seeds of each dataset.
 
-    Only experiments with results whose metric is accuracy count, and one with an altered domain only if no other uses
-    its dataset unaltered. `pairs` are the decided comparisons of each of the `tables`; None for fewer than two
-    datasets.
+    Only experiments with results whose metric is accuracy count, those with headroom where the suite asks for that, and
+    one with an altered domain only if no other uses its dataset unaltered. `pairs` are the decided comparisons of each
+    of the `tables`; None for fewer than two datasets.
     """
     counting = counted_of(grid.experiment for grid in tables)
-    counted = [grid for grid in tables if grid.experiment in counting and grid.has_results]
+    counted = [grid for grid in tables if grid.experiment in counting and grid.has_results and grid.has_headroom]
     by_dataset: dict[str, list[Grid]] = {}
     for grid in counted:
         by_dataset.setdefault(grid.experiment.dataset, []).append(grid)
@@ -387,6 +387,9 @@ def _skipped(tables: Sequence[Grid], counted: Sequence[Grid], names: Sequence[st
     for grid in (grid for grid in tables if grid.has_results):
         if grid.metric != METRIC:
             yield f"{grid.experiment.name}: its metric is {grid.metric}, not accuracy"
+        elif not grid.has_headroom:
+            best, base = (name_of(str(name)) for name in (grid.experiment.headroom, grid.experiment.baseline))
+            yield f"{grid.experiment.name}: no headroom, since {best} is not shown to gain over {base}"
         elif grid not in counted:
             shift, without = grid.experiment.label_shift, grid.experiment.without
             what = printable(shift) if shift is not None else f"source {name_of(without)} is left out"

@@ -110,7 +110,7 @@ def measured_in(runs: pd.DataFrame, family: Sequence[str]) -> Measured:
     """
     tables = list(grids(runs))
     counting = counted_of(grid.experiment for grid in tables)
-    tables = [grid for grid in tables if grid.experiment in counting]
+    tables = [grid for grid in tables if grid.experiment in counting and grid.has_headroom]
     baselines = {grid.experiment.baseline for grid in tables}
     baseline = baselines.pop() if len(baselines) == 1 else None
     if baseline is None:

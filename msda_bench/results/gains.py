@@ -117,7 +117,7 @@ def gap_closed(strata: Strata, gaps: Strata, alpha: float) -> dict[str, Any]:
     both = {
         name: np.array([(gains[seed], gaps[name][seed]) for seed in gains if seed in gaps[name]])
         for name, gains in strata.items()
-        if name in gaps and not _is_open(gaps[name], alpha)
+        if name in gaps and not is_open(gaps[name], alpha)
     }
     pairs = [values for values in both.values() if len(values) > 1]
     if not pairs:
@@ -139,8 +139,8 @@ def gap_closed(strata: Strata, gaps: Strata, alpha: float) -> dict[str, Any]:
     return row | {"gap_closed_low": (b - root) / a, "gap_closed_high": (b + root) / a}
 
 
-def _is_open(gap: Mapping[int, float], alpha: float) -> bool:
-    """Whether the interval of a gap reaches down to 0, so that no share of it can be told."""
+def is_open(gap: Mapping[int, float], alpha: float) -> bool:
+    """Whether the interval of a reference's gain, by seed, reaches down to 0, or cannot be given."""
     values = np.array(list(gap.values()))
     if len(values) < 2:  # noqa: PLR2004 - one number has no spread
         return True
@@ -150,7 +150,7 @@ def _is_open(gap: Mapping[int, float], alpha: float) -> bool:
 
 def open_gaps(gaps: Strata, alpha: float) -> tuple[str, ...]:
     """The experiments whose gap to the reference has an interval that reaches down to 0."""
-    return tuple(name for name, gap in gaps.items() if _is_open(gap, alpha))
+    return tuple(name for name, gap in gaps.items() if is_open(gap, alpha))
 
 
 def new_dataset(gains: Sequence[float], errors: Sequence[float], alpha: float, margin: float | None) -> dict[str, Any]:

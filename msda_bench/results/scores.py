@@ -12,7 +12,8 @@ import pandas as pd
 
 from msda_bench.results.estimates import Summary, mean_of, summarize, tied
 from msda_bench.results.frame import PROBLEMS, experiments
-from msda_bench.results.select import select
+from msda_bench.results.gains import is_open
+from msda_bench.results.select import GAPS, select
 from msda_bench.suite.plan import Experiment
 
 Column: TypeAlias = str | None
@@ -71,6 +72,7 @@ class Grid:
     `methods`, `targets` and `seeds` are those that have rows, in the plan's order. `references` are shown, but not
     ranked or tested. `statuses` are by method and target, then by seed. `overlap` is the number of the target's test
     examples over that of its training examples, a mean over the runs; None where the records do not have both.
+    `has_headroom` is False where the suite names a reference that is not shown to gain over the baseline.
     """
 
     experiment: Experiment
@@ -81,6 +83,7 @@ class Grid:
     statuses: Mapping[tuple[str, str], Mapping[int, str]]
     merits: Mapping[Column, Merits] = field(repr=False)
     overlap: Mapping[Column, float | None] = field(repr=False)
+    has_headroom: bool = True
 
     @property
     def ranked(self) -> tuple[str, ...]:
@@ -124,10 +127,12 @@ class Grid:
 
 def grids(runs: pd.DataFrame) -> Iterator[Grid]:
     """The experiments of a frame of runs, in the plan's order, with the selected candidates."""
-    return (_grid(experiment, rows) for experiment, rows in experiments(select(runs)))
+    chosen = select(runs)
+    gaps = chosen.attrs.get(GAPS, {})
+    return (_grid(experiment, rows, gaps.get(experiment.name)) for experiment, rows in experiments(chosen))
 
 
-def _grid(experiment: Experiment, rows: pd.DataFrame) -> Grid:
+def _grid(experiment: Experiment, rows: pd.DataFrame, gap: Mapping[int, float] | None) -> Grid:
     methods = _in_order(rows["method"], [method.name for method in experiment.methods])
     targets = _in_order(rows["target"], experiment.targets)
     seeds = _in_order(rows["seed"], experiment.seeds)
@@ -146,7 +151,11 @@ def _grid(experiment: Experiment, rows: pd.DataFrame) -> Grid:
     ratios, at = (ok["n_test"] / ok["n_train"]).astype(float), ok["target"].astype(object)
     overlap: dict[Column, float | None] = {target: _mean_of_all(ratios[at == target]) for target in targets}
     overlap[None] = _mean_of_all(ratios)
-    return Grid(experiment, methods, references, targets, seeds, statuses, merits, overlap)
+    if gap is None and {experiment.headroom, experiment.baseline} <= {*methods}:
+        best, base = (merits[None].by_seed[str(name)] for name in (experiment.headroom, experiment.baseline))
+        gap = {seed: merit - base[seed] for seed, merit in best.items() if seed in base}
+    is_closed = experiment.headroom is not None and gap is not None and is_open(gap, experiment.alpha)
+    return Grid(experiment, methods, references, targets, seeds, statuses, merits, overlap, not is_closed)
 
 
 def at_chance(runs: pd.DataFrame) -> pd.Series[float]:

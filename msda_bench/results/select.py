@@ -12,9 +12,12 @@ import pandas as pd
 
 from msda_bench.errors import BenchError
 from msda_bench.results.searches import CHOICES, SELECTED, Choices, Searches
+from msda_bench.suite.plan import ORACLE
 
 TRACK = "track"
 """The key in `attrs` of the criterion that was asked for instead of the plan's."""
+GAPS = "gaps"
+"""The key in `attrs` of the headroom, by experiment and seed, with the settings that the oracle chose."""
 _OF_PLAN = ["suite", "experiment", "dataset", "task", "target", "method", "reference", "seed", "status"]
 
 
@@ -49,8 +52,27 @@ def select(runs: pd.DataFrame, by: str | None = None) -> pd.DataFrame:
     chosen[recorded] = chosen[recorded].mask(np.repeat(missing[:, np.newaxis], len(recorded), axis=1))
     chosen["left_out"] = chosen["left_out"].mask(chosen["left_out"].notna())
     chosen["status"] = chosen["status"].astype(object).mask(missing, "missing").astype("category")
-    chosen.attrs = {**runs.attrs, SELECTED: True} | ({TRACK: by} if by is not None else {})
+    chosen.attrs = {**runs.attrs, SELECTED: True, GAPS: _gaps(searches)} | ({TRACK: by} if by is not None else {})
     return chosen
+
+
+def _gaps(searches: Searches) -> dict[str, dict[int, float]]:
+    """What the reference of the headroom gains over the baseline, a mean over targets, where the oracle is a track."""
+    tables = [
+        table
+        for table in searches.runs.attrs["plan"].experiments
+        if table.headroom is not None and table.tuning is not None and ORACLE in table.tuning.tracks
+    ]
+    rows = [row for row, is_missing in _tuned_rows(searches, ORACLE).items() if not is_missing] if tables else []
+    runs = searches.runs.iloc[rows]
+    gaps: dict[str, dict[int, float]] = {}
+    for table in tables:
+        mine = runs[(runs["experiment"] == table.name) & (runs["status"] == "ok")].astype({"method": object})
+        scores = mine.pivot(index="seed", columns=["method", "target"], values="score")
+        if {table.headroom, table.baseline} <= {*scores.columns.get_level_values("method")}:
+            gap = (scores[table.headroom] - scores[table.baseline]).dropna().mean(axis=1)
+            gaps[table.name] = (table.measure.sign * gap).to_dict()
+    return gaps
 
 
 def _tuned_rows(searches: Searches, by: str | None) -> dict[int, bool]:

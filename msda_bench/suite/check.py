@@ -314,22 +314,28 @@ def _taken_names(facts: Facts) -> Iterator[Fault]:
 def _comparison(facts: Facts) -> Iterator[Fault]:
     methods, compare = facts.file.methods, facts.file.compare
     primary = [(("primary", place), name) for place, name in enumerate(compare.primary)]
-    for loc, named in ((("baseline",), compare.baseline), (("against",), compare.against), *primary):
+    ranked = [(("baseline",), compare.baseline), (("against",), compare.against), *primary]
+    for loc, named in (*ranked, (("headroom",), compare.headroom)):
         if named is None or not methods:
             continue
         if named not in methods:
             yield Fault(("compare", *loc), f"{shown(named)} is not a method{hint(named, methods)}")
-        elif methods[named].reference:
-            yield Fault(("compare", *loc), f"{shown(named)} is a reference; name a method that is ranked")
+        elif methods[named].reference != (loc == ("headroom",)):
+            what = (
+                "a reference; name a method that is ranked" if methods[named].reference else "ranked; name a reference"
+            )
+            yield Fault(("compare", *loc), f"{shown(named)} is {what}")
 
 
 def _confirmed(facts: Facts) -> Iterator[Fault]:
-    """A margin and primary methods need a method with which they are compared."""
+    """A margin, primary methods and headroom need a method with which others are compared."""
     compare, names = facts.file.compare, facts.file.compare.primary
     control = compare.against or facts.baseline
     for key in ("margin", "primary"):
         if facts.file.methods and control is None and getattr(compare, key):
             yield Fault(("compare", key), "is of comparisons with one method; name that method in against", "key")
+    if facts.file.methods and facts.baseline is None and compare.headroom is not None:
+        yield Fault(("compare", "headroom"), "is over a baseline; name that method in baseline", "key")
     for place, name in enumerate(names):
         if name == control:
             yield Fault(("compare", "primary", place), f"{shown(name)} is what the others are compared with; remove it")

@@ -150,6 +150,7 @@ class _Draft:
             against=file.compare.against,
             margin=file.compare.margin,
             primary=tuple(file.compare.primary),
+            headroom=file.compare.headroom,
             published=file.published.numbers.of(file.methods) if file.published is not None else None,
             criteria=criteria,
             metric=self._measure(),

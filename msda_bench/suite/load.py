@@ -31,7 +31,7 @@ MAX_FILES = 100
 MAX_LINES = 50
 _OF_METHODS = {"methods", "requires"}
 """The keys of a file that replaces a suite's methods."""
-_OF_SUITES_METHODS = {"baseline", "against", "margin", "primary"}
+_OF_SUITES_METHODS = {"baseline", "against", "margin", "primary", "headroom"}
 """The keys of `compare` that name methods or need one."""
 
 

@@ -146,12 +146,13 @@ class Experiment:
     `notes` are lines that a reader must know. `baseline` is the method without adaptation that the others should
     improve on. `against` is the method with which the suite wants all others compared, None for the default family of
     comparisons. `margin` is the smallest difference that matters, in the metric's unit; `primary` are the methods whose
-    comparisons are confirmatory, empty if all are. `published` has all numbers of these methods, so that a result
-    folder contains the numbers it was compared with. `criteria` are those by which settings may be selected, the oracle
-    last; empty if nothing is selected. `metric` is None for the default of the task. `corrupted` is the source whose
-    labels the suite shuffles, `without` the source that `leave_out_sources` removed, `label_shift` whose shares of
-    classes it changes, in words. With `tuning` the cells of its seeds have candidates of all methods, too, and those at
-    the other seeds are wanted only if a track chooses their candidate.
+    comparisons are confirmatory, empty if all are. `headroom` is the reference that must gain over the baseline for
+    the experiment to count across data sets, None if any does. `published` has all numbers of these methods, so
+    that a result folder contains the numbers it was compared with. `criteria` are those by which settings may be
+    selected, the oracle last; empty if nothing is selected. `metric` is None for the default of the task.
+    `corrupted` is the source whose labels the suite shuffles, `without` the source that `leave_out_sources`
+    removed, `label_shift` whose shares of classes it changes, in words. With `tuning` the cells of its seeds have
+    candidates of all methods, too, and those at the other seeds are wanted only if a track chooses their candidate.
     """
 
     __pydantic_config__ = _STRICT
@@ -175,6 +176,7 @@ class Experiment:
     margin: Annotated[float, Field(gt=0)] | None = None
     primary: Annotated[tuple[Name, ...], _MANY] = ()
     tuning: Tuning | None = None
+    headroom: Name | None = None
 
     @property
     def is_altered(self) -> bool:
@@ -323,7 +325,7 @@ def _inconsistent(table: Experiment) -> Iterator[str]:
     for what, values in (("methods", names), ("targets", table.targets), ("seeds", table.every_seed)):
         if len(set(values)) != len(values):
             yield f"two {what} of {table.name} are the same"
-    named = [("baseline", table.baseline), ("method to compare against", table.against)]
+    named = [("baseline", table.baseline), ("method to compare against", table.against), ("headroom", table.headroom)]
     for what, name in (*named, *(("primary method", name) for name in table.primary)):
         if name is not None and name not in names:
             yield f"the {what} of {table.name} is none of its methods"

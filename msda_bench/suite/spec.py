@@ -131,6 +131,10 @@ class Comparison(SuitePart):
     `margin` is the smallest difference that matters, in the metric's unit: each comparison with `against` (or with the
     baseline) then says whether the difference is larger or smaller. `primary` names the methods whose comparisons with
     it have Holm's correction among themselves; the others are exploratory, with Benjamini and Hochberg's.
+
+    `headroom` is a reference that shows whether there is anything to gain, such as one that has the target's labels: an
+    experiment where the interval of its gain over the baseline reaches down to 0 is named, and leaves what is said
+    across data sets. Where the oracle is a track, that gain is of the settings that it chooses.
     """
 
     test: Literal["wilcoxon"] = "wilcoxon"
@@ -139,6 +143,7 @@ class Comparison(SuitePart):
     against: Name | None = None
     margin: Positive | None = None
     primary: list[Name] = Field(default_factory=list)
+    headroom: Name | None = None
 
 
 class SelectSpec(SuitePart):

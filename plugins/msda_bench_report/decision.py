@@ -85,6 +85,8 @@ class Decision(NamedTuple):
     whole_finds: float | None
     rows: tuple[DecisionRow, ...]
     alone: tuple[DecisionRow, ...]
+    skipped: tuple[str, ...] = ()
+    """Which experiments and methods do not count, and why."""
     title: str = ""
     survives: pd.DataFrame | None = None
     """What is left of each method's gain of the oracle's track in this one."""
@@ -113,6 +115,7 @@ class Decision(NamedTuple):
             _known(frame["detectable"].median()) if "detectable" in frame else None,
             tuple(sorted(rows, key=_place)),
             tuple(sorted(alone, key=_place)),
+            across.skipped,
             title,
         )
 

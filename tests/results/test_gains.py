@@ -94,6 +94,20 @@ def test_the_interval_of_the_share_of_a_gap_is_fiellers():
     assert "Without a share, since JOINT is not shown to gain there: e2." in text
 
 
+def test_a_task_without_headroom_is_named_and_leaves_what_is_said_across():
+    gains = drawn({"A": (2.0, 3.0, 4.0), "JOINT": (10.0, 0.1, 12.0), "B": (0, 0, 0)})
+    runs, rest = frame(gains, headroom="JOINT", **MORE), frame([gains[0], gains[2]], **MORE)
+    comparison = across_of(runs)
+    assert comparison.experiments == ("e0", "e2")
+    assert comparison.skipped == ("e1: no headroom, since JOINT is not shown to gain over SRC",)
+    assert mb.across(runs)["mean_gain"].equals(mb.across(rest)["mean_gain"])
+    assert len(across_of(frame(gains, **MORE)).experiments) == 3
+    board = mb.leaderboard(runs)
+    assert "e1" in set(board["experiment"])
+    without = runs[(runs["method"] != "JOINT").to_numpy()]  # unknown, so that all count
+    assert len(across_of(without).experiments) == 3
+
+
 def test_the_hierarchical_model_is_that_of_a_brute_force_grid():
     gains, errors = np.array([1.5, -0.2, 0.8, 3.0]), np.array([0.4, 0.3, 0.5, 0.6])
     row = new_dataset(gains, errors, 0.05, 1.0)

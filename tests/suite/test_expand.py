@@ -191,12 +191,13 @@ def test_the_only_method_that_pools_without_adaptation_is_the_baseline(expanded,
     assert table.baseline == baseline
 
 
-def test_a_margin_and_primary_methods_reach_the_plan_and_change_no_key(expanded, good):
-    texts = good, good.replace("alpha: 0.05}", "margin: 1, primary: [DARN]}")
+def test_what_comparisons_are_to_show_reaches_the_plan_and_changes_no_key(expanded, good):
+    texts = good, good.replace("alpha: 0.05}", "margin: 1, primary: [DARN], headroom: TAR}")
     plain, named = (expanded(text).plan for text in texts)
-    assert (named.experiments[0].margin, named.experiments[0].primary) == (1.0, ("DARN",))
+    (table,) = named.experiments
+    assert (table.margin, table.primary, table.headroom) == (1.0, ("DARN",), "TAR")
     assert named.cells == plain.cells
-    assert not {"margin", "primary"} & {*plan_to_json(plain)["experiments"][0]}
+    assert not {"margin", "primary", "headroom"} & {*plan_to_json(plain)["experiments"][0]}
 
 
 @pytest.mark.parametrize(

@@ -70,6 +70,7 @@ def test_the_layout_is_pinned():
         ("experiments 0 alpha", 7, "experiments[0].alpha: must be less than 1, not 7"),
         ("experiments 0 baseline", "X", "the baseline of one is none of its methods"),
         ("experiments 0 against", "X", "the method to compare against of one is none of"),
+        ("experiments 0 headroom", "X", "the headroom of one is none of its methods"),
         ("experiments 0 methods 0 name", "<b>", f"experiments[0].methods[0].name: must be {PLAIN_WORDS}, not '<b>'"),
         ("experiments 0 targets", [], "experiments[0].targets: must have at least 1 item"),
         ("experiments 0 methods", [], "experiments[0].methods: must have at least 1 item"),
