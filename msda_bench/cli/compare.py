@@ -69,7 +69,8 @@ def _across(args: argparse.Namespace) -> int:
     runs = load_folder(args)
     across = across_of(runs)
     if across is None:
-        raise BenchError(f"{args.folder}: --across needs experiments of two datasets or more, by accuracy")
+        what = "experiments of two datasets or more, by accuracy, with any headroom asked for"
+        raise BenchError(f"{args.folder}: --across needs {what}")
     draws = across.concludes and across.mean_ranks and not (args.metric or args.experiments or args.by)
     report = across_report(runs, across, args.by, args.digits)
 

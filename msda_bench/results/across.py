@@ -153,7 +153,9 @@ def across(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
     """
     comparison = across_of(runs_of(runs))
     if comparison is None:
-        raise ValueError("runs: nothing to compare: there are fewer than two datasets of accuracy")
+        raise ValueError(
+            "runs: nothing to compare: there are fewer than two datasets of accuracy, with any headroom asked for"
+        )
     return standings(comparison)
 
 

@@ -5,6 +5,7 @@ Only recorded runs are used, so that another criterion needs no training.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from types import MappingProxyType
 
 import numpy as np
@@ -12,7 +13,7 @@ import pandas as pd
 
 from msda_bench.errors import BenchError
 from msda_bench.results.searches import CHOICES, SELECTED, Choices, Searches
-from msda_bench.suite.plan import ORACLE
+from msda_bench.suite.plan import ORACLE, Experiment, Tuning
 
 TRACK = "track"
 """The key in `attrs` of the criterion that was asked for instead of the plan's."""
@@ -45,7 +46,8 @@ def select(runs: pd.DataFrame, by: str | None = None) -> pd.DataFrame:
     of_runs = ((table, method) for table, method in searches.methods() if table.tuning is None)
     choices = [choice for table, method in of_runs for choice in searches.choices(table, method, by)]
     is_missing = dict.fromkeys(np.flatnonzero(searches.runs["candidate"].isna()).tolist(), False)
-    is_missing |= {choice.row: choice.is_missing for choice in choices} | _tuned_rows(searches, by)
+    tuned = [(table, table.tuning) for table in runs.attrs["plan"].experiments if table.tuning is not None]
+    is_missing |= {choice.row: choice.is_missing for choice in choices} | _tuned_rows(searches, by, tuned)
     rows = sorted(is_missing)
     chosen, missing = searches.runs.iloc[rows].copy(), np.array([is_missing[row] for row in rows])
     recorded = chosen.columns.difference(_OF_PLAN)
@@ -59,14 +61,14 @@ def select(runs: pd.DataFrame, by: str | None = None) -> pd.DataFrame:
 def _gaps(searches: Searches) -> dict[str, dict[int, float]]:
     """What the reference of the headroom gains over the baseline, a mean over targets, where the oracle is a track."""
     tables = [
-        table
+        (table, table.tuning)
         for table in searches.runs.attrs["plan"].experiments
         if table.headroom is not None and table.tuning is not None and ORACLE in table.tuning.tracks
     ]
-    rows = [row for row, is_missing in _tuned_rows(searches, ORACLE).items() if not is_missing] if tables else []
+    rows = [row for row, is_missing in _tuned_rows(searches, ORACLE, tables).items() if not is_missing]
     runs = searches.runs.iloc[rows]
     gaps: dict[str, dict[int, float]] = {}
-    for table in tables:
+    for table, _ in tables:
         mine = runs[(runs["experiment"] == table.name) & (runs["status"] == "ok")].astype({"method": object})
         scores = mine.pivot(index="seed", columns=["method", "target"], values="score")
         if {table.headroom, table.baseline} <= {*scores.columns.get_level_values("method")}:
@@ -75,16 +77,15 @@ def _gaps(searches: Searches) -> dict[str, dict[int, float]]:
     return gaps
 
 
-def _tuned_rows(searches: Searches, by: str | None) -> dict[int, bool]:
-    """The row of each run whose settings are chosen on tuning seeds, and whether there is none."""
+def _tuned_rows(searches: Searches, by: str | None, tables: Iterable[tuple[Experiment, Tuning]]) -> dict[int, bool]:
+    """The row of each run of experiments that choose settings on tuning seeds, and whether there is none."""
     is_missing: dict[int, bool] = {}
     runs = searches.runs
-    tables = [table for table in runs.attrs["plan"].experiments if table.tuning is not None]
     names = runs["experiment"].astype(object).to_numpy() if tables else np.array([])
-    for table in tables:
-        track = by or table.tuning.tracks[0]
+    for table, tuning in tables:
+        track = by or tuning.tracks[0]
         choices = {(method.name, target): once for method, target, once in searches.track(table, track)}
-        rows = np.flatnonzero((names == table.name) & ~runs["seed"].isin(table.tuning.seeds).to_numpy())
+        rows = np.flatnonzero((names == table.name) & ~runs["seed"].isin(tuning.seeds).to_numpy())
         columns = (runs[name].iloc[rows].tolist() for name in ("method", "target", "seed", "candidate"))
         chosen: dict[tuple[str, str, int], int] = {}
         spare: dict[tuple[str, str, int], int] = {}
@@ -93,7 +94,7 @@ def _tuned_rows(searches: Searches, by: str | None) -> dict[int, bool]:
             if once is not None and once.number is not None and candidate == once.number:
                 chosen[method, target, seed] = row
             spare.setdefault((method, target, seed), row)
-        if track not in table.tuning.tracks:
+        if track not in tuning.tracks:
             absent = sum(run not in chosen or searches.is_absent(chosen[run]) for run in spare)
             if absent:
                 what = f"what {track} chooses was not trained for {absent} of {len(spare)} runs"

@@ -29,7 +29,8 @@ def survives(tuned: str | Path | pd.DataFrame, oracle: str | Path | pd.DataFrame
     tracks = []
     for name, runs in (("tuned", tuned), ("oracle", oracle)):
         if (comparison := across_of(runs_of(runs))) is None:
-            raise ValueError(f"{name}: nothing to compare: there are fewer than two datasets of accuracy")
+            what = "there are fewer than two datasets of accuracy, with any headroom asked for"
+            raise ValueError(f"{name}: nothing to compare: {what}")
         tracks.append(comparison)
     return survival(*tracks)
 
