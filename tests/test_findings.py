@@ -163,7 +163,13 @@ def test_the_openings_of_readme_and_index_say_what_is_recorded(recorded, detecta
     readme, index = ((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "docs/index.md"))
     phrases = opening(recorded, detectable)
     longer = f"MCC gains {plain(the_longer_runs_on_pacs())}"
-    holds(section("What we found", readme), *phrases, longer, as_its_authors_run_it(), "the margin of 1 point")
+    holds(
+        section("What we found", readme),
+        *phrases,
+        longer,
+        as_its_authors_run_it(),
+        "the margin of 1 point (digits 1.5)",
+    )
     phrases = [phrase.replace("with", "with a probability of") for phrase in phrases]
     holds(section("What we found", index), *phrases, "95 % intervals over ten seeds")
 
