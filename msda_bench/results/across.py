@@ -32,13 +32,7 @@ from msda_bench.results.decision import (
 )
 from msda_bench.results.estimates import mean_of, tied
 from msda_bench.results.frame import runs_of
-from msda_bench.results.gains import (
-    MeanGain,
-    gap_closed,
-    new_dataset,
-    open_gaps,
-    sign_flip_p,
-)
+from msda_bench.results.gains import MeanGain, gap_closed, new_dataset, open_gaps, sign_flip_p
 from msda_bench.results.scores import Grid, grids
 from msda_bench.results.words import name_of
 from msda_bench.suite.plan import Experiment

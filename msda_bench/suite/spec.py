@@ -132,9 +132,8 @@ class Comparison(SuitePart):
     baseline) then says whether the difference is larger or smaller. `primary` names the methods whose comparisons with
     it have Holm's correction among themselves; the others are exploratory, with Benjamini and Hochberg's.
 
-    `headroom` is a reference that shows whether there is anything to gain, such as one that has the target's labels: an
-    experiment where the interval of its gain over the baseline reaches down to 0 is named, and leaves what is said
-    across data sets. Where the oracle is a track, that gain is of the settings that it chooses.
+    `headroom` is a reference: an experiment where it is not shown to gain over the baseline, in the oracle's track if
+    there is one, is named and leaves what is said across data sets.
     """
 
     test: Literal["wilcoxon"] = "wilcoxon"
