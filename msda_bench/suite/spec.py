@@ -131,9 +131,7 @@ class Comparison(SuitePart):
     `margin` is the smallest difference that matters, in the metric's unit: each comparison with `against` (or with the
     baseline) then says whether the difference is larger or smaller. `primary` names the methods whose comparisons with
     it have Holm's correction among themselves; the others are exploratory, with Benjamini and Hochberg's.
-
-    `headroom` is a reference: an experiment where it is not shown to gain over the baseline, in the oracle's track if
-    there is one, is named and leaves what is said across data sets.
+    `headroom` is a reference; where it is not shown to gain over the baseline, an experiment leaves comparisons across.
     """
 
     test: Literal["wilcoxon"] = "wilcoxon"
