@@ -73,13 +73,13 @@ def _list(_: argparse.Namespace) -> int:
 
 
 def _row(name: str, registry: Registry, unusable: list[str]) -> _Row:
-    from msda_bench.suite.expand import expand
+    from msda_bench.suite.expand import most_runs
     from msda_bench.suite.files import purpose, shipped
     from msda_bench.suite.load import load_suite
 
     try:
         suite = load_suite(shipped(name), registry)
-        runs = len(expand(suite, registry).plan.most)
+        runs = most_runs(suite)
     except BenchError as error:
         unusable.extend(error.lines)
         return _Row(name, "?", "?", "?", purpose(shipped(name)))

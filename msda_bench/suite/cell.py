@@ -97,7 +97,12 @@ class Cell:
     @property
     def key(self) -> str:
         """sha256 of the canonical JSON, 64 hexadecimal digits."""
-        return hashlib.sha256(canonical_json(self.to_json()).encode()).hexdigest()
+        return key_of(self.to_json())
+
+
+def key_of(values: dict[str, Any]) -> str:
+    """The key of the cell with this JSON."""
+    return hashlib.sha256(canonical_json(values).encode()).hexdigest()
 
 
 def canonical_json(value: Any) -> str:

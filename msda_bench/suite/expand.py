@@ -13,7 +13,7 @@ from msda_bench.component.dataset import TARGET, corrupted_source
 from msda_bench.component.sizes import is_transductive
 from msda_bench.errors import SuiteError
 from msda_bench.plugins import Registry
-from msda_bench.suite.cell import Cell, Ref
+from msda_bench.suite.cell import Cell, Ref, key_of
 from msda_bench.suite.choice import Configured, make, measure_of
 from msda_bench.suite.facts import Facts
 from msda_bench.suite.load import Suite
@@ -65,6 +65,11 @@ class Expansion:
     warnings: tuple[str, ...] = ()
 
 
+def most_runs(suite: Suite) -> int:
+    """The number of `Plan.most`, without making any of its cells."""
+    return sum(_Draft(experiment).count() for experiment in suite.experiments)
+
+
 def expand(suite: Suite, registry: Registry) -> Expansion:
     """All tables and cells of a suite.
 
@@ -73,7 +78,7 @@ def expand(suite: Suite, registry: Registry) -> Expansion:
         PluginError: the default validator is not installed.
     """
     drafts = [_Draft(experiment) for experiment in suite.experiments]
-    wanted = sum(draft.count() for draft in drafts)
+    wanted = sum(max(draft.count(), draft.places() // _PLACES) for draft in drafts)
     if wanted > MAX_CELLS:
         raise SuiteError(f"suite {suite.name} asks for {wanted} cells; at most {MAX_CELLS}, so split it")
     cells: dict[str, Cell] = {}
@@ -98,7 +103,7 @@ class _Draft:
         self._candidates = {name: candidates_of(experiment, name) for name in experiment.methods}
 
     def count(self) -> int:
-        """The number of cells, before any is made."""
+        """The number of runs, of those on settings chosen at tuning seeds as many as the tracks can choose at most."""
         targets, tried = self._facts.targets, self._candidates.values()
         left_out = sum(len(self._facts.kept_sources(target)) for target in targets)
         runs = sum(len(candidates.settings) * (len(targets) + left_out * candidates.leaves_out) for candidates in tried)
@@ -106,9 +111,12 @@ class _Draft:
         if select is None or select.seeds is None:
             return runs * seeds
         chosen = sum(min(len(candidates.settings), len(select.criteria)) for candidates in tried)
-        wanted = runs * len(select.seeds) + chosen * len(targets) * seeds
-        places = sum(len(candidates.settings) for candidates in tried) * len(targets) * seeds
-        return max(wanted, places // _PLACES)
+        return runs * len(select.seeds) + chosen * len(targets) * seeds
+
+    def places(self) -> int:
+        """The number of places in the plan, for every candidate at every seed but the tuning ones."""
+        settings = sum(len(candidates.settings) for candidates in self._candidates.values())
+        return settings * len(self._facts.targets) * len(self._file.seeds)
 
     def cells(self, registry: Registry) -> Iterator[tuple[PlannedCell, Cell]]:
         """Every run, with its place in the table."""
@@ -117,13 +125,16 @@ class _Draft:
         validators = tuple(validator.ref for validator in (default if listed is None else listed))
         tuning = file.select.seeds if file.select is not None else None
         for name, candidates in self._candidates.items():
-            tried = [self._cell(settings, validators) for settings in candidates.settings]
+            cells = (self._cell(settings, validators) for settings in candidates.settings)
+            tried = [(cell, cell.to_json()) for cell in cells]
             seeds = (*(tuning or ()), *file.seeds)
-            for target, seed, (index, cell) in product(self._facts.targets, seeds, enumerate(tried)):
+            for target, seed, (index, (cell, plain)) in product(self._facts.targets, seeds, enumerate(tried)):
                 candidate = index if candidates.search is not None else None
                 all_out = candidates.leaves_out and seed in (tuning or file.seeds)
-                for left_out, run in self._runs(replace(cell, seed=seed), target, all_out=all_out):
-                    yield PlannedCell(file.name, name, target, seed, run.key, candidate, left_out), run
+                for left_out, domains in self._domains(target, all_out=all_out):
+                    own = {**domains, "seed": seed}
+                    key = key_of(plain | own)  # half of a large suite's time if each run made all of its JSON
+                    yield PlannedCell(file.name, name, target, seed, key, candidate, left_out), replace(cell, **own)
 
     def table(self) -> Experiment:
         """The experiment's part of the plan."""
@@ -208,13 +219,12 @@ class _Draft:
         origins = dict.fromkeys(component.entry.origin for component in components if component is not None)
         return Method(name, method.reference, recipe(self._facts, method, search), tuple(origins), search)
 
-    def _runs(self, cell: Cell, target: str, *, all_out: bool) -> Iterator[tuple[str | None, Cell]]:
-        """The run at the target; then, if requested, one for each source as the target of the others."""
+    def _domains(self, target: str, *, all_out: bool) -> Iterator[tuple[str | None, dict[str, Any]]]:
+        """Target and sources of a run; then, if requested, with each source as the target of the others."""
         sources = self._facts.kept_sources(target)
-        yield None, replace(cell, target=target, sources=sources)
+        yield None, {"target": target, "sources": sources}
         for source in sources if all_out else ():
-            others = tuple(other for other in sources if other != source)
-            yield source, replace(cell, target=source, sources=others)
+            yield source, {"target": source, "sources": tuple(other for other in sources if other != source)}
 
     def _cell(self, settings: Settings, validators: tuple[Ref, ...]) -> Cell:
         """The cell of all targets and seeds."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import itertools
+import re
 import shutil
 import sys
 from importlib.metadata import entry_points
@@ -48,6 +49,11 @@ def test_the_list_has_a_row_for_each_with_runs_and_data(said, monkeypatch, tmp_p
     assert rows["smoke"].startswith("sine yes 12 The smallest suite")
     assert rows["quickstart"].startswith("fonts, opinions no, fetch ")
     assert rows["digits-five"].startswith("digits_five no, by hand ")
+    for suite in ("solubility", "selection", "stress/leave-out", "sensitivity"):  # a search, tuning seeds, left out
+        (runs,) = re.findall(
+            r"([\d,]+) cells?(?:, \d+ of them different)?$", said(f"validate {suite}")[1], re.MULTILINE
+        )[-1:]
+        assert f" {int(runs):,} " in rows[suite], suite
 
 
 def test_a_plugin_that_cannot_be_loaded_does_not_hide_the_others(said, monkeypatch, tmp_path):
