@@ -56,7 +56,7 @@ backbone: linear
 training: {epochs: 2, batch: 5, steps: 3, optimizer: {adam: {lr: 0.01}}}
 methods:
   SRC: {scheme: pooled}
-  DARN: {discrepancy: spectral_l2, mu: 0.01, aggregator: {sharpmax: {gamma: 1.0}}}
+  DARN: {discrepancy: coral, mu: 0.01, aggregator: {sharpmax: {gamma: 1.0}}}
 """
 CELLS = 8
 INLINE = ("run", "tiny.yaml", "--device", "cpu", "--executor", "inline")

@@ -26,13 +26,13 @@ backbone: {mlp: {hidden: [4], dropout: 0.1}}
 training: {epochs: 2, batch: 5, steps: 3, optimizer: {adam: {lr: 0.01}}}
 methods:
   SRC: {scheme: pooled, search: {backbone.mlp.dropout: [0.1, 0.2]}}
-  DARN: {discrepancy: spectral_l2, mu: 0.01, aggregator: {sharpmax: {gamma: 1.0}}}
+  DARN: {discrepancy: coral, mu: 0.01, aggregator: {sharpmax: {gamma: 1.0}}}
   TAR: {scheme: target_only, reference: true}
 select: {how: grid, budget: 4, by: source_risk, space: {training.optimizer.adam.lr: [0.01, 0.1]}}
 validators: [source_risk]
 compare: {against: SRC}
 """
-MINE = "  Mine: {discrepancy: spectral_l2, mu: 0.5, search: {mu: [0.1, 1.0]}}\n"
+MINE = "  Mine: {discrepancy: coral, mu: 0.5, search: {mu: [0.1, 1.0]}}\n"
 RUN = ("run", "clouds.yaml", "--device", "cpu", "--executor", "inline", "--quiet")
 RANK = (*RUN, "--methods", "mine.yaml", "--against")
 
@@ -129,7 +129,7 @@ def test_settings_chosen_on_tuning_seeds_and_primary_methods_are_the_references(
         ("A: {scheme: pooled, search: {training.epochs: [2, 9]}}", "training.epochs 9, not 2"),
         ("A: {scheme: pooled, search: {backbone.mlp.dropout: [0.3]}}", "backbone.params.dropout 0.3, not 0.1 or 0.2"),
         ("A: {scheme: pooled, labelled_target: 3}", "labelled_target 3, not none"),
-        ("A: {discrepancy: spectral_l2, mu: 1, search: {mu: [1, 2, 3]}}", "the grid of A has 6 candidates"),
+        ("A: {discrepancy: coral, mu: 1, search: {mu: [1, 2, 3]}}", "the grid of A has 6 candidates"),
         ("A: {discrepancy: no_such, mu: 1}", "mine.yaml:1:29: methods.A.discrepancy: unknown discrepancy 'no_such'"),
         ("A: {scheme: pooled}}, seeds: {a: 1", "seeds: is the suite's, which gives all but methods and requires"),
     ],
@@ -175,16 +175,23 @@ def test_hostile_files_of_methods_are_one_line(home, data, line, capsys):
         (("name: clouds", "name: other"), "other: is no experiment of clouds.json.gz (known: clouds)"),
     ],
 )  # fmt: skip
-def test_a_folder_of_another_protocol_is_refused(home, changed, line, capsys):
+def test_another_protocol_is_refused_before_anything_trains(home, changed, line, capsys):
     Path("clouds.yaml").write_text(SUITE.replace(*changed))
     if "budget" in line or "candidates" in line:
         Path("mine.yaml").write_text(f"methods:\n{MINE.replace('[0.1, 1.0]', '[0.1, 1.0, 2.0]')}")
-    assert main([*RUN, "--methods", "mine.yaml"]) == 0
-    capsys.readouterr()
-    (folder,) = Path("results").iterdir()
-    assert main(["leaderboard", str(folder), "--against", "clouds.json.gz"]) == 2
+    assert main([*RANK, "clouds.json.gz"]) == 2
     (error,) = capsys.readouterr().err.splitlines()
     assert line in error
+    assert not Path("results").exists()
+
+
+def test_a_folder_of_another_protocol_is_refused(home, capsys):
+    Path("clouds.yaml").write_text(SUITE.replace("steps: 3", "steps: 4"))
+    assert main([*RUN, "--methods", "mine.yaml"]) == 0
+    capsys.readouterr()
+    assert main(["leaderboard", "results/clouds-mine", "--against", "clouds.json.gz"]) == 2
+    (error,) = capsys.readouterr().err.splitlines()
+    assert "training.steps 4, not 3" in error
 
 
 def documents(text: bytes):

@@ -24,7 +24,7 @@ backbone: linear
 training: {epochs: 2, batch: 10, steps: 4, optimizer: {adam: {lr: 0.01}}}
 methods:
   SRC: {scheme: pooled}
-  DARN: {discrepancy: spectral_l2, mu: 0.01, aggregator: sharpmax}
+  DARN: {discrepancy: coral, mu: 0.01, aggregator: sharpmax}
 """
 SINE = SUITE.replace("DATASET", "sine: {train: 60, test: 40}").replace("TARGET", "target_0")
 CLASSES = SUITE.replace("DATASET", "fonts: {train: 40, per_class: 20}").replace("TARGET", "serif")

@@ -28,8 +28,8 @@ backbone: linear
 training: {epochs: 2, batch: 5, steps: 3, optimizer: {adam: {lr: 0.01}}}
 methods:
   SRC: {scheme: pooled}
-  DARN: {discrepancy: spectral_l2, mu: 0.01, aggregator: {sharpmax: {gamma: 1.0}}}
-  MDAN: {discrepancy: spectral_l2, mu: 0.01, aggregator: {logsumexp: {gamma: 1.0}}}
+  DARN: {discrepancy: coral, mu: 0.01, aggregator: {sharpmax: {gamma: 1.0}}}
+  MDAN: {discrepancy: coral, mu: 0.01, aggregator: {logsumexp: {gamma: 1.0}}}
 compare: {baseline: SRC}
 """
 CITATION = "title: runs\nauthors: [{name: us}]\nversion: 1.0.0\nlicense: MIT\n"
@@ -58,7 +58,7 @@ published: table.csv
 """,
     "letters.yaml": LETTERS,
     "other.yaml": LETTERS.replace("lr: 0.01", "lr: 0.3"),
-    "own.yaml": "methods:\n  Mine: {discrepancy: spectral_l2, mu: 0.1}\n",
+    "own.yaml": "methods:\n  Mine: {discrepancy: coral, mu: 0.1}\n",
     "table.csv": TABLE.replace("MEAN", "50"),
     "another.csv": TABLE.replace("MEAN", "60"),
     "patients.csv": "hospital,age,notes,patient,rule,disease\n"

@@ -186,7 +186,7 @@ def test_missing_data_are_reported_before_anything_is_trained(capsys, monkeypatc
     Path("empty").mkdir()
     monkeypatch.setenv("MSDA_BENCH_DATA", "empty")
     monkeypatch.setenv("MSDA_BENCH_CACHE", "cache")
-    text = SUITE.replace("sine:", "amazon:").replace("[target_0, target_1]", "[books]").replace("spectral_l2", "d_A")
+    text = SUITE.replace("sine:", "amazon:").replace("[target_0, target_1]", "[books]").replace("coral", "d_A")
     Path("tiny.yaml").write_text(text.replace("backbone: linear", "backbone: {mlp: {hidden: [4]}}"))
     assert run() == 2
     errors = capsys.readouterr().err.splitlines()

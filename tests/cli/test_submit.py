@@ -23,7 +23,7 @@ def submitted(tiny, monkeypatch) -> Path:
     (tiny / "parts").mkdir()
     (tiny / "parts/tiny.yaml").write_text(SUITE.replace("seeds: 2", "seeds: 8"))
     (tiny / "whole.yaml").write_text("schema: 1\nname: whole\ninclude: [parts/tiny.yaml]\n")
-    (tiny / "mine.yaml").write_text("methods:\n  Mine: {discrepancy: spectral_l2, mu: 1.0e-3}\n")
+    (tiny / "mine.yaml").write_text("methods:\n  Mine: {discrepancy: coral, mu: 1.0e-3}\n")
     assert main(["run", "whole.yaml", *INLINE[2:], "--methods", "mine.yaml", "--quiet"]) == 0
     assert main(["submit", "results/whole-mine", "whole.yaml", "--methods", "mine.yaml"]) == 0
     return tiny / "submission/whole-mine"

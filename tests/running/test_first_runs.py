@@ -23,7 +23,7 @@ training: {epochs: 1, batch: 5, steps: 1, optimizer: sgd}
 methods:
   SRC: {scheme: pooled}
   OURS: {aggregator: {broken: {WRONG}}}
-  DARN: {discrepancy: spectral_l2, mu: 0.01, aggregator: sharpmax}
+  DARN: {discrepancy: coral, mu: 0.01, aggregator: sharpmax}
 """
 BROKEN = """
     import os
