@@ -68,7 +68,9 @@ def _list(_: argparse.Namespace) -> int:
             say_block(f"{row.name}: {row.runs} runs on {row.data}; data here: {row.here}", [row.purpose])
     else:
         say_table(("name", "data", "data here", "runs", "what it is"), rows)
-    warn_of(unusable)  # such as a suite that needs a missing plugin; the others can be used
+    if unusable:  # such as suites that need a missing plugin; the others can be used
+        what = "`msda-bench validate NAME` says what is missing"
+        warn_of([f"cannot be used with what is installed: {', '.join(unusable)}; {what}"])
     return 2 * warn_of(problems, "error")
 
 
@@ -80,8 +82,8 @@ def _row(name: str, registry: Registry, unusable: list[str]) -> _Row:
     try:
         suite = load_suite(shipped(name), registry)
         runs = most_runs(suite)
-    except BenchError as error:
-        unusable.extend(error.lines)
+    except BenchError:
+        unusable.append(name)
         return _Row(name, "?", "?", "?", purpose(shipped(name)))
     datasets = dict.fromkeys(one.dataset.name for one in suite.experiments)
     parts = [part.component for one in suite.experiments for part in (one.dataset, one.backbone)]

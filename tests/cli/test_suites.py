@@ -61,7 +61,9 @@ def test_a_plugin_that_cannot_be_loaded_does_not_hide_the_others(said, monkeypat
     (tmp_path / "b.yaml").write_text(SMOKE)
     monkeypatch.setattr(shipped, "home", lambda: tmp_path)
     code, out, err = said("suites list")
-    assert (code, "unknown dataset 'not_installed'" in err) == (0, True)
+    line = "cannot be used with what is installed: a; `msda-bench validate NAME` says what is missing"
+    assert (code, err) == (0, f"msda-bench: warning: {line}\n")
+    assert "unknown dataset 'not_installed'" in said("validate a")[2]
     rows = [line.split()[:5] for line in out.splitlines()[1:]]
     assert rows == [["a", "?", "?", "?", "The"], ["b", "sine", "yes", "12", "The"]]
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
