@@ -5,6 +5,7 @@ Written before all its tasks were recorded, and tested on recorded tasks whose m
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -30,6 +31,23 @@ def tracks_of(runs: pd.DataFrame) -> dict[str, pd.DataFrame]:
 def interval(*numbers: float) -> str:
     """A gain in points with its interval."""
     return "{:+.1f} [{:+.1f}, {:+.1f}]".format(*numbers)
+
+
+def holds(text: str, *phrases: str) -> None:
+    """Fails unless the prose has each phrase, and no number beside them."""
+    prose = re.sub(r"^(\|.*|    .*|!\[.*)$", "", text, flags=re.MULTILINE)
+    left = " ".join(prose.split())
+    for phrase in sorted(phrases, key=len, reverse=True):
+        assert phrase in left, phrase
+        left = left.replace(phrase, "")
+    assert not re.findall(r".{0,40}(?<![A-Za-z])\d.{0,20}", re.sub(r"\]\([^)]*\)|`[^`]*`", "", left)), "not held"
+
+
+def plain(numbers: tuple[float, float, float]) -> str:
+    """The size of a difference, as a loss or a gain that the sentence names."""
+    mean, *ends = numbers
+    low, high = sorted(map(abs, ends)) if mean < 0 and max(ends) < 0 else ends
+    return f"{abs(mean):.1f} [{low:.1f}, {high:.1f}]"
 
 
 def percent(*numbers: float) -> str:

@@ -12,7 +12,7 @@ import pytest
 
 import msda_bench as mb
 from msda_bench.cli.main import main
-from tests.reading import interval, over_targets, student
+from tests.reading import holds, interval, over_targets, plain, student
 from tests.results.conftest import holm, pooled
 
 ROOT = Path(__file__).parent.parent
@@ -22,23 +22,6 @@ DATASETS = ("amazon", "opinions", "fonts", "pacs", "music", "digits")
 SINGLE = ["ensemble", "best-single"]
 RUN = ["experiment", "target", "method", "seed"]
 pytestmark = pytest.mark.slow
-
-
-def holds(text: str, *phrases: str) -> None:
-    """Fails unless the prose has each phrase, and no number beside them."""
-    prose = re.sub(r"^(\|.*|    .*|!\[.*)$", "", text, flags=re.MULTILINE)
-    left = " ".join(prose.split())
-    for phrase in sorted(phrases, key=len, reverse=True):
-        assert phrase in left, phrase
-        left = left.replace(phrase, "")
-    assert not re.findall(r".{0,40}(?<![A-Za-z])\d.{0,20}", re.sub(r"\]\([^)]*\)|`[^`]*`", "", left)), "not held"
-
-
-def plain(numbers: tuple[float, float, float]) -> str:
-    """The size of a difference, as a loss or a gain that the sentence names."""
-    mean, *ends = numbers
-    low, high = sorted(map(abs, ends)) if mean < 0 and max(ends) < 0 else ends
-    return f"{abs(mean):.1f} [{low:.1f}, {high:.1f}]"
 
 
 def chosen(runs: pd.DataFrame, by: str = "validator:source_accuracy") -> pd.DataFrame:
@@ -163,13 +146,8 @@ def test_the_openings_of_readme_and_index_say_what_is_recorded(recorded, detecta
     readme, index = ((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "docs/index.md"))
     phrases = opening(recorded, detectable)
     longer = f"MCC gains {plain(the_longer_runs_on_pacs())}"
-    holds(
-        section("What we found", readme),
-        *phrases,
-        longer,
-        as_its_authors_run_it(),
-        "the margin of 1 point (digits 1.5)",
-    )
+    margin = "the margin of 1 point (digits 1.5)"
+    holds(section("What we found", readme), *phrases, longer, as_its_authors_run_it(), margin)
     phrases = [phrase.replace("with", "with a probability of") for phrase in phrases]
     holds(section("What we found", index), *phrases, "95 % intervals over ten seeds")
 
