@@ -16,11 +16,13 @@ from scipy import stats
 
 import msda_bench as mb
 from msda_bench.analysis import criteria, listed, select, survives
+from msda_bench.results.power import Spread, design_of_mean
 
 PRIMARY = ("CORAL", "MMD", "CDAN", "MCC", "BNM", "SHOT", "DARN", "MFSAN")
 A, B, B2, C = TRACKS = ("first", "source_accuracy", "source_accuracy+infomax", "oracle")
 MARKS = {"better by more than the margin": "++", "better": "+", "equivalent": "=", "worse": "-", "undecided": "?"}
 LEVEL = 0.05
+TUNING, N_SEEDS = range(100, 104), 20
 
 
 def tracks_of(runs: pd.DataFrame) -> dict[str, pd.DataFrame]:
@@ -93,6 +95,31 @@ def gains_over_src(chosen: pd.DataFrame) -> pd.DataFrame:
     turned = 0.0 - pairs[["hodges_lehmann", "hl_high", "hl_low", "corrected_t_high", "corrected_t_low"]]
     turned.columns = ["gain", "low", "high", "corrected_low", "corrected_high"]
     return pairs[["standing", "detectable", "n_paired"]].join(turned)
+
+
+def spread_at_tuning_seeds(runs: pd.DataFrame) -> Spread:
+    """How much a task's gains over SRC vary between the tuning seeds, with the settings that track B chooses there."""
+    there = runs["seed"].isin(TUNING) & (runs["status"] == "ok") & runs["method"].isin(["SRC", *PRIMARY])
+    tried = runs[there].groupby(["method", "target", "candidate"], observed=True)
+    is_whole = tried["score"].transform("size") == len(TUNING)
+    criterion = tried[f"validator:{B}"].transform("mean").round(12).where(is_whole)
+    best = criterion.groupby([runs["method"], runs["target"]], observed=True).transform("max")
+    chosen = runs[there][criterion == best].drop_duplicates(["method", "target", "seed"])
+    scores = chosen.groupby(["seed", "method"], observed=True)["score"].mean().unstack()
+    deviations = scores[[*PRIMARY]].sub(scores["SRC"], axis=0).std()
+    return Spread(dict(deviations), len(scores), ())
+
+
+def power_of_the_mean(spreads: Sequence[Spread]) -> str:
+    """What the mean over tasks finds with the registered number of seeds, and with half of it."""
+    design = design_of_mean(spreads, LEVEL / len(PRIMARY))
+    assert design is not None
+    usual, careful, worst = (test(N_SEEDS, 0.8) for test in (design.usual, design.careful, design.worst))
+    return (
+        f"{usual:.2f} points; {careful:.2f} if standard deviations are as large as four seeds leave possible with a "
+        f"confidence of 80 %; and {worst:.2f} for the method whose gains vary most. {N_SEEDS // 2} seeds would find "
+        f"{design.usual(N_SEEDS // 2, 0.8):.2f}."
+    )
 
 
 def task_table(chosen: Mapping[str, pd.DataFrame]) -> tuple[list[str], str]:

@@ -9,7 +9,7 @@ import yaml
 import msda_bench as mb
 from msda_bench.analysis import select
 from msda_bench.cli.main import main
-from tests.reading import PRIMARY, B, overview, task_table, tracks_of
+from tests.reading import PRIMARY, B, overview, power_of_the_mean, spread_at_tuning_seeds, task_table, tracks_of
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "registered.md").read_text(encoding="utf-8")
@@ -81,6 +81,12 @@ def test_the_overview_of_recorded_tasks_is_that_of_their_records() -> None:
     runs = {task: mb.load_results(ROOT / "recording" / task) for task in RECORDED}
     assert rows == overview({task: select(of_task, B) for task, of_task in runs.items()})
     assert "\n".join(rows) in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_the_power_of_the_mean_is_that_of_the_tuning_runs() -> None:
+    spreads = [spread_at_tuning_seeds(mb.load_results(ROOT / "recording" / task)) for task in TASKS]
+    assert power_of_the_mean(spreads) in " ".join(PAGE.split())
 
 
 @pytest.mark.slow
