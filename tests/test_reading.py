@@ -89,6 +89,26 @@ def test_the_decision_table_has_the_registered_estimates(reading: Reading) -> No
     assert ordered == sorted(ordered, reverse=True)
 
 
+def test_sentences_say_what_the_tables_do(reading: Reading) -> None:
+    shown, opening = cells(reading.decision_table()), reading.opening()
+    groups = dict(
+        re.findall(r"(better by more than the margin|better|equivalent|worse|undecided)[^:;]*: ([^;]*)", opening)
+    )
+    for method, (standing, gain, _, left, _, first, infomax, oracle) in shown.items():
+        assert f"{method} {gain}" in groups[standing]
+        assert f"{method} {left}" in reading.what_survives() or not left
+        (own,) = re.findall(rf"{re.escape(gain)}: {standing}\..*", reading.of_method(method))
+        assert re.findall(r"[-+][\d.]+ \[.*?\]", own) == [gain, first, infomax, oracle]
+    assert opening.startswith("In 4 tasks of 20 seeds")
+    assert "over the 3 tasks with headroom" in opening
+    assert f"{np.median([float(row[0]) for row in cells(reading.checks_table()).values()]):.1f}" in opening
+    assert reading.without_headroom().startswith("watch (-0.4 [")
+    best = next(iter(shown))
+    assert (
+        f"On a new one {best} is expected to gain {cells(reading.checks_table())[best][3]}," in reading.on_a_new_task()
+    )
+
+
 def test_the_checks_are_of_the_same_gains(reading: Reading) -> None:
     mine, flips = gains(reading, B), np.random.default_rng(0).choice([-1.0, 1.0], size=(4_000, 3, 20))
     shown = cells(reading.checks_table())
