@@ -315,10 +315,14 @@ def exact_gains(recorded: Recorded) -> list[bool]:
     return better
 
 
-def test_the_poisoned_source_does_what_is_recorded(recorded):
-    runs = recorded.selected[recorded.selected["target"] == "cm_maths"]
-    scores = runs.pivot(index=["experiment", "seed"], columns="method", values="score")
-    clean, poisoned = scores.loc["fonts-small"], scores.loc["fonts-poisoned"]
+@pytest.fixture(scope="module")
+def selected() -> pd.DataFrame:
+    return chosen(mb.load_results(ROOT / "results" / "poisoned"))
+
+
+def test_the_poisoned_source_does_what_is_recorded(selected):
+    scores = selected.pivot(index=["experiment", "seed"], columns="method", values="score")
+    clean, poisoned = scores.loc["fonts-clean"], scores.loc["fonts-poisoned"]
     change, shown = poisoned - clean, rows("A poisoned source")
     for method, (before, after, lost, _) in shown.items():
         expected = clean[method].mean(), poisoned[method].mean()
@@ -336,8 +340,8 @@ def test_the_poisoned_source_does_what_is_recorded(recorded):
     )
 
 
-def test_the_poisoned_source_weighs_what_is_recorded(recorded):
-    curves = mb.load_curves(recorded.selected[recorded.selected["experiment"] == "fonts-poisoned"])
+def test_the_poisoned_source_weighs_what_is_recorded(selected):
+    curves = mb.load_curves(selected[selected["experiment"] == "fonts-poisoned"])
     last = curves[curves["epoch"] == curves["epoch"].max()]
     weights = last[(last["source"] == "mono") & ~last["pooled"].astype(bool)].groupby("method")["weight"].mean()
     for method, (*_, shown) in rows("A poisoned source").items():

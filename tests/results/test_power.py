@@ -33,7 +33,7 @@ methods:
 compare: {baseline: SRC, against: SRC}
 """
 PLACES = {"stress": "target", "fonts": "sans"}
-LEADERBOARD = Path(__file__).parents[2] / "results" / "leaderboard"
+RECORDED = Path(__file__).parents[2] / "results" / "poisoned"
 
 
 @pytest.fixture
@@ -117,12 +117,12 @@ def test_so_many_seeds_show_a_method_without_any_gain_equivalent(here, capsys):
 
 def test_the_promise_holds_for_differences_as_they_were_recorded(capsys):
     """Resampled from the ten seeds of each method, with the shift in proportion to the method's own spread."""
-    rows, _ = plan(capsys, "leaderboard/fonts-small", "--pilot", LEADERBOARD, "--detect", "2.5", "--out", "nowhere")
-    row, draws, found = rows["fonts-small"], np.random.default_rng(3), []
-    runs = mb.load_results(LEADERBOARD)
-    table = mb.compare(runs).query("experiment == 'fonts-small' and scope == 'average' and control == 'SRC'")
+    rows, _ = plan(capsys, "poisoned/fonts-clean", "--pilot", RECORDED, "--detect", "2.5", "--out", "nowhere")
+    row, draws, found = rows["fonts-clean"], np.random.default_rng(3), []
+    runs = mb.load_results(RECORDED)
+    table = mb.compare(runs).query("experiment == 'fonts-clean' and scope == 'average' and control == 'SRC'")
     assert row["standard_deviation"] == pytest.approx(table["standard_deviation"].median(), rel=1e-5)
-    chosen = runs[(runs["experiment"] == "fonts-small") & ~runs["reference"]]
+    chosen = runs[(runs["experiment"] == "fonts-clean") & ~runs["reference"]]
     first = chosen[chosen["candidate"] == 0].pivot_table("score", "seed", "method", observed=True)
     for _, scores in first.drop(columns="SRC").T.iterrows():
         gains = (scores - first["SRC"]).to_numpy()

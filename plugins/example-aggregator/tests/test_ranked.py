@@ -9,7 +9,7 @@ PROGRAM = Path(sysconfig.get_path("scripts")) / "msda-bench"
 
 
 def test_is_ranked_among_the_recorded_methods(tmp_path):
-    words = ("run", "leaderboard/fonts-poisoned", "--methods", FOLDER / "mine.yaml", "--against", "reference")
+    words = ("run", "poisoned/fonts-poisoned", "--methods", FOLDER / "mine.yaml", "--against", "reference")
     done = subprocess.run(
         [PROGRAM, *words, "--out", tmp_path, "--device", "cpu"], capture_output=True, text=True, check=False
     )
