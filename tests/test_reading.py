@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 import msda_bench as mb
-from tests.reading import PRIMARY, TRACKS, B, C, Reading, over_targets, selection_table, tracks_of
+from tests.reading import PRIMARY, TRACKS, B, C, Reading, Selection, over_targets, tracks_of
 from tests.results.conftest import holm, pooled
 
 RECORDING = Path(__file__).parents[1] / "recording"
@@ -100,10 +100,10 @@ def test_sentences_say_what_the_tables_do(reading: Reading) -> None:
         assert f"{method} {left}" in where if left else method in what.split(":")[0]
         (own,) = re.findall(rf"{re.escape(gain)}: {standing}\..*", reading.of_method(method))
         assert re.findall(r"[-+][\d.]+ \[.*?\]", own) == [gain, first, infomax, oracle]
-    assert opening.startswith("In 4 tasks of 20 seeds")
-    assert "over the 3 tasks with headroom" in opening
+    assert "over the 3 of 4 tasks with headroom, 20 seeds each" in opening
     assert f"{np.median([float(row[0]) for row in cells(reading.checks_table()).values()]):.1f}" in opening
     assert reading.without_headroom().startswith("watch (-0.4 [")
+    assert reading.on_a_new_task().endswith("show a gain of no method.")  # three tasks cannot
     best = next(iter(shown))
     assert (
         f"On a new one {best} is expected to gain {cells(reading.checks_table())[best][3]}," in reading.on_a_new_task()
@@ -142,7 +142,11 @@ def test_the_targets_average_to_their_tasks(reading: Reading) -> None:
     points = mine.map(lambda cell: float(re.sub(r"[\\*!]", "", cell))).groupby("task").mean()
     expected = gains(reading, B).groupby("experiment").mean()
     assert np.allclose(points.loc[[*TASKS[:3]]], expected.loc[[*TASKS[:3]], [*PRIMARY]], atol=0.06)
-    assert mine.map(lambda cell: cell.endswith(("*", "!"))).to_numpy().any()
+    found, lost = (int(mine.map(lambda cell, mark=mark: cell.endswith(mark)).to_numpy().sum()) for mark in "*!")
+    assert (
+        f"Of {mine.size} tests at single targets {found} find a gain and {lost} a loss." == reading.targets_in_words()
+    )
+    assert found > lost > 0
 
 
 def test_seconds_are_ratios_to_src(reading: Reading) -> None:
@@ -154,7 +158,8 @@ def test_seconds_are_ratios_to_src(reading: Reading) -> None:
 
 
 def test_selection_loses_what_the_tracks_lack(runs: dict[str, pd.DataFrame]) -> None:
-    shown = cells(selection_table(runs["music"], ["music"]))
+    selection = Selection(runs["music"], ["music"])
+    shown = cells(selection.table())
     scores = {
         track: over_targets(chosen).drop(columns=["TAR", "JOINT", "chance"])
         for track, chosen in tracks_of(runs["music"]).items()
@@ -163,3 +168,6 @@ def test_selection_loses_what_the_tracks_lack(runs: dict[str, pd.DataFrame]) -> 
         lost = (scores[C] - scores[track]).mean().mean()
         assert shown[track][2] == f"{lost:.2f}"
     assert shown["oracle"][0] == "0.00"
+    tracks = [shown[track] for track in (B, "source_accuracy+infomax", "first")]
+    numbers = [number for lost, _, evaluated in tracks for number in (lost, evaluated)]
+    assert re.findall(r"-?\d+\.\d+", selection.in_words()) == numbers
