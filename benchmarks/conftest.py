@@ -32,6 +32,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    path: Path | None = config.getoption("--bench-table")
+    if path is not None and not path.parent.is_dir():  # or minutes of measurements would be lost at their end
+        raise pytest.UsageError(f"--bench-table: there is no folder {path.parent}")
     # For the processes that benchmarks start. At the end, so that an installed msda-bench comes before the tree's.
     sys.path.append(str(Path(__file__).parents[1]))
     config.stash[RESULTS] = Results(config.getoption("--bench-device"))

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from msda_bench.api import Batch, PluginError, Step
+from msda_bench.api import Batch, Phase, PluginError, Step
 from msda_bench.engine.carried import Carrier
 from msda_bench.engine.draws import Draws
+from msda_bench.engine.graph import Replayed, Take, can_replay
 from msda_bench.engine.optim import PhaseOptimizers
 from msda_bench.engine.program import Program
 from msda_bench.engine.runs import Run
@@ -42,6 +43,8 @@ class Loop:
         since = max(self._legs)
         self._average = Average(kind, program.averaged, self._steps, self._all_steps, since) if kind else None
         self._carrier = Carrier(runs, program, self._draws)
+        self._replays = device.type == "cuda" and can_replay(first)
+        self._differentiate: Take = self._take
         self._state = self._joined([_initial_state(run) for run in runs])
         self._k, self._drawn = len(first.groups), first.batch * first.batches
         self._log = torch.zeros(self._steps, *program.lead, 3, self._k, device=device)
@@ -65,6 +68,7 @@ class Loop:
             progress = self._progress(span, number)
             if before + steps.start == span.first:
                 self._carrier.start(span)
+                self._differentiate = self._of_stage()
                 if span.first in self._legs and span.first > 0:
                     self._begin(self._legs[span.first])
             self._carrier.look(span, number, progress[steps.start])
@@ -82,6 +86,11 @@ class Loop:
                     self._average.after(before + step)
         return self._log[: self.steps_until(number + 1) - before].to("cpu", torch.float64)
 
+    def _of_stage(self) -> Take:
+        """How the coming steps take their phases."""
+        weights = [value for part in self._program.trainable.values() for value in part.parameters]
+        return Replayed(self._take, weights) if self._replays and weights else self._take
+
     def _begin(self, leg: Leg) -> None:
         """New optimisers for the coming steps, and their learning rates."""
         self._leg = leg
@@ -94,6 +103,7 @@ class Loop:
 
     def finish(self) -> None:
         """Replaces the last step's weights by those to be tested, if the protocol asks for that."""
+        self._differentiate = self._take  # frees what graphs hold
         if self._average is not None:
             self._average.put()
 
@@ -111,12 +121,8 @@ class Loop:
         state, program = self._state, self._program
         for phase, drawn in zip(span.stage.phases, given.key.unbind(-3), strict=False):
             batch = given._replace(key=drawn[..., 0, :], carried=program.carried)
-            taken = program.step(batch, drawn[..., 1:, :], state, phase)
-            self._check(taken)
+            taken = self._differentiate(batch, drawn[..., 1:, :], state, phase)
             self._carrier.renew(taken.carried)  # before the update, which would change carried weights
-            self._optimizers.zero_grad()
-            # Runs share no parameter, so the gradient of the sum holds each run's own.
-            taken.objective.sum().backward(inputs=self._optimizers.inputs(phase))  # type: ignore[no-untyped-call]
             added = program.carried
             offsets = {id(value): added[name] for name, value in self._offset.items() if name in added}
             self._optimizers.step(phase, offsets)
@@ -124,6 +130,15 @@ class Loop:
             self._carrier.follow(batch, phase)
             self._note(step, taken)
         self._state = state
+
+    def _take(self, batch: Batch, keys: Tensor, state: Tensor, phase: Phase) -> Step:
+        """The results of a phase, whose gradients are then with the weights."""
+        taken = self._program.step(batch, keys, state, phase)
+        self._check(taken)
+        self._optimizers.zero_grad()
+        # Runs share no parameter, so the gradient of the sum holds each run's own.
+        taken.objective.sum().backward(inputs=self._optimizers.inputs(phase))  # type: ignore[no-untyped-call]
+        return taken
 
     def _note(self, step: int, taken: Step) -> None:
         """Writes risks, gaps and weights to the log; what the step left out keeps its last value."""

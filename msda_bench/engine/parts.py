@@ -114,7 +114,8 @@ def part_rows(
         bags: whether the examples are bags of words, sparse or dense.
     """
     lying = {}
-    with deterministic(CPU):
+    # torch 2.11 warns of sparse tensors that are not checked unless that is said.
+    with deterministic(CPU), torch.sparse.check_sparse_tensor_invariants(enable=False):  # type: ignore[no-untyped-call]
         for source, (examples, rows) in sources.items():
             key = stream_key(cell, "parts", source)
             if splitting.by == "chance":
@@ -160,7 +161,7 @@ def _matrix(examples: Numbers) -> Tensor:
     places = torch.stack([examples.row_of(), examples.columns]).cpu()
     size = len(examples), examples.width
     values = examples.values.cpu().double()
-    return torch.sparse_coo_tensor(places, values, size, check_invariants=False).coalesce()
+    return torch.sparse_coo_tensor(places, values, size).coalesce()
 
 
 def _of_unit_length(matrix: Tensor) -> Tensor:
@@ -169,4 +170,4 @@ def _of_unit_length(matrix: Tensor) -> Tensor:
     row_of, values = matrix.indices()[0], matrix.values()
     squares = values.new_zeros(len(matrix)).index_add_(0, row_of, values.square())
     scaled = values / squares.sqrt()[row_of].clamp(min=1e-12)
-    return torch.sparse_coo_tensor(matrix.indices(), scaled, matrix.shape, is_coalesced=True, check_invariants=False)
+    return torch.sparse_coo_tensor(matrix.indices(), scaled, matrix.shape, is_coalesced=True)

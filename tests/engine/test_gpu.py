@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import sys
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
+from benchmarks.steps import field_cells, small
+from benchmarks.workload import NoFiles, make_registry
+from msda_bench.engine import graph
 from msda_bench.engine.tensors import HostBytes, batch_of
-from tests.engine.conftest import CPU, METHODS, make_cell, result, train
+from msda_bench.engine.train import Trainer
+from tests.engine.conftest import CPU, make_cell, result, train
 from tests.engine.test_stacked import CASES
+from tests.engine.test_waits import IN_STEPS, shorter
 
 pytestmark = [
     pytest.mark.gpu,
     pytest.mark.skipif(not torch.cuda.is_available(), reason="PyTorch finds no GPU here"),
 ]
-GPU_CASES = [*METHODS, "split", "labelled"]
 
 
 def short(method, count, **given):
@@ -30,7 +37,7 @@ def test_bytes_become_identical_numbers_on_cpu_and_gpu():
         assert torch.equal(batch_of(examples, rows.cuda()).cpu(), on_cpu)
 
 
-@pytest.mark.parametrize("name", GPU_CASES)
+@pytest.mark.parametrize("name", CASES)
 def test_gpu_trains_like_the_cpu_alone_and_stacked(name):
     method, given = CASES[name]
     cells = short(method, 4, **given)
@@ -54,3 +61,41 @@ def test_at_a_fixed_stack_size_other_runs_and_position_change_no_bit(method):
 
 def test_the_stack_size_follows_from_the_gpus_memory():
     assert {record.provenance["stack"] for record in train(short("DARN", 4), stack=None, device="cuda")} == {4}
+
+
+@pytest.fixture
+def refused(monkeypatch):
+    """The names of the phases that could not be recorded as graphs."""
+    names = []
+    record = graph.Replayed._recorded
+
+    def noted(self, batch, keys, state, phase):
+        try:
+            return record(self, batch, keys, state, phase)
+        except RuntimeError:
+            names.append(phase.name)
+            raise
+
+    monkeypatch.setattr(graph.Replayed, "_recorded", noted)
+    return names
+
+
+@pytest.mark.parametrize(("inputs", "stack"), [("vectors", 4), ("images", 1)])
+def test_replayed_steps_are_those_of_the_host_to_the_bit(monkeypatch, refused, inputs, stack):
+    registry = make_registry()
+    trainer, differ, waiting = Trainer(registry, NoFiles(), "cuda", stack), [], set()
+    for name, whole in field_cells(registry).items():
+        cell = small(registry, shorter(whole), inputs, {"epochs": 2, "steps": 24})
+        cells = [replace(cell, seed=seed) for seed in range(stack)]
+        found = []
+        for warm in (graph.WARM, sys.maxsize, sys.maxsize):
+            with monkeypatch.context() as patch:
+                patch.setattr(graph, "WARM", warm)
+                found.append([result(record) for record in trainer.train(cells)])
+        if refused:
+            waiting.add(name)
+            refused.clear()
+        if found[0] != found[1]:
+            differ.append((name, "the host repeats itself" if found[1] == found[2] else "the host differs, too"))
+    assert not differ
+    assert waiting == set(IN_STEPS)

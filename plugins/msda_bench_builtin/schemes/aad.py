@@ -96,7 +96,8 @@ class Aad(Scheme):
         places, answers = batch.target_rows, outputs.softmax(-1)
         with torch.no_grad():
             seen = {name: value.to(batch.carried[name]) for name, value in _seen(features, outputs).items()}
-            memory = {name: batch.carried[name].index_copy(0, places, value) for name, value in seen.items()}
+            last = _last_of_each(places)
+            memory = {name: batch.carried[name].index_copy(0, places, value[last]) for name, value in seen.items()}
             close = seen["features"] @ memory["features"].T
             others = close.scatter(1, places.unsqueeze(1), -torch.inf)
             nearest = others.topk(min(self.neighbours, others.shape[1] - 1)).indices
@@ -110,3 +111,9 @@ class Aad(Scheme):
 def _seen(features: Tensor, outputs: Tensor) -> dict[str, Tensor]:
     """What the memory keeps of examples."""
     return {"features": functional.normalize(features, dim=-1), "answers": outputs.softmax(-1)}
+
+
+def _last_of_each(places: Tensor) -> Tensor:
+    """(b,) where each place is drawn last: of an example drawn twice a GPU would keep now this, now that."""
+    order = torch.arange(len(places), device=places.device)
+    return torch.where(places.unsqueeze(1) == places, order, -1).amax(1)

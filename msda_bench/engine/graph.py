@@ -1,0 +1,122 @@
+"""A phase's forward and backward pass on a GPU: recorded once as a CUDA graph, then replayed with one request.
+
+The step of a small network takes as long as the host needs to ask for its hundreds of operations; a graph asks once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeAlias
+
+import torch
+from torch import Tensor
+
+from msda_bench.api import Batch, Phase, Step
+from msda_bench.engine.runs import Run
+from msda_bench.engine.stacking import why_alone
+
+Take: TypeAlias = Callable[[Batch, Tensor, Tensor, Phase], Step]
+"""A phase's results from its batch, the keys of its modules and the aggregator's state; it leaves the gradients."""
+
+WARM = 3
+"""Steps of each phase before it is recorded: in the first ones libraries choose kernels and ask for memory."""
+
+
+def can_replay(run: Run) -> bool:
+    """Whether a run's phases read nothing but their tensors, so that a graph has all that changes from step to step.
+
+    It is known of the layers of this package, each tested on a GPU. A layer from elsewhere may count its calls.
+    An aggregator builds no layers, so it may be anyone's.
+    """
+    refs = run.cell.backbone, run.cell.scheme, run.cell.discrepancy
+    ours = all(ref is None or ref.distribution == "msda-bench" for ref in refs)
+    return ours and why_alone(run.components) is None
+
+
+class Replayed:
+    """Takes phases as `take` does, from the fourth step on by replaying a graph.
+
+    What cannot be recorded, because it reads a number on the host, goes on without a graph. `take` must be a function
+    of its tensors: whatever else it reads stays as it was when the graph was recorded.
+
+    Args:
+        take: on the device's tensors alone.
+        weights: those to which it may leave gradients.
+    """
+
+    def __init__(self, take: Take, weights: Sequence[Tensor]) -> None:
+        self._take, self._weights = take, weights
+        self._stream = torch.cuda.Stream(weights[0].device)  # type: ignore[no-untyped-call]
+        self._taken: Counter[str] = Counter()
+        self._graphs: dict[str, _Graph | None] = {}
+
+    def __call__(self, batch: Batch, keys: Tensor, state: Tensor, phase: Phase) -> Step:
+        """One phase of a step; its results are valid until the same phase of the next."""
+        if self._taken[phase.name] < WARM:
+            self._taken[phase.name] += 1
+            return self._beside(batch, keys, state, phase)
+        if phase.name not in self._graphs:
+            try:
+                self._graphs[phase.name] = self._recorded(batch, keys, state, phase)
+            except RuntimeError:
+                self._graphs[phase.name] = None
+        graph = self._graphs[phase.name]
+        if graph is None:
+            return self._take(batch, keys, state, phase)
+        torch._foreach_copy_(graph.given, _tensors(batch, keys, state))
+        graph.graph.replay()
+        for weight, gradient in zip(self._weights, graph.gradients, strict=True):
+            weight.grad = gradient
+        return graph.step
+
+    def _beside(self, batch: Batch, keys: Tensor, state: Tensor, phase: Phase) -> Step:
+        """On the stream of the recording, as torch asks for before one."""
+        current = torch.cuda.current_stream(self._stream.device)
+        self._stream.wait_stream(current)
+        with torch.cuda.stream(self._stream):
+            step = self._take(batch, keys, state, phase)
+        current.wait_stream(self._stream)
+        return step
+
+    def _recorded(self, batch: Batch, keys: Tensor, state: Tensor, phase: Phase) -> _Graph:
+        given = [value.clone() for value in _tensors(batch, keys, state)]
+        x, y, key, progress, rows, fixed_keys, fixed_state, *values = given
+        fixed = Batch(x, y, key, progress, rows, dict(zip(batch.carried, values, strict=True)))
+        inputs = {value.untyped_storage().data_ptr() for value in given}
+
+        def owned(value: Tensor) -> Tensor:
+            """Without a gradient, and not in the memory of an input, which the next replay overwrites."""
+            value = value.detach()
+            return value.clone() if value.untyped_storage().data_ptr() in inputs else value
+
+        graph = torch.cuda.CUDAGraph()
+        # Other threads may use the GPU meanwhile.
+        with torch.cuda.graph(graph, stream=self._stream, capture_error_mode="thread_local"):
+            found = self._take(fixed, fixed_keys, fixed_state, phase)
+            objective, risks, gaps, weights, state = map(owned, found[:-1])
+            step = Step(
+                objective, risks, gaps, weights, state, {name: owned(value) for name, value in found.carried.items()}
+            )
+        return _Graph(graph, given, step, [weight.grad for weight in self._weights])
+
+
+class _Graph(NamedTuple):
+    """A recorded phase.
+
+    Attributes:
+        graph: of its operations.
+        given: the tensors that it reads.
+        step: the results that it writes.
+        gradients: those that it writes, one for each weight; None for a weight that it does not train.
+    """
+
+    graph: torch.cuda.CUDAGraph
+    given: list[Tensor]
+    step: Step
+    gradients: list[Tensor | None]
+
+
+def _tensors(batch: Batch, keys: Tensor, state: Tensor) -> list[Tensor]:
+    values = batch.x, batch.y, batch.key, batch.progress, batch.rows, keys, state, *batch.carried.values()
+    return [value for value in values if isinstance(value, Tensor)]
