@@ -10,6 +10,7 @@ from typing import Literal
 from benchmarks.clocks import Measured
 from benchmarks.roofline import Occurrence
 from benchmarks.steps import Counted
+from msda_bench.engine.graph import WARM
 
 ENGINE, REFERENCE = "engine, DARN", "reference, DARN"
 """Rows of the tables of training."""
@@ -50,6 +51,11 @@ class Results:
     def get(self, table: str, row: str) -> Measured | None:
         """A measurement, if it was made."""
         return self.tables.get(table, {}).get(row)
+
+    def steps(self, short: int, long: int) -> tuple[int, int]:
+        """Steps of the two runs whose difference is measured; on a GPU both go on after their graphs are recorded."""
+        before = 0 if self.device == "cpu" else WARM + 1
+        return before + short, before + long
 
     @property
     def clock(self) -> Literal["cpu", "wall"]:

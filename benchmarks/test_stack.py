@@ -28,7 +28,7 @@ def test_step(benchmark: BenchmarkFixture, results: Results, registry: Registry,
         pytest.skip("a stack loses on a CPU, and this one would take minutes to do so")
     cells = [_with_little_data(cell) for cell in cells_of(expansion(work, registry), "DARN")[:runs]]
     cost = clocked(engine_train(Trainer(registry, NoFiles(), results.device, stack=runs), cells))
-    steps = (1, 1 + 48 // runs) if on_cpu else (1, 101)
+    steps = results.steps(1, 1 + 48 // runs if on_cpu else 101)
     results.add(f"stack, {work}", f"R = {runs}", measure_step(benchmark, cost, steps, rounds=3, runs=runs))
 
 

@@ -93,10 +93,10 @@ class Replayed:
         graph = torch.cuda.CUDAGraph()
         # Other threads may use the GPU meanwhile.
         with torch.cuda.graph(graph, stream=self._stream, capture_error_mode="thread_local"):
-            found = self._take(fixed, fixed_keys, fixed_state, phase)
-            objective, risks, gaps, weights, state = map(owned, found[:-1])
+            taken = self._take(fixed, fixed_keys, fixed_state, phase)
+            objective, risks, gaps, weights, state = map(owned, taken[:-1])
             step = Step(
-                objective, risks, gaps, weights, state, {name: owned(value) for name, value in found.carried.items()}
+                objective, risks, gaps, weights, state, {name: owned(value) for name, value in taken.carried.items()}
             )
         return _Graph(graph, given, step, [weight.grad for weight in self._weights])
 
@@ -119,4 +119,4 @@ class _Graph(NamedTuple):
 
 def _tensors(batch: Batch, keys: Tensor, state: Tensor) -> list[Tensor]:
     values = batch.x, batch.y, batch.key, batch.progress, batch.rows, keys, state, *batch.carried.values()
-    return [value for value in values if isinstance(value, Tensor)]
+    return [torch.as_tensor(value) for value in values]
