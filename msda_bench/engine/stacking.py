@@ -94,7 +94,7 @@ class Memory(Protocol):
         ...
 
     def peak(self, action: Callable[[], object]) -> int:
-        """The most that an action takes, on top of what is in use."""
+        """The most that an action takes, on top of what is in use; may run it more than once."""
         ...
 
 
@@ -114,7 +114,8 @@ class CudaMemory:
         return int(torch.cuda.mem_get_info(self._device)[0])
 
     def peak(self, action: Callable[[], object]) -> int:
-        """The most that the action's tensors take."""
+        """The most that the action's tensors take the second time, when libraries have what they take once."""
+        action()
         torch.cuda.reset_peak_memory_stats(self._device)
         before = torch.cuda.memory_allocated(self._device)
         action()

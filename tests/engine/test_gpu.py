@@ -80,18 +80,21 @@ def refused(monkeypatch):
     return names
 
 
+@pytest.mark.parametrize("precision", ["float32", "tf32", "bf16"])
 @pytest.mark.parametrize(("inputs", "stack"), [("vectors", 4), ("images", 1)])
-def test_replayed_steps_are_those_of_the_host_to_the_bit(monkeypatch, refused, inputs, stack):
+def test_replayed_steps_are_those_of_the_host_to_the_bit(monkeypatch, refused, inputs, stack, precision):
     registry = make_registry()
     trainer, differ, waiting = Trainer(registry, NoFiles(), "cuda", stack), [], set()
     for name, whole in field_cells(registry).items():
-        cell = small(registry, shorter(whole), inputs, {"epochs": 2, "steps": 24})
+        cell = small(registry, shorter(whole), inputs, {"epochs": 2, "steps": 24, "precision": precision})
         cells = [replace(cell, seed=seed) for seed in range(stack)]
         trained = []
         for warm in (graph.WARM, sys.maxsize, sys.maxsize):
             with monkeypatch.context() as patch:
                 patch.setattr(graph, "WARM", warm)
-                trained.append([result(record) for record in trainer.train(cells)])
+                records = list(trainer.train(cells))
+            assert {record.status for record in records} == {"ok"}, (name, records[0].message)
+            trained.append([result(record) for record in records])
         if refused:
             waiting.add(name)
             refused.clear()
