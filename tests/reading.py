@@ -227,19 +227,19 @@ class Reading:
         """What a reader has to know: each method's standing, what the tests could see, and the gap that is left."""
         groups = []
         for standing, of in self._main.groupby("standing", sort=False):
-            gains = listed(f"{method} {interval(*row[_GAIN])}" for method, row in of.iterrows())
             words = f"{standing} of {self.margin} points" if "margin" in str(standing) else str(standing)
-            groups.append((list(MARKS).index(str(standing)), f"{words}: {gains}"))
+            verb = "is" if len(of) == 1 else "are"
+            groups.append((list(MARKS).index(str(standing)), f"{len(of)} {verb} {words}: {listed(of.index)}"))
         by_standing = "; ".join(text for _, text in sorted(groups))
         seeds, n_tasks = self.chosen[B]["seed"].nunique(), len(self.headroom)
         return (
-            f"Against SRC, all sources pooled without adaptation, {len(PRIMARY)} methods are {by_standing}. These are "
-            f"mean gains in points of accuracy over the {len(self.counted)} of {n_tasks} tasks with headroom, {seeds} "
-            "seeds each, with 95 % intervals that are not corrected for their number, as the tests are. Settings are "
-            "chosen without labels of the target, from one search for all. A true mean gain of "
-            f"{self._main['detectable'].median():.2f} points (the median of the methods) would be found with a "
-            "probability of 80 %. JOINT, which has the target's labels, too, gains "
-            f"{self._of_tracks('JOINT', B)[0]}."
+            f"Against SRC, all sources pooled without adaptation, of {len(PRIMARY)} methods {by_standing}. These are "
+            f"means over the {len(self.counted)} of {n_tasks} tasks with headroom, {seeds} seeds each, in points of "
+            "accuracy, with settings that are chosen without labels of the target, from one search for all. A true "
+            f"mean gain of {self._main['detectable'].median():.2f} points (the median of the methods) would be found "
+            f"with a probability of 80 %. JOINT, which has the target's labels, too, gains "
+            f"{self._of_tracks('JOINT', B)[0]}. Intervals are at 95 % and not corrected for their number, as the tests "
+            "are."
         )
 
     def what_survives(self) -> str:
@@ -309,16 +309,25 @@ class Reading:
         head = ["method", "detectable", "p by sign flips", "p of signed ranks over tasks", "expected on a new task"]
         return markdown([*head, "spread of tasks", "above the margin", "within it"], rows)
 
-    def without(self, tasks: Sequence[str]) -> list[str]:
-        """The mean gains of track B without some tasks, beside those with them; exploratory."""
-        runs = self.chosen[B]
-        fewer = mb.across(runs[~runs["experiment"].isin(tasks)]).set_index("method")
+    def without(self, task: str) -> list[str]:
+        """The mean gains of track B without a task, beside those with it; exploratory."""
+        fewer = self._without(task)
         both = [(str(method), with_all, fewer.loc[method]) for method, with_all in self._main.iterrows()]
         rows = [
             [method, *(f"{interval(*of[_GAIN])} {MARKS[of['standing']]}" for of in (with_all, with_fewer))]
             for method, with_all, with_fewer in both
         ]
-        return markdown(["method", "all that count", f"without {listed(tasks)}"], rows)
+        return markdown(["method", "all that count", f"without {task}"], rows)
+
+    def without_in_words(self, task: str) -> str:
+        """The mean gains of track B without a task; exploratory."""
+        fewer = self._without(task).loc[[*PRIMARY]].sort_values("mean_gain", ascending=False, kind="stable")
+        gains = listed(f"{method} {interval(*row[_GAIN])}" for method, row in fewer.iterrows())
+        return f"Without {task}, which the plan did not leave out, the mean gains are {gains}."
+
+    def _without(self, task: str) -> pd.DataFrame:
+        runs = self.chosen[B]
+        return mb.across(runs[runs["experiment"] != task]).set_index("method")
 
     def targets(self) -> list[str]:
         """The mean gains of track B at each target, with a mark where one is shown."""

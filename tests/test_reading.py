@@ -1,8 +1,6 @@
 """The measurement is read as it was registered: on recorded tasks, with the names of their methods exchanged."""
 
-import itertools
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,40 +12,33 @@ import msda_bench as mb
 from tests.reading import PRIMARY, TRACKS, B, C, Reading, Selection, over_targets, tracks_of
 from tests.results.conftest import holm, pooled
 
-RECORDING = Path(__file__).parents[1] / "recording"
+RECORDED = Path(__file__).parents[1] / "results" / "registered"
 TASKS = ("music", "fonts", "reactor", "watch")
 """The last has no headroom."""
 pytestmark = pytest.mark.slow
 
 
-def exchanged(chosen: pd.DataFrame, shift: int) -> pd.DataFrame:
-    """The runs with each primary method called by the name of another, so that nobody reads a result here."""
-    names = dict(zip(PRIMARY, [*PRIMARY[shift:], *PRIMARY[:shift]], strict=True))
-    return chosen.assign(method=chosen["method"].astype(object).map(lambda name: names.get(name, name)))
-
-
-def together(frames: list[pd.DataFrame]) -> pd.DataFrame:
-    """One frame of several tasks."""
-    plans = [frame.attrs["plan"] for frame in frames]
-    tables = tuple(itertools.chain.from_iterable(plan.experiments for plan in plans))
-    whole = pd.concat([frame.assign(experiment=frame["experiment"].astype(object)) for frame in frames])
-    gaps = {name: gap for frame in frames for name, gap in frame.attrs["gaps"].items()}
-    whole.attrs = frames[0].attrs | {"plan": replace(plans[0], experiments=tables), "gaps": gaps}
-    return whole.reset_index(drop=True)
+def exchanged(chosen: pd.DataFrame) -> pd.DataFrame:
+    """The runs of the tasks with each primary method called by the name of another, in each task of a different one."""
+    mine = chosen[chosen["experiment"].isin(TASKS)]
+    names = {
+        (task, name): PRIMARY[(place + shift) % len(PRIMARY)]
+        for shift, task in enumerate(TASKS, start=1)
+        for place, name in enumerate(PRIMARY)
+    }
+    places = zip(mine["experiment"], mine["method"], strict=True)
+    methods = [names.get(place, place[1]) for place in places]
+    return mine.assign(experiment=mine["experiment"].astype(object), method=methods)
 
 
 @pytest.fixture(scope="module")
-def runs() -> dict[str, pd.DataFrame]:
-    return {task: mb.load_results(RECORDING / task) for task in TASKS}
+def runs() -> pd.DataFrame:
+    return mb.load_results(RECORDED)
 
 
 @pytest.fixture(scope="module")
-def reading(runs: dict[str, pd.DataFrame]) -> Reading:
-    of_tasks = [
-        {track: exchanged(chosen, shift) for track, chosen in tracks_of(of_task).items()}
-        for shift, of_task in enumerate(runs.values(), start=1)
-    ]
-    return Reading({track: together([chosen[track] for chosen in of_tasks]) for track in TRACKS})
+def reading(runs: pd.DataFrame) -> Reading:
+    return Reading({track: exchanged(chosen) for track, chosen in tracks_of(runs).items()})
 
 
 def gains(reading: Reading, track: str) -> pd.DataFrame:
@@ -84,7 +75,7 @@ def test_the_decision_table_has_the_registered_estimates(reading: Reading) -> No
     corrected = dict(zip(p_values, holm([*p_values.values()]), strict=True))
     for method, p in corrected.items():
         assert shown[method][2] == (f"{p:.3f}" if p >= 0.001 else "< 0.001")
-    assert sum(bool(row[3]) for row in shown.values()) > 2
+    assert sum(bool(row[3]) for row in shown.values()) > 1
     ordered = [float(row[1].split()[0]) for row in shown.values()]
     assert ordered == sorted(ordered, reverse=True)
 
@@ -95,11 +86,12 @@ def test_sentences_say_what_the_tables_do(reading: Reading) -> None:
         re.findall(r"(better by more than the margin|better|equivalent|worse|undecided)[^:;]*: ([^;]*)", opening)
     )
     for method, (standing, gain, _, left, _, first, infomax, oracle) in shown.items():
-        assert f"{method} {gain}" in groups[standing]
+        assert re.search(rf"\b{method}\b", groups[standing])
         where, what = reading.what_survives().split("No share can be given for")
         assert f"{method} {left}" in where if left else method in what.split(":")[0]
         (own,) = re.findall(rf"{re.escape(gain)}: {standing}\..*", reading.of_method(method))
         assert re.findall(r"[-+][\d.]+ \[.*?\]", own) == [gain, first, infomax, oracle]
+    assert sum(int(of.split()[0]) for of in re.findall(r"(\d+ (?:is|are)) ", opening)) == len(PRIMARY)
     assert "over the 3 of 4 tasks with headroom, 20 seeds each" in opening
     assert f"{np.median([float(row[0]) for row in cells(reading.checks_table()).values()]):.1f}" in opening
     assert reading.without_headroom().startswith("watch (-0.4 [")
@@ -131,9 +123,10 @@ def test_the_checks_are_of_the_same_gains(reading: Reading) -> None:
 
 def test_leaving_a_task_out_leaves_the_mean_of_the_others(reading: Reading) -> None:
     means = gains(reading, B).groupby("experiment").mean()
-    for method, (with_all, fewer) in cells(reading.without(["fonts"])).items():
+    for method, (with_all, fewer) in cells(reading.without("fonts")).items():
         assert with_all.startswith(f"{means[method].mean():+.1f} [")
         assert fewer.startswith(f"{means[method].drop('fonts').mean():+.1f} [")
+        assert f"{method} {fewer.rpartition(' ')[0]}" in reading.without_in_words("fonts")
 
 
 def test_the_targets_average_to_their_tasks(reading: Reading) -> None:
@@ -157,12 +150,13 @@ def test_seconds_are_ratios_to_src(reading: Reading) -> None:
     assert np.log(shown["DARN"]) == pytest.approx((means["DARN"] - means["SRC"]).mean())
 
 
-def test_selection_loses_what_the_tracks_lack(runs: dict[str, pd.DataFrame]) -> None:
-    selection = Selection(runs["music"], ["music"])
+def test_selection_loses_what_the_tracks_lack(runs: pd.DataFrame) -> None:
+    music = runs[runs["experiment"] == "music"]
+    selection = Selection(music, ["music"])
     shown = cells(selection.table())
     scores = {
         track: over_targets(chosen).drop(columns=["TAR", "JOINT", "chance"])
-        for track, chosen in tracks_of(runs["music"]).items()
+        for track, chosen in tracks_of(music).items()
     }
     for track in TRACKS[:3]:
         lost = (scores[C] - scores[track]).mean().mean()

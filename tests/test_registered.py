@@ -3,13 +3,13 @@
 import re
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import yaml
 
 import msda_bench as mb
-from msda_bench.analysis import select
 from msda_bench.cli.main import main
-from tests.reading import PRIMARY, B, overview, power_of_the_mean, spread_at_tuning_seeds, task_table, tracks_of
+from tests.reading import PRIMARY, power_of_the_mean, spread_at_tuning_seeds, task_table, tracks_of
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "registered.md").read_text(encoding="utf-8")
@@ -71,29 +71,27 @@ def test_the_page_has_every_axis() -> None:
     assert "100 to 103" in PAGE and "0 to 29" in PAGE  # noqa: PT018 - both are the seeds
 
 
-RECORDED = re.findall(r"^### (\S+)$", PAGE, re.MULTILINE)
+@pytest.fixture(scope="module")
+def runs() -> pd.DataFrame:
+    return mb.load_results(ROOT / "results" / "registered")
+
+
+@pytest.fixture(scope="module")
+def chosen(runs: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    return tracks_of(runs)
 
 
 @pytest.mark.slow
-def test_the_overview_of_recorded_tasks_is_that_of_their_records() -> None:
-    section = PAGE.split("### All in track B")[1].split("###")[0]
-    rows = [line for line in section.splitlines() if line.startswith("|")]
-    runs = {task: mb.load_results(ROOT / "recording" / task) for task in RECORDED}
-    assert rows == overview({task: select(of_task, B) for task, of_task in runs.items()})
-    assert "\n".join(rows) in (ROOT / "README.md").read_text(encoding="utf-8")
-
-
-@pytest.mark.slow
-def test_the_power_of_the_mean_is_that_of_the_tuning_runs() -> None:
-    spreads = [spread_at_tuning_seeds(mb.load_results(ROOT / "recording" / task)) for task in TASKS]
+def test_the_power_of_the_mean_is_that_of_the_tuning_runs(runs: pd.DataFrame) -> None:
+    spreads = [spread_at_tuning_seeds(runs[runs["experiment"] == task]) for task in TASKS]
     assert power_of_the_mean(spreads) in " ".join(PAGE.split())
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("task", RECORDED)
-def test_the_interim_table_of_a_recorded_task_is_that_of_its_records(task: str) -> None:
+@pytest.mark.parametrize("task", TASKS)
+def test_the_table_of_a_task_is_that_of_its_records(task: str, chosen: dict[str, pd.DataFrame]) -> None:
     section = re.search(rf"^### {task}\n(.*?)(?=^##|\Z)", PAGE, re.MULTILINE | re.DOTALL)
     assert section is not None
-    lines, sentence = task_table(tracks_of(mb.load_results(ROOT / "recording" / task)))
+    lines, sentence = task_table({track: of[of["experiment"] == task] for track, of in chosen.items()})
     assert [line for line in section[1].splitlines() if line.startswith("| ")][1:] == lines
     assert sentence in " ".join(section[1].split())

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Adds its arguments."""
     add = parser.add_argument
-    add("folder", metavar="DIR", type=Path, help="a result folder, such as results/leaderboard")
+    add("folder", metavar="DIR", type=Path, help="a result folder, such as results/registered")
     what = "the methods whose order is to be kept (the suite's primary ones, or all)"
     add("--methods", metavar="A,B", type=names, default=[], dest="family", help=what)
     what = "the share of the clearly separated pairs that is to stay in order (0.9)"

@@ -158,7 +158,7 @@ def _verdict(rows: pd.DataFrame, missing: Mapping[str, Cell], detect: float, uni
     single, across = rows[rows["experiment"] != MEAN], rows[rows["experiment"] == MEAN]
     timed, known = single.dropna(subset="hours"), single.dropna(subset="standard_deviation")
     of = "" if len(timed) == len(single) else f" for {len(timed)} of {len(single)} experiments"
-    yield f"{counted(len(missing), 'cell')} will train, {timed['hours'].sum():.2g} {unit}{of}."
+    yield f"{counted(len(missing), 'cell')} will train, {_size(timed['hours'].sum())} {unit}{of}."
     if known.empty:
         return
     everywhere = "in every experiment" if len(single) > 1 else f"on {name_of(single['experiment'].iloc[0])}"
@@ -170,12 +170,17 @@ def _verdict(rows: pd.DataFrame, missing: Mapping[str, Cell], detect: float, uni
         if part["needed"].isna().any():
             yield f"To find {_points(detect)} {where} takes more than 10,000 seeds."
         else:
-            hours = f"{part['hours_needed'].sum():.2g} {unit}"
+            hours = f"{_size(part['hours_needed'].sum())} {unit}"
             most = "more than 10,000" if part["at_most"].isna().any() else f"up to {part['at_most'].max():,}"
             yield f"To find {_points(detect)} {where} takes {counted(part['needed'].max(), 'seed')} ({most}), {hours}."
     low, high = 100 * known["ten_miss"].min(), 100 * known["ten_miss"].max()
     often = f"{low:.0f} %" if round(low) == round(high) else f"{low:.0f} to {high:.0f} %"
     yield f"{TEN} seeds would miss it in {often} of cases {'in one experiment' if len(single) > 1 else 'there'}."
+
+
+def _size(hours: float) -> str:
+    """Two digits, never as a power of ten."""
+    return f"{float(f'{hours:.2g}'):,g}"
 
 
 def _points(gain: float) -> str:

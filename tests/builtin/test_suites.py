@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from math import prod
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -19,31 +18,19 @@ from msda_bench.suite.published import PublishedNumbers
 from msda_bench_builtin.backbones import ConvNet
 from tests.builtin.suites import SUITES, last_weights, loaded, trained
 
-PARTS = {
-    Path(name).stem: yaml.safe_load((SUITES / name).read_text())
-    for name in yaml.safe_load((SUITES / "leaderboard.yaml").read_text())["include"]
-}
 
-
-def searched(method: dict[str, Any]) -> dict[str, Any]:
-    """A method with the backbone's name and the aggregator's gamma, which a part may choose, left open."""
-    space = {path.replace("efficientnet-lite0", "mlp"): values for path, values in method.get("search", {}).items()}
-    aggregator = method.get("aggregator")
-    if isinstance(aggregator, dict) and {"logsumexp", "sharpmax"} & set(aggregator):
-        ((name, _),) = aggregator.items()
-        aggregator = {name: {"gamma": "the paper's"}}
-    return method | {"search": space, "aggregator": aggregator}
-
-
-def test_the_parts_of_the_leaderboard_treat_every_method_alike() -> None:
-    amazon = PARTS["amazon-small"]["methods"]
-    for name, part in PARTS.items():
-        assert list(part["methods"]) == list(amazon), name
-        shared = prod(map(len, part["select"]["space"].values()))
-        for method, written in part["methods"].items():
-            candidates = shared * prod(map(len, written.get("search", {}).values()))
-            assert candidates == part["select"]["budget"], (name, method)
-            assert name == "digits-small" or searched(written) == searched(amazon[method]), (name, method)
+def test_the_poisoned_letters_differ_in_a_sources_labels_alone() -> None:
+    clean, poisoned = (
+        yaml.safe_load((SUITES / f"poisoned/fonts-{name}.yaml").read_text()) for name in ("clean", "poisoned")
+    )
+    assert poisoned["dataset"]["fonts"].pop("corrupt") == {"source": "mono", "labels": "shuffle"}
+    words = {"name", "description", "notes"}
+    assert {name: of for name, of in clean.items() if name not in words} == {
+        name: of for name, of in poisoned.items() if name not in words
+    }
+    shared = prod(map(len, clean["select"]["space"].values()))
+    for method, written in clean["methods"].items():
+        assert shared * prod(map(len, written["search"].values())) == clean["select"]["budget"], method
 
 
 PUBLISHED = {

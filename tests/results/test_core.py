@@ -14,7 +14,7 @@ import msda_bench as mb
 from msda_bench.cli.main import main
 from tests.results.conftest import ordered_folder, planned, write_folder
 
-LEADERBOARD = Path(__file__).parents[2] / "results" / "leaderboard"
+REGISTERED = Path(__file__).parents[2] / "results" / "registered"
 
 
 def core(capsys, *words):
@@ -44,9 +44,9 @@ def test_what_noise_seems_to_order_does_not_stand_on_other_seeds(tmp_path, capsy
     assert document["left_out"]["correlation"] < 1
 
 
-def test_the_leaderboards_core_is_as_faithful_as_it_says(capsys):
-    rows, document = core(capsys, LEADERBOARD)
-    runs = mb.load_results(LEADERBOARD)
+def test_the_registered_core_is_as_faithful_as_it_says(capsys):
+    rows, document = core(capsys, REGISTERED)
+    runs = mb.load_results(REGISTERED)
     assert rows[-1]["kept"] >= 0.9
     assert rows[-1]["minutes"] == pytest.approx(document["minutes"])
     assert document["minutes"] < document["minutes_of_all"] / 10
@@ -54,15 +54,15 @@ def test_the_leaderboards_core_is_as_faithful_as_it_says(capsys):
     sign = board["second"].eq("SRC").map({True: 1, False: -1})
     gains = board.assign(method=board["first"].where(sign == 1, board["second"]), gain=sign * board["mean_difference"])
     gains = gains.groupby(["experiment", "target", "method"], observed=True)["gain"].mean().unstack()
-    gains = gains.drop("fonts-poisoned", level="experiment")
+    gains = gains.drop("watch", level="experiment")[document["methods"]]  # has no headroom
     whole = gains.groupby("experiment", observed=True).mean().mean()
     places = [(row["experiment"], row["target"]) for row in rows]
     part = gains.loc[places].groupby("experiment", observed=True).mean().mean()
     assert rows[-1]["correlation"] == pytest.approx(kendalltau(part, whole).statistic, abs=1e-4)
-    assert document["clear_pairs"] <= len(list(combinations(document["methods"], 2))) == 253
+    assert document["clear_pairs"] <= len(list(combinations(document["methods"], 2))) == 28
     assert 0.5 < document["left_out"]["kept"] < rows[-1]["kept"]
     (command,) = document["commands"]
-    selection = mb.load_results(LEADERBOARD)  # what the command selects, by its own conditions
+    selection = mb.load_results(REGISTERED)  # what the command selects, by its own conditions
     wanted = dict(condition.split("=") for condition in shlex.split(command)[-1].split(","))
     chosen = selection[selection["experiment"].isin(wanted["experiment"].split("|"))]
     chosen = chosen[chosen["target"].isin(wanted["target"].split("|"))]

@@ -6,16 +6,13 @@ import math
 import random
 import statistics
 from itertools import combinations_with_replacement
-from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import msda_bench as mb
 from msda_bench.store.record import Outcome
 
-RECORDED = Path(__file__).parents[2] / "results" / "leaderboard" / "comparisons.csv"
 N_TEST = 10**6
 
 
@@ -42,15 +39,11 @@ def test_a_true_difference_of_this_size_is_found_with_80_percent(seeds, comparis
     assert np.mean(shown) == pytest.approx(0.8, abs=0.03)  # four standard errors
 
 
-def test_more_seeds_detect_less_and_the_leaderboard_what_an_audit_found(table):
-    """The audit resampled the recorded differences: of opinions 4.4 points with 10 seeds, 2.4, 1.9, 1.4 with more."""
+def test_more_seeds_detect_less_by_as_much_as_an_audit_found(table):
+    """The audit resampled recorded differences, of `opinions`: 4.4 points with 10 seeds, 2.4, 1.9, 1.4 with more."""
     ten = detectable(10, 23, table)
     for seeds, share in ((20, 2.4 / 4.4), (30, 1.9 / 4.4), (50, 1.4 / 4.4)):
         assert detectable(seeds, 23, table) / ten == pytest.approx(share, rel=0.1)
-    rows = pd.read_csv(RECORDED).query("scope == 'average' and control == 'SRC'")
-    medians = rows.groupby("experiment")["detectable"].median()
-    audited = {"amazon": 2.1, "opinions": 4.4, "fonts": 4.6, "pacs": 6.8, "digits": 8.4}
-    assert {name: medians[f"{name}-small"] for name in audited} == pytest.approx(audited, rel=0.2)
 
 
 def test_too_few_seeds_detect_nothing_and_equal_results_have_no_size(table):
