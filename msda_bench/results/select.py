@@ -5,8 +5,10 @@ Only recorded runs are used, so that another criterion needs no training.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,6 +22,17 @@ TRACK = "track"
 GAPS = "gaps"
 """The key in `attrs` of the headroom, by experiment and seed, with the settings that the oracle chose."""
 _OF_PLAN = ["suite", "experiment", "dataset", "task", "target", "method", "reference", "seed", "status"]
+
+
+@dataclass(frozen=True)
+class Gaps:
+    """What the reference of the headroom gains over the baseline, by experiment and seed."""
+
+    of: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Gaps:
+        """Itself, which never changes; see `Plan`."""
+        return self
 
 
 def select(runs: pd.DataFrame, by: str | None = None) -> pd.DataFrame:
@@ -58,7 +71,7 @@ def select(runs: pd.DataFrame, by: str | None = None) -> pd.DataFrame:
     return chosen
 
 
-def _gaps(searches: Searches) -> dict[str, dict[int, float]]:
+def _gaps(searches: Searches) -> Gaps:
     """What the reference of the headroom gains over the baseline, a mean over targets, where the oracle is a track."""
     tables = [
         (table, table.tuning)
@@ -74,7 +87,7 @@ def _gaps(searches: Searches) -> dict[str, dict[int, float]]:
         if {table.headroom, table.baseline} <= {*scores.columns.get_level_values("method")}:
             gap = (scores[table.headroom] - scores[table.baseline]).dropna().mean(axis=1)
             gaps[table.name] = (table.measure.sign * gap).to_dict()
-    return gaps
+    return Gaps(gaps)
 
 
 def _tuned_rows(searches: Searches, by: str | None, tables: Iterable[tuple[Experiment, Tuning]]) -> dict[int, bool]:
