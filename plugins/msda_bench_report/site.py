@@ -180,10 +180,13 @@ def _rows(columns: Sequence[Column], decisions: Iterable[Decision]) -> list[Row]
 def _compared(columns: Iterable[Column]) -> Across | None:
     """Compares the methods that enough datasets share across these datasets; None for fewer than two datasets.
 
-    Methods are added one by one, those that most datasets rank first, as long as enough datasets rank all of them. If
-    no method is ranked by enough datasets, all experiments count.
+    Where suites name the methods that they are about, theirs alone count: a mean with other suites has no margin and no
+    family. Methods are added one by one, those that most datasets rank first, as long as enough datasets rank all of
+    them. If no method is ranked by enough datasets, all experiments count.
     """
     left = [column for column in columns if column.grid.metric == METRIC]
+    about_some = [column for column in left if column.experiment.primary]
+    left = about_some if _datasets(about_some) > 1 else left
     ranked: dict[str, list[Column]] = {}
     for column in left:
         for name in column.grid.ranked:
