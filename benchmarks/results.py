@@ -18,7 +18,7 @@ AS_SCRIPT = "reference, one process of two threads"
 TWO_REFERENCES = "reference, two processes of one thread"
 TWO_ENGINES = "engine, two workers of one thread"
 """Rows of the tables of two cores."""
-SHAPES = {"amazon": "Amazon-shaped", "digits": "digits-shaped"}
+SHAPES = {"amazon": "Amazon-shaped", "digits": "digits-shaped", "fonts": "fonts, a small network"}
 """What the work is called in the tables."""
 AGAIN = "leaderboard, again"
 """The same command in a folder that has not changed since."""
@@ -52,10 +52,13 @@ class Results:
         """A measurement, if it was made."""
         return self.tables.get(table, {}).get(row)
 
-    def steps(self, short: int, long: int) -> tuple[int, int]:
-        """Steps of the two runs whose difference is measured; on a GPU both go on after their graphs are recorded."""
-        before = 0 if self.device == "cpu" else WARM + 1
-        return before + short, before + long
+    def steps(self, short: int, long: int, *, gpu: int) -> tuple[int, int]:
+        """Steps of the two runs whose difference is measured.
+
+        On a GPU both go on after their graphs are recorded, and the second by `gpu` steps more: with too few of its
+        short steps the difference is lost in what building and judging a network costs.
+        """
+        return (short, long) if self.device == "cpu" else (short + WARM + 1, short + WARM + 1 + gpu)
 
     @property
     def clock(self) -> Literal["cpu", "wall"]:

@@ -24,7 +24,7 @@ def test_step(
 ) -> None:
     (cell,) = cells_of(expansion("many", registry), method)
     cost = clocked(engine_train(trainer, [replace(cell, sources=cell.sources[:k])]))
-    steps = results.steps(2, 2 + max(12, min(120, 2400 // k)))
+    steps = results.steps(2, 2 + max(12, min(120, 2400 // k)), gpu=1000)
     results.add("sources", f"{method}: k = {k}", measure_step(benchmark, cost, steps, rounds=5))
 
 

@@ -21,7 +21,7 @@ digits = pytest.mark.benchmark(group="digits-shaped step", timer=time.process_ti
 @amazon
 def test_amazon_reference(benchmark: BenchmarkFixture, results: Results) -> None:
     cost = clocked(reference_train("amazon", results.device))
-    results.add("amazon", REFERENCE, measure_step(benchmark, cost, results.steps(1, 21), rounds=5))
+    results.add("amazon", REFERENCE, measure_step(benchmark, cost, results.steps(1, 21, gpu=20), rounds=5))
 
 
 @amazon
@@ -30,18 +30,18 @@ def test_amazon_engine(
     benchmark: BenchmarkFixture, results: Results, registry: Registry, trainer: Trainer, method: str
 ) -> None:
     cost = clocked(engine_train(trainer, cells_of(expansion("amazon", registry), method)[:1]))
-    results.add("amazon", f"engine, {method}", measure_step(benchmark, cost, results.steps(1, 101), rounds=7))
+    results.add("amazon", f"engine, {method}", measure_step(benchmark, cost, results.steps(1, 101, gpu=200), rounds=7))
 
 
 @pytest.mark.slow
 @digits
 def test_digits_reference(benchmark: BenchmarkFixture, results: Results) -> None:
     cost = clocked(reference_train("digits", results.device))
-    results.add("digits", REFERENCE, measure_step(benchmark, cost, results.steps(1, 3), rounds=3))
+    results.add("digits", REFERENCE, measure_step(benchmark, cost, results.steps(1, 3, gpu=50), rounds=3))
 
 
 @pytest.mark.slow
 @digits
 def test_digits_engine(benchmark: BenchmarkFixture, results: Results, registry: Registry, trainer: Trainer) -> None:
     cost = clocked(engine_train(trainer, cells_of(expansion("digits", registry), "DARN")[:1]))
-    results.add("digits", "engine, DARN", measure_step(benchmark, cost, results.steps(1, 3), rounds=3))
+    results.add("digits", "engine, DARN", measure_step(benchmark, cost, results.steps(1, 3, gpu=50), rounds=3))

@@ -65,7 +65,7 @@ def engine_train(trainer: Trainer, cells: Sequence[Cell]) -> Train:
         for record in trainer.train(short):
             assert record.status == "ok", record.message
             assert record.timing["steps"] == steps
-            assert record.provenance["stack"] == len(cells)
+            assert record.provenance["stack"] == len(cells), record.provenance
 
     return run
 
