@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sys
 import textwrap
@@ -13,6 +14,9 @@ import hypothesis
 import pytest
 
 ROOT = Path(__file__).parent.parent
+IN_MEMORY = Path("/dev/shm")  # noqa: S108
+SPACE = 4 << 30
+"""Bytes of which the tests' files need about a third."""
 
 
 def pytest_configure() -> None:
@@ -20,6 +24,9 @@ def pytest_configure() -> None:
         # The background job of a shell ignores Ctrl-C, and so would the processes that tests interrupt.
         signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.path.append(str(ROOT))  # for `benchmarks`; last, since what is installed is tested
+    # Tests copy folders of many small files; on a disk that takes longer than the commands that they test.
+    if IN_MEMORY.is_dir() and shutil.disk_usage(IN_MEMORY).free > SPACE:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(IN_MEMORY))
     # Real data are never part of the project; a test that needs them skips where they are not.
     beside = ROOT.parent / "shared" / "data"
     if beside.is_dir():
