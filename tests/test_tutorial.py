@@ -5,13 +5,14 @@ from __future__ import annotations
 import csv
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from msda_bench.cli.main import main
 from msda_bench.plugins import discover
 from msda_bench.testing import examine
-from tests.reader import Reader, blocks
+from tests.reader import ROOT, Reader, blocks
 
 TUTORIAL, DATASET = blocks("tutorial.md"), blocks("add-dataset.md")
 (CODE,) = [block.text for block in DATASET if block.title.startswith("src/")]
@@ -70,3 +71,13 @@ def test_too_few_examples_end_the_run_at_its_first_cell(tmp_path, monkeypatch, i
     path.write_text(suite.replace("{words: 60}", "{words: 60, train: {garage: 50, default: all}}"))
     assert main(["run", str(path), "--executor", "inline", "--out", str(tmp_path / "results")]) == 2
     assert "domain 'garage' has 48 examples to train on, fewer than train.garage = 50" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_the_code_of_the_page_on_python_runs_on_the_recorded_results(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    names: dict[str, Any] = {}
+    for block in blocks("python.md"):
+        if block.language == "python":
+            exec(block.text, names)  # noqa: S102
+    assert round(names["harm"]["GroupDRO"] - names["harm"]["SRC"], 1) == -15.1  # as docs/findings.md has it
