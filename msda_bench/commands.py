@@ -9,13 +9,10 @@ from msda_bench.cli.command import Command
 from msda_bench.cli.lines import say, warn, warn_of
 from msda_bench.cli.tables import (
     add_by_option,
-    add_experiments_option,
     add_metric_option,
     add_output_options,
     add_table_options,
-    beside_output,
     load_folder,
-    report_faults,
     show,
 )
 from msda_bench.errors import BenchError, DataError, PluginError, StoreError, SuiteError
@@ -23,7 +20,7 @@ from msda_bench.marker import hookimpl
 
 if TYPE_CHECKING:
     from msda_bench.results.columns import BoardColumn
-    from msda_bench.results.notes import folder_facts, folder_lines, is_whole
+    from msda_bench.results.notes import is_whole
     from msda_bench.results.report import Column, Line, Report, Section, Table, Unit
 
 __all__ = [
@@ -41,17 +38,12 @@ __all__ = [
     "Table",
     "Unit",
     "add_by_option",
-    "add_experiments_option",
     "add_metric_option",
     "add_output_options",
     "add_table_options",
-    "beside_output",
-    "folder_facts",
-    "folder_lines",
     "hookimpl",
     "is_whole",
     "load_folder",
-    "report_faults",
     "say",
     "show",
     "warn",
@@ -60,7 +52,7 @@ __all__ = [
 
 _HOMES = {
     "BoardColumn": "msda_bench.results.columns",
-    **dict.fromkeys(("folder_facts", "folder_lines", "is_whole"), "msda_bench.results.notes"),
+    "is_whole": "msda_bench.results.notes",
     **dict.fromkeys(("Column", "Line", "Report", "Section", "Table", "Unit"), "msda_bench.results.report"),
 }
 

@@ -73,3 +73,18 @@ def install(site: Path) -> Callable[..., None]:
         (info / "entry_points.txt").write_text(f"[{group}]\n{entry} = {module}\n")
 
     return run
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """`golden(name, text)` compares text with a file of golden/ beside the test; delete it to write it anew."""
+
+    def check(name: str, text: str) -> None:
+        path = request.path.parent / "golden" / name
+        if not path.exists():
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text, encoding="utf-8", newline="\n")
+            pytest.fail(f"{path} was missing and is written now: read it, and keep it if it is right")
+        assert text == path.read_bytes().decode()
+
+    return check

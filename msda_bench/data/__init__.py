@@ -3,6 +3,5 @@
 from msda_bench.data.download import fetch
 from msda_bench.data.files import LocalFiles, verify_arrays
 from msda_bench.data.folders import Folders, absent, describe_absent, folders
-from msda_bench.data.splits import Split, split
 
-__all__ = ["Folders", "LocalFiles", "Split", "absent", "describe_absent", "fetch", "folders", "split", "verify_arrays"]
+__all__ = ["Folders", "LocalFiles", "absent", "describe_absent", "fetch", "folders", "verify_arrays"]

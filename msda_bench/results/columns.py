@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from importlib.metadata import EntryPoint
 
 import pandas as pd
 
@@ -34,18 +33,11 @@ class BoardColumn:
     format: str = "number"
 
 
-def board_columns(
-    names: Iterable[str], given: Iterable[EntryPoint] | None = None
-) -> tuple[dict[str, tuple[BoardColumn, Brought]], list[str]]:
-    """The columns of these names that are installed, and a line for each that cannot be used.
-
-    Args:
-        names: the names; others are none, such as targets.
-        given: replace the installed entry points in tests.
-    """
+def board_columns(names: Iterable[str]) -> tuple[dict[str, tuple[BoardColumn, Brought]], list[str]]:
+    """The columns of these names that are installed, and a line for each that cannot be used; targets are none."""
     columns: dict[str, tuple[BoardColumn, Brought]] = {}
     faults, wanted = [], {*names}
-    for part in brought(GROUP, _HOOK, given) if wanted else ():
+    for part in brought(GROUP, _HOOK) if wanted else ():
         if isinstance(part, str):
             faults.append(part)
         elif not (isinstance(part.value, BoardColumn) and part.value.format in FORMATS):

@@ -150,11 +150,11 @@ def folder_facts(runs: pd.DataFrame, *folders: object) -> dict[str, Any]:
     }
 
 
-def selection_notes(runs: pd.DataFrame, by: str | None = None) -> list[Note]:
+def selection_notes(runs: pd.DataFrame) -> list[Note]:
     """Notes on candidates that could not be selected, one for each experiment and reason."""
     searches = Searches(runs)
     reasons: dict[tuple[str, str], list[str]] = {}
-    for table, method, choices in _choices(searches, by or runs.attrs.get(TRACK)):
+    for table, method, choices in _choices(searches, runs.attrs.get(TRACK)):
         times = 1 if table.tuning is not None else len(table.seeds)
         planned = len(method.search.candidates if method.search else ()) * len(table.targets) * times
         for what in _UNSELECTED:

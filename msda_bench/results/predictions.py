@@ -55,7 +55,7 @@ def load_predictions(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         One row for each run and test example: `experiment, target, method, seed, example` (its place in the
-        split's test part), `row` (its place among all examples of the domain; NA in runs stored before it was), `label`
+        split's test part), `row` (its place among all examples of the domain), `label`
         (-1 or NaN for a target without labels) and `predicted` (class numbers, or values), and for classification a
         float32 column per class: `probability_0` and so on. Runs without kept predictions have no rows.
 
@@ -99,8 +99,7 @@ def _joined(
 
 def _of_test(arrays: dict[str, Any], task: str) -> dict[str, Any]:
     label, outputs = arrays["label"], arrays["outputs"]
-    rows = pd.Series(arrays["row"] if "row" in arrays else [pd.NA] * len(label), dtype="Int64")
-    columns = {"row": rows, "label": label, "predicted": arrays["predicted"]}
+    columns = {"row": arrays["row"], "label": label, "predicted": arrays["predicted"]}
     if task == "classification":
         columns |= {f"probability_{number}": shares for number, shares in enumerate(_softmax(outputs).T)}
     return columns

@@ -46,10 +46,10 @@ def check_names(tables: Sequence[Table], columns: Sequence[str], methods: Sequen
                 raise BenchError(f"--{noun}s: {shown(name)} is not a {noun} of any table here{why}")
 
 
-def aligned(cells: Sequence[str], marks: str = "*!") -> list[str]:
+def aligned(cells: Sequence[str]) -> list[str]:
     """Pads the unmarked cells of a column if others end in a mark, so that their digits are aligned."""
-    marked = any(cell.endswith(tuple(marks)) for cell in cells)
-    return [f"{cell} " if marked and not cell.endswith(tuple(marks)) else cell for cell in cells]
+    marked = any(cell.endswith(("*", "!")) for cell in cells)
+    return [f"{cell} " if marked and not cell.endswith(("*", "!")) else cell for cell in cells]
 
 
 def render(

@@ -45,7 +45,6 @@ def texts(document: Mapping[str, Any], kind: str, table: str | None = None) -> l
     return [line["text"] for line in document[kind] if table in {None, line["table"]}]
 
 
-GOLDEN = Path(__file__).parent / "golden"
 SUITE = """
 schema: 1
 name: tiny
@@ -75,21 +74,6 @@ def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def _plain(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("FORCE_COLOR", "TTY_COMPATIBLE"):  # a tester's wish for colours is not for the text tested here
         monkeypatch.delenv(name, raising=False)
-
-
-@pytest.fixture
-def golden() -> Callable[[str, str], None]:
-    """`golden(name, text)` compares text with a file in golden/; to update, delete the file and read the diff."""
-
-    def check(name: str, text: str) -> None:
-        path = GOLDEN / name
-        if not path.exists():
-            path.parent.mkdir(exist_ok=True)
-            path.write_text(text, encoding="utf-8", newline="\n")
-            pytest.fail(f"{path} was missing and is written now: read it, and keep it if it is right")
-        assert text == path.read_bytes().decode()
-
-    return check
 
 
 @pytest.fixture

@@ -152,21 +152,6 @@ def _record(key: str, run: Run) -> Record:
 
 
 _LEVEL = {"SRC": 300, "ref-TAR": 350, "MDAN-hard": 309, "DARN": 312}
-GOLDEN = Path(__file__).parent / "golden"
-
-
-@pytest.fixture
-def golden() -> Callable[[str, str], None]:
-    """`golden(name, text)` compares text with a file in golden/; delete the file to rewrite it, then read the diff."""
-
-    def check(name: str, text: str) -> None:
-        path = GOLDEN / name
-        if not path.exists():
-            path.write_text(text, encoding="utf-8", newline="\n")
-            pytest.fail(f"{path} was missing and is written now: read it, and keep it if it is right")
-        assert text == path.read_bytes().decode()
-
-    return check
 
 
 @pytest.fixture

@@ -25,6 +25,7 @@ from msda_bench.api import (
     TestSize,
     component,
 )
+from msda_bench_builtin.datasets.digits.dataset import scaled
 from msda_bench_builtin.datasets.digits.mat import read_arrays, read_mat
 from msda_bench_builtin.datasets.digits.part import CLASSES, SIDE, Part, colours, digits, enlarge, whole
 from msda_bench_builtin.datasets.images.identify import first_suite
@@ -109,7 +110,7 @@ class DigitsFive(Dataset):
 
     def fit(self, train: Mapping[str, Inputs]) -> Callable[[str, Inputs], Inputs]:
         """Learns nothing; returns the map of bytes to float32, so that images stay bytes until chosen."""
-        return _scaled
+        return scaled
 
     def identify(self, path: Path, sha256: str) -> Identified | None:
         """Recognises a folder with most of the six files; reads each of them.
@@ -142,11 +143,6 @@ class DigitsFive(Dataset):
             what = f"{sizes[0]} training and {sizes[1]} test images, expected {expected}"
             raise DataError(f"{folder / _READ[domain][0]}: {domain} has {what}; replace the file")
         return whole(train, test)
-
-
-def _scaled(_: str, images: Inputs) -> Inputs:
-    scaled: Array = np.divide(images, np.float32(255), dtype=np.float32)
-    return scaled
 
 
 def _mnist(path: Path) -> Iterator[Part]:

@@ -21,7 +21,7 @@ from msda_bench.api import (
     component,
 )
 from msda_bench_builtin.datasets.features import Standardised
-from msda_bench_builtin.datasets.npz import read_npz
+from msda_bench_builtin.datasets.tables.arrays import read_arrays
 
 _Domain: TypeAlias = Literal["art", "clipart", "product", "real_world"]
 _Sha256: TypeAlias = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
@@ -90,7 +90,7 @@ class OfficeHome(Standardised):
             DataError: the file is missing, has no checksum or another one, or does not hold such features.
         """
         path = files.path(next(file for file in self.files if file.path == _path(domain)))
-        arrays = read_npz(path, ("x", "y"))
+        arrays = read_arrays(path, ("x", "y"))
         x, y = _features(path, arrays["x"]), _labels(path, arrays["y"])
         if len(x) != len(y):
             raise DataError(f"{path}: x holds {len(x)} examples and y {len(y)} labels; make the file again")

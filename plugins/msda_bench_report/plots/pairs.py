@@ -104,7 +104,7 @@ def _pairs(rows: pd.DataFrame) -> Chart:
     )
     cells = cells.sort_index(kind="stable").sort_values("column", kind="stable")
     up = parts.rows_of("row", labelLimit=90)
-    across = parts.columns_of("method", "column", labelLimit=60, orient="top", labelAngle=-40)
+    across = parts.columns_of("method", labelLimit=60, orient="top", labelAngle=-40)
     colour = parts.kinds("outcome", _COLOURS, cells["outcome"], "the row's method is")
     seen = tips("row method outcome reason pairs", "p difference low high detectable")
     marks = alt.Chart().mark_rect(cornerRadius=3, opacity=0.35).encode(x=across, y=up, color=colour, tooltip=seen)

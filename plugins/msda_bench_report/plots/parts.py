@@ -132,9 +132,9 @@ def rows_of(column: str = "method", order: str = "order", **options: Any) -> alt
     return alt.Y(**_names(column, order, options))
 
 
-def columns_of(column: str, order: str, **options: Any) -> alt.X:
-    """A column for each name, ordered by a column of numbers."""
-    return alt.X(**_names(column, order, options))
+def columns_of(column: str, **options: Any) -> alt.X:
+    """A column for each name, ordered by the numbers in `column`."""
+    return alt.X(**_names(column, "column", options))
 
 
 def _names(column: str, order: str, options: dict[str, Any]) -> dict[str, Any]:
@@ -157,7 +157,7 @@ def matrix(
     }
     short = max(map(len, columns)) < 4  # noqa: PLR2004
     labels: dict[str, Any] = {"labelAngle": 0, "labelOverlap": True} if short else {"labelAngle": -40, "labelLimit": 90}
-    across, up = columns_of(column, "column", **labels), rows_of()
+    across, up = columns_of(column, **labels), rows_of()
     scale = alt.Scale(domain=[-1, 0, 1], range=_DIVERGING, interpolate="rgb")
     cells = alt.Chart().mark_rect().encode(x=across, y=up, color=alt.Color("tone:Q", scale=scale, legend=None))
     marks = [cells.encode(tooltip=tooltip)]

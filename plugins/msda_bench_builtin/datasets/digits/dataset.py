@@ -100,7 +100,7 @@ class Digits(Dataset):
 
     def fit(self, train: Mapping[str, Inputs]) -> Callable[[str, Inputs], Inputs]:
         """Learns nothing; returns the map of bytes to float32, so that images stay bytes until chosen."""
-        return _scaled if self.pixels == "unit" else _unscaled
+        return scaled if self.pixels == "unit" else _unscaled
 
     def fingerprint(self) -> str:
         """Changes with the files, the parameters, and the ingredients of generated images."""
@@ -120,7 +120,8 @@ class Digits(Dataset):
         }[domain]
 
 
-def _scaled(_: str, images: Inputs) -> Inputs:
+def scaled(_: str, images: Inputs) -> Inputs:
+    """Bytes as float32 in [0, 1]."""
     return np.divide(images, np.float32(255), dtype=np.float32)
 
 

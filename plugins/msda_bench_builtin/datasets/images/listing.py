@@ -6,17 +6,15 @@ import os
 import re
 import stat
 import tarfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
-from typing import IO, TypeAlias, cast
+from typing import IO, cast
 
 from msda_bench.api import DataError, Row
 from msda_bench_builtin.datasets.images.decode import SUFFIXES
 from msda_bench_builtin.datasets.unpacked import Limited
 
-Classes: TypeAlias = Mapping[str, tuple[Row, ...]]
-"""The images of each class, by the class's plain name; sorted."""
 _SHOWN = 3
 _COMPRESSED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\0", b"\x28\xb5\x2f\xfd", b"PK\x03\x04")
 """The first bytes of gzip, bzip2, xz, zstd and zip."""

@@ -26,7 +26,7 @@ from msda_bench_builtin.datasets.tables.parts import (
     predictions_in,
     without_labels,
 )
-from msda_bench_builtin.datasets.tables.read import Column, listed, stamp, text_of
+from msda_bench_builtin.datasets.tables.read import Column, listed, plain, stamp, text_of
 from msda_bench_builtin.datasets.tables.rows import Contents, FromFile, pages_of
 
 _MOST = 1 << 31
@@ -188,10 +188,10 @@ def read_arrays(path: Path, names: Sequence[str]) -> dict[str, Array]:
             held = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
             for name in names:
                 if name not in held:
-                    raise DataError(f"{path}: no array {name!r}; it has {listed(held)}")
+                    raise DataError(f"{path}: no array {name!r}; it has {listed(held) or 'none'}")
             return {name: _array(path, name, stream, archive, held[name]) for name in names}
     except _DAMAGE as error:
-        why = "is no npz archive" if isinstance(error, zipfile.BadZipFile) else f"cannot be read ({_plain(error)})"
+        why = "is no npz archive" if isinstance(error, zipfile.BadZipFile) else f"cannot be read ({plain(error)})"
         raise DataError(f"{path}: {why}; write it with numpy.savez") from None
 
 
@@ -306,7 +306,3 @@ def _scaled(domain: str, rows: Inputs, *, scales: Mapping[str, _Moments], releas
 def _digest(path: Path) -> str:
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def _plain(error: Exception) -> str:
-    return " ".join(str(error).split()) or type(error).__name__

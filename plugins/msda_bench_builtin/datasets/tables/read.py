@@ -152,7 +152,7 @@ def delimited(path: Path, text: str, separator: str = ",", names: Sequence[str] 
             dtype=str, keep_default_na=False, index_col=False,
         )  # fmt: skip
     except (pd.errors.ParserError, pd.errors.EmptyDataError, ValueError) as error:
-        raise DataError(f"{path}: cannot be read: {_plain(error)}") from None
+        raise DataError(f"{path}: cannot be read: {plain(error)}") from None
     return {name: _categories(frame[place]) for place, name in enumerate(header)}
 
 
@@ -231,7 +231,7 @@ def _parquet(path: Path, content: bytes) -> dict[str, Column]:
         table = file.read()
         return {name: _arrow_column(path, name, table.column(place)) for place, name in enumerate(names)}
     except (*_DAMAGE, pa.ArrowException) as error:
-        raise DataError(f"{path}: is no readable Parquet file: {_plain(error)}") from None
+        raise DataError(f"{path}: is no readable Parquet file: {plain(error)}") from None
 
 
 def _check_unpacked(path: Path, metadata: Any) -> None:
@@ -273,7 +273,8 @@ def text_of(value: object) -> str:
     return _plain_number(value) if isinstance(value, float) else str(value)
 
 
-def _plain(error: Exception) -> str:
+def plain(error: Exception) -> str:
+    """An error's text in one line, or its kind."""
     return " ".join(str(error).split()) or type(error).__name__
 
 
