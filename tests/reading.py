@@ -152,6 +152,32 @@ def task_table(chosen: Mapping[str, pd.DataFrame]) -> tuple[list[str], str]:
     return [*map(line, lines)], text
 
 
+def longer_runs(runs: pd.DataFrame, longer: pd.DataFrame) -> tuple[list[str], str, str]:
+    """The rows of one task's gains over SRC beside those of longer runs at the same seeds, and the sentence below them.
+
+    SRC's own row has its accuracy. The last is whose gains change in track B, for pages without the table.
+    """
+    rows: dict[str, list[str]] = {method: [method] for method in ["SRC", *PRIMARY, "TAR", "JOINT"]}
+    correlations, changed = {}, {}
+    for track, name in ((A, "A"), (B, "B")):
+        after = over_targets(select(longer, track))
+        before = over_targets(select(runs, track)).loc[after.index]
+        gains = [of.sub(of["SRC"], axis=0).assign(SRC=of["SRC"])[[*rows]] for of in (before, after)]
+        change = {method: student(gains[1][method] - gains[0][method]) for method in rows}
+        for method, cells in rows.items():
+            cells += [f"{of[method].mean():+.1f}".removeprefix("+" if method == "SRC" else "") for of in gains]
+            cells.append(interval(*change[method]))
+        correlations[name] = stats.kendalltau(*(of[[*PRIMARY]].mean() for of in gains)).statistic
+        rises, falls = ([m for m in PRIMARY if min(sign * end for end in change[m][1:]) > 0] for sign in (1, -1))
+        changed[name] = f"rises for {listed(rises) or 'none'} and falls for {listed(falls) or 'none'}"
+    text = (
+        f"Kendall's rank correlation of the eight mean gains is {correlations['A']:+.2f} in track A and "
+        f"{correlations['B']:+.2f} in track B. By an interval that leaves out 0 the gain {changed['A']} in track A, "
+        f"and {changed['B']} in track B."
+    )
+    return [*map(line, rows.values())], text, changed["B"]
+
+
 def overview(tasks: Mapping[str, pd.DataFrame]) -> list[str]:
     """The table of all tasks in one track, from each task's chosen runs; JOINT's mean gain over SRC is the last row."""
     columns = {}

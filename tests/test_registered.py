@@ -9,7 +9,7 @@ import yaml
 
 import msda_bench as mb
 from msda_bench.cli.main import main
-from tests.reading import PRIMARY, power_of_the_mean, spread_at_tuning_seeds, task_table, tracks_of
+from tests.reading import PRIMARY, longer_runs, power_of_the_mean, spread_at_tuning_seeds, task_table, tracks_of
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "registered.md").read_text(encoding="utf-8")
@@ -95,3 +95,16 @@ def test_the_table_of_a_task_is_that_of_its_records(task: str, chosen: dict[str,
     lines, sentence = task_table({track: of[of["experiment"] == task] for track, of in chosen.items()})
     assert [line for line in section[1].splitlines() if line.startswith("| ")][1:] == lines
     assert sentence in " ".join(section[1].split())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task", ["fonts", "watch"])
+def test_the_table_of_longer_runs_is_that_of_their_records(task: str, runs: pd.DataFrame) -> None:
+    longer = mb.load_results(ROOT / "results" / "sensitivity")
+    section = re.search(rf"^### {task}, longer\n(.*?)(?=^##|\Z)", PAGE, re.MULTILINE | re.DOTALL)
+    assert section is not None
+    lines, sentence, changed = longer_runs(*(of[of["experiment"] == task] for of in (runs, longer)))
+    assert [line for line in section[1].splitlines() if line.startswith("| ")][1:] == lines
+    assert sentence in " ".join(section[1].split())
+    for page in ("docs/findings.md", "README.md"):
+        assert f"{changed} on `{task}`" in " ".join((ROOT / page).read_text(encoding="utf-8").split())
