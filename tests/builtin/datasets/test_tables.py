@@ -217,6 +217,15 @@ def test_a_parquet_file_is_read_as_the_same_csv_file_is(tmp_path: Path) -> None:
         assert of_it.y.tolist() == same.y.tolist()
 
 
+def test_equal_numbers_are_one_class_but_long_identifiers_stay_apart(tmp_path: Path) -> None:
+    """From 2**53 on neighbours are the same number in float64, so `describe` would find one class."""
+    for labels, classes in (("1 1.0 2 2e0", 2), (f"{2**53} {2**53 + 1}", 2), (f"{10**17 + 1} {10**17 + 2} 7 8", 4)):
+        rows = "".join(f"{site},{label},{age}\n" for site in "ab" for label in labels.split() for age in range(2))
+        data = Table(file=written(tmp_path / "t.csv", "site,disease,age\n" + rows), domain="site", label="disease")
+        assert data.task == Task("classification", classes)
+        assert len(set(data.load("a", LocalFiles()).y.tolist())) == classes
+
+
 def test_they_keep_the_contract(tmp_path: Path, keeps_contract: Any) -> None:
     (tmp_path / "t.npz").write_bytes(npz())
     plain = Table(file=written(tmp_path / "t.csv", PLAIN), domain="site", label="disease")

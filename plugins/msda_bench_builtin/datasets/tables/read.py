@@ -24,6 +24,8 @@ ENDINGS = (*_SEPARATORS, _PARQUET)
 _MOST = 1 << 29
 """The maximum size of a file in bytes."""
 _WIDEST = 20_000
+_EXACT = 1 << 53
+"""Whole numbers below it are exact in float64."""
 _CELLS = 1 << 27
 """The maximum number of values in a Parquet file, where equal ones take next to no bytes."""
 _DAMAGE = (OSError, ValueError, TypeError, LookupError, NotImplementedError, OverflowError, MemoryError)
@@ -66,9 +68,12 @@ class Column:
         return 2 * sum(map(bool, map(_COMMA.fullmatch, self.texts))) > len(self.texts)
 
     def merged(self) -> Column:
-        """The column with one text for equal numbers, such as 1 and 1.0, if all its texts are numbers."""
+        """The column with one text for equal numbers, such as 1 and 1.0, if all its texts are numbers below 2**53.
+
+        From there on float64 does not tell neighbours apart, and such numbers are identifiers: they stay as they are.
+        """
         numbers = self.numbers()
-        if not np.isfinite(numbers).all():
+        if not (np.abs(numbers) < _EXACT).all():
             return self
         values, places = np.unique(numbers, return_inverse=True)
         texts = tuple(_plain_number(value) for value in values.tolist())
@@ -228,7 +233,8 @@ def _parquet(path: Path, content: bytes) -> dict[str, Column]:
         texts = [name for name, kind in kinds.items() if types.is_string(kind) or types.is_large_string(kind)]
         file = parquet.ParquetFile(pa.BufferReader(content), read_dictionary=texts)
         _check_unpacked(path, file.metadata)
-        table = file.read()
+        # A thread of pyarrow that lets go of `content` while Python ends aborts the process.
+        table = file.read(use_threads=False)
         return {name: _arrow_column(path, name, table.column(place)) for place, name in enumerate(names)}
     except (*_DAMAGE, pa.ArrowException) as error:
         raise DataError(f"{path}: is no readable Parquet file: {plain(error)}") from None
