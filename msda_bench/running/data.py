@@ -197,10 +197,13 @@ def used(
     kind: Literal["dataset", "backbone"], cells: Iterable[Cell], registry: Registry
 ) -> Iterator[tuple[Any, list[Cell]]]:
     """Each component of a kind, as the cells configure it, with the cells that use it."""
-    groups: dict[tuple[str, str], list[Cell]] = {}
+    names: dict[int, str] = {}  # the cells of a suite share few components
+    groups: dict[str, list[Cell]] = {}
     for cell in cells:
         ref = getattr(cell, kind)
-        groups.setdefault((ref.name, canonical_json(ref.given)), []).append(cell)
+        if id(ref) not in names:
+            names[id(ref)] = canonical_json([ref.name, ref.given])
+        groups.setdefault(names[id(ref)], []).append(cell)
     for some in groups.values():
         ref = getattr(some[0], kind)
         yield registry.entry(kind, ref.name).recreate(ref.given), some

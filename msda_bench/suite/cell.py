@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import re
+from collections.abc import Callable
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, NoReturn
 
@@ -97,12 +98,26 @@ class Cell:
     @property
     def key(self) -> str:
         """sha256 of the canonical JSON, 64 hexadecimal digits."""
-        return key_of(self.to_json())
+        return keys_of(self.to_json())({})
 
 
-def key_of(values: dict[str, Any]) -> str:
-    """The key of the cell with this JSON."""
-    return hashlib.sha256(canonical_json(values).encode()).hexdigest()
+def keys_of(values: dict[str, Any]) -> Callable[[dict[str, Any]], str]:
+    """A function from changed fields of a cell's JSON to the key of the changed cell.
+
+    Of the fields that do not change it makes JSON once, which for a large suite is half of the time.
+    """
+    shared = {name: _member(name, value) for name, value in values.items()}
+    names = sorted(shared)
+
+    def key(changed: dict[str, Any]) -> str:
+        members = shared | {name: _member(name, value) for name, value in changed.items()}
+        return hashlib.sha256(f"{{{','.join(members[name] for name in names)}}}".encode()).hexdigest()
+
+    return key
+
+
+def _member(name: str, value: Any) -> str:
+    return f"{canonical_json(name)}:{canonical_json(value)}"
 
 
 def canonical_json(value: Any) -> str:

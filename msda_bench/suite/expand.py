@@ -13,7 +13,7 @@ from msda_bench.component.dataset import TARGET, corrupted_source
 from msda_bench.component.sizes import is_transductive
 from msda_bench.errors import SuiteError
 from msda_bench.plugins import Registry
-from msda_bench.suite.cell import Cell, Ref, key_of
+from msda_bench.suite.cell import Cell, Ref, keys_of
 from msda_bench.suite.choice import Configured, make, measure_of
 from msda_bench.suite.facts import Facts
 from msda_bench.suite.load import Suite
@@ -126,15 +126,15 @@ class _Draft:
         tuning = file.select.seeds if file.select is not None else None
         for name, candidates in self._candidates.items():
             cells = (self._cell(settings, validators) for settings in candidates.settings)
-            tried = [(cell, cell.to_json()) for cell in cells]
+            tried = [(cell, keys_of(cell.to_json())) for cell in cells]
             seeds = (*(tuning or ()), *file.seeds)
-            for target, seed, (index, (cell, plain)) in product(self._facts.targets, seeds, enumerate(tried)):
+            for target, seed, (index, (cell, key)) in product(self._facts.targets, seeds, enumerate(tried)):
                 candidate = index if candidates.search is not None else None
                 all_out = candidates.leaves_out and seed in (tuning or file.seeds)
                 for left_out, domains in self._domains(target, all_out=all_out):
                     own = {**domains, "seed": seed}
-                    key = key_of(plain | own)  # half of a large suite's time if each run made all of its JSON
-                    yield PlannedCell(file.name, name, target, seed, key, candidate, left_out), replace(cell, **own)
+                    place = PlannedCell(file.name, name, target, seed, key(own), candidate, left_out)
+                    yield place, replace(cell, **own)
 
     def table(self) -> Experiment:
         """The experiment's part of the plan."""

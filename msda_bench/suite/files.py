@@ -135,7 +135,9 @@ def find_suite(given: str | Path) -> Path:
 
 def files_of(suite: Path) -> tuple[Path, ...]:
     """One of these suites, then the files that it includes, directly or not."""
-    included = yaml.safe_load(suite.read_text(encoding="utf-8")).get("include", ())
+    text = suite.read_text(encoding="utf-8")
+    # Most include none, and to parse them all takes seconds.
+    included = yaml.safe_load(text)["include"] if re.search("^include:", text, re.MULTILINE) else ()
     return (suite, *(file for name in included for file in files_of(suite.parent / name)))
 
 
