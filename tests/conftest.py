@@ -13,22 +13,24 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-ROOT = Path(__file__).parent.parent
+HERE = Path(__file__).parent
 IN_MEMORY = Path("/dev/shm")  # noqa: S108
 SPACE = 4 << 30
 """Bytes of which the tests' files need about a third."""
+WHOLE_COMMANDS = {"cli", "page", "running", "strangers"}
+"""The folders of tests that run whole commands, processes or a browser, all of which are slow."""
 
 
 def pytest_configure() -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         # The background job of a shell ignores Ctrl-C, and so would the processes that tests interrupt.
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    sys.path.append(str(ROOT))  # for `benchmarks`; last, since what is installed is tested
+    sys.path.append(str(HERE.parent))  # for `benchmarks`; last, since what is installed is tested
     # Tests copy folders of many small files; on a disk that takes longer than the commands that they test.
     if IN_MEMORY.is_dir() and shutil.disk_usage(IN_MEMORY).free > SPACE:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(IN_MEMORY))
     # Real data are never part of the project; a test that needs them skips where they are not.
-    beside = ROOT.parent / "shared" / "data"
+    beside = HERE.parent.parent / "shared" / "data"
     if beside.is_dir():
         os.environ.setdefault("MSDA_BENCH_DATA", str(beside))
     # No deadlines, since machines differ; in CI the same examples every time, so that a failure is the change's own.
@@ -38,7 +40,10 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselects nightly tests unless `-m` names them."""
+    """Marks whole commands as slow, and deselects nightly tests unless `-m` names them."""
+    for item in items:
+        if item.path.is_relative_to(HERE) and item.path.relative_to(HERE).parts[0] in WHOLE_COMMANDS:
+            item.add_marker("slow")
     if "nightly" not in config.option.markexpr:
         late = [item for item in items if item.get_closest_marker("nightly")]
         items[:] = [item for item in items if item not in late]

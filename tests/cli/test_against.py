@@ -237,7 +237,6 @@ def test_bad_usage_is_one_line(words, line, capsys):
     assert error.startswith(f"msda-bench: error: {line}")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", PACKAGED)
 def test_the_packaged_reference_is_what_the_records_give(name, tmp_path):
     folder = ROOT / "results" / name

@@ -105,7 +105,6 @@ def test_a_shard_that_ends_while_another_writes_its_tables_is_in_them(monkeypatc
     assert tables("results") == tables("whole")
 
 
-@pytest.mark.slow
 def test_an_array_job_gives_the_bytes_of_one_run(tiny: Path) -> None:
     (script,) = re.findall(r"^    (#!/bin/bash\n(?:    .*\n)+)", (DOCS / "executors.md").read_text(), re.MULTILINE)
     script = script.replace("\n    ", "\n").replace("run paper", "run tiny.yaml --executor inline")

@@ -143,7 +143,6 @@ def shell(command: str, redirected: str) -> subprocess.CompletedProcess[str]:
 CLOSED, FULL = (">&-", "Bad file descriptor"), ("> /dev/full", "No space left on device")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "redirected", "why"),
     [("--help", *CLOSED), ("--help", *FULL), ("plugins", *CLOSED), ("schema", *FULL), (RUN, *FULL)],

@@ -289,7 +289,6 @@ def test_a_validator_that_fails_is_reported_under_the_table(talking: None, capsy
     assert all("validator 'judge' at theirs.py:20 raised KeyError: 'no'" in line for line in notes)
 
 
-@pytest.mark.slow
 def test_a_rerun_finishes_a_stopped_or_killed_run() -> None:
     Path("tiny.yaml").write_text(SUITE.replace("epochs: 2", "epochs: 40"))
     stored = 0

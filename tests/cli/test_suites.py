@@ -39,7 +39,6 @@ def said(capsys):
     return run
 
 
-@pytest.mark.slow
 def test_the_list_has_a_row_for_each_with_runs_and_data(said, monkeypatch, tmp_path):
     for name in ("MSDA_BENCH_DATA", "MSDA_BENCH_CACHE"):
         monkeypatch.setenv(name, str(tmp_path))
@@ -125,7 +124,6 @@ def test_an_unknown_name_is_one_line(said, here, action):
     assert list(here.iterdir()) == []
 
 
-@pytest.mark.slow
 def test_a_suite_can_be_run_by_name(here):
     runs = mb.run("smoke", only="method=SRC,seed=0", device="cpu", quiet=True)
     assert (here / "results" / "smoke" / "plan.json").exists()

@@ -156,7 +156,6 @@ def test_a_limit_stops_between_tuning_and_the_choice(tmp_path: Path, monkeypatch
     assert run(one, capsys)[0]["trained"] == 3
 
 
-@pytest.mark.slow
 def test_killed_while_the_choice_trains_a_rerun_has_the_records_of_an_undisturbed_run(tmp_path: Path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("tiny.yaml").write_text(TRACKS.replace("seeds: 2\n", "seeds: 10\n"))

@@ -19,6 +19,7 @@ from msda_bench.api import Array, Row, Rows
 from msda_bench.data import Folders, LocalFiles
 from msda_bench.errors import DataError
 
+pytestmark = pytest.mark.slow  # every test starts processes
 MAKE = "tests.data.rows_of_numbers:row"
 KILLED = """
 import sys; sys.path[:] = {path!r}

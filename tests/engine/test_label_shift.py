@@ -60,6 +60,7 @@ def test_the_target_has_the_shares_that_the_suite_gives(tmp_path: Path) -> None:
     assert (runs["n_test"] > 150).all()
 
 
+@pytest.mark.slow
 def test_shares_are_drawn_for_each_seed_and_are_the_same_for_every_method(tmp_path: Path) -> None:
     runs = runs_of(
         tmp_path, "train: 300, label_shift: {domain: target, dirichlet: 1.0}", PLAIN + "  line: {scheme: ensemble}\n"
@@ -113,6 +114,7 @@ def test_em_equals_the_papers_equations(tmp_path: Path) -> None:
     assert np.abs(expected.mean(0) - np.bincount(y) / len(y)).max() > 0.01  # there is something to correct
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("methods", [BOTH, LINE])
 def test_the_correction_gains_under_label_shift_and_loses_little_without(tmp_path: Path, methods: str) -> None:
     gains = []

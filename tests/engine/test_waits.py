@@ -76,6 +76,7 @@ def waits(workshop, cell, stack):
     return [wait for wait in watch.waits if not any(line in wait.where for line in BETWEEN_STEPS)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("inputs", "stack"), [("vectors", 0), ("images", 2)])
 def test_no_training_step_makes_the_host_wait(registry, cells, workshop, inputs, stack):
     options = OPTIONS if stack else {}

@@ -44,6 +44,7 @@ def test_what_noise_seems_to_order_does_not_stand_on_other_seeds(tmp_path, capsy
     assert document["left_out"]["correlation"] < 1
 
 
+@pytest.mark.slow
 def test_the_registered_core_is_as_faithful_as_it_says(capsys):
     rows, document = core(capsys, REGISTERED)
     runs = mb.load_results(REGISTERED)

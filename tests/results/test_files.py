@@ -30,6 +30,7 @@ def test_files_and_documents_match_the_golden_files(sample, golden):
         golden(f"{command}.json", json_text(document(report)) + "\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", COMMITTED, ids=lambda folder: folder.name)
 def test_committed_folders_match_their_records_and_claim_only_what_their_pairs_can_show(folder):
     files = result_files(analyse(mb.load_results(folder)))

@@ -185,6 +185,7 @@ def test_tuning_seeds_cost_once_and_their_candidates_not_at_other_seeds(here, ca
     assert row["hours_needed"] == pytest.approx(0.4 + 0.04 * row["needed"], rel=1e-5)
 
 
+@pytest.mark.slow
 def test_without_a_pilot_it_trains_some_runs_from_which_run_goes_on(here, capsys):
     Path("stress.yaml").write_text(Path("stress.yaml").read_text().replace("seeds: 20", "seeds: 5"))
     rows, document = plan(capsys, "stress.yaml")

@@ -21,7 +21,6 @@ from tests.running.conftest import PROCESSES, assert_gone, begun, finish, run, s
 CELLS = 24
 
 
-@pytest.mark.slow
 def test_after_a_kill_nothing_is_left_and_two_runners_at_once_finish_as_if_nothing_happened(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -60,7 +59,7 @@ def test_after_a_kill_nothing_is_left_and_two_runners_at_once_finish_as_if_nothi
     [
         ("local", [signal.SIGINT, signal.SIGINT]),
         ("inline", [signal.SIGINT, signal.SIGINT]),
-        pytest.param("dask", [signal.SIGTERM], marks=pytest.mark.slow),
+        ("dask", [signal.SIGTERM]),
     ],
 )
 def test_a_stopped_run_ends_soon_with_130_without_noise(

@@ -193,7 +193,6 @@ def test_a_run_that_waits_for_a_scheduler_can_be_stopped(tmp_path: Path) -> None
     assert (runner.returncode, out, errors) == (130, b"", b"")
 
 
-@pytest.mark.slow
 def test_a_run_survives_its_workers_and_a_rerun_its_scheduler(tmp_path: Path) -> None:
     with cluster(tmp_path / "cluster") as made:
         runner = start(tmp_path / "s", made.address, "sleep:0.1")
@@ -218,7 +217,6 @@ def test_a_run_survives_its_workers_and_a_rerun_its_scheduler(tmp_path: Path) ->
     assert (verified.records, verified.bad, verified.conflicts) == (CELLS, [], [])
 
 
-@pytest.mark.slow
 def test_a_cell_that_kills_its_dask_worker_costs_no_other_and_a_stopped_run_leaves_no_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -101,7 +101,6 @@ def test_a_broken_method_among_204_runs_ends_the_command_at_its_first(
     assert "6 stored before, 4 trained, 2 failed" in capsys.readouterr().out
 
 
-@pytest.mark.slow
 def test_workers_end_with_the_command(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, site: Path
 ) -> None:

@@ -32,7 +32,6 @@ methods:
 """
 
 
-@pytest.mark.slow
 def test_records_do_not_depend_on_order_job_executor_or_hash_seed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

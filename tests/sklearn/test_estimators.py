@@ -29,6 +29,7 @@ NUMBERS = re.compile(r" *[0-9]*\.[0-9]*")
 BRIEF: dict[str, Any] = {"epochs": 3, "hidden": (8,), "random_state": 0}
 
 
+@pytest.mark.slow
 @parametrize_with_checks([DARN(epochs=20), MSDARegressor(epochs=30)])
 def test_scikit_learns_own_checks_hold(estimator: Any, check: Any) -> None:
     check(estimator)

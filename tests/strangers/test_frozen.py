@@ -126,7 +126,6 @@ def computed(cache: Path, processes: int, x: Array | None = None, network: TinyN
     return frozen.features(data if x is None else replace(data, x=x), files)
 
 
-@pytest.mark.slow
 def test_features_equal_the_networks_output_and_do_not_depend_on_the_number_of_processes(
     tmp_path: Path,
 ) -> None:
@@ -265,7 +264,6 @@ def test_concurrent_processes_compute_shared_features_once(tmp_path: Path) -> No
     assert seen(tmp_path) == len(one)
 
 
-@pytest.mark.slow
 def test_two_suites_share_features_and_compute_only_needed_domains(
     installed: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -296,7 +294,6 @@ def test_a_domain_that_raises_fails_its_runs_and_other_domains_are_computed(inst
     assert seen(tmp_path) == 2 * 600
 
 
-@pytest.mark.slow
 def test_after_a_kill_only_missing_features_are_computed_with_identical_bytes(
     installed: None, site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

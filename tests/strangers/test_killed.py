@@ -46,7 +46,6 @@ def records(folder: Path) -> dict[str, Record]:
     return store.results(sorted(store.keys()))
 
 
-@pytest.mark.slow
 def test_a_killed_suite_run_again_has_the_records_of_an_undisturbed_run(
     install: Callable[..., None], site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -90,6 +91,7 @@ print(grown // 1024 < {MEGABYTES})
 """
 
 
+@pytest.mark.slow
 def test_hostile_suites_are_reported_in_short_lines_within_little_time_and_memory(tmp_path: Path) -> None:
     paths = [tmp_path / f"{name}.yaml" for name in HOSTILE]
     for text, path in zip(HOSTILE.values(), paths, strict=True):

@@ -129,6 +129,7 @@ def statistics(state: dict[str, Tensor]) -> dict[str, Tensor]:
     return {name: value for name, value in state.items() if "running" in name or "batches" in name}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch_norm", ["frozen", "train"])
 def test_fine_tuning_lowers_the_loss_on_two_hundred_real_images(tune: Tune, batch_norm: str) -> None:
     adam = {"lr": 0.005, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8}

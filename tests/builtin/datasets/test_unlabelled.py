@@ -46,6 +46,7 @@ def suite(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_it_trains_validators_choose_and_no_score_is_claimed(suite: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = suite.parent / "out"
     assert main(["validate", str(suite)]) == 0

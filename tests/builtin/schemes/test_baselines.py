@@ -173,6 +173,7 @@ def test_without_scikit_learn_one_line_says_what_to_install(tmp_path: Path) -> N
     assert line.endswith("needs scikit-learn; install it: pip install 'msda-bench[sklearn]'")
 
 
+@pytest.mark.slow
 def test_importing_scikit_learn_is_no_change_of_the_process(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     made(tmp_path)
     path = suite(tmp_path, "  boosting: {scheme: gradient_boosting}\n  forest: {scheme: random_forest}")

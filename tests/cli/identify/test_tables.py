@@ -152,7 +152,6 @@ def test_a_table_that_cannot_be_read_is_one_line(identify, tmp_path, options, sa
     assert says in refused(identify(table(tmp_path), *options.split()))
 
 
-@pytest.mark.slow
 def test_following_the_page_on_own_data_ends_in_a_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()  # the real folders of data
     data = Hospitals()
