@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 from msda_bench.cli.command import Command
 from msda_bench.cli.lines import say, warn, warn_of
 from msda_bench.cli.tables import (
+    add_against_option,
     add_by_option,
     add_metric_option,
     add_output_options,
     add_table_options,
     load_folder,
+    reference_of,
     show,
 )
 from msda_bench.errors import BenchError, DataError, PluginError, StoreError, SuiteError
@@ -37,6 +39,7 @@ __all__ = [
     "SuiteError",
     "Table",
     "Unit",
+    "add_against_option",
     "add_by_option",
     "add_metric_option",
     "add_output_options",
@@ -44,6 +47,7 @@ __all__ = [
     "hookimpl",
     "is_whole",
     "load_folder",
+    "reference_of",
     "say",
     "show",
     "warn",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -93,7 +94,8 @@ def conclude(
         if kept:
             say_text(f"{first} is in {kept[0]}, under provenance\n")
     if not args.quiet:
-        say_text(f"{ended}\nnext: msda-bench report {store.folder}")
+        against = () if args.against is None else ("--against", str(args.against))
+        say_text(f"{ended}\nnext: {shlex.join(['msda-bench', 'report', str(store.folder), *against])}")
     return code
 
 

@@ -155,7 +155,8 @@ def open_streams() -> None:
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, mode)  # gets the lowest free number, which is this one
+            # Gets the lowest free number, which is this one; workers must have it, too.
+            os.set_inheritable(os.open(os.devnull, mode), True)  # noqa: FBT003
     if sys.stdout is sys.__stdout__:
         sys.stdout = _watched(sys.stdout, os.O_RDONLY)
     if sys.stderr is sys.__stderr__:
@@ -167,7 +168,8 @@ def _watched(stream: TextIO | None, mode: int) -> TextIO:
         return io.TextIOWrapper(io.BufferedWriter(_Output(os.open(os.devnull, mode), "w")), errors="backslashreplace")
     buffered = io.BufferedWriter(_Output(stream.fileno(), "w", closefd=False))
     at_once = mode == os.O_WRONLY or bool(stream.line_buffering) or getattr(stream, "write_through", False)
-    return io.TextIOWrapper(buffered, stream.encoding, stream.errors, line_buffering=at_once)
+    # A character that the encoding does not have is escaped: it must not cost the output of a whole run.
+    return io.TextIOWrapper(buffered, stream.encoding, "backslashreplace", line_buffering=at_once)
 
 
 def unwritable() -> tuple[str, OSError] | None:

@@ -6,7 +6,8 @@ import argparse
 import os
 import shlex
 import shutil
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -47,23 +48,32 @@ def command(args: argparse.Namespace) -> int:
     plan = Store(args.folder, repair=False).read_plan()
     if {*plan.cells} != {*expand(suite, registry).plan.cells}:
         raise BenchError(f"{args.folder}: has other runs than the suite asks for; name its suite, and --methods if any")
-    _check(args.folder)
+    unplanned = _check(args.folder, {cell.key for cell in plan.cells})
     runs = load_results(args.folder)
     warn_of(problem_lines(runs), "problem")
     out = args.out / plan.suite
     if os.path.lexists(out):
         raise BenchError(f"{out}: is there already; move it away, or name another folder with --out")
     with named(out, "cannot be written"):
-        shutil.copytree(args.folder, out, ignore=shutil.ignore_patterns(*_NOT_SUBMITTED))
+        shutil.copytree(args.folder, out, ignore=partial(_left_out, unplanned))
         for name, data in composed(args.suite, args.own, plan.suite).items():
             (out / name).parent.mkdir(parents=True, exist_ok=True)
             (out / name).write_bytes(data)
         (out / LOCK).write_text("".join(f"{line}\n" for line in _installed()), encoding="utf-8")
+    if unplanned:
+        say(f"{args.folder}: records of {len(unplanned)} cells that the suite no longer asks for are left out")
     _tell(out, plan.suite, runs)
     return 0
 
 
-def _check(folder: Path) -> None:
+def _left_out(unplanned: Collection[str], folder: str, names: list[str]) -> set[str]:
+    """The files that are not submitted: those of cells that are not planned, and what is of this machine."""
+    beyond = {name for name in names if name.partition(".")[0] in unplanned}
+    return beyond | shutil.ignore_patterns(*_NOT_SUBMITTED)(folder, names)
+
+
+def _check(folder: Path, planned: Collection[str]) -> set[str]:
+    """Refuses a folder with faults; returns the keys of records that the plan does not name."""
     from msda_bench.cli.store import unfit_lines
     from msda_bench.results.repeated import FILE
     from msda_bench.store.store import Store
@@ -73,8 +83,10 @@ def _check(folder: Path) -> None:
         raise BenchError(f"{folder / FILE}: is a maintainer's; remove it, then run `msda-bench leaderboard {folder}`")
     store = Store(folder, repair=False)
     counted = verify(store)
+    counted.unplanned.clear()
     if lines := [*counted.bad, *counted.conflicts, *unfit_lines(store, counted)]:
         raise BenchError(*lines[:_MOST])
+    return {file.key for file in store.scan()}.difference(planned)
 
 
 def _installed() -> Iterator[str]:

@@ -71,6 +71,19 @@ def add_against_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--against", metavar="REFERENCE", help=what)
 
 
+def reference_of(args: argparse.Namespace) -> Reference | None:
+    """The reference of `--against`, or None.
+
+    Raises:
+        BenchError: there is none of that name, it cannot be used, or `--metric` or `--by` asks for something else.
+    """
+    from msda_bench.results.reference import read_reference
+
+    if args.against is not None and (args.metric or args.by):
+        raise BenchError("--metric and --by are not for --against: a reference has the suite's metric and choice")
+    return None if args.against is None else read_reference(args.against)
+
+
 def against_report(args: argparse.Namespace, command: str, runs: pd.DataFrame, reference: Reference) -> Report:
     """The report of a folder's runs among those of a reference, with a sentence for each of its methods.
 
@@ -78,14 +91,13 @@ def against_report(args: argparse.Namespace, command: str, runs: pd.DataFrame, r
         BenchError: they are of another protocol.
     """
     from msda_bench.results.leaderboard import analyse
-    from msda_bench.results.rank_sentence import standing
+    from msda_bench.results.rank_sentence import own_methods, standing
     from msda_bench.results.reference import beside
     from msda_bench.results.report import Line, Section
 
     analysis = analyse(beside(runs, reference))
     report = analysis_report(args, command, analysis, runs.attrs["fault_lines"])
-    mine = {table.name: [method.name for method in table.methods] for table in runs.attrs["plan"].experiments}
-    lines = tuple(Line("verdict", line) for line in standing(analysis, mine))
+    lines = tuple(Line("verdict", line) for line in standing(analysis, own_methods(runs)))
     return replace(report, sections=(*report.sections, Section(lines=lines)))
 
 
@@ -184,13 +196,9 @@ def show_folder(args: argparse.Namespace, command: str) -> int:
     from msda_bench.results.files import write_results
     from msda_bench.results.leaderboard import analyse
 
-    if args.against is not None:
-        from msda_bench.results.reference import read_reference
-
-        if args.metric or args.by:
-            raise BenchError("--metric and --by are not for --against: a reference has the suite's metric and choice")
-        return show(args, against_report(args, command, load_folder(args), read_reference(args.against)))
-    runs = load_folder(args)
+    reference, runs = reference_of(args), load_folder(args)
+    if reference is not None:
+        return show(args, against_report(args, command, runs, reference))
     analysis = analyse(runs)
     report = analysis_report(args, command, analysis, runs.attrs["fault_lines"])
     is_part = bool(args.metric or args.experiments or args.by)

@@ -111,6 +111,8 @@ def measured_in(runs: pd.DataFrame, family: Sequence[str]) -> Measured:
     tables = list(grids(runs))
     counting = counted_of(grid.experiment for grid in tables)
     tables = [grid for grid in tables if grid.experiment in counting and grid.has_headroom]
+    if not tables:
+        raise BenchError("no experiment of accuracy counts here, by whose gains methods could be ordered")
     baselines = {grid.experiment.baseline for grid in tables}
     baseline = baselines.pop() if len(baselines) == 1 else None
     if baseline is None:

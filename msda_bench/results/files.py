@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import replace
 from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path
 
 from msda_bench.atomic import make_folder, named, read_file, write
-from msda_bench.errors import BenchError
+from msda_bench.errors import BenchError, printable
 from msda_bench.results.across_tables import across_tables
 from msda_bench.results.experiment_tables import (
     View,
@@ -23,7 +23,7 @@ from msda_bench.results.experiment_tables import (
 from msda_bench.results.leaderboard import Analysis
 from msda_bench.results.report import Table
 from msda_bench.results.serialize import csv_text
-from msda_bench.results.tables import latex_file, markdown_text
+from msda_bench.results.tables import WRITTEN, latex_file, markdown_text
 from msda_bench.store.store import PLAN
 
 RUNS = "runs.csv"
@@ -50,10 +50,27 @@ def write_results(folder: Path, analysis: Analysis) -> None:
         data = BytesIO()
         runs = analysis.runs.copy()
         runs.attrs = {}  # the plan is in plan.json
+        if "folder" in runs:  # a path may have bytes that are no text
+            runs["folder"] = runs["folder"].map(printable, na_action="ignore")
         runs.to_parquet(data, index=False)
         made["runs.parquet"] = data.getvalue()
     for name, content in made.items():
         replace_file(folder / name, content)
+    for path in stale_tables(folder, made):
+        with named(path, "cannot be removed"):
+            path.unlink(missing_ok=True)
+
+
+def stale_tables(folder: Path, made: Container[str]) -> list[Path]:
+    """Our tables in a result folder that are none of these, such as those of an experiment that is no longer planned.
+
+    Raises:
+        StoreError: the folder cannot be read.
+    """
+    with named(folder / LATEX, "cannot be read"):
+        others = sorted(path for path in (folder / LATEX).glob("*.tex") if f"{LATEX}/{path.name}" not in made)
+        plain = [path for path in others if path.is_file() and not path.is_symlink()]
+        return [path for path in plain if path.read_bytes().startswith(WRITTEN.encode())]
 
 
 def result_files(analysis: Analysis, shown: Iterable[View] | None = None) -> dict[str, str]:

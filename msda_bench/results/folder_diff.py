@@ -107,11 +107,20 @@ def _matched(
     named = [(ours, theirs) for ours in a for theirs in b if match.get(ours.name) == theirs.name]
     methods = {name: partner for name, partner in match.items() if name not in [ours.name for ours, _ in named]}
     for side, tables, names in (("A", a, methods.keys()), ("B", b, methods.values())):
-        known = list(dict.fromkeys(method.name for table in tables for method in table.methods))
+        known = [*_methods(tables), *(table.name for table in tables)]
         what = f"--match: {side} has no method or experiment"
         if absent := [f"{what} {shown(name)}{hint(name, known)}" for name in names if name not in known]:
             raise BenchError(*absent)
+    for name, partner in methods.items():
+        if name not in _methods(a) or partner not in _methods(b):
+            raise BenchError(
+                f"--match: {shown(name)} and {shown(partner)} are a method and an experiment; name two alike"
+            )
     return named or _alike(a, b), methods
+
+
+def _methods(tables: Sequence[Experiment]) -> list[str]:
+    return list(dict.fromkeys(method.name for table in tables for method in table.methods))
 
 
 def _alike(a: Sequence[Experiment], b: Sequence[Experiment]) -> list[tuple[Experiment, Experiment]]:

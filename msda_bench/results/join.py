@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import pandas as pd
 
-from msda_bench.errors import BenchError
+from msda_bench.errors import BenchError, printable
 from msda_bench.results.frame import COLUMNS, experiments, runs_frame
 from msda_bench.results.metric import measured
 from msda_bench.results.recorded import Recorded, load_cells
@@ -98,13 +98,19 @@ def _labels(frames: Sequence[pd.DataFrame]) -> list[str]:
     if twice := [path for path, place in zip(paths, whole, strict=True) if whole.count(place) > 1]:
         raise BenchError(f"{twice[0]}: is named twice; name different result folders")
     names = [place.name for place in whole]
-    return [name if names.count(name) == 1 else path for name, path in zip(names, paths, strict=True)]
+    labels = [name if names.count(name) == 1 else path for name, path in zip(names, paths, strict=True)]
+    return [printable(label) for label in labels]
+
+
+def _folder_of(runs: pd.DataFrame) -> pd.Series[Any]:
+    """The folder of each run, as an object: a path may have bytes that are no text."""
+    return pd.Series(runs.attrs["folder"], runs.index, dtype=object)
 
 
 def _recorded(labels: Sequence[str], frames: Sequence[pd.DataFrame]) -> tuple[Recorded, _Clashes]:
     """The records of all folders, the first folder's result of each cell, and the results that differ from these."""
     labelled = [
-        (runs if "folder" in runs else runs.assign(folder=runs.attrs["folder"])).assign(label=label)
+        (runs if "folder" in runs else runs.assign(folder=_folder_of(runs))).assign(label=label)
         for label, runs in zip(labels, frames, strict=True)
     ]
     rows = pd.concat([runs[runs["status"] != "missing"] for runs in labelled]).drop_duplicates(["key", "label"])

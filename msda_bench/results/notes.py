@@ -337,7 +337,8 @@ def _versions(experiment: Experiment, made: pd.DataFrame) -> Iterator[str]:
 
 def _steps(rows: pd.DataFrame) -> Iterator[tuple[Kind, str]]:
     """Notes methods that took different numbers of training steps per run at a target."""
-    taken = rows[rows["steps"] > 0]  # what is fitted at once has a note of its own
+    # What is fitted at once has a note of its own, and a run that diverged stopped early.
+    taken = rows[(rows["steps"] > 0) & (rows["status"] == "ok")]
     by_method = {method: set(own["steps"]) for (method,), own in _grouped(taken, "method")}
     # Source sizes differ between targets, and with them the steps; only differences within a target count.
     unequal = any(own["steps"].nunique() > 1 for _, own in _grouped(taken, "target"))

@@ -157,6 +157,8 @@ def classes_report(runs: pd.DataFrame, digits: int = 2) -> Report:
     Raises:
         BenchError: no record has the counts.
     """
+    if not any(table.task == "classification" for table in runs.attrs["plan"].experiments):
+        raise BenchError(f"{runs.attrs['folder']}: has no classification task, so there are no classes to show")
     classes = per_class(load_confusion(runs))
     if classes.empty:
         raise BenchError(

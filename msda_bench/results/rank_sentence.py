@@ -14,6 +14,11 @@ from msda_bench.results.words import counted, name_of
 from msda_bench.suite.plan import Experiment
 
 
+def own_methods(runs: pd.DataFrame) -> dict[str, list[str]]:
+    """The methods that the runs of a folder have by themselves, by experiment."""
+    return {table.name: [method.name for method in table.methods] for table in runs.attrs["plan"].experiments}
+
+
 def standing(analysis: Analysis, mine: Mapping[str, Collection[str]]) -> Iterator[str]:
     """A sentence for each of these methods, by experiment: its rank, and its gain over the baseline.
 

@@ -37,7 +37,7 @@ def _field(column: pd.Series[Any]) -> pd.Series[Any]:
     if pd.api.types.is_numeric_dtype(column.dtype):
         return column
     texts = {value: _text(value) for value in column.dropna().unique()}
-    return column.astype(object).map(texts, na_action="ignore")
+    return column.astype(object).map(texts.__getitem__, na_action="ignore")
 
 
 def _text(value: Any) -> str:

@@ -76,10 +76,14 @@ def _transposed(cells: pd.DataFrame) -> pd.DataFrame:
     return cells.set_index(first).T.rename_axis(index=first, columns=None).reset_index()
 
 
+WRITTEN = "% Written by msda-bench"
+"""The beginning of every LaTeX file of ours."""
+
+
 def latex_file(table: Table) -> str:
     """Writes a table as a LaTeX file for a document that uses booktabs; its label is `tab:NAME`."""
     lines = [
-        "% Written by msda-bench, which writes it anew after each run. In the preamble: \\usepackage{booktabs}",
+        f"{WRITTEN}, which writes it anew after each run. In the preamble: \\usepackage{{booktabs}}",
         r"\begin{table}",
         r"  \centering",
         f"  \\caption{{{tex(clean(table.title))}}}",

@@ -41,6 +41,11 @@ def verdict(experiment: Experiment, runs: pd.DataFrame, board: pd.DataFrame, pai
         if len(tests) and (tests == 0).all():
             where = ", ".join(map(name_of, experiment.targets))
             return (f"How good a method is at {where}, and which is best, cannot be known: there are no labels.",)
+        own = runs[~runs["reference"].to_numpy(dtype=bool)]
+        if own.empty:
+            return ("No method is ranked here: all are references.",)
+        if (own["status"] == "diverged").all():
+            return ("Every run of a ranked method diverged, so no method has a score.",)
         return ("No method has a result yet.",)
     own = main_pairs(pairs)
     return (
@@ -60,6 +65,8 @@ def _best(experiment: Experiment, ranked: pd.DataFrame) -> str:
     row = best.iloc[0].to_dict()
     label = experiment.measure.label
     unit = f"% {label}" if experiment.measure.percent else label
+    if len(ranked) == 1:
+        return f"{name_of(row['method'])} has {mean_text(row)} {unit} {where}; no other method is ranked here."
     verb = "has" if len(best) == 1 else "share"
     return f"{_some(best['method'])} {verb} the best mean {where}: {mean_text(row)} {unit}."
 

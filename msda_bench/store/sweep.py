@@ -110,7 +110,9 @@ def _read(file: RecordFile, verified: Verified, planned: Mapping[str, _Places] |
         verified.without.update(record.saved.keys() - arrays)
         verified.made_on[made_on(record.provenance)] += 1
     if planned is not None and record.key not in planned:
-        verified.unplanned.append(f"{file.path}: plan.json does not name its cell")
+        verified.unplanned.append(
+            f"{file.path}: plan.json does not name its cell; remove the file, or run the suite that has it"
+        )
 
 
 def _misplaced(file: RecordFile, record: Record, places: _Places) -> Iterator[str]:

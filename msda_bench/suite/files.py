@@ -27,7 +27,9 @@ def read_bytes(path: Path, names: Collection[str] = ()) -> bytes:
     """The content of a file of at most 250 kB; for a missing file, `names` are possible corrections."""
     try:
         if path.is_dir():
-            raise UnreadableError(f"is a folder; name a suite in it{_listed(path)}")
+            inside = _listed(path)
+            what = f"; name a suite in it{inside}" if inside else " without suites; name a file, such as mine.yaml"
+            raise UnreadableError(f"is a folder{what}")
         if path.exists() and not path.is_file():
             raise UnreadableError("is not a regular file")
         with path.open("rb") as file:

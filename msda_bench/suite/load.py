@@ -27,6 +27,8 @@ from msda_bench.suite.spec import ExperimentFile, IncludeFile
 SCHEMA = 1
 SUITE = "suite.yaml"
 """The file of a submitted folder that makes its runs."""
+TABLE_ENDINGS = ("", "-summary", "-pairs")
+"""What stands behind an experiment's name in those of its tables."""
 MAX_FILES = 100
 MAX_LINES = 50
 _OF_METHODS = {"methods", "requires"}
@@ -146,14 +148,22 @@ class _Loader:
         self.fetch |= file is not None and file.fetch
         if isinstance(file, ExperimentFile):
             for experiment in (file, *without_each_source(file)):
-                if any(experiment.name == other.name for other in self.experiments):
-                    document.add(
-                        Fault(("name",), f"another experiment is called {shown(experiment.name)}, too; rename one")
-                    )
+                if taken := self._taken(experiment.name):
+                    document.add(Fault(("name",), f"{taken}; rename one"))
                 self.experiments.append(experiment)
         elif file is not None:
             self._include(file, document, path)
         return file
+
+    def _taken(self, name: str) -> str | None:
+        """What an earlier experiment has that one of this name would replace: its name, or the file of a table."""
+        mine = {f"{name}{ending}".casefold() for ending in TABLE_ENDINGS}  # some file systems know no case
+        for other in (experiment.name for experiment in self.experiments):
+            if name == other:
+                return f"another experiment is called {shown(name)}, too"
+            if mine & {f"{other}{ending}".casefold() for ending in TABLE_ENDINGS}:
+                return f"{shown(name)} and experiment {shown(other)} would have tables in a file of one name"
+        return None
 
     def _include(self, joined: IncludeFile, document: Document, path: Path) -> None:
         for index, name in enumerate(joined.include):

@@ -5,7 +5,16 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from msda_bench.commands import add_by_option, add_metric_option, is_whole, load_folder, say, warn_of
+from msda_bench.commands import (
+    add_against_option,
+    add_by_option,
+    add_metric_option,
+    is_whole,
+    load_folder,
+    reference_of,
+    say,
+    warn_of,
+)
 
 
 def report_arguments(parser: argparse.ArgumentParser) -> None:
@@ -13,6 +22,7 @@ def report_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", metavar="DIR", type=Path, help="a result folder, such as results/quickstart")
     add_by_option(parser)
     add_metric_option(parser)
+    add_against_option(parser)
 
 
 def report(args: argparse.Namespace) -> int:
@@ -22,8 +32,8 @@ def report(args: argparse.Namespace) -> int:
 
     makers, faults = sections()
     warn_of(faults)
-    runs = load_folder(args)
-    findings = Findings.of(runs)
+    reference = reference_of(args)
+    findings = Findings.of(load_folder(args), reference)
     say(str(write_page(args.folder, findings, makers)))
     return 0 if is_whole(findings.analysis.selected) else 1
 

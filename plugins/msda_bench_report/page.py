@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,6 +19,8 @@ from msda_bench.results.frame import AVERAGE, PROBLEMS, own_rows
 from msda_bench.results.leaderboard import Analysis, analyse
 from msda_bench.results.notes import problems
 from msda_bench.results.predictions import per_class
+from msda_bench.results.rank_sentence import own_methods, standing
+from msda_bench.results.reference import Reference, beside
 from msda_bench.results.serialize import rows_of
 from msda_bench.results.verdict import verdict_across
 from msda_bench.results.words import name_of
@@ -96,6 +98,8 @@ def render_page(
             decisions=decisions(findings.analysis),
             # Lines on files name them from the folder on.
             faults=[printable(line.replace(f"{folder}/", ""), 400) for line in runs.attrs["fault_lines"]],
+            ranks=findings.ranks,
+            reference=findings.reference,
             commands=tuple(commands),
             home=home,
             n_runs=len(runs),
@@ -121,13 +125,24 @@ class Findings:
     views: tuple[View, ...]
     files: Mapping[str, str]
     """The files of the tables by name."""
+    reference: str | None = None
+    """The reference among whose methods those of the folder are shown."""
+    ranks: tuple[str, ...] = ()
+    """A sentence for each method of the folder: where it stands among those of the reference."""
 
     @classmethod
-    def of(cls, runs: pd.DataFrame) -> Findings:
-        """What a frame from `load_results` says."""
-        analysis = analyse(runs)
+    def of(cls, runs: pd.DataFrame, reference: Reference | None = None) -> Findings:
+        """What a frame from `load_results` says, alone or with the methods of a reference.
+
+        Raises:
+            BenchError: the runs are of another protocol than the reference.
+        """
+        analysis = analyse(runs if reference is None else beside(runs, reference))
         shown = tuple(views(analysis))
-        return cls(analysis, shown, result_files(analysis, shown))
+        findings = cls(analysis, shown, result_files(analysis, shown))
+        if reference is None:
+            return findings
+        return replace(findings, reference=reference.name, ranks=tuple(standing(analysis, own_methods(runs))))
 
 
 def _experiments(findings: Findings, sections: Sequence[Maker]) -> Iterator[dict[str, Any]]:

@@ -100,6 +100,21 @@ def test_a_sentence_says_where_it_stands(home, capsys):
     assert set(runs["method"]) == {"Mine"}
 
 
+def test_the_page_shows_it_among_the_recorded_methods_or_alone(home, capsys):
+    assert main([word for word in RANK if word != "--quiet"] + ["clouds.json.gz"]) == 0
+    *_, line = capsys.readouterr().out.splitlines()
+    assert line == "next: msda-bench report results/clouds-mine --against clouds.json.gz"
+    assert main(line.split()[2:]) == 0
+    page = Path("results/clouds-mine/report.html").read_text()
+    assert "<p>clouds: Mine is number " in page
+    assert "from the records of this folder and those of clouds.json.gz:" in page
+    assert all(f'data-method="{name}"' in page for name in ("SRC", "DARN", "TAR", "Mine"))
+    assert main(["report", "results/clouds-mine"]) == 0
+    page = Path("results/clouds-mine/report.html").read_text()
+    assert "; no other method is ranked here.</p>" in page
+    assert "is number " not in page
+
+
 def test_a_rule_of_its_own_is_said_and_fewer_candidates_too(home, capsys):
     Path("mine.yaml").write_text("methods:\n  Mine: {scheme: pooled, training: {optimizer: {sgd: {lr: 0.1}}}}\n")
     assert main([*RANK, "clouds.json.gz"]) == 0
@@ -227,6 +242,7 @@ def test_a_damaged_reference_is_one_line(home, capsys):
         ("leaderboard --merge a b --against b", "--against is for one result folder, without --merge"),
         ("leaderboard a --against b --metric macro_f1", "--metric and --by are not for --against: a reference"),
         ("leaderboard a --against b --by oracle", "--metric and --by are not for --against: a reference"),
+        ("report a --against b --by oracle", "--metric and --by are not for --against: a reference"),
         ("compare a b --against c", "--against is for one result folder, without --across"),
         ("compare a --across --against c", "--against is for one result folder, without --across"),
     ],

@@ -190,7 +190,9 @@ def test_experiments_on_one_dataset_pair_whatever_their_names(make_results, comp
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        ("B --match NONE=DARN", "--match: A has no method or experiment 'NONE' (known: SRC, DARN, TAR)"),
+        ("B --match NONE=DARN", "--match: A has no method or experiment 'NONE' (known: SRC, DARN, TAR, toy)"),
+        ("B --match toy=none", "--match: B has no method or experiment 'none' (known: SRC, DARN, TAR, toy)"),
+        ("B --match toy=SRC", "--match: 'toy' and 'SRC' are a method and an experiment; name two alike"),
         ("B --match SRC=DARNN", "--match: B has no method or experiment 'DARNN' (did you mean 'DARN'?)"),
         ("B --match SRC", "--match 'SRC': must be X=Y, a method or experiment of A and one of B"),
         ("B --match SRC=TAR --match SRC=DARN", "--match 'SRC=DARN': SRC is already matched with TAR"),

@@ -118,10 +118,16 @@ def with_another_table(store: Store, _: Record) -> str:
 def unplanned(store: Store, record: Record) -> str:
     plan = store.read_plan()
     store.write_plan(replace(plan, cells=tuple(cell for cell in plan.cells if cell.key != record.key)))
-    return f"{store.path(record.key)}: plan.json does not name its cell"
+    return f"{store.path(record.key)}: plan.json does not name its cell; remove the file, or run the suite that has it"
 
 
-UNTIDY = (with_another_table, unplanned)
+def with_a_former_table(store: Store, _: Record) -> str:
+    path = store.folder / "tables" / "former.tex"
+    path.write_bytes(next((store.folder / "tables").glob("*.tex")).read_bytes())
+    return f"{path}: is of no planned experiment; run `msda-bench leaderboard {store.folder}`, which removes it"
+
+
+UNTIDY = (with_another_table, with_a_former_table, unplanned)
 """What may be so in a folder at work, as after a change of its suite."""
 
 

@@ -162,6 +162,23 @@ def test_text_that_cannot_be_written_to_stderr_goes_nowhere_else(redirected: str
     assert (done.returncode, done.stdout.split()[:2]) == (0, ["kind", "name"])
 
 
+def test_a_run_trains_in_workers_without_stderr(tiny: Path) -> None:
+    done = shell("run tiny.yaml --device cpu --workers 1 --quiet", "2>&-")
+    assert done.returncode == 0
+    assert verify(Store(Path("results/tiny"))).records == 8
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_characters_that_an_encoding_lacks_are_escaped(tiny: Path, encoding: str) -> None:
+    trained = python(*ENTRY[1:], *RUN.replace("--quiet ", "").split(), "--out", "東", PYTHONIOENCODING=encoding)
+    shown = python(*ENTRY[1:], "leaderboard", "東/tiny", "--format", "fancy_grid", PYTHONIOENCODING=encoding)
+    drawn = python(*ENTRY[1:], "report", "東/tiny", PYTHONIOENCODING=encoding)
+    assert (trained.returncode, shown.returncode, drawn.returncode) == (0, 1, 1), shown.stderr  # most cells are missing
+    assert "next: msda-bench report" in trained.stdout
+    assert r"\u2552\u2550" in shown.stdout
+    assert drawn.stdout == "\\u6771/tiny/report.html\n"
+
+
 HEAD = "from msda_bench.api import Validator, component, hookimpl\n"
 HOOK = "@hookimpl\ndef msda_validators():\n    "
 CLASS = f"""{HEAD}

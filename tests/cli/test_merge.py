@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 
 import pandas as pd
@@ -232,6 +233,16 @@ def test_experiments_with_different_names_follow_each_other(make_results, merge,
         [f"merged from {a}: SRC; seeds 0-5"],
         ["small", f"merged from {b}: SRC; seeds 0-5"],
     ]
+
+
+def test_a_folder_may_have_a_name_that_is_no_text(make_results, merge, tmp_path):
+    a, b = make_results("one", methods=["SRC"]), make_results("two", methods=["DARN"])
+    odd = a.rename(a.with_name("one\udcff"))
+    code, document, table = merge(odd, b)
+    assert (code, {method for method, _ in table}) == (0, {"SRC", "DARN"})
+    assert texts(document, "notes")[0] == "merged from one: SRC; seeds 0-5"
+    if find_spec("pyarrow") is not None:
+        assert set(pd.read_parquet(tmp_path / "out/runs.parquet")["folder"]) == {f"{tmp_path}/one", str(b)}
 
 
 @pytest.mark.parametrize(

@@ -50,6 +50,8 @@ def test_a_suites_metric_ranks_methods_and_others_can_be_shown(
     assert {path: path.read_bytes() for path in plain.rglob("*") if path.is_file()} == before
     assert main(["leaderboard", str(plain), "--metric", "auc"]) == 2
     assert "metric 'auc' is of another task" in capsys.readouterr().err
+    assert main(["leaderboard", str(plain), "--per-class"]) == 2
+    assert f"{plain}: has no classification task, so there are no classes to show" in capsys.readouterr().err
     by_r2 = mb.load_results(plain, metric=["r2", "mse"])
     assert by_r2["metric:mse"].tolist() == mb.load_results(plain)["score"].tolist()
     board = mb.leaderboard(by_r2)

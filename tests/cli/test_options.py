@@ -104,6 +104,7 @@ class Use(NamedTuple):
 USES = {
     "--against": Use("results/tiny", "leaderboard results/tiny-own"),
     "compare --against": Use("results/tiny", "compare results/tiny-own"),
+    "report --against": Use("results/tiny", "report results/tiny-own"),
     "run --against": Use("results/tiny", OWN),
     "run --methods": Use("own.yaml"),
     "run --as": Use("me", f"{RUN} --out again --repeat results/tiny"),

@@ -126,6 +126,25 @@ def test_bad_usage_is_one_line(tiny, words, line, capsys):
     assert line in error
 
 
+def test_after_an_edit_of_the_suite_only_what_it_asks_for_is_submitted(tiny, capsys):
+    assert main([*INLINE, "--quiet"]) == 0
+    Path("results/tiny/tables/mine.tex").write_text("% of the user\n")
+    Path("parts.yaml").write_text(SUITE.replace("seeds: 2", "seeds: 1").replace("name: tiny", "name: other"))
+    Path("tiny.yaml").write_text("schema: 1\nname: tiny\ninclude: [parts.yaml]\n")
+    assert main([*INLINE, "--quiet"]) == 0
+    assert {path.name for path in Path("results/tiny/tables").iterdir()} == {
+        *(f"other{what}.tex" for what in ("", "-pairs", "-summary")),
+        "mine.tex",
+    }
+    assert main(["store", "verify", "--strict", "results/tiny"]) == 1
+    capsys.readouterr()
+    assert main(["submit", "results/tiny", "tiny.yaml"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("results/tiny: records of 4 cells that the suite no longer asks for are left out\n")
+    assert "submission/tiny: 4 results, " in out
+    assert main(["store", "verify", "--strict", "submission/tiny"]) == 0
+
+
 def test_a_folder_that_is_not_fit_is_not_submitted(tiny, capsys):
     assert main([*INLINE, "--quiet"]) == 0
     for name, line in (("leaderboard.csv", "is not what the records give"), ("repeated.json", "is a maintainer's")):

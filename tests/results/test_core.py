@@ -93,6 +93,7 @@ def test_a_target_of_the_same_name_elsewhere_is_not_selected(tmp_path, capsys):
         ("noise --agree 0.99", "no two methods are clearly separated here, so there is no order to keep"),
         ("few", "2 seeds on all tasks; an order to keep takes at least 4"),
         ("none", "the experiments of accuracy have no common baseline"),
+        ("errors", "no experiment of accuracy counts here, by whose gains methods could be ordered"),
         ("nowhere", "nowhere: "),
     ],
 )
@@ -101,6 +102,8 @@ def test_what_has_no_core_is_a_line(tmp_path, monkeypatch, capsys, words, line):
     ordered_folder(tmp_path / "r")
     ordered_folder(tmp_path / "few", n_seeds=2)
     ordered_folder(tmp_path / "noise", {"noise": 80}, n_seeds=4)
+    errors = planned({"a": {"x": [1.0, 2.0]}, "b": {"x": [1.0, 2.0]}}, task="regression", baseline="a")
+    write_folder(tmp_path / "errors", errors)
     write_folder(tmp_path / "none", *(part for part in [planned({"a": {"x": [1, 2]}, "b": {"x": [1, 2]}})]))
     assert main(["core", *words.split()]) == 2
     assert line in capsys.readouterr().err.splitlines()[-1]

@@ -184,6 +184,9 @@ def test_methods_with_unequal_numbers_of_steps_are_noted_but_not_in_the_csv(tabl
     )
     assert [note.line for note in notes(uneven)] == [unequal]
     assert note_lines(uneven) == {}
+    # A run that diverged stopped early.
+    early = runs.assign(steps=[10, 30, 10, 30, 5, 30], status=["ok"] * 4 + ["diverged", "ok"])
+    assert not any("training steps" in note.line for note in notes(early))
     # What is fitted at once takes none.
     assert notes(runs.assign(steps=[10, 30, 10, 30, 0, 0])) == []
     # The suite's own come first.

@@ -107,6 +107,11 @@ def test_names_and_keys_of_joined_experiments_are_their_own(folder, registry, go
     assert lines(write("top.yaml", joined("a.yaml", "b.yaml")), registry) == [
         "b.yaml:2:7: name: another experiment is called 'good', too; rename one"
     ]
+    for name in ("good-pairs", "Good-Summary", "GOOD"):
+        write("b.yaml", good.replace("name: good", f"name: {name}"))
+        assert lines(write("top.yaml", joined("a.yaml", "b.yaml")), registry) == [
+            f"b.yaml:2:7: name: '{name}' and experiment 'good' would have tables in a file of one name; rename one"
+        ]
     assert lines(write("top.yaml", joined("a.yaml", more="seeds: 2\nsede: 1\n")), registry) == [
         "top.yaml:4:1: seeds: is not allowed with include; give the experiment its own file",
         "top.yaml:5:1: sede: unknown key (known: schema, name, description, include, metric, fetch)",
@@ -128,6 +133,7 @@ def test_unreadable_files_are_refused_with_a_suggestion(folder, registry, good):
     write("suites/paper.yaml", good)
     write("long.yaml", "#" * 250_001)
     os.mkfifo("pipe")
+    Path("empty").mkdir()
     for path, what in {
         "suites/papr.yaml": "no such file (did you mean 'suites/paper.yaml'?)",
         "papr": "no such file (did you mean 'suites/paper.yaml'?)",
@@ -138,6 +144,7 @@ def test_unreadable_files_are_refused_with_a_suggestion(folder, registry, good):
         "zzz": "no such file; `msda-bench suites list` shows the suites that have names",
         "nowhere/x.yaml": "no such file",
         "suites": "is a folder; name a suite in it (paper.yaml)",
+        "empty": "is a folder without suites; name a file, such as mine.yaml",
         "suites/paper.yaml/x": "cannot be read (Not a directory)",
         "x" * 5000: "cannot be read (File name too long)",
         "pipe": "is not a regular file",
