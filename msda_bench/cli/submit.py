@@ -83,7 +83,7 @@ def _check(folder: Path, planned: Collection[str]) -> set[str]:
         raise BenchError(f"{folder / FILE}: is a maintainer's; remove it, then run `msda-bench leaderboard {folder}`")
     store = Store(folder, repair=False)
     counted = verify(store)
-    counted.unplanned.clear()
+    counted.unplanned.clear()  # they are left out
     if lines := [*counted.bad, *counted.conflicts, *unfit_lines(store, counted)]:
         raise BenchError(*lines[:_MOST])
     return {file.key for file in store.scan()}.difference(planned)

@@ -163,7 +163,10 @@ def pairs_tables(view: View, *, whole: bool = False) -> Iterator[Table]:
 
 
 def pairs_notes(view: View) -> tuple[str, ...]:
-    """Explains the tables of pairs."""
+    """Explains the tables of pairs, or says why there are none."""
+    if view.pairs.empty:
+        what = "fewer than two methods are ranked, so no pair is compared"
+        return (f"{view.experiment.name}: {what}; `--against REFERENCE` compares with recorded methods.",)
     alpha, family, margin = view.experiment.alpha, _family(view), view.experiment.margin
     head = pair_columns(view.unit, view.pairs)[4].name
     read = (

@@ -29,6 +29,8 @@ SUITE = "suite.yaml"
 """The file of a submitted folder that makes its runs."""
 TABLE_ENDINGS = ("", "-summary", "-pairs")
 """What stands behind an experiment's name in those of its tables."""
+ACROSS = "across-datasets"
+"""The beginning of the names of tables over all experiments."""
 MAX_FILES = 100
 MAX_LINES = 50
 _OF_METHODS = {"methods", "requires"}
@@ -157,6 +159,8 @@ class _Loader:
 
     def _taken(self, name: str) -> str | None:
         """What an earlier experiment has that one of this name would replace: its name, or the file of a table."""
+        if name.casefold().startswith(ACROSS):
+            return f"{shown(name)}: what begins with {ACROSS} is a table of all experiments"
         mine = {f"{name}{ending}".casefold() for ending in TABLE_ENDINGS}  # some file systems know no case
         for other in (experiment.name for experiment in self.experiments):
             if name == other:

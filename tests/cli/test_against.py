@@ -109,6 +109,10 @@ def test_the_page_shows_it_among_the_recorded_methods_or_alone(home, capsys):
     assert "<p>clouds: Mine is number " in page
     assert "from the records of this folder and those of clouds.json.gz:" in page
     assert all(f'data-method="{name}"' in page for name in ("SRC", "DARN", "TAR", "Mine"))
+    capsys.readouterr()
+    assert main(["compare", "results/clouds-mine"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert said.startswith("clouds: fewer than two methods are ranked, so no pair is compared; `--against REFERENCE`")
     assert main(["report", "results/clouds-mine"]) == 0
     page = Path("results/clouds-mine/report.html").read_text()
     assert "; no other method is ranked here.</p>" in page
