@@ -234,7 +234,7 @@ def _is_testable(row: Row) -> bool:
 def across_of(runs: pd.DataFrame) -> Across | None:
     """Compares the methods of a frame of runs across its datasets; see `across_datasets`."""
     tables = list(grids(runs))
-    return across_datasets(tables, [comparisons(grid) for grid in tables])
+    return across_datasets(tables, [comparisons(grid, whole=False) for grid in tables])
 
 
 def across_datasets(tables: Sequence[Grid], pairs: Sequence[Sequence[Row]]) -> Across | None:
@@ -242,7 +242,7 @@ def across_datasets(tables: Sequence[Grid], pairs: Sequence[Sequence[Row]]) -> A
 
     Only experiments with results whose metric is accuracy count, those with headroom where the suite asks for that, and
     one with an altered domain only if no other uses its dataset unaltered. `pairs` are the decided comparisons of each
-    of the `tables`; None for fewer than two datasets.
+    of the `tables`, on average at least; None for fewer than two datasets.
     """
     counting = counted_of(grid.experiment for grid in tables)
     counted = [grid for grid in tables if grid.experiment in counting and grid.has_results and grid.has_headroom]

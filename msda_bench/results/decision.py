@@ -58,11 +58,16 @@ def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
     return [*map(float, adjusted)]
 
 
-def comparisons(grid: Grid) -> list[Row]:
-    """The decided comparisons of an experiment: every pair at each target, on average, then across targets."""
+def comparisons(grid: Grid, *, whole: bool = True) -> list[Row]:
+    """The decided comparisons of an experiment: every pair at each target, on average, then across targets.
+
+    Without `whole` those on average alone, which are the same, since each scope is a family of its own.
+    """
     experiment, pairs = grid.experiment, list(combinations(grid.ranked, 2))
-    scopes = [[_over_seeds(grid, column, pair) for pair in pairs] for column in grid.columns]
-    scopes.append([_across_targets(grid, pair) for pair in pairs])
+    columns: Sequence[Column] = grid.columns if whole else (None,)
+    scopes = [[_over_seeds(grid, column, pair) for pair in pairs] for column in columns]
+    if whole:
+        scopes.append([_across_targets(grid, pair) for pair in pairs])
     about = {"experiment": experiment.name, "dataset": experiment.dataset, "metric": grid.metric}
     control = _control(experiment, grid.ranked)
     return [about | row for rows in scopes for row in decided(rows, control, primary=experiment.primary)]
