@@ -22,6 +22,7 @@ from msda_bench.results.serialize import rows_of
 from msda_bench.results.words import spans
 from msda_bench.store.record import made_on
 from msda_bench.suite.plan import FIRST, ORACLE, TARGET_ACCURACY, Experiment, Method, parts_of
+from msda_bench.suite.search import SELECTED_BY
 
 Kind: TypeAlias = Literal[
     "suite",
@@ -72,9 +73,9 @@ def notes(runs: pd.DataFrame) -> list[Note]:
     every: list[Note] = []
     for experiment, rows in experiments(select(runs)):
         name = experiment.name
-        every += [
-            Note("suite", name, line) for line in (*experiment.notes, *_chosen(experiment, runs.attrs.get(TRACK)))
-        ]
+        by = runs.attrs.get(TRACK)
+        own = (line for line in experiment.notes if by is None or not line.startswith(SELECTED_BY))
+        every += [Note("suite", name, line) for line in (*own, *_chosen(experiment, by))]
         every += [note for note in candidates if note.experiment == name]
         every += [Note(kind, name, line) for kind, line in _remarks(experiment, rows)]
         every += [Note("repeated", name, line) for line in filter(None, [runs.attrs.get("repeated")])]

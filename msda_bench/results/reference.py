@@ -135,7 +135,10 @@ def read_reference(given: str | Path) -> Reference:
         parts = sorted((Path(msda_bench.__file__).parent / folder).glob(files))
         return replace(_joined([_read(part, name) for part in parts]), name=name)
     if path.is_dir():
-        return replace(reference_of(load_results(path)), name=name)
+        runs = load_results(path)
+        if lines := runs.attrs["fault_lines"]:
+            raise BenchError(*lines)
+        return replace(reference_of(runs), name=name)
     return _read(path, name)
 
 

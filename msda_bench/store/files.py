@@ -297,7 +297,10 @@ def read_bytes(record: Record, record_path: Path, name: str) -> bytes | None:
         except FileNotFoundError:
             return None
     if hashlib.sha256(data).hexdigest() != record.saved[name]:
-        raise StoreError(f"{path}: is damaged: it does not match the sha256 in its record")
+        raise StoreError(
+            f"{path}: is damaged: it does not match the sha256 in its record; remove it, and `msda-bench store merge` "
+            "takes it from an intact copy of the folder"
+        )
     return data
 
 

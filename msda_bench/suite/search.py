@@ -297,6 +297,10 @@ def too_few_to_leave_out(facts: Facts, loc: Loc) -> Iterator[Fault]:
             return
 
 
+SELECTED_BY = "Settings selected"
+"""The beginning of the note on what selects for each target and seed."""
+
+
 def select_notes(select: SelectSpec, tried: Mapping[str, Search | None]) -> Iterator[str]:
     """Notes for the reader on how settings were selected, from the search of each method."""
     drawn = {
@@ -305,7 +309,7 @@ def select_notes(select: SelectSpec, tried: Mapping[str, Search | None]) -> Iter
         "shared": "(the method's own settings, and others drawn from axes that all methods share and one of its own)",
     }[select.how]
     if select.seeds is None:
-        yield f"Settings selected {_by(select.by)}, for each target and seed, among {select.budget} candidates {drawn}."
+        yield f"{SELECTED_BY} {_by(select.by)}, for each target and seed, among {select.budget} candidates {drawn}."
     else:
         yield f"Candidates: {select.budget} of each method, {drawn.strip('()')}."
     searches = {name: search for name, search in tried.items() if search is not None}

@@ -102,8 +102,8 @@ def render_page(
             reference=findings.reference,
             commands=tuple(commands),
             home=home,
-            n_runs=len(runs),
-            n_ok=int((runs["status"] == "ok").sum()),
+            n_runs=len(findings.runs),
+            n_ok=int((findings.runs["status"] == "ok").sum()),
             downloads=downloads,
             is_long=is_long,
             version=__version__,
@@ -127,6 +127,8 @@ class Findings:
     """The files of the tables by name."""
     reference: str | None = None
     """The reference among whose methods those of the folder are shown."""
+    own: Mapping[str, Sequence[str]] | None = None
+    """With a reference, the methods of the folder itself, by experiment."""
     ranks: tuple[str, ...] = ()
     """A sentence for each method of the folder: where it stands among those of the reference."""
 
@@ -142,7 +144,17 @@ class Findings:
         findings = cls(analysis, shown, result_files(analysis, shown))
         if reference is None:
             return findings
-        return replace(findings, reference=reference.name, ranks=tuple(standing(analysis, own_methods(runs))))
+        own = own_methods(runs)
+        return replace(findings, reference=reference.name, own=own, ranks=tuple(standing(analysis, own)))
+
+    @property
+    def runs(self) -> pd.DataFrame:
+        """The selected runs of the folder itself."""
+        selected, own = self.analysis.selected, self.own
+        if own is None:
+            return selected
+        places = zip(selected["experiment"], selected["method"], strict=True)
+        return selected[[method in own.get(name, ()) for name, method in places]]
 
 
 def _experiments(findings: Findings, sections: Sequence[Maker]) -> Iterator[dict[str, Any]]:

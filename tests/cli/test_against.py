@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -108,6 +109,7 @@ def test_the_page_shows_it_among_the_recorded_methods_or_alone(home, capsys):
     page = Path("results/clouds-mine/report.html").read_text()
     assert "<p>clouds: Mine is number " in page
     assert "from the records of this folder and those of clouds.json.gz:" in page
+    assert "8 of 8 runs ok, beside recorded ones of clouds.json.gz</p>" in page
     assert all(f'data-method="{name}"' in page for name in ("SRC", "DARN", "TAR", "Mine"))
     capsys.readouterr()
     assert main(["compare", "results/clouds-mine"]) == 0
@@ -226,8 +228,14 @@ def documents(text: bytes):
     yield gzip.compress(json.dumps(document | {"protocols": {}}).encode())
 
 
-def test_a_damaged_reference_is_one_line(home, capsys):
+def test_a_damaged_reference_is_one_line(home, recorded, capsys):
     assert main([*RANK, "clouds.json.gz"]) == 0
+    shutil.copytree(recorded / "results/clouds", "copy")
+    next(Path("copy").glob("cells/*/*.json")).write_bytes(b"{}")
+    capsys.readouterr()
+    assert main(["leaderboard", "results/clouds-mine", "--against", "copy"]) == 2
+    (error,) = capsys.readouterr().err.splitlines()
+    assert error.startswith("msda-bench: error: copy/cells/")
     for data in documents(Path("clouds.json.gz").read_bytes()):
         Path("damaged").write_bytes(data)
         capsys.readouterr()

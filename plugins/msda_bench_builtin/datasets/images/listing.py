@@ -61,6 +61,8 @@ def is_archive(path: Path) -> bool:
     try:
         with path.open("rb") as stream:
             head = stream.read(tarfile.BLOCKSIZE)
+        if path.suffix.lower() == ".npz":  # a zip archive of arrays
+            return False
         return head.startswith(_COMPRESSED) or bool(tarfile.TarInfo.frombuf(head, "utf-8", "surrogateescape"))
     except tarfile.TarError:
         return False

@@ -140,7 +140,8 @@ class Arrays(FromFile):
         given |= {name: columns[role] for name, role in more.items() if role in columns}
         others = [name for name in names_in(path) if name not in given.values()]
         if self.inputs not in others and len(others) != 1:
-            raise DataError(f"{path}: which array holds the inputs? call it {self.inputs!r}; it has {listed(others)}")
+            held = listed(others) or "no other"
+            raise DataError(f"{path}: which array holds the inputs? call it {self.inputs!r}; it has {held}")
         given["inputs"] = self.inputs if self.inputs in others else others[0]
         given |= {"unlabelled": columns["unlabelled"]} if "unlabelled" in columns else {}
         return identified(replace(self, file=str(path), **given), given, ())
