@@ -82,11 +82,8 @@ def test_another_criterion_trains_nothing_and_the_oracle_is_named_in_every_outpu
 
 
 def test_with_another_criterion_the_note_of_the_suites_own_is_not_shown(here: Path, capsys) -> None:
-    for words, said in (
-        ((), "Settings selected by source_risk"),
-        (("--by", "oracle"), "Settings are those that oracle"),
-    ):
-        assert main(["leaderboard", "results/tiny", *words]) == 0
+    for by, said in ((), "Settings selected by source_risk"), (("--by", "oracle"), "Settings are those that oracle"):
+        assert main(["leaderboard", "results/tiny", *by]) == 0
         (note,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("note: Settings")]
         assert note.startswith(f"note: {said}")
 

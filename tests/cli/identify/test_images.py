@@ -108,12 +108,9 @@ def test_unusable_paths_are_one_line_and_do_not_block(identify, tmp_path) -> Non
     unknown = "not recognised: expected a folder for each domain, and in it one for each class, with images"
     code, out, _ = identify(flat)
     assert (code, out[1:]) == (0, [unknown])
-    np.savez(tmp_path / "t.npz", x=np.zeros(3))  # a zip archive, which is no damaged archive of images
+    (tmp_path / "t.npz").write_bytes(b"PK\x03\x04" + bytes(600))  # as a zip archive, but no compressed one of images
     code, out, _ = identify(tmp_path / "t.npz")
-    assert (code, out[-1].startswith("of a table (.csv, .tsv, .parquet) or arrays (.npz) name the columns")) == (
-        0,
-        True,
-    )
+    assert (code, out[-1].partition(" name ")[0]) == (0, "of a table (.csv, .tsv, .parquet) or arrays (.npz)")
     assert refused(identify(flat, "--suite", suite)) == (
         f"{flat}: no suite was written, since no dataset can read it unchanged"
     )
