@@ -181,12 +181,13 @@ def _compared(columns: Iterable[Column]) -> Across | None:
     """Compares the methods that enough datasets share across these datasets; None for fewer than two datasets.
 
     Where suites name the methods that they are about, theirs alone count: a mean with other suites has no margin and no
-    family. Methods are added one by one, those that most datasets rank first, as long as enough datasets rank all of
-    them. If no method is ranked by enough datasets, all experiments count.
+    family. Of several such suites on a dataset the one of most datasets counts, as the others ask something else of it.
+    Methods are added one by one, those that most datasets rank first, as long as enough datasets rank all of them. If
+    no method is ranked by enough datasets, all experiments count.
     """
     left = [column for column in columns if column.grid.metric == METRIC]
     about_some = [column for column in left if column.experiment.primary]
-    left = about_some if _datasets(about_some) > 1 else left
+    left = _of_most_datasets(about_some) if _datasets(about_some) > 1 else left
     ranked: dict[str, list[Column]] = {}
     for column in left:
         for name in column.grid.ranked:
@@ -196,6 +197,17 @@ def _compared(columns: Iterable[Column]) -> Across | None:
         left = having if _datasets(having) >= MIN_PAIRS_ACROSS else left
     pairs = [[{str(key): row[key] for key in row} for row in column.view.pairs.to_dict("records")] for column in left]
     return across_datasets([column.grid for column in left], pairs)
+
+
+def _of_most_datasets(columns: Sequence[Column]) -> list[Column]:
+    """Of each dataset the experiments of the folder that has most datasets."""
+    sizes = {
+        folder: _datasets(own for own in columns if own.folder == folder) for folder in {c.folder for c in columns}
+    }
+    most: dict[str, int] = {}
+    for column in columns:
+        most[column.experiment.dataset] = max(most.get(column.experiment.dataset, 0), sizes[column.folder])
+    return [column for column in columns if sizes[column.folder] == most[column.experiment.dataset]]
 
 
 def _datasets(columns: Iterable[Column]) -> int:

@@ -172,12 +172,20 @@ def test_with_a_margin_a_method_of_some_experiments_says_of_how_many_and_comes_l
 def test_the_table_is_of_the_suites_that_name_what_they_are_about(tmp_path):
     parts = [scores(f"d{n}", seeds=10, SRC=700, up=730, down=660) for n in range(3)]
     named = [(replace(table, margin=1.0, primary=("up", "down")), *of) for table, *of in parts[:2]]
-    folders = [write_folder(tmp_path / "named", *named), write_folder(tmp_path / "other", parts[2])]
+    table, *runs = scores("d0", seeds=10, SRC=700, up=600, down=660)
+    again = (replace(table, margin=1.0, primary=("up", "down")), *runs)
+    folders = [
+        write_folder(tmp_path / "again", again),
+        write_folder(tmp_path / "named", *named),
+        write_folder(tmp_path / "other", parts[2]),
+    ]
     assert main(["site", *map(str, folders), "--out", str(tmp_path / "site")]) == 0
     page = index(tmp_path / "site")
     (head,) = re.findall(r'class="decision".*?<thead>(.*?)</thead>', page, re.DOTALL)
     assert "on-d0 on-d1" in said(head)
     assert "on-d2" not in said(head)
+    (up,) = re.findall(r"<tr[^>]*>(?:(?!</tr>).)*>up<.*?</tr>", page.partition("</thead>")[2], re.DOTALL)[:1]
+    assert said(up).startswith("up +3.00 "), "a smaller study of one of the datasets does not count"
     assert "better by more than the margin" in said(page), "a mean with others has no margin"
     assert "on-d2" in said(page), "among the scores"
 
