@@ -21,8 +21,7 @@ from msda_bench.results.select import TRACK, select
 from msda_bench.results.serialize import rows_of
 from msda_bench.results.words import spans
 from msda_bench.store.record import made_on
-from msda_bench.suite.plan import FIRST, ORACLE, TARGET_ACCURACY, Experiment, Method, parts_of
-from msda_bench.suite.search import SELECTED_BY
+from msda_bench.suite.plan import FIRST, ORACLE, SELECTED_BY, TARGET_ACCURACY, Experiment, Method, parts_of
 
 Kind: TypeAlias = Literal[
     "suite",

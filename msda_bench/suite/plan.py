@@ -31,6 +31,8 @@ TARGET_ACCURACY = "target_accuracy"
 """Selection of an oracle by its score on labelled examples of the target that it holds out from training."""
 LEAVE_ONE_OUT = "leave_one_source_out"
 """Selection by the mean test score over the sources, each in turn the target of the others."""
+SELECTED_BY = "Settings selected"
+"""The beginning of an experiment's note on what selects for each target and seed."""
 
 
 def parts_of(criterion: str) -> list[str]:

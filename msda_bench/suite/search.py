@@ -16,7 +16,17 @@ from msda_bench.errors import PluginError, message_of
 from msda_bench.suite.choice import Configured, with_param
 from msda_bench.suite.facts import Facts, weighs_sources
 from msda_bench.suite.mistakes import Fault, Loc, explain, hint, shown
-from msda_bench.suite.plan import CHANCE, ENSV, FIRST, LEAVE_ONE_OUT, ORACLE, TARGET_ACCURACY, Search, parts_of
+from msda_bench.suite.plan import (
+    CHANCE,
+    ENSV,
+    FIRST,
+    LEAVE_ONE_OUT,
+    ORACLE,
+    SELECTED_BY,
+    TARGET_ACCURACY,
+    Search,
+    parts_of,
+)
 from msda_bench.suite.protocol import Protocol
 from msda_bench.suite.search_space import Dimension, draws, grid, grid_size, shared_draws
 from msda_bench.suite.spec import DEFAULT_VALIDATOR, ExperimentFile, MethodSpec, SelectSpec
@@ -295,10 +305,6 @@ def too_few_to_leave_out(facts: Facts, loc: Loc) -> Iterator[Fault]:
         if 0 < count < need:
             yield Fault(loc, f"target {shown(target)} has {count} sources; to leave one out takes {need}")
             return
-
-
-SELECTED_BY = "Settings selected"
-"""The beginning of the note on what selects for each target and seed."""
 
 
 def select_notes(select: SelectSpec, tried: Mapping[str, Search | None]) -> Iterator[str]:
