@@ -1,4 +1,4 @@
-"""A real browser with real pages. Without a browser the tests skip, or fail under `tox run -e page`."""
+"""A real browser with real pages. Without a browser the tests skip, or fail where MSDA_BENCH_NEED_BROWSER is set."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     try:
         from selenium import webdriver
     except ImportError:
-        _lacks("selenium is not installed; `tox run -e page` has it")
+        _lacks("selenium is not installed (pip install selenium)")
     options = webdriver.ChromeOptions()
     options.binary_location = chromium
     for option in (*OPTIONS, f"--user-data-dir={tmp_path_factory.mktemp('browser')}"):
