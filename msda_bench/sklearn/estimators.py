@@ -18,6 +18,7 @@ from msda_bench.engine.arrays import Model, train_arrays
 from msda_bench.engine.runs import Seen
 from msda_bench.sklearn.cell import Arrays, make_cell, registry
 from msda_bench.sklearn.domains import labels_of, read_domains, rows_of
+from msda_bench.suite.spec import MAX_SEED
 
 SETTINGS = ("hidden", "dropout", "backbone", "epochs", "batch", "optimizer", "training", "device", "random_state")
 """Parameters that all estimators share."""
@@ -146,9 +147,11 @@ class Estimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has n
         return {"backbone": self.backbone or perceptron, "training": training}
 
     def _seed(self) -> int:
-        if isinstance(self.random_state, int | np.integer):
-            return int(self.random_state)
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
+        if not isinstance(self.random_state, int | np.integer):
+            return int(check_random_state(self.random_state).randint(MAX_SEED))
+        if not 0 <= self.random_state <= MAX_SEED:
+            raise ValueError(f"random_state: must be a whole number from 0 to 2**31 - 1, not {self.random_state}")
+        return int(self.random_state)
 
     def _sources(self, x: Inputs, y: Any, numbers: Array | None) -> tuple[dict[str, tuple[Inputs, Array]], int]:
         """Inputs and labels of each source by name, ordered by domain number, and the number of classes."""

@@ -142,7 +142,7 @@ def test_numpy_numbers_and_suite_settings_are_accepted(rows: Rows) -> None:
         (MSDARegressor(scheme="mcd"), "scheme: mcd trains classification, not regression"),
         (SRC(optimizer="sdg"), "unknown optimizer (did you mean 'sgd'?)"),
         (SRC(training={"epohs": 3}), "training.epohs: unknown key (did you mean 'epochs'?)"),
-        (SRC(random_state=-1), "seeds[0]: must be a whole number from 0 to 2**31 - 1, not -1"),
+        (SRC(random_state=-1), "random_state: must be a whole number from 0 to 2**31 - 1, not -1"),
         (SRCRegressor(optimizer={"sgd": {"lr": 1e6}}, epochs=20), "training diverged: a risk, gap or weight"),
         (SRC(device="tpu"), "device: must be 'cpu' or 'cuda', not 'tpu'"),
         (SRC(device=None), "device: must be 'cpu' or 'cuda', not None"),

@@ -101,6 +101,16 @@ def test_two_commands_lead_from_a_folder_to_a_leaderboard(identify, capsys, tmp_
     assert refused(identify(folder, "--suite", suite)) == f"{suite}: already exists; name another file"
 
 
+def test_folders_named_as_parts_of_one_domain_are_odd(identify, tmp_path) -> None:
+    code, out, err = identify(images(tmp_path / "photo", ("Train", "test")))
+    assert (code, err) == (0, [])
+    assert (
+        out[2]
+        == "odd: domains are named as parts of one domain are, 2: Train, test; give each domain a folder of its own"
+    )
+    assert not [line for line in identify(images(tmp_path / "set", ("train", "photo")))[1] if line.startswith("odd")]
+
+
 def test_unusable_paths_are_one_line_and_do_not_block(identify, tmp_path) -> None:
     flat, suite = tmp_path / "flat", tmp_path / "s.yaml"
     flat.mkdir()

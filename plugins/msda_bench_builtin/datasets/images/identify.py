@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from msda_bench.api import Row
@@ -25,6 +25,7 @@ methods:
   DANN: {{scheme: pooled, discrepancy: d_A, mu: 0.01}}
 {weighed}  TAR:  {{scheme: target_only, reference: true}}
 """
+_PARTS = frozenset(("dev", "eval", "test", "testing", "train", "training", "val", "valid", "validation"))
 _WEIGHED = "  DARN: {discrepancy: d_A, mu: 0.01, aggregator: {sharpmax: {gamma: 1.0}}}\n"
 """A method that weighs sources; it needs two for each target."""
 
@@ -57,13 +58,16 @@ def what_is_missing(counts: Counts, published: Mapping[str, int], classes: int |
             yield f"missing: domain {domain} has no images of classes {listed(missing)}"
 
 
-def what_is_odd(rows: Sequence[Row]) -> Iterator[str]:
-    """A line for each kind of file whose header shows that it cannot be decoded, and for folders spelt in two ways."""
+def what_is_odd(domains: Iterable[str], rows: Sequence[Row]) -> Iterator[str]:
+    """A line for each kind of file whose header shows that it cannot be decoded, and for names that are unlikely."""
     faults: dict[str, list[str]] = {}
     for row in rows:
         if fault := header_fault(row, FIRST_SIDE):
             faults.setdefault(fault, []).append(row.name)
     for fault, names in sorted(faults.items()):
         yield f"bad: {fault}, {listed(names)}"
+    if _PARTS.issuperset(map(plain, domains)):
+        named = listed(domains)
+        yield f"odd: domains are named as parts of one domain are, {named}; give each domain a folder of its own"
     if odd := folders_that_differ_in_case(rows):
         yield f"odd: class folders that differ only in case are merged, {listed(odd)}"

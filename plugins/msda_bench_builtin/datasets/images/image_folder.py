@@ -73,7 +73,7 @@ class FolderImages(Images):
             return None
         counts = self._counts(mine, wanted)
         missing = tuple(what_is_missing(counts, self.published, self.classes_expected if wanted else None))
-        odd = what_is_odd([row for classes in mine.values() for rows in classes.values() for row in rows])
+        odd = what_is_odd(counts, [row for classes in mine.values() for rows in classes.values() for row in rows])
         what = self.copies_known.get(sha256) or self._what(counts, complete=not missing)
         kinds = len(set().union(*map(set, mine.values())))
         own = {} if wanted else {"domains": list(counts), "classes": kinds}
