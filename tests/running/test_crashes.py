@@ -39,9 +39,9 @@ def test_after_a_kill_nothing_is_left_and_two_runners_at_once_finish_as_if_nothi
     assert 2 < len(before) < CELLS
     marker.touch()
     runners = [start(folder, do=do) for _ in range(2)]
-    for code, out, errors in map(finish, runners):
-        assert (code, out) == (0, "")
-        assert "a component that talks" in errors
+    ended = [finish(runner) for runner in runners]
+    assert [(code, out) for code, out, _ in ended] == [(0, "")] * 2
+    assert any("a component that talks" in errors for *_, errors in ended)  # one may start late and find all trained
     assert len(trained()) <= len(before) + 2 + 2 * (CELLS - len(before))
     assert set(Counter(published()).values()) == {1}
     verified = verify(Store(folder))
