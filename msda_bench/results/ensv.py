@@ -45,13 +45,17 @@ def agreement(candidates: Sequence[tuple[Path, str] | None]) -> Sequence[float |
 
 @functools.cache  # a key's predictions never change
 def _agreement(places: Sequence[tuple[Path, str]]) -> Sequence[float]:
-    stores = {folder: Store(folder, repair=False) for folder in {folder for folder, _ in places}}
-    predicted = np.stack([_answers(stores[folder], key) for folder, key in places])
+    predicted = np.stack([_answers(_store(folder), key) for folder, key in places])
     votes = np.zeros((predicted.shape[1], int(predicted.max()) + 1), np.int32)
     for classes in predicted:
         votes[np.arange(len(classes)), classes] += 1
     agreed: Sequence[float] = (predicted == votes.argmax(1)).mean(1).tolist()
     return agreed
+
+
+@functools.cache
+def _store(folder: Path) -> Store:
+    return Store(folder, repair=False)
 
 
 def _answers(store: Store, key: str) -> NDArray[np.unsignedinteger]:
