@@ -68,6 +68,7 @@ def conclude(
     from msda_bench.results.files import write_results
     from msda_bench.results.frame import read_runs
     from msda_bench.results.leaderboard import analyse
+    from msda_bench.results.notes import all_ok, scorers_raised
 
     ended = f"{store.folder}: {summary.describe()}"
     if summary.interrupted:
@@ -84,9 +85,10 @@ def conclude(
         report = analysis_report(args, "run", analysis, conflicts)
     else:
         report = against_report(args, "run", analysis.runs, reference)
-    report = replace(
-        report, complete=summary.complete and not conflicts, facts={**report.facts, "run": summary.to_json()}
-    )
+    is_part = args.only is not None or args.limit is not None or args.shard is not None
+    whole = not scorers_raised(analysis.selected) if is_part else all_ok(analysis.selected)
+    complete = summary.complete and not conflicts and whole
+    report = replace(report, complete=complete, facts={**report.facts, "run": summary.to_json()})
     code = show(args, report, out=out)
     if not args.json:
         kept = [one.traceback for one in summary.failed if one.traceback is not None]

@@ -12,7 +12,7 @@ from msda_bench.results.across_tables import across_tables
 from msda_bench.results.columns import BoardColumn
 from msda_bench.results.experiment_tables import Marks, leaderboard_table, pairs_notes, pairs_tables, remarks, views
 from msda_bench.results.leaderboard import Analysis
-from msda_bench.results.notes import folder_facts, is_whole
+from msda_bench.results.notes import all_ok, folder_facts, is_whole
 from msda_bench.results.report import Line, Report, Section
 
 
@@ -33,7 +33,7 @@ def folder_report(
     `digits` and `more` are those of a `View`.
     """
     shown = list(views(analysis, marks, digits, more))
-    complete = not faults and bool((analysis.selected["status"] == "ok").all())
+    complete = not faults and all_ok(analysis.selected)
     sections, data = [Section(tuple(map(leaderboard_table, shown)))], analysis.leaderboard
     if command == "compare":
         data, sections = analysis.comparisons, []

@@ -39,6 +39,8 @@ Kind: TypeAlias = Literal[
 ]
 _MESSAGE = 200
 """The maximum length of a shown message."""
+_RAISED = " raised "
+_AFTER_MENDING = "; `run` makes these runs again once it is mended and its `version` raised"
 _SOURCES = f"{VALIDATOR}source_accuracy"
 _FALLEN = (
     "accuracy on the sources' held-out examples far below that of the other seeds, so the training may have failed"
@@ -112,8 +114,19 @@ def _worded(by: str) -> str:
 
 
 def is_whole(runs: pd.DataFrame) -> bool:
-    """Whether every run is ok and no record is damaged or in conflict."""
-    return bool(not runs.attrs["fault_lines"] and (select(runs)["status"] == "ok").all())
+    """Whether every run is ok, with all that was to be computed, and no record is damaged or in conflict."""
+    return not runs.attrs["fault_lines"] and all_ok(select(runs))
+
+
+def all_ok(selected: pd.DataFrame) -> bool:
+    """Whether every run is ok, and no metric or validator raised."""
+    return bool((selected["status"] == "ok").all()) and not scorers_raised(selected)
+
+
+def scorers_raised(selected: pd.DataFrame) -> bool:
+    """Whether a metric or a validator raised an exception in a run that is ok."""
+    said = selected["message"].where(selected["status"] == "ok").dropna()
+    return bool(said.astype(str).str.contains(_RAISED, regex=False).any())
 
 
 def folder_lines(runs: pd.DataFrame, more: Iterable[str] = ()) -> Iterator[Line]:
@@ -296,7 +309,8 @@ def _unscored(experiment: Experiment, made: pd.DataFrame) -> Iterator[tuple[Kind
     for _, affected in _grouped(unscored, "method"):
         why = printable(affected["message"].iloc[0], _MESSAGE)
         whose = "its metric" if why.startswith("metric ") else "a validator's score"
-        yield "validator", f"without {whose}: {which_runs(affected, made)}: {why}"
+        remedy = _AFTER_MENDING if _RAISED in why else ""
+        yield "validator", f"without {whose}: {which_runs(affected, made)}: {why}{remedy}"
 
 
 def environments(made: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:

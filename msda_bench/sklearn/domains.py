@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 import numpy as np
+import pandas as pd
 from sklearn.utils import check_consistent_length, column_or_1d
 
 from msda_bench.api import Array, Inputs
@@ -18,9 +19,20 @@ def rows_of(x: Inputs, rows: Array) -> Inputs:
 
 
 def labels_of(y: Any, rows: Array) -> Array:
-    """Labels of some rows; only these rows decide the dtype, so a None or a string elsewhere has no effect."""
-    labels: Array = np.asarray(y, dtype=None if hasattr(y, "dtype") else object)[rows]
-    return np.array(labels.tolist()) if labels.dtype == object else labels
+    """Labels of some rows; only these rows decide the dtype, so a None or a string elsewhere has no effect.
+
+    Raises:
+        ValueError: one is missing, or some are texts and some are not.
+    """
+    typed = None if hasattr(y, "dtype") else object
+    labels: Array = np.asarray(y.iloc[rows] if hasattr(y, "iloc") else np.asarray(y, dtype=typed)[rows])
+    if labels.dtype != object:
+        return labels
+    if n_missing := int(pd.isna(labels).sum()):
+        raise ValueError(f"y: {n_missing} of {len(labels)} source rows have no label (NaN or None); leave them out")
+    if len({isinstance(label, str) for label in labels.flat}) > 1:
+        raise ValueError("y: some labels are texts and some are not; make all of them texts, or all numbers")
+    return np.array(labels.tolist())
 
 
 def read_domains(sample_domain: Any, x: Inputs) -> Array | None:
@@ -31,7 +43,8 @@ def read_domains(sample_domain: Any, x: Inputs) -> Array | None:
     """
     if sample_domain is None:
         return None
-    numbers: Array = column_or_1d(sample_domain)
+    given = np.asarray(sample_domain)  # scikit-learn would turn pandas' own whole numbers into floats
+    numbers: Array = column_or_1d(np.array(given.tolist()) if given.dtype == object else given)
     check_consistent_length(x, numbers)
     if numbers.dtype.kind not in "iu":
         raise ValueError(

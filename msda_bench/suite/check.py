@@ -105,6 +105,13 @@ def _unknown_domains(facts: Facts) -> Iterator[Fault]:
                 yield Fault((key, index), what)
 
 
+def _reserved_targets(facts: Facts) -> Iterator[Fault]:
+    """Tables have the means over the targets under this name."""
+    if AVERAGE in facts.targets:
+        why = f"target {AVERAGE!r} has the name under which tables show the mean over targets"
+        yield Fault(("targets",), f"{why}; rename this domain in the data, or name the other targets")
+
+
 def _too_few_sources(facts: Facts) -> Iterator[Fault]:
     name, wanted = facts.name, facts.file.sources
     for target, sources in facts.sources.items():
@@ -359,7 +366,7 @@ def _left_out(facts: Facts) -> Iterator[Fault]:
 
 
 _CHECKS = (
-    *(_unknown_domains, _too_few_sources, _untrainable, _network, _other_task, _source_options),
+    *(_unknown_domains, _reserved_targets, _too_few_sources, _untrainable, _network, _other_task, _source_options),
     *(
         _classes,
         _no_labels,

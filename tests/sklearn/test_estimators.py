@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse
 import sklearn
@@ -90,6 +91,32 @@ def test_only_source_labels_decide_the_label_dtype(rows: Rows, mask: object) -> 
         assert Criterion()(fitted, rows.X, given, rows.domain) == Criterion()(plain, rows.X, rows.y, rows.domain)
     words = np.where(rows.target, "poison", rows.y.astype(str))
     assert SRC(**BRIEF).fit(rows.X, words, rows.domain).classes_.tolist() == ["0", "1"]
+
+
+def test_whole_numbers_of_pandas_stay_whole_though_the_target_has_none(rows: Rows) -> None:
+    y, domain = pd.Series(rows.y, dtype="Int64"), pd.Series(rows.domain, dtype="Int64")
+    y[rows.target] = pd.NA
+    large = 10**17 + y
+    assert SRC(**BRIEF).fit(rows.X, y, domain).classes_.tolist() == [0, 1]
+    assert SRC(**BRIEF).fit(rows.X, large, domain).classes_.tolist() == [10**17, 10**17 + 1]
+    assert SRC(**BRIEF).fit(rows.X, rows.y, domain.astype(object)).sources_.tolist() == sorted(
+        {*rows.domain[~rows.target]}
+    )
+
+
+@pytest.mark.parametrize("dtype", ["str", "object", "category"])
+def test_a_missing_label_of_a_source_is_no_class(rows: Rows, dtype: str) -> None:
+    y = pd.Series(np.where(rows.y, "yes", "no"), dtype=dtype)
+    y[np.flatnonzero(~rows.target)[:2]] = None
+    n = int((~rows.target).sum())
+    with pytest.raises(ValueError, match=rf"\Ay: 2 of {n} source rows have no label \(NaN or None\); leave them out\Z"):
+        SRC(**BRIEF).fit(rows.X, y, rows.domain)
+
+
+def test_labels_of_two_kinds_are_refused(rows: Rows) -> None:
+    y = [label or "none" for label in rows.y.tolist()]
+    with pytest.raises(ValueError, match="y: some labels are texts and some are not; make all of them texts, or all"):
+        SRC(**BRIEF).fit(rows.X, y, rows.domain)
 
 
 def test_estimators_learn_from_dense_and_sparse_rows(rows: Rows) -> None:

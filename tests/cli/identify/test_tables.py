@@ -59,6 +59,34 @@ def test_a_table_is_looked_through_and_its_first_suite_is_valid(identify, tmp_pa
     assert methods == ["SRC", "CORAL", "DANN", "logistic", "forest", "TAR"]
 
 
+def test_rows_that_occur_twice_make_no_column_a_leak(identify, tmp_path) -> None:
+    path, rows = tmp_path / "t.csv", [f"{'ab'[n % 2]},{n * 0.37:.2f},{n % 7},{n * 7 % 5 % 2}" for n in range(80)]
+    path.write_text("\n".join(["site,size,age,ill", *rows, *rows]))
+    assert "numbers: size, age" in identify(path, "--domain", "site", "--label", "ill")[1]
+
+
+def test_without_a_column_that_is_no_leak_the_lines_say_why(identify, tmp_path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(
+        "\n".join(["site,code,ill", *(f"{'ab'[n % 2]},{'xy'[n // 2 % 2]},{n // 2 % 2}" for n in range(80))])
+    )
+    code, _, errors = identify(path, "--domain", "site", "--label", "ill")
+    assert code == 2
+    assert f"{path}: no column is left to learn from" in errors[0]
+    assert f"{path}: leak: each value of column 'code' has one label alone, so it is in `drop`" in errors[1]
+
+
+def test_a_domain_with_the_name_of_the_mean_is_refused(identify, tmp_path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(
+        "\n".join(
+            ["site,size,ill", *(f"{['a', 'b', 'average'][n % 3]},{n * 0.37:.2f},{n * 7 % 5 % 2}" for n in range(99))]
+        )
+    )
+    said = refused(identify(path, "--domain", "site", "--label", "ill", "--suite", tmp_path / "mine.yaml"))
+    assert "target 'average' has the name under which tables show the mean over targets; rename this domain" in said
+
+
 def test_a_survey_of_many_countries_says_how_to_keep_what_is_left_out(identify, tmp_path) -> None:
     rows = []
     for place, land in enumerate(("Österreich", "日本", "Réunion")):

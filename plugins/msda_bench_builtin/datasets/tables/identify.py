@@ -56,11 +56,27 @@ class Findings:
 
 
 def look_through(path: Path, columns: Mapping[str, Column], label: Column, text: str | None) -> Findings:
-    """Judges each input column alone."""
+    """Judges each input column alone.
+
+    Raises:
+        DataError: none is left.
+    """
+    import pandas as pd
+
     findings = Findings()
     used = {name: column for name, column in columns.items() if name != text and len(column.texts) > _constant(column)}
+    # A copy of a row shows nothing that the row itself does not; a single column has no rows that differ otherwise.
+    codes_of = {name: column.codes for name, column in columns.items()} | {NO_LABEL: label.codes}
+    counted = np.ones(len(label.codes), bool) if len(columns) == 1 else ~pd.DataFrame(codes_of).duplicated().to_numpy()
     for name, column in used.items():
-        _judge(path, name, column, label, findings)
+        if tells(column, label, counted):
+            findings.drop.append(name)
+            what = f"each value of column {name!r} has one label alone, so it is in `drop`"
+            findings.lines.append(f"leak: {what}; take it out only if it is known before the label is")
+        else:
+            _judge(path, name, column, findings)
+    if used and text is None and used.keys() <= {*findings.drop}:
+        raise DataError(f"{path}: no column is left to learn from", *(f"{path}: {line}" for line in findings.lines))
     gaps = [f"{name} {100 * share:.0f} %" for name, column in used.items() if (share := (column.codes < 0).mean())]
     codes = [
         name for name, column in used.items() if name not in {*findings.drop, *findings.categories} and _is_code(column)
@@ -77,12 +93,7 @@ def _constant(column: Column) -> int:
     return int((column.codes >= 0).all())
 
 
-def _judge(path: Path, name: str, column: Column, label: Column, findings: Findings) -> None:
-    if tells(column, label):
-        findings.drop.append(name)
-        what = f"each value of column {name!r} has one label alone, so it is in `drop`"
-        findings.lines.append(f"leak: {what}; take it out only if it is known before the label is")
-        return
+def _judge(path: Path, name: str, column: Column, findings: Findings) -> None:
     try:
         plan_of(path, {name: column}, (), None)
     except DataError as error:
@@ -178,13 +189,13 @@ def _readable(data: FromFile, unlabelled: str, notes: list[str]) -> tuple[Conten
     return read, more
 
 
-def tells(column: Column, label: Column) -> bool:
-    """Whether each value of a column, with two rows on average at least, has one label alone, and labels differ."""
+def tells(column: Column, label: Column, counted: Array) -> bool:
+    """Whether each value of a column, with two counted rows on average, has one label alone, and labels differ."""
     there = (column.codes >= 0) & (label.codes >= 0)
     pairs = np.unique(np.stack([column.codes[there], label.codes[there]]), axis=1)
     values, labels = np.unique(pairs[0]), np.unique(pairs[1])
     one_label = pairs.shape[1] == len(values) and len(labels) > 1
-    return one_label and 2 * len(values) <= int(there.sum())
+    return one_label and 2 * len(values) <= int((there & counted).sum())
 
 
 def shares(rows: Mapping[str, Array], y: Array, classes: tuple[str, ...]) -> dict[str, Array]:
