@@ -307,7 +307,17 @@ def _fitted(
     if dataset.input.bytes:
         return None
     # By an instance that has loaded nothing, so that it remembers no label.
-    return fitted(replace(dataset), {name: _rows(domains[name].x, splits[name].train) for name in domains})
+    features = fitted(replace(dataset), {name: _rows(domains[name].x, splits[name].train) for name in domains})
+    return partial(_checked, dataset, features)
+
+
+def _checked(dataset: Dataset, features: Callable[[str, Inputs], Inputs], domain: str, inputs: Inputs) -> Inputs:
+    """Fitted features, whose shape must be as the dataset's `input` says; otherwise a method would get the blame."""
+    made, wanted = features(domain, inputs), dataset.input.shape
+    if made.ndim > 1 and made.shape[1:] != wanted:  # others are refused where they become tensors
+        fault = f"gives examples of shape {made.shape[1:]}, but its `input` says {wanted}; report it to its author"
+        raise DataError(f"dataset {dataset.name}: domain {domain!r}: {fault}")
+    return made
 
 
 @dataclass(frozen=True, eq=False)

@@ -264,4 +264,26 @@ def fault_of(cls: Any, base: type[api.Component]) -> str | None:
     if missing:
         return f"does not define {', '.join(missing)}"
     read_attributes(cls)
-    return None if isinstance(cls.description(), str) else "needs a `description` that returns text"
+    return _uncallable(cls) if isinstance(cls.description(), str) else "needs a `description` that returns text"
+
+
+def _uncallable(cls: type) -> str | None:
+    """Which abstract method was overridden by one that cannot be called as it is declared; None if none was."""
+    overridden = ((name, owner) for owner in cls.__mro__ for name in getattr(owner, "__abstractmethods__", ()))
+    faults = (_unlike(getattr(cls, name), vars(owner).get(name), name) for name, owner in overridden)
+    return next(filter(None, faults), None)
+
+
+def _unlike(own: object, declared: object, name: str) -> str | None:
+    """Why a method cannot be called as it is declared; None if it can, or is no method."""
+    if not (inspect.isfunction(own) and inspect.isfunction(declared)):
+        return None
+    wanted = inspect.signature(declared)
+    named = [param for param in wanted.parameters.values() if param.kind is not param.VAR_KEYWORD]
+    keywords = {param.name: None for param in named if param.kind is param.KEYWORD_ONLY}
+    places = [param.name for param in named if param.name not in keywords]
+    try:
+        inspect.signature(own).bind(*places, **keywords)
+    except TypeError:
+        return f"has a `{name}` that cannot be called with ({', '.join((*places[1:], *keywords))})"
+    return None

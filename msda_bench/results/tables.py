@@ -22,7 +22,7 @@ TABLE_WIDTH = 100
 _LONGEST = 20_000
 """The maximum length of a paragraph; notes on many methods are long."""
 
-_NOTHING = "\ue006"
+_NOTHING, _BAR = "\ue006", "\ue007"
 _MARKUP: Mapping[str, Sequence[tuple[str, str]]] = {
     "latex": ((r"\textbf{", "}"), (r"\underline{", "}"), (r"{\scriptsize ", "}")),
     "html": (("<b>", "</b>"), ("<u>", "</u>"), ("<small>", "</small>")),
@@ -67,7 +67,7 @@ def render(
     if kind in {"latex", "markdown"}:
         text = re.sub(" {2,}", " ", text)  # markup has made the padding uneven
     if kind == "latex":
-        return text.replace("+-", r"$\pm$").replace(_NOTHING, "{}")
+        return text.replace("+-", r"$\pm$").replace(_NOTHING, "{}").replace(_BAR, _TEX["|"])
     return text.replace("+-", "±") if kind in {"html", "markdown"} or unicode else text
 
 
@@ -163,6 +163,7 @@ def _escaped(text: str, form: str) -> str:
         return "".join(f"\\{char}" if char in r"\`*_[]<>|#" else char for char in text)
     if kind == "latex":
         # LaTeX would read [ or * after the end of a row as an option.
+        text = text.replace("|", _BAR)  # tabulate does not escape it
         text = f"{_NOTHING}{text}" if text.startswith(("[", "*")) else text
         return tex(text) if form == "latex_raw" else text
     if form == "unsafehtml":
@@ -177,4 +178,5 @@ _TEX = {
     "\\": r"\textbackslash{}",
     "<": r"\ensuremath{<}",
     ">": r"\ensuremath{>}",
+    "|": r"\textbar{}",
 }

@@ -32,6 +32,7 @@ HARMS = {  # of inputs, labels, the place among the domains, and whether it is t
     "nan in a source": lambda x, y, place, last: (x if last else x * np.float32([1, 1, np.nan]), y),
     "infinity in a source": lambda x, y, place, last: (x if last else x + np.float32([0, 0, np.inf]), y),
     "nan in the target": lambda x, y, place, last: (x * np.float32([1, 1, np.nan]) if last else x, y),
+    "a column less": lambda x, y, place, last: (x[:, 1:], y),
     "labels of another number": lambda x, y, place, last: (x, y[:-1]),
     "labels in a column": lambda x, y, place, last: (x, y[:, None]),
 }
@@ -133,6 +134,10 @@ def test_unusual_regression_data_give_a_result(harm):
         ("label too large", "domain 's1': label 3 of example 7 is none of the 3 classes, 0..2"),
         ("label below zero", "domain 's1': label -1 of example 7 is none of the 3 classes, 0..2"),
         ("label of half", "domain 's1': labels are float64; classes are whole numbers"),
+        (
+            "a column less",
+            "domain 's0': gives examples of shape (2,), but its `input` says (3,); report it to its author",
+        ),
         ("labels of another number", "domain 's0': has 30 examples, but labels of shape (29,); one each is needed"),
         ("labels in a column", "domain 's0': has 30 examples, but labels of shape (30, 1); one each is needed"),
         ("texts of another number", "domain 's0': has 30 examples, but texts of shape (1,); one each is needed"),

@@ -89,6 +89,10 @@ BROKEN = {
         "W is not decorated with @component",
     ),
     "class lacks a method": (f"{HEAD}@component\n{BASE}{HOOK}[V]", "V does not define score"),
+    "method has another signature": (
+        f"{HEAD}@component\n{BASE}    def score(self):\n        return 0.0\n{HOOK}[V]",
+        "V has a `score` that cannot be called with (view)",
+    ),
     "class has no name": (
         f"{HEAD}@component\nclass V(Validator):\n{SCORE}{HOOK}[V]",
         "V needs a `name` of letters, digits, '_', '.' and '-', at most 64, not None",

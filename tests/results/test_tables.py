@@ -137,3 +137,4 @@ def test_hostile_text_is_escaped_in_each_language():
     for text in (markdown_text(table), render(table, "html"), render(table, "unsafehtml")):
         assert "<script>" not in text.replace(r"\<script\>", "")
     assert r"a\|b\_{" in markdown_text(table)
+    assert r"a\textbar{}b\_\{" in tex

@@ -62,10 +62,13 @@ def save(chart: Chart, path: str | Path) -> Path:
 
     Raises:
         TypeError: `chart` is no chart, or `path` no path.
+        ValueError: `path` does not end in .svg.
         StoreError: the file cannot be written; an existing one is intact.
     """
     if not isinstance(chart, alt.TopLevelMixin):
         raise TypeError(f"chart: must be an Altair chart, not a {type(chart).__name__}")
     file = Path(argument("path", path, str | Path))
+    if file.suffix.lower() != ".svg":
+        raise ValueError(f"path: must end in .svg, not {file.name!r}; `chart.save` of Altair writes other formats")
     replace_file(file, svg_text(chart.to_dict(validate=False), paper()).encode())
     return file

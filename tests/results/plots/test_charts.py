@@ -210,6 +210,13 @@ def test_a_chart_of_several_experiments_has_a_panel_for_each(table):
     assert {"first", "second"} <= set(words(mb.plots.forest(pd.concat(boards))))
 
 
+def test_charts_are_saved_as_svg_alone(table, tmp_path):
+    chart = mb.plots.forest(mb.leaderboard(table(at(a=0, b=0))))
+    assert mb.plots.save(chart, tmp_path / "a.svg").read_text().startswith("<svg")
+    with pytest.raises(ValueError, match=r"path: must end in \.svg, not 'a\.png'; `chart\.save` of Altair writes"):
+        mb.plots.save(chart, tmp_path / "a.png")
+
+
 def test_sensitivity_and_regrets_are_drawn():
     rows = [("e", "DARN", "mu", value, 80 - abs(value - 0.1)) for value in (0.001, 0.1, 10.0)]
     points = pd.DataFrame(rows, columns=["experiment", "method", "parameter", "value", "score"])
