@@ -84,7 +84,7 @@ class Judged:
 def judge(runs: Sequence[Run], program: Judgeable, trained: Sequence[Trained]) -> list[Judged]:
     """The evaluation of each run of a trained program."""
     if all(run_end.diverged_in is not None for run_end in trained):
-        return [_diverged(run_end) for run_end in trained]
+        return [_diverged(run, run_end) for run, run_end in zip(runs, trained, strict=True)]
     tested = program.apply([run.prepared.test.x for run in runs])
     validated = _validated(runs, program)
     corrections = _corrections(runs, program, trained)
@@ -172,7 +172,7 @@ def _mixed(
 
 def _judge(run: Run, trained: Trained, test: Seen, seen: Sequence[Seen], mix: Mix) -> Judged:
     if trained.diverged_in is not None:
-        return _diverged(trained)
+        return _diverged(run, trained)
     prepared = run.prepared
     outcome = test_outcome(test.outputs, prepared.task, prepared.test.y)
     if outcome is None:
@@ -198,5 +198,10 @@ def _bound(weights: Tensor, sizes: Sequence[int]) -> dict[str, float]:
     return {"weights_norm": float(torch.linalg.vector_norm(weights)), "effective_sample_size": effective}
 
 
-def _diverged(trained: Trained) -> Judged:
-    return Judged(message=f"a risk, gap or weight was not finite in epoch {trained.diverged_in}")
+def _diverged(run: Run, trained: Trained) -> Judged:
+    training, message = run.prepared.training, f"a risk, gap or weight was not finite in epoch {trained.diverged_in}"
+    for domain, rows in training.rows.items():
+        parts = (dense(batch_of(training.x, part)) for part in torch.split(rows, chunk(training.x)))
+        if not all(bool(part.isfinite().all()) for part in parts):
+            return Judged(message=f"{message}; the inputs of domain {domain!r} are not finite")
+    return Judged(message=message)

@@ -120,6 +120,9 @@ def test_non_finite_data_diverge_and_name_the_epoch(method, harm):
         return
     assert (record.status, record.outcome) == ("diverged", None)
     assert "not finite" in record.message
+    domain = "t" if harm == "nan in the target" else "s0"
+    named = f" in epoch 1; the inputs of domain '{domain}' are not finite" in record.message
+    assert named or harm == "huge" or record.message == "an output on the target's test examples was not finite"
 
 
 @pytest.mark.parametrize("harm", ["constant", "one example", "same inputs", "zeros"])
