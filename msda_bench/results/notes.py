@@ -302,7 +302,8 @@ def medians_of_others(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _unscored(experiment: Experiment, made: pd.DataFrame) -> Iterator[tuple[Kind, str]]:
     """Notes runs that are ok but have no value of the table's metric, or no score of a metric or validator."""
-    if len(without := unmeasured(experiment, made)):
+    without = unmeasured(experiment, made)
+    if len(without := without[without["message"].isna().to_numpy()]):
         measure = experiment.measure
         yield "metric", f"without {measure.label}: {which_runs(without, made)}: {why_unmeasured(measure)}"
     unscored = made[(made["status"] == "ok") & made["message"].notna()]

@@ -72,6 +72,7 @@ HERE = "an unnamed system with torch 2.11"
 STACKED = "trained in stacks of 4, which is slower: b, 4 of 12 runs, first at target x, seed 4: 8 runs at once "
 STACKED += "did not fit in memory"
 VALIDATOR = f"{AT_Y}: validator 'v' raised 0 [31m"
+VALIDATOR += "; `run` makes these runs again once it is mended and its `version` raised"
 OTHER = "made with another msda-bench than the plan's 0.1.0: 0.0.9"
 
 
