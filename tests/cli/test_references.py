@@ -124,7 +124,7 @@ def test_ensv_selects_nothing_where_stored_runs_have_no_predictions(
     run(tmp_path, SUITE.replace("seeds: 3", "seeds: 1").replace("[target_predictions]", "[]"))
     (tmp_path / "s.yaml").write_text(SUITE.replace("seeds: 3", "seeds: 1").replace("by: source_accuracy", "by: ensv"))
     capsys.readouterr()
-    assert main(["run", str(tmp_path / "s.yaml"), "--out", str(tmp_path / "out"), "--executor", "inline"]) == 0
+    assert main(["run", str(tmp_path / "s.yaml"), "--out", str(tmp_path / "out"), "--executor", "inline"]) == 1
     out, err = capsys.readouterr()
     assert "candidates without the score that selects, which cannot be selected: SRC 3 of 3" in " ".join(out.split())
     assert "stored runs have no target_predictions, which only training makes" in err
