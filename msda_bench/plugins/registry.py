@@ -270,7 +270,7 @@ def fault_of(cls: Any, base: type[api.Component]) -> str | None:
 def _uncallable(cls: type) -> str | None:
     """Which abstract method was overridden by one that cannot be called as it is declared; None if none was."""
     overridden = ((name, owner) for owner in cls.__mro__ for name in getattr(owner, "__abstractmethods__", ()))
-    faults = (_unlike(getattr(cls, name), vars(owner).get(name), name) for name, owner in overridden)
+    faults = (_unlike(inspect.getattr_static(cls, name), vars(owner).get(name), name) for name, owner in overridden)
     return next(filter(None, faults), None)
 
 
