@@ -74,14 +74,19 @@ def stale_tables(folder: Path, made: Container[str]) -> list[Path]:
 
 
 def result_files(analysis: Analysis, shown: Iterable[View] | None = None) -> dict[str, str]:
-    """The contents of the text files of `write_results`, by name; `shown` are the analysis's views, if they are known.
+    """The contents of the text files of `write_results`, by name; `shown` are the analysis's views, if known."""
+    return {RUNS: runs_file(analysis), **table_files(analysis, views(analysis) if shown is None else shown)}
 
-    runs.csv omits the time and the stack of a run, which depend on the order of execution, and `n_train`, which the
-    run's cell has; `load_results` returns them.
-    """
-    tables = list(_tables(analysis, views(analysis) if shown is None else shown))
+
+def runs_file(analysis: Analysis) -> str:
+    """runs.csv, without what depends on the order of execution, such as times, and `n_train`, which the cells have."""
+    return csv_text(analysis.runs.drop(columns=list(_NOT_KEPT)))
+
+
+def table_files(analysis: Analysis, shown: Iterable[View]) -> dict[str, str]:
+    """The other text files of `write_results`."""
+    tables = list(_tables(analysis, shown))
     return {
-        RUNS: csv_text(analysis.runs.drop(columns=list(_NOT_KEPT))),
         LEADERBOARD: csv_text(analysis.leaderboard),
         COMPARISONS: csv_text(analysis.comparisons),
         MARKDOWN: "\n\n".join(markdown_text(table) for table in tables) + "\n",

@@ -14,7 +14,7 @@ from msda_bench.errors import printable
 from msda_bench.results.across import Across
 from msda_bench.results.criteria import criteria, sensitivity
 from msda_bench.results.experiment_tables import View, views
-from msda_bench.results.files import LEADERBOARD, MARKDOWN, RUNS, replace_file, result_files
+from msda_bench.results.files import LEADERBOARD, MARKDOWN, RUNS, replace_file, runs_file, table_files
 from msda_bench.results.frame import AVERAGE, PROBLEMS, own_rows
 from msda_bench.results.leaderboard import Analysis, analyse
 from msda_bench.results.notes import problems
@@ -41,8 +41,8 @@ MOST_FIGURES = 60
 """The maximum number of figures on a page, shared equally by the experiments."""
 _OF_TARGET, _ALONE = 7, 4
 """The number of figures per target, and of those per experiment that do not belong to a target."""
-MOST_EMBEDDED = 1_000_000
-"""The maximum size of runs.csv that the page holds for download, packed, in bytes."""
+MOST_EMBEDDED = 11_000
+"""The number of runs of which the page holds runs.csv for download; so many take about 1 MB, packed."""
 MOST_CURVES = 2000
 """The maximum number of runs per experiment whose curves are read; beyond it, only the first seeds are read."""
 MOST_SHOWN = 12
@@ -82,9 +82,8 @@ def render_page(
     files, across, runs = findings.files, findings.analysis.across, findings.analysis.selected
     style, script, drawing = asset("style.css"), asset("table.js") + asset("script.js"), library()
     folder = runs.attrs["folder"]
-    downloads = {RUNS: RUNS} if home else dict([download(RUNS, files[RUNS])])
-    if is_long := max(map(len, downloads.values())) > MOST_EMBEDDED:
-        downloads = {}
+    is_long = not home and len(findings.analysis.runs) > MOST_EMBEDDED
+    downloads = {RUNS: RUNS} if home else {} if is_long else dict([download(RUNS, runs_file(findings.analysis))])
     downloads |= dict(download(name, files[name]) for name in (LEADERBOARD, MARKDOWN))
     return (
         environment()
@@ -141,7 +140,7 @@ class Findings:
         """
         analysis = analyse(runs if reference is None else beside(runs, reference))
         shown = tuple(views(analysis))
-        findings = cls(analysis, shown, result_files(analysis, shown))
+        findings = cls(analysis, shown, table_files(analysis, shown))
         if reference is None:
             return findings
         own = own_methods(runs)

@@ -16,7 +16,7 @@ from msda_bench.errors import BenchError, printable
 from msda_bench.plugins import Registry
 from msda_bench.results.across import METRIC, Across, across_datasets
 from msda_bench.results.decision import MIN_PAIRS_ACROSS
-from msda_bench.results.files import LEADERBOARD, RUNS, refuse_result_folders, replace_file
+from msda_bench.results.files import LEADERBOARD, RUNS, refuse_result_folders, replace_file, runs_file
 from msda_bench.results.serialize import csv_text
 from msda_bench.results.verdict import by_count, verdict_across
 from msda_bench.results.words import counted, listed, name_of
@@ -83,7 +83,7 @@ def _read(
     findings = Findings.of(runs)
     commands = Store(folder, repair=False).commands()
     page = render_page(findings, sections, commands, home=f"../{INDEX}")
-    return runs, [*columns(name, findings, registry)], {REPORT: page, RUNS: findings.files[RUNS]}
+    return runs, [*columns(name, findings, registry)], {REPORT: page, RUNS: runs_file(findings.analysis)}
 
 
 def _names(folders: Iterable[Path]) -> list[str]:

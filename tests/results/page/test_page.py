@@ -308,7 +308,7 @@ def test_curves_of_many_runs_show_the_first_seeds_with_a_note(page, folder, monk
 
 def test_a_page_does_not_hold_a_long_table_of_runs(page, folder, monkeypatch):
     assert "too long" not in page.said
-    monkeypatch.setattr("msda_bench_report.page.MOST_EMBEDDED", 100)
+    monkeypatch.setattr("msda_bench_report.page.MOST_EMBEDDED", 10)
     text = render_page(Findings.of(mb.load_results(folder)), sections()[0])
     assert 'download="runs.csv' not in text
     assert 'download="leaderboard.csv"' in text
