@@ -63,6 +63,7 @@ def test_every_public_name_is_in_the_reference(door):
 
 def test_every_key_of_a_suite_is_explained():
     schema = suite_schema(discover())
+    assert {"domain", "domains"} <= schema["$defs"]["dataset.arrays"]["properties"].keys()  # both are read
     text = (DOCS / "suite-reference.md").read_text()
     keys = {key for form in schema["anyOf"] for key in form["properties"]}
     keys |= {f"methods.*.{key}" for key in schema["$defs"]["MethodSpec"]["properties"]}

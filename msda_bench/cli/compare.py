@@ -65,12 +65,14 @@ def command(args: argparse.Namespace) -> int:
 def _across(args: argparse.Namespace) -> int:
     from msda_bench.results.across import across_of
     from msda_bench.results.answers import across_report
+    from msda_bench.results.notes import is_whole
 
     runs = load_folder(args)
     across = across_of(runs)
     if across is None:
         what = "experiments of two datasets or more, by accuracy, with any headroom asked for"
-        raise BenchError(f"{args.folder}: --across needs {what}")
+        gone = "" if is_whole(runs) else "; runs are missing or failed here, which `leaderboard` names"
+        raise BenchError(f"{args.folder}: --across needs {what}{gone}")
     draws = across.concludes and across.mean_ranks and not (args.metric or args.experiments or args.by)
     report = across_report(runs, across, args.by, args.digits)
 

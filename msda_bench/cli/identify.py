@@ -78,11 +78,13 @@ def _identify(args: argparse.Namespace) -> int:
     if args.suite is not None:
         readable = next((match for match in matches if match[1].suite), None)
         if readable is None and columns and problems:
-            raise DataError(*problems)
+            raise DataError(*dict.fromkeys(problems))
         if readable is None:
-            raise DataError(*problems, f"{path}: no suite was written, since no dataset can read it unchanged")
+            raise DataError(
+                *dict.fromkeys(problems), f"{path}: no suite was written, since no dataset can read it unchanged"
+            )
         _write_suite(args.suite, path, *readable, registry)
-    return 2 * warn_of(problems, "error")
+    return 2 * warn_of(dict.fromkeys(problems), "error")
 
 
 def _checksum(path: Path) -> str:

@@ -242,6 +242,8 @@ def train(
 def _check_repeat(args: argparse.Namespace) -> None:
     if (args.repeat is None) != (args.who is None):
         raise BenchError("--repeat and --as need each other: --repeat DIR --as NAME")
+    if args.who is not None and not args.who.strip():
+        raise BenchError("--as: needs the name of who trains again")
     if args.repeat is not None and (args.only or args.limit or args.shard or args.against):
         raise BenchError("--repeat draws the runs itself; remove --only, --limit, --shard and --against")
 

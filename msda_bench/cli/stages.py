@@ -58,8 +58,9 @@ class Stages:
     def describe(self, missing: int) -> str:
         """One line on what was chosen."""
         tracks = dict.fromkeys(by for tuning in self._tuning.values() for by in tuning.tracks)
-        where = f"{self._chosen} methods and targets"
-        return f"settings chosen on tuning seeds ({', '.join(tracks)}) for {where}; {missing} cells of theirs to train"
+        where = f"for {self._chosen} pairs of method and target"
+        left = f"{counted(missing, 'cell')} of theirs to train"
+        return f"settings chosen on tuning seeds ({', '.join(tracks)}) {where}; {left}"
 
     def summary(self, summary: Summary) -> Summary:
         """The outcome of both parts, of all cells that are planned as far as is known."""

@@ -146,7 +146,7 @@ def _merge(args: argparse.Namespace) -> int:
 def _reference(args: argparse.Namespace) -> int:
     from msda_bench.results.files import replace_file
     from msda_bench.results.frame import load_results
-    from msda_bench.results.notes import is_whole
+    from msda_bench.results.notes import is_whole, problem_lines
     from msda_bench.results.reference import reference_of
     from msda_bench.results.words import counted
 
@@ -156,6 +156,8 @@ def _reference(args: argparse.Namespace) -> int:
     replace_file(args.out, data)
     experiments = counted(len(reference.plan.experiments), "experiment")
     say(f"{args.out}: {counted(len(reference.runs['seed']), 'run')} of {experiments}, {len(data) // 1000} kB")
+    for line in problem_lines(runs):
+        say(f"problem: {line}")
     return 0 if is_whole(runs) else 1
 
 

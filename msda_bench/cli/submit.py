@@ -36,6 +36,7 @@ def command(args: argparse.Namespace) -> int:
     """Checks the folder as `store verify --strict` does; writes it with its suite and a lock of what is installed."""
     from msda_bench.atomic import named
     from msda_bench.plugins import discover
+    from msda_bench.results.files import refuse_result_folders
     from msda_bench.results.frame import load_results
     from msda_bench.results.notes import problem_lines
     from msda_bench.store.store import Store
@@ -52,6 +53,7 @@ def command(args: argparse.Namespace) -> int:
     runs = load_results(args.folder)
     warn_of(problem_lines(runs), "problem")
     out = args.out / plan.suite
+    refuse_result_folders(args.out)
     if os.path.lexists(out):
         raise BenchError(f"{out}: is there already; move it away, or name another folder with --out")
     with named(out, "cannot be written"):

@@ -294,24 +294,28 @@ def _print(args: argparse.Namespace, report: Report, form: str, *, quiet: bool) 
 
     columns, methods = getattr(args, "columns", ()), getattr(args, "methods", ())
     check_names(report.tables, columns, methods)
+    shown = []
     for section in report.sections:
         tables = [table.cut(columns, methods) for table in section.tables]
         if columns or methods:
             tables = [table for table in tables if table.names and len(table.rows)]
+        shown.append((section, tables))
+    several = sum(len(tables) for _, tables in shown) > 1
+    for section, tables in shown:
         for table in tables:
-            _print_table(table, form, quiet=quiet, transpose=getattr(args, "transpose", False))
+            _print_table(table, form, quiet=quiet, transpose=getattr(args, "transpose", False), several=several)
         if tables or not section.tables:
             _print_lines(section.lines, form, quiet=quiet)
 
 
-def _print_table(table: Table, form: str, *, quiet: bool, transpose: bool) -> None:
+def _print_table(table: Table, form: str, *, quiet: bool, transpose: bool, several: bool) -> None:
     from msda_bench.results.report import Line
-    from msda_bench.results.tables import WIDTH, paragraph, render
+    from msda_bench.results.tables import WIDTH, heading, paragraph, render
 
     width, unicode = _screen()
     text = render(table, form, width, unicode=unicode, transpose=transpose)
     if form != "simple":
-        say_text(text)
+        say_text(f"{heading(table, form)}{text}\n" if several else text)
         return
     verdict = "" if quiet else paragraph(" ".join(table.verdict), min(WIDTH, width), "")
     title = paragraph(table.title, min(WIDTH, width))

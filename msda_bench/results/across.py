@@ -57,8 +57,8 @@ METRIC = "accuracy_percent"
 class Across:
     """A comparison over all experiments of a suite, or of merged folders.
 
-    `mean_ranks` (1 is the best) are over the datasets where every method has a mean; they order the methods and are
-    not tested. `cliques` are the largest groups in which no difference was shown. They come from the decided pairs,
+    `mean_ranks` (1 is the best) are over the `n_ranked` datasets where every method has a mean; they order the methods
+    and are not tested. `cliques` are the largest groups in which no difference was shown. They come from decided pairs,
     not from mean ranks (Benavoli, Corani and Mangili 2016), so a clique may skip a method that ranks between two of
     its members.
 
@@ -72,6 +72,7 @@ class Across:
     datasets: tuple[str, ...]
     methods: tuple[str, ...]
     mean_ranks: Mapping[str, float]
+    n_ranked: int
     rows: tuple[Row, ...]
     cliques: tuple[tuple[str, ...], ...]
     skipped: tuple[str, ...]
@@ -263,7 +264,8 @@ def across_datasets(tables: Sequence[Grid], pairs: Sequence[Sequence[Row]]) -> A
         _compared(by_dataset, pair, alpha, margin if baseline in pair else None) for pair in combinations(names, 2)
     ]
     rows = decided(compared, baseline if by_baseline else None, primary=primary)
-    ranks = _mean_ranks(by_dataset, names)
+    ranked = _ranks(by_dataset, names)
+    ranks = {str(name): float(rank) for name, rank in ranked.mean().items()}
     best_first = sorted(names, key=lambda name: ranks.get(name, 0.0))
     different = [(row["first"], row["second"]) for row in rows if row["outcome"] in OPPOSITE]
     gains = [_gains(grid, rows, baseline) for grid, rows in zip(tables, pairs, strict=True) if grid in counted]
@@ -271,6 +273,7 @@ def across_datasets(tables: Sequence[Grid], pairs: Sequence[Sequence[Row]]) -> A
         datasets=tuple(by_dataset),
         methods=tuple(best_first),
         mean_ranks=ranks,
+        n_ranked=len(ranked),
         rows=tuple({"experiment": None, "dataset": None, "metric": METRIC} | row for row in rows),
         cliques=cliques(best_first, different) if len(by_dataset) >= MIN_PAIRS_ACROSS else (),
         skipped=tuple(_skipped(tables, counted, names)),
@@ -339,8 +342,8 @@ def _compared(datasets: _Datasets, pair: tuple[str, str], alpha: float, margin: 
     return measured("across_datasets", None, pair, differences, len(datasets), **about)
 
 
-def _mean_ranks(datasets: _Datasets, names: Sequence[str]) -> dict[str, float]:
-    """Over the datasets where every method has a mean: that of its means in the dataset's experiments."""
+def _ranks(datasets: _Datasets, names: Sequence[str]) -> pd.DataFrame:
+    """A row for each dataset where every method has a mean: the ranks of its means in the dataset's experiments."""
     rows = []
     for of_dataset in datasets.values():
         means = {
@@ -350,7 +353,7 @@ def _mean_ranks(datasets: _Datasets, names: Sequence[str]) -> dict[str, float]:
         if all(means.values()):
             merits = {name: tied(mean_of(of_tables)) for name, of_tables in means.items()}
             rows.append(pd.Series(merits).rank(ascending=False))
-    return {str(name): float(rank) for name, rank in pd.DataFrame(rows).mean().items()}
+    return pd.DataFrame(rows)
 
 
 def cliques(names: Sequence[str], different: Iterable[tuple[str, str]]) -> tuple[tuple[str, ...], ...]:

@@ -12,7 +12,7 @@ from msda_bench.results.across_tables import across_tables
 from msda_bench.results.columns import BoardColumn
 from msda_bench.results.experiment_tables import Marks, leaderboard_table, pairs_notes, pairs_tables, remarks, views
 from msda_bench.results.leaderboard import Analysis
-from msda_bench.results.notes import all_ok, folder_facts, is_whole
+from msda_bench.results.notes import all_ok, folder_facts, is_whole, problem_lines
 from msda_bench.results.report import Line, Report, Section
 
 
@@ -61,5 +61,6 @@ def across_report(runs: pd.DataFrame, across: Across, by: str | None = None, dig
     }
     if across.has_estimates:
         facts |= {"margin": across.margin, "primary": list(across.primary), "open_gaps": list(across.open_gaps)}
-    sections = (Section(tuple(across_tables(across, digits))), Section(lines=note))
+    lines = (*note, *(Line("problem", line) for line in problem_lines(runs)))
+    sections = (Section(tuple(across_tables(across, digits))), Section(lines=lines))
     return Report("compare", sections, standings(across), is_whole(runs), runs.attrs["fault_lines"], facts)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from msda_bench.errors import BenchError
 from msda_bench.results.across import counted_of
 from msda_bench.results.estimates import mean_of
-from msda_bench.results.notes import folder_facts, is_whole
+from msda_bench.results.notes import folder_facts, is_whole, problem_lines
 from msda_bench.results.report import Column, Line, Report, Section, Table, Unit
 from msda_bench.results.scores import grids
 from msda_bench.results.words import counted, spans
@@ -122,6 +122,10 @@ def measured_in(runs: pd.DataFrame, family: Sequence[str]) -> Measured:
     ranked = [name for name in tables[0].ranked if name != baseline and all(name in grid.ranked for grid in tables)]
     primary = [name for name in ranked if all(name in grid.experiment.primary for grid in tables)]
     family = family or primary
+    if baseline in family:
+        raise BenchError(
+            f"--methods: {shown(baseline)} is the baseline, over which the others are ordered; leave it out"
+        )
     if absent := [name for name in family if name not in ranked]:
         raise BenchError(
             *(f"--methods: {shown(name)} is not ranked in every experiment{hint(name, ranked)}" for name in absent)
@@ -281,7 +285,10 @@ def core_report(runs: pd.DataFrame, family: Sequence[str] = (), agree: float = 0
     )
     title = f"{plan.suite}: the fewest tasks and seeds that keep the order of {counted(n_methods - 1, 'method')}"
     table = Table("core", title, frame, columns, verdict=verdict, notes=(_LEGEND,), about=())
-    lines = tuple(Line("line", text, wrapped=False) for text in commands)
+    lines = (
+        *(Line("line", text, wrapped=False) for text in commands),
+        *(Line("problem", text) for text in problem_lines(runs)),
+    )
     facts = folder_facts(runs) | {
         "methods": list(measured.methods),
         "seeds": list(seeds),

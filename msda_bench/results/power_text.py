@@ -107,8 +107,8 @@ def plan_report(
     }
     if not (costs or spreads):
         raise BenchError(
-            f"the pilot has no finished run on a data set of suite {plan.suite}; name a folder of a similar suite, or "
-            "leave out --pilot, so that a few runs of this one are trained"
+            f"no finished run of a ranked method is on a data set of suite {plan.suite}; name a folder of a similar "
+            "suite by --pilot, or leave it out, so that a few runs of this one are trained"
         )
     planned = _Planned(plan.experiments, spreads, costs, detect, power)
     rows = pd.DataFrame(list(planned.rows()), columns=list(_COLUMNS)).astype(dict.fromkeys(_WHOLE, "Int64"))

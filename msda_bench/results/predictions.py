@@ -160,6 +160,8 @@ def classes_report(runs: pd.DataFrame, digits: int = 2) -> Report:
     if not any(table.task == "classification" for table in runs.attrs["plan"].experiments):
         raise BenchError(f"{runs.attrs['folder']}: has no classification task, so there are no classes to show")
     classes = per_class(load_confusion(runs))
+    if not (runs["status"] == "ok").any():
+        raise BenchError(f"{runs.attrs['folder']}: no run has a result, so there are no classes to show")
     if classes.empty:
         raise BenchError(
             f"{runs.attrs['folder']}: no run of a classification task has counts of its test, which older records do "

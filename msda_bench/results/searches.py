@@ -21,7 +21,7 @@ import pandas as pd
 from msda_bench.results.ensv import agreement
 from msda_bench.results.estimates import mean_of, tied
 from msda_bench.results.recorded import VALIDATOR, stored
-from msda_bench.suite.plan import ENSV, FIRST, LEAVE_ONE_OUT, ORACLE, Experiment, Method, parts_of
+from msda_bench.suite.plan import ENSV, FIRST, LEAVE_ONE_OUT, ORACLE, TARGET_ACCURACY, Experiment, Method, parts_of
 
 SELECTED = "selected"
 """The key in `attrs` that marks a frame from `select`."""
@@ -170,7 +170,9 @@ class Searches:
 
     def choices(self, table: Experiment, method: Method, by: str | None = None) -> list[Choice]:
         """The choice for each run of a method, by a criterion or by the method's own."""
-        criterion = by or (method.search.by if method.search else ORACLE)
+        own = method.search.by if method.search else ORACLE
+        # What trains with the target's labels is not reselected by what the others cannot see, or are not to see.
+        criterion = own if by is None or (method.reference and own in {ORACLE, TARGET_ACCURACY}) else by
         return [self.choose(candidates, criterion) for candidates in self.of(table, method).values()]
 
     def choose(self, candidates: Sequence[Candidate], by: str) -> Choice:

@@ -336,7 +336,7 @@ def sources_report(runs: pd.DataFrame, worth: Worth, *, summary: bool = False, d
     tables = tuple(sources_summary(rows) if summary else sources_tables(rows, digits))
     lines = []
     if rows.empty:
-        none = "no method here weighs single sources, no run leaves one out, or none has run yet"
+        none = "no method here weighs single sources, no run leaves one out, or none of them has a result"
         lines.append(Line("nothing", none, wrapped=False))
     elif not tables:
         few = "no target has three sources with a weight and a worth, from the dataset or from a run without each"

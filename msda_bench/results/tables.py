@@ -71,6 +71,11 @@ def render(
     return text.replace("+-", "±") if kind in {"html", "markdown"} or unicode else text
 
 
+def heading(table: Table, form: str) -> str:
+    """The title above one of several tables; empty in LaTeX and HTML, where it would be read as text between them."""
+    return "" if _kind(form) in {"latex", "html"} else f"{_escaped(clean(table.title), form)}\n\n"
+
+
 def _transposed(cells: pd.DataFrame) -> pd.DataFrame:
     first = cells.columns[0]
     return cells.set_index(first).T.rename_axis(index=first, columns=None).reset_index()

@@ -46,10 +46,12 @@ def verdict(experiment: Experiment, runs: pd.DataFrame, board: pd.DataFrame, pai
             return ("No method is ranked here: all are references.",)
         if (own["status"] == "diverged").all():
             return ("Every run of a ranked method diverged, so no method has a score.",)
+        if (own["status"] == "ok").any():
+            return ("No method has a result at every target yet, so none is ranked.",)
         return ("No method has a result yet.",)
     own = main_pairs(pairs)
     return (
-        _best(experiment, ranked),
+        _best(experiment, ranked, len(set(runs.loc[~runs["reference"].to_numpy(bool), "method"]))),
         *_certainty(experiment, ranked, own),
         *_beside(experiment, ranked, own),
         *_power(experiment, own),
@@ -58,7 +60,8 @@ def verdict(experiment: Experiment, runs: pd.DataFrame, board: pd.DataFrame, pai
     )
 
 
-def _best(experiment: Experiment, ranked: pd.DataFrame) -> str:
+def _best(experiment: Experiment, ranked: pd.DataFrame, n_methods: int) -> str:
+    """Names the best of the ranked methods; `n_methods` are planned, without references."""
     best = ranked[(ranked["rank"] == 1).to_numpy()]
     n = len(experiment.targets)
     where = f"on average over {n} targets" if n > 1 else f"at {name_of(experiment.targets[0])}"
@@ -66,7 +69,8 @@ def _best(experiment: Experiment, ranked: pd.DataFrame) -> str:
     label = experiment.measure.label
     unit = f"% {label}" if experiment.measure.percent else label
     if len(ranked) == 1:
-        return f"{name_of(row['method'])} has {mean_text(row)} {unit} {where}; no other method is ranked here."
+        others = "no other method is ranked here" if n_methods == 1 else "no other method has a score to rank"
+        return f"{name_of(row['method'])} has {mean_text(row)} {unit} {where}; {others}."
     verb = "has" if len(best) == 1 else "share"
     return f"{_some(best['method'])} {verb} the best mean {where}: {mean_text(row)} {unit}."
 
@@ -203,6 +207,7 @@ def _over_baseline(across: Across) -> Iterator[str]:
     if across.margin is not None:
         yield _by_mean_gain(across, across.margin, table, noun)
         yield from _largest(across)
+    yield from _without_runs(across, table, noun)
     if not tested.any():
         yield f"Too few seeds to show a difference from {base} after Holm's correction."
     else:
@@ -223,6 +228,18 @@ def _over_baseline(across: Across) -> Iterator[str]:
         yield from _power_across(rows, noun)
     if across.margin is None:
         yield from _largest(across)
+
+
+def _without_runs(across: Across, table: pd.DataFrame, noun: str) -> Iterator[str]:
+    """Names the methods of all experiments whose mean gain is over fewer of them, since runs are missing."""
+    of, known = len(across.experiments), table["n_experiments"]
+    few = [
+        f"{name_of(name)} on {known[name]} of {of}"
+        for name in known.index
+        if name in across.methods and known[name] < of
+    ]
+    if few:
+        yield f"Some mean gains are of fewer {noun}s than others: {_first(few)}."
 
 
 def _by_mean_gain(across: Across, margin: float, table: pd.DataFrame, noun: str) -> str:
@@ -265,8 +282,10 @@ def by_count(times: Counter[str]) -> dict[int, list[str]]:
 
 def _largest(across: Across) -> Iterator[str]:
     """Names the largest mean gain of a method, and that of a reference."""
-    known = standings(across).dropna(subset="mean_gain")
-    known = known[(known["n_experiments"] == len(across.experiments)).to_numpy()]
+    every = standings(across).dropna(subset="mean_gain")
+    known = every[(every["n_experiments"] == len(across.experiments)).to_numpy()]
+    is_cut = not {*every["method"]}.intersection(across.methods) <= {*known["method"]}
+    over = f" over all {len(across.experiments)}" if is_cut else ""
     best = known.sort_values(["reference", "mean_gain"], ascending=[True, False]).drop_duplicates("reference")
     gains = [
         f"{name_of(row['method'])} {row['mean_gain']:+.2f} [{row['mean_gain_low']:+.2f}, {row['mean_gain_high']:+.2f}]"
@@ -274,14 +293,14 @@ def _largest(across: Across) -> Iterator[str]:
     ]
     if gains and not best["reference"].iloc[0]:
         reference = f" (the reference {gains[1]})" if len(gains) > 1 else ""
-        yield f"The largest mean gain in points of accuracy: {gains[0]}{reference}."
+        yield f"The largest mean gain{over} in points of accuracy: {gains[0]}{reference}."
 
 
 def by_rank(across: Across) -> Iterator[str]:
     """Names the best mean rank over the datasets, and the methods that differ significantly from the best."""
     if not across.concludes or not across.mean_ranks:
         return
-    best, over = across.methods[0], counted(len(across.datasets), "dataset")
+    best, over = across.methods[0], counted(across.n_ranked, "dataset")
     methods = counted(len(across.methods), "method")
     yield f"{name_of(best)} has the best mean rank over {over}: {across.mean_ranks[best]:.2f} of {methods}."
     if not across.separates:

@@ -173,7 +173,7 @@ class Summary:
             "failed": len(self.failed),
             "diverged": self.diverged,
             "diverged at a tuning seed": self.unfit,
-            "without a result": self.missing,
+            "without a result": max(0, self.missing - len(self.failed)),
             "skipped by --limit": self.left,
         }
         parts = ", ".join(f"{count} {what}" for what, count in counts.items() if count) or "none"

@@ -18,7 +18,7 @@ from msda_bench.suite.check_sizes import check_sizes
 from msda_bench.suite.choice import Configured
 from msda_bench.suite.facts import Facts, takes_parts, weighs_sources
 from msda_bench.suite.mistakes import PLAIN_NAME, PLAIN_WORDS, Fault, Loc, hint, shown
-from msda_bench.suite.plan import ORACLE
+from msda_bench.suite.plan import CHANCE, ORACLE
 from msda_bench.suite.protocol import Splitting, UpdateRule, batches_of, labelled_groups, labelled_part, source_parts
 from msda_bench.suite.published import AVERAGE, PublishedNumbers
 from msda_bench.suite.search import check_search, too_few_to_leave_out
@@ -110,6 +110,14 @@ def _reserved_targets(facts: Facts) -> Iterator[Fault]:
     if AVERAGE in facts.targets:
         why = f"target {AVERAGE!r} has the name under which tables show the mean over targets"
         yield Fault(("targets",), f"{why}; rename this domain in the data, or name the other targets")
+
+
+def _reserved_methods(facts: Facts) -> Iterator[Fault]:
+    """Diverged runs count with the score of the reference of this name."""
+    method = facts.file.methods.get(CHANCE)
+    if method is not None and method.scheme.name != CHANCE:
+        what = f"the name {CHANCE!r} is that of the scheme {CHANCE}, with whose score diverged runs count; rename it"
+        yield Fault(("methods", CHANCE), what, "key")
 
 
 def _too_few_sources(facts: Facts) -> Iterator[Fault]:
@@ -366,7 +374,16 @@ def _left_out(facts: Facts) -> Iterator[Fault]:
 
 
 _CHECKS = (
-    *(_unknown_domains, _reserved_targets, _too_few_sources, _untrainable, _network, _other_task, _source_options),
+    *(
+        _unknown_domains,
+        _reserved_targets,
+        _reserved_methods,
+        _too_few_sources,
+        _untrainable,
+        _network,
+        _other_task,
+        _source_options,
+    ),
     *(
         _classes,
         _no_labels,

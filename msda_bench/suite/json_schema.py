@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, get_args, get_origin
 
-from pydantic import TypeAdapter
+from pydantic import AliasChoices, TypeAdapter
+from pydantic.fields import FieldInfo
 
 from msda_bench.errors import BenchError
 from msda_bench.plugins import KINDS, Entry, Registry
@@ -38,6 +39,11 @@ def _parameters(entry: Entry) -> dict[str, Any]:
     try:
         with entry.blamed("cannot describe its parameters"):
             schema = TypeAdapter(entry.cls).json_schema()
+            fields: dict[str, FieldInfo] = entry.cls.__pydantic_fields__  # type: ignore[attr-defined]
+            for field in fields.values():
+                if isinstance(names := field.validation_alias, AliasChoices):
+                    first, *others = map(str, names.choices)
+                    schema["properties"] |= dict.fromkeys(others, schema["properties"][first])
     except BenchError as error:
         return {"title": entry.name, "description": str(error)}
     return {**schema, "title": entry.name, "description": f"{entry.cls.description()} ({entry.origin})"}

@@ -11,6 +11,7 @@ import pandas as pd
 from msda_bench.analysis import (
     ALL,
     AVERAGE,
+    ORACLE,
     against,
     best_of,
     conclusive,
@@ -198,7 +199,7 @@ def weights(results: Results) -> Section | None:
         return None
     last, title = last_weights(results.curves), "Weights of the sources"
     if last.empty:
-        return Section("weights", title, "No method here weighs single sources.")
+        return Section("weights", title, "No method here weighs single sources, or none of those that do has a result.")
     text = (
         "Weights at the last epoch, mean of the seeds. Blue is more than equal weights (1/k), orange less; the scale "
         f"reaches at least 0.05 to both sides, so that noise does not look like a preference.{_sampled(results)}"
@@ -283,8 +284,10 @@ def settings(results: Results) -> Section | None:
     judged, tried = results.criteria, results.candidates
     place = AVERAGE if (judged["target"] == AVERAGE).any() else results.experiment.targets[0]
     whole = judged[((judged["method"] == ALL) & (judged["target"] == place)).to_numpy()]
-    label = "Regret to the oracle of each criterion"
-    regret = Figure("regret", "Regret by criterion", label, plots.regrets(judged), whole[_CRITERIA], wide=True)
+    label, regret = "Regret to the oracle of each criterion", []
+    if whole.loc[whole["criterion"] != ORACLE, "regret"].notna().any():
+        chart = plots.regrets(judged)
+        regret = [Figure("regret", "Regret by criterion", label, chart, whole[_CRITERIA], wide=True)]
     rows = {parameter: tried[(tried["parameter"] == parameter).to_numpy()] for parameter in tried["parameter"].unique()}
     by_parameter = (
         Figure(
@@ -300,4 +303,5 @@ def settings(results: Results) -> Section | None:
         f"{' '.join(criteria_notes(judged))} The other charts show the score on the target of every candidate by one "
         "of its parameters, with the means of equal values joined: the oracle's view, for readers and not for tuning."
     )
-    return Section("settings", "Selecting settings", text, (regret, *by_parameter))
+    figures = (*regret, *by_parameter)
+    return Section("settings", "Selecting settings", text, figures) if figures else None

@@ -80,7 +80,7 @@ def weights(args: argparse.Namespace) -> int:
         if (rows["part_of"].astype(object) != rows["source"].astype(object)).any():
             say(str(save(weight_map(by_domain(rows)), args.folder / f"weights-{name}-by-domain.svg")))
     if weighed.empty:
-        say("no method here weighs single sources, or none has run yet")
+        say("no method here weighs single sources, or none of those that do has a result")
     for lines in note_lines(runs).values():
         for line in lines:
             say(f"note: {line}")

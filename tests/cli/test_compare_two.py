@@ -65,7 +65,7 @@ def test_golden(make_results, monkeypatch, capsys, golden):
     assert main(["compare", "before", "after"]) == 1
     golden("compare-two.txt", capsys.readouterr().out)
     assert main(["compare", "before", "after", "--format", "github", "--columns", "shift,p", "--methods", "DARN"]) == 1
-    assert capsys.readouterr().out.splitlines()[2:3] == ["| DARN | +5.50 | 0.0234\\* |"]
+    assert "| DARN | +5.50 | 0.0234\\* |" in capsys.readouterr().out.splitlines()
     assert main(["compare", "before", "after", "--format", "csv"]) == 1
     golden("compare-two.csv", capsys.readouterr().out)
 

@@ -183,7 +183,7 @@ def test_parts_of_a_split_source_are_summed_in_a_second_figure(make_results):
 
 def test_methods_that_weigh_no_source_have_no_figure(make_results, capsys):
     assert main(["weights", str(make_results(records=weighted([["a", "b"]], [1.0])))]) == 0
-    assert capsys.readouterr().out == "no method here weighs single sources, or none has run yet\n"
+    assert capsys.readouterr().out == "no method here weighs single sources, or none of those that do has a result\n"
 
 
 def test_sources_shows_weights_and_says_what_is_unknown_or_missing(make_results, capsys):

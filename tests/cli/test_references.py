@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import numpy as np
@@ -69,6 +70,28 @@ def test_references_are_selected_on_labels_that_they_hold_out(
         assert board.loc[board["method"] == method, "mean"].iloc[0] == pytest.approx(best["score"].mean())
     assert board.loc[board["reference"], "rank"].isna().all()
     assert mb.compare(runs).empty
+
+
+def test_another_criterion_does_not_reselect_what_trains_with_the_targets_labels(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = run(tmp_path, SUITE)
+    before = mb.load_results(folder)
+    for by in ("oracle", "ensv"):
+        capsys.readouterr()
+        assert main(["leaderboard", str(folder), "--by", by, "--format", "csv"]) == 0
+        shown = pd.read_csv(io.StringIO(capsys.readouterr().out)).set_index("method")["mean"]
+        own = mb.leaderboard(before).set_index("method")["mean"]
+        assert shown[["TAR", "JOINT"]].tolist() == pytest.approx(own[["TAR", "JOINT"]].tolist(), abs=1e-3)
+
+
+def test_a_folder_in_which_no_criterion_has_selected_yet_has_a_page(tmp_path: Path, capsys) -> None:
+    (tmp_path / "s.yaml").write_text(SUITE)
+    words = ["run", str(tmp_path / "s.yaml"), "--out", str(tmp_path / "out"), "--executor", "inline", "--limit", "4"]
+    assert main(words) == 0
+    capsys.readouterr()
+    assert main(["report", str(tmp_path / "out" / "s")]) == 1
+    assert capsys.readouterr() == (f"{tmp_path / 'out' / 's' / 'report.html'}\n", "")
 
 
 def test_predictions_of_the_target_are_kept_at_a_byte_and_chance_answers_one_class(tmp_path: Path) -> None:

@@ -233,7 +233,7 @@ def test_a_cell_that_fails_is_named_and_does_not_stop_the_others(talking: None, 
     Path("broken").touch()
     assert run("--keep-going") == 1
     shown = capsys.readouterr()
-    assert "4 trained, 4 failed, 4 without a result" in shown.out
+    assert "4 trained, 4 failed; " in shown.out
     reported = [line for line in shown.err.splitlines() if f"failed: {BUG}" in line]
     assert len(reported) == 4
     assert all("Traceback" in Path(line.partition("; traceback in ")[2]).read_text() for line in reported)

@@ -71,6 +71,11 @@ def test_without_a_score_the_verdict_says_why(sample):
     none = sample.assign(score=float("nan"), n_correct=pd.NA, n_test=pd.NA)
     diverged = analyse(none.assign(status="diverged"))
     assert "Every run of a ranked method diverged, so no method has a score." in result_files(diverged)["tables.md"]
+    part = sample.assign(
+        status=sample["status"].where(sample["target"] == sample["target"].iloc[0], "missing"),
+        score=sample["score"].where(sample["target"] == sample["target"].iloc[0]),
+    )
+    assert "No method has a result at every target yet, so none is ranked." in result_files(analyse(part))["tables.md"]
     plan = sample.attrs["plan"]
     tables = (
         replace(table, methods=tuple(replace(method, reference=True) for method in table.methods))

@@ -238,7 +238,7 @@ def test_equal_results_need_the_fewest_seeds_and_a_tiny_gain_more_than_anyone_ha
         ("--detect nan", "--detect: must be a number of points above 0, not 'nan'"),
         ("--power 1", "--power: must be a probability from 0.5 to 0.99, not '1'"),
         ("--pilot nowhere", "nowhere: "),
-        ("--pilot pilot", "the pilot has no finished run on a data set of suite fonts"),
+        ("--pilot pilot", "no finished run of a ranked method is on a data set of suite fonts"),
     ],
 )
 def test_what_cannot_be_planned_is_a_line(here, capsys, words, line):

@@ -116,7 +116,7 @@ def test_workers_end_with_the_command(
 
 def test_with_keep_going_or_where_a_method_diverges_the_others_train(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("--keep-going", seeds=1) == 1
-    assert "4 trained, 2 failed, 2 without a result" in capsys.readouterr().out
+    assert "4 trained, 2 failed; " in capsys.readouterr().out
     assert run(wrong="how: diverge", seeds=1) == 1
     assert "4 stored before, 2 trained, 2 diverged" in capsys.readouterr().out
 

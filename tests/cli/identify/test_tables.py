@@ -76,6 +76,22 @@ def test_without_a_column_that_is_no_leak_the_lines_say_why(identify, tmp_path) 
     assert f"{path}: leak: each value of column 'code' has one label alone, so it is in `drop`" in errors[1]
 
 
+def test_an_infinite_number_among_labels_is_no_class(identify, tmp_path) -> None:
+    path = tmp_path / "t.csv"
+    rows = [f"{'ab'[n % 2]},{n % 7},{'inf' if n == 5 else n * 0.37}" for n in range(80)]
+    path.write_text("\n".join(["site,size,dose", *rows]))
+    said = refused(identify(path, "--domain", "site", "--label", "dose"))
+    assert said == f"{path}: label (column 'dose') holds 'inf', which is no finite number; correct it"
+
+
+def test_a_column_of_sentences_says_how_to_read_them(identify, tmp_path) -> None:
+    path = tmp_path / "t.csv"
+    rows = [f"{'ab'[n % 2]},{n % 7},the {n} of them,{n * 7 % 5 % 2}" for n in range(80)]
+    path.write_text("\n".join(["site,size,said,ill", *rows]))
+    said = " ".join(identify(path, "--domain", "site", "--label", "ill")[1])
+    assert "column 'said' has 80 different texts, so it is in `drop`; to learn from its words name it by --text" in said
+
+
 def test_a_domain_with_the_name_of_the_mean_is_refused(identify, tmp_path) -> None:
     path = tmp_path / "t.csv"
     path.write_text(

@@ -36,6 +36,8 @@ NO_LABEL = "(no label)"
 _METHODS = (
     "methods: # SRC and scikit-learn's do not adapt; TAR learns from the target's labels, which you would not have"
 )
+_WORDS = 3
+"""Texts of so many words on average may be sentences."""
 _SHIFT = 0.2
 """Shares of a class that differ by more between domains call for the mean over classes."""
 
@@ -102,7 +104,9 @@ def _judge(path: Path, name: str, column: Column, findings: Findings) -> None:
         (findings.categories if category else findings.drop).append(name)
         damaged = not category and (column.has_commas() or not np.isnan(column.numbers()).all())
         lost = f"; to learn from it {remedy.partition(',')[0]} (a missing value is empty or NA)" if damaged else ""
-        findings.lines.append(f"odd: {reason}, so it is in {'`categories`' if category else '`drop`'}{lost}")
+        words = np.mean([len(text.split()) for text in column.texts])
+        read = "; to learn from its words name it by --text" if not category and words >= _WORDS else ""
+        findings.lines.append(f"odd: {reason}, so it is in {'`categories`' if category else '`drop`'}{lost}{read}")
 
 
 def _is_code(column: Column) -> bool:

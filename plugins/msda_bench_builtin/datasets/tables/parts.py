@@ -120,7 +120,8 @@ def labels_in(
     used = np.unique(np.concatenate([label.codes[mine] for mine in rows.values()]))
     real = bool(np.isfinite(numbers[used]).all())
     fractions = real and len(used) > _MANY and bool((numbers[used] % 1 != 0).any())
-    if mode == "regression" or (mode == "auto" and fractions):
+    infinite = not real and not np.isnan(numbers[used]).any()  # all are numbers, which is no choice of classes
+    if mode == "regression" or (mode == "auto" and (fractions or infinite)):
         if not real:
             text = label.texts[int(used[int(np.argmin(np.isfinite(numbers[used])))])]
             raise DataError(f"{path}: {roles.label} holds {text!r}, which is no finite number; correct it")
