@@ -14,13 +14,11 @@ from msda_bench.results.estimates import Summary, mean_of, summarize, tied
 from msda_bench.results.frame import PROBLEMS, experiments
 from msda_bench.results.gains import is_open
 from msda_bench.results.select import GAPS, Gaps, select
-from msda_bench.suite.plan import Experiment
+from msda_bench.suite.plan import CHANCE_REFERENCE, Experiment
 
 Column: TypeAlias = str | None
 """A target, or None for the mean over targets."""
 
-_CHANCE = "chance"
-"""The reference that predicts without looking at inputs."""
 _DECIMALS, _MOST_DECIMALS = 9, 300
 _SEVERITY = {status: place for place, status in enumerate((*PROBLEMS, "ok"))}
 
@@ -163,7 +161,7 @@ def at_chance(runs: pd.DataFrame) -> pd.Series[float]:
 
     Without a score a method would gain by the runs that it loses.
     """
-    chance = runs[(runs["method"] == _CHANCE).to_numpy() & runs["reference"].to_numpy(bool)]
+    chance = runs[(runs["method"] == CHANCE_REFERENCE).to_numpy() & runs["reference"].to_numpy(bool)]
     diverged, place = runs[(runs["status"] == "diverged").to_numpy()], ("experiment", "target", "seed")
     known = {tuple(at): score for *at, score in _values(chance, *place, "score")}
     return pd.Series([known.get(at) for at in _values(diverged, *place)], diverged.index, dtype=float).dropna()

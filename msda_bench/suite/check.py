@@ -18,7 +18,7 @@ from msda_bench.suite.check_sizes import check_sizes
 from msda_bench.suite.choice import Configured
 from msda_bench.suite.facts import Facts, takes_parts, weighs_sources
 from msda_bench.suite.mistakes import PLAIN_NAME, PLAIN_WORDS, Fault, Loc, hint, shown
-from msda_bench.suite.plan import CHANCE, ORACLE
+from msda_bench.suite.plan import CHANCE_REFERENCE, ORACLE
 from msda_bench.suite.protocol import Splitting, UpdateRule, batches_of, labelled_groups, labelled_part, source_parts
 from msda_bench.suite.published import AVERAGE, PublishedNumbers
 from msda_bench.suite.search import check_search, too_few_to_leave_out
@@ -114,10 +114,11 @@ def _reserved_targets(facts: Facts) -> Iterator[Fault]:
 
 def _reserved_methods(facts: Facts) -> Iterator[Fault]:
     """Diverged runs count with the score of the reference of this name."""
-    method = facts.file.methods.get(CHANCE)
-    if method is not None and method.scheme.name != CHANCE:
-        what = f"the name {CHANCE!r} is that of the scheme {CHANCE}, with whose score diverged runs count; rename it"
-        yield Fault(("methods", CHANCE), what, "key")
+    name = CHANCE_REFERENCE
+    method = facts.file.methods.get(name)
+    if method is not None and method.scheme.name != name:
+        what = f"the name {name!r} is that of the scheme {name}, with whose score diverged runs count; rename it"
+        yield Fault(("methods", name), what, "key")
 
 
 def _too_few_sources(facts: Facts) -> Iterator[Fault]:
