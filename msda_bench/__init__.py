@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from msda_bench.results.compare import compare
     from msda_bench.results.frame import load_curves, load_results
     from msda_bench.results.leaderboard import leaderboard
-    from msda_bench.results.predictions import load_confusion, load_predictions, load_target_predictions
+    from msda_bench.results.predictions import load_confusion, load_predictions
     from msda_bench.results.signed_rank import signed_rank
     from msda_bench.results.verify import verify
     from msda_bench_report import plots
@@ -35,7 +35,6 @@ __all__ = (
     "load_curves",
     "load_predictions",
     "load_results",
-    "load_target_predictions",
     "plots",
     "run",
     "signed_rank",
@@ -50,7 +49,6 @@ _HOMES = {
     "load_curves": "msda_bench.results.frame",
     "load_predictions": "msda_bench.results.predictions",
     "load_results": "msda_bench.results.frame",
-    "load_target_predictions": "msda_bench.results.predictions",
     "plots": "msda_bench_report.plots",
     "run": "msda_bench.cli.run",
     "signed_rank": "msda_bench.results.signed_rank",

@@ -11,7 +11,7 @@ from msda_bench.results.frame import AVERAGE
 from msda_bench.results.notes import folder_facts, is_whole, note_lines, problem_lines
 from msda_bench.results.report import Column, Line, Report, Section, Table, Unit
 from msda_bench.results.serialize import rows_of
-from msda_bench.suite.plan import CHANCE, ENSV, LEAVE_ONE_OUT, ORACLE, Experiment
+from msda_bench.suite.plan import CHANCE, LEAVE_ONE_OUT, ORACLE, Experiment
 
 _REGRET = ("regret", "regret_standard_error")
 LEGEND = (
@@ -24,8 +24,6 @@ LEGEND = (
 _EXPLAINED = {
     ORACLE: "oracle: the candidate best on the target's own test labels, which are not available in practice.",
     CHANCE: "chance: the mean over the candidates, the expected score of a random choice.",
-    ENSV: "ensv: the share of the target's unlabelled examples for which a candidate predicts what most candidates do; "
-    "no score where a candidate's predictions are not kept.",
     LEAVE_ONE_OUT: "leave_one_source_out: each source in turn is the target of the others, scored on its test part.",
 }
 

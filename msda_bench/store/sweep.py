@@ -107,7 +107,7 @@ def _read(file: RecordFile, verified: Verified, planned: Mapping[str, _Places] |
         verified.failures += 1
     else:
         verified.records += 1
-        verified.without.update(record.saved.keys() - arrays)
+        verified.without.update(record.saved.keys() - arrays - {"target_predictions"})  # no longer kept
         verified.made_on[made_on(record.provenance)] += 1
     if planned is not None and record.key not in planned:
         verified.unplanned.append(

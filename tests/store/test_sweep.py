@@ -82,13 +82,13 @@ def test_a_folder_without_its_arrays_counts_says_so_and_gets_them_back(stores: t
     whole, copy = stores
     data = pack({"predicted": np.arange(3)})
     sha256 = hashlib.sha256(data).hexdigest()
-    saved = {"target_predictions": sha256, "weights": sha256}
+    saved = {"predictions": sha256, "weights": sha256, "target_predictions": sha256}
     for seed in range(3):
-        whole.publish(make_record(seed=seed, saved=saved, arrays=dict.fromkeys(saved, data)))
+        whole.publish(make_record(seed=seed, saved=saved, arrays=dict.fromkeys(["predictions", "weights"], data)))
     for path in whole.folder.rglob("*.npz"):
         if path.name.startswith(make_record(seed=0).key) or "weights" in path.name:
             path.unlink()
-    without = "; 1 without their target_predictions; 3 without their weights"
+    without = "; 1 without their predictions; 3 without their weights"
     code, (line,) = run("verify", whole.folder)
     assert (code, line) == (0, f"{whole.folder}: {counts(3)}{without}")
     run("merge", copy.folder, whole.folder)
@@ -103,7 +103,7 @@ def test_a_folder_without_its_arrays_counts_says_so_and_gets_them_back(stores: t
     assert copy.kept("weights") == set()
     code, lines = run("merge", copy.folder, again.folder)
     assert (code, lines[-1].partition(": ")[2]) == (1, "0 copied, 3 already present, 1 in conflict, 0 bad")
-    assert copy.kept("weights") == copy.kept("target_predictions") == {make_record(seed=seed).key for seed in range(3)}
+    assert copy.kept("weights") == copy.kept("predictions") == {make_record(seed=seed).key for seed in range(3)}
     assert run("verify", copy.folder)[1][-1].startswith(f"{copy.folder}: {counts(3, 0, 1)}")
 
 
