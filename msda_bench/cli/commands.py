@@ -10,7 +10,6 @@ _HELP = {
     "verify": "compare a result folder with the published numbers of its suite",
     "sources": "show each source's weight and worth, and the scores on the target without the source",
     "selection": "show how well each criterion selects settings, and draw it",
-    "submit": "write what a pull request with results adds, and say what a maintainer repeats of it",
     "suites": "list, show and copy the suites that come with msda-bench",
     "validate": "check a suite and show its tables and cells",
     "plan": "say what a suite takes to find a gain: seeds, hours, and what ten seeds miss",

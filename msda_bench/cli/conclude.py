@@ -6,7 +6,6 @@ import argparse
 import shlex
 from collections import Counter
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -99,28 +98,3 @@ def conclude(
         against = () if args.against is None else ("--against", str(args.against))
         say_text(f"{ended}\nnext: {shlex.join(['msda-bench', 'report', str(store.folder), *against])}")
     return code
-
-
-def conclude_repeat(args: argparse.Namespace, summary: Summary, store: Store, plan: Plan, out: TextIO) -> int:
-    """Notes in the repeated folder how the runs compare, and writes its tables; returns the exit code.
-
-    Raises:
-        KeyboardInterrupt: the run was interrupted; nothing is noted.
-        StoreError: a drawn run has no result.
-    """
-    from msda_bench.results.files import replace_file, write_results
-    from msda_bench.results.frame import load_results, read_runs
-    from msda_bench.results.leaderboard import analyse
-    from msda_bench.results.repeated import FILE, compared
-    from msda_bench.results.report import Line, Report, Section
-
-    if summary.interrupted:
-        warn(f"{store.folder}: {summary.describe()}")
-        raise KeyboardInterrupt
-    today = datetime.now(UTC).date().isoformat()
-    mark = compared(load_results(args.repeat), read_runs(store, plan), args.who, today)
-    replace_file(args.repeat / FILE, mark.to_bytes())
-    write_results(args.repeat, analyse(load_results(args.repeat)))
-    line = Line("line", f"{args.repeat}: {mark}")
-    facts = {"folders": [str(args.repeat)], "suite": plan.suite, "repeated": mark.runs, "run": summary.to_json()}
-    return show(args, Report("run", (Section(lines=(line,)),), facts=facts), out=out)

@@ -99,12 +99,11 @@ def unfit_lines(store: Store, counted: Verified) -> Iterator[str]:
 
 
 def _outdated(folder: Path) -> Iterator[str]:
-    """A line for a mark or table that does not match the records, and for each table that is missing."""
+    """A line for each table that does not match the records, and for each table that is missing."""
     from msda_bench.atomic import named, read_file
     from msda_bench.results.files import result_files, stale_tables
     from msda_bench.results.frame import load_results
     from msda_bench.results.leaderboard import analyse
-    from msda_bench.results.repeated import fault_of
     from msda_bench.results.serialize import csv_text
     from msda_bench.results.verify import VERIFIED, verify
 
@@ -112,7 +111,6 @@ def _outdated(folder: Path) -> Iterator[str]:
     wanted = {name: ("leaderboard", text) for name, text in result_files(analyse(runs)).items()}
     if any(table.published for table in runs.attrs["plan"].experiments):
         wanted[VERIFIED] = "verify", csv_text(verify(runs))
-    yield from filter(None, [fault_of(folder, runs)])
     for name, (command, text) in wanted.items():
         path = folder / name
         with named(path, "cannot be read"):

@@ -17,7 +17,6 @@ from msda_bench.errors import StoreError
 from msda_bench.results.door import Kind, argument
 from msda_bench.results.metric import METRIC, measured, refuse_unmeasured, with_metrics
 from msda_bench.results.recorded import VALIDATOR, VERSION, Recorded, read_recorded, read_records, recorded_rows
-from msda_bench.results.repeated import mark_of
 from msda_bench.results.searches import CHOICES, Choices
 from msda_bench.results.select import choices_of, chosen_on_tuning_seeds, select
 from msda_bench.store import Record, Store
@@ -63,8 +62,8 @@ def load_results(folder: str | Path, *, repair: bool = False, metric: str | Sequ
 
     Returns:
         One row per planned run, in the plan's order: experiments, methods, targets, seeds, candidates. `attrs` holds
-        the `plan` without its cells, the `folder`, the store's `faults`, `fault_lines` with a line for each damaged or
-        conflicting record, and `repeated`, the sentence on the runs that a maintainer has trained again, or None.
+        the `plan` without its cells, the `folder`, the store's `faults`, and `fault_lines` with a line for each damaged
+        or conflicting record.
 
     Raises:
         StoreError: it is not a result folder, cannot be read, or has a record that is ok but has no possible outcome.
@@ -133,7 +132,6 @@ def read_runs(store: Store, plan: Plan, metrics: Sequence[str] = ()) -> pd.DataF
     if metrics:  # the suite's own metric has chosen on tuning seeds
         runs = _scored(plan, records, store.folder, metrics, runs.attrs.get(CHOICES))
         refuse_unmeasured(runs, metrics)
-    runs.attrs["repeated"] = mark_of(store.folder, runs)
     return runs
 
 

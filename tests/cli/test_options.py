@@ -88,7 +88,6 @@ COMMANDS = {
     "data leaks": "data leaks letters.yaml",
     "store merge": "store merge new results/tiny",
     "store reference": "store reference results/tiny",
-    "submit": "submit other/letters other.yaml",
     "store export": "store export results/tiny --out release --url https://example.org/a --date 2026-11-22",
 }
 """Each command, without options."""
@@ -107,9 +106,6 @@ USES = {
     "report --against": Use("results/tiny", "report results/tiny-own"),
     "run --against": Use("results/tiny", OWN),
     "run --methods": Use("own.yaml"),
-    "run --as": Use("me", f"{RUN} --out again --repeat results/tiny"),
-    "run --repeat": Use("results/tiny", f"{RUN} --out again --as me"),
-    "submit --methods": Use("own.yaml", "submit results/tiny-own tiny.yaml"),
     "--by": Use("oracle"),
     "compare --columns": Use("median,interval"),
     "leaderboard --columns": Use("target,seconds"),
