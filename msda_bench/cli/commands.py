@@ -6,7 +6,7 @@ from msda_bench.marker import hookimpl
 _HELP = {
     "run": "run a suite: train missing cells, write and print the leaderboard",
     "compare": "compare all methods of a result folder, or the same methods of two result folders",
-    "leaderboard": "print the leaderboard of a result folder and rewrite its files, or merge several folders",
+    "leaderboard": "print the leaderboard of a result folder and rewrite its files",
     "verify": "compare a result folder with the published numbers of its suite",
     "sources": "show each source's weight and worth, and the scores on the target without the source",
     "selection": "show how well each criterion selects settings, and draw it",
@@ -19,7 +19,7 @@ _HELP = {
     "new": "write a complete distribution for a component of your own",
     "data": "list, fetch, verify and identify datasets, and look for leaks",
     "schema": "print the JSON schema of a suite, installed components included",
-    "store": "check, merge or export result folders, or write one as a reference",
+    "store": "check or merge result folders, or write one as a reference",
 }
 _WITHOUT_ARGUMENTS = ("plugins", "schema")
 

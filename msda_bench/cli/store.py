@@ -1,9 +1,8 @@
-"""`msda-bench store`: checks, merges or exports result folders, or writes one as a reference."""
+"""`msda-bench store`: checks or merges result folders, or writes one as a reference."""
 
 from __future__ import annotations
 
 import argparse
-import datetime as dt
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -35,19 +34,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     reference.add_argument("folder", type=Path, metavar="DIR", help="a result folder with all of its runs")
     reference.add_argument("--out", type=Path, metavar="FILE", default=Path("reference.json.gz"), help="the file")
     reference.set_defaults(handler=_reference)
-    export = actions.add_parser("export", help="write the runs of result folders as one file, described by Croissant")
-    export.add_argument("folders", type=Path, metavar="DIR", nargs="+", help="result folders, such as results/*")
-    export.add_argument("--out", type=Path, metavar="DIR", required=True, help="the folder that receives the files")
-    export.add_argument(
-        "--cite",
-        type=Path,
-        metavar="FILE",
-        default=Path("CITATION.cff"),
-        help="title, authors, version and licence of the results (default CITATION.cff)",
-    )
-    export.add_argument("--url", help="the page of the results (default: the citation's `url`)")
-    export.add_argument("--date", type=_date, metavar="DAY", help="of publication, as 2026-11-23 (default: today)")
-    export.set_defaults(handler=_export)
 
 
 def command(args: argparse.Namespace) -> int:
@@ -157,21 +143,3 @@ def _reference(args: argparse.Namespace) -> int:
     for line in problem_lines(runs):
         say(f"problem: {line}")
     return 0 if is_whole(runs) else 1
-
-
-def _date(text: str) -> str:
-    return dt.date.fromisoformat(text).isoformat()
-
-
-def _export(args: argparse.Namespace) -> int:
-    from msda_bench.errors import DataError
-    from msda_bench.results.release import Citation, export
-
-    citation = Citation.read(args.cite)
-    url = args.url or citation.url
-    if not url:
-        raise DataError(f"{args.cite}: has no `url`, which a description must name; give it there or by --url")
-    date = args.date or dt.datetime.now(dt.UTC).date().isoformat()
-    path, runs = export(args.folders, args.out, citation, date, url)
-    say(f"{path}: {len(runs)} runs of {len(args.folders)} folders, {path.stat().st_size} bytes")
-    return 0

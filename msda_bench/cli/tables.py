@@ -210,17 +210,15 @@ def show_folder(args: argparse.Namespace, command: str) -> int:
     return show(args, report, None if is_part else write)
 
 
-def analysis_report(
-    args: argparse.Namespace, command: str, analysis: Analysis, faults: Sequence[str], folders: Sequence[Path] = ()
-) -> Report:
-    """The report of a folder's analysis, or that of several joined folders, with the options of tables."""
+def analysis_report(args: argparse.Namespace, command: str, analysis: Analysis, faults: Sequence[str]) -> Report:
+    """The report of a folder's analysis, with the options of tables."""
     from msda_bench.results.answers import folder_report
     from msda_bench.results.columns import board_columns
 
     more, broken = board_columns(args.columns)
     warn_of(broken)
     options = {"marks": args.marks, "digits": args.digits, "more": tuple(more.values()), "whole": is_json(args)}
-    return folder_report(command, analysis, faults, folders, **options)
+    return folder_report(command, analysis, faults, **options)
 
 
 @contextlib.contextmanager

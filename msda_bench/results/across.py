@@ -55,7 +55,7 @@ METRIC = "accuracy_percent"
 
 @dataclass(frozen=True)
 class Across:
-    """A comparison over all experiments of a suite, or of merged folders.
+    """A comparison over all experiments of a suite.
 
     `mean_ranks` (1 is the best) are over the `n_ranked` datasets where every method has a mean; they order the methods
     and are not tested. `cliques` are the largest groups in which no difference was shown. They come from decided pairs,

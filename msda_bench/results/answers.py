@@ -20,7 +20,6 @@ def folder_report(
     command: str,
     analysis: Analysis,
     faults: Sequence[str],
-    folders: Sequence[object] = (),
     *,
     marks: Marks = "holm",
     digits: int = 2,
@@ -29,8 +28,8 @@ def folder_report(
 ) -> Report:
     """What `run` and `leaderboard` answer, and `compare` of all methods of a folder: with `whole` all pairs of these.
 
-    `faults` has a line for each record that is damaged or in conflict; `folders` default to that of the runs; `marks`,
-    `digits` and `more` are those of a `View`.
+    `faults` has a line for each record that is damaged or in conflict; `marks`, `digits` and `more` are those of a
+    `View`.
     """
     shown = list(views(analysis, marks, digits, more))
     complete = not faults and all_ok(analysis.selected)
@@ -41,7 +40,7 @@ def folder_report(
             captions = (Line("caption", note) for note in pairs_notes(view))
             sections.append(Section(tuple(pairs_tables(view, whole=whole)), (*captions, *remarks(view))))
         sections.append(Section(tuple(across_tables(analysis.across, digits))))
-    facts = folder_facts(analysis.runs, *folders)
+    facts = folder_facts(analysis.runs)
     return Report(command, tuple(sections), data, complete, tuple(faults), facts)
 
 

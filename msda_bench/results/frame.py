@@ -72,7 +72,24 @@ def load_results(folder: str | Path, *, repair: bool = False, metric: str | Sequ
     folder = argument("folder", folder, str | Path)
     repair, metric = argument("repair", repair, bool), argument("metric", metric, str | Sequence[str])
     store = Store(Path(folder), repair=repair)
-    return read_runs(store, store.read_plan(), [metric] if isinstance(metric, str) else metric)
+    runs = read_runs(store, store.read_plan(), [metric] if isinstance(metric, str) else metric)
+    frame = Runs(runs)
+    frame.attrs = runs.attrs
+    return frame
+
+
+class Runs(pd.DataFrame):
+    """A frame from `load_results`, which writes Parquet without its `attrs`, since pandas writes these as JSON."""
+
+    @property
+    def _constructor(self) -> type[Runs]:
+        return Runs
+
+    def to_parquet(self, *args: Any, **options: Any) -> Any:
+        """As of any frame, without `attrs`."""
+        plain = pd.DataFrame(self)
+        plain.attrs = {}
+        return plain.to_parquet(*args, **options)
 
 
 RUNS = Kind("runs", "load_results", COLUMNS, ("target", "status"), (), load_results)

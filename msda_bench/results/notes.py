@@ -134,7 +134,7 @@ def folder_lines(runs: pd.DataFrame, more: Iterable[str] = ()) -> Iterator[Line]
     yield from (Line("problem", line) for line in problem_lines(runs))
 
 
-def folder_facts(runs: pd.DataFrame, *folders: object) -> dict[str, Any]:
+def folder_facts(runs: pd.DataFrame) -> dict[str, Any]:
     """What JSON documents say of a frame's folders and experiments; docs/json.md explains the keys."""
     bad = problems(runs)
     facts = []
@@ -155,7 +155,7 @@ def folder_facts(runs: pd.DataFrame, *folders: object) -> dict[str, Any]:
             "not_ok": rows_of(bad[bad["experiment"] == experiment.name].drop(columns="experiment")),
         })  # fmt: skip
     return {
-        "folders": [str(folder) for folder in folders or [runs.attrs["folder"]]],
+        "folders": [str(runs.attrs["folder"])],
         "suite": runs.attrs["plan"].suite,
         "experiments": facts,
     }

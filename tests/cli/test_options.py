@@ -32,7 +32,6 @@ methods:
   MDAN: {discrepancy: coral, mu: 0.01, aggregator: {logsumexp: {gamma: 1.0}}}
 compare: {baseline: SRC}
 """
-CITATION = "title: runs\nauthors: [{name: us}]\nversion: 1.0.0\nlicense: MIT\n"
 LETTERS = f"""
 schema: 1
 name: letters
@@ -65,8 +64,6 @@ published: table.csv
     + "".join(f"{n < 40},{n % 37},word{n % 5} word{n % 7},{n // 2},{n % 2},{n % 3 % 2}\n" for n in range(80)),
     "clinics.csv": "hospital,age,disease\n"
     + "".join(f"{n % 3},{n % 37},{n // 3 % 2 if n % 3 else ''}\n" for n in range(90)),
-    "CITATION.cff": CITATION,
-    "another.cff": CITATION.replace("1.0.0", "2.0.0"),
 }
 RUN = "run tiny.yaml --device cpu --executor inline"
 OWN = f"{RUN} --methods own.yaml"
@@ -88,7 +85,6 @@ COMMANDS = {
     "data leaks": "data leaks letters.yaml",
     "store merge": "store merge new results/tiny",
     "store reference": "store reference results/tiny",
-    "store export": "store export results/tiny --out release --url https://example.org/a --date 2026-11-22",
 }
 """Each command, without options."""
 
@@ -120,8 +116,6 @@ USES = {
     "check --strict": Use("", "check d_A"),
     "run --limit": Use("1", NEW),
     "compare --match": Use("SRC=DARN", "compare results/tiny other/letters"),
-    "leaderboard --merge": Use("other/letters other/same", "leaderboard"),
-    "leaderboard --out": Use("out", "leaderboard --merge other/letters other/same"),
     "--methods": Use("DARN"),
     "--metric": Use("macro_f1"),
     "run --only": Use("method=SRC"),
@@ -147,13 +141,9 @@ USES = {
     "data identify --group": Use("patient", PATIENTS),
     "data identify --predictions": Use("rule", PATIENTS),
     "data identify --unlabelled": Use("drop", "data identify clinics.csv --domain hospital --label disease"),
-    "store export --cite": Use("another.cff"),
-    "store export --date": Use("2026-11-23"),
-    "store export --url": Use("https://example.org/b"),
     "store verify --strict": Use("", "store verify marred"),
     "verify --table": Use("another.csv"),
     "compare other": Use("other/letters"),
-    "leaderboard folder": Use("results/tiny", "leaderboard"),
     "data list names": Use("stress"),
     "data fetch names": Use("stress", "data fetch"),
     "data verify names": Use("stress", "data verify"),
@@ -211,7 +201,6 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert main([*RUN.split(), "--quiet"]) == 0
         assert main([*OWN.split(), "--quiet"]) == 0
         assert main([*RUN.replace("tiny", "other").split(), "--quiet", "--out", "other"]) == 0
-    shutil.copytree(home / "other/letters", home / "other/same")
     ordered_folder(home / "ordered")
     shutil.copytree(home / "results/tiny", home / "marred")
     (home / "marred/leaderboard.csv").write_text("")

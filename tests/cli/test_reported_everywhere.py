@@ -85,15 +85,3 @@ def test_two_folders(marred, make_results, capsys):
     assert texts(document, "problems") == [f"A: toy: {MARKS[place]}" for place in (1, 0, 2)]
     assert len(document["faults"]) == 2
     assert files(marred, sound) == before
-
-
-def test_a_merge_reports_what_the_other_folder_does_not_fill(marred, make_results, capsys):
-    sound = make_results("sound", methods=["DARN"])
-    before = files(marred, sound)
-    for options in ([], ["--json"]):
-        assert main(["leaderboard", "--merge", str(marred), str(sound), *options]) == 1
-        text = " ".join(unwrapped(capsys.readouterr().out))
-        assert "a plugin's bug" not in text
-        for mark in (MARKS[1].removeprefix("SRC: "), *MARKS[3:]):
-            assert mark in text, mark
-    assert files(marred, sound) == before

@@ -119,13 +119,10 @@ def test_criteria_are_printed_written_and_drawn(here: Path, capsys) -> None:
     assert (here / "selection-tiny.svg").read_bytes() == figure
 
 
-def test_a_copy_is_compared_but_not_merged_and_names_a_missing_candidate(here: Path, tmp_path: Path, capsys) -> None:
+def test_a_copy_is_compared_and_names_a_missing_candidate(here: Path, tmp_path: Path, capsys) -> None:
     copy = shutil.copytree(here, tmp_path / "copy")
     assert main(["compare", str(here), str(copy)]) == 0
     assert "lack" not in capsys.readouterr().out
-    assert main(["leaderboard", "--merge", str(here), str(copy)]) == 2
-    reported = "selects settings among candidates, which cannot share a table with other folders"
-    assert reported in capsys.readouterr().err
     store = Store(copy)
     store.path(store.read_plan().cells[0].key).unlink()
     for command in ("leaderboard", "selection"):

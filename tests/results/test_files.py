@@ -21,12 +21,13 @@ COMMITTED = sorted(path.parent for path in RESULTS.glob("*/leaderboard.csv"))
 
 
 def test_files_and_documents_match_the_golden_files(sample, golden):
+    sample.attrs["folder"] = "results/sample"
     analysis = analyse(sample)
     for name, text in result_files(analysis).items():
         golden(name.replace("/", "-"), text)
         assert "\x1b" not in text
     for command in ("leaderboard", "compare"):
-        report = folder_report(command, analysis, [], ["results/sample"])
+        report = folder_report(command, analysis, [])
         golden(f"{command}.json", json_text(document(report)) + "\n")
 
 
@@ -58,6 +59,17 @@ def test_parquet_is_written_if_pyarrow_is_installed(sample, tmp_path):
     read = pd.read_parquet(tmp_path / "runs.parquet")
     assert read["status"].tolist() == sample["status"].tolist()
     assert list(read) == list(sample)
+
+
+def test_a_part_of_a_loaded_folder_is_written_as_parquet_and_still_has_its_plan(tmp_path):
+    pytest.importorskip("pyarrow")
+    runs = mb.load_results(RESULTS / "ablation-digits-scale")
+    part = runs[runs["seed"] < 2]
+    part.to_parquet(tmp_path / "part.parquet", index=False)
+    read = pd.read_parquet(tmp_path / "part.parquet")
+    assert 0 < len(read) == len(part) < len(runs)
+    assert [read["key"].tolist(), read["score"].tolist()] == [part["key"].tolist(), part["score"].tolist()]
+    assert mb.leaderboard(part)["n_planned"].max() == 2
 
 
 def test_a_suite_without_records_is_all_missing(sample):
