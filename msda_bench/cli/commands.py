@@ -13,7 +13,6 @@ _HELP = {
     "suites": "list, show and copy the suites that come with msda-bench",
     "validate": "check a suite and show its tables and cells",
     "plan": "say what a suite takes to find a gain: seeds, hours, and what ten seeds miss",
-    "core": "find the fewest tasks and seeds that keep the order of a result folder's methods",
     "plugins": "list every component and executor with its distribution",
     "check": "test installed components against their contracts",
     "new": "write a complete distribution for a component of your own",

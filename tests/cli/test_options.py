@@ -16,7 +16,6 @@ from PIL import Image
 
 from msda_bench.cli import main as program
 from msda_bench.cli.main import main
-from tests.results.conftest import ordered_folder
 
 TABLE = """\
 method,target,mean,source,table,certainty
@@ -78,7 +77,6 @@ COMMANDS = {
     "run": RUN,
     "validate": "validate tiny.yaml",
     "plan": "plan tiny.yaml",
-    "core": "core ordered",
     "check": "check source_risk",
     "new": "new aggregator my_part",
     "data identify": "data identify pictures",
@@ -120,8 +118,6 @@ USES = {
     "--metric": Use("macro_f1"),
     "run --only": Use("method=SRC"),
     "--out": Use("out"),
-    "core --agree": Use("0.99"),
-    "core --methods": Use("a,b,c"),
     "plan --detect": Use("2"),
     "plan --pilot": Use("other/letters", "plan other.yaml"),
     "plan --power": Use("0.9"),
@@ -201,7 +197,6 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert main([*RUN.split(), "--quiet"]) == 0
         assert main([*OWN.split(), "--quiet"]) == 0
         assert main([*RUN.replace("tiny", "other").split(), "--quiet", "--out", "other"]) == 0
-    ordered_folder(home / "ordered")
     shutil.copytree(home / "results/tiny", home / "marred")
     (home / "marred/leaderboard.csv").write_text("")
     for number, place in enumerate(("a/cat", "a/dog", "b/cat", "b/dog")):
