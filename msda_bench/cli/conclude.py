@@ -5,14 +5,17 @@ from __future__ import annotations
 import argparse
 import shlex
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from msda_bench.cli.lines import say_text, warn
+from msda_bench.cli.lines import say_text, warn, warn_of
 from msda_bench.cli.tables import against_report, analysis_report, show
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from msda_bench.results.reference import Reference
     from msda_bench.results.report import Report
     from msda_bench.running.runner import Summary, Survey
@@ -74,12 +77,12 @@ def conclude(
         warn(ended)
         raise KeyboardInterrupt
     for _ in range(_READINGS):
-        keys = store.keys()
         analysis = analyse(read_runs(store, plan))
         write_results(store.folder, analysis)
-        if store.keys() == keys:
+        count = len(store.results)
+        if len(store.refresh().results) == count:
             break
-    conflicts = store.conflicting(cell.key for cell in plan.cells)
+    conflicts = [*store.conflicting(cell.key for cell in plan.cells).values()]
     if reference is None:
         report = analysis_report(args, "run", analysis, conflicts)
     else:
@@ -94,7 +97,19 @@ def conclude(
         first = "the traceback" if len(kept) == 1 else f"the first of {len(kept)} tracebacks"
         if kept:
             say_text(f"{first} is in {kept[0]}, under provenance\n")
+    warn_of(_seal(store, analysis.selected))
     if not args.quiet:
         against = () if args.against is None else ("--against", str(args.against))
         say_text(f"{ended}\nnext: {shlex.join(['msda-bench', 'report', str(store.folder), *against])}")
     return code
+
+
+def _seal(store: Store, runs: pd.DataFrame) -> Sequence[str]:
+    """Seals a folder whose runs all have a result; returns a line for each damaged record, or on why it cannot be."""
+    from msda_bench.errors import StoreError
+    from msda_bench.store.record import RESULTS
+
+    try:
+        return store.seal() if runs["status"].isin(RESULTS).all() else []
+    except StoreError as error:
+        return error.lines

@@ -71,7 +71,7 @@ def command(args: argparse.Namespace) -> Report:
             runs = load_results(args.pilot)
             lines = [Line("note", f"the pilot is {args.pilot}")]
         report_faults(runs)
-    missing = survey(work.expansion, Store.find(folder, repair=False), work.expansion.plan.most).missing
+    missing = survey(work.expansion, Store.find(folder), work.expansion.plan.most).missing
     return plan_report(work.expansion, missing, runs, args.detect, args.power, lines)
 
 

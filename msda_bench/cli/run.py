@@ -155,7 +155,7 @@ def _run_suite(args: argparse.Namespace, aside: Console, out: TextIO) -> int:
     work = load_work(args, args.own)
     plan, reference = work.expansion.plan, _reference(args, work.expansion)
     folder = args.out / plan.suite
-    store = Store.find(folder, repair=not args.dry_run)
+    store = Store.find(folder)
     stages = Stages(plan, _chosen(args, plan))
     if args.dry_run:
         surveyed = survey(work.expansion, store, stages.first + stages.rest(store), args.limit)
@@ -165,7 +165,7 @@ def _run_suite(args: argparse.Namespace, aside: Console, out: TextIO) -> int:
     store, summary = train(args, work, surveyed, store, aside)
     if stages.tunes and not summary.interrupted:
         limit = None if args.limit is None else args.limit - len(surveyed.missing)
-        surveyed = survey(work.expansion, store, stages.rest(store), limit, surveyed.ended)
+        surveyed = survey(work.expansion, store, stages.rest(store), limit)
         aside.print(f"{folder}: {stages.describe(len(surveyed.missing))}", markup=False, highlight=False)
         store, later = train(args, work, surveyed, store, aside)
         summary = stages.summary(later.after(summary))
@@ -245,13 +245,17 @@ def _reference(args: argparse.Namespace, expansion: Expansion) -> Reference | No
 
 def _without_arrays(store: Store, expansion: Expansion, surveyed: Survey) -> Iterator[str]:
     """A line for each kind of array that the suite keeps but stored results do not have."""
-    for name in ("predictions", "features", "weights"):
-        asked = {
+    from msda_bench.store.arrays import KINDS
+
+    there = store.arrays.names()
+    for name in KINDS:
+        asked = [
             key for key, event in surveyed.ended.items() if event.status == "ok" and name in expansion.cells[key].keep
-        }
-        if asked and (without := asked - store.kept(name)):
+        ]
+        without = len(asked) - sum(store.results[key].array(name) in there for key in asked)
+        if without:
             yield (
-                f"{store.folder}: {len(without)} stored runs have no {name}, which only training makes; to train them "
+                f"{store.folder}: {without} stored runs have no {name}, which only training makes; to train them "
                 "again, run with another --out"
             )
 
@@ -283,7 +287,7 @@ def _keep_plan(store: Store, plan: Plan) -> None:
     if former == plan:
         return
     store.write_plan(plan)
-    beyond = len(store.keys() - {cell.key for cell in plan.cells}) if former is not None else 0
+    beyond = len(store.refresh().results.keys() - {cell.key for cell in plan.cells}) if former is not None else 0
     if beyond:
         warn(f"{store.folder}: the suite has changed; {beyond} stored cells are no longer in it and stay unused")
 

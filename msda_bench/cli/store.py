@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from msda_bench.cli.lines import say
 
 if TYPE_CHECKING:
+    from msda_bench.store.check import Verified
     from msda_bench.store.store import Store
-    from msda_bench.store.sweep import Verified
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,13 +23,16 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     verify.add_argument(
         "--strict",
         action="store_true",
-        help="check published results: all records are in the plan, none in quarantine, and the tables match them",
+        help="check published results: all records are in the plan, and the tables match them",
     )
     verify.set_defaults(handler=_verify)
     merge = actions.add_parser("merge", help="copy the results of other folders into the first")
     merge.add_argument("folder", type=Path, metavar="INTO", help="the folder that receives the results")
     merge.add_argument("others", type=Path, metavar="FROM", nargs="+", help="folders to copy from; they do not change")
     merge.set_defaults(handler=_merge)
+    seal = actions.add_parser("seal", help="put the logs of a result folder into one file, also while others train")
+    seal.add_argument("folder", type=Path, metavar="DIR", help="a result folder")
+    seal.set_defaults(handler=_seal)
     reference = actions.add_parser("reference", help="write a result folder as one file for --against")
     reference.add_argument("folder", type=Path, metavar="DIR", help="a result folder with all of its runs")
     reference.add_argument("--out", type=Path, metavar="FILE", default=Path("reference.json.gz"), help="the file")
@@ -42,8 +45,8 @@ def command(args: argparse.Namespace) -> int:
 
 
 def _verify(args: argparse.Namespace) -> int:
+    from msda_bench.store.check import verify
     from msda_bench.store.store import Store
-    from msda_bench.store.sweep import verify
 
     stores = [Store(folder) for folder in args.folders]  # reports a wrong name before reading anything
     code = 0
@@ -53,7 +56,7 @@ def _verify(args: argparse.Namespace) -> int:
         for line in (*counted.bad, *counted.conflicts, *unfit):
             say(line)
         counts = f"{counted.records} intact, {len(counted.bad)} bad, {len(counted.conflicts)} in conflict"
-        rest = f"{counted.failures} failures, {counted.quarantined} in quarantine, {counted.removed} leftovers removed"
+        rest = f"{counted.failures} failures, {counted.removed} leftovers removed"
         say(f"{store.folder}: {counts}; {rest}{_of_the_records(counted)}")
         code = 1 if counted.bad or counted.conflicts or unfit else code
     return code
@@ -74,8 +77,6 @@ def unfit_lines(store: Store, counted: Verified) -> Iterator[str]:
     from msda_bench.errors import BenchError
 
     yield from counted.unplanned
-    if counted.quarantined:
-        yield f"{store.folder}: {counted.quarantined} damaged records are in quarantine; remove the files *.bad-*"
     if counted.bad:
         return
     try:
@@ -109,22 +110,34 @@ def _outdated(folder: Path) -> Iterator[str]:
 
 
 def _merge(args: argparse.Namespace) -> int:
+    from msda_bench.store.check import merge
     from msda_bench.store.store import Store
-    from msda_bench.store.sweep import merge
 
     sources = [Store(folder) for folder in args.others]  # reports a wrong name before copying anything
     into = Store.create(args.folder)
     code = 0
     for source in sources:
         counted = merge(into, source)
-        for line in (*counted.bad, *counted.conflicts, *counted.notes):
+        for line in (*counted.lines, *counted.notes):
             say(line)
-        counts = f"{counted.copied} copied, {counted.present} already present"
-        faults = f"{len(counted.conflicts)} in conflict, {len(counted.bad)} bad"
-        failures = f"; {counted.failures} failures copied" if counted.failures else ""
-        say(f"{source.folder}: {counts}, {faults}{failures}")
-        code = 1 if counted.bad or counted.conflicts else code
-    return code
+        say(f"{source.folder}: {counted.copied} copied, {counted.present} already present")
+        code = 1 if counted.lines else code
+    return max(code, _sealed(into))
+
+
+def _seal(args: argparse.Namespace) -> int:
+    from msda_bench.store.store import Store
+
+    return _sealed(Store(args.folder))
+
+
+def _sealed(store: Store) -> int:
+    """Seals a folder; returns the exit code: 1 if a record was damaged or is in conflict."""
+    lines = [*store.seal(), *store.conflicting(store.refresh().results).values()]
+    for line in lines:
+        say(line)
+    say(f"{store.folder}: {len(store.results)} results, {sum(map(len, store.failures.values()))} failures, sealed")
+    return 1 if lines else 0
 
 
 def _reference(args: argparse.Namespace) -> int:

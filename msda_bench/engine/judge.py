@@ -25,7 +25,7 @@ from msda_bench.engine.label_shift import correction
 from msda_bench.engine.program import Judgeable
 from msda_bench.engine.runs import Run, Seen
 from msda_bench.engine.tensors import batch_of, chunk, dense
-from msda_bench.store.files import pack
+from msda_bench.store.arrays import pack
 from msda_bench.store.record import Outcome
 
 

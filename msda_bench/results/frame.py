@@ -20,7 +20,6 @@ from msda_bench.results.recorded import VALIDATOR, VERSION, Recorded, read_recor
 from msda_bench.results.searches import CHOICES, Choices
 from msda_bench.results.select import choices_of, chosen_on_tuning_seeds, select
 from msda_bench.store import Record, Store
-from msda_bench.store.files import Faults
 from msda_bench.store.record import Curves
 from msda_bench.suite.plan import Experiment, Plan, PlannedCell
 from msda_bench.suite.protocol import Splitting, source_parts
@@ -50,28 +49,26 @@ COLUMNS = (
 """The columns of a frame of runs, explained in docs/results.md; columns of validators and distributions follow."""
 
 
-def load_results(folder: str | Path, *, repair: bool = False, metric: str | Sequence[str] = ()) -> pd.DataFrame:
+def load_results(folder: str | Path, *, metric: str | Sequence[str] = ()) -> pd.DataFrame:
     """Reads a result folder.
 
     Args:
         folder: a result folder, such as `results/quickstart`.
-        repair: whether damaged records go to quarantine. Otherwise the folder does not change, except for the `.index`
-            that speeds up reading a large folder again.
         metric: one or several metrics to use instead of the suite's, such as `macro_f1`, if the records hold the counts
             for them. Each has a column `metric:NAME`; `score` is the first that suits the experiment's task.
 
     Returns:
         One row per planned run, in the plan's order: experiments, methods, targets, seeds, candidates. `attrs` holds
-        the `plan` without its cells, the `folder`, the store's `faults`, and `fault_lines` with a line for each damaged
-        or conflicting record.
+        the `plan` without its cells, the `folder`, its `store` and `faults`, and `fault_lines` with a line for each
+        damaged or conflicting record.
 
     Raises:
         StoreError: it is not a result folder, cannot be read, or has a record that is ok but has no possible outcome.
         BenchError: a metric suits no experiment's task, is not installed or raises, or no run has any of the metrics.
     """
     folder = argument("folder", folder, str | Path)
-    repair, metric = argument("repair", repair, bool), argument("metric", metric, str | Sequence[str])
-    store = Store(Path(folder), repair=repair)
+    metric = argument("metric", metric, str | Sequence[str])
+    store = Store(Path(folder))
     runs = read_runs(store, store.read_plan(), [metric] if isinstance(metric, str) else metric)
     frame = Runs(runs)
     frame.attrs = runs.attrs
@@ -179,7 +176,7 @@ def runs_frame(plan: Plan, records: Recorded | Mapping[str, Record], folder: Pat
         StoreError: a run is ok without a possible outcome.
     """
     if not isinstance(records, Recorded):
-        records = Recorded(recorded_rows(records.values()), Faults(), ())
+        records = Recorded(recorded_rows(records.values()))
     runs = pd.DataFrame.from_records(_planned(plan), columns=_PLANNED)
     recorded = records.rows.reindex(runs["key"]).reset_index(drop=True)
     runs = pd.concat([runs.assign(suite=plan.suite), recorded], axis=1)
@@ -189,6 +186,7 @@ def runs_frame(plan: Plan, records: Recorded | Mapping[str, Record], folder: Pat
     runs.attrs = {
         "plan": replace(plan, cells=()),
         "folder": None if folder is None else str(folder),
+        "store": records.store,
         "faults": records.faults,
         "fault_lines": records.lines,
     }

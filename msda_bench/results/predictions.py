@@ -38,7 +38,7 @@ def load_confusion(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
     """
     chosen = select(runs_of(runs))
     counts, rows = [np.empty((0, 3), np.int64)], []
-    for row, record in read_records(chosen[(chosen["status"] == "ok").to_numpy()], curves=False):
+    for row, record in read_records(chosen[(chosen["status"] == "ok").to_numpy()]):
         if record.outcome is not None and record.outcome.confusion is not None:
             counts.append(np.array(record.outcome.confusion, np.int64))
             rows.append(row)

@@ -58,7 +58,7 @@ def write_page(folder: Path, findings: Findings, sections: Sequence[Maker]) -> P
         StoreError: the folder cannot be read or written.
     """
     path = folder / REPORT
-    replace_file(path, render_page(findings, sections, Store(folder, repair=False).commands()).encode())
+    replace_file(path, render_page(findings, sections, Store(folder).commands()).encode())
     return path
 
 

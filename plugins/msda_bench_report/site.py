@@ -81,7 +81,7 @@ def _read(
     """The runs of a folder, its experiments, and its files on the site by name."""
     runs = load_results(folder)
     findings = Findings.of(runs)
-    commands = Store(folder, repair=False).commands()
+    commands = Store(folder).commands()
     page = render_page(findings, sections, commands, home=f"../{INDEX}")
     return runs, [*columns(name, findings, registry)], {REPORT: page, RUNS: runs_file(findings.analysis)}
 
