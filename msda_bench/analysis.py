@@ -8,8 +8,7 @@ from types import MappingProxyType
 from msda_bench.results.across import Across, across_of, standings
 from msda_bench.results.across_tables import across_tables
 from msda_bench.results.compare import COMPARISONS
-from msda_bench.results.criteria import ALL, CRITERIA, SENSITIVITY, criteria, sensitivity
-from msda_bench.results.criteria_text import criteria_notes
+from msda_bench.results.criteria import ALL, CRITERIA, SENSITIVITY, criteria, criteria_notes, sensitivity
 from msda_bench.results.door import Kind, argument
 from msda_bench.results.experiment_tables import View, views
 from msda_bench.results.files import replace_file, result_files

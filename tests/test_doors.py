@@ -16,10 +16,9 @@ from msda_bench.analysis import KINDS, per_class
 from msda_bench.errors import BenchError
 
 RECORDED = Path(__file__).parents[1] / "results" / "ablation-digits-scale"
-# What `plots.selection` takes goes through `plots.regrets` and `plots.sensitivity`.
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{name: getattr(mb, name) for name in mb.__all__ if name != "plots"},
-    **{f"plots.{name}": getattr(mb.plots, name) for name in mb.plots.__all__ if name != "selection"},
+    **{f"plots.{name}": getattr(mb.plots, name) for name in mb.plots.__all__},
 }
 PARAMETERS = [
     (name, parameter) for name, function in FUNCTIONS.items() for parameter in inspect.signature(function).parameters

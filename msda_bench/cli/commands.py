@@ -9,7 +9,6 @@ _HELP = {
     "leaderboard": "print the leaderboard of a result folder and rewrite its files",
     "verify": "compare a result folder with the published numbers of its suite",
     "sources": "show each source's weight and worth, and the scores on the target without the source",
-    "selection": "show how well each criterion selects settings, and draw it",
     "suites": "list, show and copy the suites that come with msda-bench",
     "validate": "check a suite and show its tables and cells",
     "plan": "say what a suite takes to find a gain: seeds, hours, and what ten seeds miss",

@@ -5,7 +5,6 @@ from msda_bench.commands import Command, hookimpl
 _HELP = {
     "report": ("write a result folder as one page, report.html, that needs no network", "leaderboard"),
     "site": ("write a static site: a leaderboard of many result folders", "report"),
-    "weights": ("draw the weight of each source, one figure for each experiment", "verify"),
 }
 
 

@@ -1,4 +1,4 @@
-"""The commands `report`, `site` and `weights`."""
+"""The commands `report` and `site`."""
 
 from __future__ import annotations
 
@@ -55,35 +55,3 @@ def site(args: argparse.Namespace) -> int:
     faults = write_site(args.folders, args.out, registry, makers)
     say(str(args.out / INDEX))
     return int(warn_of(faults))
-
-
-def weights_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the arguments of `weights`."""
-    parser.add_argument("folder", metavar="DIR", type=Path, help="a result folder, such as results/quickstart")
-
-
-def weights(args: argparse.Namespace) -> int:
-    """Draws the final weights of each experiment as weights-<experiment>.svg.
-
-    For split sources it also draws the sums over their parts, as weights-<experiment>-by-domain.svg.
-    """
-    from msda_bench import load_curves
-    from msda_bench.results.notes import note_lines, problem_lines
-    from msda_bench_report.plots import save, weight_map
-    from msda_bench_report.plots.epochs import by_domain, weighing
-
-    runs = load_folder(args)
-    curves = load_curves(runs)
-    weighed = weighing(curves)[["experiment", "method"]].drop_duplicates()
-    for name, rows in curves.merge(weighed).groupby("experiment", observed=True, sort=False):
-        say(str(save(weight_map(rows), args.folder / f"weights-{name}.svg")))
-        if (rows["part_of"].astype(object) != rows["source"].astype(object)).any():
-            say(str(save(weight_map(by_domain(rows)), args.folder / f"weights-{name}-by-domain.svg")))
-    if weighed.empty:
-        say("no method here weighs single sources, or none of those that do has a result")
-    for lines in note_lines(runs).values():
-        for line in lines:
-            say(f"note: {line}")
-    for line in problem_lines(runs):
-        say(f"problem: {line}")
-    return 0 if is_whole(runs) else 1

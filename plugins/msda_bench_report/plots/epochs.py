@@ -136,13 +136,6 @@ def last_weights(curves: pd.DataFrame) -> pd.DataFrame:
     return weighed[weighed["epoch"] == LAST]
 
 
-def by_domain(curves: pd.DataFrame) -> pd.DataFrame:
-    """Combines the parts of each split source: adds their weights, averages their risks and gaps."""
-    of = curves.groupby([*_METHOD, "seed", "epoch", "part_of"], observed=True, sort=False)
-    whole = of.agg(risk=("risk", "mean"), gap=("gap", "mean"), weight=("weight", "sum"), pooled=("pooled", "any"))
-    return whole.reset_index().assign(source=lambda rows: rows["part_of"])
-
-
 def _weight_map(rows: pd.DataFrame) -> Chart:
     last = rows[["method", "source", "seeds", "weight", "equal"]]
     number, seen = alt.Text("weight:Q", format=".2f"), tips("method source seeds", "weight equal", ".3f")
