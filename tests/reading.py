@@ -15,8 +15,11 @@ import pandas as pd
 from scipy import stats
 
 import msda_bench as mb
-from msda_bench.analysis import criteria, listed, select, survives
+from msda_bench.results.criteria import criteria
 from msda_bench.results.power import Spread, design_of_mean
+from msda_bench.results.select import select
+from msda_bench.results.survival import survives
+from msda_bench.results.words import listed
 
 PRIMARY = ("CORAL", "MMD", "CDAN", "MCC", "BNM", "SHOT", "DARN", "MFSAN")
 A, B, B2, C = TRACKS = ("first", "source_accuracy", "source_accuracy+infomax", "oracle")

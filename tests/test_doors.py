@@ -12,8 +12,9 @@ import pandas as pd
 import pytest
 
 import msda_bench as mb
-from msda_bench.analysis import KINDS, per_class
 from msda_bench.errors import BenchError
+from msda_bench.results.predictions import per_class
+from msda_bench_report.plots.parts import KINDS
 
 RECORDED = Path(__file__).parents[1] / "results" / "ablation-digits-scale"
 FUNCTIONS: dict[str, Callable[..., Any]] = {

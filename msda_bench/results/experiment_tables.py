@@ -9,9 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 import pandas as pd
 
-from msda_bench.loading import Brought
 from msda_bench.results.bootstrap import MIN_RUNS, RESAMPLES
-from msda_bench.results.columns import BoardColumn
 from msda_bench.results.decision import MIN_PAIRS_ACROSS
 from msda_bench.results.frame import AVERAGE, own_rows
 from msda_bench.results.leaderboard import Analysis
@@ -43,7 +41,6 @@ class View:
     notes: tuple[Note, ...] = ()
     marks: Marks = "holm"
     digits: int = 2
-    more: tuple[tuple[BoardColumn, Brought], ...] = ()
 
     @property
     def unit(self) -> Unit:
@@ -56,11 +53,6 @@ class View:
         """The targets and `average`, or the only target."""
         targets = list(dict.fromkeys(self.board["target"]))
         return targets if len(targets) > 2 else targets[:-1]  # noqa: PLR2004
-
-    @property
-    def shown_more(self) -> list[tuple[BoardColumn, Brought]]:
-        """The columns beside its targets, without those of a target's name."""
-        return [part for part in self.more if part[0].name not in self.columns]
 
     @cached_property
     def verdict(self) -> tuple[str, ...]:
@@ -95,9 +87,7 @@ class View:
         return self.pairs[(self.pairs["scope"] == "target") & (self.pairs["target"] == column)]
 
 
-def views(
-    analysis: Analysis, marks: Marks = "holm", digits: int = 2, more: tuple[tuple[BoardColumn, Brought], ...] = ()
-) -> Iterator[View]:
+def views(analysis: Analysis, marks: Marks = "holm", digits: int = 2) -> Iterator[View]:
     """A view of each experiment of an analysis that has rows, in the plan's order."""
     plan = analysis.runs.attrs["plan"]
     for experiment in plan.experiments:
@@ -105,7 +95,7 @@ def views(
         runs, board, pairs = (own_rows(experiment, frame) for frame in frames)
         if len(board):
             noted = tuple(note for note in analysis.notes if note.experiment == experiment.name)
-            yield View(experiment, runs, board, pairs, noted, marks, digits, more)
+            yield View(experiment, runs, board, pairs, noted, marks, digits)
 
 
 def leaderboard_table(view: View) -> Table:
@@ -116,10 +106,6 @@ def leaderboard_table(view: View) -> Table:
     rows = board.assign(mark=[view.mark(row) for row in board.to_dict("records")], partial=partial)
     shown = [Column(name, "mean", _MEAN, view.unit, ("target", name)) for name in dict.fromkeys(view.board["target"])]
     columns = [Column("method", "text", ["method"]), *(column for column in shown if column.name in view.columns)]
-    for column, by in view.shown_more:
-        with by.blamed(f"column {column.name!r}"):
-            rows[column.name] = board["method"].astype(object).map(column.values(view.runs))
-        columns.append(Column(column.name, column.format, [column.name]))
     title = f"{experiment.name} ({experiment.dataset}): {view.unit.label}, mean +- standard error of {_seeds_of(board)}"
     notes = tuple(_caption(view, {*rows["mark"]} - {""}))
     return Table(experiment.name, title, rows, tuple(columns), "method", notes, view.verdict, tuple(remarks(view)))
@@ -225,7 +211,6 @@ def _caption(view: View, marks: set[str]) -> Iterator[str]:
     board = view.board[view.board["target"].isin(view.columns)]
     if marks:
         yield _marks_read(view, marks, pd.concat([view.within(column) for column in view.columns]))
-    yield from (f"{column.name}: {column.note}" for column, _ in view.shown_more)
     if _are_partial(board).any():
         yield "(n/N): only n of N planned runs are ok; the mean is theirs."
     references = list(dict.fromkeys(board.loc[board["reference"], "method"]))

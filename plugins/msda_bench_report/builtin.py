@@ -2,35 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Literal
 
 import pandas as pd
 
-from msda_bench.analysis import (
-    ALL,
-    AVERAGE,
-    ORACLE,
-    against,
-    best_of,
-    conclusive,
-    control_of,
-    counted,
-    criteria_notes,
-    differ,
-    disagreement,
-    listed,
-    main_pairs,
-    main_rows,
-    name_of,
-    testable,
-    verifications,
-)
+from msda_bench.results.criteria import ALL, criteria_notes
+from msda_bench.results.frame import AVERAGE
+from msda_bench.results.rows import against, best_of, conclusive, control_of, differ, main_pairs, main_rows, testable
+from msda_bench.results.verify import verifications
+from msda_bench.results.verify_text import disagreement
+from msda_bench.results.words import counted, listed, name_of
+from msda_bench.suite.plan import ORACLE
 from msda_bench_report import plots
 from msda_bench_report.figures import slugs
 from msda_bench_report.plots.epochs import LAST, MOST_LINES, last_weights, over_sources, weighing
-from msda_bench_report.section import Figure, Make, Results, Section, hookimpl
+from msda_bench_report.section import Figure, Make, Results, Section
 
 _MOST_PARAMETERS = 8
 _MOST_CLASSES = 40
@@ -52,12 +40,6 @@ _PAIRS = [
 ]
 _CRITERIA = ["criterion", "selects", "mean", "regret", "regret_standard_error"]
 _CRITERIA += ["rank_correlation", "n_rank_correlation"]
-
-
-@hookimpl
-def msda_sections() -> list[Make]:
-    """The sections of this package."""
-    return [every_run, pairs, beyond, published, classes, weights, course, curves, time, settings]
 
 
 def headline(results: Results) -> Iterator[Figure]:
@@ -305,3 +287,7 @@ def settings(results: Results) -> Section | None:
     )
     figures = (*regret, *by_parameter)
     return Section("settings", "Selecting settings", text, figures) if figures else None
+
+
+SECTIONS: Sequence[Make] = (every_run, pairs, beyond, published, classes, weights, course, curves, time, settings)
+"""What makes the sections of each experiment, in the page's order."""

@@ -102,7 +102,7 @@ USES = {
     "run --methods": Use("own.yaml"),
     "--by": Use("oracle"),
     "compare --columns": Use("median,interval"),
-    "leaderboard --columns": Use("target,seconds"),
+    "leaderboard --columns": Use("target"),
     "sources --columns": Use("weight"),
     "verify --columns": Use("ours"),
     "--experiments": Use("clouds"),

@@ -12,8 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
-from msda_bench.analysis import criteria, csv_text, notes, select, sensitivity
-from msda_bench.results.criteria import COLUMNS
+from msda_bench.results.criteria import COLUMNS, criteria, sensitivity
+from msda_bench.results.notes import notes
+from msda_bench.results.select import select
+from msda_bench.results.serialize import csv_text
 from msda_bench.store.record import Outcome, Record
 from msda_bench.suite.plan import CHANCE, LEAVE_ONE_OUT, ORACLE, Experiment, Method, PlannedCell, Search, Tuning
 from tests.results.conftest import frame_of

@@ -10,9 +10,10 @@ from typing import Literal
 import altair as alt
 import pandas as pd
 
-from msda_bench.analysis import KINDS, argument, name_of
+from msda_bench.results.door import argument
+from msda_bench.results.words import name_of
 from msda_bench_report.plots import parts
-from msda_bench_report.plots.parts import WIDTH, Chart, layered, names, tips
+from msda_bench_report.plots.parts import KINDS, WIDTH, Chart, layered, names, tips
 
 _MOST_EPOCHS, _LEAST_EPOCHS = 40, 8
 """The most and fewest epochs in a line; of more, evenly spaced ones are drawn, with the first and the last."""

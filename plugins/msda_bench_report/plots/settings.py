@@ -7,9 +7,11 @@ from pathlib import Path
 import altair as alt
 import pandas as pd
 
-from msda_bench.analysis import ALL, AVERAGE, KINDS, ORACLE
+from msda_bench.results.criteria import ALL
+from msda_bench.results.frame import AVERAGE
+from msda_bench.suite.plan import ORACLE
 from msda_bench_report.plots import parts
-from msda_bench_report.plots.parts import BLUE, ROW, WIDTH, Chart, layered, tips
+from msda_bench_report.plots.parts import BLUE, KINDS, ROW, WIDTH, Chart, layered, tips
 
 
 def regrets(criteria: str | Path | pd.DataFrame) -> Chart:
