@@ -26,9 +26,6 @@ _BEYOND = {
     "method": "method",
     "mean_low": "mean, low",
     "mean_high": "mean, high",
-    "iqm": "interquartile mean",
-    "iqm_low": "its low",
-    "iqm_high": "its high",
     "gain": "gain",
     "gain_standard_error": "±",
     "regret": "regret to the oracle",
@@ -36,7 +33,7 @@ _BEYOND = {
 }
 _PAIRS = [
     *("first", "second", "outcome", "reason", "hodges_lehmann", "hl_low", "hl_high", "p_holm", "n_paired"),
-    *("detectable", "improvement"),
+    "detectable",
 ]
 _CRITERIA = ["criterion", "selects", "mean", "regret", "regret_standard_error"]
 _CRITERIA += ["rank_correlation", "n_rank_correlation"]
@@ -48,7 +45,7 @@ def headline(results: Results) -> Iterator[Figure]:
     if not rows["mean"].notna().any():
         return
     values = rows[["method", "rank", "mean", "standard_error", "mean_low", "mean_high", "n_ok"]]
-    label = f"Mean of each method with its {100 * (1 - results.experiment.alpha):g} % bootstrap interval"
+    label = f"Mean of each method with its {100 * (1 - results.experiment.alpha):g} % interval"
     yield Figure("forest", "Means", f"{label}; dashed: the baseline", plots.forest(rows), values, wide=True)
     pairs = main_pairs(results.comparisons)
     if not len(pairs):
@@ -120,15 +117,12 @@ def _place(where: str) -> str:
 
 
 def beyond(results: Results) -> Section | None:
-    """Intervals, interquartile means, gains and regrets."""
+    """Intervals, gains and regrets."""
     if results.ok.empty:
         return None
     rows = main_rows(results.leaderboard).sort_values(["reference", "rank"], kind="stable")
     table = rows.loc[rows["mean"].notna(), list(_BEYOND)].rename(columns=_BEYOND).dropna(axis=1, how="all")
-    text = (
-        "Bootstrap intervals stratified by target; an interquartile mean leaves out the lowest and highest quarter of "
-        "the runs at each target; gains are over the baseline."
-    )
+    text = "Student's intervals of the mean over the seeds; gains are over the baseline."
     harmed = results.leaderboard[results.leaderboard["negative_transfer"].fillna(value=False).astype(bool)]
     where = [f"{name_of(row.method)} ({name_of(row.target)})" for row in harmed.itertuples()]
     if where:

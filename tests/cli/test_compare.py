@@ -130,5 +130,3 @@ def test_two_experiments_of_a_folder_are_compared_run_by_run(many, capsys):
     assert set(zip(found["experiment_a"], found["experiment_b"], strict=True)) == {("e0", "bad")}
     up = found[(found["method_a"] == "up") & (found["target"] == "average")].iloc[0]
     assert (up["mean_difference"], up["n_paired"], up["losses"]) == (pytest.approx(-11), 10, 10)
-
-

@@ -89,7 +89,7 @@ def _thinned(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def forest(leaderboard: str | Path | pd.DataFrame) -> Chart:
-    """Draws the mean over targets of each method with its bootstrap interval, coloured by comparison with the best.
+    """Draws the mean over targets of each method with its interval, coloured by comparison with the best.
 
     Args:
         leaderboard: a result folder, or a frame from `leaderboard`.
