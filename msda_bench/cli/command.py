@@ -18,7 +18,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType({
     "sources": "show each source's weight and worth, and the scores on the target without the source",
     "suites": "list, show and copy the suites that come with msda-bench",
     "validate": "check a suite and show its tables and cells",
-    "plan": "say what a suite takes to find a gain: seeds, hours, and what ten seeds miss",
+    "plan": "say what a suite takes to find a gain: seeds and hours",
     "plugins": "list every component and executor with its distribution",
     "check": "test installed components against their contracts",
     "new": "write a complete distribution for a component of your own",
