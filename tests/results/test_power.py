@@ -144,7 +144,7 @@ def test_what_the_pilot_does_not_tell_is_said(here, capsys):
     rows, document = plan(capsys, "both.yaml", "--pilot", folder, code=1)
     assert rows["stress"]["needed"] > 1
     assert rows["fonts"]["needed"] is rows["fonts"]["hours"] is None
-    assert "fonts: there is no timed run on fonts" in document["problems"][0]["text"]
+    assert "fonts: no timed run on fonts" in document["problems"][0]["text"]
     main(["plan", "both.yaml", "--pilot", str(folder)])
     assert "160 cells will train, 0.8 core-hours." in " ".join(capsys.readouterr().out.split())
     single = pilot(here / "single", {"stress": drawn(1, 3, 1)})
