@@ -215,9 +215,7 @@ def _gaps(tables: Sequence[Experiment], pilot: Pilot) -> Iterator[Line]:
     """A line for each experiment of which the folder tells too little."""
     for table in tables:
         if not pilot.timed(table):
-            yield Line(
-                "problem", f"{table.name}: there is no timed run on {name_of(table.dataset)}, so no hours are known"
-            )
+            yield Line("problem", f"{table.name}: no timed run on {name_of(table.dataset)}, so no hours are known")
         elif table.baseline is None or not table.measure.percent:
             yield Line("note", f"{table.name}: no baseline, or a metric without points, so no gain to find")
         elif pilot.spread(table) is None:
