@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from msda_bench.cli.run import run
     from msda_bench.results.across import across
     from msda_bench.results.compare import compare
+    from msda_bench.results.criteria import criteria
     from msda_bench.results.frame import load_curves, load_results
     from msda_bench.results.leaderboard import leaderboard
     from msda_bench.results.predictions import load_confusion, load_predictions
@@ -30,6 +31,7 @@ __version__ = "0.1.0"
 __all__ = (
     "across",
     "compare",
+    "criteria",
     "leaderboard",
     "load_confusion",
     "load_curves",
@@ -44,6 +46,7 @@ __all__ = (
 _HOMES = {
     "across": "msda_bench.results.across",
     "compare": "msda_bench.results.compare",
+    "criteria": "msda_bench.results.criteria",
     "leaderboard": "msda_bench.results.leaderboard",
     "load_confusion": "msda_bench.results.predictions",
     "load_curves": "msda_bench.results.frame",

@@ -5,18 +5,24 @@ Written before all its tasks were recorded, and tested on recorded tasks whose m
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from scipy import stats
+from scipy.special import chdtri
 
 import msda_bench as mb
-from msda_bench.analysis import criteria, listed, select, survives
-from msda_bench.results.power import Spread, design_of_mean
+from msda_bench.results.criteria import criteria
+from msda_bench.results.power import Smallest, Spread
+from msda_bench.results.select import select
+from msda_bench.results.survival import survives
+from msda_bench.results.words import listed
 
 PRIMARY = ("CORAL", "MMD", "CDAN", "MCC", "BNM", "SHOT", "DARN", "MFSAN")
 A, B, B2, C = TRACKS = ("first", "source_accuracy", "source_accuracy+infomax", "oracle")
@@ -108,6 +114,65 @@ def spread_at_tuning_seeds(runs: pd.DataFrame) -> Spread:
     scores = chosen.groupby(["seed", "method"], observed=True)["score"].mean().unstack()
     deviations = scores[[*PRIMARY]].sub(scores["SRC"], axis=0).std()
     return Spread(dict(deviations), len(scores), ())
+
+
+def upper_limit(freedom: float) -> float:
+    """How many times its estimate a standard deviation is at most, with 80 % confidence."""
+    return math.sqrt(freedom / chdtri(freedom, 0.8))
+
+
+def of_mean(deviations: Sequence[float], level: float) -> Smallest:
+    """What Student's t test of the mean gain over experiments finds; each has its own standard deviation and seeds.
+
+    Variances add up, with Welch's and Satterthwaite's degrees of freedom.
+    """
+    from scipy.special import nctdtrinc, stdtrit
+
+    error, freedom = math.hypot(*deviations) / len(deviations), _freedom(deviations)
+
+    def smallest(seeds: int, power: float) -> float | None:
+        if seeds < 2:
+            return None
+        df = freedom * (seeds - 1)
+        return float(nctdtrinc(df, 1 - power, stdtrit(df, 1 - level / 2))) * error / math.sqrt(seeds)
+
+    return smallest
+
+
+class Design(NamedTuple):
+    """The tests of an experiment, or of a mean over several, at their level.
+
+    Attributes:
+        deviation: the standard deviation of the gains, of the method that varies as half of them do.
+        usual: the test of that method.
+        careful: that with the upper limit of the standard deviation.
+        worst: that of the method with the largest one.
+    """
+
+    deviation: float
+    usual: Smallest
+    careful: Smallest
+    worst: Smallest
+
+
+def design_of_mean(spreads: Sequence[Spread], level: float) -> Design | None:
+    """The tests of the mean gains over several experiments at this level; None without a method of all of them."""
+    names = [name for name in spreads[0].deviations if all(name in spread.deviations for spread in spreads)]
+    if not names:
+        return None
+    by_size = sorted(
+        ([spread.deviations[name] for spread in spreads] for name in names), key=lambda sizes: math.hypot(*sizes)
+    )
+    middle, seeds = by_size[(len(names) - 1) // 2], min(spread.seeds for spread in spreads)
+    limit = upper_limit(_freedom(middle) * (seeds - 1))
+    cases = (middle, [limit * size for size in middle], by_size[-1])
+    return Design(math.hypot(*middle) / len(middle), *(of_mean(sizes, level) for sizes in cases))
+
+
+def _freedom(deviations: Sequence[float]) -> float:
+    """Welch's and Satterthwaite's degrees of freedom of the mean, over those of one experiment."""
+    squares = [size**2 for size in deviations]
+    return sum(squares) ** 2 / sum(square**2 for square in squares) if any(squares) else 1.0
 
 
 def power_of_the_mean(spreads: Sequence[Spread]) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from msda_bench import __version__, analysis, api, functional, testing
+from msda_bench import __version__, api, functional, testing
 from msda_bench.plugins import KINDS, discover
 from msda_bench.suite.json_schema import suite_schema
 from tests.reader import blocks
@@ -54,7 +54,7 @@ def test_every_hook_is_documented_with_its_example_and_contract(pages):
     assert kinds == set(KINDS)
 
 
-@pytest.mark.parametrize("door", [analysis, api, functional, testing], ids=lambda door: door.__name__)
+@pytest.mark.parametrize("door", [api, functional, testing], ids=lambda door: door.__name__)
 def test_every_public_name_is_in_the_reference(door):
     text = (DOCS / "api.md").read_text()
     named = re.findall(rf"^::: {re.escape(door.__name__)}\.(\w+)$", text, re.MULTILINE)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from msda_bench.cli.lines import say, say_text, warn, warn_of
+from msda_bench.cli.lines import say, say_text, warn
 from msda_bench.errors import BenchError, StoreError
 
 if TYPE_CHECKING:
@@ -213,12 +213,8 @@ def show_folder(args: argparse.Namespace, command: str) -> int:
 def analysis_report(args: argparse.Namespace, command: str, analysis: Analysis, faults: Sequence[str]) -> Report:
     """The report of a folder's analysis, with the options of tables."""
     from msda_bench.results.answers import folder_report
-    from msda_bench.results.columns import board_columns
 
-    more, broken = board_columns(args.columns)
-    warn_of(broken)
-    options = {"marks": args.marks, "digits": args.digits, "more": tuple(more.values()), "whole": is_json(args)}
-    return folder_report(command, analysis, faults, **options)
+    return folder_report(command, analysis, faults, marks=args.marks, digits=args.digits, whole=is_json(args))
 
 
 @contextlib.contextmanager

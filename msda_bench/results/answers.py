@@ -6,10 +6,8 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from msda_bench.loading import Brought
 from msda_bench.results.across import Across, standings
 from msda_bench.results.across_tables import across_tables
-from msda_bench.results.columns import BoardColumn
 from msda_bench.results.experiment_tables import Marks, leaderboard_table, pairs_notes, pairs_tables, remarks, views
 from msda_bench.results.leaderboard import Analysis
 from msda_bench.results.notes import all_ok, folder_facts, is_whole, problem_lines
@@ -23,15 +21,13 @@ def folder_report(
     *,
     marks: Marks = "holm",
     digits: int = 2,
-    more: tuple[tuple[BoardColumn, Brought], ...] = (),
     whole: bool = False,
 ) -> Report:
     """What `run` and `leaderboard` answer, and `compare` of all methods of a folder: with `whole` all pairs of these.
 
-    `faults` has a line for each record that is damaged or in conflict; `marks`, `digits` and `more` are those of a
-    `View`.
+    `faults` has a line for each record that is damaged or in conflict; `marks` and `digits` are those of a `View`.
     """
-    shown = list(views(analysis, marks, digits, more))
+    shown = list(views(analysis, marks, digits))
     complete = not faults and all_ok(analysis.selected)
     sections, data = [Section(tuple(map(leaderboard_table, shown)))], analysis.leaderboard
     if command == "compare":

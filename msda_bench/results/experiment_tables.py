@@ -9,9 +9,6 @@ from typing import Any, Literal, TypeAlias
 
 import pandas as pd
 
-from msda_bench.loading import Brought
-from msda_bench.results.bootstrap import MIN_RUNS, RESAMPLES
-from msda_bench.results.columns import BoardColumn
 from msda_bench.results.decision import MIN_PAIRS_ACROSS
 from msda_bench.results.frame import AVERAGE, own_rows
 from msda_bench.results.leaderboard import Analysis
@@ -43,7 +40,6 @@ class View:
     notes: tuple[Note, ...] = ()
     marks: Marks = "holm"
     digits: int = 2
-    more: tuple[tuple[BoardColumn, Brought], ...] = ()
 
     @property
     def unit(self) -> Unit:
@@ -56,11 +52,6 @@ class View:
         """The targets and `average`, or the only target."""
         targets = list(dict.fromkeys(self.board["target"]))
         return targets if len(targets) > 2 else targets[:-1]  # noqa: PLR2004
-
-    @property
-    def shown_more(self) -> list[tuple[BoardColumn, Brought]]:
-        """The columns beside its targets, without those of a target's name."""
-        return [part for part in self.more if part[0].name not in self.columns]
 
     @cached_property
     def verdict(self) -> tuple[str, ...]:
@@ -95,9 +86,7 @@ class View:
         return self.pairs[(self.pairs["scope"] == "target") & (self.pairs["target"] == column)]
 
 
-def views(
-    analysis: Analysis, marks: Marks = "holm", digits: int = 2, more: tuple[tuple[BoardColumn, Brought], ...] = ()
-) -> Iterator[View]:
+def views(analysis: Analysis, marks: Marks = "holm", digits: int = 2) -> Iterator[View]:
     """A view of each experiment of an analysis that has rows, in the plan's order."""
     plan = analysis.runs.attrs["plan"]
     for experiment in plan.experiments:
@@ -105,7 +94,7 @@ def views(
         runs, board, pairs = (own_rows(experiment, frame) for frame in frames)
         if len(board):
             noted = tuple(note for note in analysis.notes if note.experiment == experiment.name)
-            yield View(experiment, runs, board, pairs, noted, marks, digits, more)
+            yield View(experiment, runs, board, pairs, noted, marks, digits)
 
 
 def leaderboard_table(view: View) -> Table:
@@ -116,10 +105,6 @@ def leaderboard_table(view: View) -> Table:
     rows = board.assign(mark=[view.mark(row) for row in board.to_dict("records")], partial=partial)
     shown = [Column(name, "mean", _MEAN, view.unit, ("target", name)) for name in dict.fromkeys(view.board["target"])]
     columns = [Column("method", "text", ["method"]), *(column for column in shown if column.name in view.columns)]
-    for column, by in view.shown_more:
-        with by.blamed(f"column {column.name!r}"):
-            rows[column.name] = board["method"].astype(object).map(column.values(view.runs))
-        columns.append(Column(column.name, column.format, [column.name]))
     title = f"{experiment.name} ({experiment.dataset}): {view.unit.label}, mean +- standard error of {_seeds_of(board)}"
     notes = tuple(_caption(view, {*rows["mark"]} - {""}))
     return Table(experiment.name, title, rows, tuple(columns), "method", notes, view.verdict, tuple(remarks(view)))
@@ -137,8 +122,6 @@ def summary_table(view: View) -> Table:
         Column("rank", "count", ["rank"]),
         Column("mean", "number", ["mean"], unit),
         Column(f"{level} interval", "interval", ["mean_low", "mean_high"], unit),
-        Column("IQM", "number", ["iqm"], unit),
-        Column(f"its {level} interval", "interval", ["iqm_low", "iqm_high"], unit),
         Column(gain, "difference", ["gain", "loss"], unit),
         Column("regret", "difference", ["regret"], unit),
     )
@@ -225,7 +208,6 @@ def _caption(view: View, marks: set[str]) -> Iterator[str]:
     board = view.board[view.board["target"].isin(view.columns)]
     if marks:
         yield _marks_read(view, marks, pd.concat([view.within(column) for column in view.columns]))
-    yield from (f"{column.name}: {column.note}" for column, _ in view.shown_more)
     if _are_partial(board).any():
         yield "(n/N): only n of N planned runs are ok; the mean is theirs."
     references = list(dict.fromkeys(board.loc[board["reference"], "method"]))
@@ -268,10 +250,7 @@ def remarks(view: View) -> Iterator[Line]:
 
 def _summary_notes(view: View, column: str) -> Iterator[str]:
     experiment = view.experiment
-    yield (
-        f"Intervals: percentile bootstrap, {RESAMPLES} resamples of the seeds within each target; none for fewer than "
-        f"{MIN_RUNS} runs. IQM: interquartile mean, of the middle half of each target's runs, averaged over targets."
-    )
+    yield "Intervals: Student's, of the mean over the seeds."
     if experiment.baseline is None:
         yield "No gain is shown: the suite has no baseline; name one by compare: {baseline: METHOD}."
     else:

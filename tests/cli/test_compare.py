@@ -130,14 +130,3 @@ def test_two_experiments_of_a_folder_are_compared_run_by_run(many, capsys):
     assert set(zip(found["experiment_a"], found["experiment_b"], strict=True)) == {("e0", "bad")}
     up = found[(found["method_a"] == "up") & (found["target"] == "average")].iloc[0]
     assert (up["mean_difference"], up["n_paired"], up["losses"]) == (pytest.approx(-11), 10, 10)
-
-
-def test_seconds_are_shown_on_request(many, capsys):
-    options = ["leaderboard", str(many), "--experiments", "e0", "--methods", "up", "--quiet"]
-    assert main([*options, "--columns", "average,seconds"]) == 0
-    assert re.search(r"^up +52.*2\.50$", capsys.readouterr().out, re.MULTILINE)
-    assert main(options) == 0
-    assert "seconds" not in capsys.readouterr().out
-    assert not (many / "leaderboard.csv").exists()
-    assert main(["leaderboard", str(many), "--columns", "average,seconds"]) == 0
-    assert "seconds" not in (many / "tables.md").read_text()

@@ -68,7 +68,7 @@ RUN = "run tiny.yaml --device cpu --executor inline"
 OWN = f"{RUN} --methods own.yaml"
 NEW = f"{RUN} --out new --only experiment=letters,method=SRC,seed=0"
 PATIENTS = "data identify patients.csv --domain hospital --label disease"
-SHOWN = "compare leaderboard report site verify weights sources selection"
+SHOWN = "compare leaderboard report site verify sources"
 COMMANDS = {
     **{name: name for name in ("", "suites", "suites list", "plugins", "data", "data list", "schema", "store")},
     **{name: f"{name} results/tiny" for name in (*SHOWN.split(), "store verify")},
@@ -102,8 +102,7 @@ USES = {
     "run --methods": Use("own.yaml"),
     "--by": Use("oracle"),
     "compare --columns": Use("median,interval"),
-    "leaderboard --columns": Use("target,seconds"),
-    "selection --columns": Use("mean"),
+    "leaderboard --columns": Use("target"),
     "sources --columns": Use("weight"),
     "verify --columns": Use("ours"),
     "--experiments": Use("clouds"),

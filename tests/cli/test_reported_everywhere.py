@@ -11,7 +11,7 @@ import pytest
 from msda_bench.cli.main import main
 from tests.cli.conftest import MARKS, texts
 
-SCREENS = ["leaderboard", "leaderboard --quiet", "compare", "compare --quiet", "weights", "verify --table TABLE"]
+SCREENS = ["leaderboard", "leaderboard --quiet", "compare", "compare --quiet", "verify --table TABLE"]
 
 
 def unwrapped(text: str) -> list[str]:

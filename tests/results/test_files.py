@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 
 import msda_bench as mb
-from msda_bench.analysis import analyse, result_files
 from msda_bench.results.answers import folder_report
-from msda_bench.results.files import write_results
+from msda_bench.results.files import result_files, write_results
 from msda_bench.results.frame import runs_frame
+from msda_bench.results.leaderboard import analyse
 from msda_bench.results.serialize import document, json_text
 from msda_bench.store import Store
 

@@ -9,9 +9,11 @@ import pytest
 from scipy import stats
 
 import msda_bench as mb
-from msda_bench.analysis import across_of, across_tables, survives
+from msda_bench.results.across import across_of
+from msda_bench.results.across_tables import across_tables
 from msda_bench.results.decision import decided, measured
 from msda_bench.results.gains import MeanGain, new_dataset
+from msda_bench.results.survival import survives
 from msda_bench.results.verdict import verdict_across
 from msda_bench.store.record import Outcome
 from tests.results.conftest import frame_of, planned
