@@ -45,8 +45,9 @@ def _plain_number(value: float) -> str:
 
 
 def alike(texts: Iterable[str]) -> list[tuple[str, ...]]:
-    """Those of different texts that may mean the same: only case, a final dot, the way a character or number is
-    written, or invisible characters tell them apart.
+    """Those of different texts that may mean the same.
+
+    Only case, a final dot, the way a character or a number is written, or invisible characters tell them apart.
     """
     same: dict[str, list[str]] = {}
     for text in texts:

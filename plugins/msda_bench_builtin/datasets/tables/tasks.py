@@ -187,11 +187,11 @@ class Hospitals(TableTask):
         columns = delimited(files.path(self.files[0]), "\n".join(lines), names=_HEADER)
         for name in ("trestbps", "chol"):
             column = columns[name]
-            zeros = np.flatnonzero(column.numbers() == 0)
+            zeros = np.flatnonzero(column.numbers == 0)
             columns[name] = Column.of(column.texts, np.where(np.isin(column.codes, zeros), -1, column.codes))
         target = columns.pop("target")
         places = np.repeat(np.arange(len(self.counts)), list(self.counts.values()))
-        return TaskRows(columns, places, (target.numbers() > 0).astype(np.int64)[target.codes])
+        return TaskRows(columns, places, (target.numbers > 0).astype(np.int64)[target.codes])
 
 
 _DESCRIPTORS = (
@@ -253,7 +253,7 @@ class Solubility(TableTask):
         numbers, solubility = columns["ID"], columns["Solubility"]
         letters = list(self.counts)
         places = np.array([letters.index(text[0]) if text[0] in letters else -1 for text in numbers.texts])
-        values = solubility.numbers()[solubility.codes]
+        values = solubility.numbers[solubility.codes]
         classes = (values >= _POOR).astype(np.int64) + (values >= _FAIR)
         labels = classes if self.mode == "classification" else values.astype(np.float32)
         skeletons = np.array([text[:_SKELETON] for text in columns["InChIKey"].texts])[columns["InChIKey"].codes]
