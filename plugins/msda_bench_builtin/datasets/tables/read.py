@@ -169,10 +169,10 @@ def read_table(path: Path, missing: Collection[str], domain: str) -> tuple[str, 
     made = [_read(file, missing) for file in files]
     if not path.is_dir():
         return made[0]
-    first, digest = made[0][1], hashlib.sha256()
+    first, digest = set(made[0][1]), hashlib.sha256()
     for file, (sha256, columns) in zip(files, made, strict=True):
         digest.update(f"{sha256}  {file.name}\n".encode())
-        if other := sorted(first.keys() ^ columns.keys()):
+        if other := sorted(first ^ columns.keys()):
             where = files[0] if other[0] in columns else file
             what = f"{where}: has no column {other[0]!r}, which another file of the folder has"
             raise DataError(f"{what}; give it one, empty if need be")
