@@ -132,7 +132,8 @@ def _matches(
         if not known and not columns:
             more = "" if path.is_dir() else ", or a tar archive of these that is not compressed"
             say(f"not recognised: expected a folder for each domain, and in it one for each class, with images{more}")
-            say("of a table (.csv, .tsv, .parquet) or arrays (.npz) name the columns by --domain and --label")
+            if not path.is_dir() or any(path.glob("*.csv*")):
+                say("of a table (.csv, .tsv, .parquet) or arrays (.npz) name the columns by --domain and --label")
         return []
     name, best = matches[0]
     say(f"{name}: {best.what}")

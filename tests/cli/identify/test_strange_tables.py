@@ -108,7 +108,11 @@ TABLES: dict[str, tuple[str | bytes, str, str]] = {
         "",
         r"thousands separators, such as '\d+,\d+', .* write \d{4,5} ",
     ),
-    "percent": ("\n".join(lines(more=lambda s, row: f"{row * 97 % 31}.{ord(s)}%")), "", r"numbers with '%', .* write \d+\.\d+ "),
+    "percent": (
+        "\n".join(lines(more=lambda s, row: f"{row * 97 % 31}.{ord(s)}%")),
+        "",
+        r"numbers with '%', .* write \d+\.\d+ ",
+    ),
     "an index": ("\n".join(f"{n - 1 if n else ''},{line}" for n, line in enumerate(lines())), "", "out: Unnamed: 0"),
     "two of them": (
         "\n".join(f"{n - 1 if n else ''},{n or 'Unnamed: 0'},{line}" for n, line in enumerate(lines())),
@@ -169,7 +173,7 @@ def test_a_folder_of_tables_has_a_domain_for_each_file(identify, tmp_path: Path,
         mine, other = whole.load(domain, LocalFiles()), parts.load(same, LocalFiles())
         np.testing.assert_array_equal(np.asarray(mine.x), np.asarray(other.x))
     (folder / "d.csv").write_text("x,z\n1,2\n")
-    assert "d.csv: has no column 'y', which another file" in identify(folder, "--label", "y")[2][0]
+    assert "d.csv: has no column 'y', which another file" in identify(folder, "--label", "y")[2][-1]
 
 
 PLACES = (("t.csv", "site"), ("sites", "domain"))

@@ -227,18 +227,19 @@ def identified(data: FromFile, params: Mapping[str, Any], lines: Sequence[str]) 
     Raises:
         DataError: the file cannot be used.
     """
-    notes, more = list(lines), {}
-    read = data.contents()
-    labelled = {name: rows for name, rows in read.rows.items() if name not in read.unlabelled}
-    task, of = "classification" if read.classes else "regression", shares(labelled, read.y, read.classes)
-    constant = {} if of else {name: y for name, rows in labelled.items() if np.ptp(y := read.y[rows]) == 0 < len(y) - 1}
-    for name, y in constant.items():
-        remedy = _doubt(option({*read.gaps, f"{y[0]:g}"}))
-        raise DataError(f"{data.file}: all labels of domain {name!r} are {y[0]:g}; {remedy}")
-    if len(read.classes) > _MANY and all(name.isdecimal() for name in read.classes):
-        notes.append(f"task: {len(read.classes)} whole numbers are classes; --task regression predicts the number")
-    if read.predictions is not None and of:
-        rows = np.concatenate(list(labelled.values()))
+    read, every = data.contents(), {"file": data.file, **params}
+    every |= {"task": every.pop("mode")} if "mode" in every else {}
+    classes, labelled = (
+        read.classes,
+        {name: read.y[of] for name, of in read.rows.items() if name not in read.unlabelled},
+    )
+    notes = [*lines, *_doubts_of_labels(data, read, labelled)]
+    counts = {
+        name: dict(zip(classes, _counts(y, classes), strict=True)) or {"rows": len(y)} for name, y in labelled.items()
+    }
+    shares = np.array([_counts(y, classes) / len(y) for y in labelled.values()])
+    if read.predictions is not None and classes:
+        rows = np.concatenate([read.rows[name] for name in labelled])
         right = 100 * (read.predictions[rows].argmax(1) == read.y[rows]).mean()
         notes.append(f"given predictions: right in {right:.0f} % of the rows with a label")
     if read.unlabelled:
@@ -246,38 +247,49 @@ def identified(data: FromFile, params: Mapping[str, Any], lines: Sequence[str]) 
         notes.append(
             f"targets without labels: {names}; how good a method is there cannot be known, and validators choose"
         )
-        more |= {} if read.shared else {"protocol": "transductive"}
+        every |= {} if read.shared else {"protocol": "transductive"}
     if read.shared:
         notes.append("groups have rows in several domains, so a quarter of the target is the test")
-        more["test"] = 0.25
-    what = f"{sum(map(len, read.rows.values()))} rows of {len(read.rows)} domains, {task}" + (
-        f", {len(read.classes)} classes" if of else ""
-    )
+        every["test"] = 0.25
+    task = f"classification, {len(classes)} classes" if classes else "regression"
+    what = f"{sum(map(len, read.rows.values()))} rows of {len(read.rows)} domains, {task}"
     installed = importlib.util.find_spec("sklearn") is not None and len(read.input.shape) == 1
-    wide = read.input.shape[0] * max(1, len(read.classes)) > _BOOSTED
-    baselines = (*(("logistic",) if of else ()), *(() if wide else ("boosting",)), "forest") if installed else ()
-    balanced = bool(of) and shifted(of) and not read.unlabelled
+    wide = read.input.shape[0] * max(1, len(classes)) > _BOOSTED
+    baselines = (*(("logistic",) if classes else ()), *(() if wide else ("boosting",)), "forest") if installed else ()
+    balanced = not read.unlabelled and bool((np.ptp(shares, axis=0) > _SHIFT).any())
     suite = first_suite(
         read.unlabelled,
         len(labelled),
-        classes=bool(of),
+        classes=bool(classes),
         balanced=balanced,
         baselines=baselines,
         given=data.gives_predictions,
     )
-    every = {"file": data.file, **params, **more}
-    every |= {"task": every.pop("mode")} if "mode" in every else {}
-    kept = (
-        *notes,
-        *read.lines(),
-        *share_lines(of, read.classes, balanced=balanced),
-        _read_of(data, read, params.get("drop", ())),
-    )
-    counts = {
-        **row_count(labelled, read.y, read.classes),
-        **{name: {NO_LABEL: len(read.rows[name])} for name in read.unlabelled},
-    }
-    return Identified(what, counts, kept, every, suite=suite)
+    notes += read.lines()
+    for name, of in zip(labelled, shares if classes else (), strict=False):
+        shown = [f"{label} {100 * share:.0f} %" for label, share in zip(classes[:_SHOWN], of, strict=False)]
+        notes.append(f"{name}: {', '.join(shown)}")
+    if balanced:
+        notes.append(
+            "the shares of classes differ between domains, so the suite compares `balanced_accuracy`, their mean"
+        )
+    notes.append(_read_of(data, read, params.get("drop", ())))
+    counts |= {name: {NO_LABEL: len(read.rows[name])} for name in read.unlabelled}
+    return Identified(what, counts, tuple(notes), every, suite=suite)
+
+
+def _counts(y: Array, classes: tuple[str, ...]) -> Array:
+    return np.bincount(y, minlength=len(classes)) if classes else np.zeros(0)
+
+
+def _doubts_of_labels(data: FromFile, read: Contents, labelled: Mapping[str, Array]) -> Iterator[str]:
+    """Whether classes may be numbers; a DataError if a number may be a mask."""
+    for name, y in () if read.classes else labelled.items():
+        if len(y) > 1 and np.ptp(y) == 0:
+            remedy = _doubt(option({*read.gaps, f"{y[0]:g}"}))
+            raise DataError(f"{data.file}: all labels of domain {name!r} are {y[0]:g}; {remedy}")
+    if len(read.classes) > _MANY and all(name.isdecimal() for name in read.classes):
+        yield f"task: {len(read.classes)} whole numbers are classes; --task regression predicts the number"
 
 
 def _read_of(data: FromFile, read: Contents, drop: Sequence[str]) -> str:
@@ -291,29 +303,6 @@ def _read_of(data: FromFile, read: Contents, drop: Sequence[str]) -> str:
     if path.is_dir():
         left += sorted({file.name for file in path.iterdir()} - {file.name for file in files_of(path)})
     return line + (f"; not read: {listed(left, 40)}" if left else "")
-
-
-def shares(rows: Mapping[str, Array], y: Array, classes: tuple[str, ...]) -> dict[str, Array]:
-    """The share of each class in each domain; of a regression none."""
-    if not classes:
-        return {}
-    return {name: np.bincount(y[mine], minlength=len(classes)) / len(mine) for name, mine in rows.items()}
-
-
-def share_lines(found: Mapping[str, Array], classes: tuple[str, ...], *, balanced: bool) -> Iterator[str]:
-    """The shares of the first classes, and whether they differ much."""
-    for name, of in found.items():
-        yield f"{name}: " + ", ".join(
-            f"{label} {100 * share:.0f} %" for label, share in list(zip(classes, of, strict=True))[:_SHOWN]
-        )
-    if balanced:
-        yield "the shares of classes differ between domains, so the suite compares `balanced_accuracy`, their mean"
-
-
-def shifted(found: Mapping[str, Array]) -> bool:
-    """Whether the shares of a class differ much."""
-    every = np.stack(list(found.values()))
-    return bool((every.max(0) - every.min(0) > _SHIFT).any())
 
 
 def first_suite(
@@ -372,14 +361,3 @@ seeds: {seeds} # splits; fewer could not show a difference after the correction 
 {rows}
 compare: {{against: SRC}}
 """
-
-
-def row_count(rows: Mapping[str, Array], y: Array, classes: tuple[str, ...]) -> dict[str, dict[str, int]]:
-    """Rows of each class by domain; of a regression all rows."""
-    if not classes:
-        return {name: {"rows": len(mine)} for name, mine in rows.items()}
-    counted: dict[str, dict[str, int]] = {}
-    for name, mine in rows.items():
-        of: Any = np.bincount(y[mine], minlength=len(classes)).tolist()
-        counted[name] = dict(zip(classes, of, strict=True))
-    return counted

@@ -43,8 +43,7 @@ _FOREIGN = {
     b"\x93NUMPY": "is an array of numpy; read it as `arrays`, from an npz archive",
     **{b"\x80" + bytes([kind]): "is a pickle, which is never read; write a CSV file" for kind in range(2, 6)},
 }
-_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
-_INFINITE = re.compile(r"\s*[+-]?(inf|infinity)\s*", re.IGNORECASE)
+_NUMBER = re.compile(r"\s*[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf|infinity)\s*", re.IGNORECASE)
 _COMMA = re.compile(r"\s*([+-]?\d+),(\d+([eE][+-]?\d+)?)\s*")
 
 
@@ -69,7 +68,7 @@ class Column:
     @functools.cached_property
     def numbers(self) -> Array:
         """Its texts as numbers, float64, NaN for other texts; infinities are infinite."""
-        return np.array([_number(text) for text in self.texts], np.float64)
+        return np.array([float(text) if _NUMBER.fullmatch(text) else np.nan for text in self.texts], np.float64)
 
     @functools.cached_property
     def named(self) -> Column:
@@ -102,10 +101,6 @@ class Column:
         to = np.array([*(places.get(text, -1) for text in texts), -1], np.int64)  # the last one for -1
         found = {text.strip() for text in lacking} - {""}
         return cls(tuple(places), to[codes], missing, frozenset({*gaps, *found}))
-
-
-def _number(text: str) -> float:
-    return float(text) if _NUMBER.fullmatch(text) or _INFINITE.fullmatch(text) else np.nan
 
 
 def is_table(path: Path) -> bool:
@@ -222,7 +217,7 @@ def _delimited(path: Path, content: bytes, missing: Collection[str]) -> dict[str
         raise DataError(f"{path}: line {line} has a zero byte, which no UTF-8 text has; save the file as UTF-8")
     said = re.match(r"sep=(.)\r?\n?", text)  # for Excel
     text = text[said.end() :] if said else text
-    head = text[: re.search(r"[\r\n]|$", text).start()]  # type: ignore[union-attr] - which always matches
+    head = next(iter(text.splitlines()), "")
     order = (said[1] if said else "") + ("\t," if path.suffixes[-1:] != [".csv"] else "") + _SEPARATORS
     width, separator = max(((_width(head, mark), mark) for mark in order), key=lambda pair: pair[0])
     if head.startswith("#") and width == 1:
@@ -268,10 +263,11 @@ def delimited(
 def _factorized(values: Sequence[str], commas: bool, missing: Collection[str]) -> Column:  # noqa: FBT001
     import pandas as pd
 
-    codes, texts = pd.factorize(np.array(values, object))
+    codes, different = pd.factorize(np.array(values, object))
+    texts: list[str] = different.tolist()
     if commas and all(_NUMBER.fullmatch(text) or _COMMA.fullmatch(text) or text in missing for text in texts if text):
         texts = [_COMMA.sub(r"\1.\2", text) for text in texts]
-    return Column.of(list(texts), codes, missing)
+    return Column.of(texts, codes, missing)
 
 
 def _by_name(path: Path, names: Sequence[str], columns: Sequence[Column]) -> dict[str, Column]:
@@ -313,22 +309,19 @@ def _parquet(path: Path, content: bytes, missing: Collection[str]) -> dict[str, 
             if types.is_string(kind) or types.is_large_string(kind)
         ]
         file = parquet.ParquetFile(pa.BufferReader(content), read_dictionary=texts)
-        _check_unpacked(path, file.metadata)
+        held = file.metadata
+        size = sum(held.row_group(group).total_byte_size for group in range(held.num_row_groups))
+        if size > _MOST or held.num_rows * held.num_columns > _CELLS:
+            what = f"unpacks to {size} bytes, {held.num_rows} rows of {held.num_columns} columns"
+            raise DataError(f"{path}: {what}, more than {_MOST} bytes or {_CELLS} values; save them as `arrays`")
+        if not held.num_rows:
+            raise DataError(f"{path}: has no rows")
         # A thread of pyarrow that lets go of `content` while Python ends aborts the process.
         table = file.read(use_threads=False)
         columns = [_arrow_column(path, name, table.column(place), missing) for place, name in enumerate(names)]
     except (*_DAMAGE, pa.ArrowException) as error:
         raise DataError(f"{path}: is no readable Parquet file: {plain(error)}") from None
     return _by_name(path, names, columns)
-
-
-def _check_unpacked(path: Path, metadata: Any) -> None:
-    size = sum(metadata.row_group(group).total_byte_size for group in range(metadata.num_row_groups))
-    if size > _MOST or metadata.num_rows * metadata.num_columns > _CELLS:
-        what = f"unpacks to {size} bytes, {metadata.num_rows} rows of {metadata.num_columns} columns"
-        raise DataError(f"{path}: {what}, more than {_MOST} bytes or {_CELLS} values; save them as `arrays`")
-    if not metadata.num_rows:
-        raise DataError(f"{path}: has no rows")
 
 
 def _arrow_column(path: Path, name: str, values: Any, missing: Collection[str]) -> Column:
