@@ -85,7 +85,9 @@ def _identify(args: argparse.Namespace) -> int:
                 *dict.fromkeys(problems), f"{path}: no suite was written, since no dataset can read it unchanged"
             )
         if (doubts := readable[1].doubts) and not args.anyway:
-            raise DataError(*(f"{path}: no suite was written: {doubt}; or add --anyway" for doubt in doubts))
+            raise DataError(
+                *(f"{path}: no suite was written: {doubt}; --anyway writes it all the same" for doubt in doubts)
+            )
         _write_suite(args.suite, path, *readable, registry)
     return 2 * warn_of(dict.fromkeys(problems), "error")
 
