@@ -47,6 +47,7 @@ def add_action(actions: Actions) -> None:
     parser = actions.add_parser("identify", help="recognise a folder or file as a known dataset")
     parser.add_argument("path", type=Path, metavar="PATH", help="a folder, or a file such as an archive")
     parser.add_argument("--suite", type=Path, metavar="FILE", help="write a first suite for the folder or file")
+    parser.add_argument("--anyway", action="store_true", help="write it even if it is doubtful what the data mean")
     for name, what in _COLUMNS.items():
         parser.add_argument(f"--{name}", metavar="COLUMN", help=f"of a table or arrays: {what}")
     parser.add_argument(
@@ -95,6 +96,10 @@ def _identify(args: argparse.Namespace) -> int:
             raise DataError(
                 *dict.fromkeys(problems), f"{path}: no suite was written, since no dataset can read it unchanged"
             )
+        if (doubts := readable[1].doubts) and not args.anyway:
+            raise DataError(
+                *(f"{path}: no suite was written: {doubt}; --anyway writes it all the same" for doubt in doubts)
+            )
         _write_suite(args.suite, path, *readable, registry)
     return 2 * warn_of(dict.fromkeys(problems), "error")
 
@@ -137,9 +142,11 @@ def _matches(
         return []
     name, best = matches[0]
     say(f"{name}: {best.what}")
-    for line in best.lines:
+    for line in (*best.lines, *(f"odd: {doubt}" for doubt in best.doubts)):
         say(f"  {line}")
     _say_counts(best.counts)
+    if best.read:
+        say(best.read)
     return matches
 
 
@@ -189,7 +196,7 @@ def _write_suite(suite: Path, path: Path, name: str, match: Identified, registry
     }
     params: dict[str, Any] = {**match.params, **beside}
     if not beside:
-        params["train"] = max(1, min(_MOST, least // 2))
+        params.setdefault("train", max(1, min(_MOST, least // 2)))
     title = "-".join("".join(char if char.isalnum() and char.isascii() else " " for char in folder.name).split())
     shown = "\n".join(f"    {key}: {json.dumps(value, ensure_ascii=False)}" for key, value in params.items())
     title = json.dumps(title[:_LONGEST_NAME] or name)
