@@ -31,7 +31,6 @@ from msda_bench.results.rows import (
 )
 from msda_bench.results.select import select
 from msda_bench.results.serialize import csv_text
-from msda_bench.results.survival import survives
 from msda_bench.results.verdict import too_few_datasets
 from msda_bench.results.verify import verifications
 from msda_bench.results.verify_text import disagreement
@@ -88,7 +87,6 @@ __all__ = [
     "show_p",
     "shown",
     "standings",
-    "survives",
     "testable",
     "too_few_datasets",
     "turned_pairs",
