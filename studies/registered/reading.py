@@ -6,6 +6,7 @@ Tables hold texts, as pages have them. `numbers` gives each of them a name.
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -38,7 +39,8 @@ ByTrack: TypeAlias = Mapping[str, Any]
 def read(runs: pd.DataFrame, longer: pd.DataFrame) -> Texts:
     """The tables of the study, from the runs of `registered` and of `sensitivity`."""
     chosen = {track: select(runs, by) for track, by in TRACKS.items()}
-    gains, pairs = ({track: of(frame) for track, frame in chosen.items()} for of in (gains_of, pairs_of))
+    gains: ByTrack = {track: gains_of(frame) for track, frame in chosen.items()}
+    pairs: ByTrack = {track: pairs_of(frame) for track, frame in chosen.items()}
     across: ByTrack = {track: mb.across(frame).set_index("method") for track, frame in chosen.items()}
     counted = [name.removeprefix("gain:") for name in across["B"] if name.startswith("gain:")]
     fewer = mb.across(chosen["B"][chosen["B"]["experiment"] != LARGEST]).set_index("method")
@@ -54,7 +56,7 @@ def read(runs: pd.DataFrame, longer: pd.DataFrame) -> Texts:
     whole |= {"power": f"{100 * POWER:.0f} %", "finds, median": f"{detectable.median():.2f}"}
     steps = longer.groupby("experiment", observed=True)["steps"].max()
     whole |= {f"four times the steps, {task}": f"{most:,.0f}" for task, most in steps.items()}
-    whole |= over_tasks["over SRC"].value_counts().to_dict()
+    whole |= dict(Counter(over_tasks["over SRC"]))
     whole |= {f"JOINT, {track}": _interval(of.loc["JOINT", _MEAN]) for track, of in across.items()}
     whole |= {f"headroom of {task}": student(gains["C"].loc[task, "JOINT"]) for task in {*_tasks(runs)} - {*counted}}
     return {
@@ -153,7 +155,7 @@ def _each_task(gains: ByTrack, pairs: ByTrack) -> Texts:
     return {**tables, "each task": pd.DataFrame.from_dict(seen, orient="index")}
 
 
-def _task_by_task(gains: Any, pairs: pd.DataFrame) -> pd.DataFrame:
+def _task_by_task(gains: Any, pairs: pd.DataFrame) -> Any:
     """The gain and standing of each method in each task."""
     texts = _at(pairs, "average").loc[PRIMARY]
     marked = texts["gain"].map("{:+.1f} ".format) + texts["standing"].astype(str).map(MARKS)
