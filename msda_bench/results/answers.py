@@ -55,7 +55,7 @@ def across_report(runs: pd.DataFrame, across: Across, by: str | None = None, dig
         "left_out": list(across.skipped),
     }
     if across.has_estimates:
-        facts |= {"margin": across.margin, "primary": list(across.primary), "open_gaps": list(across.open_gaps)}
+        facts |= {"margin": across.margin, "primary": list(across.primary)}
     lines = (*note, *(Line("problem", line) for line in problem_lines(runs)))
     sections = (Section(tuple(across_tables(across, digits))), Section(lines=lines))
     return Report("compare", sections, standings(across), is_whole(runs), runs.attrs["fault_lines"], facts)
