@@ -51,7 +51,7 @@ def _command(argv: Sequence[str] | None) -> int:
         return int(stop.code or 0)
     args.words = sys.argv[1:] if argv is None else argv
     try:
-        return args.command(args)
+        return int(args.command(args))
     except Exception as error:
         from msda_bench.blame import broken_package
 
