@@ -225,9 +225,11 @@ def test_the_row_of_a_prediction_is_its_place_in_the_owners_file(identify, tmp_p
 
 
 def test_a_wide_table_is_looked_through_in_seconds(identify, tmp_path: Path) -> None:
-    rng, width = np.random.default_rng(0), 3000
-    rows = [f"{'abc'[n % 3]},{n % 2}," + ",".join(f"{x:.4f}" for x in rng.normal(size=width)) for n in range(60)]
-    (tmp_path / "t.csv").write_text("\n".join(["site,y," + ",".join(f"g{n}" for n in range(width)), *rows]))
+    rng, width = np.random.default_rng(0), 30_000
+    rows = [
+        f"{'abc'[n % 3]},{n // 3 % 2}," + ",".join(f"{x / 8}" for x in rng.integers(0, 9, width)) for n in range(60)
+    ]
+    (tmp_path / "t.csv").write_text("\n".join(["site,y," + ",".join(f"gene_{n}" for n in range(width)), *rows]))
     start = time.process_time()
     assert identify(tmp_path / "t.csv", "--domain", "site", "--label", "y")[0] == 0
-    assert time.process_time() - start < 8  # seconds; it took 2
+    assert time.process_time() - start < 40  # seconds; it took 10

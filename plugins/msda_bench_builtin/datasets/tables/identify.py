@@ -6,7 +6,7 @@ import importlib.util
 import json
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from msda_bench.api import Array, DataError, Identified
 from msda_bench_builtin.datasets.tables.columns import as_written, plan_of
-from msda_bench_builtin.datasets.tables.parts import NoLabelsError, OneClassError, Parts, option
+from msda_bench_builtin.datasets.tables.parts import Parts, RowsError, option
 from msda_bench_builtin.datasets.tables.read import NO_NAME, Column, files_of, listed
 from msda_bench_builtin.datasets.tables.rows import Contents, FromFile
 
@@ -47,128 +47,108 @@ _SHIFT = 0.2
 """Shares of a class that differ by more between domains call for the mean over classes."""
 
 
-@dataclass
-class Findings:
-    """What a first suite should do with the columns, and why.
-
-    Attributes:
-        drop: columns to leave out.
-        categories: columns of numbers and texts that are categories.
-        lines: for the user, a line each.
-    """
-
-    drop: list[str] = field(default_factory=list)
-    categories: list[str] = field(default_factory=list)
-    lines: list[str] = field(default_factory=list)
-
-
 def look_through(
     path: Path, columns: Mapping[str, Column], domain: Column, label: Column, parts: Parts, text: str | None
-) -> Findings:
-    """Judges each input column alone.
+) -> tuple[dict[str, tuple[str, ...]], list[str]]:
+    """Judges each input column alone: those to `drop`, those that are `categories`, and a line on each.
 
     Raises:
         DataError: none is left.
     """
     import pandas as pd
 
-    findings = Findings()
     rows = np.sort(np.concatenate([mine for name, mine in parts.rows.items() if name not in parts.unlabelled]))
     places, labels = domain.codes[rows], label.codes[rows]
+    if not parts.classes:  # in their order
+        labels = np.unique(label.numbers[labels], return_inverse=True)[1].reshape(-1)
+    # A column is left out in any case if it is empty, or the same in all rows.
     used = {
         name: column
         for name, column in columns.items()
-        if name != text and len(column.texts) > _constant(column) and not name.startswith(NO_NAME)
+        if name != text and len(column.texts) > (column.codes >= 0).all() and not name.startswith(NO_NAME)
     }
-    counting = {name for name, column in used.items() if counts_rows(column, domain.codes)}
+    counting = {name for name, column in used.items() if _counts_rows(column, rows, places)}
     # A copy of a row shows nothing that the row itself does not; a single column has no rows that differ otherwise.
-    rest = [column.codes[rows] for name, column in columns.items() if name in used and name not in counting]
-    whole = np.stack([*rest, labels], axis=1)
+    whole = np.stack([*(of.codes[rows] for name, of in used.items() if name not in counting), labels], axis=1)
     counted = ~pd.Series([row.tobytes() for row in whole]).duplicated().to_numpy() | (len(columns) == 1)
-    for name, column in used.items():
-        if name in counting:
-            findings.drop.append(name)
-            findings.lines.append(f"odd: column {name!r} numbers the rows, so it is in `drop`")
-        elif why := tells(column, rows, places, labels, counted, regression=not parts.classes):
-            findings.drop.append(name)
-            what = f"{why.format(name=repr(name))}, so it is in `drop`"
-            findings.lines.append(f"leak: {what}; take it out only if it is known before the label is")
-        else:
-            _judge(path, name, column, findings)
-    if used and text is None and used.keys() <= {*findings.drop}:
-        raise DataError(f"{path}: no column is left to learn from", *(f"{path}: {line}" for line in findings.lines))
+    verdicts = {
+        name: ("drop", f"odd: column {name!r} numbers the rows, so it is in `drop`")
+        if name in counting
+        else _leak(name, column, rows, places, labels, counted, regression=not parts.classes)
+        or _odd(path, name, column)
+        for name, column in used.items()
+    }
+    found = {name: verdict for name, verdict in verdicts.items() if verdict is not None}
+    lines = [line for _, line in found.values()]
+    kinds = {kind: tuple(name for name in found if found[name][0] == kind) for kind in ("drop", "categories")}
+    if used and text is None and used.keys() <= {*kinds["drop"]}:
+        raise DataError(f"{path}: no column is left to learn from", *(f"{path}: {line}" for line in lines))
     gaps = [f"{name} {100 * share:.0f} %" for name, column in used.items() if (share := (column.codes < 0).mean())]
-    codes = [
-        name for name, column in used.items() if name not in {*findings.drop, *findings.categories} and _is_code(column)
-    ]
+    few = {name for name, of in used.items() if len(of.numbers) in _FEW and not (of.numbers % 1).any()}
+    codes = [name for name in used if name in few - found.keys()]
     if gaps:
-        findings.lines.append(f"missing: {listed(gaps, 40)}")
+        lines.append(f"missing: {listed(gaps, 40)}")
     if codes:
-        findings.lines.append(f"numbers of few values: {listed(codes, 40)}; name those that are codes in `categories`")
-    return findings
+        lines.append(f"numbers of few values: {listed(codes, 40)}; name those that are codes in `categories`")
+    return {kind: names for kind, names in kinds.items() if names}, lines
 
 
-def counts_rows(column: Column, domains: Array) -> bool:
+def _counts_rows(column: Column, rows: Array, domains: Array) -> bool:
     """Whether whole numbers, all different, number the rows: nearly without gaps, or in order; or those of a domain."""
-    values = column.numbers
-    if len(values) < _FEWEST or (column.codes < 0).any() or not (values % 1 == 0).all():
+    numbers, codes = column.numbers, column.codes[rows]
+    if len(numbers) < _FEWEST or (codes < 0).any() or not (numbers % 1 == 0).all():
         return False
-    values = values[column.codes]
+    values = numbers[codes]
     if len(np.unique(values)) == len(values):
         steps = np.diff(values)
         return bool(np.ptp(values) < 2 * len(values) or (steps > 0).all() or (steps < 0).all())
     order = np.argsort(domains, kind="stable")
-    same = np.diff(domains[order]) == 0
-    return bool((np.diff(values[order])[same] == 1).all())
+    steps = np.diff(values[order])[np.diff(domains[order]) == 0]
+    return bool((steps > 0).all() and steps.mean() < 2)  # noqa: PLR2004 - few are left out
 
 
-def tells(column: Column, rows: Array, domains: Array, labels: Array, counted: Array, *, regression: bool) -> str:
-    """Why a column tells the label: each value, with two counted rows on average, has one alone; or by its order."""
-    codes = column.codes[rows]
-    there = (codes >= 0) & (labels >= 0)
+def _leak(
+    name: str, column: Column, rows: Array, domains: Array, labels: Array, counted: Array, *, regression: bool
+) -> tuple[str, str] | None:
+    """Whether a column tells the label: each value, of two counted rows on average, has one alone, or by its order."""
+    known = "so it is in `drop`; take it out only if it is known before the label is"
+    codes, numbers = column.codes[rows], column.numbers
+    there = codes >= 0
     pairs = np.unique(codes[there] * (int(labels.max()) + 1) + labels[there])
     values = len(np.unique(codes[there]))
-    if len(pairs) == values and len(np.unique(labels[there])) > 1 and 2 * values <= int((there & counted).sum()):
-        return "each value of column {name} has one label alone"
-    numbers = column.numbers
+    if len(pairs) == values and np.ptp(labels[there]) and 2 * values <= int((there & counted).sum()):
+        return "drop", f"leak: each value of column {name!r} has one label alone, {known}"
     if len(numbers) < max(_FEWEST, len(rows) // 2) or not (numbers % 1 == 0).all():
-        return ""
+        return None
     found = expected = 0.0
     for domain in np.unique(domains[there]):
         mine = np.flatnonzero(there & (domains == domain))
         of = labels[mine[np.argsort(numbers[codes[mine]], kind="stable")]]
-        if regression:
-            found += len(of) * abs(np.corrcoef(of.argsort().argsort(), np.arange(len(of)))[0, 1])
+        if regression and np.ptp(of):
+            found += len(of) * abs(np.corrcoef(of.argsort(kind="stable").argsort(), np.arange(len(of)))[0, 1])
             expected += len(of)
-        else:
-            found += (np.diff(of) != 0).sum()
-            expected += len(of) - (np.bincount(of) ** 2).sum() / len(of)
-    sorts = found > _SORTED * expected if regression else found < (1 - _SORTED) * expected
-    return "the whole numbers of column {name} put each domain in the order of the labels" if sorts else ""
+        elif not regression:
+            # Neighbours with different labels, and how many there would be in any order.
+            chance = len(of) - (np.bincount(of) ** 2).sum() / len(of)
+            found, expected = found + chance - (np.diff(of) != 0).sum(), expected + chance
+    if not found > _SORTED * expected > 0:
+        return None
+    return "drop", f"leak: the whole numbers of column {name!r} put each domain in the order of the labels, {known}"
 
 
-def _constant(column: Column) -> int:
-    """Texts of a column that is left out in any case: none, or one in all rows."""
-    return int((column.codes >= 0).all())
-
-
-def _judge(path: Path, name: str, column: Column, findings: Findings) -> None:
+def _odd(path: Path, name: str, column: Column) -> tuple[str, str] | None:
+    """What to do with a column that cannot be used as it is, and why."""
     try:
         plan_of(path, {name: column}, (), None)
     except DataError as error:
         reason, _, remedy = error.lines[0].removeprefix(f"{path}: ").partition("; ")
-        category = np.isnan(column.numbers).any() and len(column.texts) <= _CODED
-        (findings.categories if category else findings.drop).append(name)
-        damaged = not category and (as_written(column) or not np.isnan(column.numbers).all())
+        kind = "categories" if np.isnan(column.numbers).any() and len(column.texts) <= _CODED else "drop"
+        damaged = kind == "drop" and (as_written(column) or not np.isnan(column.numbers).all())
         lost = f"; to learn from it {remedy.partition(',')[0]} (a missing value is empty or NA)" if damaged else ""
         words = np.mean([len(text.split()) for text in column.texts])
-        read = "; to learn from its words name it by --text" if not category and words >= _WORDS else ""
-        findings.lines.append(f"odd: {reason}, so it is in {'`categories`' if category else '`drop`'}{lost}{read}")
-
-
-def _is_code(column: Column) -> bool:
-    numbers = column.numbers
-    return len(numbers) in _FEW and not (numbers % 1).any()
+        read = "; to learn from its words name it by --text" if kind == "drop" and words >= _WORDS else ""
+        return kind, f"odd: {reason}, so it is in `{kind}`{lost}{read}"
+    return None
 
 
 def given_by(columns: Mapping[str, str]) -> dict[str, Any]:
@@ -195,14 +175,15 @@ def repaired(data: FromFile, unlabelled: str) -> tuple[Any, dict[str, Any], list
             if not (out := [name for name in parts.unlabelled if len(parts.rows[name]) == 1]):
                 break
             notes.append(f"no label: domain {out[0]!r} has 1 row, such as a sum; this domain is left out")
-        except NoLabelsError as error:
-            more["unlabelled"], out = unlabelled, []
-            notes.append(f"no label: {error.what}; rows without one are left out")
-        except OneClassError as error:
+        except RowsError as error:
             if error.mask:
                 raise DataError(f"{data.file}: {error.what}, which no other domain has; {_doubt(error.mask)}") from None
-            out = [error.domain]
-            notes.append(f"one class: {error.what}; this domain is left out")
+            if error.domain is None:
+                more["unlabelled"], out = unlabelled, []
+                notes.append(f"no label: {error.what}; rows without one are left out")
+            else:
+                out = [error.domain]
+                notes.append(f"one class: {error.what}; this domain is left out")
         more |= {"leave_out": (*more.get("leave_out", ()), *out)} if out else {}
         data = replace(data, **more)
     else:

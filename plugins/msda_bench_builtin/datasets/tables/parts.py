@@ -23,30 +23,20 @@ _MANY = 20
 
 
 class RowsError(DataError):
-    """What `data identify` mends in a first suite; elsewhere it is a line like others."""
+    """Rows that `data identify` leaves out of a first suite; elsewhere it is a line like others.
+
+    Attributes:
+        what: is wrong.
+        domain: that has one class alone; None if rows have no label.
+        mask: how to read its label as missing, if no domain with several classes has it.
+    """
+
+    def __init__(self, path: Path, what: str, remedy: str, domain: str | None = None, mask: str = "") -> None:
+        super().__init__(f"{path}: {what}; {remedy}")
+        self.what, self.domain, self.mask = what, domain, mask
 
     def __reduce__(self) -> tuple[type[DataError], tuple[str, ...]]:
         return DataError, self.lines
-
-
-class NoLabelsError(RowsError):
-    """Rows have no label."""
-
-    def __init__(self, path: Path, what: str) -> None:
-        self.what = what
-        remedy = (
-            "set `unlabelled: drop` to leave such rows out (docs/own-data.md says what can be known without labels)"
-        )
-        super().__init__(f"{path}: {what}; {remedy}")
-
-
-class OneClassError(RowsError):
-    """A domain has one class alone; `mask` says how to read it as missing, if no domain with several classes has it."""
-
-    def __init__(self, path: Path, domain: str, label: str, mask: str) -> None:
-        self.domain, self.mask = domain, mask
-        self.what = f"domain {domain!r} has one class alone, {label!r}"
-        super().__init__(f"{path}: {self.what}; add rows of another, or name the domain in `leave_out`")
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +151,10 @@ def _domains(
         of = domain.texts[int(domain.codes[row])]
         who = f"row {row + 1} (domain {of!r}) has none" if len(rows[of]) else f"domain {of!r} has no labels at all"
         what = f"{len(lacking)} rows have no {roles.names[1]}: {who}{roles.hint(roles.label)}"
-        raise NoLabelsError(path, what)
+        remedy = (
+            "set `unlabelled: drop` to leave such rows out (docs/own-data.md says what can be known without labels)"
+        )
+        raise RowsError(path, what, remedy)
     if not any(map(len, rows.values())):
         raise DataError(f"{path}: has no row with a label; adaptation needs two or more domains ({name})")
     if unlabelled == "target":
@@ -202,7 +195,11 @@ def _labels(roles: Roles, label: Column, rows: Mapping[str, Array], mode: Mode) 
     for domain, of in kinds.items():
         if len(of) == 1:
             text, mask = label.texts[int(of[0])], int(of[0]) not in several and len(rows[domain]) > 1
-            raise OneClassError(path, domain, text, option({*roles.gaps, text}) if mask else "")
+            what, remedy = (
+                f"domain {domain!r} has one class alone, {text!r}",
+                "add rows of another, or name the domain in `leave_out`",
+            )
+            raise RowsError(path, what, remedy, domain, option({*roles.gaps, text}) if mask else "")
     return places[label.codes], Task("classification", len(order)), tuple(label.texts[place] for place in order)
 
 

@@ -226,7 +226,10 @@ def _delimited(path: Path, content: bytes, missing: Collection[str]) -> dict[str
 
 
 def _width(line: str, separator: str) -> int:
-    return len(next(csv.reader([line], delimiter=separator), ()))
+    try:
+        return len(next(csv.reader([line], delimiter=separator), ()))
+    except csv.Error:  # a long line that this does not separate
+        return 0
 
 
 def delimited(

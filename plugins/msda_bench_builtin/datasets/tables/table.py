@@ -115,9 +115,9 @@ class Table(FromFile):
         table, more, notes = repaired(replace(self, file=str(path), **given), columns.get("unlabelled", "target"))
         held, parts = table._columns(), table.parts()  # noqa: SLF001 - another of its kind
         roles = (held[table.domain].named, held[table.label].named)
-        findings = look_through(path, table._inputs(held, parts), *roles, parts, table.text)  # noqa: SLF001
-        more |= {key: names for key in ("drop", "categories") if (names := tuple(getattr(findings, key)))}
-        return identified(replace(table, **more), given | more, [*notes, *findings.lines])
+        kinds, lines = look_through(path, table._inputs(held, parts), *roles, parts, table.text)  # noqa: SLF001
+        more |= kinds
+        return identified(replace(table, **more), given | more, [*notes, *lines])
 
     def _read(self) -> tuple[str, dict[str, Column]]:
         path = Path(self.file)
