@@ -45,8 +45,8 @@ class Office31Decaf(Features):
         "ea13d8ced0fb629937f25f4a4670e0e75fc1955fb439f4ac412e129dd78a19ee",
         None,
         Url((
-            "https://figshare.com/ndownloader/files/41786427?private_link=e145dd18e3d010c1f6d9",
             "https://ndownloader.figshare.com/files/41786427?private_link=e145dd18e3d010c1f6d9",
+            "https://api.figshare.com/v2/file/download/41786427?private_link=e145dd18e3d010c1f6d9",
         )),
     )  # fmt: skip
     published: ClassVar = {"amazon": 2817, "dslr": 498, "webcam": 795}
