@@ -10,8 +10,8 @@ from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
-from msda_bench.store.files import encode
-from msda_bench.store.record import Curves, Outcome, Record
+from msda_bench.store.log import SEALED, members
+from msda_bench.store.record import Curves, Outcome, Record, encode
 from msda_bench.store.store import Store
 from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell
 
@@ -69,14 +69,14 @@ def write_folder(folder: Path, shape: Shape) -> None:
     store.write_plan(plan)
     draw = random.Random(1)  # noqa: S311
     pool = [_curves(draw) for _ in range(50)]
+    made = list[bytes]()
     for record in records.values():
         timing = {"train": round(draw.uniform(1, 40), 4), "steps": 5000}
         validation = {name: round(draw.random(), 6) for name in ("density_ratio", "source_accuracy")}
         full = replace(record, curves=draw.choice(pool), timing=timing, validation=validation, provenance=_PROVENANCE)
-        path = store.path(record.key)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        # Not published: the disk's waits are measured elsewhere.
-        path.write_bytes(encode(full))
+        made.append(encode(full))
+    # Not published: the disk's waits are measured elsewhere.
+    (folder / SEALED).write_bytes(b"".join(members(made)))
 
 
 def _curves(draw: random.Random) -> Curves:

@@ -20,8 +20,6 @@ TWO_ENGINES = "engine, two workers of one thread"
 """Rows of the tables of two cores."""
 SHAPES = {"amazon": "Amazon-shaped", "digits": "digits-shaped", "fonts": "fonts, a small network"}
 """What the work is called in the tables."""
-AGAIN = "leaderboard, again"
-"""The same command in a folder that has not changed since."""
 
 
 @dataclass

@@ -14,11 +14,10 @@ from pytest_benchmark.fixture import BenchmarkFixture
 from benchmarks.clocks import Cost, Measured
 from benchmarks.many_runs import LARGE, SHAPES, Shape, write_folder
 from benchmarks.memory import can_measure
-from benchmarks.results import AGAIN, Results
-from msda_bench.results.recorded import INDEX
+from benchmarks.results import Results
 
 ROUNDS = 2
-MADE = {"leaderboard": "leaderboard.csv", AGAIN: "leaderboard.csv", "report": "report.html"}
+MADE = {"leaderboard": "leaderboard.csv", "report": "report.html"}
 
 
 @pytest.fixture(
@@ -56,15 +55,10 @@ def test_a_folder_of_many_records(
 
 
 def _run(command: str, folder: Path) -> tuple[Cost, float]:
-    """The cost of a process, from its start to its end, and its peak of resident memory in bytes.
-
-    The first reading of a folder finds nothing that an earlier one kept.
-    """
-    if command != AGAIN:
-        (folder / INDEX).unlink(missing_ok=True)
+    """The cost of a process, from its start to its end, and its peak of resident memory in bytes."""
     start = time.perf_counter()
     done = subprocess.run(  # noqa: S603
-        [sys.executable, "-m", "benchmarks.command", command.partition(",")[0], str(folder)],
+        [sys.executable, "-m", "benchmarks.command", command, str(folder)],
         cwd=Path(__file__).parents[1],
         capture_output=True,
         text=True,

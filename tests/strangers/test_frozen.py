@@ -247,9 +247,10 @@ def test_a_backbone_that_reads_gets_the_other_columns_after_its_features(
     path = tmp_path / "mine.yaml"
     path.write_text(READ)
     assert main(["run", str(path), "--executor", "inline", "--out", str(tmp_path / "out")]) == 0
-    (file,) = (tmp_path / "out").glob("mine/cells/*/*.features-*.npz")
-    x = np.load(file)["features"]  # a forest's are its inputs
-    rows = mb.load_predictions(tmp_path / "out" / "mine")["row"].to_numpy()
+    store = Store(tmp_path / "out" / "mine").refresh()
+    (key,) = store.results
+    x = store.kept(store.read(key), "features")["features"]  # a forest's are its inputs
+    rows = mb.load_predictions(store.folder)["row"].to_numpy()
     assert x[:, :2].tolist() == [[len(texts[row % 3]), texts[row % 3].count("d")] for row in rows]
     assert x[:, 2:6].tolist() == np.eye(4)[rows % 3].tolist()  # f, m, none, unseen
     ages = x[:, 6] * (rows[1] - rows[0]) / (x[1, 6] - x[0, 6])
@@ -278,9 +279,8 @@ def test_two_suites_share_features_and_compute_only_needed_domains(
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     ensure_features(cells, registry, lambda _: empty, "cuda")  # of other machines
     assert seen(tmp_path) == 0
-    store = Store(tmp_path / "out" / "suite0")
-    (record,) = store.results(sorted(store.keys())).values()
-    assert record.status == "ok"
+    (stored,) = Store(tmp_path / "out" / "suite0").refresh().results.values()
+    assert stored.head.status == "ok"
 
 
 def test_a_domain_that_raises_fails_its_runs_and_other_domains_are_computed(installed: None, tmp_path: Path) -> None:
