@@ -322,7 +322,7 @@ def test_the_next_command_can_be_pasted_and_suites_are_written_atomically(identi
         assert err == [f"msda-bench: error: {suite}: cannot be written: No space left on device"] * (code == 2)
         assert [path.name for path in tmp_path.iterdir() if "suite" in path.name] == ["a suite.yaml"] * (not code)
         suite.unlink(missing_ok=True)
-    assert "link" in faulty.calls
+    assert "replace" in faulty.calls
     words = [f"MSDA_BENCH_DATA={folder.parent}", "msda-bench", "run", str(suite), "--fetch"]
     assert shlex.split(out[-1].partition("next: ")[2]) == words
 
