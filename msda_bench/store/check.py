@@ -133,8 +133,8 @@ def merge(into: Store, source: Store) -> Merged:
     Raises:
         StoreError: a folder cannot be read or written.
     """
-    into.refresh()
-    merged, kept = Merged(lines=source.refresh().drain_warnings()), into.arrays.names()
+    merged = Merged(lines=[*into.seal(), *source.refresh().drain_warnings()])  # sealed, its own results come first
+    kept = into.refresh().arrays.names()
     for stored in source.in_order():
         for name, sha256 in stored.arrays.items():
             with _reported(merged.lines):
