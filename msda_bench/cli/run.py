@@ -149,12 +149,14 @@ def command(args: argparse.Namespace) -> int:
 
 
 def _run_suite(args: argparse.Namespace, aside: Console, out: TextIO) -> int:
+    from msda_bench.results.files import refuse_result_folders
     from msda_bench.running.runner import survey
     from msda_bench.store import Store
 
     work = load_work(args, args.own)
     plan, reference = work.expansion.plan, _reference(args, work.expansion)
     folder = args.out / plan.suite
+    refuse_result_folders(args.out)
     store = Store.find(folder)
     stages = Stages(plan, _chosen(args, plan))
     if args.dry_run:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msda_bench.cli.lines import say
+from msda_bench.errors import BenchError
 
 if TYPE_CHECKING:
     from msda_bench.store.check import Verified
@@ -74,8 +75,6 @@ def _of_the_records(counted: Verified) -> str:
 
 def unfit_lines(store: Store, counted: Verified) -> Iterator[str]:
     """A line for each fault that matters only in published results."""
-    from msda_bench.errors import BenchError
-
     yield from counted.unplanned
     if counted.bad:
         return
@@ -110,10 +109,12 @@ def _outdated(folder: Path) -> Iterator[str]:
 
 
 def _merge(args: argparse.Namespace) -> int:
+    from msda_bench.results.files import refuse_result_folders
     from msda_bench.store.check import merge
     from msda_bench.store.store import Store
 
     sources = [Store(folder) for folder in args.others]  # reports a wrong name before copying anything
+    refuse_result_folders(args.folder.absolute().parent, what="merge INTO")
     into = Store.create(args.folder)
     code = 0
     for source in sources:
@@ -141,12 +142,18 @@ def _sealed(store: Store) -> int:
 
 
 def _reference(args: argparse.Namespace) -> int:
-    from msda_bench.results.files import replace_file
+    from msda_bench.results.files import refuse_result_folders, replace_file
     from msda_bench.results.frame import load_results
     from msda_bench.results.notes import is_whole, problem_lines
-    from msda_bench.results.reference import reference_of
+    from msda_bench.results.reference import read_reference, reference_of
     from msda_bench.results.words import counted
 
+    refuse_result_folders(args.out.absolute().parent)
+    if os.path.lexists(args.out):
+        try:
+            _ = None if args.out.is_dir() else read_reference(args.out)
+        except BenchError:
+            raise BenchError(f"--out {args.out}: is no reference, and stays as it is; name another file") from None
     runs = load_results(args.folder)
     reference = reference_of(runs)
     data = reference.to_bytes()

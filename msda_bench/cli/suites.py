@@ -125,13 +125,18 @@ def _copy(args: argparse.Namespace) -> int:
     suite = _named(args.name)
     copies = {path: args.out / path.relative_to(suite.parent) for path in files_of(suite)}
     there = [copy for copy in copies.values() if os.path.lexists(copy)]
+    made: list[Path] = []
     for path, copy in () if there else copies.items():
         try:
             if not write_new(copy, path.read_bytes()):
                 there.append(copy)  # written by another process in the meantime
                 break
         except OSError as error:
+            for written in (*made, copy):  # so that the same command can be given again
+                written.unlink(missing_ok=True)
             raise BenchError(f"{copy}: cannot be written: {error.strerror}") from error
+        made.append(copy)
+    for copy in made:
         say(f"wrote {copy}")
     if there:
         names = ", ".join(map(str, there))

@@ -105,8 +105,10 @@ def replace_file(path: Path, data: bytes) -> None:
         write(path, data)
 
 
-def refuse_result_folders(out: Path, *inner: str) -> None:
+def refuse_result_folders(out: Path, *inner: str, what: str = "--out") -> None:
     """Refuses to write into a folder, or into folders of these names in it, that are result folders or lie in one.
+
+    `what` is the argument that names the folder.
 
     Raises:
         BenchError: one line names the result folder.
@@ -116,7 +118,7 @@ def refuse_result_folders(out: Path, *inner: str) -> None:
         taken = next((parent for parent in (place, *place.parents) if (parent / PLAN).exists()), None)
         if taken is not None:
             why = f"would write into the result folder {taken}, whose files stay as they are"
-            raise BenchError(f"--out {out}: {why}; name a folder outside of it")
+            raise BenchError(f"{what} {out}: {why}; name a folder outside of it")
 
 
 def _tables(analysis: Analysis, shown: Iterable[View]) -> Iterator[Table]:

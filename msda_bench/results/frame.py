@@ -32,9 +32,11 @@ PROBLEMS = ("diverged", "failed", "timeout", "oom", "skipped", "missing")
 _PLANNED = (
     *("experiment", "dataset", "task", "target", "method", "reference", "seed", "candidate", "left_out", "key"),
 )
-_TEXTS = (
-    *("suite", "experiment", "dataset", "task", "target", "method", "left_out", "status", "message", "device"),
-    *("device_name", "stack_note", "torch", "numba", "python", "numpy", "platform", "distributions", "put_back"),
+TEXTS = frozenset(
+    {
+        *("suite", "experiment", "dataset", "task", "target", "method", "left_out", "status", "message", "device"),
+        *("device_name", "stack_note", "torch", "numba", "python", "numpy", "platform", "distributions", "put_back"),
+    }
 )
 _WHOLE = ("candidate", "n_test", "n_train", "n_correct", "steps", "stack")
 _REAL = ("sum_squared_error", "score", "train_seconds", "effective_sample_size", "weights_norm")
@@ -198,7 +200,7 @@ def typed(runs: pd.DataFrame) -> pd.DataFrame:
     more = sorted({str(name) for name in runs} - set(COLUMNS))
     runs = runs.reindex(columns=[*COLUMNS, *more])
     versions = [name for name in more if name.startswith(VERSION)]
-    texts = (*_TEXTS, *versions)
+    texts = (*TEXTS, *versions)
     runs = runs.astype(dict.fromkeys(texts, object)).astype(dict.fromkeys(texts, "category"))
     runs = runs.astype(dict.fromkeys(_WHOLE, "Int64") | dict.fromkeys(_REAL, "float64"))
     return runs.astype({"reference": bool, "seed": "int64", "target_labels": "boolean", "key": object})

@@ -22,7 +22,7 @@ from pydantic import TypeAdapter, ValidationError
 import msda_bench
 from msda_bench.atomic import named, read_file
 from msda_bench.errors import BenchError, StoreError
-from msda_bench.results.frame import default_scores, experiments, load_results, runs_of, typed
+from msda_bench.results.frame import TEXTS, default_scores, experiments, load_results, runs_of, typed
 from msda_bench.results.metric import METRIC
 from msda_bench.results.notes import notes
 from msda_bench.results.recorded import VALIDATOR, Faults, load_cells
@@ -91,6 +91,9 @@ class Reference:
         Raises:
             BenchError: they are not those of its plan, or have no possible outcome.
         """
+        for column in sorted(TEXTS & self.runs.keys()):
+            if not all(text is None or isinstance(text, str) for text in self.runs[column]):
+                raise _unusable(self.name, f"{column} has other values than texts")
         tables = {table.name: table for table in self.plan.experiments}
         roles = {(table.name, method.name): method.reference for table in tables.values() for method in table.methods}
         try:
@@ -158,7 +161,9 @@ def _read(path: Path, name: str) -> Reference:
         raise _unusable(name, "its columns are not equally long")
     if reference.protocols.keys() != {table.name for table in reference.plan.experiments}:
         raise _unusable(name, "its protocols are not those of its experiments")
-    return replace(reference, name=name)
+    reference = replace(reference, name=name)
+    reference.frame()  # refuses what is no run now, not after training
+    return reference
 
 
 def _joined(parts: Sequence[Reference]) -> Reference:

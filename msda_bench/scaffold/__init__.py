@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import keyword
+import os
 import re
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
@@ -116,14 +118,16 @@ def write(names: Names, parent: Path) -> Path:
         BenchError: the folder exists already, or cannot be written.
     """
     folder = parent / names.distribution
+    if os.path.lexists(folder):
+        raise BenchError(f"{folder} already exists; remove it, or choose another place with --out")
     try:
-        folder.mkdir(parents=True)
-        for place, text in render(names).items():
-            path = folder / place
-            path.parent.mkdir(exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-    except FileExistsError:
-        raise BenchError(f"{folder} already exists; remove it, or choose another place with --out") from None
+        parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=parent, ignore_cleanup_errors=True) as made:
+            for place, text in render(names).items():
+                path = Path(made, folder.name, place)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text, encoding="utf-8")
+            Path(made, folder.name).rename(folder)
     except OSError as error:
         raise BenchError(f"{error.filename or folder} cannot be written: {error.strerror}") from error
     return folder

@@ -24,6 +24,9 @@ from msda_bench.suite.published import AVERAGE, PublishedNumbers
 from msda_bench.suite.search import check_search, too_few_to_leave_out
 from msda_bench.suite.spec import MethodSpec
 
+RESERVED = (AVERAGE, "better", "class", "experiment", "interval", "method", "worse")
+"""What no target, method or experiment may be called."""
+
 
 def check_experiment(sound: Mapping[str, Any]) -> Iterator[Fault]:
     """The mistakes between the sound parts of an experiment; missing parts are skipped."""
@@ -105,15 +108,17 @@ def _unknown_domains(facts: Facts) -> Iterator[Fault]:
                 yield Fault((key, index), what)
 
 
-def _reserved_targets(facts: Facts) -> Iterator[Fault]:
-    """Tables have the means over the targets under this name."""
-    if AVERAGE in facts.targets:
-        why = f"target {AVERAGE!r} has the name under which tables show the mean over targets"
-        yield Fault(("targets",), f"{why}; rename this domain in the data, or name the other targets")
-
-
-def _reserved_methods(facts: Facts) -> Iterator[Fault]:
-    """Diverged runs count with the score of the reference of this name."""
+def _reserved(facts: Facts) -> Iterator[Fault]:
+    """Names of columns of tables, which have columns of targets, methods and experiments, too."""
+    why = f"is the name of a column of tables, as are {', '.join(RESERVED)}"
+    for target in [target for target in facts.targets if target in RESERVED]:
+        remedy = "rename this domain in the data, or name the other targets"
+        yield Fault(("targets",), f"target {target!r}: {target} {why}; {remedy}")
+    for name in [name for name in facts.file.methods if name in RESERVED]:
+        yield Fault(("methods", name), f"{name} {why}; rename it", "key")
+    if "name" in facts.file.model_fields_set and facts.file.name in RESERVED:
+        yield Fault(("name",), f"{facts.file.name} {why}; choose another name")
+    # Diverged runs count with the score of the reference of this name.
     name = CHANCE_REFERENCE
     method = facts.file.methods.get(name)
     if method is not None and method.scheme.name != name:
@@ -377,8 +382,7 @@ def _left_out(facts: Facts) -> Iterator[Fault]:
 _CHECKS = (
     *(
         _unknown_domains,
-        _reserved_targets,
-        _reserved_methods,
+        _reserved,
         _too_few_sources,
         _untrainable,
         _network,

@@ -1,0 +1,94 @@
+"""What a command writes has a place of its own: no folder in a result folder, nothing replaced, nothing left half."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from msda_bench.cli.main import main
+from msda_bench.results import reference
+from msda_bench.suite.check import RESERVED
+from tests.store.faulty import faults
+
+SMOKE = Path(__file__).parents[2] / "suites" / "smoke.yaml"
+
+
+def texts_of(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+@pytest.fixture(scope="module")
+def smoke(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("results")
+    assert main(["run", str(SMOKE), "--out", str(out), "--executor", "inline", "--quiet"]) == 0
+    return out / "smoke"
+
+
+@pytest.mark.parametrize("word", RESERVED)
+@pytest.mark.parametrize("place", ["name: smoke", "SRC:"])
+def test_no_method_or_experiment_is_called_like_a_column(tmp_path: Path, capsys: Any, place: str, word: str) -> None:
+    suite = tmp_path / "suite.yaml"
+    suite.write_text(SMOKE.read_text().replace(place, place.replace("smoke", word).replace("SRC", word), 1))
+    assert main(["validate", str(suite)]) == 2
+    assert f"{word} is the name of a column of tables" in capsys.readouterr().err
+
+
+def test_nothing_is_written_into_a_result_folder_but_its_own(smoke: Path, capsys: Any, tmp_path: Path) -> None:
+    before = texts_of(smoke)
+    for words in (
+        ["run", str(SMOKE), "--out", str(smoke)],
+        ["run", str(SMOKE), "--out", str(smoke / "deeper")],
+        ["store", "merge", str(smoke / "tables"), str(smoke)],
+        ["store", "merge", str(smoke / "new"), str(smoke)],
+        ["store", "reference", str(smoke), "--out", str(smoke / "plan.json")],
+        ["store", "reference", str(smoke), "--out", str(smoke / "new.json.gz")],
+    ):
+        assert main(words) == 2
+        assert f"would write into the result folder {smoke}" in capsys.readouterr().err
+    assert texts_of(smoke) == before
+    (tmp_path / "mine.txt").write_text("mine")
+    assert main(["store", "reference", str(smoke), "--out", str(tmp_path / "mine.txt")]) == 2
+    assert (tmp_path / "mine.txt").read_text() == "mine"
+    for _ in range(2):  # a reference may be replaced
+        assert main(["store", "reference", str(smoke), "--out", str(tmp_path / "r.json.gz")]) == 0
+
+
+@pytest.mark.parametrize("column", ["device", "message", "method", "status", "target"])
+def test_a_number_in_the_place_of_a_text_is_refused_before_anything_trains(
+    smoke: Path, tmp_path: Path, capsys: Any, column: str
+) -> None:
+    data = reference.reference_of(reference.load_results(smoke)).to_bytes()
+    document = json.loads(gzip.decompress(data))
+    rows = len(document["runs"]["seed"])
+    document["runs"][column] = [7] * rows
+    (tmp_path / "r.json.gz").write_bytes(gzip.compress(json.dumps(document).encode()))
+    words = ["run", str(SMOKE), "--out", str(tmp_path / "out"), "--against", str(tmp_path / "r.json.gz")]
+    assert main(words) == 2
+    assert f"({column} has other values than texts)" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    "words", [["new", "aggregator", "my_mean"], ["suites", "copy", "paper"]], ids=["new", "suites copy"]
+)
+def test_a_full_disk_leaves_nothing_half_and_the_same_command_works_later(
+    tmp_path: Path, capsys: Any, words: list[str]
+) -> None:
+    for at in range(100):
+        out = tmp_path / str(at)
+        with faults(28, at) as faulty:
+            code = main([*words, "--out", str(out)])
+        if faulty.refused is None:
+            break
+        if code:
+            assert [path for path in out.rglob("*") if path.is_file()] == []
+            assert "No space left on device" in capsys.readouterr().err
+            assert main([*words, "--out", str(out)]) == 0
+        shutil.rmtree(out)
+    assert at > 3
+    assert texts_of(out)
