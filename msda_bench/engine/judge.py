@@ -45,13 +45,17 @@ def kept_arrays(
             packed[name] = pack(predicted | {"row": run.prepared.test_rows})
         elif name == "target_predictions":
             if target is not None:  # what comes with the data need not be there for training examples
-                answers, task = _predicted(run, target), run.prepared.task
+                answers, task = _predicted(run, _restored(run, target)), run.prepared.task
                 least = np.min_scalar_type(task.classes - 1) if task.kind == "classification" else answers.dtype
                 packed[name] = pack({"predicted": answers.astype(least)})
         elif name == "features":
             packed[name] = pack({"label": labels, "features": _plain(test.features)})
         else:
-            packed[name] = pack({weight: _plain(tensor) for weight, tensor in weights().items()})
+            unit = run.prepared.unit
+            more = (
+                {} if unit is None else {f"labels.{name}": np.float64(value) for name, value in unit._asdict().items()}
+            )
+            packed[name] = pack({weight: _plain(tensor) for weight, tensor in weights().items()} | more)
     return packed
 
 
@@ -90,7 +94,7 @@ def judge(runs: Sequence[Run], program: Judgeable, trained: Sequence[Trained]) -
     corrections = _corrections(runs, program, trained)
     records = []
     for place, (run, run_end, by) in enumerate(zip(runs, trained, corrections, strict=True)):
-        test = _corrected(tested[place], by)
+        test = _restored(run, _corrected(tested[place], by))
         seen = [*(_corrected(target, by) for target in validated[place][:1]), *validated[place][1:]]
         judged = _judge(run, run_end, test, seen, partial(_mixed, runs, program, place, by))
         keeps = run.cell.keep and judged.outcome is not None
@@ -154,6 +158,10 @@ def _class_shares(run: Run, trained: Trained) -> Tensor:
 
 def _corrected(seen: Seen, by: Tensor | None) -> Seen:
     return seen if by is None else replace(seen, outputs=seen.outputs + by)
+
+
+def _restored(run: Run, seen: Seen) -> Seen:
+    return replace(seen, outputs=run.prepared.restored(seen.outputs))
 
 
 def _mixed(

@@ -216,7 +216,8 @@ def stored_of(job: Job, store: Store, *, trained: bool = True) -> tuple[Job, lis
 
 
 def _lines_on(record: Record) -> Iterator[str]:
-    """Reports cells that trained in a slower way than they could have, and a component that changed the process."""
+    """Reports classes on one side alone, slower training than could be, and a component that changed the process."""
+    yield from record.provenance.get("class_notes", ())
     note, changed = record.provenance.get("stack_note"), record.provenance.get("put_back")
     if note is not None:
         size = record.provenance["stack"]

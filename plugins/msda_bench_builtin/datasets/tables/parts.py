@@ -125,8 +125,8 @@ def labels_in(
         if not real:
             text = label.texts[int(used[int(np.argmin(np.isfinite(numbers[used])))])]
             raise DataError(f"{path}: {roles.label} holds {text!r}, which is no finite number; correct it")
-        values = np.append(numbers, np.nan).astype(np.float32)
-        if not np.isfinite(values[used]).all():
+        values = np.append(numbers, np.nan)
+        if (abs(values[used]) > np.finfo(np.float32).max).any():
             raise DataError(f"{path}: {roles.label} holds numbers that are too large for float32; scale them")
         return values[label.codes], Task("regression"), ()
     if len(used) > _MOST_CLASSES:
@@ -163,7 +163,7 @@ def predictions_in(
     used = np.unique(np.concatenate([column.codes[mine] for mine in rows.values()]))
     used = used[used >= 0]
     if task.kind == "regression":
-        outputs = np.append(column.numbers(), np.nan).astype(np.float32)[:, None]
+        outputs = np.append(column.numbers(), np.nan)[:, None]
         wrong, what = ~np.isfinite(outputs[used, 0]), "which is no finite number"
     else:
         outputs = np.full((len(column.texts) + 1, len(classes)), np.nan, np.float32)
