@@ -25,7 +25,8 @@ class ValidationView:
         source_features: one (n_i, d) tensor a source, of examples held out from training; no tensor at all if a source
             has none, which only validators without `needs_sources` meet.
         source_outputs: one (n_i, task.outputs) tensor a source, of the same examples.
-        source_labels: one (n_i,) tensor a source.
+        source_labels: one (n_i,) tensor a source. If a suite standardises labels, they and the outputs are less the
+            mean of the sources' training labels, in the user's unit.
         target_features: (n, d), of the target's training part.
         target_outputs: (n, task.outputs).
         mix: the outputs (m, task.outputs) for mixtures of the target's inputs. `mix(first, second, share)` takes rows
@@ -71,7 +72,8 @@ class Tested:
         sum_labels: over the test examples.
         sum_squared_labels: over the test examples.
         outputs: (n, task.outputs) float32 logits or predictions, on the CPU; empty unless the metric needs them.
-        labels: (n,) int64 classes or float32 numbers; empty unless the metric needs them.
+        labels: (n,) int64 classes or float32 numbers; empty unless the metric needs them. Numbers, and predictions of
+            them, are float64 if the suite standardises labels.
     """
 
     n: int

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from torch import Tensor
 
 from msda_bench.api import Array, Inputs, InputSpec
 from msda_bench.engine.fit import Trained, fit
+from msda_bench.engine.labels import Unit
 from msda_bench.engine.model import Components
 from msda_bench.engine.prepare import Prepared
 from msda_bench.engine.runs import Run, Seen
@@ -40,6 +42,7 @@ class Model:
         state: parameters and buffers by name, on the CPU.
         carried: the tensors that the run carried at its end, on the CPU.
         weights: the weight alpha of each source by name, averaged over steps as in a record.
+        unit: of the labels of a regression, and of its outputs.
     """
 
     cell: Cell
@@ -47,6 +50,7 @@ class Model:
     state: dict[str, Tensor]
     carried: dict[str, Tensor]
     weights: dict[str, float]
+    unit: Unit | None
 
     def predict(self, x: Inputs, device: str) -> Seen:
         """The features and outputs that the scheme predicts for rows, on the CPU."""
@@ -93,6 +97,7 @@ def train_arrays(
         state={name: value.detach().cpu().clone() for name, value in program.modules.state_dict().items()},
         carried={name: value.cpu() for name, value in program.carried.items()},
         weights=_weights(run, trained),
+        unit=run.prepared.unit,
     )
 
 
@@ -103,7 +108,9 @@ def _run(
     target: Inputs,
     device: torch.device,
 ) -> Run:
-    return Run(cell, components, Prepared.of_arrays(components.dataset.task, sources, cell.target, target, device))
+    task, standardise = components.dataset.task, cell.standardise_labels and target.shape[0] > 0
+    prepared = Prepared.of_arrays(task, sources, cell.target, target, device, standardise=standardise)
+    return Run(cell, components, prepared)
 
 
 def _no_rows(input: InputSpec) -> Inputs:
@@ -146,7 +153,7 @@ def _settings(cell: Cell, device: torch.device) -> Iterator[None]:
     """The process settings of a run. Undoes changes that a component makes to others, and warns."""
     with restored() as changed, deterministic(device), products(cell.training.precision, device):
         yield
-    if changed:
+    if changed and threading.current_thread() is threading.main_thread():  # elsewhere another thread may have been it
         warnings.warn(f"a component changed {' and '.join(changed)}; it was put back", stacklevel=4)
 
 

@@ -16,11 +16,13 @@ from msda_bench.blame import blaming, cause_of, package_of, place, trace_of
 from msda_bench.engine.prepare import Prepared
 from msda_bench.engine.runs import Seen
 from msda_bench.engine.tensors import Examples, take
-from msda_bench.errors import BenchError, describe
+from msda_bench.errors import BenchError, describe, printable
 from msda_bench.store.record import Outcome
 from msda_bench.suite.plan import TARGET_ACCURACY
 
 _C = TypeVar("_C", bound=Component)
+_SHOWN = 5
+"""Classes shown in a line on many."""
 
 
 def test_outcome(outputs: Tensor, task: Task, labels: Tensor) -> Outcome | None:
@@ -52,6 +54,29 @@ def test_outcome(outputs: Tensor, task: Task, labels: Tensor) -> Outcome | None:
 def are_hidden(labels: Tensor) -> bool:
     """Whether a test has no label at all."""
     return bool((labels.isnan() if labels.is_floating_point() else labels < 0).all())
+
+
+def class_notes(prepared: Prepared) -> list[str]:
+    """Lines on classes that only the target's test has, or only the training examples of its sources."""
+    training, tested = prepared.training, set(prepared.test.y.tolist())
+    if prepared.task.kind == "regression" or are_hidden(prepared.test.y):
+        return []
+    taught = set(training.y[training.y >= 0].tolist())
+    lines = {
+        "of the classes of its test no source has an example to learn from": sorted(tested - taught),
+        "of the classes of its sources its test has no example, so means over classes leave them out": sorted(
+            taught - tested
+        ),
+    }
+    return [
+        f"target {printable(training.target)}: {what}: {_few(classes)} (classes are counted from 0)"
+        for what, classes in lines.items()
+        if classes
+    ]
+
+
+def _few(classes: list[int]) -> str:
+    return ", ".join([*map(str, classes[:_SHOWN]), *(["..."] if len(classes) > _SHOWN else [])])
 
 
 def view_of(outcome: Outcome, outputs: Tensor | None = None, labels: Tensor | None = None) -> Tested:
@@ -104,7 +129,11 @@ def target_score(prepared: Prepared, scheme: Scheme, target: Seen) -> dict[str, 
     Accuracy, or minus the mean squared error for regression; none if an output is not finite.
     """
     _, places = prepared.labelled(scheme)
-    outcome = test_outcome(target.outputs[places], prepared.task, prepared.labels_of(places)) if len(places) else None
+    outcome = (
+        test_outcome(prepared.restored(target.outputs[places]), prepared.task, prepared.labels_of(places))
+        if len(places)
+        else None
+    )
     if outcome is None:
         return {}
     right, wrong = outcome.n_correct, outcome.sum_squared_error or 0.0
@@ -141,12 +170,13 @@ def _scores(scoring: Sequence[_C], ask: Callable[[_C], float]) -> Scores:
 def _view(prepared: Prepared, seen: Sequence[Seen], mix: Mix) -> ValidationView:
     """Copies, so that a validator that writes into them affects neither another one nor the split's later cells."""
     target, *sources = seen
+    moved = prepared.moved
     return ValidationView(
         task=prepared.task,
         source_features=tuple(source.features.clone() for source in sources),
-        source_outputs=tuple(source.outputs.clone() for source in sources),
-        source_labels=tuple(source.y.clone() for source in prepared.held_out),
+        source_outputs=tuple(moved(source.outputs) for source in sources),
+        source_labels=tuple(moved(source.y) for source in prepared.held_out),
         target_features=target.features.clone(),
-        target_outputs=target.outputs.clone(),
-        mix=mix,
+        target_outputs=moved(target.outputs),
+        mix=lambda *given: moved(mix(*given)),
     )

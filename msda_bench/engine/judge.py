@@ -42,7 +42,11 @@ def kept_arrays(run: Run, test: Seen, weights: Callable[[], Mapping[str, Tensor]
         elif name == "features":
             packed[name] = pack({"label": labels, "features": _plain(test.features)})
         else:
-            packed[name] = pack({weight: _plain(tensor) for weight, tensor in weights().items()})
+            unit = run.prepared.unit
+            more = (
+                {} if unit is None else {f"labels.{name}": np.float64(value) for name, value in unit._asdict().items()}
+            )
+            packed[name] = pack({weight: _plain(tensor) for weight, tensor in weights().items()} | more)
     return packed
 
 
@@ -76,7 +80,7 @@ def judge(runs: Sequence[Run], program: Judgeable, trained: Sequence[Trained]) -
     corrections = _corrections(runs, program, trained)
     records = []
     for place, (run, run_end, by) in enumerate(zip(runs, trained, corrections, strict=True)):
-        test = _corrected(tested[place], by)
+        test = _restored(run, _corrected(tested[place], by))
         seen = [*(_corrected(target, by) for target in validated[place][:1]), *validated[place][1:]]
         judged = _judge(run, run_end, test, seen, partial(_mixed, runs, program, place, by))
         keeps = run.cell.keep and judged.outcome is not None
@@ -140,6 +144,10 @@ def _class_shares(run: Run, trained: Trained) -> Tensor:
 
 def _corrected(seen: Seen, by: Tensor | None) -> Seen:
     return seen if by is None else replace(seen, outputs=seen.outputs + by)
+
+
+def _restored(run: Run, seen: Seen) -> Seen:
+    return replace(seen, outputs=run.prepared.restored(seen.outputs))
 
 
 def _mixed(

@@ -17,16 +17,14 @@ from torch import Tensor
 
 from msda_bench.api import Array, Backbone, DataError, Dataset, DomainData, Files, Inputs, Scheme, Task, Validator
 from msda_bench.component.abilities import fitted
-from msda_bench.component.dataset import corrupted_source
 from msda_bench.component.sizes import HOLD_OUT, is_transductive, trained_of
 from msda_bench.data.features import Frozen
 from msda_bench.data.splits import Split, split_domains
 from msda_bench.engine.label_shift import shifted
+from msda_bench.engine.labels import Unit, as_labels, corrupted, no_labels
 from msda_bench.engine.loaded import load_domain
 from msda_bench.engine.parts import part_rows
-from msda_bench.engine.settings import stream_key
 from msda_bench.engine.tensors import Examples, HostBytes, as_examples, concatenate, fits_gpu, gathered, take
-from msda_bench.functional import random_bits
 from msda_bench.suite.cell import Cell
 from msda_bench.suite.protocol import labelled_part
 
@@ -69,6 +67,7 @@ class Prepared:
         training: the data that every honest method sees.
         held_out: source examples for validators; empty if a source has none.
         test: the target's test examples.
+        unit: of the labels in training and held out; None if they are the user's own. Those of the test always are.
         test_rows: (n,) int64: where the test examples lie among all rows of the target's domain.
         predictions: (n, outputs) of the test examples that come with the data, or None.
         tested_in_training: whether the test examples are the target's training examples (transductive protocol).
@@ -83,6 +82,7 @@ class Prepared:
     _target_labels: Tensor = field(repr=False)
     _groups: Mapping[str, Array] = field(default_factory=dict, repr=False)
     predictions: Tensor | None = None
+    unit: Unit | None = None
     test_rows: Array = field(default_factory=partial(np.zeros, 0, np.int64))
     _exhausted: tuple[str, ...] = ()
     # Made on first use, and kept for the other cells of the split.
@@ -96,12 +96,15 @@ class Prepared:
         name: str,
         target: Inputs,
         device: torch.device,
+        *,
+        standardise: bool = False,
     ) -> Prepared:
         """A split that trains on every row of these arrays, and tests none; the target has no labels."""
+        unit = Unit.of(np.concatenate([y for _, y in sources.values()])) if standardise else None
         parts = [as_examples(x, device) for x in (*(x for x, _ in sources.values()), target)]
         rows = torch.split(torch.arange(sum(map(len, parts)), device=device), [len(part) for part in parts])
         none = no_labels(task, len(parts[-1]), device)
-        y = torch.cat([*(as_labels(task, labels, device) for _, labels in sources.values()), none])
+        y = torch.cat([*(as_labels(task, labels, device, unit) for _, labels in sources.values()), none])
         return cls(
             task=task,
             bags=not isinstance(target, np.ndarray),
@@ -109,6 +112,7 @@ class Prepared:
             held_out=(),
             test=Labelled(parts[-1][:0], none[:0]),
             tested_in_training=False,
+            unit=unit,
             _target_labels=none,
         )
 
@@ -180,8 +184,16 @@ class Prepared:
         return kept, places
 
     def labels_of(self, places: Tensor) -> Tensor:
-        """The labels of some of the target's training examples; asked for those that score an oracle."""
-        return self._target_labels[places]
+        """The user's labels of some of the target's training examples; asked for those that score an oracle."""
+        return self.restored(self._target_labels[places])
+
+    def restored(self, outputs: Tensor) -> Tensor:
+        """A model's predictions (or labels in training) in the user's unit."""
+        return outputs if self.unit is None else self.unit.restored(outputs)
+
+    def moved(self, outputs: Tensor) -> Tensor:
+        """A copy of them in the user's unit but for their mean, so that float32 holds them: what validators see."""
+        return outputs.clone() if self.unit is None else outputs * self.unit.deviation
 
     def _unseen(self, kept: int, held_out: Tensor) -> Tensor:
         """A mask of `training.x`: the target's examples after the first ones, and the sources' of groups held out."""
@@ -229,7 +241,8 @@ class Preparer:
                 split, or the target is among its own sources.
         """
         frozen = None if backbone is None else Frozen.of(backbone, dataset)
-        identity = (dataset, frozen and frozen.embedding.identity, cell.target, cell.sources, cell.seed)
+        what = dataset, frozen and frozen.embedding.identity, cell.standardise_labels
+        identity = (what, cell.target, cell.sources, cell.seed)
         if self._last is None or self._last[0] != identity:
             self._last = (identity, self._prepare(dataset, cell, frozen))
         return self._last[1]
@@ -256,12 +269,14 @@ class Preparer:
             )
         domains = {name: self._load(dataset, name, frozen) for name in (*cell.sources, cell.target)}
         splits = shifted(dataset, cell, domains, split_domains(dataset, cell.target, domains, seed=cell.seed))
-        domains |= _corrupted(dataset, cell, domains, splits)
+        domains |= corrupted(dataset, cell, domains, splits)
         features = _fitted(dataset, domains, splits) if frozen is None or frozen.beside else None
         if frozen is not None and features is not None:
             features = partial(_first_columns, features, frozen.beside)
         resident = fits_gpu([data.x for data in domains.values() if _are_bytes(data.x)], self._device)
-        pick = _Picker(domains, features, self._vectors, dataset.task, self._device, resident)
+        trained = [domains[name].y[splits[name].train] for name in cell.sources]
+        unit = Unit.of(np.concatenate(trained)) if cell.standardise_labels else None
+        pick = _Picker(domains, features, self._vectors, dataset.task, self._device, resident, unit)
         target, places = splits[cell.target], domains[cell.target].places
         exhausted = tuple(name for name in cell.sources if not len(splits[name].test))
         return Prepared(
@@ -272,7 +287,8 @@ class Preparer:
             held_out=()
             if exhausted
             else tuple(pick.labelled(name, splits[name].test[:HELD_OUT]) for name in cell.sources),
-            test=pick.labelled(cell.target, target.test),
+            test=pick.tested(cell.target, target.test),
+            unit=unit,
             _target_labels=pick.labels(cell.target, target.train),
             _groups={
                 name: data.groups[splits[name].train].astype(str)
@@ -283,21 +299,6 @@ class Preparer:
             test_rows=target.test if places is None else places[target.test],
             _exhausted=exhausted,
         )
-
-
-def _corrupted(
-    dataset: Dataset, cell: Cell, domains: Mapping[str, DomainData], splits: Mapping[str, Split]
-) -> dict[str, DomainData]:
-    """The source whose labels are shuffled, if any: separately within its training and its held-out examples."""
-    source = corrupted_source(dataset)
-    if source is None or source not in cell.sources:
-        return {}
-    y = domains[source].y.copy()
-    for part in ("train", "test"):
-        rows: Array = getattr(splits[source], part)
-        bits = random_bits(stream_key(cell, "corrupt", source, part), torch.arange(len(rows), dtype=torch.int32))
-        y[rows] = y[rows[bits.argsort(stable=True).numpy()]]
-    return {source: replace(domains[source], y=y)}
 
 
 def _fitted(
@@ -333,6 +334,7 @@ class _Picker:
     task: Task
     device: torch.device
     resident: bool
+    unit: Unit | None
 
     def examples(self, domain: str, rows: Array) -> Examples:
         x = self.domains[domain].x
@@ -348,26 +350,25 @@ class _Picker:
         return examples.resident() if self.resident and isinstance(examples, HostBytes) else examples
 
     def labels(self, domain: str, rows: Array) -> Tensor:
-        return as_labels(self.task, self.domains[domain].y[rows], self.device)
+        try:
+            return as_labels(self.task, self.domains[domain].y[rows], self.device, self.unit)
+        except DataError as error:
+            raise DataError(f"domain {domain!r}: {error}") from None
 
     def predictions(self, domain: str, rows: Array) -> Tensor | None:
         given = self.domains[domain].predictions
-        return None if given is None else torch.from_numpy(given[rows].astype(np.float32)).to(self.device)
+        return None if given is None else self._exact(given[rows])
+
+    def tested(self, domain: str, rows: Array) -> Labelled:
+        labels = self.labels(domain, rows) if self.unit is None else self._exact(self.domains[domain].y[rows])
+        return Labelled(self.placed(self.examples(domain, rows)), labels)
+
+    def _exact(self, numbers: Array) -> Tensor:
+        kind = np.float32 if self.unit is None else np.float64
+        return torch.from_numpy(numbers.astype(kind)).to(self.device)
 
     def labelled(self, domain: str, rows: Array) -> Labelled:
         return Labelled(self.placed(self.examples(domain, rows)), self.labels(domain, rows))
-
-
-def as_labels(task: Task, y: Array, device: torch.device) -> Tensor:
-    """Labels on the device: int64 classes, or float32 numbers."""
-    return torch.from_numpy(y.astype(np.int64 if task.kind == "classification" else np.float32)).to(device)
-
-
-def no_labels(task: Task, count: int, device: torch.device) -> Tensor:
-    """Labels that no loss accepts: -1 or NaN."""
-    if task.kind == "classification":
-        return torch.full((count,), -1, dtype=torch.int64, device=device)
-    return torch.full((count,), torch.nan, device=device)
 
 
 def _training(pick: _Picker, cell: Cell, splits: Mapping[str, Split]) -> TrainingData:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from msda_bench.api import Array, DataError, Inputs
-from msda_bench.functional import SparseRows
+from msda_bench.functional import SparseRows, lost_in_float32
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -100,13 +100,16 @@ def as_examples(inputs: Inputs, device: torch.device) -> Numbers:
     skipped zeros.
 
     Raises:
-        DataError: the inputs are neither numbers nor a sparse matrix.
+        DataError: the inputs are neither numbers nor a sparse matrix, or float32 does not tell the numbers apart.
     """
     if not isinstance(inputs, np.ndarray):
         rows = _sparse_rows(cast("scipy.sparse.csr_matrix", inputs))
         return rows if device.type == "cpu" else rows.to_dense().to(device)
     if inputs.dtype.kind not in "fiub":
         raise DataError(f"a dataset gave inputs of dtype {inputs.dtype}; its fit() must map them to numbers")
+    if lost_in_float32(inputs).any():
+        what = "some inputs differ too little beside their size for float32"
+        raise DataError(f"{what}; have the dataset standardise them, or subtract their mean in the data")
     return torch.from_numpy(np.array(inputs, dtype=np.float32, order="C")).to(device)
 
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 import torch
 
 from msda_bench.api import Files, FittedScheme, GivenScheme
+from msda_bench.engine.evaluate import class_notes
 from msda_bench.engine.fit import Trace, Trained, fit
 from msda_bench.engine.fitted import Fitted
 from msda_bench.engine.judge import Judged, judge, judge_given
@@ -162,6 +163,7 @@ class Trainer:
         stages = run.components.scheme.stages
         rights = [{"name": stage.name, "share": stage.share, "sees": list(stage.sees)} for stage in stages]
         more = {"stack_note": note, "traceback": judged.traceback, "stages": rights if len(rights) > 1 else None}
+        more["class_notes"] = class_notes(run.prepared) or None
         return Record(
             key=run.cell.key,
             cell=run.cell.to_json(),

@@ -3,6 +3,7 @@
 from msda_bench.functional.features import (
     fit_ngrams,
     frequent_columns,
+    lost_in_float32,
     ngram_counts,
     select_columns,
     standardiser,
@@ -21,6 +22,7 @@ __all__ = [
     "fit_ngrams",
     "frequent_columns",
     "keep_mask",
+    "lost_in_float32",
     "ngram_counts",
     "normal",
     "plain_texts",

@@ -48,6 +48,25 @@ def _scale(x: Array) -> tuple[Array, Array]:
     return np.where(constant, x[0], x.mean(0)), np.where(constant, 1, deviation)
 
 
+def lost_in_float32(x: Array) -> Array:
+    """Which of the numbers that make up an example float32 blurs, since they differ little beside their size.
+
+    Args:
+        x: (n, ...) numbers; of some types, such as float16, float32 holds all.
+
+    Returns:
+        (...) bool: whether rounding moves one by more than a thousandth of their range.
+    """
+    if np.can_cast(x.dtype, np.float32) or not len(x):
+        return np.zeros(x.shape[1:], bool)
+    with np.errstate(over="ignore", invalid="ignore"):
+        moved = abs(x - x.astype(np.float32)).max(0)
+    low, high = x.min(0).astype(np.float64), x.max(0).astype(np.float64)
+    # What differs by less than float64 rounds by is a constant that was computed in several ways.
+    differs = high - low > 64 * np.finfo(np.float64).eps * np.maximum(abs(low), abs(high))
+    return np.asarray(differs & np.isfinite(moved) & (1000 * moved > high - low))
+
+
 _TOKEN = re.compile(
     r"""
     https?://[^\s!,)]+                      # a whole address

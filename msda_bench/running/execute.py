@@ -218,7 +218,8 @@ def stored_results(store: Store, keys: Iterable[str], *, trained: bool = False) 
 
 
 def _lines_on(record: Record) -> Iterator[str]:
-    """Reports cells that trained in a slower way than they could have, and a component that changed the process."""
+    """Reports classes on one side alone, slower training than could be, and a component that changed the process."""
+    yield from record.provenance.get("class_notes", ())
     note, changed = record.provenance.get("stack_note"), record.provenance.get("put_back")
     if note is not None:
         size = record.provenance["stack"]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 from sklearn.pipeline import Pipeline
-from sklearn.utils.metadata_routing import MetadataRequest
+from sklearn.utils.metadata_routing import MetadataRequest, get_routing_for_object
 from torch import Tensor
 
 from msda_bench.api import Array, ValidationView
@@ -36,7 +36,7 @@ class Criterion:
         return f"Criterion({self.validator!r})"
 
     def __call__(self, estimator: Any, X: Any, y: Any, sample_domain: Any = None) -> float:  # noqa: N803
-        """The score of a fitted estimator, or of a pipeline that ends in one.
+        """The score of a fitted estimator, or of a pipeline of scikit-learn or skada that ends in one.
 
         Raises:
             ValueError: `sample_domain` is missing, or the validator is unknown or does not support this task.
@@ -46,9 +46,9 @@ class Criterion:
             raise ValueError(
                 f"{self!r} needs sample_domain; call sklearn.set_config(enable_metadata_routing=True) before the search"
             )
-        estimator, X = _last(estimator, X)  # noqa: N806
         numbers = read_domains(sample_domain, X)
         assert numbers is not None  # noqa: S101 - checked above
+        estimator, X = _last(estimator, X, numbers)  # noqa: N806
         if not hasattr(y, "__len__") or len(y) != len(numbers):
             count = f"{len(y)} labels" if hasattr(y, "__len__") else type(y).__name__
             raise ValueError(f"y: must have a label for each of the {len(numbers)} rows of X, not {count}")
@@ -68,11 +68,14 @@ class Criterion:
         return request
 
 
-def _last(estimator: Any, x: Any) -> tuple[Estimator, Any]:
+def _last(estimator: Any, x: Any, numbers: Array) -> tuple[Estimator, Any]:
     """The last estimator of a pipeline, and its input; a plain estimator and `x` unchanged."""
     if isinstance(estimator, Pipeline):
-        x = estimator[:-1].transform(x) if len(estimator) > 1 else x
-        estimator = estimator[-1]
+        more = {"sample_domain": numbers, "allow_source": True}  # what steps of skada ask for
+        for _, _, step in estimator._iter(with_final=False):  # noqa: SLF001 - without those that pass rows through
+            asked = get_routing_for_object(step).consumes("transform", more)
+            x = step.transform(x, **{name: more[name] for name in asked})
+        estimator = getattr(estimator[-1], "base_estimator_", estimator[-1])  # a selector of skada's holds its own
     if not isinstance(estimator, Estimator):
         raise TypeError(f"a Criterion scores estimators from msda_bench.sklearn, not {type(estimator).__name__}")
     return estimator, x
@@ -82,25 +85,28 @@ def _view(estimator: Estimator, x: Any, y: Any, numbers: Array) -> ValidationVie
     seen = estimator._seen(x)  # noqa: SLF001
     rows = [np.flatnonzero(numbers == source) for source in np.unique(numbers[numbers > 0])]
     target = np.flatnonzero(numbers < 0)
+    scale = 1.0 if estimator.model_.unit is None else estimator.model_.unit.deviation
+    outputs = scale * seen.outputs
 
     def mix(first: Tensor, second: Tensor, share: float) -> Tensor:
         mixed = share * x[target[first.numpy()]] + (1 - share) * x[target[second.numpy()]]
-        return estimator._seen(mixed).outputs  # noqa: SLF001
+        return scale * estimator._seen(mixed).outputs  # noqa: SLF001
 
     return ValidationView(
         task=estimator.model_.components.dataset.task,
         source_features=tuple(seen.features[one] for one in rows),
-        source_outputs=tuple(seen.outputs[one] for one in rows),
+        source_outputs=tuple(outputs[one] for one in rows),
         source_labels=tuple(_labels(estimator, labels_of(y, one)) for one in rows),
         target_features=seen.features[target],
-        target_outputs=seen.outputs[target],
+        target_outputs=outputs[target],
         mix=mix,
     )
 
 
 def _labels(estimator: Estimator, y: Array) -> torch.Tensor:
     if not isinstance(estimator, MSDAClassifier):
-        return torch.from_numpy(y.astype(np.float32))
+        mean = 0.0 if estimator.model_.unit is None else estimator.model_.unit.mean
+        return torch.from_numpy((y.astype(np.float64) - mean).astype(np.float32))
     places = np.searchsorted(estimator.classes_, y).clip(max=len(estimator.classes_) - 1)
     unknown = y[estimator.classes_[places] != y]
     if len(unknown):

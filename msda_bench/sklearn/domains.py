@@ -46,7 +46,8 @@ def read_domains(sample_domain: Any, x: Inputs) -> Array | None:
     given = np.asarray(sample_domain)  # scikit-learn would turn pandas' own whole numbers into floats
     numbers: Array = column_or_1d(np.array(given.tolist()) if given.dtype == object else given)
     check_consistent_length(x, numbers)
-    if numbers.dtype.kind not in "iu":
+    whole = numbers.dtype.kind in "iu" or (numbers.dtype.kind == "f" and bool((numbers % 1 == 0).all()))
+    if not whole:
         raise ValueError(
             f"sample_domain must hold whole numbers, not {numbers.dtype}: sources positive, targets negative"
         )

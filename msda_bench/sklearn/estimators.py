@@ -2,26 +2,47 @@
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils import check_consistent_length, check_random_state, check_X_y
+from sklearn.utils import check_array, check_consistent_length, check_random_state, check_X_y
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from msda_bench.api import Array, Inputs
 from msda_bench.engine.arrays import Model, train_arrays
 from msda_bench.engine.runs import Seen
+from msda_bench.functional import lost_in_float32
 from msda_bench.sklearn.cell import Arrays, make_cell, registry
 from msda_bench.sklearn.domains import labels_of, read_domains, rows_of
 from msda_bench.suite.spec import MAX_SEED
 
 SETTINGS = ("hidden", "dropout", "backbone", "epochs", "batch", "optimizer", "training", "device", "random_state")
 """Parameters that all estimators share."""
+
+
+_TURNS = threading.RLock()
+"""Held while a model is built, trained or asked: these draw from torch's global generator, which all threads share."""
+
+
+def _in_float32(x: Any, numbers: Array | None) -> Any:
+    """Rows as a network sees them.
+
+    Raises:
+        ValueError: float32 does not hold a number, or tells those of a column in a domain apart.
+    """
+    if isinstance(x, np.ndarray):
+        domain = np.zeros(len(x)) if numbers is None else np.maximum(numbers, -1)
+        lost = np.logical_or.reduce([lost_in_float32(x[domain == number]) for number in np.unique(domain)])
+        if lost.any():
+            what = f"float32 does not tell the numbers of column {np.argmax(lost)} apart"
+            raise ValueError(f"X: {what}; subtract their mean first, such as by StandardScaler")
+    return check_array(x, accept_sparse="csr", dtype=np.float32, input_name="X")
 
 
 def check_device(device: str) -> None:
@@ -64,7 +85,11 @@ class Estimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has n
         n_features_in_: number of columns of X.
     """
 
-    __metadata_request__fit = {"sample_domain": True}  # noqa: RUF012 - scikit-learn reads it from the class
+    # scikit-learn reads these from the class; skada passes domains to each of these methods.
+    __metadata_request__fit: ClassVar[dict[str, Any]] = {"sample_domain": True}
+    __metadata_request__predict: ClassVar[dict[str, Any]] = {"sample_domain": True}
+    __metadata_request__predict_proba: ClassVar[dict[str, Any]] = {"sample_domain": True}
+    __metadata_request__score: ClassVar[dict[str, Any]] = {"sample_domain": True}
 
     def __init__(
         self,
@@ -107,7 +132,8 @@ class Estimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has n
         """Trains on the sources' labels and the target's inputs.
 
         Args:
-            X: (n, columns), dense or sparse, converted to float32. Sparse rows are trained as bags of words.
+            X: (n, columns), dense or sparse, converted to float32. Sparse rows are trained as bags of words. Threads
+                that fit or predict take turns, so that each gets the numbers that it would get alone.
             y: (n,) labels. Those of the target's rows are ignored and may have any value.
             sample_domain: (n,) whole numbers, positive for sources and negative for targets. All targets form one.
                 None means plain supervised learning: one source, with its own inputs as the target.
@@ -117,17 +143,19 @@ class Estimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has n
             BenchError: a component breaks its contract.
         """
         check_device(self.device)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float32)  # noqa: N806
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float32, np.float64])  # noqa: N806
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         check_consistent_length(X, y)
         numbers = read_domains(sample_domain, X)
+        X = _in_float32(X, numbers)  # noqa: N806
         sources, classes = self._sources(X, y, numbers)
         target = X if numbers is None else rows_of(X, numbers < 0)
         names, sparse = tuple(sources), not isinstance(X, np.ndarray)
         arrays = Arrays(names=names, width=self.n_features_in_, sparse=sparse, classes=classes)
-        cell = make_cell(arrays, self._method(), self._settings(), self._seed())
-        self.model_: Model = train_arrays(cell, registry(), sources, target, self.device)
+        with _TURNS:
+            cell = make_cell(arrays, self._method(), self._settings(), self._seed())
+            self.model_: Model = train_arrays(cell, registry(), sources, target, self.device)
         self.sources_ = np.array([int(name) for name in names])
         self.weights_ = np.array([self.model_.weights[name] for name in names])
         return self
@@ -178,13 +206,21 @@ class Estimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has n
 
     def _seen(self, x: Any) -> Seen:
         """Features and outputs of `_rows`; raises ValueError if an output is not finite."""
-        seen = self.model_.predict(x, self.device)
+        with _TURNS:
+            seen = self.model_.predict(x, self.device)
         if not seen.outputs.isfinite().all():
             raise ValueError("an output is not finite; scale X as in training")
         return seen
 
 
-class MSDAClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
+class _Scored:
+    def score(self, X: Any, y: Any, sample_weight: Any = None, sample_domain: Any = None) -> float:  # noqa: N803, ARG002
+        """As every classifier's accuracy or regressor's R2 in scikit-learn; `sample_domain` changes nothing."""
+        score: float = super().score(X, y, sample_weight)  # type: ignore[misc]
+        return score
+
+
+class MSDAClassifier(_Scored, ClassifierMixin, Estimator):  # type: ignore[misc]
     """A classifier for a target without labels, learned from several labelled sources.
 
     Its parameters are those of `Estimator`; `classes_` are the sources' classes, sorted.
@@ -197,28 +233,29 @@ class MSDAClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
             raise ValueError(f"{type(self).__name__} needs 2 classes in the sources; y has 1 class there")
         return codes, len(self.classes_)
 
-    def predict_proba(self, X: Any) -> Array:  # noqa: N803
-        """The (n, classes) float32 probabilities, in the order of `classes_`."""
+    def predict_proba(self, X: Any, sample_domain: Any = None) -> Array:  # noqa: N803, ARG002
+        """The (n, classes) float32 probabilities, in the order of `classes_`; `sample_domain` changes nothing."""
         probabilities: Array = self._seen(self._rows(X)).outputs.softmax(-1).numpy()
         return probabilities
 
-    def predict(self, X: Any) -> Array:  # noqa: N803
-        """The (n,) most probable classes."""
+    def predict(self, X: Any, sample_domain: Any = None) -> Array:  # noqa: N803, ARG002
+        """The (n,) most probable classes; `sample_domain` changes nothing."""
         likeliest = self._seen(self._rows(X)).outputs.argmax(-1).numpy()
         predicted: Array = self.classes_[likeliest]
         return predicted
 
 
-class MSDARegressor(RegressorMixin, Estimator):  # type: ignore[misc]
+class MSDARegressor(_Scored, RegressorMixin, Estimator):  # type: ignore[misc]
     """A regressor for a target without labels, learned from several labelled sources.
 
     Its parameters are those of `Estimator`.
     """
 
     def _labels(self, y: Array) -> tuple[Array, int]:
-        return y.astype(np.float32), 0
+        return y, 0
 
-    def predict(self, X: Any) -> Array:  # noqa: N803
-        """The (n,) float32 predictions."""
-        predicted: Array = self._seen(self._rows(X)).outputs.squeeze(-1).numpy()
+    def predict(self, X: Any, sample_domain: Any = None) -> Array:  # noqa: N803, ARG002
+        """The (n,) float64 predictions; `sample_domain` changes nothing."""
+        outputs = self._seen(self._rows(X)).outputs.squeeze(-1)
+        predicted: Array = self.model_.unit.restored(outputs).numpy()  # type: ignore[union-attr]
         return predicted

@@ -40,6 +40,9 @@ _PLACES = 10
 EQUAL_STEPS = (
     "Equal steps: every method, references too, takes as many in an epoch, each on a batch for each of its sources."
 )
+STANDARDISED = (
+    "Labels are standardised by the sources' training rows for every method; predictions and errors are in their unit."
+)
 NO_LABELS = (
     "Trained for targets without labels, where nobody can measure how good a method is or which is best; what can be "
     "known are validators' scores, and the other targets"
@@ -90,7 +93,7 @@ def expand(suite: Suite, registry: Registry) -> Expansion:
                 cells[place.key] = replace(known, keep=tuple(dict.fromkeys((*known.keep, *cell.keep))))
             planned.append(place)
     tables = tuple(draft.table() for draft in drafts)
-    warnings = tuple(line for draft in drafts for line in draft.large_batches())
+    warnings = tuple(line for draft in drafts for line in draft.odd_batches())
     return Expansion(Plan(suite.name, tables, tuple(planned)), cells, warnings)
 
 
@@ -171,8 +174,8 @@ class _Draft:
             tuning=tuning,
         )
 
-    def large_batches(self) -> Iterator[str]:
-        """Warnings about batches with more examples than a domain has."""
+    def odd_batches(self) -> Iterator[str]:
+        """Warnings about batches with more examples than a domain has, and of one that is normalised."""
         name, data = self._file.name, self._facts.data
         fewest = self._facts.fewest(of_target=True, of_sources=True)
         tried = [settings for candidates in self._candidates.values() for settings in candidates.settings]
@@ -181,6 +184,12 @@ class _Draft:
             yield (
                 f"{name}: training.batch is {batch}, but a domain has {fewest} training examples (train: "
                 f"{data.train} of dataset {self._facts.name}), so every step draws some of them more than once"
+            )
+        ones = {getattr(settings.backbone.component, "norm", "") for settings in tried if settings.training.batch == 1}
+        for norm in sorted(ones & {"batch", "domain"}):
+            yield (
+                f"{name}: training.batch is 1, so norm: {norm} normalises one row of each domain, which leaves little "
+                "or nothing to learn from; set a batch of 2 or more, or another norm"
             )
 
     def _measure(self) -> Measure | None:
@@ -246,6 +255,7 @@ class _Draft:
             split_sources=self._facts.splitting(method),
             labelled_target=self._facts.labelled_target(method),
             prior_correction=method.prior_correction,
+            standardise_labels=self._file.standardise_labels and self._facts.task.kind == "regression",
             metrics=(metric.ref,) if metric is not None and metric.component.needs_outputs else None,
             keep=tuple(dict.fromkeys(self._file.keep)),
         )
@@ -258,6 +268,8 @@ def _data_notes(facts: Facts) -> Iterator[str]:
         yield f"The labels of source {source} are shuffled (`corrupt`)."
     if (shift := label_shift_of(data)) is not None:
         yield f"Label shift (`label_shift`): {shift}."
+    if facts.file.standardise_labels and facts.task.kind == "regression":
+        yield STANDARDISED
     lacking = [target for target in facts.targets if target in data.unlabelled_domains]
     if lacking:
         yield f"{NO_LABELS}: {', '.join(lacking)}."

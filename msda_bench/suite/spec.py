@@ -335,6 +335,7 @@ class ExperimentFile(SuitePart):
     leave_out_sources: bool = False
     split_sources: Splitting | None = None
     labelled_target: Labels = 0
+    standardise_labels: bool = True
     # Validated even if not given, to distinguish a missing field from one with mistakes.
     select: SelectSpec | None = Field(default=None, validate_default=True)
     validators: list[Annotated[Configured[Validator], OfKind("validator")]] | None = None

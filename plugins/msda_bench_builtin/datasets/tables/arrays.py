@@ -11,12 +11,13 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, Annotated, Any, NamedTuple, cast
+from typing import IO, Annotated, NamedTuple, cast
 
 import numpy as np
 from pydantic import AliasChoices, Field
 
 from msda_bench.api import Array, DataError, Identified, Inputs, InputSpec, component
+from msda_bench.functional import lost_in_float32
 from msda_bench_builtin.datasets.tables.identify import given_by, identified, repaired
 from msda_bench_builtin.datasets.tables.parts import Parts, Roles, parts_of, predictions_in
 from msda_bench_builtin.datasets.tables.read import Column, listed, plain, stamp, text_of
@@ -31,6 +32,8 @@ _ROWS = 4096
 _LOCAL_HEADER = 30
 """Bytes of a member's header in a zip archive, without its name and extra field."""
 _WIDEST = 1 << 20
+_HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+"""By the version of numpy's format; a third is for names of fields, which no array here has."""
 _DAMAGE = (
     OSError, EOFError, ValueError, MemoryError, RuntimeError, OverflowError,
     zipfile.BadZipFile, zlib.error, SyntaxError, TypeError,
@@ -84,7 +87,7 @@ class Arrays(FromFile):
         pages, spec = pages_of(x), InputSpec(x.shape[1:])
         made = Contents(**vars(parts), sha256=_digest(path), x=x, input=spec, pages=pages, predictions=predictions)
         _check_finite(path, self.inputs, x, made.release)
-        return made
+        return replace(made, dtype=np.float64) if _blurred(made) else made
 
     def _arrays(self) -> dict[str, Array]:
         names = [self.inputs, self.labels, self.domain, self.groups, self.predictions]
@@ -179,7 +182,7 @@ def read_arrays(path: Path, names: Sequence[str]) -> dict[str, Array]:
                     raise DataError(f"{path}: no array {name!r}; it has {listed(held) or 'none'}")
             return {name: _array(path, name, stream, archive, held[name]) for name in names}
     except _DAMAGE as error:
-        why = "is no npz archive" if isinstance(error, zipfile.BadZipFile) else f"cannot be read ({plain(error)})"
+        why = f"cannot be read ({plain(error)})" if zipfile.is_zipfile(path) else "is no npz archive"
         raise DataError(f"{path}: {why}; write it with numpy.savez") from None
 
 
@@ -200,24 +203,26 @@ def _array(path: Path, name: str, stream: IO[bytes], archive: zipfile.ZipFile, m
         what = f"array {name!r} unpacks from {member.compress_size} to {member.file_size} bytes"
         raise DataError(f"{path}: {what}, too many; write it with numpy.savez, uncompressed")
     with archive.open(member) as content:
-        shape, fortran, dtype = _header(content)
-        offset = content.tell()
-    size = math.prod(shape) * dtype.itemsize
-    if dtype.hasobject:
-        raise DataError(f"{path}: array {name!r} holds Python objects, which are never read; save numbers or texts")
-    if any(side < 0 for side in shape) or offset + size != member.file_size:
-        raise ValueError(f"array {name!r} has {member.file_size - offset} bytes, its header says {size}")
-    if stored and not member.flag_bits & 1 and not fortran and size:
+        version = np.lib.format.read_magic(content)
+        if version not in _HEADERS:
+            raise ValueError(f"array {name!r} has version {version} of numpy's format")
+        shape, fortran, dtype = _HEADERS[version](content)
+        offset, size = content.tell(), math.prod(shape) * dtype.itemsize
+        if dtype.hasobject:
+            raise DataError(f"{path}: array {name!r} holds Python objects, which are never read; save numbers or texts")
+        if any(side < 0 for side in shape) or offset + size != member.file_size:
+            raise ValueError(f"array {name!r} has {member.file_size - offset} bytes, its header says {size}")
+        mapped = stored and not fortran and size > 0
+        array = None
+        if not mapped:
+            content.seek(0)
+            array = cast("Array", np.lib.format.read_array(content, allow_pickle=False))
+        while content.read(1 << 20):  # to its end, where zipfile compares the checksum
+            pass
+    if array is None:
         pages = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
-        return np.frombuffer(pages, dtype, math.prod(shape), _start(stream, member) + offset).reshape(shape)
-    with archive.open(member) as content:
-        return cast("Array", np.lib.format.read_array(content, allow_pickle=False))
-
-
-def _header(content: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    version = np.lib.format.read_magic(content)
-    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    return read(content)
+        array = np.frombuffer(pages, dtype, math.prod(shape), _start(stream, member) + offset).reshape(shape)
+    return array
 
 
 def _start(stream: IO[bytes], member: zipfile.ZipInfo) -> int:
@@ -248,6 +253,19 @@ def _check_finite(path: Path, name: str, x: Array, release: Callable[[], None]) 
             raise DataError(f"{path}: {what}; correct or remove the row")
         start += len(part)
         release()
+
+
+def _blurred(made: Contents) -> bool:
+    """Whether float32 would lose digits of inputs that standardising needs."""
+    assert isinstance(made.x, np.ndarray)  # noqa: S101 - an archive has no others
+    if np.can_cast(made.x.dtype, np.float32):
+        return False
+    for rows in made.rows.values():
+        for some in _chunks(rows):
+            if lost_in_float32(made.x[some]).any():
+                return True
+            made.release()
+    return False
 
 
 class _Moments(NamedTuple):

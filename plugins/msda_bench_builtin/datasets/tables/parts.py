@@ -178,8 +178,8 @@ def _labels(roles: Roles, label: Column, rows: Mapping[str, Array], mode: Mode) 
         if not real:
             text = label.texts[int(used[int(np.argmin(np.isfinite(numbers[used])))])]
             raise DataError(f"{path}: {name} holds {text!r}, which is no finite number; correct it")
-        values = np.append(numbers, np.nan).astype(np.float32)
-        if not np.isfinite(values[used]).all():
+        values = np.append(numbers, np.nan)
+        if (abs(values[used]) > np.finfo(np.float32).max).any():
             raise DataError(f"{path}: {name} holds numbers that are too large for float32; scale them")
         return values[label.codes], Task("regression"), ()
     if len(used) > _MOST_CLASSES:
@@ -213,7 +213,7 @@ def predictions_in(path: Path, part: str, column: Column, parts: Parts) -> Array
     used = np.unique(np.concatenate([column.codes[mine] for mine in parts.rows.values()]))
     used = used[used >= 0]
     if parts.task.kind == "regression":
-        outputs = np.append(column.numbers, np.nan).astype(np.float32)[:, None]
+        outputs = np.append(column.numbers, np.nan)[:, None]
         wrong, what = ~np.isfinite(outputs[used, 0]), "which is no finite number"
     else:
         texts = plain_texts([*classes, *column.texts], ())

@@ -52,6 +52,7 @@ class Contents(Parts):
         plan: what became of the columns of a table.
         pages: the mappings of the file that `x` lies in, and of a copy of it; empty if it has memory of its own.
         texts: of all rows, if a column is text.
+        dtype: of a domain's rows; float64 if float32 would lose digits that standardising needs.
         predictions: another model's outputs for all rows, or None.
     """
 
@@ -62,21 +63,22 @@ class Contents(Parts):
     pages: list[mmap.mmap] = field(default_factory=list)
     texts: Array | None = None
     predictions: Array | None = None
+    dtype: type[np.floating[Any]] = np.float32
 
     def lines(self) -> list[str]:
         """What should be looked at, and what became of each column."""
         return [*self.doubts(), *(self.plan.lines() if self.plan else ())]
 
     def of(self, domain: str) -> Inputs:
-        """The rows of a domain, float32; those of an array in a file stay on the disk.
+        """The rows of a domain, of `dtype`; those of an array in a file stay on the disk.
 
         Raises:
             DataError: they must be copied there, and cannot be.
         """
         x, rows = self.x, self.rows[domain]
-        if isinstance(x, np.ndarray) and x.dtype == np.float32 and rows[-1] - rows[0] == len(rows) - 1:
+        if isinstance(x, np.ndarray) and x.dtype == self.dtype and rows[-1] - rows[0] == len(rows) - 1:
             return x[int(rows[0]) : int(rows[-1]) + 1]
-        return x[rows].astype(np.float32, copy=False) if not self.pages else self._in_order[domain]
+        return x[rows].astype(self.dtype, copy=False) if not self.pages else self._in_order[domain]
 
     def release(self) -> None:
         """Takes the pages of the files out of the process's memory, until they are read again."""
@@ -86,24 +88,24 @@ class Contents(Parts):
 
     @functools.cached_property
     def _in_order(self) -> dict[str, Array]:
-        """A copy domain by domain, float32, in a file without a name, which ends with the process."""
+        """A copy domain by domain, of `dtype`, in a file without a name, which ends with the process."""
         assert isinstance(self.x, np.ndarray)  # noqa: S101 - since it has pages
         sizes = [len(rows) for rows in self.rows.values()]
         try:
             with tempfile.TemporaryFile() as stream:
                 for rows in self.rows.values():
                     for start in range(0, len(rows), _AT_ONCE):
-                        stream.write(self.x[rows[start : start + _AT_ONCE]].astype(np.float32).data)
+                        stream.write(self.x[rows[start : start + _AT_ONCE]].astype(self.dtype).data)
                         self.release()
                 stream.flush()
                 self.pages.append(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ))
         except OSError as error:
-            size = 4 * sum(sizes) * math.prod(self.x.shape[1:])
+            size = np.dtype(self.dtype).itemsize * sum(sizes) * math.prod(self.x.shape[1:])
             what = f"{size >> 20} MiB for its rows by domain cannot be written to {tempfile.gettempdir()}"
             remedy = "make room, set TMPDIR to another folder, or save float32 rows sorted by domain"
             raise DataError(f"{what} ({error.strerror}); {remedy}") from None
         parts = np.split(
-            np.frombuffer(self.pages[-1], np.float32).reshape(-1, *self.x.shape[1:]), np.cumsum(sizes)[:-1]
+            np.frombuffer(self.pages[-1], self.dtype).reshape(-1, *self.x.shape[1:]), np.cumsum(sizes)[:-1]
         )
         return dict(zip(self.rows, parts, strict=True))
 
@@ -226,7 +228,7 @@ class FromFile(Dataset):
         return {domain: len(rows) for domain, rows in self.contents().rows.items()}
 
     def load(self, domain: str, files: Files) -> DomainData:
-        """The rows of a domain in the file's order, float32.
+        """The rows of a domain in the file's order, float32, or float64 where `fit` needs more digits.
 
         Raises:
             DataError: the file cannot be used, or has other domains.
