@@ -96,6 +96,6 @@ def test_what_cannot_be_written_is_one_line_and_existing_files_stay(tmp_path):
     with pytest.raises(BenchError, match="already exists; remove it, or choose another place with --out"):
         write(names, tmp_path)
     assert (tmp_path / names.distribution).read_text() == "precious"
-    with pytest.raises(BenchError, match=r"cannot be written: Not a directory") as caught:
+    with pytest.raises(BenchError, match=r"cannot be written: File exists") as caught:
         write(names, tmp_path / names.distribution)
     assert len(caught.value.lines) == 1
