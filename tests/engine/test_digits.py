@@ -40,7 +40,7 @@ methods:
     )
     out = folder / "out"
     code = main(["run", str(folder / "own.yaml"), "--out", str(out), "--device", "cpu", "--executor", "inline"])
-    return mb.load_results(out) if code == 0 else code
+    return mb.load_results(out / "own") if code == 0 else code
 
 
 @pytest.mark.parametrize(("scale", "offset"), [(1e3, 0.0), (1e-4, 5.0), (1.0, 1.7e9), (1e6, -3e12)])
@@ -52,9 +52,11 @@ def test_a_regression_does_not_depend_on_the_unit_of_its_labels(tmp_path: Path, 
         runs = ran(tmp_path / name, X, y, more=asked)
         columns = runs[["score", "validator:source_risk", "validator:dev"]].to_numpy(float)
         scores.append(columns)
-        kept = mb.load_predictions(tmp_path / name / "out")
+        kept = mb.load_predictions(tmp_path / name / "out" / "own")
         assert np.isin(kept["label"], y).all()
-        error = ((kept["predicted"] - kept["label"]) ** 2).groupby([kept["method"], kept["target"], kept["seed"]]).mean()
+        error = (
+            ((kept["predicted"] - kept["label"]) ** 2).groupby([kept["method"], kept["target"], kept["seed"]]).mean()
+        )
         np.testing.assert_allclose(np.sort(error), np.sort(columns[:, 0]), rtol=1e-3)
     np.testing.assert_allclose(scores[1], scores[0] * scale**2, rtol=0.02)
 
@@ -99,7 +101,10 @@ def test_classes_on_one_side_alone_are_said(tmp_path: Path, capsys: Any) -> None
     ran(tmp_path, X, y, more="metric: balanced_accuracy\n")
     said = capsys.readouterr().err
     assert "target c: of the classes of its test no source has an example to learn from: 2 (" in said
-    assert "target c: of the classes of its sources its test has no example, so means over classes leave them out: 3" in said
+    assert (
+        "target c: of the classes of its sources its test has no example, so means over classes leave them out: 3"
+        in said
+    )
     assert said.count("target c: of") == 2
 
 

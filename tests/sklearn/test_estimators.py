@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -209,13 +210,55 @@ def test_rows_too_wide_for_memory_are_refused_before_anything_is_allocated() -> 
         (np.abs, "holds no target"),
         (lambda d: -np.abs(d), "holds no source"),
         (lambda d: np.where(d == 7, 0, d), "holds 0"),
-        (lambda d: d.astype(float), "must hold whole numbers, not float64"),
+        (lambda d: d + 0.5, "must hold whole numbers, not float64"),
+        (lambda d: np.where(d == 7, np.nan, d), "must hold whole numbers, not float64"),
+        (lambda d: np.where(d == 7, -0.0, d), "holds 0"),
         (lambda d: d[:-1], "inconsistent numbers of samples"),
     ],
 )
 def test_invalid_sample_domain_is_refused(change: Any, said: str, rows: Rows) -> None:
     with pytest.raises(ValueError, match=said):
         SRC().fit(rows.X, rows.y, sample_domain=change(rows.domain))
+
+
+def test_domains_as_skada_packs_and_passes_them(rows: Rows) -> None:
+    plain, floats = DARN(**BRIEF).fit(rows.X, rows.y, rows.domain), rows.domain.astype(np.float32)
+    fitted = DARN(**BRIEF).fit(rows.X, rows.y, sample_domain=floats)
+    assert fitted.sources_.tolist() == [1, 2, 7]
+    assert (fitted.predict_proba(rows.X, sample_domain=floats) == plain.predict_proba(rows.X)).all()
+    assert (fitted.predict(rows.X, sample_domain=floats) == plain.predict(rows.X)).all()
+    assert fitted.score(rows.X, rows.y, sample_domain=floats) == plain.score(rows.X, rows.y)
+
+
+@pytest.mark.parametrize(("scale", "offset"), [(1e4, 0.0), (1.0, 1.7e9)])
+def test_a_regressor_does_not_depend_on_the_unit_of_its_labels(rows: Rows, scale: float, offset: float) -> None:
+    y = rows.X[:, 0].astype(float)
+    plain = SRCRegressor(**BRIEF).fit(rows.X, y, rows.domain)
+    moved = SRCRegressor(**BRIEF).fit(rows.X, scale * y + offset, rows.domain)
+    np.testing.assert_allclose((moved.predict(rows.X) - offset) / scale, plain.predict(rows.X), atol=1e-3)
+    risks = [
+        Criterion("source_risk")(*one, rows.domain) for one in ((plain, rows.X, y), (moved, rows.X, scale * y + offset))
+    ]
+    assert risks[1] / scale**2 == pytest.approx(risks[0], rel=1e-3)
+
+
+def test_rows_that_float32_blurs_are_refused(rows: Rows) -> None:
+    x = rows.X.astype(float)
+    x[rows.target, 2] += 1e9
+    with pytest.raises(ValueError, match="X: float32 does not tell the numbers of column 2 apart; subtract their mean"):
+        SRC(**BRIEF).fit(x, rows.y, rows.domain)
+    same = np.column_stack([x[:, :2], np.full(len(x), 1e9 + 0.1)])
+    assert SRC(**BRIEF).fit(same, rows.y, rows.domain).n_features_in_ == 3
+
+
+def test_threads_get_the_numbers_that_each_gets_alone(rows: Rows) -> None:
+    def fitted(seed: int) -> Any:
+        return DARN(**{**BRIEF, "random_state": seed}).fit(rows.X, rows.y, rows.domain).predict_proba(rows.X).tolist()
+
+    seeds = [*range(4)] * 2
+    alone = [fitted(seed) for seed in seeds]
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(fitted, seeds)) == alone
 
 
 def test_without_domains_it_is_supervised_learning_on_one_source(rows: Rows) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, StratifiedGroupKFold, StratifiedKFold, cross_validate
 from sklearn.pipeline import make_pipeline
@@ -59,6 +60,38 @@ def test_every_validator_works_as_a_criterion(rows: Rows) -> None:
     score = Criterion()(fitted, rows.X, rows.y, sample_domain=rows.domain)
     each = [(fitted.predict(rows.X) == rows.y)[rows.domain == source].mean() for source in (1, 2, 7)]
     assert score == pytest.approx(np.mean(each))
+
+
+class Moved(TransformerMixin, BaseEstimator):
+    """A step that moves the target's rows, as adapters of skada do."""
+
+    __metadata_request__transform: ClassVar[dict[str, Any]] = {"sample_domain": True, "allow_source": True}
+
+    def fit(self, X: Any, y: Any = None) -> Any:  # noqa: N803
+        return self
+
+    def transform(self, X: Any, sample_domain: Any = None, allow_source: bool = False) -> Any:  # noqa: N803
+        assert allow_source
+        return X + (np.asarray(sample_domain) < 0)[:, None]
+
+
+class Selected(BaseEstimator):
+    """What skada's pipelines wrap around each estimator."""
+
+    def __init__(self, base_estimator: Any) -> None:
+        self.base_estimator = self.base_estimator_ = base_estimator
+
+    def fit(self, X: Any, y: Any) -> Any:  # noqa: N803
+        return self
+
+
+@pytest.mark.usefixtures("routing")
+def test_a_criterion_reads_a_pipeline_of_skada(rows: Rows) -> None:
+    moved = rows.X + rows.target[:, None]
+    fitted = DARN(**BRIEF).fit(moved, rows.y, rows.domain)
+    for steps in ([Moved(), "passthrough", Selected(fitted)], [Moved(), fitted]):
+        made = Criterion("entropy")(make_pipeline(*steps), rows.X, rows.y, rows.domain.astype(float))
+        assert made == Criterion("entropy")(fitted, moved, rows.y, rows.domain)
 
 
 @pytest.mark.usefixtures("routing")

@@ -71,6 +71,7 @@ OTHERS: dict[str, list[Any]] = {
     "labelled_target": [50, 51],
     "metrics": [(ref("metric", "auc"),)],
     "prior_correction": ["em"],
+    "standardise_labels": [True],
 }
 
 
