@@ -126,11 +126,11 @@ def append(path: Path, data: bytes) -> None:
 
 def cache_folder(environ: Mapping[str, str] | None = None) -> Path:
     """The folder that MSDA_BENCH_CACHE names, or else the user's own; it need not exist yet."""
-    named = (os.environ if environ is None else environ).get(CACHE)
-    folder = Path(named or platformdirs.user_cache_dir("msda-bench", appauthor=False))
-    with contextlib.suppress(RuntimeError):  # `~name` of no user is a folder of that name, as in a shell
-        folder = folder.expanduser()
-    return folder.absolute()
+    usual = "/.cache/msda-bench"
+    with contextlib.suppress(RuntimeError):  # the user has no home folder; as in containers, / stands for it
+        usual = platformdirs.user_cache_dir("msda-bench", appauthor=False).removeprefix("~")
+    named = (os.environ if environ is None else environ).get(CACHE) or usual
+    return Path(os.path.expanduser(named)).absolute()  # noqa: PTH111 - `~name` of no user is a folder of that name
 
 
 def write_cache(path: Path, data: bytes) -> OSError | None:

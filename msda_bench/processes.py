@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import io
 import os
@@ -16,6 +17,7 @@ from multiprocessing.connection import Connection
 from typing import Any, TypeVar
 
 from loky import BrokenProcessPool, ProcessPoolExecutor
+from loky.backend import resource_tracker as loky_tracker
 from loky.backend.context import LokyContext
 from loky.backend.process import LokyProcess
 
@@ -32,6 +34,8 @@ ONE_THREAD: Mapping[str, str] = dict.fromkeys(
 KEPT_MEMORY: Mapping[str, str] = dict.fromkeys(("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"), str(1 << 30))
 """Makes glibc reuse freed memory: a training step frees and requests the same large arrays every time, and each fresh
 mapping is zeroed page by page, which took a third of a convolutional step."""
+_TOO_MANY = {errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE}
+_SHARED = "it needs a /dev/shm that can be written and has space; mount one, or train with --executor inline"
 _SAFE_PATH = "PYTHONSAFEPATH"
 _ENVIRONMENT = {
     **KEPT_MEMORY,
@@ -64,15 +68,15 @@ class Worker:
         Raises:
             BenchError: the system cannot start a process.
         """
-        resource_tracker.ensure_running()  # now, since it unblocks signals when it starts
+        _start_trackers()  # now, since they unblock signals when they start
         former = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # a new process inherits this
         try:
             if self._pool is None:
                 self._pool = self._new_pool()
             future: Future[T] = self._pool.submit(call, *args)
         except OSError as error:
-            line = f"a worker process cannot be started: {error.strerror}; free memory or use fewer --workers"
-            raise BenchError(line) from error
+            remedy = "free memory or use fewer --workers" if error.errno in _TOO_MANY else _SHARED
+            raise BenchError(f"a worker process cannot be started: {error.strerror}; {remedy}") from error
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, former)
         return future
@@ -113,6 +117,22 @@ class Worker:
     def _new_process(self, **options: Any) -> LokyProcess:
         self._process = LokyProcess(**options)
         return self._process
+
+
+def _start_trackers() -> None:
+    """Starts the processes that clean up after both libraries, which must not import from the working folder, either.
+
+    Worker processes inherit them.
+    """
+    former = os.environ.get(_SAFE_PATH)
+    os.environ[_SAFE_PATH] = "1"
+    try:
+        for tracker in (resource_tracker, loky_tracker):
+            tracker.ensure_running()
+    finally:
+        os.environ.pop(_SAFE_PATH)
+        if former is not None:
+            os.environ[_SAFE_PATH] = former
 
 
 def _signal_name(number: int) -> str:

@@ -69,7 +69,7 @@ def _identify(args: argparse.Namespace) -> int:
             datasets.append(make(registry, "dataset", name, {}))
         except BenchError as error:
             problems.extend(error.lines)
-    path = args.path.expanduser()
+    path = Path(os.path.expanduser(args.path))  # noqa: PTH111 - `~name` of no user is a folder of that name
     columns = {name: value for name in _COLUMNS if (value := getattr(args, name)) is not None}
     if columns and not {"domain", "label"} <= columns.keys():
         raise BenchError("a table or arrays need both --domain and --label")

@@ -102,6 +102,8 @@ def entry() -> None:
     """Runs the console script; a bug prints its traceback and exits with 3."""
     open_streams()
     listen()
+    if os.path.expanduser("~") == "~":  # noqa: PTH111 - Path.home raises, which libraries call as they are imported
+        os.environ["HOME"] = "/"  # as Docker does for a user without an entry in the passwd file
     try:
         code = main()
     except Exception:  # noqa: BLE001 - any other exception is a bug

@@ -248,7 +248,7 @@ def _by_pip(file: File, origin: Pip, path: Path) -> None:
 def _run_pip(file: File, origin: Pip, requirements: Path, destination: Path) -> None:
     # Only this project, since ":all:" would make pip build the tools that read its metadata from source, too.
     kind = "--only-binary" if file.path.endswith(".whl") else "--no-binary"
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-input", "--disable-pip-version-check"]
+    command = [sys.executable, "-P", "-m", "pip", "download", "--quiet", "--no-input", "--disable-pip-version-check"]
     command += ["--no-deps", kind, origin.project, "--require-hashes"]
     command += ["--requirement", str(requirements), "--dest", str(destination)]
     try:

@@ -12,6 +12,11 @@ from msda_bench.suite.mistakes import hint, shown
 from msda_bench.suite.plan import Plan, PlannedCell
 
 _SPAN = re.compile(r"([0-9]{1,10})-([0-9]{1,10})")
+_COMMA, _BAR = "\ue000", "\ue001"
+"""Stand for the characters in a name."""
+_HIDDEN = str.maketrans({",": _COMMA, "|": _BAR})
+_QUOTED = re.compile(r"""(?<=[=|])\s*(["'])(.*?)\1\s*(?=[,|]|$)""")
+_TARGET = re.compile(r"(?<![^,])\s*target\s*=[^,]*(,[^,=]+(?=,|$))+")
 _KEYS = ("experiment", "method", "target", "seed")
 
 
@@ -68,9 +73,13 @@ def _choice(cell: PlannedCell) -> tuple[str, str, str]:
 
 
 def parse_selection(text: str) -> Selection:
-    """Parses a selection: commas join conditions, `|` or a repeated key gives alternatives."""
+    """Parses a selection: commas join conditions, `|` or a repeated key gives alternatives.
+
+    A value in quotes may have both characters; a comma without a `=` behind it belongs to the name of a target.
+    """
     wanted: dict[str, tuple[str, ...]] = {}
-    for condition in text.split(","):
+    plain = _QUOTED.sub(lambda match: match[2].translate(_HIDDEN), text)
+    for condition in _TARGET.sub(lambda match: match[0].replace(",", _COMMA), plain).split(","):
         key, equals, values = (part.strip() for part in condition.partition("="))
         if not equals:
             meant = f" (did you mean {shown(_meant(key))}?)" if key else ""
@@ -79,7 +88,8 @@ def parse_selection(text: str) -> Selection:
             )
         if key not in _KEYS:
             raise BenchError(f"selection {shown(text)}: unknown key {shown(key)}{hint(key, _KEYS)}")
-        wanted[key] = (*wanted.get(key, ()), *(_value(text, key, value.strip()) for value in values.split("|")))
+        names = (value.strip().replace(_COMMA, ",").replace(_BAR, "|") for value in values.split("|"))
+        wanted[key] = (*wanted.get(key, ()), *(_value(text, key, name) for name in names))
     return Selection(text, wanted)
 
 
@@ -115,4 +125,6 @@ def _absent(key: str, values: Iterable[str], cells: tuple[PlannedCell, ...]) -> 
     missing = [value for value in values if not any(_meets(key, value, cell) for cell in cells)]
     # Numbers are not corrected: seeds are listed instead.
     close = {value: hint("" if key == "seed" else value, known) for value in missing}
-    return [f"selection: no {key} {shown(value)} in this suite{close[value]}" for value in missing]
+    odd = {",", "|"} & set("".join([*missing, *known]))
+    how = "; join alternatives with |, and put a name with a comma or | in quotes" if odd else ""
+    return [f"selection: no {key} {shown(value)} in this suite{close[value]}{how}" for value in missing]

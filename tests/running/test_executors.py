@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from functools import partial
 from pathlib import Path
@@ -116,14 +117,22 @@ def test_a_crews_idle_worker_that_gives_up_costs_no_attempt(tmp_path: Path) -> N
     crew.dismiss()
 
 
+@pytest.mark.parametrize(
+    ("at", "number", "remedy"),
+    [
+        ("loky.backend.fork_exec.fork_exec", errno.EAGAIN, "free memory or use fewer --workers"),
+        ("loky.backend.synchronize.SemLock.__init__", errno.EROFS, "dev/shm .* --executor inline"),
+        ("loky.backend.synchronize.SemLock.__init__", errno.ENOSPC, "dev/shm .* --executor inline"),
+    ],
+)
 def test_a_system_that_cannot_start_processes_is_reported_in_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: str, number: int, remedy: str
 ) -> None:
     def refuse(*_: object, **__: object) -> None:
-        raise BlockingIOError(11, "Resource temporarily unavailable")
+        raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr("loky.backend.fork_exec.fork_exec", refuse)
-    with pytest.raises(BenchError, match="cannot be started: Resource temporarily unavailable; free memory") as caught:
+    monkeypatch.setattr(at, refuse)
+    with pytest.raises(BenchError, match=f"cannot be started: {os.strerror(number)}; .*{remedy}") as caught:
         run(tmp_path / "s", fake_expansion(), local())
     assert len(caught.value.lines) == 1
 

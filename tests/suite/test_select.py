@@ -16,7 +16,8 @@ def table(name: str, targets: tuple[str, ...], methods: tuple[str, ...]) -> Expe
     return Experiment(name, "toy", "classification", targets, rows, tuple(range(12)))
 
 
-TABLES = (table("small", ("books", "dvd"), ("SRC", "DARN")), table("large", ("mnist",), ("DARN", "MDAN")))
+NAMES = ("Boston, MA", "A|B = C", "St. John's (NB)", "x,seed=0", '"q"')
+TABLES = (table("small", ("books", *NAMES), ("SRC", "DARN")), table("large", ("mnist",), ("DARN", "MDAN")))
 CELLS = tuple(
     PlannedCell(table.name, method.name, target, seed, "")
     for table in TABLES
@@ -38,12 +39,20 @@ PLAN = Plan("toy", TABLES, CELLS)
         ("seed=0-1|10|007", lambda cell: cell.seed in {0, 1, 10, 7}),
         ("seed=5-99", lambda cell: cell.seed >= 5),
         (" method = DARN | SRC , seed = 0 ", lambda cell: cell.method in {"DARN", "SRC"} and cell.seed == 0),
+        ("target=Boston, MA,method=SRC", lambda cell: (cell.target, cell.method) == ("Boston, MA", "SRC")),
+        ("method=SRC,target=mnist|Boston, MA", lambda cell: (cell.target, cell.method) == ("Boston, MA", "SRC")),
+        ("target='Boston, MA'|books", lambda cell: cell.target in {"Boston, MA", "books"}),
+        ('target = "A|B = C" , seed=1', lambda cell: (cell.target, cell.seed) == ("A|B = C", 1)),
+        ("target=St. John's (NB)|'St. John's (NB)'", lambda cell: cell.target == "St. John's (NB)"),
+        ("target='x,seed=0'", lambda cell: cell.target == "x,seed=0"),
+        ("target='\"q\"'", lambda cell: cell.target == '"q"'),
     ],
 )
 def test_a_selection_chooses_the_named_runs(text, chosen):
     assert parse_selection(text).of(PLAN) == tuple(filter(chosen, CELLS))
 
 
+QUOTES = "; join alternatives with |, and put a name with a comma or | in quotes"
 SEEDS = "(known: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11)"
 
 
@@ -64,11 +73,13 @@ SEEDS = "(known: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11)"
         ("method=SRC,target=mnist", ["no cell of suite toy meets all conditions"]),
         ("experiment=x", [": no experiment 'x' in this suite (known: small, large)"]),
         ("seed=50-60|99", [f": no seed '{seed}' in this suite {SEEDS}" for seed in ("50-60", "99")]),
+        ("target=books|B = C", [f": no target 'B = C' in this suite (did you mean 'A|B = C'?){QUOTES}"]),
+        ("target=books,mnist", [f": no target 'books,mnist' in this suite (did you mean 'mnist'?){QUOTES}"]),
         (
             "method=DARNN|SRC,target=bookz",
             [
                 ": no method 'DARNN' in this suite (did you mean 'DARN'?)",
-                ": no target 'bookz' in this suite (did you mean 'books'?)",
+                ": no target 'bookz' in this suite (did you mean 'books'?)" + QUOTES,
             ],
         ),
     ],
