@@ -47,6 +47,12 @@ def add_action(actions: Actions) -> None:
     parser = actions.add_parser("identify", help="recognise a folder or file as a known dataset")
     parser.add_argument("path", type=Path, metavar="PATH", help="a folder, or a file such as an archive")
     parser.add_argument("--suite", type=Path, metavar="FILE", help="write a first suite for the folder or file")
+    parser.add_argument(
+        "--unpack",
+        type=Path,
+        metavar="FOLDER",
+        help="of Parquet files of images: write them to this folder, as DOMAIN/CLASS/FILE, and go on with it",
+    )
     parser.add_argument("--anyway", action="store_true", help="write it even if it is doubtful what the data mean")
     for name, what in _COLUMNS.items():
         parser.add_argument(f"--{name}", metavar="COLUMN", help=f"of a table or arrays: {what}")
@@ -87,6 +93,7 @@ def _identify(args: argparse.Namespace) -> int:
     if columns and not columns.keys() >= ({"label"} if path.is_dir() else {"domain", "label"}):
         raise BenchError("a table or arrays need both --domain and --label, a folder of tables --label")
     columns |= {"unlabelled": args.unlabelled} if columns else {}
+    path, columns = _unpacked(path, columns, args.unpack)
     matches = _matches(path, _checksum(path), columns, datasets, problems)
     if args.suite is not None:
         readable = next((match for match in matches if match[1].suite), None)
@@ -102,6 +109,20 @@ def _identify(args: argparse.Namespace) -> int:
             )
         _write_suite(args.suite, path, *readable, registry)
     return 2 * warn_of(dict.fromkeys(problems), "error")
+
+
+def _unpacked(path: Path, columns: dict[str, str], folder: Path | None) -> tuple[Path, dict[str, str]]:
+    """The folder to look at instead of Parquet files of images, without columns; other paths as they are."""
+    from msda_bench.data.unpack import images_in, unpack
+
+    if folder is None and images_in(path) is None:
+        return path, columns
+    if folder is None or not columns:
+        how = "--domain COLUMN --label COLUMN --unpack FOLDER writes them as DOMAIN/CLASS/FILE"
+        raise BenchError(f"{path}: Parquet files of images: {how}")
+    left = unpack(path, folder, columns["domain"], columns["label"])
+    say(f"unpacked to {folder}; {left} rows without a domain, class or image are left out")
+    return folder, {}
 
 
 def _checksum(path: Path) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageOps
 from pydantic import ValidationError
 
 from msda_bench.api import DataError, Dataset
@@ -184,6 +184,25 @@ def test_unusual_images_are_converted_correctly_and_named(
         "CMYK (converted to RGB): 1 file: art/owl/3.jpg",
         "animated or of several pages (read the first): 1 file: art/owl/5.gif",
     ]
+
+
+@pytest.mark.parametrize("turn", range(1, 9))
+@pytest.mark.parametrize("form", ["JPEG", "PNG", "WEBP", "TIFF"])
+@pytest.mark.parametrize("short", [None, 12])
+def test_images_are_upright_if_asked_and_otherwise_named(form: str, turn: int, short: int | None) -> None:
+    pixels = np.zeros((24, 16, 3), np.uint8)
+    pixels[:12, :, 0], pixels[:, :8, 1] = 250, 250
+    exif = Image.Exif()
+    exif[0x0112] = turn
+    stored, upright = io.BytesIO(), io.BytesIO()
+    Image.fromarray(pixels).save(stored, form, exif=exif, **({"lossless": True} if form == "WEBP" else {}))
+    ImageOps.exif_transpose(Image.open(stored)).save(upright, "PNG")
+    expected, _ = decode(upright.getvalue(), 8, short, upright=True)
+    found, _ = decode(stored.getvalue(), 8, short, upright=True)
+    assert np.abs(found.astype(int) - expected).mean() < 12
+    as_stored, note = decode(stored.getvalue(), 8, short)
+    assert (note is not None and "EXIF" in note) == (turn > 1 and form != "TIFF")
+    assert np.array_equal(as_stored, found) == (note is None)
 
 
 def test_file_names_cannot_control_the_terminal(

@@ -198,6 +198,58 @@ def test_what_folders_mean_is_said_or_doubted(
         assert main(["validate", str(suite)]) == 0
 
 
+def test_images_of_any_ending_are_read_and_turned_and_the_rest_is_counted(identify, tmp_path) -> None:
+    folder, suite = images(tmp_path / "mine", ("camera", "scan")), tmp_path / "mine.yaml"
+    photo, exif = io.BytesIO(), Image.Exif()
+    exif[0x0112] = 6
+    Image.new("RGB", (30, 20)).save(photo, "JPEG", exif=exif)
+    names = ("1.jfif", "2.jpe", "3.heic", "4", "5.2024", "6.png.part")
+    for name, part in itertools.product(names, "ab"):
+        (folder / "camera" / part / name).write_bytes(photo.getvalue())
+    for name in ("x.heic", "notes.txt", "b/LICENSE", ".DS_Store"):
+        (folder / "scan" / name).write_bytes(b"BM and no image")
+    code, out, err = identify(folder, "--suite", suite)
+    assert (code, err, out[-3]) == (0, [], "all 14 2")
+    assert "turned: 12 images, as their EXIF orientation says (`upright`)" in out
+    left = "not read: 1 .heic, 1 .txt, 1 without an ending; convert those that are images to .png or .jpg"
+    assert out[-2] == f"read 16 of 19 files; {left}"
+    assert "    upright: true\n" in suite.read_text()
+
+
+def test_images_in_parquet_files_of_the_hub_are_unpacked(identify, tmp_path) -> None:
+    """Two parts, classes as numbers whose names are in the file, and rows that cannot be used."""
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    black = io.BytesIO()
+    Image.new("RGB", (9, 9)).save(black, "PNG")
+    names = {"label": {"names": ["cat", "a/b"], "_type": "ClassLabel"}}
+    image = pa.struct({"bytes": pa.binary(), "path": pa.string()})
+    schema = pa.schema({"image": image, "domain": pa.string(), "label": pa.int64()}).with_metadata(
+        {"huggingface": json.dumps({"info": {"features": names}})}
+    )
+    rows = [
+        {"image": {"bytes": black.getvalue(), "path": ("x.png", None)[number % 2]}, "domain": domain, "label": label}
+        for domain in ("art", "photo") for label in (0, 1) for number in range(3)
+    ]  # fmt: skip
+    bad = [{**rows[0], "label": -1}, {**rows[0], "domain": None}, {**rows[0], "image": None}]
+    hub, folder, suite = tmp_path / "hub", tmp_path / "mine", tmp_path / "mine.yaml"
+    (hub / "data").mkdir(parents=True)
+    for part, some in {"train": rows + bad, "test": rows}.items():
+        pq.write_table(pa.Table.from_pylist(some, schema), hub / f"data/{part}-00000-of-00001.parquet")
+    assert "--unpack FOLDER writes them" in refused(identify(hub))
+    words = (hub, "--domain", "domain", "--suite", suite, "--unpack", folder, "--label")
+    assert "no column labels; it has image, domain, label" in refused(identify(*words, "labels"))
+    assert [path.name for path in tmp_path.iterdir()] == ["hub"]
+    code, out, err = identify(*words, "label")
+    assert (code, err) == (0, [])
+    assert out[0] == f"unpacked to {folder}; 3 rows without a domain, class or image are left out"
+    assert out[-6:-1] == ["class art photo", "a%2Fb 6 6", "cat 6 6", "all 12 12", "read 24 of 24 files"]
+    assert 'layout: "DOMAIN/SPLIT/CLASS"' in suite.read_text()
+    assert refused(identify(*words, "label")) == f"{folder}: already exists; name another folder"
+    assert "no Parquet file with a column of images" in refused(
+        identify(folder, "--domain", "d", "--label", "l", "--unpack", tmp_path / "more")
+    )
+
+
 def test_unusable_paths_are_one_line_and_do_not_block(identify, tmp_path) -> None:
     flat, suite = tmp_path / "flat", tmp_path / "s.yaml"
     flat.mkdir()
