@@ -14,12 +14,12 @@ import time
 from pathlib import Path
 
 import pytest
+from msda_bench.store.files import same_result
 
 import msda_bench as mb
 from msda_bench.cli.main import main
 from msda_bench.results.select import select
 from msda_bench.store import Store
-from msda_bench.store.files import same_result
 from tests.cli.conftest import ENTRY, INLINE
 
 SUITE = """

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from msda_bench.store.files import encode
 
 import msda_bench as mb
 from msda_bench.cli.main import main
 from msda_bench.results import recorded
 from msda_bench.store import Outcome, Record, Store
-from msda_bench.store.files import encode
 
 RESULTS = Path(__file__).parents[2] / "results" / "ablation-digits-scale"
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msda_bench.store.files import encode, result_bytes
 
 from msda_bench.results.run_differences import differences
-from msda_bench.store.files import encode, result_bytes
 from msda_bench.store.record import Curves, Outcome, Record
 
 JSON = st.recursive(

@@ -121,8 +121,8 @@ def test_a_crews_idle_worker_that_gives_up_costs_no_attempt(tmp_path: Path) -> N
     ("at", "number", "remedy"),
     [
         ("loky.backend.fork_exec.fork_exec", errno.EAGAIN, "free memory or use fewer --workers"),
-        ("loky.backend.synchronize.SemLock.__init__", errno.EROFS, "/dev/shm .* --executor inline"),
-        ("loky.backend.synchronize.SemLock.__init__", errno.ENOSPC, "/dev/shm .* --executor inline"),
+        ("loky.backend.synchronize.SemLock.__init__", errno.EROFS, "dev/shm .* --executor inline"),
+        ("loky.backend.synchronize.SemLock.__init__", errno.ENOSPC, "dev/shm .* --executor inline"),
     ],
 )
 def test_a_system_that_cannot_start_processes_is_reported_in_one_line(
