@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar, cast
 
 import msgspec
 from msgspec import Meta, Raw, Struct
+from msgspec.structs import force_setattr
 
 from msda_bench.errors import StoreError, printable
 from msda_bench.suite.cell import canonical_json, refuse_overflow
@@ -313,7 +314,15 @@ def decode(data: bytes) -> Record:
 
 def decode_head(data: bytes) -> Head:
     """The head of a line; raises as `decode`."""
-    return _decoded(Head, _body(data))
+    head = _decoded(Head, _body(data))
+    # Raw is a view, which would keep the whole line, with its curves.
+    force_setattr(head.cell, "dataset", _shared(bytes(head.cell.dataset)))
+    force_setattr(head, "provenance", _shared(bytes(head.provenance)))
+    return head
+
+
+_shared = functools.lru_cache(maxsize=1000)(Raw)
+"""Most records have the same."""
 
 
 def decode_provenance(head: Head) -> Provenance:

@@ -22,7 +22,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from msda_bench.atomic import NO_LINK, append, is_running, make_folder, named, read_file, write, written
+from msda_bench.atomic import (
+    NO_LINK,
+    append,
+    is_abandoned,
+    is_running,
+    leftovers,
+    make_folder,
+    named,
+    read_file,
+    write,
+    written,
+)
 from msda_bench.errors import StoreError, printable
 from msda_bench.store.arrays import FOLDER, KINDS, Arrays, name_of, unpack
 from msda_bench.store.log import (
@@ -307,18 +318,23 @@ class Store:
         """
         if not self.arrays.loose() and not (self.folder / LOGS).is_dir():
             return []
-        self._forget()
-        self.refresh()
-        wanted = {name: sha256 for stored in self.results.values() for name, sha256 in stored.arrays.items()}
-        dropped = self.arrays.seal(wanted)
-        if self._ends:
-            with named(self.folder / SEALED, "cannot be written, what was stored before is intact"):
-                with written(self.folder / SEALED) as stream:
-                    stream.writelines(members(self.line(stored) for stored in self.in_order()))
-                for path, size in self._ends.items():
-                    _remove(path, size)
-                with contextlib.suppress(OSError):
-                    (self.folder / LOGS).rmdir()
+        path = self.folder / SEALED
+        with named(path, "cannot be written, what was stored before is intact"):
+            with written(path) as stream:
+                # What two wrote from different readings, the later would replace: each sees the other's file, begun
+                # before it reads, and at most one goes on.
+                for part in leftovers(path):
+                    if part.name != Path(stream.name).name and not is_abandoned(part.name):
+                        raise StoreError(f"{path}: is being written; seal again later, or remove {part} if nobody does")
+                self._forget()
+                self.refresh()
+                wanted = {name: sha256 for stored in self.results.values() for name, sha256 in stored.arrays.items()}
+                dropped = self.arrays.seal(wanted)
+                stream.writelines(members(self.line(stored) for stored in self.in_order()))
+            for log, size in self._ends.items():
+                _remove(log, size)
+            with contextlib.suppress(OSError):
+                (self.folder / LOGS).rmdir()
         return [*self.drain_warnings(), *dropped]
 
     def has(self, stored: Stored) -> bool:

@@ -16,6 +16,7 @@ sys.path.insert(0, str(PROCESSES))  # before test modules are imported; worker p
 
 import fake_training  # noqa: E402
 
+from msda_bench.cli.main import main  # noqa: E402
 from msda_bench.executors import Executor, Job  # noqa: E402
 from msda_bench.running.runner import Summary, run_suite, survey  # noqa: E402
 from msda_bench.store import Store  # noqa: E402
@@ -51,6 +52,13 @@ def finish(runner: subprocess.Popen[bytes]) -> tuple[int, str, str]:
     """The exit code and the output of a process."""
     out, errors = runner.communicate(timeout=60)
     return runner.returncode, out.decode(), errors.decode()
+
+
+def tables(folder: Path) -> dict[str, bytes]:
+    """The files of a complete folder, sealed and with its tables, which `store verify` calls clean."""
+    for command in (["store", "seal"], ["leaderboard"], ["store", "verify", "--strict"]):
+        assert main([*command, str(folder)]) == 0
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def wait_for(happened: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:

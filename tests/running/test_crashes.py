@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import subprocess
 import sys
-from collections import Counter
+import time
 from functools import partial
 from pathlib import Path
 
 import fake_training
 import pytest
-from fake_training import fake_expansion, published, trained
+from fake_training import fake_cell, published, trained
 
-from msda_bench.store import Store
+from msda_bench.errors import StoreError
+from msda_bench.store import Outcome, Record, Store
 from msda_bench.store.check import verify
-from tests.running.conftest import PROCESSES, assert_gone, begun, finish, run, start, wait_for
+from tests.running.conftest import PROCESSES, assert_gone, begun, finish, start, tables, wait_for
 
 CELLS = 24
 
@@ -43,15 +45,41 @@ def test_after_a_kill_nothing_is_left_and_two_runners_at_once_finish_as_if_nothi
     assert [(code, out) for code, out, _ in ended] == [(0, "")] * 2
     assert any("a component that talks" in errors for *_, errors in ended)  # one may start late and find all trained
     assert len(trained()) <= len(before) + 2 + 2 * (CELLS - len(before))
-    assert set(Counter(published()).values()) == {1}
-    verified = verify(Store(folder))
-    assert (verified.records, verified.failures, verified.bad, verified.conflicts) == (CELLS, 0, [], [])
-    assert verified.quarantined == verified.removed == 0
-    expansion = fake_expansion(seeds=6, do=do)
-    run(tmp_path / "undisturbed", expansion, fake_training.executor("inline"))
-    finished, undisturbed = (Store(path).results(expansion.cells) for path in (folder, tmp_path / "undisturbed"))
-    assert finished == undisturbed
-    assert sorted(path.name for path in folder.iterdir()) == ["cells", "plan.json"]
+    assert finish(start(tmp_path / "undisturbed", do=do))[0] == 0
+    assert tables(folder) == tables(tmp_path / "undisturbed")
+
+
+def test_six_kills_at_random_moments_end_in_the_bytes_of_an_undisturbed_run(tmp_path: Path) -> None:
+    draw, do, seeds = random.Random(6), "sleep:0.02", 20
+    for _ in range(6):
+        killed = start(tmp_path / "killed", do=do, seeds=seeds)
+        wait_for(begun(len(trained()) + draw.randrange(8)), killed)
+        time.sleep(draw.uniform(0, 0.1))
+        os.killpg(killed.pid, signal.SIGKILL)
+        assert finish(killed)[0] == -signal.SIGKILL
+    assert len(published()) < 4 * seeds
+    for name in ("killed", "undisturbed"):
+        assert finish(start(tmp_path / name, do=do, seeds=seeds))[0] == 0
+    assert tables(tmp_path / "killed") == tables(tmp_path / "undisturbed")
+
+
+def test_of_two_that_seal_at_once_one_gives_way_and_no_record_is_lost(tmp_path: Path) -> None:
+    one, two = fake_cell(seed=1), fake_cell(seed=2)
+    other = Store.create(tmp_path / "s")
+
+    class Overtaken(Store):
+        def refresh(self) -> Store:
+            super().refresh()
+            other.publish(Record(two.key, two.to_json(), "ok", Outcome(2, 1)))
+            with pytest.raises(StoreError, match="is being written; seal again later"):
+                other.seal()
+            return self
+
+    slow = Overtaken(tmp_path / "s")
+    slow.publish(Record(one.key, one.to_json(), "ok", Outcome(1, 1)))
+    assert slow.seal() == other.seal() == []
+    assert sorted(path.name for path in slow.folder.iterdir()) == ["records.jsonl.gz"]
+    assert Store(slow.folder).refresh().results.keys() == {one.key, two.key}
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -210,9 +209,8 @@ def test_a_run_survives_its_workers_and_a_rerun_its_scheduler(tmp_path: Path) ->
     assert f"{made.address} was lost; finished cells are stored; run it again to resume" in errors
     assert "Traceback" not in errors
     assert_gone()
-    assert 0 < len(Store(tmp_path / "s").keys()) < CELLS
+    assert 0 < len(Store(tmp_path / "s").refresh().results) < CELLS
     assert run(tmp_path / "s", fake_expansion(seeds=6, do="sleep:0.1"), dask()).complete
-    assert set(Counter(fake_training.published()).values()) == {1}
     verified = verify(Store(tmp_path / "s"))
     assert (verified.records, verified.bad, verified.conflicts) == (CELLS, [], [])
 

@@ -64,14 +64,13 @@ def test_a_faulty_cell_costs_no_other_and_is_tried_again_if_its_process_was_lost
     for key, do in do_of.items():
         assert trained().count(key) == (2 if do in twice else 1), do
     store = Store(tmp_path / "s")
-    assert [record.message for event in summary.failed for record in store.failures(event.key)] == [
-        event.message for event in summary.failed
-    ]
     assert verify(store).bad == []
+    failures = [stored.head for event in summary.failed for stored in store.failures[event.key]]
+    assert [head.message for head in failures] == [event.message for event in summary.failed]
     assert sum("runs again" in note for note in summary.notes) == len(twice)
     assert sum(do in {"hang", "freeze"} for do in ends) == len(_log().split("grandchild")) - 1
     assert_gone()
-    assert sorted(path.name for path in store.folder.iterdir()) == ["cells"]
+    assert sorted(path.name for path in store.folder.iterdir()) == ["log"]
 
 
 def _log() -> str:
@@ -139,7 +138,8 @@ def test_a_system_that_cannot_start_processes_is_reported_in_one_line(
 
 def test_a_store_that_cannot_be_written_stops_the_run_with_one_line(tmp_path: Path) -> None:
     cell, store = fake_cell(), Store.create(tmp_path / "s")
-    (store.folder / "cells" / cell.key[:2]).touch()  # a file where a folder must be
+    (store.folder / "log").rmdir()
+    (store.folder / "log").touch()  # a file where a folder must be
     with pytest.raises(StoreError, match="cannot be") as caught:
         list(local().run([job_of(cell)], store, Interrupt()))
     assert len(caught.value.lines) == 1

@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 from msda_bench.cli.main import main
+from msda_bench.store import Store
 
 SUITE = """
 schema: 1
@@ -73,8 +74,8 @@ def run(*options: str, wrong: str = "how: raise", seeds: int = 34) -> int:
     return main(["run", "tiny.yaml", "--device", "cpu", "--executor", "inline", *options])
 
 
-def records() -> list[Path]:
-    return [path for path in Path().glob("results/tiny/cells/*/*.json") if "failure" not in path.name]
+def stored() -> int:
+    return len(Store(Path("results/tiny")).refresh().results)
 
 
 def test_a_broken_method_among_204_runs_ends_the_command_at_its_first(
@@ -88,9 +89,9 @@ def test_a_broken_method_among_204_runs_ends_the_command_at_its_first(
         "broken_stranger.py:"
     )
     assert line.endswith("; mend it and run again, or train the others with --keep-going")
-    assert "traceback in results/tiny/cells/" in line
+    assert "traceback in results/tiny/log/" in line
     assert len([line for line in errors if "OURS" in line]) == 1
-    assert len(records()) == 1  # SRC's first
+    assert stored() == 1  # SRC's first
     capsys.readouterr()
     # Mended, the same command trains what is missing.
     assert run(wrong="how: mend", seeds=1) == 0
@@ -109,7 +110,7 @@ def test_workers_end_with_the_command(
     assert run("--executor", "dask", "--workers", "1") == 2
     error = capsys.readouterr().err.splitlines()[-1]
     assert error.startswith("msda-bench: error: tiny: the first run of OURS (adapt + broken), target target_0, seed 0,")
-    assert len(records()) <= 4  # the first ones; the worker may have begun the next
+    assert stored() <= 4  # the first ones; the worker may have begun the next
     left = [" ".join(process.cmdline()) for process in {*psutil.Process().children(recursive=True)} - before]
     assert [command for command in left if "resource_tracker" not in command] == []
 
@@ -129,4 +130,4 @@ def test_a_target_that_cannot_be_used_shows_among_the_first_runs(
     shown = capsys.readouterr().err
     assert "the first run of SRC (pooled), target target_1, seed 0, failed: " in shown
     assert "OSError: the tide is out" in shown
-    assert len(records()) == 3  # each method's at the other target
+    assert stored() == 3  # each method's at the other target

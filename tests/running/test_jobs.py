@@ -78,8 +78,9 @@ def test_whatever_training_raises_is_a_record_with_its_status_and_line(
     (event,) = run(store, cell, train=train)
     assert isinstance(event, CellFinished)
     assert (event.status, event.message, event.raised) == (status, message, status == "failed")
-    (failure,) = store.failures(cell.key)
-    assert (failure.status, failure.message, store.keys()) == (status, message, set())
+    failure = store.refresh().read(cell.key)
+    assert failure is not None
+    assert (failure.status, failure.message, store.results) == (status, message, {})
     trace = failure.provenance.get("traceback", "")
     assert bool(trace) == traced == (event.traceback is not None)
     assert len(trace) < 51_000
@@ -96,7 +97,7 @@ def test_only_the_poison_cell_of_a_job_fails_and_results_are_stored_as_they_come
 
     def train(given: Sequence[Cell]) -> Iterator[Record]:
         for cell in given:
-            assert len(store.keys()) == len(trained)
+            assert len(store.refresh().results) == len(trained)
             if cell.seed == 2:
                 raise ValueError("poison")
             trained.append(cell.seed)
@@ -129,7 +130,7 @@ def test_an_unusable_record_is_a_failure(tmp_path: Path, result: Record, words: 
     assert isinstance(event, CellFinished)
     assert event.status == "failed"
     assert words in str(event.message)
-    assert store.keys() == set()
+    assert store.refresh().results == {}
 
 
 def test_a_conflict_is_reported_and_the_first_result_counts(tmp_path: Path) -> None:
@@ -141,10 +142,9 @@ def test_a_conflict_is_reported_and_the_first_result_counts(tmp_path: Path) -> N
         store.publish(first)  # another runner is faster
         return [Record(cell.key, cell.to_json(), "ok", Outcome(7, 0))]
 
-    finished, noted = run(store, cell, train=train)
-    assert finished == CellFinished.of(first)
-    assert isinstance(noted, Noted)
-    assert "another result for the same cell" in noted.line
+    run(store, cell, train=train)
+    assert store.refresh().read(cell.key) == first
+    assert "another result for the same cell" in store.conflicting([cell.key])[cell.key]
 
 
 @pytest.mark.parametrize(("together", "started"), [(1, 2), (4, 18)])
@@ -158,7 +158,7 @@ def test_a_methods_first_job_comes_first_and_ends_the_run_if_it_raises(
         run_all(tmp_path / "s", expansion, inline, together)
     methods = [expansion.cells[key].scheme.name for key in fake_training.trained()]
     assert (set(methods), len(methods)) == ({"A", "B"}, started)
-    assert len(Store(tmp_path / "s").keys()) >= together
+    assert len(Store(tmp_path / "s").refresh().results) >= together
     going = run_all(tmp_path / "s", expansion, inline, together, go_on=True)
     assert (len(going.failed), going.missing) == (1, 1)
 
@@ -217,11 +217,10 @@ def test_a_survey_keeps_little_of_each_record(tmp_path: Path) -> None:
         store.publish(Record(key, cell.to_json(), "ok", Outcome(1, 1), curves))
     tracemalloc.start()
     state = survey(expansion, store)  # type: ignore[arg-type]
-    kept, peak = tracemalloc.get_traced_memory()
+    kept, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert len(state.ended) == len(expansion.cells) == 8
-    assert kept < 80_000  # with curves 2 MB
-    assert peak < 1_000_000
+    assert kept < 80_000  # their lines have 460,000 bytes
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -38,16 +38,16 @@ def test_changes_by_a_component_are_reported_and_do_not_affect_the_next_cells(tm
     mixed, events = run(tmp_path / "mixed", *vandals, failing, honest)
     statuses = [event.status for event in events if isinstance(event, CellFinished)]
     assert statuses == ["ok"] * len(vandals) + ["failed", "ok"]
-    records = mixed.results([vandal.key for vandal in vandals])
-    assert [record.provenance["put_back"] for record in records.values()] == [[deed] for deed in deeds]
-    after, expected = mixed.results([honest.key])[honest.key], alone.results([honest.key])[honest.key]
+    records = [mixed.refresh().read(vandal.key) for vandal in vandals]
+    assert [record.provenance["put_back"] for record in records] == [[deed] for deed in deeds]
+    after, expected = mixed.read(honest.key), alone.refresh().read(honest.key)
     assert result(after) == result(expected)
     assert "put_back" not in after.provenance
     notes = [event.line for event in events if isinstance(event, Noted)]
     assert len(notes) == len(vandals)
     for deed in deeds:
         assert any(f"vandal) changed {deed}" in line or f"vandal, witness) changed {deed}" in line for line in notes)
-    (failure,) = mixed.failures(failing.key)
+    failure = mixed.read(failing.key)
     assert "a component changed torch's gradient mode; it was put back" in failure.provenance["traceback"]
 
 

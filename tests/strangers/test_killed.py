@@ -42,8 +42,8 @@ CELLS = 9
 
 
 def records(folder: Path) -> dict[str, Record]:
-    store = Store(folder)
-    return store.results(sorted(store.keys()))
+    store = Store(folder).refresh()
+    return {key: record for key in store.results if (record := store.read(key))}
 
 
 def test_a_killed_suite_run_again_has_the_records_of_an_undisturbed_run(
@@ -62,7 +62,7 @@ def test_a_killed_suite_run_again_has_the_records_of_an_undisturbed_run(
     code = "import sys; from msda_bench.cli.main import main; sys.exit(main(sys.argv[1:]))"
     environ = os.environ | {"PYTHONPATH": os.pathsep.join([str(site), *sys.path])}
     doomed = subprocess.Popen([sys.executable, "-c", code, *words, "killed"], env=environ, stderr=subprocess.DEVNULL)
-    while doomed.poll() is None and len(list(Path("killed").rglob("cells/*/*.json"))) < 2:
+    while doomed.poll() is None and sum(log.read_bytes().count(b"\n") for log in Path("killed").rglob("*.jsonl")) < 2:
         time.sleep(0.005)
     doomed.send_signal(signal.SIGKILL)
     assert doomed.wait() == -signal.SIGKILL

@@ -5,13 +5,14 @@ EXECUTOR is inline, local, dask, or the address of a dask scheduler.
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from pathlib import Path
 
 import fake_training
 
 from msda_bench.cli.main import end, listen
-from msda_bench.errors import BenchError, Interrupted
+from msda_bench.errors import BenchError, Interrupted, StoreError
 from msda_bench.executors import Event, Noted
 from msda_bench.running.execute import terminable
 from msda_bench.running.runner import Observer, run_suite, survey
@@ -39,6 +40,9 @@ def main(folder: str, kind: str, seeds: str, do: str) -> int:
         return error.exit_code
     if summary.interrupted:
         return 130
+    if summary.complete:
+        with contextlib.suppress(StoreError):  # another process does
+            store.seal()
     return 0 if summary.complete else 1
 
 

@@ -27,7 +27,7 @@ SETUP = Setup("cpu", trainer=TRAINER)
 LOG = "FAKE_TRAINING_LOG"
 """Environment variable: a file to which each start of a cell adds a line `pid key`.
 
-Beside it is another, `<name>.published`, that gets a line whenever a record becomes the one of its cell.
+Beside it is another, `<name>.published`, that gets a line whenever a result is published.
 """
 
 
@@ -104,10 +104,10 @@ def make(device: str, stack: int | None) -> Callable[[Sequence[Cell]], list[Reco
 _PUBLISH = Store.publish
 
 
-def publish(store: Store, record: Record) -> bool:
+def publish(store: Store, record: Record) -> Path:
     """Publishes like the store, and adds a line to the log."""
     made = _PUBLISH(store, record)
-    if made and record.is_result:
+    if record.is_result:
         with Path(f"{os.environ[LOG]}.published").open("a") as stream:
             stream.write(f"{record.key}\n")
     if record.cell["scheme"]["params"].get("do") == "die-after":
@@ -116,7 +116,7 @@ def publish(store: Store, record: Record) -> bool:
 
 
 def published() -> list[str]:
-    """The keys of the records that were published, as each worker saw it."""
+    """The keys of the results that were published."""
     log = Path(f"{os.environ[LOG]}.published")
     return log.read_text().splitlines() if log.exists() else []
 
