@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
+from msda_bench.store.files import encode
 
 from msda_bench.cli.main import main
 from msda_bench.store import Record, Store
-from msda_bench.store.files import encode
 
 GOLDEN = Path(__file__).parent / "golden" / "elsewhere"
 HERE, AWAY = "Linux x86_64 with torch 2.13.0+cpu", "macOS arm64 with torch 2.11.0"

@@ -17,7 +17,7 @@ from msda_bench.cli import main as program
 from msda_bench.cli import plugins
 from msda_bench.errors import BenchError
 from msda_bench.store import Store
-from msda_bench.store.sweep import verify
+from msda_bench.store.check import verify
 from tests.cli.conftest import ENTRY, INLINE
 
 GOLDEN = Path(__file__).parents[1] / "store" / "golden" / "schema-1"
