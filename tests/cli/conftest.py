@@ -15,6 +15,7 @@ from msda_bench.store import Outcome, Record, Store
 from msda_bench.suite.cell import Cell, Ref
 from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell
 from msda_bench.suite.protocol import Optimizer, Protocol, Sgd
+from tests.logs import lines_of, relog
 
 METHODS = ("SRC", "DARN", "TAR", "OTHER")
 TARGETS = ("x", "y")
@@ -138,8 +139,8 @@ def marred(make_results: Callable[..., Path]) -> Path:
     store = Store(folder)
     other = toy_cell("SRC", "y", 3)
     store.publish(Record(other.key, other.to_json(), "ok", Outcome(100, n_correct=1)))
-    path = store.path(toy_cell("SRC", "y", 4).key)
-    path.write_bytes(path.read_bytes()[:-9])
+    lost = toy_cell("SRC", "y", 4).key
+    relog(folder, {lost: lines_of(folder)[lost][:-9] + b"\n"})
     return folder
 
 

@@ -15,6 +15,7 @@ import pytest
 from msda_bench.cli.main import main
 from msda_bench.suite.cell import canonical_json
 from tests.cli.conftest import SUITE
+from tests.logs import lines_of, relog
 
 OWN = "\x1b]0;own\x07\x9b31m\u202e\u2028evil"
 HARM = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
@@ -119,14 +120,15 @@ def test_text_of_plugins_and_servers_cannot_control_the_terminal(command, words:
 
 def test_text_of_records_and_plans_cannot_control_the_terminal(command, make_results):
     folder = make_results()
-    path = min(folder.glob("cells/*/*.json"))
-    record = json.loads(path.read_bytes())["record"]
+    key, line = min(lines_of(folder).items())
+    record = json.loads(line)["record"]
     body = canonical_json({"record": record | {"timing": {OWN: "x"}, "message": OWN}, "schema": 1}).encode()
-    path.write_bytes(b'%s,"sha256":"%s"}\n' % (body[:-1], hashlib.sha256(body).hexdigest().encode()))
+    line = b'%s,"sha256":"%s"}\n' % (body[:-1], hashlib.sha256(body).hexdigest().encode())
+    path = relog(folder, {key: line})
     plan = json.loads((folder / "plan.json").read_bytes())
     plan["experiments"][0][OWN] = 1
     (folder / "plan.json").write_text(json.dumps(plan))
     shown = command("store", "verify", folder)
-    assert f"{path}: does not match its schema" in shown
+    assert f"{path}: a record does not match its schema" in shown
     assert "plan.json: is damaged" in shown
     assert "]0;own" in shown

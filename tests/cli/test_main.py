@@ -11,13 +11,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from msda_bench.store.sweep import verify
 
 from msda_bench import __version__
 from msda_bench.cli import main as program
 from msda_bench.cli import plugins
 from msda_bench.errors import BenchError
 from msda_bench.store import Store
+from msda_bench.store.check import verify
 from tests.cli.conftest import ENTRY, INLINE
 
 GOLDEN = Path(__file__).parents[1] / "store" / "golden" / "schema-1"
@@ -88,44 +88,6 @@ def test_a_bug_exits_with_3_and_a_traceback():
     assert done.returncode == 3
     assert "ZeroDivisionError: division by zero" in done.stderr
     assert done.stderr.endswith("msda-bench: this is a bug; please report it with the lines above\n")
-
-
-STRANGER = """
-import os, pwd, sys
-from msda_bench.cli.main import entry, main
-def unknown(_): raise KeyError("uid not found")
-pwd.getpwuid = unknown
-if __name__ == "__main__":
-    {}
-"""
-TRAPS = ("signal", "random", "queue", "select", "types", "copy", "threading", "logging", "tempfile", "yaml")
-
-
-def test_a_user_without_a_home_folder_and_scripts_named_like_modules_disturb_no_command(
-    tiny: Path, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    Path("t.csv").write_text("d,x,y\n" + "".join(f"{d},{n % 4},{n % 3 % 2}\n" for d in "abc" for n in range(24)))
-    for name in TRAPS:
-        Path(f"{name}.py").write_text("raise SystemExit('a script of the user was run')")
-    kept = {path.name for path in tiny.iterdir()}
-    elsewhere = tmp_path_factory.mktemp("cache")
-    script = elsewhere / "script.py"  # its folder is searched instead of the working folder, as for a console script
-    for words, door, code in (
-        (RUN, "entry()", 0),
-        ("report results/tiny", "entry()", 1),  # most runs are missing
-        ("data identify t.csv --domain d --label y", "entry()", 0),
-        ("data identify ~no-such-user/t.csv --domain d --label y", "entry()", 2),
-        ("data list", "sys.exit(main())", 0),
-    ):
-        script.write_text(STRANGER.format(door))
-        environ = {name: value for name, value in os.environ.items() if name not in {"HOME", "XDG_CACHE_HOME"}}
-        environ |= {"MSDA_BENCH_CACHE": "" if words == "data list" else str(elsewhere)}  # the list writes nothing
-        command = [sys.executable, script, *words.split()]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environ)
-        assert done.returncode == code, done.stderr
-        assert "a script of the user" not in done.stdout + done.stderr
-        assert code < 2 or len(done.stderr.splitlines()) == 1
-    assert {path.name for path in tiny.iterdir()} == kept | {"results"}
 
 
 LIBRARY = "libcudart.so.12: cannot open shared object file"

@@ -15,6 +15,7 @@ from msda_bench.results.frame import runs_frame
 from msda_bench.results.leaderboard import analyse
 from msda_bench.results.serialize import document, json_text
 from msda_bench.store import Store
+from tests.logs import records_of
 
 RESULTS = Path(__file__).parents[2] / "results"
 COMMITTED = sorted(path.parent for path in RESULTS.glob("*/leaderboard.csv"))
@@ -46,9 +47,8 @@ def test_committed_folders_match_their_records_and_claim_only_what_their_pairs_c
 
 
 def test_the_order_of_cells_and_records_changes_no_byte():
-    store = Store(RESULTS / "ablation-digits-scale", repair=False)
-    plan = store.read_plan()
-    records = store.results(cell.key for cell in plan.cells)
+    folder = RESULTS / "ablation-digits-scale"
+    plan, records = Store(folder).read_plan(), records_of(folder)
     turned = runs_frame(replace(plan, cells=plan.cells[::-1]), dict(reversed(records.items())))
     assert result_files(analyse(runs_frame(plan, records))) == result_files(analyse(turned))
 

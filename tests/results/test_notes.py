@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from msda_bench.store.files import Faults
 
 from msda_bench.results.frame import runs_frame
 from msda_bench.results.notes import medians_of_others, note_lines, notes, problem_lines, problems
+from msda_bench.results.recorded import Faults
 from msda_bench.store.record import Record
 from msda_bench.suite.plan import Method, Plan
 from tests.results.conftest import planned

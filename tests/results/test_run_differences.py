@@ -1,15 +1,10 @@
 from __future__ import annotations
 
-from dataclasses import replace
-from pathlib import Path
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from msda_bench.store.files import encode, result_bytes
 
 from msda_bench.results.run_differences import differences
-from msda_bench.store.record import Curves, Outcome, Record
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=3),
@@ -18,7 +13,6 @@ JSON = st.recursive(
 )
 SHARP = {"name": "sharpmax", "version": 1, "params": {"gamma": 0.9}}
 HARD = {"name": "hardmax", "version": 1, "params": {}}
-RECORD = Record("0" * 64, {}, "ok", Outcome(100, 80), Curves([["x"]], [[0.5]], [[0.5]], [[1.0]]), timing={"t": 1.0})
 
 
 @settings(max_examples=40)
@@ -42,23 +36,3 @@ def test_a_difference_is_named_exactly_where_two_values_differ(a, b):
 )
 def test_differences_are_described_in_words(a, b, words):
     assert list(differences(a, b)) == [words]
-
-
-@pytest.mark.parametrize(
-    ("change", "same"),
-    [
-        ({"timing": {"train": 9.0}, "provenance": {"device": "cuda"}}, True),
-        ({"curves": Curves([["x"]], [[0.25]], [[0.5]], [[1.0]])}, False),
-        ({"outcome": Outcome(100, 81)}, False),
-        ({"message": "validator 'v' raised"}, False),
-        ({"validation": {"v": 0.5}}, False),
-        ({"bound": {"weights_norm": 0.5}}, False),
-    ],
-)
-def test_files_without_timing_and_provenance_show_equal_results(tmp_path: Path, change, same) -> None:
-    for name, record in (("a", RECORD), ("b", replace(RECORD, **change))):
-        (tmp_path / name).write_bytes(encode(record))
-    assert (result_bytes(tmp_path / "a") == result_bytes(tmp_path / "b")) is same
-    (tmp_path / "c").write_bytes(encode(replace(RECORD, cell={"x": {"a": 1, "timing": {}}})))
-    assert result_bytes(tmp_path / "c") is None  # its fields cannot be told apart
-    assert result_bytes(tmp_path / "none.json") is None

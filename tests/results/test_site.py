@@ -18,8 +18,9 @@ import pytest
 import msda_bench as mb
 from msda_bench.cli.main import main
 from msda_bench.plugins import discover
-from msda_bench.store import Outcome, Record, Store
+from msda_bench.store import Outcome, Record
 from msda_bench.suite.plan import Experiment, Method, PlannedCell, Search, Tuning
+from tests.logs import lines_of, relog
 from tests.results.conftest import planned, write_folder
 from tests.results.page.conftest import Page
 
@@ -242,8 +243,8 @@ def test_a_faulty_folder_is_one_line_and_the_others_are_shown(tmp_path, capsys, 
     where, out = tmp_path / "results", tmp_path / "site"
     write_folder(where / "good", scores("amazon", a=800))
     damaged = write_folder(where / "damaged", scores("sine", a=700))
-    record = Store(damaged).path(hashlib.sha256(b"on-sine a x 0").hexdigest())
-    record.write_bytes(record.read_bytes()[:-9])
+    key = hashlib.sha256(b"on-sine a x 0").hexdigest()
+    relog(damaged, {key: lines_of(damaged)[key][:-9] + b"\n"})
     (where / "notes.txt").write_text("no folder")
     (where / "empty").mkdir()
     monkeypatch.chdir(where / "empty")
@@ -254,7 +255,7 @@ def test_a_faulty_folder_is_one_line_and_the_others_are_shown(tmp_path, capsys, 
     for line, what in zip(lines, ("is truncated", "is not a result folder", "is not a folder"), strict=True):
         assert what in line
         assert what in text
-    for name in ("damaged/cells/", "empty: ", "notes.txt: ", "3 faults in the result folders."):
+    for name in ("damaged/log/", "empty: ", "notes.txt: ", "3 faults in the result folders."):
         assert name in text
     assert "report.html" in index(out), "no other dot became the name of the folder `.`"
     assert [*rows(out)] == ["a"]
@@ -263,7 +264,7 @@ def test_a_faulty_folder_is_one_line_and_the_others_are_shown(tmp_path, capsys, 
 
 def test_a_site_is_not_written_into_a_result_folder_nor_without_one(mixed, tmp_path, capsys):
     one = mixed / "one"
-    for out in (one, one.parent, one / "cells" / "more"):
+    for out in (one, one.parent, one / "log" / "more"):
         assert main(["site", str(one), "--out", str(out)]) == 2
         why = f"would write into the result folder {one}, whose files stay as they are; name a folder outside of it"
         assert capsys.readouterr().err == f"msda-bench: error: --out {out}: {why}\n"
@@ -294,13 +295,13 @@ def hostile_folder(where: Path, draw: random.Random) -> Path:
     settings = {"dataset": {"params": {"protocol": text()}}, "fingerprint": text(), "training": {text(): text()}}
     changed: dict[str, Record] = {key: replace(record, cell=settings) for key, record in records.items()}
     write_folder(where, (replace(table, methods=methods), cells, changed))
-    for path in draw.sample(sorted((where / "cells").rglob("*.json")), k=len(cells) // 4):
-        data = path.read_bytes()
-        at = draw.randrange(len(data))
+    lines = lines_of(where)
+    for key in draw.sample(sorted(lines), k=len(lines) // 4):
+        data, at = lines[key][:-1], draw.randrange(len(lines[key]) - 1)
         nan = data.replace(b"5", b"NaN", 1)
-        path.write_bytes(
-            draw.choice([data[:at], b"", data + b"\xff", nan, b"null", data[:at] + b"\x00<script>" + data[at:]])
-        )
+        lines[key] = draw.choice([data[:at], data + b"\xff", nan, b"null", data[:at] + b"\x00<script>" + data[at:]])
+        lines[key] += b"\n"
+    relog(where, lines)
     return where
 
 

@@ -1,0 +1,40 @@
+"""The lines of a result folder, which tests read, lose, alter and damage."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from msda_bench.store import Record, Store
+from msda_bench.store.record import decode
+
+
+def lines_of(folder: Path) -> dict[str, bytes]:
+    """The line of the result that counts, by key."""
+    store = Store(folder).refresh()
+    return {key: store.line(stored) for key, stored in store.results.items()}
+
+
+def records_of(folder: Path) -> dict[str, Record]:
+    """The result that counts, by key."""
+    return {key: decode(line) for key, line in lines_of(folder).items()}
+
+
+def relog(folder: Path, changed: Mapping[str, bytes]) -> Path:
+    """Puts these bytes in the place of the results of these keys, into one log, which is returned."""
+    store = Store(folder).refresh()
+    lines = [
+        changed[stored.head.key] if stored.head.is_result and stored.head.key in changed else store.line(stored)
+        for stored in store.in_order()
+    ]
+    for path in (folder / "records.jsonl.gz", *folder.glob("log/*")):
+        path.unlink(missing_ok=True)
+    log = folder / "log" / "00000000-1-00.jsonl"
+    log.parent.mkdir(exist_ok=True)
+    log.write_bytes(b"".join(lines))
+    return log
+
+
+def n_lines(folder: Path) -> int:
+    """The number of whole lines in the logs of a folder, which may not exist yet."""
+    return sum(path.read_bytes().count(b"\n") for path in folder.glob("log/*.jsonl"))
