@@ -57,9 +57,10 @@ def decode(
     with _opened(io.BytesIO(content)) as image:
         _check_size(image, side, short)
         colours, note = _rgb(image)
-        if (turn := _turn(image)) and upright:
+        turn = _turn(image)
+        if turn is not None and upright:
             colours = colours.transpose(turn)
-        elif turn:
+        elif turn is not None:
             note = "; ".join(filter(None, (note, "not turned by its EXIF orientation (`upright: true` does that)")))
         return np.asarray(_square(colours, side, _check_size(colours, side, short))).transpose(2, 0, 1), note
 
