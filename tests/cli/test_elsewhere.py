@@ -102,7 +102,8 @@ def at_another_place(store: Store, record: Record) -> str:
     seeds = {cell.key: 3 - cell.seed for cell in plan.cells}
     store.write_plan(replace(plan, cells=tuple(replace(cell, seed=seeds[cell.key]) for cell in plan.cells)))
     planned, seed, at = seeds[record.key], record.cell["seed"], "'sine', target 'target_0', seed"
-    return f"{store.folder / 'records.jsonl.gz'}: record {record.key}: plan.json has it at {at} {planned}, but its cell is of {at} {seed}"
+    where = f"{store.folder / 'records.jsonl.gz'}: record {record.key}"
+    return f"{where}: plan.json has it at {at} {planned}, but its cell is of {at} {seed}"
 
 
 def with_labels(store: Store, record: Record) -> str:
