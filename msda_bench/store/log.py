@@ -159,8 +159,8 @@ class Writer:
             StoreError: the folder of logs is a link.
         """
         while True:
-            path = self._begun()
             try:
+                path = self._begun()
                 with opened(path, os.O_WRONLY | os.O_APPEND) as handle:
                     _write(handle, line)
                     if os.path.samestat(os.fstat(handle), path.stat()):

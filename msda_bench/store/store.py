@@ -131,6 +131,7 @@ class Store:
         self._later: dict[str, list[Stored]] = {}
         self._digests: set[bytes] = set()
         self._sealed = 0, 0, 0
+        self._gone = False
         self._next: dict[Path, int] = {}
         self._ends: dict[Path, int] = {}
 
@@ -180,19 +181,26 @@ class Store:
         Raises:
             StoreError: a file cannot be read, or a newer msda-bench wrote a record.
         """
-        for path in self._files():
-            faults: list[str] = []
-            for line in self._new_lines(path):
-                self._take(line, faults)
-            more = [f"{path}: {len(faults) - _MOST_LINES} more lines are damaged"] if len(faults) > _MOST_LINES else []
-            self.faults += faults[:_MOST_LINES] + more
+        self._gone = True
+        while self._gone:  # what another process sealed after the names were listed is in the sealed file
+            self._gone = False
+            for path in self._files():
+                faults: list[str] = []
+                for line in self._new_lines(path):
+                    self._take(line, faults)
+                more = [f"{path}: {len(faults) - _MOST_LINES} more lines are damaged"][: len(faults) > _MOST_LINES]
+                self.faults += faults[:_MOST_LINES] + more
         return self
 
     def _files(self) -> list[Path]:
         """The files of records, in the order that decides which result counts."""
         sealed, logs = self.folder / SEALED, self.folder / LOGS
         with named(logs, "cannot be read"):
-            return [sealed] * os.path.lexists(sealed) + (sorted(logs.glob("*.jsonl")) if logs.is_dir() else [])
+            try:
+                names = sorted(path.name for path in logs.iterdir() if path.suffix == ".jsonl")
+            except FileNotFoundError:
+                names = []
+            return [sealed] * os.path.lexists(sealed) + [logs / name for name in names]
 
     def _new_lines(self, path: Path) -> Iterator[Line]:
         """The lines of a file that were not read; all of the sealed file, if it is another."""
@@ -207,8 +215,10 @@ class Store:
             code = getattr(error.__cause__, "errno", None)
             if code not in {errno.ENOENT, errno.ELOOP, errno.EINVAL}:  # sealed meanwhile, a link, no regular file
                 raise
-            self._next[path] = sys.maxsize
-            if code != errno.ENOENT:
+            if code == errno.ENOENT:
+                self._gone = True
+            else:
+                self._next[path] = sys.maxsize
                 yield Line(Place(path, 0, 0, 0), b"", NO_LINK if code == errno.ELOOP else "is not a regular file")
 
     def _new_of_log(self, path: Path) -> Iterator[Line]:
