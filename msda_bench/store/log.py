@@ -1,6 +1,6 @@
 """The files of records: logs, each appended to by one process, and the sealed file of everything earlier.
 
-A log is `log/<machine>-<process>-<random>.jsonl`. Its writer appends whole lines; a crash leaves at most a torn last
+A log is `log/<machine>-<process>-<time>.jsonl`. Its writer appends whole lines; a crash leaves at most a torn last
 line. The sealed file is a row of gzip members of whole lines, so that a damaged byte costs the lines near it alone, and
 a record is read again without those before it.
 """
@@ -12,7 +12,7 @@ import errno
 import functools
 import gzip
 import os
-import uuid
+import time
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -176,7 +176,7 @@ class Writer:
         if self._path is None or self._process != os.getpid():
             make_folder(self._folder)
             self._process = os.getpid()
-            self._path = self._folder / f"{host()}-{self._process}-{uuid.uuid4().hex[:8]}.jsonl"
+            self._path = self._folder / f"{host()}-{self._process}-{time.time_ns():016x}.jsonl"
             with opened(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL):
                 sync(self._folder)
         return self._path

@@ -71,7 +71,7 @@ def test_dask_that_is_missing_or_does_not_answer_is_one_line(capsys, monkeypatch
     error = capsys.readouterr().err
     assert "--scheduler tcp://127.0.0.1:1: no dask scheduler answers there" in error
     assert "Traceback" not in error
-    assert Store(Path("results/tiny")).keys() == set()
+    assert Store(Path("results/tiny")).refresh().results.keys() == set()
     monkeypatch.setattr("msda_bench_dask.find_spec", lambda _: None)
     assert run(*DASK) == 2
     wanted = "--executor dask needs dask, which is not installed: pip install 'msda-bench[dask]'"
@@ -84,7 +84,7 @@ def test_shards_fill_one_leaderboard(capsys) -> None:
     trained = []
     for shard in ("0/3", "1/3", "2/3"):
         assert run("--shard", shard) == 0
-        trained.append(len(Store(Path("results/tiny")).keys()))
+        trained.append(len(Store(Path("results/tiny")).refresh().results.keys()))
     assert trained == [3, 6, CELLS]
     assert run("--shard", "1/2") == 0  # with other parts, all cells of this part are already stored
     assert "4 of 8 cells selected: 4 stored before" in capsys.readouterr().out
@@ -119,7 +119,7 @@ def test_an_array_job_gives_the_bytes_of_one_run(tiny: Path) -> None:
     path = os.pathsep.join([str(tiny / "bin"), os.environ["PATH"]])
     environ = os.environ | {"PATH": path, "PYTHONPATH": os.pathsep.join(sys.path)}
     subprocess.run([tiny / "bin/sbatch", "paper.sbatch"], check=True, capture_output=True, env=environ)
-    assert len(Store(Path("results/tiny")).keys()) == CELLS
+    assert len(Store(Path("results/tiny")).refresh().results.keys()) == CELLS
     assert run("--out", "whole") == 0
     assert tables("results") == tables("whole")
 

@@ -129,6 +129,6 @@ def test_text_of_records_and_plans_cannot_control_the_terminal(command, make_res
     plan["experiments"][0][OWN] = 1
     (folder / "plan.json").write_text(json.dumps(plan))
     shown = command("store", "verify", folder)
-    assert f"{path}: a record does not match its schema" in shown
+    assert f"{path}: record {key}: does not match its schema" in shown
     assert "plan.json: is damaged" in shown
     assert "]0;own" in shown

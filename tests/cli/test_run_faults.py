@@ -68,8 +68,8 @@ def test_any_refused_call_is_reported_in_one_line_and_a_rerun_finishes(
 
 def test_a_stored_conflict_is_shown_with_exit_code_1(capsys: pytest.CaptureFixture[str]) -> None:
     assert run() == 0
-    store = Store(Path("results/tiny"))
-    record = store.read(min(store.keys()))
+    store = Store(Path("results/tiny")).refresh()
+    record = store.read(min(store.results))
     assert record is not None
     store.publish(replace(record, outcome=Outcome(20, sum_squared_error=1.0)))
     capsys.readouterr()
@@ -82,10 +82,10 @@ mount -t tmpfs -o size=1m,mode=700 tmpfs full || exit 77
 go() { "$python" -c "$entry" "$@"; echo "code $?"; }
 sed -i "s/target_0, target_1/target_0/; /DARN/d" tiny.yaml
 go run tiny.yaml --device cpu --workers 1 --quiet --out full/results --only seed=0
-cat full/results/tiny/cells/*/*.json > before
+cat full/results/tiny/log/*.jsonl > before
 head -c 10000000 /dev/zero > full/ballast 2> /dev/null
 go run tiny.yaml --device cpu --workers 2 --quiet --out full/results
-cat full/results/tiny/cells/*/*.json | cmp - before && echo "intact"
+cat full/results/tiny/log/*.jsonl | head -c $(stat -c %s before) | cmp - before && echo "intact"
 rm full/ballast
 go run tiny.yaml --device cpu --workers 2 --quiet --out full/results
 go store verify full/results/tiny
