@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from msda_bench.functional import MISSING_TEXTS
 from msda_bench.plugins import discover
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -30,6 +31,7 @@ def test_defaults_are_the_documented_ones() -> None:
     every, images = (yaml.safe_load(f"{{{text}}}") for text in re.findall(r"`(\w+: .*)`[,.]", DATASETS)[-2:])
     for (kind, name), entry in OURS.items():
         params = entry.create({}).params()
+        assert set(params.pop("missing", MISSING_TEXTS)) == set(MISSING_TEXTS), "the page on own data names them"
         if name == "torchvision":
             params["weights"] = params["weights"]["name"]
         shared = every | (images if "side" in params else {}) if kind == "dataset" else {}
