@@ -43,10 +43,10 @@ def kept_arrays(run: Run, test: Seen, weights: Callable[[], Mapping[str, Tensor]
             packed[name] = pack({"label": labels, "features": _plain(test.features)})
         else:
             unit = run.prepared.unit
-            more = (
-                {} if unit is None else {f"labels.{name}": np.float64(value) for name, value in unit._asdict().items()}
-            )
-            packed[name] = pack({weight: _plain(tensor) for weight, tensor in weights().items()} | more)
+            held = {weight: _plain(tensor) for weight, tensor in weights().items()}
+            for part, value in () if unit is None else unit._asdict().items():
+                held[f"labels.{part}"] = np.asarray(value, np.float64)
+            packed[name] = pack(held)
     return packed
 
 

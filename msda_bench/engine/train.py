@@ -162,7 +162,8 @@ class Trainer:
         where = provenance(self._device, distributions(run.cell, self._registry), stack)
         stages = run.components.scheme.stages
         rights = [{"name": stage.name, "share": stage.share, "sees": list(stage.sees)} for stage in stages]
-        more = {"stack_note": note, "traceback": judged.traceback, "stages": rights if len(rights) > 1 else None}
+        more: dict[str, object] = {"stack_note": note, "traceback": judged.traceback}
+        more["stages"] = rights if len(rights) > 1 else None
         more["class_notes"] = class_notes(run.prepared) or None
         return Record(
             key=run.cell.key,
