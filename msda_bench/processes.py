@@ -37,6 +37,8 @@ mapping is zeroed page by page, which took a third of a convolutional step."""
 _TOO_MANY = {errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE}
 _SHARED = "it needs a /dev/shm that can be written and has space; mount one, or train with --executor inline"
 _SAFE_PATH = "PYTHONSAFEPATH"
+_ENVIRON = threading.Lock()
+"""Held while the environment is changed, since the threads of a dask worker start processes at once."""
 _ENVIRONMENT = {
     **KEPT_MEMORY,
     **ONE_THREAD,
@@ -124,15 +126,16 @@ def _start_trackers() -> None:
 
     Worker processes inherit them.
     """
-    former = os.environ.get(_SAFE_PATH)
-    os.environ[_SAFE_PATH] = "1"
-    try:
-        for tracker in (resource_tracker, loky_tracker):
-            tracker.ensure_running()
-    finally:
-        os.environ.pop(_SAFE_PATH)
-        if former is not None:
-            os.environ[_SAFE_PATH] = former
+    with _ENVIRON:
+        former = os.environ.get(_SAFE_PATH)
+        os.environ[_SAFE_PATH] = "1"
+        try:
+            for tracker in (resource_tracker, loky_tracker):
+                tracker.ensure_running()
+        finally:
+            os.environ.pop(_SAFE_PATH)
+            if former is not None:
+                os.environ[_SAFE_PATH] = former
 
 
 def _signal_name(number: int) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import pandas as pd
 import pytest
 import torch
 from PIL import Image
@@ -82,6 +83,7 @@ COMMANDS = {
     "data identify": "data identify pictures",
     "data leaks": "data leaks letters.yaml",
     "store merge": "store merge new results/tiny",
+    "store seal": "store seal results/tiny",
     "store reference": "store reference results/tiny",
 }
 """Each command, without options."""
@@ -136,6 +138,9 @@ USES = {
     "data identify --text": Use("notes", PATIENTS),
     "data identify --group": Use("patient", PATIENTS),
     "data identify --predictions": Use("rule", PATIENTS),
+    "data identify --task": Use("", f"{PATIENTS} --suite first.yaml"),
+    "data identify --missing": Use("36", PATIENTS),
+    "data identify --unpack": Use("folder", "data identify hub.parquet --domain site --label y"),
     "data identify --unlabelled": Use("drop", "data identify clinics.csv --domain hospital --label disease"),
     "store verify --strict": Use("", "store verify marred"),
     "verify --table": Use("another.csv"),
@@ -202,6 +207,9 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for number, place in enumerate(("a/cat", "a/dog", "b/cat", "b/dog")):
         (home / "pictures" / place).mkdir(parents=True)
         Image.new("RGB", (8, 8), (50 * number, 0, 0)).save(home / "pictures" / place / "1.png")
+    image = {"bytes": (home / "pictures/a/cat/1.png").read_bytes(), "path": "1.png"}
+    rows = [{"image": image, "site": site, "y": label} for site in "ab" for label in ("cat", "dog")]
+    pd.DataFrame(rows).to_parquet(home / "hub.parquet")
     return home
 
 

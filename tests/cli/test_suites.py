@@ -163,7 +163,7 @@ def test_validate_shows_unusual_seeds_identical_methods_and_large_batches(said, 
 
 def test_a_mistake_is_a_line_with_its_place(said, here):
     Path("s.yaml").write_text(SMOKE.replace("gamma: 1.0", "gamma: -1.0"))
-    line = "s.yaml:13:77: methods.DARN.aggregator.sharpmax.gamma: must be greater than 0, not -1.0"
+    line = "s.yaml:14:77: methods.DARN.aggregator.sharpmax.gamma: must be greater than 0, not -1.0"
     assert said("validate s.yaml") == (2, "", f"msda-bench: error: {line}\n")
 
 

@@ -72,7 +72,7 @@ def here(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
 
 def test_only_what_the_tuning_seeds_choose_trains_on_the_others(here: Path, capsys) -> None:
     runs = mb.load_results(here)
-    assert len(runs) == len(Store(here).keys()) == TUNING + CHOSEN
+    assert len(runs) == len(Store(here).refresh().results) == TUNING + CHOSEN
     assert set(runs["status"]) == {"ok", "diverged"}
     chosen = select(runs)
     assert set(chosen["seed"]) == {0, 1}
