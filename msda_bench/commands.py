@@ -21,13 +21,11 @@ from msda_bench.errors import BenchError, DataError, PluginError, StoreError, Su
 from msda_bench.marker import hookimpl
 
 if TYPE_CHECKING:
-    from msda_bench.results.columns import BoardColumn
     from msda_bench.results.notes import is_whole
     from msda_bench.results.report import Column, Line, Report, Section, Table, Unit
 
 __all__ = [
     "BenchError",
-    "BoardColumn",
     "Column",
     "Command",
     "DataError",
@@ -55,7 +53,6 @@ __all__ = [
 ]
 
 _HOMES = {
-    "BoardColumn": "msda_bench.results.columns",
     "is_whole": "msda_bench.results.notes",
     **dict.fromkeys(("Column", "Line", "Report", "Section", "Table", "Unit"), "msda_bench.results.report"),
 }

@@ -19,7 +19,6 @@ from msda_bench.marker import hookspec
 if TYPE_CHECKING:
     from msda_bench.api import Aggregator, Backbone, Component, Dataset, Discrepancy, Metric, Scheme, Validator
     from msda_bench.cli.command import Command
-    from msda_bench.results.columns import BoardColumn
     from msda_bench_report.section import Make
 
 
@@ -236,18 +235,4 @@ def msda_sections() -> list[Make]:
         >>> @hookimpl
         ... def msda_sections():
         ...     return [slowest]
-    """
-
-
-@hookspec
-def msda_columns() -> list[BoardColumn]:
-    """Columns of leaderboards, in a module of the entry-point group `msda_bench.columns`.
-
-    Example:
-        >>> from msda_bench.commands import BoardColumn, hookimpl
-        >>> def worst(runs):
-        ...     return runs.groupby("method", observed=True)["score"].min()
-        >>> @hookimpl
-        ... def msda_columns():
-        ...     return [BoardColumn("worst", "the lowest score of a run.", worst)]
     """

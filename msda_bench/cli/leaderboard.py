@@ -12,7 +12,6 @@ from msda_bench.cli.tables import (
     add_metric_option,
     add_output_options,
     add_table_options,
-    analysis_report,
     load_folder,
     only_experiments,
     report_faults,
@@ -32,10 +31,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_against_option(parser)
     add_by_option(parser)
     add_experiments_option(parser)
-    add_table_options(parser, columns="books,average, or seconds (of training)")
+    add_table_options(parser)
     add_metric_option(parser)
-    marks = "the rule for marks: Holm's correction, or the paper's bold"
-    add("--marks", choices=("holm", "paper"), default="holm", help=marks)
     add_output_options(parser)
 
 
@@ -54,7 +51,7 @@ def command(args: argparse.Namespace) -> int:
     if args.per_class:
         from msda_bench.results.predictions import classes_report
 
-        return show(args, classes_report(load_folder(args), args.digits))
+        return show(args, classes_report(load_folder(args)))
     if args.out is not None:
         raise BenchError("--out is for --merge; the files of one result folder are in it")
     return show_folder(args, "leaderboard")
@@ -62,6 +59,7 @@ def command(args: argparse.Namespace) -> int:
 
 def _merge(args: argparse.Namespace) -> int:
     from msda_bench.atomic import make_folder, named
+    from msda_bench.results.answers import folder_report
     from msda_bench.results.files import LATEX, refuse_result_folders, write_results
     from msda_bench.results.frame import load_results
     from msda_bench.results.join import join
@@ -75,7 +73,7 @@ def _merge(args: argparse.Namespace) -> int:
     faults = [line for frame in frames for line in frame.attrs["fault_lines"]]
     merged = only_experiments(join(frames), args.experiments)
     analysis = analyse(merged)
-    report = analysis_report(args, "leaderboard", analysis, [*faults, *merged.attrs["conflicts"]], args.merge)
+    report = folder_report("leaderboard", analysis, [*faults, *merged.attrs["conflicts"]])
     try:
         return show(args, report)
     finally:

@@ -54,7 +54,6 @@ def add_action(actions: Actions) -> None:
     """Adds the action."""
     parser = actions.add_parser("leaks", help="look for test rows of a suite that training has seen elsewhere")
     add_suite_argument(parser)
-    parser.add_argument("--json", action="store_true", help="print all of it as one JSON document")
     parser.set_defaults(handler=_leaks)
 
 
@@ -68,19 +67,13 @@ def _leaks(args: argparse.Namespace) -> int:
     warn_of(registry.problems)
     expansion = expand(load_suite(args.suite, registry), registry)
     problems: list[str] = []
-    results, sections = [], []
+    results = []
     for result in _results(expansion, registry, problems):
         results.append(result)
-        sections.append(_section(result))
-        if not args.json:
-            show(args, Report("data leaks", (sections[-1],)))
-    leak = any(result.leaks for result in results)
-    if args.json:
-        facts = {"suite": expansion.plan.suite, "datasets": list(map(_facts, results))}
-        show(args, Report("data leaks", tuple(sections), complete=not (leak or problems), facts=facts))
-    elif len(results) > 1:
+        show(args, Report((_section(result),)))
+    if len(results) > 1:
         say(_summary(results))
-    return 2 if warn_of(problems, "error") else int(leak)
+    return 2 if warn_of(problems, "error") else int(any(result.leaks for result in results))
 
 
 def _results(expansion: Expansion, registry: Registry, problems: list[str]) -> Iterator[_Result]:
@@ -174,13 +167,3 @@ def _summary(results: Sequence[_Result]) -> str:
         (verdict, dict.fromkeys(name for result in some for name in result.experiments)) for verdict, some in verdicts
     )
     return "; ".join(f"{verdict}: {', '.join(names)}" for verdict, names in parts if names)
-
-
-def _facts(result: _Result) -> dict[str, Any]:
-    return {
-        "dataset": result.dataset,
-        "params": result.params,
-        "experiments": result.experiments,
-        "leak": result.leaks,
-        "targets": [{"name": target.name} | _numbers(target) for target in result.targets],
-    }

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import math
-import sys
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -14,7 +12,7 @@ from typing import TYPE_CHECKING
 from msda_bench.cli.executor import number, probability
 from msda_bench.cli.run import Work, load_work, train
 from msda_bench.cli.suites import add_suite_argument
-from msda_bench.cli.tables import add_output_options, report_faults
+from msda_bench.cli.tables import add_format_option, add_output_options, report_faults
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,6 +46,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--pilot", type=Path, metavar="DIR", help=what)
     what = "parent of the suite's result folder, where pilot runs are stored (results)"
     add("--out", type=Path, default=Path("results"), metavar="DIR", help=what)
+    add_format_option(parser)
     add_output_options(parser, "print no progress, no verdict and no explanation of the table")
     parser.set_defaults(device="auto", executor="local", scheduler=None, stack=None, workers=None, timeout=None)
     parser.set_defaults(fetch=False, keep_going=False)
@@ -61,16 +60,14 @@ def command(args: argparse.Namespace) -> Report:
     from msda_bench.running.runner import survey
     from msda_bench.store import Store
 
-    # What a component prints must not spoil the JSON document.
-    with contextlib.redirect_stdout(sys.stderr if args.json else sys.stdout):
-        work = load_work(args)
-        folder = args.out / work.expansion.plan.suite
-        if args.pilot is None:
-            runs, lines = _trained(args, work, folder)
-        else:
-            runs = load_results(args.pilot)
-            lines = [Line("note", f"the pilot is {args.pilot}")]
-        report_faults(runs)
+    work = load_work(args)
+    folder = args.out / work.expansion.plan.suite
+    if args.pilot is None:
+        runs, lines = _trained(args, work, folder)
+    else:
+        runs = load_results(args.pilot)
+        lines = [Line("note", f"the pilot is {args.pilot}")]
+    report_faults(runs)
     missing = survey(work.expansion, Store.find(folder, repair=False), work.expansion.plan.most).missing
     return plan_report(work.expansion, missing, runs, args.detect, args.power, lines)
 

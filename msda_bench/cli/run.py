@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import shlex
-import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple, TextIO
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from msda_bench.cli.command import Parser
 from msda_bench.cli.conclude import conclude, conclude_repeat, survey_report
@@ -139,7 +137,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     if isinstance(parser, Parser):
         parser.elsewhere = {f"--{key}s": f"--only {key}={value}" for key, value in _PARTS.items()}
-    parser.set_defaults(format="simple", digits=2, columns=[], methods=[], transpose=False, marks="holm")
 
 
 def command(args: argparse.Namespace) -> int:
@@ -149,13 +146,11 @@ def command(args: argparse.Namespace) -> int:
     from msda_bench.running.execute import terminable
 
     aside = Console(stderr=True, soft_wrap=True, quiet=args.quiet)
-    out = sys.stdout
-    # What a component prints must not spoil the JSON document.
-    with terminable(), contextlib.redirect_stdout(sys.stderr if args.json else out):
-        return _run_suite(args, aside, out)
+    with terminable():
+        return _run_suite(args, aside)
 
 
-def _run_suite(args: argparse.Namespace, aside: Console, out: TextIO) -> int:
+def _run_suite(args: argparse.Namespace, aside: Console) -> int:
     from msda_bench.running.runner import survey
     from msda_bench.store import Store
 
@@ -165,11 +160,11 @@ def _run_suite(args: argparse.Namespace, aside: Console, out: TextIO) -> int:
     folder = args.out / plan.suite
     store = Store.find(folder, repair=not args.dry_run)
     if args.repeat is not None:
-        return _repeat(args, work, store, aside, out)
+        return _repeat(args, work, store, aside)
     stages = Stages(plan, _chosen(args, plan))
     if args.dry_run:
         surveyed = survey(work.expansion, store, stages.first + stages.rest(store), args.limit)
-        show(args, survey_report(surveyed, folder, stages.waiting), out=out)
+        show(args, survey_report(surveyed, folder, stages.waiting))
         return 0
     surveyed = survey(work.expansion, store, stages.first, args.limit)
     store, summary = train(args, work, surveyed, store, aside)
@@ -180,7 +175,7 @@ def _run_suite(args: argparse.Namespace, aside: Console, out: TextIO) -> int:
         store, later = train(args, work, surveyed, store, aside)
         summary = stages.summary(later.after(summary))
         warn_of(f"{folder}: {line}" for line in stages.gaps())
-    return conclude(args, summary, store, plan, reference, out)
+    return conclude(args, summary, store, plan, reference)
 
 
 class Work(NamedTuple):
@@ -283,7 +278,7 @@ def _chosen(args: argparse.Namespace, plan: Plan) -> tuple[PlannedCell, ...]:
     return chosen if args.shard is None else shard_of(chosen, args.shard)
 
 
-def _repeat(args: argparse.Namespace, work: Work, store: Store | None, aside: Console, out: TextIO) -> int:
+def _repeat(args: argparse.Namespace, work: Work, store: Store | None, aside: Console) -> int:
     """Trains the drawn runs of the folder `args.repeat` again, elsewhere, and notes there how they compare."""
     from msda_bench.results.frame import load_results
     from msda_bench.results.repeated import drawn
@@ -298,10 +293,10 @@ def _repeat(args: argparse.Namespace, work: Work, store: Store | None, aside: Co
         raise BenchError(f"--repeat {args.repeat}: its runs are not those of the suite; name the suite that made it")
     surveyed = survey(work.expansion, store, cells)
     if args.dry_run:
-        show(args, survey_report(surveyed, folder, 0), out=out)
+        show(args, survey_report(surveyed, folder, 0))
         return 0
     store, summary = train(args, work, surveyed, store, aside)
-    return conclude_repeat(args, summary, store, plan, out)
+    return conclude_repeat(args, summary, store, plan)
 
 
 def _observer(executor: Executor, aside: Console) -> Observer:

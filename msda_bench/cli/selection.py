@@ -16,7 +16,7 @@ CANDIDATES = "candidates.csv"
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Adds its arguments."""
     parser.add_argument("folder", metavar="DIR", type=Path, help="a result folder of a suite with select")
-    add_table_options(parser, columns="mean,regret")
+    add_table_options(parser)
     add_output_options(parser)
 
 
@@ -45,4 +45,4 @@ def command(args: argparse.Namespace) -> int:
             drawn.append(msda_bench.plots.save(chart, args.folder / f"selection-{experiment}.svg"))
         return [*texts, *drawn]
 
-    return show(args, criteria_report(runs, rows, tried, args.digits), write)
+    return show(args, criteria_report(runs, rows), write)

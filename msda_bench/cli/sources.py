@@ -19,7 +19,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--summary", action="store_true", help="print only how the weights correlate with what the sources are worth"
     )
     add_experiments_option(parser)
-    add_table_options(parser, columns="weight,worth")
+    add_table_options(parser)
     add_output_options(parser)
 
 
@@ -28,4 +28,4 @@ def command(args: argparse.Namespace) -> Report:
     from msda_bench.plugins import discover
     from msda_bench.results.sources import Worth, sources_report
 
-    return sources_report(load_folder(args), Worth(discover()), summary=args.summary, digits=args.digits)
+    return sources_report(load_folder(args), Worth(discover()), summary=args.summary)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from msda_bench.errors import BenchError
 from msda_bench.results.across import counted_of
 from msda_bench.results.estimates import mean_of
-from msda_bench.results.notes import folder_facts, is_whole, problem_lines
+from msda_bench.results.notes import is_whole, problem_lines
 from msda_bench.results.report import Column, Line, Report, Section, Table, Unit
 from msda_bench.results.scores import grids
 from msda_bench.results.words import counted, spans
@@ -289,18 +289,7 @@ def core_report(runs: pd.DataFrame, family: Sequence[str] = (), agree: float = 0
         *(Line("line", text, wrapped=False) for text in commands),
         *(Line("problem", text) for text in problem_lines(runs)),
     )
-    facts = folder_facts(runs) | {
-        "methods": list(measured.methods),
-        "seeds": list(seeds),
-        "agree": agree,
-        "minutes": core.minutes,
-        "minutes_of_all": total,
-        "clear_pairs": clear,
-        "left_out": held._asdict(),
-        "left_out_all_tasks": every._asdict(),
-        "commands": commands,
-    }
-    return Report("core", (Section((table,), lines),), frame, is_whole(runs), runs.attrs["fault_lines"], facts)
+    return Report((Section((table,), lines),), frame, is_whole(runs))
 
 
 _LEGEND = (

@@ -8,9 +8,8 @@ import pandas as pd
 
 from msda_bench.results.criteria import ALL
 from msda_bench.results.frame import AVERAGE
-from msda_bench.results.notes import folder_facts, is_whole, note_lines, problem_lines
+from msda_bench.results.notes import is_whole, note_lines, problem_lines
 from msda_bench.results.report import Column, Line, Report, Section, Table, Unit
-from msda_bench.results.serialize import rows_of
 from msda_bench.suite.plan import CHANCE, ENSV, LEAVE_ONE_OUT, ORACLE, Experiment
 
 _REGRET = ("regret", "regret_standard_error")
@@ -35,14 +34,14 @@ def criteria_notes(rows: pd.DataFrame) -> list[str]:
     return [LEGEND, *(_EXPLAINED[by] for by in rows["criterion"].unique() if by in _EXPLAINED)]
 
 
-def criteria_tables(experiment: Experiment, rows: pd.DataFrame, digits: int = 2) -> Iterator[Table]:
+def criteria_tables(experiment: Experiment, rows: pd.DataFrame) -> Iterator[Table]:
     """Two tables from an experiment's rows of `criteria`: all methods together, and the regret of each method."""
     several = len(experiment.targets) > 1
     mine = rows[rows["target"] == (AVERAGE if several else experiment.targets[0])]
     if several:
         mine = mine[~mine.duplicated(["criterion", "method"], keep="last")]  # if a target has the mean's name
     whole = mine[mine["method"] == ALL]
-    unit = Unit.of(experiment.measure, [whole["mean"].max()], digits)
+    unit = Unit.of(experiment.measure, [whole["mean"].max()])
     where = f"{experiment.name} ({experiment.dataset}), {AVERAGE if several else experiment.targets[0]}"
     criterion = Column("criterion", "criterion", ["criterion", "selects"])
     columns = (
@@ -58,15 +57,14 @@ def criteria_tables(experiment: Experiment, rows: pd.DataFrame, digits: int = 2)
     yield Table(f"{experiment.name}-regrets", title, mine, (criterion, *regrets), "criterion", by_column=True)
 
 
-def criteria_report(runs: pd.DataFrame, rows: pd.DataFrame, tried: pd.DataFrame, digits: int = 2) -> Report:
-    """What `msda-bench selection` answers, from the frames of `criteria` and `candidates`."""
+def criteria_report(runs: pd.DataFrame, rows: pd.DataFrame) -> Report:
+    """What `msda-bench selection` answers, from the frame of `criteria`."""
     lines, sections = note_lines(runs), []
     for table in runs.attrs["plan"].experiments:
         mine = rows[rows["experiment"] == table.name]
         if len(mine):
             notes = (Line("note", line) for line in lines.get(table.name, ()))
-            sections.append(Section(tuple(criteria_tables(table, mine, digits)), tuple(notes)))
+            sections.append(Section(tuple(criteria_tables(table, mine)), tuple(notes)))
     problems = (Line("problem", line) for line in problem_lines(runs))
     sections.append(Section(lines=(*(Line("caption", text) for text in criteria_notes(rows)), *problems)))
-    facts = folder_facts(runs) | {"candidates": rows_of(tried)}
-    return Report("selection", tuple(sections), rows, is_whole(runs), runs.attrs["fault_lines"], facts)
+    return Report(tuple(sections), rows, is_whole(runs))

@@ -120,8 +120,7 @@ def plan_report(
     table = Table("plan", title, rows, columns, verdict=verdict, notes=notes, about=())
     problems = [Line("problem", line) for line in _gaps(plan, spreads, costs)]
     remarks = [Line("note", line) for line in _remarks(plan, spreads, pilot)]
-    facts = {"suite": plan.suite, "detect": detect, "power": power, "to_train": len(missing)}
-    return Report("plan", (Section((table,), (*lines, *remarks, *problems)),), rows, not problems, facts=facts)
+    return Report((Section((table,), (*lines, *remarks, *problems)),), rows, not problems)
 
 
 def _cost(table: Experiment, expansion: Expansion, missing: Mapping[str, Cell], pilot: Pilot) -> _Cost | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -126,15 +127,29 @@ def leaks(install, tmp_path: Path, capsys, monkeypatch):
 
 
 def plain(result: tuple[int, str, list[str]]) -> tuple[int, dict[str, Any], dict[str, Any]]:
-    """The exit code, the results on the target, and those by domain."""
+    """The exit code, the percentages on the target in the verdict, and those by domain; None where none is shown."""
     code, out, err = result
     assert err == []
-    document = json.loads(out)
-    assert (document["command"], document["suite"]) == ("data leaks", "leaky")
-    ((dataset,), (table,)) = document["datasets"], document["tables"]
-    (target,) = dataset["targets"]
-    assert (dataset["leak"], document["complete"]) == (bool(code), not code)
-    return code, target, {row["domain"]: row for row in table["rows"]}
+    assert (f"planted (leaky): {NOTHING}" in out) == (not code)
+    said = {"in_sources": r"With labels: .*?: a ([\d.]+) %", "in_target": r"Without labels, .*?: a ([\d.]+) %"}
+    target = {name: float(found[1]) if (found := re.search(what, flat(out))) else 0 for name, what in said.items()}
+    groups, tested = re.search(r"group in training: a (\d+)", flat(out)), re.search(r"Test rows: a (\d+)", flat(out))
+    target |= {"in_groups": int(groups[1]) if groups else None, "tested": int(tested[1])}
+    return code, target, by_domain(out)
+
+
+def by_domain(table: str, target: str = "a") -> dict[str, dict[str, float | None]]:
+    """The percentages of the first table of a text."""
+    lines = table.splitlines()
+    (at, *_) = (number for number, line in enumerate(lines) if line.startswith("---"))
+    spans = [found.span() for found in re.finditer("-+", lines[at])]
+    heads, *rows = ([line[start:end].strip() for start, end in spans] for line in (lines[at - 1], *lines[at + 1 :]))
+    return {
+        row[0].replace("itself", target): {
+            head: float(text) if text else None for head, text in zip(heads[1:], row[1:], strict=True)
+        }
+        for row in itertools.takewhile(lambda row: row[0], rows)
+    }
 
 
 def flat(out: str) -> str:
@@ -147,23 +162,23 @@ FORMS = pytest.mark.parametrize("form", ["table", "image", "bag", "text"])
 
 @FORMS
 def test_independent_rows_are_no_leak_and_repeated_rows_of_the_target_are_found(leaks, form):
-    code, target, pairs = plain(leaks("--json", form=form))
+    code, target, pairs = plain(leaks(form=form))
     assert (code, target["in_sources"], target["in_target"], target["in_groups"]) == (0, 0, 0, None)
-    assert [(pair["near"], pair["same_trained"]) for pair in pairs.values()] == [(0, None)] * 3
-    code, target, pairs = plain(leaks("--json", form=form, plant="repeated"))
+    assert [(pair["near"], pair["paired seen"]) for pair in pairs.values()] == [(0, None)] * 3
+    code, target, pairs = plain(leaks(form=form, plant="repeated"))
     assert (code, pairs["a"]["equal"], pairs["a"]["near"], target["in_sources"]) == (1, 100, 100, 0)
-    assert target["in_target"] == pairs["a"]["equal_trained"] == pairs["a"]["near_trained"]
+    assert target["in_target"] == pairs["a"]["equal seen"] == pairs["a"]["near seen"]
     assert 30 <= target["in_target"] <= 70
 
 
 @FORMS
 @pytest.mark.parametrize("plant", ["equal", "near"])
 def test_rows_of_the_target_that_a_source_trains_on_are_found_whatever_their_units(leaks, form, plant):
-    code, target, pairs = plain(leaks("--json", form=form, plant=plant))
+    code, target, pairs = plain(leaks(form=form, plant=plant))
     assert code == 1
     # Ten of a hundred test rows lie in b on average, and b trains on half of them.
     assert 2 <= target["in_sources"] <= 15
-    assert target["in_sources"] == pairs["b"]["near_trained"] < pairs["b"]["near"] <= 20
+    assert target["in_sources"] == pairs["b"]["near seen"] < pairs["b"]["near"] <= 20
     # Some bags stay as they are although each word has a chance to change.
     assert pairs["b"]["equal"] == pairs["b"]["near"] if plant == "equal" else pairs["b"]["equal"] < pairs["b"]["near"]
     assert (pairs["c"]["near"], pairs["a"]["near"], target["in_target"]) == (0, 0, 0)
@@ -171,21 +186,21 @@ def test_rows_of_the_target_that_a_source_trains_on_are_found_whatever_their_uni
 
 @pytest.mark.parametrize("form", ["table", "image", "bag"])
 def test_paired_rows_are_found_although_none_is_near(leaks, form):
-    code, target, pairs = plain(leaks("--json", form=form, plant="paired"))
+    code, target, pairs = plain(leaks(form=form, plant="paired"))
     assert code == 1
     for source in "bc":
         assert pairs[source]["near"] == 0
-        assert pairs[source]["same"] > 50
+        assert pairs[source]["paired"] > 50
         assert pairs[source]["chance"] < 5
-    assert target["in_sources"] > 60 > pairs["b"]["same_trained"] > 40
+    assert target["in_sources"] > 60 > pairs["b"]["paired seen"] > 40
 
 
 @pytest.mark.parametrize("apart", ["groups", "official"])
 def test_paired_rows_that_the_split_keeps_apart_are_reported_but_no_leak(leaks, apart):
     params = {"plant": "paired", "kept_apart": apart, "train": 60, "test": 60}
-    code, target, pairs = plain(leaks("--json", **params))
+    code, target, pairs = plain(leaks(**params))
     assert (code, target["in_sources"]) == (0, 0)
-    assert [pairs[source]["same_trained"] for source in "bc"] == [0, 0]
+    assert [pairs[source]["paired seen"] for source in "bc"] == [0, 0]
     assert target["in_groups"] == (0 if apart == "groups" else None)
     out = flat(leaks(**params)[1])
     assert f"planted (leaky): {NOTHING} Paired: in 2 of 2 comparisons" in out
@@ -193,11 +208,11 @@ def test_paired_rows_that_the_split_keeps_apart_are_reported_but_no_leak(leaks, 
 
 
 def test_near_rows_are_not_looked_for_where_they_are_by_chance_or_by_design_and_large_targets_are_sampled(leaks):
-    code, target, pairs = plain(leaks("--json", form="narrow"))
-    assert (code, target["compared"], {pair["near"] for pair in pairs.values()}) == (0, 100, {None})
-    assert plain(leaks("--json", form="narrow", plant="equal"))[0] == 1
-    code, target, pairs = plain(leaks("--json", plant="repeated", protocol="transductive"))
-    assert (code, target["in_target"], target["tested"], pairs["a"]["near"]) == (0, 0, 200, 200)
+    code, target, pairs = plain(leaks(form="narrow"))
+    assert (code, target["tested"], {pair["near"] for pair in pairs.values()}) == (0, 100, {None})
+    assert plain(leaks(form="narrow", plant="equal"))[0] == 1
+    code, target, pairs = plain(leaks(plant="repeated", protocol="transductive"))
+    assert (code, target["in_target"], target["tested"], pairs["a"]["near"]) == (0, 0, 200, 100)
     assert "Test rows: a 4,400 at seed 0 (2,000 of them but for equal rows)" in flat(leaks(size=4500)[1])
 
 
@@ -241,10 +256,9 @@ def test_an_unusable_suite_is_one_line(name, capsys, tmp_path, monkeypatch):
     not Path(os.environ.get("MSDA_BENCH_DATA", ""), "music/MGR.npy").is_file(), reason="the files of music are not here"
 )
 def test_recordings_under_several_noises_are_paired_and_groups_keep_them_apart(capsys):
-    main(["data", "leaks", "music", "--json"])
-    document = json.loads(capsys.readouterr().out)
-    assert len(document["datasets"][0]["targets"]) == 4
-    genres = document["tables"][:4]
-    sources = [row for table in genres for row in table["rows"] if row["domain"] != row["target"]]
-    assert all(row["same"] > 10 * row["chance"] for row in sources)
-    assert [row["same_trained"] for row in sources] == [0] * len(sources)
+    main(["data", "leaks", "music"])
+    shown = by_domain(capsys.readouterr().out)
+    sources = [row for domain, row in shown.items() if domain != "a"]
+    assert len(sources) == 3
+    assert all(row["paired"] > 10 * row["chance"] for row in sources)
+    assert [row["paired seen"] for row in sources] == [0] * len(sources)

@@ -29,7 +29,7 @@ from msda_bench_report.sections import sections
 HOOKS = {
     name: function for name, function in inspect.getmembers(hookspecs, inspect.isfunction) if name.startswith("msda_")
 }
-OTHERS = {"msda_executors", "msda_commands", "msda_columns", "msda_sections"}
+OTHERS = {"msda_executors", "msda_commands", "msda_sections"}
 """The hooks that bring no component."""
 RECORDED = Path(__file__).parents[2] / "results" / "ablation-digits-scale"
 
@@ -43,8 +43,6 @@ def example(request, monkeypatch) -> Any:
     assert steps, f"the hook {request.param} has no example in its docstring"
     for step in steps:
         exec(compile(step.source, module.__name__, "exec", dont_inherit=True), vars(module))  # noqa: S102 - our docstring
-    if request.param == "msda_columns":
-        return module
     if request.param == "msda_commands":
         return installed([EntryPoint("example", module.__name__, GROUP)])
     if request.param == "msda_sections":
@@ -55,7 +53,7 @@ def example(request, monkeypatch) -> Any:
 
 
 def test_every_kind_has_a_hook():
-    assert len(HOOKS) == len({*KINDS, "executor", "command", "column", "section"})
+    assert len(HOOKS) == len({*KINDS, "executor", "command", "section"})
 
 
 @pytest.mark.parametrize("name", HOOKS)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
+import io
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
@@ -64,10 +65,12 @@ def pilot(folder, points, *, steps=6, seconds=36.0, **options):
 
 
 def plan(capsys, *words, code=0):
-    assert main(["plan", *map(str, words), "--json"]) == code
-    document = json.loads(capsys.readouterr().out)
-    (table,) = document["tables"]
-    return {row["experiment"]: row for row in table["rows"]}, document
+    """The rows by experiment, and what is said beside them."""
+    assert main(["plan", *map(str, words)]) == code
+    said = " ".join(capsys.readouterr().out.split())
+    assert main(["plan", *map(str, words), "--format", "csv"]) == code
+    frame = pd.read_csv(io.StringIO(capsys.readouterr().out)).convert_dtypes().astype(object)
+    return {row["experiment"]: row for row in frame.where(frame.notna(), None).to_dict("records")}, said
 
 
 def drawn(seed, *shape):
@@ -154,11 +157,11 @@ def test_the_mean_over_data_sets_is_found_with_the_promised_probability(here, ca
 
 def test_a_standard_deviation_of_four_seeds_is_at_most_so_large(here, capsys):
     gains = 2 * drawn(4, 3, 4)
-    rows, document = plan(capsys, "stress.yaml", "--pilot", pilot(here / "one", {"stress": gains}))
+    rows, said = plan(capsys, "stress.yaml", "--pilot", pilot(here / "one", {"stress": gains}))
     limit = np.sqrt(3 / stats.chi2.ppf(0.2, 3))
     larger, _ = plan(capsys, "stress.yaml", "--pilot", pilot(here / "two", {"stress": limit * gains}))
     assert larger["stress"]["needed"] == pytest.approx(rows["stress"]["at_most"], rel=0.01)
-    assert any("4 seeds; the true one is at most 1.73 times as large" in note["text"] for note in document["notes"])
+    assert "4 seeds; the true one is at most 1.73 times as large" in said
     assert rows["stress"]["of_every_method"] > rows["stress"]["needed"]
 
 
@@ -170,9 +173,9 @@ def test_hours_are_in_proportion_to_steps_and_cells_and_only_of_what_is_missing(
         assert (row["to_train"], row["hours"]) == (80, pytest.approx(hours))
         assert row["hours_needed"] == pytest.approx(hours * row["needed"] / 20, rel=1e-5)
     folder = pilot(here / "part", {"stress": drawn(1, 1, 4)})
-    rows, document = plan(capsys, "stress.yaml", "--pilot", folder)
+    rows, said = plan(capsys, "stress.yaml", "--pilot", folder)
     assert rows["stress"]["hours"] == pytest.approx(0.8)
-    assert any("2 methods without pilot runs" in note["text"] for note in document["notes"])
+    assert "2 methods without pilot runs" in said
 
 
 def test_tuning_seeds_cost_once_and_their_candidates_not_at_other_seeds(here, capsys):
@@ -188,16 +191,15 @@ def test_tuning_seeds_cost_once_and_their_candidates_not_at_other_seeds(here, ca
 @pytest.mark.slow
 def test_without_a_pilot_it_trains_some_runs_from_which_run_goes_on(here, capsys):
     Path("stress.yaml").write_text(Path("stress.yaml").read_text().replace("seeds: 20", "seeds: 5"))
-    rows, document = plan(capsys, "stress.yaml")
-    assert document["to_train"] == rows["stress"]["to_train"] == 20 - 12
+    rows, said = plan(capsys, "stress.yaml")
+    assert rows["stress"]["to_train"] == 20 - 12
     assert rows["stress"]["pilot_seeds"] == 4
-    (note,) = (note["text"] for note in document["notes"] if "the pilot is" in note["text"])
-    assert "12 runs, SRC, a and b at seeds 0-3; 12 trained now in " in note
+    assert "the pilot is 12 runs, SRC, a and b at seeds 0-3; 12 trained now in " in said
     records = {path: path.read_bytes() for path in Path("results/stress/cells").rglob("*.json")}
     assert len(records) == 12
-    again, document = plan(capsys, "stress.yaml")
+    again, said = plan(capsys, "stress.yaml")
     assert again == rows
-    assert "0 trained now" in "".join(note["text"] for note in document["notes"])
+    assert "0 trained now" in said
     assert main(["run", "stress.yaml", "--device", "cpu", "--executor", "inline"]) == 0
     assert "12 stored before, 8 trained" in capsys.readouterr().out
     assert records.items() <= {path: path.read_bytes() for path in Path("results/stress/cells").rglob("*.json")}.items()
@@ -205,22 +207,20 @@ def test_without_a_pilot_it_trains_some_runs_from_which_run_goes_on(here, capsys
 
 def test_what_the_pilot_does_not_tell_is_said(here, capsys):
     folder = pilot(here / "pilot", {"stress": drawn(1, 3, 4)})
-    rows, document = plan(capsys, "both.yaml", "--pilot", folder, code=1)
+    rows, said = plan(capsys, "both.yaml", "--pilot", folder, code=1)
     assert rows["stress"]["needed"] > 1
     assert rows["fonts"]["needed"] is rows["fonts"]["hours"] is None
-    assert "fonts: the pilot has no timed run on fonts" in document["problems"][0]["text"]
-    main(["plan", "both.yaml", "--pilot", str(folder)])
-    said = " ".join(capsys.readouterr().out.split())
+    assert "fonts: the pilot has no timed run on fonts" in said
     assert "160 cells will train, 0.8 core-hours for 1 of 2 experiments. To find 1 point in 1 of 2 experiments" in said
     single = pilot(here / "single", {"stress": drawn(1, 3, 1)})
-    rows, document = plan(capsys, "stress.yaml", "--pilot", single, code=1)
+    rows, said = plan(capsys, "stress.yaml", "--pilot", single, code=1)
     assert rows["stress"]["hours"] == pytest.approx(0.8)
-    assert "no method with two seeds in common with baseline SRC" in document["problems"][0]["text"]
+    assert "no method with two seeds in common with baseline SRC" in said
     text = Path("stress.yaml").read_text().replace("{scheme: pooled}", "{discrepancy: spectral_l2, mu: 1}")
     Path("plain.yaml").write_text(text.replace("compare: {baseline: SRC, against: SRC}", ""))
-    rows, document = plan(capsys, "plain.yaml", "--pilot", folder)
+    rows, said = plan(capsys, "plain.yaml", "--pilot", folder)
     assert rows["stress"]["needed"] is None
-    assert any("no baseline, so no gain to find" in note["text"] for note in document["notes"])
+    assert "no baseline, so no gain to find" in said
 
 
 def test_equal_results_need_the_fewest_seeds_and_a_tiny_gain_more_than_anyone_has(here, capsys):
