@@ -49,7 +49,6 @@ OPTIONS = {
     "nesterov": SGD,
     "adadelta with decay": {"optimizer": {"adadelta": {"weight_decay": 0.01}}},
     "cosine and warm-up": {"schedule": {"cosine": {"to": 0.1}}, "warmup": 5},
-    "step": {"schedule": {"step": {"at": [0.3, 0.6], "factor": 0.1}}},
     "polynomial": {"schedule": {"polynomial": {"a": 10.0, "b": 0.75}}, **SGD},
     "clip": {"clip": 0.05, **SGD},
     "rates by part": {"lr_factors": {"features": 0.1, "critic": 10.0}},
