@@ -259,6 +259,6 @@ def test_recordings_under_several_noises_are_paired_and_groups_keep_them_apart(c
     main(["data", "leaks", "music"])
     shown = by_domain(capsys.readouterr().out)
     sources = [row for domain, row in shown.items() if domain != "a"]
-    assert len(sources) == 3
+    assert len(sources) == 4
     assert all(row["paired"] > 10 * row["chance"] for row in sources)
     assert [row["paired seen"] for row in sources] == [0] * len(sources)
