@@ -259,7 +259,7 @@ def _reference(args: argparse.Namespace, expansion: Expansion) -> Reference | No
 
 def _without_arrays(store: Store, expansion: Expansion, surveyed: Survey) -> Iterator[str]:
     """A line for each kind of array that the suite keeps but stored results do not have."""
-    for name in ("predictions", "target_predictions", "features", "weights"):
+    for name in ("predictions", "target_predictions", "weights"):
         asked = {
             key for key, event in surveyed.ended.items() if event.status == "ok" and name in expansion.cells[key].keep
         }

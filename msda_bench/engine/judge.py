@@ -34,7 +34,7 @@ def kept_arrays(
 ) -> dict[str, bytes]:
     """The files that the run's cell asks for, by name.
 
-    Predictions and features are of the test, `target_predictions` of the target's training examples in the order of the
+    Predictions are of the test, `target_predictions` of the target's training examples in the order of the
     split: classes in as few bytes as hold them, or float32 numbers.
     """
     packed: dict[str, bytes] = {}
@@ -48,8 +48,6 @@ def kept_arrays(
                 answers, task = _predicted(run, target), run.prepared.task
                 least = np.min_scalar_type(task.classes - 1) if task.kind == "classification" else answers.dtype
                 packed[name] = pack({"predicted": answers.astype(least)})
-        elif name == "features":
-            packed[name] = pack({"label": labels, "features": _plain(test.features)})
         else:
             packed[name] = pack({weight: _plain(tensor) for weight, tensor in weights().items()})
     return packed

@@ -39,9 +39,7 @@ _RECORD = re.compile(
     r"(?P<key>[0-9a-f]{64})(?:\.json|\.(?P<kind>failure|conflict)-(?P<number>[1-9][0-9]{0,8})\.json|\.(?P<bad>bad)-[1-9][0-9]*)"
 )
 _ORDER = ("result", "failure", "conflict", "bad")
-_ARRAYS = re.compile(
-    r"(?P<key>[0-9a-f]{64})\.(?P<what>predictions|target_predictions|features|weights)-[0-9a-f]{16}\.npz"
-)
+_ARRAYS = re.compile(r"(?P<key>[0-9a-f]{64})\.(?P<what>predictions|target_predictions|weights)-[0-9a-f]{16}\.npz")
 _NO_RESULT = (
     (b',"provenance":{', b',"status":"'),
     (b',"timing":{', b',"validation":{'),

@@ -32,7 +32,7 @@ Pairs: TypeAlias = Annotated[
 """For each true and predicted class that occur together, the number of examples."""
 Text: TypeAlias = Annotated[str, Field(max_length=10_000)]
 Saved: TypeAlias = dict[
-    Annotated[str, Field(pattern="^(predictions|target_predictions|features|weights)$")],
+    Annotated[str, Field(pattern="^(predictions|target_predictions|weights)$")],
     Annotated[str, Field(pattern="^[0-9a-f]{64}$")],
 ]
 Status = Literal["ok", "diverged", "failed", "timeout", "oom", "skipped"]

@@ -64,7 +64,7 @@ def test_arrays_are_stored_beside_the_result_that_counts_and_merged(store: Store
     store.path(record.key).write_bytes(b"torn")
     assert store.publish(record)
     assert store.kept("predictions") == {record.key}
-    assert store.kept("features") == set()
+    assert store.kept("weights") == set()
     store.publish(kept_with(2.0, outcome=Outcome(100, 81)))
     into = Store.create(tmp_path / "other")
     merged = merge(into, store)
@@ -72,10 +72,10 @@ def test_arrays_are_stored_beside_the_result_that_counts_and_merged(store: Store
     assert load_arrays(record, into.path(record.key), "predictions")["label"].tolist() == [1.0]
     assert verify(into).bad == []
     for data in (b"PK\x03\x04 no zip", b"text"):
-        odd = make_record(saved={"features": hashlib.sha256(data).hexdigest()}, arrays={"features": data})
+        odd = make_record(saved={"weights": hashlib.sha256(data).hexdigest()}, arrays={"weights": data})
         write_arrays(odd, store.path(odd.key))
         with pytest.raises(StoreError, match="not an npz file"):
-            load_arrays(odd, store.path(odd.key), "features")
+            load_arrays(odd, store.path(odd.key), "weights")
 
 
 def test_failures_are_kept_in_order_and_never_block_a_success(store: Store) -> None:
