@@ -22,7 +22,7 @@ select:
   how: random
   budget: 3
   by: BY
-  space: {training.optimizer.adam.lr: [0.01, 0.1, 0.3], mu: {log: [0.001, 0.1]}}
+  space: {training.optimizer.adam.lr: [0.01, 0.1, 0.3], mu: [0.001, 0.01, 0.1]}
   leave_one_source_out: true
 validators: [source_risk]
 """
