@@ -43,8 +43,8 @@ def test_load_and_expand(benchmark: BenchmarkFixture, registry: Registry) -> Non
 @cells
 def test_publish(benchmark: BenchmarkFixture, registry: Registry, tmp_path: Path) -> None:
     """The plan, and a record a cell; the disk's waits are no CPU time."""
-    plan, records = many_runs(Shape(6, 4, 20))
-    numbers = itertools.count()
+    plan, made = many_runs(Shape(6, 4, 20))
+    records, numbers = list(made), itertools.count()
 
     def run() -> None:
         store = Store.create(tmp_path / str(next(numbers)))
