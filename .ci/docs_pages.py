@@ -15,10 +15,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-from scipy import stats
-
-import msda_bench as mb
 from msda_bench import hookspecs
 from msda_bench.cli.main import make_parser
 from msda_bench.plugins import KINDS, discover
@@ -30,7 +26,6 @@ HOOKS = [name for name, _ in inspect.getmembers(hookspecs, inspect.isfunction) i
 ROOT = Path(__file__).parent.parent
 STRANGERS = ROOT / "tests" / "strangers"
 """Schemes as strangers write them."""
-RECIPES = ROOT / "results" / "recipes"
 _PARTS = {
     "Protocol": "training",
     "MethodSpec": "methods, each row",
@@ -52,7 +47,6 @@ def fill(markdown: str) -> str:
 def _make(what: str) -> str:
     schema = suite_schema(discover())
     makers = {"suite": lambda: _suite(schema), "components": lambda: _components(schema), "cli": _commands}
-    makers |= {"recipes": _recipes}
     makers |= {kind: lambda: _clauses(what) for kind in KINDS}
     makers |= {name: lambda: _example(what) for name in HOOKS}
     makers |= {f"stranger_{path.stem}": partial(_code, path) for path in STRANGERS.glob("*.py")}
@@ -185,29 +179,6 @@ def _example(hook: str) -> str:
         apart = "\n\n" if code and step.source.startswith(("@", "class")) else ""
         code += apart + step.source
     return f"```python\n{code}```"
-
-
-def _recipes() -> str:
-    """A row for each method: SRC's accuracy in each part of the suite, and what the others gain, over the seeds."""
-    if not RECIPES.exists():
-        return "These runs are not recorded."
-    runs = mb.load_results(RECIPES)
-    scores = runs.groupby(["experiment", "method", "seed"], sort=False)["score"].mean().unstack()
-    parts = list(dict.fromkeys(scores.index.get_level_values(0)))
-    rows = ["| method | " + " | ".join(f"`{part}`" for part in parts) + " |", "|---" * (len(parts) + 1) + "|"]
-    for method in dict.fromkeys(scores.index.get_level_values(1)):
-        cells = [_gain(scores.loc[part], method) if (part, method) in scores.index else "" for part in parts]
-        rows.append(f"| {method} | " + " | ".join(cells) + " |")
-    return "\n".join(rows)
-
-
-def _gain(scores: pd.DataFrame, method: str) -> str:
-    """SRC's mean accuracy, or another's gain with Student's 95 % interval over seeds."""
-    if method == "SRC":
-        return f"{scores.loc['SRC'].mean():.1f}"
-    gains = scores.loc[method] - scores.loc["SRC"]
-    low, high = stats.t.interval(0.95, len(gains) - 1, gains.mean(), stats.sem(gains))
-    return f"{gains.mean():+.1f} [{low:+.1f}, {high:+.1f}]"
 
 
 def _plain(text: str) -> str:

@@ -87,6 +87,7 @@ def write_folder(folder: Path, shape: Shape) -> None:
         store.write_plan(plan)
         for record in records:
             store.publish(record)
+        store.seal()
 
 
 def _curves(draw: random.Random) -> Curves:

@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from msda_bench.cli.run import run
     from msda_bench.results.across import across
     from msda_bench.results.compare import compare
+    from msda_bench.results.criteria import criteria
     from msda_bench.results.frame import load_curves, load_results
     from msda_bench.results.leaderboard import leaderboard
-    from msda_bench.results.predictions import load_confusion, load_predictions, load_target_predictions
+    from msda_bench.results.predictions import load_confusion, load_predictions
     from msda_bench.results.signed_rank import signed_rank
     from msda_bench.results.verify import verify
     from msda_bench_report import plots
@@ -30,12 +31,12 @@ __version__ = "0.1.0"
 __all__ = (
     "across",
     "compare",
+    "criteria",
     "leaderboard",
     "load_confusion",
     "load_curves",
     "load_predictions",
     "load_results",
-    "load_target_predictions",
     "plots",
     "run",
     "signed_rank",
@@ -45,12 +46,12 @@ __all__ = (
 _HOMES = {
     "across": "msda_bench.results.across",
     "compare": "msda_bench.results.compare",
+    "criteria": "msda_bench.results.criteria",
     "leaderboard": "msda_bench.results.leaderboard",
     "load_confusion": "msda_bench.results.predictions",
     "load_curves": "msda_bench.results.frame",
     "load_predictions": "msda_bench.results.predictions",
     "load_results": "msda_bench.results.frame",
-    "load_target_predictions": "msda_bench.results.predictions",
     "plots": "msda_bench_report.plots",
     "run": "msda_bench.cli.run",
     "signed_rank": "msda_bench.results.signed_rank",

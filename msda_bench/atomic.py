@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import hashlib
-import itertools
 import os
 import re
 import socket
 import stat
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
@@ -27,17 +25,16 @@ CACHE = "MSDA_BENCH_CACHE"
 REMEDY = f"free space, or set {CACHE} to another folder"
 """What to do where the cache cannot be written."""
 NO_LINK = "is a symbolic link, which is not followed"
-_CANNOT_LINK = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
-_TEMPORARY = re.compile(r"\.(?P<name>.+)\.(?P<host>[0-9a-f]{8})-(?P<pid>[0-9]+)-[0-9a-f]{32}\.tmp")
+_TEMPORARY = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{8}-[0-9]+-[0-9a-f]{32}\.tmp")
+_OWNER = re.compile(r"(?P<host>[0-9a-f]{8})-(?P<pid>[0-9]+)-[0-9a-f]+\.(?:tmp|jsonl)$")
 
 
 @contextlib.contextmanager
-def written(path: Path, place: Callable[[Path, Path], object] = Path.replace) -> Iterator[BinaryIO]:
+def written(path: Path) -> Iterator[BinaryIO]:
     """A stream whose bytes are in `path` once the block ends, durably, and nowhere if it raises.
 
     Args:
-        path: the file; its folder is made.
-        place: puts the finished file in its place, by default over an existing one.
+        path: the file, which may exist; its folder is made.
 
     Raises:
         OSError: the folder cannot be made or written; nothing is changed.
@@ -50,7 +47,7 @@ def written(path: Path, place: Callable[[Path, Path], object] = Path.replace) ->
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
-        place(part, path)
+        part.replace(path)
     finally:
         part.unlink(missing_ok=True)
     sync(path.parent)
@@ -63,43 +60,11 @@ def write(path: Path, data: bytes) -> None:
 
 
 def write_new(path: Path, data: bytes) -> bool:
-    """Writes a file; False if there is one, since the first writer wins; raises as `written`."""
-    placed: list[bool] = []
-    with written(path, lambda part, path: placed.append(_link(part, path))) as stream:
-        stream.write(data)
-    return placed == [True]
-
-
-def write_numbered(path: Path, kind: str, data: bytes) -> Path:
-    """Writes `<stem>.<kind>-<n><suffix>` beside `path`, with the first free n from 1; raises as `written`."""
-    names = _numbered(path, kind, path.suffix)
-    return next(name for name in names if not os.path.lexists(name) and write_new(name, data))
-
-
-def quarantine(path: Path, is_good: Callable[[Path], bool]) -> Path | None:
-    """Renames a damaged file to `<stem>.bad-<n>` with the first free n from 1, and returns its new path.
-
-    `is_good` is asked after the file was taken, since another process may have written a good one in the meantime,
-    which then goes back. None if nothing had to be moved.
-
-    Raises:
-        OSError: it cannot be renamed; it stays in place.
-    """
-    part = temporary(path)
-    try:
-        path.rename(part)
-    except FileNotFoundError:
-        return None
-    try:
-        back = is_good(part) and _link(part, path)
-        moved = None if back else next(name for name in _numbered(path, "bad", "") if _link(part, name))
-    except BaseException:
-        _link(part, path)  # back again; if that fails, too, it keeps its temporary name
-        part.unlink(missing_ok=True)
-        raise
-    part.unlink(missing_ok=True)
-    sync(path.parent)
-    return moved
+    """Writes a file; False if there is one; raises as `written`."""
+    if os.path.lexists(path):
+        return False
+    write(path, data)
+    return True
 
 
 def read_file(path: Path, limit: int | None = None) -> bytes:
@@ -109,8 +74,8 @@ def read_file(path: Path, limit: int | None = None) -> bytes:
         OSError: it cannot be read, is larger (EFBIG), or is not a regular file, such as a link (ELOOP) or a pipe
         (EINVAL).
     """
-    with _opened(path, os.O_RDONLY) as stream:
-        size = os.fstat(stream.fileno()).st_size
+    with opened(path, os.O_RDONLY) as handle, open(handle, "rb", closefd=False) as stream:
+        size = os.fstat(handle).st_size
         if limit is not None and size > limit:
             raise OSError(errno.EFBIG, f"Larger than {limit} bytes")
         return stream.read(size)  # not more, since `read` allocates all of it at once
@@ -118,10 +83,26 @@ def read_file(path: Path, limit: int | None = None) -> bytes:
 
 def append(path: Path, data: bytes) -> None:
     """Appends to a regular file at once, so that several processes may; creates a missing one."""
-    with _opened(path, os.O_RDWR | os.O_APPEND | os.O_CREAT) as stream:
-        stream.write(data)
-        stream.flush()
-        os.fsync(stream.fileno())
+    with opened(path, os.O_RDWR | os.O_APPEND | os.O_CREAT) as handle:
+        os.write(handle, data)
+        os.fsync(handle)
+
+
+@contextlib.contextmanager
+def opened(path: Path, flags: int) -> Iterator[int]:
+    """A handle of a regular file.
+
+    Raises:
+        OSError: it cannot be opened, or is a link (ELOOP) or no regular file (EINVAL).
+    """
+    # Without O_NONBLOCK, opening a pipe would wait for its other end for ever.
+    handle = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
+    try:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise OSError(errno.EINVAL, "Not a regular file")
+        yield handle
+    finally:
+        os.close(handle)
 
 
 def cache_folder(environ: Mapping[str, str] | None = None) -> Path:
@@ -167,7 +148,7 @@ def make_folder(path: Path) -> None:
 
 def temporary(path: Path) -> Path:
     """A name for an unfinished file in the same folder, which says whose it is."""
-    return path.with_name(f".{path.name}.{_host()}-{os.getpid()}-{uuid.uuid4().hex}.tmp")
+    return path.with_name(f".{path.name}.{host()}-{os.getpid()}-{uuid.uuid4().hex}.tmp")
 
 
 def is_temporary(name: str) -> bool:
@@ -177,14 +158,19 @@ def is_temporary(name: str) -> bool:
 
 def is_abandoned(name: str) -> bool:
     """Whether `temporary` made this name for a process of this machine that has ended."""
-    parts = _TEMPORARY.fullmatch(name)
-    if parts is None or parts["host"] != _host():
+    return is_temporary(name) and f".{host()}-" in name and not is_running(name)
+
+
+def is_running(name: str) -> bool:
+    """Whether the process of this machine that a file is named after is alive."""
+    owner = _OWNER.search(name)
+    if owner is None or owner["host"] != host():
         return False
     try:
-        os.kill(int(parts["pid"]), 0)
+        os.kill(int(owner["pid"]), 0)
     except (OSError, OverflowError) as error:
-        return isinstance(error, ProcessLookupError)
-    return False
+        return not isinstance(error, ProcessLookupError)
+    return True
 
 
 def leftovers(path: Path) -> list[Path]:
@@ -214,41 +200,6 @@ def named(path: Path, what: str) -> Iterator[None]:
         raise StoreError(f"{path}: {what}: {error.strerror or error}") from error
 
 
-@contextlib.contextmanager
-def _opened(path: Path, flags: int) -> Iterator[BinaryIO]:
-    # Without O_NONBLOCK, opening a pipe would wait for its other end for ever.
-    handle = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
-    with os.fdopen(handle, "rb" if flags == os.O_RDONLY else "ab") as stream:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise OSError(errno.EINVAL, "Not a regular file")
-        yield stream
-
-
-def _numbered(path: Path, kind: str, suffix: str) -> Iterator[Path]:
-    return (path.with_name(f"{path.stem}.{kind}-{number}{suffix}") for number in itertools.count(1))
-
-
-def _link(part: Path, path: Path) -> bool:
-    """Names a finished file; False if another has this name."""
-    try:
-        os.link(part, path)
-    except FileExistsError:
-        return False
-    except OSError as error:
-        if error.errno not in _CANNOT_LINK:
-            raise
-    else:
-        return True
-    # Without hard links a rename would replace an existing file, so all writers do it under a lock, which the kernel
-    # releases when its holder dies.
-    handle = os.open(path.parent / ".lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
-    with os.fdopen(handle, "ab") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if os.path.lexists(path):
-            return False
-        part.rename(path)
-    return True
-
-
-def _host() -> str:
+def host() -> str:
+    """A short name of this machine."""
     return hashlib.sha256(socket.gethostname().encode()).hexdigest()[:8]

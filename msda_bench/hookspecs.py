@@ -1,13 +1,11 @@
-"""The hooks: one for each kind of component, one each for executors, commands and sections of the report page.
+"""The hooks: one for each kind of component, and one for executors.
 
 A distribution names its module in the entry-point group `msda_bench`:
 
     [project.entry-points.msda_bench]
     mine = "my_package"
 
-A module with executors is in the group `msda_bench.executors`, which is loaded only when something is trained,
-one with commands in the group `msda_bench.commands`, one with sections of the report page in the group
-`msda_bench.sections`.
+A module with executors is in the group `msda_bench.executors`, which is loaded only when something is trained.
 """
 
 from __future__ import annotations
@@ -18,8 +16,6 @@ from msda_bench.marker import hookspec
 
 if TYPE_CHECKING:
     from msda_bench.api import Aggregator, Backbone, Component, Dataset, Discrepancy, Metric, Scheme, Validator
-    from msda_bench.cli.command import Command
-    from msda_bench_report.section import Make
 
 
 @hookspec
@@ -193,46 +189,4 @@ def msda_executors() -> list[type[Component]]:
         >>> @hookimpl
         ... def msda_executors():
         ...     return [Backwards]
-    """
-
-
-@hookspec
-def msda_commands() -> list[Command]:
-    """Commands of `msda-bench`, in a module of the entry-point group `msda_bench.commands`.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from msda_bench.commands import Command, hookimpl, is_whole, load_folder, say
-        >>> def arguments(parser):
-        ...     parser.add_argument("folder", metavar="DIR", type=Path, help="a result folder")
-        >>> def slowest(args):
-        ...     runs = load_folder(args)
-        ...     for method, seconds in runs.groupby("method")["train_seconds"].max().items():
-        ...         say(f"{method}: {seconds:.1f} s")
-        ...     return 0 if is_whole(runs) else 1
-        >>> @hookimpl
-        ... def msda_commands():
-        ...     return [Command("slowest", "print how long the longest run of each method took", slowest, arguments)]
-    """
-
-
-@hookspec
-def msda_sections() -> list[Make]:
-    """Functions that make sections of the report page, in a module of the entry-point group `msda_bench.sections`.
-
-    Each is called with the `Results` of an experiment, and returns a `Section`, or None where it has nothing to say.
-
-    Example:
-        >>> from msda_bench_report.section import Figure, Section, hookimpl
-        >>> import altair as alt
-        >>> def slowest(results):
-        ...     if results.ok.empty:
-        ...         return None
-        ...     rows = results.ok.groupby("method", sort=False)["train_seconds"].max().reset_index()
-        ...     chart = alt.Chart(rows).mark_bar().encode(x="train_seconds", y="method")
-        ...     figure = Figure("seconds", "Seconds", "The longest run of each method", chart, rows, wide=True)
-        ...     return Section("slowest", "Slowest runs", "How long the longest run took.", (figure,))
-        >>> @hookimpl
-        ... def msda_sections():
-        ...     return [slowest]
     """

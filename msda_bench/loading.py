@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import AbstractContextManager, nullcontext
-from typing import Any, NamedTuple
+from typing import Any
 
 import pluggy
 
@@ -13,9 +12,6 @@ from msda_bench import hookspecs
 from msda_bench.blame import blaming, package
 from msda_bench.errors import BenchError
 from msda_bench.marker import PROJECT
-
-_OURS = "msda-bench"
-"""The distribution of the built-in components, commands and sections."""
 
 
 def entry_points(
@@ -25,36 +21,6 @@ def entry_points(
     points = importlib.metadata.entry_points(group=group) if given is None else given
     placed = [(point, *_distribution(point)) for point in points]
     return sorted(placed, key=lambda entry: (*entry[1:], entry[0].name, entry[0].value))
-
-
-class Brought(NamedTuple):
-    """What a module of an entry-point group lists.
-
-    Attributes:
-        value: what it lists.
-        origin: the distribution with its version.
-        packages: the top-level packages whose lines are blamed for what the value raises; none for a built-in one,
-            where any exception is a bug.
-    """
-
-    value: Any
-    origin: str
-    packages: frozenset[str]
-
-    def blamed(self, what: str, passing: tuple[type[BaseException], ...] = ()) -> AbstractContextManager[None]:
-        """Turns whatever the value raises into one line that begins with `what` and its origin; see `blaming`."""
-        return blaming(self.packages, f"{what} of {self.origin}", passing) if self.packages else nullcontext()
-
-
-def brought(
-    group: str, hook: str, given: Iterable[importlib.metadata.EntryPoint] | None = None
-) -> Iterator[Brought | str]:
-    """All that the modules of a group list by its only hook, and a line for each part that cannot be used."""
-    for point, distribution, version in entry_points(group, given):
-        origin = f"{distribution} {version}"
-        packages = frozenset() if distribution == _OURS else frozenset({package(point.value)})
-        for part in listed(point, f"entry point {point.name!r} ({point.value})", (hook,)):
-            yield f"{origin}: {part}" if isinstance(part, str) else Brought(part[1], origin, packages)
 
 
 def _distribution(point: importlib.metadata.EntryPoint) -> tuple[str, str]:

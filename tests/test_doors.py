@@ -12,14 +12,14 @@ import pandas as pd
 import pytest
 
 import msda_bench as mb
-from msda_bench.analysis import KINDS, per_class
 from msda_bench.errors import BenchError
+from msda_bench.results.predictions import per_class
+from msda_bench_report.plots.parts import KINDS
 
 RECORDED = Path(__file__).parents[1] / "results" / "ablation-digits-scale"
-# What `plots.selection` takes goes through `plots.regrets` and `plots.sensitivity`.
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{name: getattr(mb, name) for name in mb.__all__ if name != "plots"},
-    **{f"plots.{name}": getattr(mb.plots, name) for name in mb.plots.__all__ if name != "selection"},
+    **{f"plots.{name}": getattr(mb.plots, name) for name in mb.plots.__all__},
 }
 PARAMETERS = [
     (name, parameter) for name, function in FUNCTIONS.items() for parameter in inspect.signature(function).parameters

@@ -130,7 +130,7 @@ def test_the_checks_verify_all_records_and_try_the_wheel_alone():
     tox.read(ROOT / "tox.ini")
     environments = tox["tox"]["env_list"].split(", ")
     assert "wheel" in environments
-    assert "msda-bench store verify --strict {tox_root}/results/*" in tox["testenv:wheel"]["commands"]
+    assert "msda-bench store verify --strict {tox_root}/results/*/" in tox["testenv:wheel"]["commands"]
 
 
 def test_pages_publishes_a_site():

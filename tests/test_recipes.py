@@ -15,7 +15,7 @@ import msda_bench as mb
 from tests.builtin.suites import SUITES, loaded, trained
 
 ROOT = Path(__file__).parent.parent
-PAGE = (ROOT / "docs" / "recipes.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "studies" / "recipes" / "README.md").read_text(encoding="utf-8")
 RECORDED = ROOT / "results" / "recipes"
 PARTS = ("adam", "sgd")  # have the recipes; the others leave something out of them
 POINTS = 1.0
@@ -75,6 +75,15 @@ def test_the_gains_on_the_page_are_those_of_the_records():
         assert gained == gain(scores.loc[part], method)
         assert plain == gain(scores.loc["recipes-short-plain"], method)
     assert gain(scores.loc["recipes-adam"], "DARN-digits") in PAGE
+    table = PAGE.split("\n## The recorded numbers\n")[1].split("\n\n")[1]
+    head, _, *rows = ([cell.strip("` ") for cell in line.split("|")[1:-1]] for line in table.splitlines())
+    shown = {
+        (part, method): text for method, *cells in rows for part, text in zip(head[1:], cells, strict=True) if text
+    }
+    assert shown == {
+        (part, method): f"{scores.loc[part, 'SRC'].mean():.1f}" if method == "SRC" else gain(scores.loc[part], method)
+        for part, method in runs[["experiment", "method"]].drop_duplicates().itertuples(index=False)
+    }
 
 
 @pytest.mark.nightly

@@ -51,7 +51,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def command(args: argparse.Namespace) -> int:
     """Carries it out."""
     if args.across and args.other is not None:
-        raise BenchError("--across is for one result folder; `leaderboard --merge A B` and `site` join several")
+        raise BenchError("--across is for one result folder; `site` joins several")
     if args.against is not None and (args.across or args.other is not None):
         raise BenchError("--against is for one result folder, without --across")
     if args.other is not None:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import argparse
 import shlex
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msda_bench.cli.lines import say_text, warn
+from msda_bench.cli.lines import say_text, warn, warn_of
 from msda_bench.cli.tables import against_report, show
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from msda_bench.results.reference import Reference
     from msda_bench.results.report import Report
     from msda_bench.running.runner import Summary, Survey
@@ -66,12 +68,12 @@ def conclude(args: argparse.Namespace, summary: Summary, store: Store, plan: Pla
         warn(ended)
         raise KeyboardInterrupt
     for _ in range(_READINGS):
-        keys = store.keys()
         analysis = analyse(read_runs(store, plan))
         write_results(store.folder, analysis)
-        if store.keys() == keys:
+        count = len(store.results)
+        if len(store.refresh().results) == count:
             break
-    conflicts = store.conflicting(cell.key for cell in plan.cells)
+    conflicts = [*store.conflicting(cell.key for cell in plan.cells).values()]
     if reference is None:
         report = folder_report("run", analysis, conflicts)
     else:
@@ -84,31 +86,19 @@ def conclude(args: argparse.Namespace, summary: Summary, store: Store, plan: Pla
     first = "the traceback" if len(kept) == 1 else f"the first of {len(kept)} tracebacks"
     if kept:
         say_text(f"{first} is in {kept[0]}, under provenance\n")
+    warn_of(_seal(store, analysis.selected))
     if not args.quiet:
         against = () if args.against is None else ("--against", str(args.against))
         say_text(f"{ended}\nnext: {shlex.join(['msda-bench', 'report', str(store.folder), *against])}")
     return code
 
 
-def conclude_repeat(args: argparse.Namespace, summary: Summary, store: Store, plan: Plan) -> int:
-    """Notes in the repeated folder how the runs compare, and writes its tables; returns the exit code.
+def _seal(store: Store, runs: pd.DataFrame) -> Sequence[str]:
+    """Seals a folder whose runs all have a result; returns a line for each damaged record, or on why it cannot be."""
+    from msda_bench.errors import StoreError
+    from msda_bench.store.record import RESULTS
 
-    Raises:
-        KeyboardInterrupt: the run was interrupted; nothing is noted.
-        StoreError: a drawn run has no result.
-    """
-    from msda_bench.results.files import replace_file, write_results
-    from msda_bench.results.frame import load_results, read_runs
-    from msda_bench.results.leaderboard import analyse
-    from msda_bench.results.repeated import FILE, compared
-    from msda_bench.results.report import Line, Report, Section
-
-    if summary.interrupted:
-        warn(f"{store.folder}: {summary.describe()}")
-        raise KeyboardInterrupt
-    today = datetime.now(UTC).date().isoformat()
-    mark = compared(load_results(args.repeat), read_runs(store, plan), args.who, today)
-    replace_file(args.repeat / FILE, mark.to_bytes())
-    write_results(args.repeat, analyse(load_results(args.repeat)))
-    line = Line("line", f"{args.repeat}: {mark}")
-    return show(args, Report((Section(lines=(line,)),)))
+    try:
+        return store.seal() if runs["status"].isin(RESULTS).all() else []
+    except StoreError as error:
+        return error.lines

@@ -35,6 +35,7 @@ _COLUMNS = {
     "group": "a column that names rows that belong together",
     "predictions": "a column of another model's answers, shown as a reference and learned from by no method",
 }
+_OPTIONS = ("task", "missing")
 _LONGEST_NAME = 64
 """The maximum length of a suite's name."""
 _MOST = 1000
@@ -46,6 +47,7 @@ def add_action(actions: Actions) -> None:
     parser = actions.add_parser("identify", help="recognise a folder or file as a known dataset")
     parser.add_argument("path", type=Path, metavar="PATH", help="a folder, or a file such as an archive")
     parser.add_argument("--suite", type=Path, metavar="FILE", help="write a first suite for the folder or file")
+    parser.add_argument("--anyway", action="store_true", help="write it even if it is doubtful what the data mean")
     for name, what in _COLUMNS.items():
         parser.add_argument(f"--{name}", metavar="COLUMN", help=f"of a table or arrays: {what}")
     parser.add_argument(
@@ -53,6 +55,17 @@ def add_action(actions: Actions) -> None:
         choices=("target", "drop"),
         default="target",
         help="of a table or arrays: whether domains without any label are the suite's targets (default) or left out",
+    )
+    parser.add_argument(
+        "--task",
+        choices=("classification", "regression"),
+        help="of a table or arrays: whether the label is a class or a number; by default as its values look",
+    )
+    parser.add_argument(
+        "--missing",
+        metavar="TEXTS",
+        help="of a table or arrays: what stands for a missing value besides nothing, as in --missing=-1,NA; by default "
+        "what pandas takes for it",
     )
     parser.set_defaults(handler=_identify)
 
@@ -70,9 +83,9 @@ def _identify(args: argparse.Namespace) -> int:
         except BenchError as error:
             problems.extend(error.lines)
     path = args.path.expanduser()
-    columns = {name: value for name in _COLUMNS if (value := getattr(args, name)) is not None}
-    if columns and not {"domain", "label"} <= columns.keys():
-        raise BenchError("a table or arrays need both --domain and --label")
+    columns = {name: value for name in (*_COLUMNS, *_OPTIONS) if (value := getattr(args, name)) is not None}
+    if columns and not columns.keys() >= ({"label"} if path.is_dir() else {"domain", "label"}):
+        raise BenchError("a table or arrays need both --domain and --label, a folder of tables --label")
     columns |= {"unlabelled": args.unlabelled} if columns else {}
     matches = _matches(path, _checksum(path), columns, datasets, problems)
     if args.suite is not None:
@@ -82,6 +95,10 @@ def _identify(args: argparse.Namespace) -> int:
         if readable is None:
             raise DataError(
                 *dict.fromkeys(problems), f"{path}: no suite was written, since no dataset can read it unchanged"
+            )
+        if (doubts := readable[1].doubts) and not args.anyway:
+            raise DataError(
+                *(f"{path}: no suite was written: {doubt}; --anyway writes it all the same" for doubt in doubts)
             )
         _write_suite(args.suite, path, *readable, registry)
     return 2 * warn_of(dict.fromkeys(problems), "error")
@@ -114,18 +131,22 @@ def _matches(
         say(f"{name}: its file {place}; place it there below the folder that MSDA_BENCH_DATA names")
     asked = () if known and not columns else _asked(_absolute(path), digest, columns, datasets, problems)
     matches = sorted(asked, key=lambda match: not match[1].certain)
+    if not matches and columns and not problems:
+        raise DataError(f"{path}: is no table (.csv, .tsv, .parquet), no folder of tables, and no arrays (.npz)")
     if not matches:
         if not known and not columns:
             more = "" if path.is_dir() else ", or a tar archive of these that is not compressed"
             say(f"not recognised: expected a folder for each domain, and in it one for each class, with images{more}")
-            if not path.is_dir():
+            if not path.is_dir() or any(path.glob("*.csv*")):
                 say("of a table (.csv, .tsv, .parquet) or arrays (.npz) name the columns by --domain and --label")
         return []
     name, best = matches[0]
     say(f"{name}: {best.what}")
-    for line in best.lines:
+    for line in (*best.lines, *(f"odd: {doubt}" for doubt in best.doubts)):
         say(f"  {line}")
     _say_counts(best.counts)
+    if best.read:
+        say(best.read)
     return matches
 
 
@@ -175,7 +196,7 @@ def _write_suite(suite: Path, path: Path, name: str, match: Identified, registry
     }
     params: dict[str, Any] = {**match.params, **beside}
     if not beside:
-        params["train"] = max(1, min(_MOST, least // 2))
+        params.setdefault("train", max(1, min(_MOST, least // 2)))
     title = "-".join("".join(char if char.isalnum() and char.isascii() else " " for char in folder.name).split())
     shown = "\n".join(f"    {key}: {json.dumps(value, ensure_ascii=False)}" for key, value in params.items())
     title = json.dumps(title[:_LONGEST_NAME] or name)

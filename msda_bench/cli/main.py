@@ -9,16 +9,20 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
+from importlib import import_module
 from types import FrameType
 from typing import TYPE_CHECKING, TextIO
 
 from msda_bench import __version__
-from msda_bench.cli.command import Parser, installed
-from msda_bench.cli.lines import warn, warn_of
+from msda_bench.cli.command import COMMANDS, Parser
+from msda_bench.cli.lines import warn
 from msda_bench.errors import BenchError, Interrupted
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
+
+    from msda_bench.results.report import Report
 
 OK = 0
 _UNUSABLE = 2
@@ -55,6 +59,21 @@ def _command(argv: Sequence[str] | None) -> int:
         if broken is None:
             raise
         raise broken from error
+
+
+def _add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of a command; `plugins` and `schema` have none."""
+    add = getattr(import_module(f"msda_bench.cli.{name}"), "arguments", None)
+    if add is not None:
+        add(parser)
+
+
+def _run(name: str, args: argparse.Namespace) -> int:
+    """Carries a command out, prints what it reports, and returns the exit code."""
+    from msda_bench.cli.tables import show
+
+    answer: int | Report = import_module(f"msda_bench.cli.{name}").command(args)
+    return answer if isinstance(answer, int) else show(args, answer)
 
 
 def _guarded(action: Callable[[], int | None]) -> int:
@@ -117,16 +136,14 @@ def entry() -> None:
 
 
 def make_parser(*, whole: bool = False) -> argparse.ArgumentParser:
-    """The parser of all installed commands, `whole` with all arguments; warns of each command that cannot be used."""
+    """The parser of all commands, `whole` with all arguments."""
     parser = Parser(prog="msda-bench", description="Benchmarks multi-source domain adaptation.")
     parser.add_argument("--version", action="version", version=f"msda-bench {__version__}")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    commands, faults = installed()
-    warn_of(faults)
-    for entry in commands:
-        subparser = subparsers.add_parser(entry.command.name, help=entry.command.help)
-        subparser.filler = entry.add_arguments
-        subparser.set_defaults(command=entry.run)
+    for name, line in COMMANDS.items():
+        subparser = subparsers.add_parser(name, help=line)
+        subparser.filler = partial(_add_arguments, name)
+        subparser.set_defaults(command=partial(_run, name))
         if whole:
             subparser.fill()
     return parser

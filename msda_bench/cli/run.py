@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from msda_bench.cli.command import Parser
-from msda_bench.cli.conclude import conclude, conclude_repeat, survey_report
+from msda_bench.cli.conclude import conclude, survey_report
 from msda_bench.cli.executor import add_options, cells_of_a_job, find_device, find_executor, make_executor, whole_number
 from msda_bench.cli.lines import warn, warn_of
 from msda_bench.cli.stages import Stages
@@ -122,13 +122,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="I/N",
         help="part I of N, counted from 0, for machines that share the work, such as array jobs",
     )
-    add(
-        "--repeat",
-        type=Path,
-        metavar="DIR",
-        help="train some runs of this result folder again, drawn by its results, and note in it how they compare",
-    )
-    add("--as", dest="who", metavar="NAME", help="with --repeat: who trains again")
     add("--keep-going", action="store_true", help="train the other cells although a method's first one fails")
     add("--dry-run", action="store_true", help="report what is stored and what would be trained, and change nothing")
     add("--fetch", action="store_true", help="download missing data")
@@ -154,13 +147,10 @@ def _run_suite(args: argparse.Namespace, aside: Console) -> int:
     from msda_bench.running.runner import survey
     from msda_bench.store import Store
 
-    _check_repeat(args)
     work = load_work(args, args.own)
     plan, reference = work.expansion.plan, _reference(args, work.expansion)
     folder = args.out / plan.suite
-    store = Store.find(folder, repair=not args.dry_run)
-    if args.repeat is not None:
-        return _repeat(args, work, store, aside)
+    store = Store.find(folder)
     stages = Stages(plan, _chosen(args, plan))
     if args.dry_run:
         surveyed = survey(work.expansion, store, stages.first + stages.rest(store), args.limit)
@@ -170,7 +160,7 @@ def _run_suite(args: argparse.Namespace, aside: Console) -> int:
     store, summary = train(args, work, surveyed, store, aside)
     if stages.tunes and not summary.interrupted:
         limit = None if args.limit is None else args.limit - len(surveyed.missing)
-        surveyed = survey(work.expansion, store, stages.rest(store), limit, surveyed.ended)
+        surveyed = survey(work.expansion, store, stages.rest(store), limit)
         aside.print(f"{folder}: {stages.describe(len(surveyed.missing))}", markup=False, highlight=False)
         store, later = train(args, work, surveyed, store, aside)
         summary = stages.summary(later.after(summary))
@@ -234,15 +224,6 @@ def train(
     return store, summary
 
 
-def _check_repeat(args: argparse.Namespace) -> None:
-    if (args.repeat is None) != (args.who is None):
-        raise BenchError("--repeat and --as need each other: --repeat DIR --as NAME")
-    if args.who is not None and not args.who.strip():
-        raise BenchError("--as: needs the name of who trains again")
-    if args.repeat is not None and (args.only or args.limit or args.shard or args.against):
-        raise BenchError("--repeat draws the runs itself; remove --only, --limit, --shard and --against")
-
-
 def _reference(args: argparse.Namespace, expansion: Expansion) -> Reference | None:
     """The reference of `--against`; refuses a suite of another protocol before anything is trained."""
     if args.against is None:
@@ -259,13 +240,17 @@ def _reference(args: argparse.Namespace, expansion: Expansion) -> Reference | No
 
 def _without_arrays(store: Store, expansion: Expansion, surveyed: Survey) -> Iterator[str]:
     """A line for each kind of array that the suite keeps but stored results do not have."""
-    for name in ("predictions", "target_predictions", "weights"):
-        asked = {
+    from msda_bench.store.arrays import KINDS
+
+    there = store.arrays.names()
+    for name in KINDS:
+        asked = [
             key for key, event in surveyed.ended.items() if event.status == "ok" and name in expansion.cells[key].keep
-        }
-        if asked and (without := asked - store.kept(name)):
+        ]
+        without = len(asked) - sum(store.results[key].array(name) in there for key in asked)
+        if without:
             yield (
-                f"{store.folder}: {len(without)} stored runs have no {name}, which only training makes; to train them "
+                f"{store.folder}: {without} stored runs have no {name}, which only training makes; to train them "
                 "again, run with another --out"
             )
 
@@ -276,27 +261,6 @@ def _chosen(args: argparse.Namespace, plan: Plan) -> tuple[PlannedCell, ...]:
 
     chosen = plan.cells if args.only is None else parse_selection(",".join(args.only)).of(plan)
     return chosen if args.shard is None else shard_of(chosen, args.shard)
-
-
-def _repeat(args: argparse.Namespace, work: Work, store: Store | None, aside: Console) -> int:
-    """Trains the drawn runs of the folder `args.repeat` again, elsewhere, and notes there how they compare."""
-    from msda_bench.results.frame import load_results
-    from msda_bench.results.repeated import drawn
-    from msda_bench.running.runner import survey
-
-    plan, folder = work.expansion.plan, args.out / work.expansion.plan.suite
-    if folder.resolve() == args.repeat.resolve():
-        raise BenchError(f"--out {args.out}: holds the runs that are to be trained again; name another folder")
-    keys = {*drawn(load_results(args.repeat))}
-    cells = tuple(cell for cell in plan.cells if cell.key in keys)
-    if not keys or keys != {cell.key for cell in cells}:
-        raise BenchError(f"--repeat {args.repeat}: its runs are not those of the suite; name the suite that made it")
-    surveyed = survey(work.expansion, store, cells)
-    if args.dry_run:
-        show(args, survey_report(surveyed, folder, 0))
-        return 0
-    store, summary = train(args, work, surveyed, store, aside)
-    return conclude_repeat(args, summary, store, plan)
 
 
 def _observer(executor: Executor, aside: Console) -> Observer:
@@ -318,7 +282,7 @@ def _keep_plan(store: Store, plan: Plan) -> None:
     if former == plan:
         return
     store.write_plan(plan)
-    beyond = len(store.keys() - {cell.key for cell in plan.cells}) if former is not None else 0
+    beyond = len(store.refresh().results.keys() - {cell.key for cell in plan.cells}) if former is not None else 0
     if beyond:
         warn(f"{store.folder}: the suite has changed; {beyond} stored cells are no longer in it and stay unused")
 

@@ -15,9 +15,6 @@ if TYPE_CHECKING:
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Adds its arguments."""
     parser.add_argument("folder", metavar="DIR", type=Path, help="a result folder, such as results/stress-leave-out")
-    parser.add_argument(
-        "--summary", action="store_true", help="print only how the weights correlate with what the sources are worth"
-    )
     add_experiments_option(parser)
     add_table_options(parser)
     add_output_options(parser)
@@ -28,4 +25,4 @@ def command(args: argparse.Namespace) -> Report:
     from msda_bench.plugins import discover
     from msda_bench.results.sources import Worth, sources_report
 
-    return sources_report(load_folder(args), Worth(discover()), summary=args.summary)
+    return sources_report(load_folder(args), Worth(discover()))

@@ -1,9 +1,8 @@
-"""`msda-bench store`: checks, merges or exports result folders, or writes one as a reference."""
+"""`msda-bench store`: checks or merges result folders, or writes one as a reference."""
 
 from __future__ import annotations
 
 import argparse
-import datetime as dt
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,8 +11,8 @@ from typing import TYPE_CHECKING
 from msda_bench.cli.lines import say
 
 if TYPE_CHECKING:
+    from msda_bench.store.check import Verified
     from msda_bench.store.store import Store
-    from msda_bench.store.sweep import Verified
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,30 +23,20 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     verify.add_argument(
         "--strict",
         action="store_true",
-        help="check published results: all records are in the plan, none in quarantine, and the tables match them",
+        help="check published results: all records are in the plan, and the tables match them",
     )
     verify.set_defaults(handler=_verify)
     merge = actions.add_parser("merge", help="copy the results of other folders into the first")
     merge.add_argument("folder", type=Path, metavar="INTO", help="the folder that receives the results")
     merge.add_argument("others", type=Path, metavar="FROM", nargs="+", help="folders to copy from; they do not change")
     merge.set_defaults(handler=_merge)
+    seal = actions.add_parser("seal", help="put the logs of a result folder into one file, also while others train")
+    seal.add_argument("folder", type=Path, metavar="DIR", help="a result folder")
+    seal.set_defaults(handler=_seal)
     reference = actions.add_parser("reference", help="write a result folder as one file for --against")
     reference.add_argument("folder", type=Path, metavar="DIR", help="a result folder with all of its runs")
     reference.add_argument("--out", type=Path, metavar="FILE", default=Path("reference.json.gz"), help="the file")
     reference.set_defaults(handler=_reference)
-    export = actions.add_parser("export", help="write the runs of result folders as one file, described by Croissant")
-    export.add_argument("folders", type=Path, metavar="DIR", nargs="+", help="result folders, such as results/*")
-    export.add_argument("--out", type=Path, metavar="DIR", required=True, help="the folder that receives the files")
-    export.add_argument(
-        "--cite",
-        type=Path,
-        metavar="FILE",
-        default=Path("CITATION.cff"),
-        help="title, authors, version and licence of the results (default CITATION.cff)",
-    )
-    export.add_argument("--url", help="the page of the results (default: the citation's `url`)")
-    export.add_argument("--date", type=_date, metavar="DAY", help="of publication, as 2026-11-23 (default: today)")
-    export.set_defaults(handler=_export)
 
 
 def command(args: argparse.Namespace) -> int:
@@ -56,8 +45,8 @@ def command(args: argparse.Namespace) -> int:
 
 
 def _verify(args: argparse.Namespace) -> int:
+    from msda_bench.store.check import verify
     from msda_bench.store.store import Store
-    from msda_bench.store.sweep import verify
 
     stores = [Store(folder) for folder in args.folders]  # reports a wrong name before reading anything
     code = 0
@@ -67,7 +56,7 @@ def _verify(args: argparse.Namespace) -> int:
         for line in (*counted.bad, *counted.conflicts, *unfit):
             say(line)
         counts = f"{counted.records} intact, {len(counted.bad)} bad, {len(counted.conflicts)} in conflict"
-        rest = f"{counted.failures} failures, {counted.quarantined} in quarantine, {counted.removed} leftovers removed"
+        rest = f"{counted.failures} failures, {counted.removed} leftovers removed"
         say(f"{store.folder}: {counts}; {rest}{_of_the_records(counted)}")
         code = 1 if counted.bad or counted.conflicts or unfit else code
     return code
@@ -88,8 +77,6 @@ def unfit_lines(store: Store, counted: Verified) -> Iterator[str]:
     from msda_bench.errors import BenchError
 
     yield from counted.unplanned
-    if counted.quarantined:
-        yield f"{store.folder}: {counted.quarantined} damaged records are in quarantine; remove the files *.bad-*"
     if counted.bad:
         return
     try:
@@ -99,12 +86,11 @@ def unfit_lines(store: Store, counted: Verified) -> Iterator[str]:
 
 
 def _outdated(folder: Path) -> Iterator[str]:
-    """A line for a mark or table that does not match the records, and for each table that is missing."""
+    """A line for each table that does not match the records, and for each table that is missing."""
     from msda_bench.atomic import named, read_file
     from msda_bench.results.files import result_files, stale_tables
     from msda_bench.results.frame import load_results
     from msda_bench.results.leaderboard import analyse
-    from msda_bench.results.repeated import fault_of
     from msda_bench.results.serialize import csv_text
     from msda_bench.results.verify import VERIFIED, verify
 
@@ -112,7 +98,6 @@ def _outdated(folder: Path) -> Iterator[str]:
     wanted = {name: ("leaderboard", text) for name, text in result_files(analyse(runs)).items()}
     if any(table.published for table in runs.attrs["plan"].experiments):
         wanted[VERIFIED] = "verify", csv_text(verify(runs))
-    yield from filter(None, [fault_of(folder, runs)])
     for name, (command, text) in wanted.items():
         path = folder / name
         with named(path, "cannot be read"):
@@ -125,22 +110,34 @@ def _outdated(folder: Path) -> Iterator[str]:
 
 
 def _merge(args: argparse.Namespace) -> int:
+    from msda_bench.store.check import merge
     from msda_bench.store.store import Store
-    from msda_bench.store.sweep import merge
 
     sources = [Store(folder) for folder in args.others]  # reports a wrong name before copying anything
     into = Store.create(args.folder)
     code = 0
     for source in sources:
         counted = merge(into, source)
-        for line in (*counted.bad, *counted.conflicts, *counted.notes):
+        for line in (*counted.lines, *counted.notes):
             say(line)
-        counts = f"{counted.copied} copied, {counted.present} already present"
-        faults = f"{len(counted.conflicts)} in conflict, {len(counted.bad)} bad"
-        failures = f"; {counted.failures} failures copied" if counted.failures else ""
-        say(f"{source.folder}: {counts}, {faults}{failures}")
-        code = 1 if counted.bad or counted.conflicts else code
-    return code
+        say(f"{source.folder}: {counted.copied} copied, {counted.present} already present")
+        code = 1 if counted.lines else code
+    return max(code, _sealed(into))
+
+
+def _seal(args: argparse.Namespace) -> int:
+    from msda_bench.store.store import Store
+
+    return _sealed(Store(args.folder))
+
+
+def _sealed(store: Store) -> int:
+    """Seals a folder; returns the exit code: 1 if a record was damaged or is in conflict."""
+    lines = [*store.seal(), *store.conflicting(store.refresh().results).values()]
+    for line in lines:
+        say(line)
+    say(f"{store.folder}: {len(store.results)} results, {sum(map(len, store.failures.values()))} failures, sealed")
+    return 1 if lines else 0
 
 
 def _reference(args: argparse.Namespace) -> int:
@@ -159,21 +156,3 @@ def _reference(args: argparse.Namespace) -> int:
     for line in problem_lines(runs):
         say(f"problem: {line}")
     return 0 if is_whole(runs) else 1
-
-
-def _date(text: str) -> str:
-    return dt.date.fromisoformat(text).isoformat()
-
-
-def _export(args: argparse.Namespace) -> int:
-    from msda_bench.errors import DataError
-    from msda_bench.results.release import Citation, export
-
-    citation = Citation.read(args.cite)
-    url = args.url or citation.url
-    if not url:
-        raise DataError(f"{args.cite}: has no `url`, which a description must name; give it there or by --url")
-    date = args.date or dt.datetime.now(dt.UTC).date().isoformat()
-    path, runs = export(args.folders, args.out, citation, date, url)
-    say(f"{path}: {len(runs)} runs of {len(args.folders)} folders, {path.stat().st_size} bytes")
-    return 0

@@ -108,7 +108,7 @@ def names(text: str) -> list[str]:
 
 
 def load_folder(args: argparse.Namespace) -> pd.DataFrame:
-    """Loads the runs of `args.folder`; puts damaged records in quarantine and reports them on stderr.
+    """Loads the runs of `args.folder`; reports damaged records on stderr.
 
     Raises:
         BenchError: the folder cannot be read, an experiment of `--experiments` is missing from it, or `--by` names no
@@ -116,7 +116,7 @@ def load_folder(args: argparse.Namespace) -> pd.DataFrame:
     """
     from msda_bench.results.frame import load_results
 
-    runs = load_results(args.folder, repair=True, metric=getattr(args, "metric", ()))
+    runs = load_results(args.folder, metric=getattr(args, "metric", ()))
     report_faults(runs)
     return selected(only_experiments(runs, getattr(args, "experiments", ())), getattr(args, "by", None))
 

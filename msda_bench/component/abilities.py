@@ -154,10 +154,13 @@ class Identified:
         what: the copy of the dataset that it is, in a line.
         counts: for each domain, the examples of each class, by its name.
         lines: anything missing, odd or known to be bad, a line each.
-        params: the parameters that read the folder once it lies below a data folder, except `train`.
+        params: the parameters that read the folder once it lies below a data folder; `train` may be left out.
         certain: whether the folder belongs to this dataset, rather than only having its layout.
         suite: what a first suite needs below its `dataset`, as YAML: targets, seeds, backbone, training, methods. Empty
             if the dataset does not read the folder unchanged, with all of its domains.
+        doubts: why the owner may mean something else, and what to do then, a line each; with any, a suite is written
+            only if the user asks for it anyway.
+        read: how much was read of how much, and what was not, as in `read 20 of 24 files; not read: 4 .heic`.
     """
 
     what: str
@@ -166,6 +169,8 @@ class Identified:
     params: Mapping[str, Any]
     certain: bool = True
     suite: str = ""
+    doubts: tuple[str, ...] = ()
+    read: str = ""
 
 
 @runtime_checkable
@@ -192,7 +197,9 @@ class IdentifiesColumns(Protocol):
         Args:
             path: the file, absolute.
             columns: the names of the `domain`, of the `label` and, where the user gives them, of `text`, `group` and
-                `predictions`; and whether domains without any label are targets (`unlabelled`: "target", or "drop").
+                `predictions`; whether domains without any label are targets (`unlabelled`: "target", or "drop"); where
+                given, the `task`, and the texts that stand for a missing value (`missing`, commas between them). A
+                folder of files may come without a `domain`.
 
         Raises:
             DataError: the file cannot be used.

@@ -74,6 +74,8 @@ class DomainData:
         predictions: (n, task.outputs) float32, outputs of another model that come with the data: logits, probabilities,
             1 for a predicted class, or numbers; NaN for rows without one. None if there are none. Only a `GivenScheme`
             shows them.
+        places: (n,) int64, where the examples lie among all rows of the domain in the user's file, for
+            `load_predictions`; None if all are here.
     """
 
     x: Inputs
@@ -83,6 +85,7 @@ class DomainData:
     groups: Array | None = None
     texts: Array | None = None
     predictions: Array | None = None
+    places: Array | None = None
 
 
 def _corruption(raw: Any) -> dict[str, str] | None:

@@ -1,12 +1,10 @@
-"""Compares rows of several domains: which are equal, and which row is the nearest, on no scale but their own."""
+"""Compares rows of several domains: which are equal, and how far the nearest row is, on no scale but their own."""
 
 from __future__ import annotations
 
 import hashlib
-import math
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 import numpy as np
 
@@ -18,10 +16,8 @@ if TYPE_CHECKING:
 Matrix: TypeAlias = "Array | csr_matrix"
 _CELLS = 16
 """Images are averaged to at most so many cells a side."""
-_CHUNK, _NUMBERS = 1024, 1 << 25
-"""The maximum numbers of rows, and of their values, that are read at once."""
-_FEWEST = 8
-"""With fewer columns two rows that have nothing to do with each other are near too often."""
+_CHUNK = 1024
+"""The number of rows that are compared at once."""
 
 
 def digests(x: Inputs) -> Array:
@@ -43,33 +39,8 @@ def _stored(x: csr_matrix) -> Iterator[bytes]:
         yield x.indices[first:last].astype(np.int64).tobytes() + x.data[first:last].tobytes()
 
 
-@dataclass(frozen=True, eq=False)
-class Vectors:
-    """The rows of a domain as vectors.
-
-    Attributes:
-        count: of rows.
-        width: values that a vector stores, on average.
-        take: makes the vectors of some rows, float32.
-        chunk: the number of rows to be read at once.
-        telling: whether a small distance tells that two rows have the same origin.
-    """
-
-    count: int
-    width: int
-    take: Callable[[Any], Matrix]
-    chunk: int = _CHUNK
-    telling: bool = True
-
-    def chunks(self) -> Iterator[tuple[slice, Matrix]]:
-        """All rows in order, some at a time."""
-        for start in range(0, self.count, self.chunk):
-            rows = slice(start, min(start + self.chunk, self.count))
-            yield rows, self.take(rows)
-
-
-def vectors(domains: Mapping[str, Inputs]) -> dict[str, Vectors]:
-    """Vectors of each domain's rows, whose distances do not depend on the columns' units nor on the domain's mean.
+def vectors(domains: Mapping[str, Inputs]) -> dict[str, Matrix]:
+    """Float32 vectors of each domain's rows, whose distances depend on no column's unit and not on the domain's mean.
 
     Columns of a table have mean 0 and variance 1 within their domain. Arrays with more axes, such as images, are
     averaged to at most 16 cells along each of the last two, less the domain's mean, with mean 0 and length 1. Bags of
@@ -102,45 +73,26 @@ def _bags(texts: Mapping[str, Array]) -> dict[str, Inputs]:
     return {name: counts[end - len(rows) : end] for (name, rows), end in zip(texts.items(), ends, strict=True)}
 
 
-def _sparse(x: csr_matrix) -> Vectors:
+def _sparse(x: csr_matrix) -> Matrix:
     from scipy.sparse import diags
 
     rarity = np.log1p(x.shape[0] / np.maximum(np.bincount(x.indices, minlength=x.shape[1]), 1)).astype(np.float32)
-
-    def take(rows: Any) -> Matrix:
-        weighted = x[rows].astype(np.float32).multiply(rarity).tocsr()
-        return diags((1 / _positive(np.sqrt(_squares(weighted)))).astype(np.float32)) @ weighted
-
-    return Vectors(x.shape[0], x.nnz // max(x.shape[0], 1), take)
+    weighted = x.astype(np.float32).multiply(rarity).tocsr()
+    return diags((1 / _positive(np.sqrt(_squares(weighted)))).astype(np.float32)) @ weighted
 
 
-def _dense(x: Array) -> Vectors:
-    images = x.ndim > len(("rows", "columns"))
-    chunk = max(1, min(_CHUNK, _NUMBERS // max(1, math.prod(x.shape[1:]))))
-    parts = [slice(start, start + chunk) for start in range(0, len(x), chunk)]
-
-    def raw(rows: Any) -> Array:
-        return _shrunk(x[rows]) if images else x[rows].reshape(len(x[rows]), -1).astype(np.float64)
-
+def _dense(x: Array) -> Matrix:
     with np.errstate(all="ignore"):  # numbers that are not finite make a run diverge, which training reports
-        mean = sum(raw(part).sum(0, dtype=np.float64) for part in parts) / max(len(x), 1)
-        scale: Array = np.ones(1)
-        if not images:
-            squares = sum(((raw(part) - mean) ** 2).sum(0) for part in parts)
-            deviation = np.sqrt(squares / max(len(x), 1))
-            # Rounding can make the deviation of a constant column slightly larger than 0.
-            scale = np.where(deviation > 1e-9 * abs(mean), deviation, np.inf)
-
-    def take(rows: Any) -> Matrix:
-        with np.errstate(all="ignore"):
-            rescaled = np.nan_to_num((raw(rows) - mean) / scale).astype(np.float32)
-        if images:
-            rescaled -= rescaled.mean(1, keepdims=True)
-            rescaled /= _positive(np.sqrt(_squares(rescaled)))[:, None]
-        return rescaled
-
-    width = int(np.size(mean))
-    return Vectors(len(x), width, take, chunk, telling=images or width >= _FEWEST)
+        if x.ndim > len(("rows", "columns")):
+            parts = [_shrunk(x[start : start + _CHUNK]) for start in range(0, len(x), _CHUNK)]
+            rows = np.concatenate(parts) if parts else np.empty((0, 1), np.float32)
+            rows = np.nan_to_num(rows - rows.mean(0, dtype=np.float64)).astype(np.float32)
+            rows -= rows.mean(1, keepdims=True)
+            return cast("Array", rows / _positive(np.sqrt(_squares(rows)))[:, None])
+        mean, deviation = x.mean(0, dtype=np.float64), x.std(0, dtype=np.float64)
+        # Rounding can make the deviation of a constant column slightly larger than 0.
+        scale = np.where(deviation > 1e-9 * abs(mean), deviation, np.inf)
+        return np.nan_to_num((x - mean) / scale).astype(np.float32)
 
 
 def _shrunk(x: Array) -> Array:
@@ -160,45 +112,19 @@ def _positive(x: Array) -> Array:
     return np.where(x > 0, x, 1)
 
 
-@dataclass(eq=False)
-class Nearest:
-    """The rows of a domain that are nearest to some rows, found while the domain passes by.
+def distances(queries: Matrix, rows: Matrix, own: Array | None = None) -> Array:
+    """The distance from each query to the nearest row, (q,) float; infinite if there is none.
 
-    Attributes:
-        rows: (q,) int64, some rows of a domain.
-        queries: (q, width), their vectors.
-        trained: (n,) bool, the rows of the other domain that a run trains on.
-        inside: whether it is the same domain; a row is no neighbour of itself.
-        nearest: (q,) int64, the nearest row; 0 if there is none.
-        distance: (q,) to the nearest row; infinite if there is none.
-        distance_trained: (q,) to the nearest row that is trained on.
+    `own` are the places of the queries among the rows, where they are of the same domain: none is its own neighbour.
     """
-
-    rows: Array
-    queries: Matrix
-    trained: Array
-    inside: bool
-    nearest: Array = field(init=False)
-    distance: Array = field(init=False)
-    distance_trained: Array = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Starts with no neighbour."""
-        self.nearest = np.zeros(len(self.rows), np.int64)
-        self.distance, self.distance_trained = np.full((2, len(self.rows)), np.inf)
-        self._squares = _squares(self.queries)
-
-    def see(self, part: slice, chunk: Matrix) -> None:
-        """Compares with the vectors of a part of the domain."""
-        product = self.queries @ chunk.T
+    found, squares = np.full(queries.shape[0], np.inf), _squares(queries)
+    for start in range(0, rows.shape[0], _CHUNK):
+        chunk = rows[start : start + _CHUNK]
+        product = queries @ chunk.T
         product = product if isinstance(product, np.ndarray) else product.toarray()
-        distances = np.sqrt(np.maximum(self._squares[:, None] + _squares(chunk) - 2 * product, 0))
-        if self.inside:
-            here = np.flatnonzero((self.rows >= part.start) & (self.rows < part.stop))
-            distances[here, self.rows[here] - part.start] = np.inf
-        place = distances.argmin(1)
-        distance = distances[np.arange(len(place)), place]
-        self.nearest = np.where(distance < self.distance, part.start + place, self.nearest)
-        self.distance = np.minimum(self.distance, distance)
-        trained = distances[:, self.trained[part]].min(1, initial=np.inf)
-        self.distance_trained = np.minimum(self.distance_trained, trained)
+        apart = np.sqrt(np.maximum(squares[:, None] + _squares(chunk) - 2 * product, 0))
+        if own is not None:
+            here = np.flatnonzero((own >= start) & (own < start + _CHUNK))
+            apart[here, own[here] - start] = np.inf
+        found = np.minimum(found, apart.min(1))
+    return found

@@ -25,37 +25,23 @@ from msda_bench.engine.label_shift import correction
 from msda_bench.engine.program import Judgeable
 from msda_bench.engine.runs import Run, Seen
 from msda_bench.engine.tensors import batch_of, chunk, dense
-from msda_bench.store.files import pack
+from msda_bench.store.arrays import pack
 from msda_bench.store.record import Outcome
 
 
-def kept_arrays(
-    run: Run, test: Seen, target: Seen | None, weights: Callable[[], Mapping[str, Tensor]]
-) -> dict[str, bytes]:
-    """The files that the run's cell asks for, by name.
-
-    Predictions are of the test, `target_predictions` of the target's training examples in the order of the
-    split: classes in as few bytes as hold them, or float32 numbers.
-    """
+def kept_arrays(run: Run, test: Seen, weights: Callable[[], Mapping[str, Tensor]]) -> dict[str, bytes]:
+    """The files that the run's cell asks for, by name; predictions are of the test."""
     packed: dict[str, bytes] = {}
     labels = _plain(run.prepared.test.y)
     for name in run.cell.keep:
         if name == "predictions":
-            predicted = {"label": labels, "predicted": _predicted(run, test), "outputs": _plain(test.outputs)}
-            packed[name] = pack(predicted | {"row": run.prepared.test_rows})
-        elif name == "target_predictions":
-            if target is not None:  # what comes with the data need not be there for training examples
-                answers, task = _predicted(run, target), run.prepared.task
-                least = np.min_scalar_type(task.classes - 1) if task.kind == "classification" else answers.dtype
-                packed[name] = pack({"predicted": answers.astype(least)})
+            outputs, is_class = _plain(test.outputs), run.prepared.task.kind == "classification"
+            predicted = outputs.argmax(-1) if is_class else outputs[:, 0]
+            arrays = {"label": labels, "predicted": predicted, "outputs": outputs, "row": run.prepared.test_rows}
+            packed[name] = pack(arrays)
         else:
             packed[name] = pack({weight: _plain(tensor) for weight, tensor in weights().items()})
     return packed
-
-
-def _predicted(run: Run, seen: Seen) -> NDArray[np.generic]:
-    outputs = _plain(seen.outputs)
-    return outputs.argmax(-1) if run.prepared.task.kind == "classification" else outputs[:, 0]
 
 
 def _plain(tensor: Tensor) -> NDArray[np.generic]:
@@ -92,7 +78,7 @@ def judge(runs: Sequence[Run], program: Judgeable, trained: Sequence[Trained]) -
         seen = [*(_corrected(target, by) for target in validated[place][:1]), *validated[place][1:]]
         judged = _judge(run, run_end, test, seen, partial(_mixed, runs, program, place, by))
         keeps = run.cell.keep and judged.outcome is not None
-        arrays = kept_arrays(run, test, next(iter(seen), None), partial(program.weights, place)) if keeps else {}
+        arrays = kept_arrays(run, test, partial(program.weights, place)) if keeps else {}
         records.append(replace(judged, arrays=arrays))
     return records
 
@@ -113,16 +99,16 @@ def judge_given(run: Run) -> Judged:
         return Judged(message="a prediction was not finite")
     metrics = run.components.metrics if outcome.n_test else ()
     values = metric_values(metrics, outcome, outputs, prepared.test.y)
-    arrays = kept_arrays(run, Seen(outputs, outputs), None, dict) if run.cell.keep else {}
+    arrays = kept_arrays(run, Seen(outputs, outputs), dict) if run.cell.keep else {}
     message, traceback = "; ".join(values.faults) or None, "".join(values.traces) or None
     return Judged(outcome, {}, values.by_name, {}, message, traceback, arrays)
 
 
 def _validated(runs: Sequence[Run], program: Judgeable) -> list[list[Seen]]:
-    """What the validators of each run see; the target alone where only its labels or a file ask for it, or nothing."""
+    """What the validators of each run see; the target alone where only its labels ask for it, or nothing."""
     parts = runs[0].components
     asked = parts.scheme.needs_target_labels and parts.scheme.hold_out
-    if not (parts.validators or asked or any("target_predictions" in run.cell.keep for run in runs)):
+    if not (parts.validators or asked):
         return [[] for _ in runs]
     examples = [validation_examples(run.prepared)[: None if parts.validators else 1] for run in runs]
     seen = [program.apply(part) for part in zip(*examples, strict=True)]

@@ -69,7 +69,7 @@ class Prepared:
         training: the data that every honest method sees.
         held_out: source examples for validators; empty if a source has none.
         test: the target's test examples.
-        test_rows: (n,) int64: where the test examples lie in the target's domain.
+        test_rows: (n,) int64: where the test examples lie among all rows of the target's domain.
         predictions: (n, outputs) of the test examples that come with the data, or None.
         tested_in_training: whether the test examples are the target's training examples (transductive protocol).
     """
@@ -262,7 +262,7 @@ class Preparer:
             features = partial(_first_columns, features, frozen.beside)
         resident = fits_gpu([data.x for data in domains.values() if _are_bytes(data.x)], self._device)
         pick = _Picker(domains, features, self._vectors, dataset.task, self._device, resident)
-        target = splits[cell.target]
+        target, places = splits[cell.target], domains[cell.target].places
         exhausted = tuple(name for name in cell.sources if not len(splits[name].test))
         return Prepared(
             task=dataset.task,
@@ -280,7 +280,7 @@ class Preparer:
                 if data.groups is not None
             },
             predictions=pick.predictions(cell.target, target.test),
-            test_rows=target.test,
+            test_rows=target.test if places is None else places[target.test],
             _exhausted=exhausted,
         )
 

@@ -11,15 +11,19 @@ from msda_bench.functional.features import (
 from msda_bench.functional.random import keep_mask, normal, random_bits, split_key, uniform
 from msda_bench.functional.rows import SparseRows, drop_entries, reverse_gradient
 from msda_bench.functional.sharpmax import sharpmax
+from msda_bench.functional.texts import MISSING_TEXTS, alike, plain_texts
 
 __all__ = [
+    "MISSING_TEXTS",
     "SparseRows",
+    "alike",
     "drop_entries",
     "fit_ngrams",
     "frequent_columns",
     "keep_mask",
     "ngram_counts",
     "normal",
+    "plain_texts",
     "random_bits",
     "reverse_gradient",
     "select_columns",

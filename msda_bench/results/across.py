@@ -32,7 +32,7 @@ from msda_bench.results.decision import (
 )
 from msda_bench.results.estimates import mean_of, tied
 from msda_bench.results.frame import runs_of
-from msda_bench.results.gains import MeanGain, gap_closed, new_dataset, open_gaps, sign_flip_p
+from msda_bench.results.gains import MeanGain
 from msda_bench.results.scores import Grid, grids
 from msda_bench.results.words import name_of
 from msda_bench.suite.plan import Experiment
@@ -42,20 +42,17 @@ _STANDINGS = (
     *("n_better", "n_worse", "n_tested", "n_experiments"),
 )
 _ESTIMATES = (
-    *("p_two_sided", "p_corrected", "p_sign_flip", "p_beyond", "p_beyond_corrected"),
-    *("p_equivalent", "p_equivalent_corrected", "detectable", "gap_closed", "gap_closed_low", "gap_closed_high"),
-    *("n_gaps", "expected_gain", "expected_low", "expected_high", "spread", "p_new_beyond", "p_new_within"),
+    *("p_two_sided", "p_corrected", "p_beyond", "p_beyond_corrected"),
+    *("p_equivalent", "p_equivalent_corrected", "detectable"),
 )
 """Numbers that follow where the suite has a margin or primary methods."""
-_JOINT = "JOINT"
-"""The reference that learns from the labels of the sources and the target together."""
 METRIC = "accuracy_percent"
 """The only metric that is compared across datasets: their squared errors have no common unit."""
 
 
 @dataclass(frozen=True)
 class Across:
-    """A comparison over all experiments of a suite, or of merged folders.
+    """A comparison over all experiments of a suite.
 
     `mean_ranks` (1 is the best) are over the `n_ranked` datasets where every method has a mean; they order the methods
     and are not tested. `cliques` are the largest groups in which no difference was shown. They come from decided pairs,
@@ -63,8 +60,8 @@ class Across:
     its members.
 
     `gains` has a row for each counted experiment and method, if all experiments share a baseline: `experiment, method,
-    reference`, the mean `gain` over the `n` paired seeds, its standard `error`, the gains `by_seed`, and the `outcome`
-    against the baseline, its `reason`, `standing` and the `detectable` gain, as decided in the experiment.
+    reference`, the mean `gain` over the `n` paired seeds, its standard `error`, and the `outcome` against the baseline,
+    its `reason`, `standing` and the `detectable` gain, as decided in the experiment.
 
     `margin` is that of `margin_over`; `primary` are the methods that all name.
     """
@@ -92,15 +89,6 @@ class Across:
     def has_estimates(self) -> bool:
         """Whether the suite says what the mean gains are to be tested for."""
         return self.baseline is not None and (self.margin is not None or bool(self.primary))
-
-    def strata(self, method: str) -> dict[str, Mapping[int, float]]:
-        """A method's gains by experiment and seed."""
-        return {row["experiment"]: row["by_seed"] for row in self.gains if row["method"] == method and row["n"]}
-
-    @property
-    def open_gaps(self) -> tuple[str, ...]:
-        """The experiments in which the reference JOINT is not shown to gain, so that no share of its gain is taken."""
-        return open_gaps(self.strata(_JOINT), self.alpha)
 
     @property
     def concludes(self) -> bool:
@@ -140,8 +128,7 @@ def across(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
         experiments (`mean_gain_low`, `mean_gain_high`), `n_better` and `n_worse` (experiments where it is better or
         worse than the baseline), `n_tested` (experiments where a test could show a difference), `n_experiments`, and
         for each experiment the columns `gain:NAME` and `outcome:NAME`. Where the suite has a margin or primary methods,
-        the tests of the mean gain follow, the share of the gap to JOINT that it closes, what it says of a new dataset
-        (docs/statistics.md), and `family`, `standing` and each experiment's `standing:NAME`.
+        the tests of the mean gain follow, and `family`, `standing` and each experiment's `standing:NAME`.
 
     Raises:
         ValueError: there are fewer than two datasets of accuracy.
@@ -210,11 +197,8 @@ def _estimate(comparison: Across, method: str) -> Row:
     row |= {"alpha": comparison.alpha, "margin": comparison.margin}
     if not known:
         return row
-    mean, strata = _mean_gain(known), comparison.strata(method)
-    row |= mean.tests(comparison.margin) | {"mean": mean, "leads": mean.mean > 0, "p_sign_flip": sign_flip_p(strata)}
-    row |= gap_closed(strata, comparison.strata(_JOINT), comparison.alpha)
-    gains, errors = zip(*((gain["gain"], gain["error"]) for gain in known), strict=True)
-    return row | new_dataset(gains, errors, comparison.alpha, comparison.margin)
+    mean = _mean_gain(known)
+    return row | mean.tests(comparison.margin) | {"mean": mean, "leads": mean.mean > 0}
 
 
 def _tested(family: str, rows: Sequence[Row]) -> list[Row]:
@@ -309,8 +293,7 @@ def _gains(grid: Grid, pairs: Sequence[Row], baseline: str | None) -> Iterator[R
     for name in grid.methods:
         if baseline is None or name == baseline:
             continue
-        gain, merits = grid.merits[None].gain(name, baseline), grid.merits[None].by_seed
-        base = merits[baseline]
+        gain = grid.merits[None].gain(name, baseline)
         row = decisions.get((name, baseline)) or decisions.get((baseline, name)) or {"outcome": UNKNOWN, "first": name}
         outcome = row["outcome"]
         yield {
@@ -320,7 +303,6 @@ def _gains(grid: Grid, pairs: Sequence[Row], baseline: str | None) -> Iterator[R
             "gain": gain.mean if gain.n else None,
             "error": gain.standard_error,
             "n": gain.n,
-            "by_seed": {seed: merit - base[seed] for seed, merit in merits[name].items() if seed in base},
             "outcome": outcome if row["first"] == name else OPPOSITE.get(outcome, outcome),
             "reason": row.get("reason"),
             "standing": row.get("standing"),

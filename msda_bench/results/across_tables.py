@@ -52,36 +52,21 @@ def _estimates_table(across: Across, rows: pd.DataFrame, unit: Unit) -> Table:
         Column("mean gain", "difference", ["mean_gain"], unit),
         Column("interval", "interval", ["mean_gain_low", "mean_gain_high"], unit),
         Column("corrected p", "p", ["p_corrected"]),
-        Column("sign flips", "p", ["p_sign_flip"]),
         Column("80 %", "number", ["detectable"], unit),
     ]
     if margin is not None:
         columns.append(Column(f"against {across.baseline}", "standing", ["standing"]))
-    if rows["n_gaps"].gt(0).any():
-        columns.append(Column("of the gap", "number", ["gap_closed"], Unit()))
-        columns.append(Column("share's interval", "interval", ["gap_closed_low", "gap_closed_high"], Unit()))
-    columns.append(Column("expected", "difference", ["expected_gain"], unit))
-    columns.append(Column("expected between", "interval", ["expected_low", "expected_high"], unit))
-    if margin is not None:
-        columns.append(Column(f"P(> {margin:g})", "weight", ["p_new_beyond"]))
-        columns.append(Column(f"P(within {margin:g})", "weight", ["p_new_within"]))
     holm = "Holm's correction"
     if across.primary:
         holm += " over the primary methods, and Benjamini and Hochberg's over the others, which are exploratory"
-    notes = [
+    note = (
         f"mean gain: over {across.baseline} in points of accuracy, each experiment with equal weight, and its {level} "
-        f"interval over the seeds; corrected p: of its t test, with {holm}; sign flips: p, not corrected, of flipping "
-        "the signs of gains by experiment and seed; 80 %: the smallest true mean gain that the test would find with "
-        "probability 0.8; expected: the gain to expect on a data set like these, by a hierarchical normal model"
-        + ("." if margin is None else f", and P: that it is more than {margin:g} there, or within {margin:g} of 0.")
-    ]
-    if "of the gap" in {column.name for column in columns}:
-        notes.append("of the gap: the mean gain's share of that of JOINT, which learns from target labels, too.")
-    if across.open_gaps:
-        notes.append(f"Without a share, since JOINT is not shown to gain there: {', '.join(across.open_gaps)}.")
+        f"interval over the seeds; corrected p: of its t test, with {holm}; 80 %: the smallest true mean gain that the "
+        "test would find with probability 0.8."
+    )
     title = f"across {len(across.datasets)} datasets: the mean gain over {across.baseline}"
     shown = rows[rows["family"].notna()].sort_values("family", ascending=False, kind="stable")
-    return Table("across-datasets-gains", title, shown, tuple(columns), notes=tuple(notes))
+    return Table("across-datasets-gains", title, shown, tuple(columns), notes=(note,))
 
 
 def _across_notes(across: Across) -> Iterator[str]:

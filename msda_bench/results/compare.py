@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
-from itertools import combinations
 from pathlib import Path
 
 import pandas as pd
 
 from msda_bench.results.across import Across, across_datasets
-from msda_bench.results.bootstrap import Draws, drawn, over_targets, share_of_wins
 from msda_bench.results.decision import Row, comparisons
 from msda_bench.results.door import Kind
 from msda_bench.results.frame import runs_of
-from msda_bench.results.scores import Grid, grids
+from msda_bench.results.scores import grids
 
 COLUMNS = (
     *("suite", "experiment", "dataset", "metric", "scope", "target", "first", "second", "outcome", "reason"),
     *("family", "n_family", "control", "alpha", "n_planned", "n_paired", "n_zero"),
     *("statistic", "p_one_sided", "p_two_sided", "p_holm", "p_bh", "attainable_p", "detectable"),
     *("mean_difference", "standard_deviation", "median_difference", "hodges_lehmann", "hl_low", "hl_high"),
-    *("wins", "ties", "losses", "improvement", "improvement_low", "improvement_high"),
+    *("wins", "ties", "losses"),
 )
 """The columns of comparisons.csv, explained in docs/results.md."""
 MARGIN_COLUMNS = (
@@ -50,8 +47,8 @@ def compare(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
         columns follow.
     """
     runs = runs_of(runs)
-    tables, draws = list(grids(runs)), cache(drawn)
-    pairs = [with_improvements(grid, comparisons(grid), draws) for grid in tables]
+    tables = list(grids(runs))
+    pairs = [comparisons(grid) for grid in tables]
     return comparisons_frame(runs, pairs, across_datasets(tables, pairs))
 
 
@@ -69,22 +66,3 @@ def comparisons_frame(runs: pd.DataFrame, pairs: Sequence[Sequence[Row]], across
     frame = pd.DataFrame([{"suite": suite, **row} for row in every], columns=columns)
     frame.attrs = dict(runs.attrs)
     return frame
-
-
-def with_improvements(grid: Grid, pairs: Sequence[Row], draws: Draws) -> list[Row]:
-    """The comparisons with the probabilities of improvement, except across targets."""
-    shares = {
-        (first, second, target): share_of_wins(*grid.merits[target].paired(first, second), target, draws)
-        for first, second in combinations(grid.ranked, 2)
-        for target in grid.targets
-    }
-    names = ("improvement", "improvement_low", "improvement_high")
-
-    def improvement(row: Row) -> Row:
-        targets = grid.targets if row["target"] is None else (row["target"],)
-        resampled = [share for target in targets if (share := shares[row["first"], row["second"], target]) is not None]
-        if row["scope"] == "across_targets" or len(resampled) < len(targets):
-            return {}
-        return dict(zip(names, over_targets(resampled, grid.experiment.alpha), strict=True))
-
-    return [row | improvement(row) for row in pairs]

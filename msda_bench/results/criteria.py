@@ -21,7 +21,6 @@ from msda_bench.results.estimates import mean_of, summarize, tied
 from msda_bench.results.frame import AVERAGE, own_rows, runs_of
 from msda_bench.results.scores import mean_by_seed
 from msda_bench.results.searches import Candidate, Searches
-from msda_bench.suite.cell import canonical_json
 from msda_bench.suite.plan import CHANCE, FIRST, LEAVE_ONE_OUT, ORACLE, Experiment, Method
 
 ALL = "all methods"
@@ -31,14 +30,19 @@ COLUMNS = (
     *("n", "n_planned", "mean", "regret", "regret_standard_error", "n_regret"),
     *("rank_correlation", "rank_correlation_standard_error", "n_rank_correlation"),
 )
-"""The columns of selection.csv, explained in docs/selection.md."""
+"""The columns of `criteria`, explained in docs/selection.md."""
 EVALUATED_COLUMNS = ("evaluated_mean", "evaluated_regret", "evaluated_regret_standard_error", "n_evaluated_regret")
-"""Further columns of selection.csv where settings are chosen on tuning seeds."""
-CANDIDATE_COLUMNS = (
-    *("suite", "experiment", "target", "method", "candidate", "settings", "criterion", "target_labels"),
-    *("n", "n_planned", "mean", "n_selected"),
+"""Further columns where settings are chosen on tuning seeds."""
+_LEGEND = (
+    "regret: the loss on the target from selecting with the criterion instead of the oracle, mean and standard error "
+    "over seeds; rank corr.: Spearman's rank correlation between the criterion's scores of a run's candidates and "
+    "theirs on the target, mean over runs (n). References are not included. *: the criterion of this suite."
 )
-"""The columns of candidates.csv."""
+_EXPLAINED = {
+    ORACLE: "oracle: the candidate best on the target's own test labels, which are not available in practice.",
+    CHANCE: "chance: the mean over the candidates, the expected score of a random choice.",
+    LEAVE_ONE_OUT: "leave_one_source_out: each source in turn is the target of the others, scored on its test part.",
+}
 MIN_RANKED = 3
 """The number of candidates or sources below which a rank correlation is meaningless."""
 
@@ -57,7 +61,7 @@ def criteria(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         One row for each criterion (`chance` and `oracle` last), target (`average` last, if there are several) and
-        method (`all methods` first; references are not included), in the columns of selection.csv (docs/selection.md).
+        method (`all methods` first; references are not included), in the columns that docs/selection.md explains.
         Scores are in percent, or squared errors; regrets are at least 0.
     """
     runs = runs_of(runs)
@@ -71,24 +75,6 @@ def criteria(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*COLUMNS, *(EVALUATED_COLUMNS if tuned else ())])
 
 
-def candidates(runs: str | Path | pd.DataFrame, only: str | None = None) -> pd.DataFrame:
-    """The mean score of every candidate by every criterion, in the columns of candidates.csv (docs/selection.md).
-
-    `only` is the one criterion that counts.
-    """
-    runs = runs_of(runs)
-    searches = Searches(runs)
-    rows = [
-        {"suite": runs.attrs["plan"].suite, "experiment": table.name, **row}
-        for table, methods in _searched(searches)
-        for by in table.criteria
-        if only in {None, by}
-        for method in methods
-        for row in _tried(searches, table, method, by)
-    ]
-    return pd.DataFrame(rows, columns=[*CANDIDATE_COLUMNS])
-
-
 def sensitivity(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
     """The score on the target as a function of each parameter with at least two numeric values: the oracle's view.
 
@@ -96,19 +82,25 @@ def sensitivity(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
         `experiment, method, parameter, value, score`: a row for each candidate and each of its numeric values, with the
         candidate's mean score over targets and seeds.
     """
-    runs = runs_of(runs)
-    known = {table.name: table for table in runs.attrs["plan"].experiments}
-    tried = candidates(runs, ORACLE)
-    whole = tried[(tried["target"] == AVERAGE) & tried["mean"].notna()]
+    searches = Searches(runs_of(runs))
     rows = []
-    for place in whole.itertuples():
-        methods = {method.name: method.search for method in known[place.experiment].methods if method.search}
-        for path, value in methods[place.method].candidates[place.candidate].items():
-            if isinstance(value, int | float) and not isinstance(value, bool):
-                rows.append((place.experiment, place.method, path, float(value), place.mean))
+    for table, methods in _searched(searches):
+        for method in methods:
+            scored = [searches.scores(tried, ORACLE) for tried in searches.of(table, method).values()]
+            for number, values in enumerate(method.search.candidates if method.search else ()):
+                merits = [merit for scores in scored if (merit := scores[number]) is not None]
+                score = 0.0 + table.measure.sign * mean_of(merits)  # avoids -0.0
+                for path, value in values.items():
+                    if merits and isinstance(value, int | float) and not isinstance(value, bool):
+                        rows.append((table.name, method.name, path, float(value), score))
     points = pd.DataFrame(rows, columns=["experiment", "method", "parameter", "value", "score"])
     several = points.groupby(["experiment", "parameter"])["value"].transform("nunique") > 1
     return points[several].reset_index(drop=True)
+
+
+def criteria_notes(rows: pd.DataFrame) -> list[str]:
+    """Explains the rows of `criteria`, and the criteria that are not validators."""
+    return [_LEGEND, *(_EXPLAINED[by] for by in rows["criterion"].unique() if by in _EXPLAINED)]
 
 
 _DRAWN = ("experiment", "target", "method", "criterion", "mean", "regret", "regret_standard_error", "rank_correlation")
@@ -145,7 +137,7 @@ def _columns(table: Experiment) -> list[tuple[str, tuple[str, ...]]]:
 
 
 def _judgements(searches: Searches, table: Experiment, methods: Sequence[Method]) -> Iterator[Row]:
-    """The rows of selection.csv for one experiment."""
+    """The rows of one experiment."""
     columns = _columns(table) if len(table.targets) > 1 else _columns(table)[:1]  # no mean over a single target
     groups = {ALL: methods} | {method.name: [method] for method in methods}
     seeds = table.tuning.seeds if table.tuning is not None else table.seeds
@@ -278,29 +270,3 @@ def _regret(best: _Merits, merits: _Merits, method: str, targets: Sequence[str])
     oracle = _over_targets(best, method, targets)
     scores = _over_targets(merits, method, targets)
     return {seed: oracle[seed] - score for seed, score in scores.items() if seed in oracle}
-
-
-def _tried(searches: Searches, table: Experiment, method: Method, by: str) -> Iterator[Row]:
-    """The rows of candidates.csv for one method and criterion."""
-    runs = searches.of(table, method)
-    chosen = _rows(searches, table, [method], by)
-    scored = {run: searches.scores(candidates, by) for run, candidates in runs.items()}
-    n_seeds = len(table.tuning.seeds if table.tuning is not None else table.seeds)
-    sign = table.measure.sign if by in {ORACLE, LEAVE_ONE_OUT} else 1
-    for target, targets in _columns(table):
-        for number, values in enumerate(method.search.candidates if method.search else ()):
-            mine = [run for run in runs if run[0] in targets]
-            scores = [score for run in mine if (score := scored[run][number]) is not None]
-            taken = (chosen[method.name, target][seed] == runs[target, seed][number].row for target, seed in mine)
-            yield {
-                "target": target,
-                "method": method.name,
-                "candidate": number,
-                "settings": canonical_json(values),
-                "criterion": by,
-                "target_labels": by == ORACLE,
-                "n": len(scores),
-                "n_planned": n_seeds * len(targets),
-                "mean": 0.0 + sign * mean_of(scores),
-                "n_selected": sum(taken),
-            }

@@ -15,8 +15,6 @@ from msda_bench.results.signed_rank import Reals, shift_p, walsh_cut
 
 POWER = 0.8
 """The probability with which the smallest detectable difference is found."""
-_MOST_LISTED = 500
-"""Up to this many differences, all Walsh averages are listed."""
 _SAMPLES = 4_000
 _MOST_SAMPLED = 40
 """Beyond this many pairs the t approximation is within two percent of sampling."""
@@ -28,6 +26,12 @@ class Summary(NamedTuple):
     n: int
     mean: float
     standard_error: float
+
+    def half_width(self, alpha: float) -> float:
+        """Half of Student's interval of level 1 - alpha."""
+        from scipy.special import stdtrit
+
+        return float(stdtrit(self.n - 1, 1 - alpha / 2)) * self.standard_error if self.n > 1 else math.nan
 
 
 NOTHING = Summary(0, math.nan, math.nan)
@@ -86,30 +90,15 @@ def resampled_interval(differences: Sequence[float], overlap: float | None, alph
     summary = summarize(differences)
     if summary.n < 2 or overlap is None:  # noqa: PLR2004 - one number has no spread
         return {}
-    from scipy.special import stdtrit
-
-    half = float(stdtrit(summary.n - 1, 1 - alpha / 2)) * summary.standard_error * math.sqrt(1 + summary.n * overlap)
+    half = summary.half_width(alpha) * math.sqrt(1 + summary.n * overlap)
     return {"corrected_t_low": summary.mean - half, "corrected_t_high": summary.mean + half}
 
 
 def _walsh_averages(ordered: Reals, places: Sequence[int]) -> list[float]:
     """The Walsh averages of ascending values at these places in sorted order, counted from 0."""
-    if len(ordered) > _MOST_LISTED:
-        return [_sought(ordered, place) for place in places]
     first, second = _pairs(len(ordered))
     averages = np.partition((ordered[first] + ordered[second]) / 2, sorted(set(places)))
     return [float(averages[place]) for place in places]
-
-
-def _sought(ordered: Reals, place: int) -> float:
-    """The smallest number that more than `place` Walsh averages do not exceed, by bisection, in little memory."""
-    low, high = float(ordered[0]), float(ordered[-1])
-    while low < (middle := (low + high) / 2) < high:
-        if _at_most(ordered, middle) > place:
-            high = middle
-        else:
-            low = middle
-    return high
 
 
 def _at_most(ordered: Reals, bound: float) -> int:
@@ -154,7 +143,7 @@ def detectable_shift(n: int, level: float, power: float = POWER) -> float | None
     Returns:
         The shift; None if so few pairs cannot be significant at this level.
     """
-    if not walsh_cut(n, level):
+    if 0.5**n > level / 2:
         return None
     if n > _MOST_SAMPLED:
         return (_student(1 - level / 2, n - 1) + _student(power, n - 1)) / math.sqrt(3 / math.pi * n)

@@ -9,7 +9,6 @@ from typing import Any
 
 import pandas as pd
 
-from msda_bench.results.bootstrap import MIN_RUNS, RESAMPLES
 from msda_bench.results.decision import MIN_PAIRS_ACROSS
 from msda_bench.results.frame import AVERAGE, own_rows
 from msda_bench.results.leaderboard import Analysis
@@ -117,8 +116,6 @@ def summary_table(view: View) -> Table:
         Column("rank", "count", ["rank"]),
         Column("mean", "number", ["mean"], unit),
         Column(f"{level} interval", "interval", ["mean_low", "mean_high"], unit),
-        Column("IQM", "number", ["iqm"], unit),
-        Column(f"its {level} interval", "interval", ["iqm_low", "iqm_high"], unit),
         Column(gain, "difference", ["gain", "loss"], unit),
         Column("regret", "difference", ["regret"], unit),
     )
@@ -239,10 +236,7 @@ def remarks(view: View) -> Iterator[Line]:
 
 def _summary_notes(view: View, column: str) -> Iterator[str]:
     experiment = view.experiment
-    yield (
-        f"Intervals: percentile bootstrap, {RESAMPLES} resamples of the seeds within each target; none for fewer than "
-        f"{MIN_RUNS} runs. IQM: interquartile mean, of the middle half of each target's runs, averaged over targets."
-    )
+    yield "Intervals: Student's, of the mean over the seeds."
     if experiment.baseline is None:
         yield "No gain is shown: the suite has no baseline; name one by compare: {baseline: METHOD}."
     else:

@@ -10,7 +10,7 @@ from io import BytesIO
 from pathlib import Path
 
 from msda_bench.atomic import make_folder, named, read_file, write
-from msda_bench.errors import BenchError, printable
+from msda_bench.errors import BenchError
 from msda_bench.results.across_tables import across_tables
 from msda_bench.results.experiment_tables import (
     View,
@@ -50,8 +50,6 @@ def write_results(folder: Path, analysis: Analysis) -> None:
         data = BytesIO()
         runs = analysis.runs.copy()
         runs.attrs = {}  # the plan is in plan.json
-        if "folder" in runs:  # a path may have bytes that are no text
-            runs["folder"] = runs["folder"].map(printable, na_action="ignore")
         runs.to_parquet(data, index=False)
         made["runs.parquet"] = data.getvalue()
     for name, content in made.items():

@@ -17,11 +17,9 @@ from msda_bench.errors import StoreError
 from msda_bench.results.door import Kind, argument
 from msda_bench.results.metric import METRIC, measured, refuse_unmeasured, with_metrics
 from msda_bench.results.recorded import VALIDATOR, VERSION, Recorded, read_recorded, read_records, recorded_rows
-from msda_bench.results.repeated import mark_of
 from msda_bench.results.searches import CHOICES, Choices
 from msda_bench.results.select import choices_of, chosen_on_tuning_seeds, select
 from msda_bench.store import Record, Store
-from msda_bench.store.files import Faults
 from msda_bench.store.record import Curves
 from msda_bench.suite.plan import Experiment, Plan, PlannedCell
 from msda_bench.suite.protocol import Splitting, source_parts
@@ -51,29 +49,44 @@ COLUMNS = (
 """The columns of a frame of runs, explained in docs/results.md; columns of validators and distributions follow."""
 
 
-def load_results(folder: str | Path, *, repair: bool = False, metric: str | Sequence[str] = ()) -> pd.DataFrame:
+def load_results(folder: str | Path, *, metric: str | Sequence[str] = ()) -> pd.DataFrame:
     """Reads a result folder.
 
     Args:
         folder: a result folder, such as `results/quickstart`.
-        repair: whether damaged records go to quarantine. Otherwise the folder does not change, except for the `.index`
-            that speeds up reading a large folder again.
         metric: one or several metrics to use instead of the suite's, such as `macro_f1`, if the records hold the counts
             for them. Each has a column `metric:NAME`; `score` is the first that suits the experiment's task.
 
     Returns:
         One row per planned run, in the plan's order: experiments, methods, targets, seeds, candidates. `attrs` holds
-        the `plan` without its cells, the `folder`, the store's `faults`, `fault_lines` with a line for each damaged or
-        conflicting record, and `repeated`, the sentence on the runs that a maintainer has trained again, or None.
+        the `plan` without its cells, the `folder`, its `store` and `faults`, and `fault_lines` with a line for each
+        damaged or conflicting record.
 
     Raises:
         StoreError: it is not a result folder, cannot be read, or has a record that is ok but has no possible outcome.
         BenchError: a metric suits no experiment's task, is not installed or raises, or no run has any of the metrics.
     """
     folder = argument("folder", folder, str | Path)
-    repair, metric = argument("repair", repair, bool), argument("metric", metric, str | Sequence[str])
-    store = Store(Path(folder), repair=repair)
-    return read_runs(store, store.read_plan(), [metric] if isinstance(metric, str) else metric)
+    metric = argument("metric", metric, str | Sequence[str])
+    store = Store(Path(folder))
+    runs = read_runs(store, store.read_plan(), [metric] if isinstance(metric, str) else metric)
+    frame = Runs(runs)
+    frame.attrs = runs.attrs
+    return frame
+
+
+class Runs(pd.DataFrame):
+    """A frame from `load_results`, which writes Parquet without its `attrs`, since pandas writes these as JSON."""
+
+    @property
+    def _constructor(self) -> type[Runs]:
+        return Runs
+
+    def to_parquet(self, *args: Any, **options: Any) -> Any:
+        """As of any frame, without `attrs`."""
+        plain = pd.DataFrame(self)
+        plain.attrs = {}
+        return plain.to_parquet(*args, **options)
 
 
 RUNS = Kind("runs", "load_results", COLUMNS, ("target", "status"), (), load_results)
@@ -133,7 +146,6 @@ def read_runs(store: Store, plan: Plan, metrics: Sequence[str] = ()) -> pd.DataF
     if metrics:  # the suite's own metric has chosen on tuning seeds
         runs = _scored(plan, records, store.folder, metrics, runs.attrs.get(CHOICES))
         refuse_unmeasured(runs, metrics)
-    runs.attrs["repeated"] = mark_of(store.folder, runs)
     return runs
 
 
@@ -164,7 +176,7 @@ def runs_frame(plan: Plan, records: Recorded | Mapping[str, Record], folder: Pat
         StoreError: a run is ok without a possible outcome.
     """
     if not isinstance(records, Recorded):
-        records = Recorded(recorded_rows(records.values()), Faults(), ())
+        records = Recorded(recorded_rows(records.values()))
     runs = pd.DataFrame.from_records(_planned(plan), columns=_PLANNED)
     recorded = records.rows.reindex(runs["key"]).reset_index(drop=True)
     runs = pd.concat([runs.assign(suite=plan.suite), recorded], axis=1)
@@ -174,6 +186,7 @@ def runs_frame(plan: Plan, records: Recorded | Mapping[str, Record], folder: Pat
     runs.attrs = {
         "plan": replace(plan, cells=()),
         "folder": None if folder is None else str(folder),
+        "store": records.store,
         "faults": records.faults,
         "fault_lines": records.lines,
     }

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from typing import TypeAlias
 
 import pandas as pd
 
 from msda_bench.results.across import Across, across_datasets
-from msda_bench.results.bootstrap import Draws, Resampled, drawn, interquartile_mean, over_targets, target_mean
-from msda_bench.results.compare import comparisons_frame, with_improvements
+from msda_bench.results.compare import comparisons_frame
 from msda_bench.results.decision import BETTER, NOT_SIGNIFICANT, OPPOSITE, SAME, Row, comparisons
 from msda_bench.results.door import Kind
 from msda_bench.results.estimates import NOTHING, summarize
@@ -26,12 +23,11 @@ COLUMNS = (
     *("metric", "mean", "standard_error", "bold_paper", "bold_holm", "n_ok", "n_planned"),
     *(f"n_{problem}" for problem in PROBLEMS),
     *("recipe", "distributions", "notes"),
-    *("mean_low", "mean_high", "iqm", "iqm_low", "iqm_high"),
+    *("mean_low", "mean_high"),
     *("baseline", "gain", "gain_standard_error", "negative_transfer"),
     *("oracle", "regret", "regret_standard_error"),
 )
 """The columns of leaderboard.csv, explained in docs/results.md."""
-_Resampling: TypeAlias = Callable[[str, str, tuple[int, ...]], tuple[Resampled, Resampled]]
 
 
 def leaderboard(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
@@ -69,11 +65,11 @@ class Analysis:
 
 def analyse(runs: pd.DataFrame) -> Analysis:
     """Computes the leaderboard and the comparisons; the comparisons take most of the time."""
-    selected, draws = select(runs), cache(drawn)
+    selected = select(runs)
     tables = tuple(grids(selected))
-    pairs = [with_improvements(grid, comparisons(grid), draws) for grid in tables]
+    pairs = [comparisons(grid) for grid in tables]
     across = across_datasets(tables, pairs)
-    rows = [row for grid, compared in zip(tables, pairs, strict=True) for row in _rows(grid, compared, draws)]
+    rows = [row for grid, compared in zip(tables, pairs, strict=True) for row in _rows(grid, compared)]
     suite, noted = runs.attrs["plan"].suite, tuple(notes(runs))
     lines = lines_of(noted)
     frame = pd.DataFrame(
@@ -85,12 +81,11 @@ def analyse(runs: pd.DataFrame) -> Analysis:
     return Analysis(runs, frame, comparisons_frame(runs, pairs, across), across, noted, selected, tables)
 
 
-def _rows(grid: Grid, pairs: Sequence[Row], draws: Draws) -> Iterator[Row]:
+def _rows(grid: Grid, pairs: Sequence[Row]) -> Iterator[Row]:
     experiment = grid.experiment
     recipes = {method.name: method for method in experiment.methods}
     about: Row = {"experiment": experiment.name, "dataset": experiment.dataset, "task": experiment.task}
     about |= {"metric": grid.metric, "n_planned": len(grid.seeds), "baseline": experiment.baseline}
-    resampled = _resampling(grid, draws)
     for column in grid.columns:
         compared = [row for row in pairs if row["scope"] != "across_targets" and row["target"] == column]
         marks, transfers = _marks(grid, column, compared), _transfers(grid, column, compared)
@@ -105,7 +100,6 @@ def _rows(grid: Grid, pairs: Sequence[Row], draws: Draws) -> Iterator[Row]:
                 "recipe": recipe.recipe if recipe else None,
                 "distributions": "; ".join(recipe.distributions) if recipe else None,
                 **marks[name],
-                **_spread(grid, name, column, resampled),
                 **transfers[name],
             }
 
@@ -123,6 +117,8 @@ def _marks(grid: Grid, column: Column, pairs: Sequence[Row]) -> dict[str, Row]:
             "rank": 1 + sum(other > means[name] for other in means.values()) if name in means else None,
             "mean": grid.sign * summary.mean,
             "standard_error": summary.standard_error,
+            "mean_low": grid.sign * summary.mean - summary.half_width(grid.experiment.alpha),
+            "mean_high": grid.sign * summary.mean + summary.half_width(grid.experiment.alpha),
             "n_ok": grid.counts(name, column, merits.by_seed[name])["ok"],
             "bold_paper": paper.get(name),
             "bold_holm": by_holm.get(name),
@@ -191,26 +187,3 @@ def _transfers(grid: Grid, column: Column, pairs: Sequence[Row]) -> dict[str, Ro
             "negative_transfer": None if worse is None else worse == name,
         }
     return transfers
-
-
-def _spread(grid: Grid, method: str, column: Column, resampled: _Resampling) -> Row:
-    """Bootstrap intervals of a method's mean and interquartile mean."""
-    seeds = tuple(grid.merits[column].by_seed[method])
-    if not seeds:
-        return {}
-    targets = grid.targets if column is None else (column,)
-    means, middles = zip(*(resampled(method, target, seeds) for target in targets), strict=True)
-    mean, iqm = (over_targets(resamples, grid.experiment.alpha) for resamples in (means, middles))
-    bounds = {"mean_low": mean.low, "mean_high": mean.high, "iqm_low": iqm.low, "iqm_high": iqm.high}
-    return bounds | {"iqm": iqm.value}
-
-
-def _resampling(grid: Grid, draws: Draws) -> _Resampling:
-    """A cached function of a method's resampled runs at a target, which the average uses, too."""
-
-    @cache
-    def resampled(method: str, target: str, seeds: tuple[int, ...]) -> tuple[Resampled, Resampled]:
-        scores = grid.scores(method, target, seeds)
-        return target_mean(scores, target, draws), interquartile_mean(scores, target, draws)
-
-    return resampled

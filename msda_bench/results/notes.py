@@ -34,7 +34,6 @@ Kind: TypeAlias = Literal[
     "process",
     "versions",
     "steps",
-    "repeated",
 ]
 _MESSAGE = 200
 """The maximum length of a shown message."""
@@ -78,7 +77,6 @@ def notes(runs: pd.DataFrame) -> list[Note]:
         every += [Note("suite", name, line) for line in (*own, *_chosen(experiment, by))]
         every += [note for note in candidates if note.experiment == name]
         every += [Note(kind, name, line) for kind, line in _remarks(experiment, rows)]
-        every += [Note("repeated", name, line) for line in filter(None, [runs.attrs.get("repeated")])]
     return every
 
 

@@ -1,28 +1,34 @@
-"""Plans a suite before it is run: from a few pilot runs the seeds that find a gain, the hours, and what seeds miss."""
+"""What `msda-bench plan` answers: from the runs of a folder the seeds that find a gain, and their hours."""
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import median
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
 
-from msda_bench.results.decision import tested
+from msda_bench.errors import BenchError
+from msda_bench.results.decision import tested, tests_with_baseline
 from msda_bench.results.estimates import detectable_shift, summarize
 from msda_bench.results.frame import experiments
+from msda_bench.results.report import Column, Line, Report, Section, Table
 from msda_bench.results.scores import Grid, grids, mean_by_seed, paired
+from msda_bench.results.words import counted, listed, name_of
 from msda_bench.suite.cell import Cell
+from msda_bench.suite.expand import Expansion
 from msda_bench.suite.plan import Experiment
 
-TEN = 10
-"""The seeds that many suites take; a plan says what they would miss."""
 SURE = 0.8
 """The confidence of the upper limit of a standard deviation."""
-_MOST_SEEDS = 10_000
+_MOST_SEEDS, _HOUR = 10_000, 3600
+_WHOLE = ("to_train", "seeds", "needed", "at_most")
+_COLUMNS = (
+    *("experiment", "to_train", "hours", "standard_deviation", "seeds", "finds", "needed", "at_most", "hours_needed"),
+)
 
 Smallest: TypeAlias = Callable[[int, float], float | None]
 """The smallest true gain that so many seeds find with a probability; None if they can find none."""
@@ -52,17 +58,9 @@ class Pilot:
         self.devices = tuple(runs.loc[runs["status"] == "ok", "device_name"].dropna().unique())
 
     def like(self, experiment: Experiment) -> Grid | None:
-        """The runs on the same data set; rather those altered alike, and of the experiment of this name."""
-
-        def altered(table: Experiment) -> tuple[str | None, ...]:
-            return table.corrupted, table.without, table.label_shift
-
-        def distance(grid: Grid) -> tuple[bool, bool]:
-            return altered(grid.experiment) != altered(experiment), grid.experiment.name != experiment.name
-
-        return min(
-            (grid for grid in self._grids if grid.experiment.dataset == experiment.dataset), key=distance, default=None
-        )
+        """The runs on the same data set; rather those of the experiment of this name."""
+        alike = [grid for grid in self._grids if grid.experiment.dataset == experiment.dataset]
+        return min(alike, key=lambda grid: grid.experiment.name != experiment.name, default=None)
 
     def spread(self, experiment: Experiment) -> Spread | None:
         """The standard deviations, over the targets that both have; None without two pairs of any method."""
@@ -126,24 +124,6 @@ def of_experiment(deviation: float, level: float) -> Smallest:
     return smallest
 
 
-def of_mean(deviations: Sequence[float], level: float) -> Smallest:
-    """What Student's t test of the mean gain over experiments finds; each has its own standard deviation and seeds.
-
-    Variances add up, with Welch's and Satterthwaite's degrees of freedom.
-    """
-    from scipy.special import nctdtrinc, stdtrit
-
-    error, freedom = math.hypot(*deviations) / len(deviations), _freedom(deviations)
-
-    def smallest(seeds: int, power: float) -> float | None:
-        if seeds < 2:  # noqa: PLR2004 - one seed has no spread
-            return None
-        df = freedom * (seeds - 1)
-        return float(nctdtrinc(df, 1 - power, stdtrit(df, 1 - level / 2))) * error / math.sqrt(seeds)
-
-    return smallest
-
-
 def seeds_for(smallest: Smallest, gain: float, power: float) -> int | None:
     """The fewest seeds that find a true gain with this probability; None if that takes more than 10,000."""
 
@@ -155,103 +135,88 @@ def seeds_for(smallest: Smallest, gain: float, power: float) -> int | None:
     return seeds if seeds <= _MOST_SEEDS else None
 
 
-def missed(smallest: Smallest, gain: float, seeds: int) -> float:
-    """The probability that so many seeds do not find a true gain, to a thousandth."""
+def plan_report(
+    expansion: Expansion, missing: Mapping[str, Cell], runs: pd.DataFrame, detect: float, power: float
+) -> Report:
+    """The report on a suite.
 
-    def exceeds(thousandths: int) -> bool:
-        size = smallest(seeds, thousandths / 1000)
-        return size is None or size > gain
+    Args:
+        expansion: the suite's.
+        missing: the cells that it would train.
+        runs: from which standard deviations and seconds are taken.
+        detect: the true gain over the baseline to find, in points.
+        power: the probability with which it is to be found.
 
-    return 1 - bisect_left(range(1, 1000), x=True, key=exceeds) / 1000
-
-
-def upper_limit(freedom: float) -> float:
-    """How many times its estimate a standard deviation of so many degrees of freedom is at most, with 80 % confidence.
-
-    The estimate's square times the degrees of freedom, over the true one, is chi-squared.
+    Raises:
+        BenchError: there is no finished run on a data set of the suite.
     """
+    pilot, plan = Pilot(runs), expansion.plan
+    if not any(pilot.timed(table) for table in plan.experiments):
+        what = f"{runs.attrs['folder']}: has no finished run on a data set of suite {plan.suite}"
+        raise BenchError(f"{what}; train some by `msda-bench run SUITE --only seed=0-3`, or name a folder by --pilot")
+    rows = [_row(table, expansion, missing, pilot, detect, power) for table in plan.experiments]
+    frame = pd.DataFrame(rows, columns=[*_COLUMNS]).astype(dict.fromkeys(_WHOLE, "Int64"))
+    unit = "GPU-hours" if (runs.loc[runs["status"] == "ok", "device"] == "cuda").any() else "core-hours"
+    columns = (
+        Column("experiment", "text", ["experiment"]),
+        Column("to train", "count", ["to_train"]),
+        Column(unit, "number", ["hours"]),
+        Column("s", "number", ["standard_deviation"]),
+        Column("seeds", "count", ["seeds"]),
+        Column("find", "number", ["finds"]),
+        Column(f"seeds for {detect:g}", "count", ["needed"]),
+        Column("at most", "count", ["at_most"]),
+        Column(f"{unit} ", "number", ["hours_needed"]),
+    )
+    title = f"{plan.suite}: what it takes to find a true gain of {detect:g} points with probability {power:g}"
+    hours = frame["hours"].sum()
+    verdict = f"{counted(len(missing), 'cell')} will train, {float(f'{hours:.2g}'):,g} {unit}."
+    legend = (
+        "s: the standard deviation over seeds of a method's gain over the baseline, the median of the methods; find: "
+        f"the smallest true gain that the suite's seeds find with probability {power:g}, after Holm's correction; "
+        f"seeds for: those that find {detect:g} points (at most {_MOST_SEEDS:,}), at most if s is at "
+        f"the upper limit of its estimate ({SURE:.0%} confidence); then their {unit}, as on "
+        f"{listed(map(name_of, pilot.devices))}."
+    )
+    table = Table("plan", title, frame, columns, verdict=(verdict,), notes=(legend,), about=())
+    lines = [Line("note", f"standard deviations and seconds are of {runs.attrs['folder']}")]
+    lines += _gaps(plan.experiments, pilot)
+    return Report((Section((table,), tuple(lines)),), frame, all(line.kind == "note" for line in lines))
+
+
+def _row(
+    table: Experiment, expansion: Expansion, missing: Mapping[str, Cell], pilot: Pilot, detect: float, power: float
+) -> dict[str, Any]:
+    """What an experiment costs, and what it takes."""
     from scipy.special import chdtri
 
-    return math.sqrt(freedom / chdtri(freedom, SURE))
+    row: dict[str, Any] = {"experiment": table.name, "seeds": len(table.seeds)}
+    spread, expected = pilot.spread(table), pilot.seconds(table)
+    if spread is not None:
+        size, level = median(spread.deviations.values()), table.alpha / tests_with_baseline(table)
+        largest = size * math.sqrt((spread.seeds - 1) / chdtri(spread.seeds - 1, SURE))  # (n - 1) s^2 is chi-squared
+        usual, careful = of_experiment(size, level), of_experiment(largest, level)
+        row |= {"standard_deviation": size, "finds": usual(len(table.seeds), power)}
+        row |= {"needed": seeds_for(usual, detect, power), "at_most": seeds_for(careful, detect, power)}
+    if expected is None:
+        return row
+    cells = {cell.key: cell for cell in expansion.plan.most if cell.experiment == table.name}
+    seconds = {key: expected(cell.method, expansion.cells[key]) for key, cell in cells.items()}
+    to_train = [value for key, value in seconds.items() if key in missing]
+    row |= {"to_train": len(to_train), "hours": sum(to_train) / _HOUR}
+    if row.get("needed") is not None:
+        of_seeds = sum(value for key, value in seconds.items() if cells[key].seed in table.seeds)
+        tuning = sum(seconds.values()) - of_seeds
+        row["hours_needed"] = (tuning + row["needed"] * of_seeds / len(table.seeds)) / _HOUR
+    return row
 
 
-class Answer(NamedTuple):
-    """What a design finds, and what it takes.
-
-    Attributes:
-        finds: the smallest true gain that the suite's own seeds find.
-        needed: the seeds that find the gain asked for; None for more than 10,000, as for the other numbers of seeds.
-        at_most: as many as that takes if the standard deviation is at its upper limit.
-        of_every_method: those that find it for the method whose differences vary most.
-        ten_find: the smallest true gain that ten seeds find.
-        ten_miss: the probability that ten seeds do not find the gain asked for.
-        equivalent: the seeds that show a method without any gain equivalent within the margin; None without a margin.
-    """
-
-    finds: float | None
-    needed: int | None
-    at_most: int | None
-    of_every_method: int | None
-    ten_find: float | None
-    ten_miss: float
-    equivalent: int | None = None
-
-
-class Design(NamedTuple):
-    """The tests of the gains of an experiment, or of their means over data sets.
-
-    Attributes:
-        deviation: the standard deviation of the difference at one seed, the median of the methods.
-        pilot_seeds: the seeds that it is from.
-        usual: the test of a method with this standard deviation.
-        careful: that with its upper limit.
-        worst: that of the method with the largest one.
-        one_sided: the one-sided test of a method with this standard deviation.
-    """
-
-    deviation: float
-    pilot_seeds: int
-    usual: Smallest
-    careful: Smallest
-    worst: Smallest
-    one_sided: Smallest
-
-    def answer(self, seeds: int, gain: float, power: float, margin: float | None = None) -> Answer:
-        """What so many seeds find, and what it takes to find the gain with this probability, or its absence.
-
-        Equivalence takes two one-sided tests. Without any gain each fails equally often, at most one at a time.
-        """
-        needed, at_most, of_every = (seeds_for(test, gain, power) for test in (self.usual, self.careful, self.worst))
-        ten_find, ten_miss = self.usual(TEN, power), missed(self.usual, gain, TEN)
-        equivalent = None if margin is None else seeds_for(self.one_sided, margin, (1 + power) / 2)
-        return Answer(self.usual(seeds, power), needed, at_most, of_every, ten_find, ten_miss, equivalent)
-
-
-def design_of(spread: Spread, level: float) -> Design:
-    """The tests of an experiment at this level."""
-    middle, largest = median(spread.deviations.values()), max(spread.deviations.values())
-    sizes = (middle, middle * upper_limit(spread.seeds - 1), largest)
-    usual, careful, worst = (of_experiment(size, level) for size in sizes)
-    return Design(middle, spread.seeds, usual, careful, worst, of_experiment(middle, 2 * level))
-
-
-def design_of_mean(spreads: Sequence[Spread], level: float) -> Design | None:
-    """The tests of the mean gains over several experiments at this level; None without a method of all of them."""
-    names = [name for name in spreads[0].deviations if all(name in spread.deviations for spread in spreads)]
-    if not names:
-        return None
-    by_size = sorted(
-        ([spread.deviations[name] for spread in spreads] for name in names), key=lambda sizes: math.hypot(*sizes)
-    )
-    middle, seeds = by_size[(len(names) - 1) // 2], min(spread.seeds for spread in spreads)
-    limit = upper_limit(_freedom(middle) * (seeds - 1))
-    cases = (middle, [limit * size for size in middle], by_size[-1])
-    usual, careful, worst = (of_mean(sizes, level) for sizes in cases)
-    deviation = math.hypot(*middle) / len(middle)
-    return Design(deviation, seeds, usual, careful, worst, of_mean(middle, 2 * level))
-
-
-def _freedom(deviations: Sequence[float]) -> float:
-    """Welch's and Satterthwaite's degrees of freedom of the mean, over those of one experiment."""
-    squares = [size**2 for size in deviations]
-    return sum(squares) ** 2 / sum(square**2 for square in squares) if any(squares) else 1.0
+def _gaps(tables: Sequence[Experiment], pilot: Pilot) -> Iterator[Line]:
+    """A line for each experiment of which the folder tells too little."""
+    for table in tables:
+        if not pilot.timed(table):
+            yield Line("problem", f"{table.name}: no timed run on {name_of(table.dataset)}, so no hours are known")
+        elif table.baseline is None or not table.measure.percent:
+            yield Line("note", f"{table.name}: no baseline, or a metric without points, so no gain to find")
+        elif pilot.spread(table) is None:
+            yield Line("problem", f"{table.name}: no method has two seeds in common with {name_of(table.baseline)}")

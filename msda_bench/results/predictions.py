@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,7 @@ def load_confusion(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
     """
     chosen = select(runs_of(runs))
     counts, rows = [np.empty((0, 3), np.int64)], []
-    for row, record in read_records(chosen[(chosen["status"] == "ok").to_numpy()], curves=False):
+    for row, record in read_records(chosen[(chosen["status"] == "ok").to_numpy()]):
         if record.outcome is not None and record.outcome.confusion is not None:
             counts.append(np.array(record.outcome.confusion, np.int64))
             rows.append(row)
@@ -62,38 +62,15 @@ def load_predictions(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
     Raises:
         StoreError: no run has kept predictions, or a file is missing, damaged or unreadable.
     """
-    return _joined(runs, "predictions", _of_test)
-
-
-def load_target_predictions(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
-    """Loads what runs predict for the target's unlabelled training examples, from `keep: [target_predictions]`.
-
-    Args:
-        runs: a result folder, or a frame from `load_results`, whose folder is read for these runs.
-
-    Returns:
-        One row for each run and example: `experiment, target, method, seed, example` (its place in the split's training
-        part, the same for every method) and `predicted` (class numbers, or values). Runs without the file have no rows.
-
-    Raises:
-        StoreError: no run has the file, or one is missing, damaged or unreadable.
-    """
-    return _joined(runs, "target_predictions", lambda arrays, _: {"predicted": arrays["predicted"]})
-
-
-def _joined(
-    runs: str | Path | pd.DataFrame, name: str, columns_of: Callable[[dict[str, Any], str], dict[str, Any]]
-) -> pd.DataFrame:
-    """The columns of each selected run that is ok and has a file of this name, beside the run's place."""
     chosen = select(runs_of(runs))
     chosen = chosen[(chosen["status"] == "ok").to_numpy()]
     places, parts = chosen[[*PLACES, "task"]].astype(object), []
-    for row, arrays in kept_files(chosen, name):
-        columns = columns_of(arrays, places.loc[row, "task"])
+    for row, arrays in kept_files(chosen, "predictions"):
+        columns = _of_test(arrays, places.loc[row, "task"])
         frame = pd.DataFrame({"example": np.arange(len(columns["predicted"]))} | columns)
         parts.append(frame.assign(**places.loc[row, PLACES].to_dict())[[*PLACES, *frame]])
     if not parts:
-        raise StoreError(f"no run here keeps its {name}; add `keep: [{name}]` to the suite and run it again")
+        raise StoreError("no run here keeps its predictions; add `keep: [predictions]` to the suite and run it again")
     return pd.concat(parts, ignore_index=True).astype(dict.fromkeys(PLACES[:3], "category"))
 
 

@@ -25,10 +25,9 @@ from msda_bench.errors import BenchError, StoreError
 from msda_bench.results.frame import default_scores, experiments, load_results, runs_of, typed
 from msda_bench.results.metric import METRIC
 from msda_bench.results.notes import notes
-from msda_bench.results.recorded import VALIDATOR, load_cells
+from msda_bench.results.recorded import VALIDATOR, Faults, load_cells
 from msda_bench.results.select import select
 from msda_bench.results.words import counted, listed, spans
-from msda_bench.store.files import Faults
 from msda_bench.suite.cell import canonical_json
 from msda_bench.suite.mistakes import dotted, faults, hint, shown
 from msda_bench.suite.plan import Experiment, Plan, Search

@@ -14,7 +14,7 @@ from msda_bench.errors import printable
 from msda_bench.results.notes import which_runs
 from msda_bench.results.recorded import VERSION, load_cells, read_record, stored
 from msda_bench.store import Store
-from msda_bench.store.files import result_bytes, same_result
+from msda_bench.store.record import same_result
 
 _PROVENANCE = ("python", "torch", "numpy", "numba", "platform", "device", "device_name", "stack")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -113,8 +113,4 @@ def _outcomes(runs: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
 
 
 def _same_result(key: str, one: Store, other: Store) -> bool:
-    """Compares files first, since parsing their curves takes several times as long."""
-    ours, theirs = (result_bytes(store.path(key)) for store in (one, other))
-    if ours is not None and ours == theirs:
-        return True
     return same_result(*(read_record(store, key) for store in (one, other)))

@@ -108,11 +108,6 @@ class Grid:
         """Whether a run has a score."""
         return any(any(merits.by_seed.values()) for merits in self.merits.values())
 
-    def scores(self, method: str, target: str, seeds: Sequence[int]) -> list[float]:
-        """The scores with which a method's runs with these seeds count, in the metric's unit."""
-        merits = self.merits[target].by_seed[method]
-        return [self.sign * merits[seed] for seed in seeds]
-
     def counts(self, method: str, column: Column, seeds: Iterable[int] | None = None) -> Counter[str]:
         """Counts seeds by status, all if not given; for the mean over targets, by the worst status of a seed's runs."""
         targets = self.targets if column is None else (column,)

@@ -11,17 +11,15 @@ import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias, TypeGuard
 
 import numpy as np
 import pandas as pd
 
-from msda_bench.results.ensv import agreement
 from msda_bench.results.estimates import mean_of, tied
-from msda_bench.results.recorded import VALIDATOR, stored
-from msda_bench.suite.plan import ENSV, FIRST, LEAVE_ONE_OUT, ORACLE, TARGET_ACCURACY, Experiment, Method, parts_of
+from msda_bench.results.recorded import VALIDATOR
+from msda_bench.suite.plan import FIRST, LEAVE_ONE_OUT, ORACLE, TARGET_ACCURACY, Experiment, Method, parts_of
 
 SELECTED = "selected"
 """The key in `attrs` that marks a frame from `select`."""
@@ -211,16 +209,6 @@ class Searches:
         score = self._scores[by][row]
         return None if math.isnan(score) else score
 
-    def agreement(self, candidates: Sequence[Candidate]) -> list[float | None]:
-        """The scores of a run's candidates by EnsV; raises as `agreement`."""
-        return [*agreement([self._places.get(candidate.row) for candidate in candidates])]
-
-    @cached_property
-    def _places(self) -> Mapping[int, tuple[Path, str]]:
-        """The folder and key of each row that has a record in a folder."""
-        numbered = self.runs.set_axis(range(len(self.runs)))
-        return {row: (store.folder, key) for row, key, store in stored(numbered)}
-
     def merit(self, row: int) -> float | None:
         """The test score of an ok run; errors are negated.
 
@@ -231,10 +219,7 @@ class Searches:
 
 
 Criterion: TypeAlias = Callable[[Searches, Sequence[Candidate]], list[float | None]]
-"""Scores the candidates of one run of a method, which are ok; higher is better, None where there is no score.
-
-A criterion that needs more than the frame reads the candidates' files by the keys in `searches.runs`.
-"""
+"""Scores the candidates of one run of a method, which are ok; higher is better, None where there is no score."""
 
 
 def _by_oracle(searches: Searches, candidates: Sequence[Candidate]) -> list[float | None]:
@@ -246,16 +231,12 @@ def _by_left_out(searches: Searches, candidates: Sequence[Candidate]) -> list[fl
     return [None if None in of_one or not of_one else tied(mean_of(filter(_is_number, of_one))) for of_one in merits]
 
 
-def _by_ensv(searches: Searches, candidates: Sequence[Candidate]) -> list[float | None]:
-    return searches.agreement(candidates)
-
-
 def _by_number(_: Searches, candidates: Sequence[Candidate]) -> list[float | None]:
     return [-float(candidate.number) for candidate in candidates]
 
 
 CRITERIA: Mapping[str, Criterion] = MappingProxyType(
-    {ORACLE: _by_oracle, LEAVE_ONE_OUT: _by_left_out, FIRST: _by_number, ENSV: _by_ensv}
+    {ORACLE: _by_oracle, LEAVE_ONE_OUT: _by_left_out, FIRST: _by_number}
 )
 """All criteria but validators and sums; their names must be known to `msda_bench.suite.search`, too."""
 

@@ -2,27 +2,27 @@
 
 Under the null hypothesis each of the 2^n ways to sign the ranks is equally likely. The probability of each sum of the
 positive ranks is therefore a coefficient of prod_i (1 + x^r_i) / 2, multiplied out one factor at a time. Up to n = 53
-these floats are exact; up to 1,000 their relative error is below n 2^-52, far from any printed digit. Larger n, where
-this would take seconds per test, use the normal distribution with the same mean and variance.
+these floats are exact; up to 1,000 their relative error is below n 2^-52, far from any printed digit. More pairs are
+refused: 2^-n is then no normal float.
 """
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from statistics import NormalDist
 from typing import Any, Literal, SupportsFloat, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from msda_bench.errors import BenchError
+
 Alternative: TypeAlias = Literal["greater", "less", "two-sided"]
 Reals: TypeAlias = NDArray[np.float64]
 
-_MOST_COUNTED = 1000
+_MOST = 1000
 """The largest n for which 2^-n is a normal float, with a margin."""
 
 
@@ -62,6 +62,7 @@ def signed_rank(differences: Iterable[SupportsFloat], alternative: Alternative =
     Raises:
         ValueError: a difference is NaN or infinite, or the alternative is unknown.
         TypeError: a difference is not a number.
+        BenchError: there are more than 1,000.
     """
     from msda_bench.results.door import argument
 
@@ -91,6 +92,8 @@ def _finite(numbers: Iterable[SupportsFloat]) -> Reals:
 
 def signed_rank_tests(differences: Reals) -> dict[Alternative, SignedRank]:
     """Runs the tests of all three alternatives; see `signed_rank`."""
+    if len(differences) > _MOST:
+        raise BenchError(f"{len(differences):,} pairs: signed ranks are counted for at most {_MOST:,}; use fewer seeds")
     ranked = differences[differences != 0]
     _, places, counts = np.unique(np.abs(ranked), return_inverse=True, return_counts=True)
     doubled = (2 * np.cumsum(counts) - counts + 1)[places]  # mid-ranks times two are whole numbers
@@ -108,9 +111,6 @@ def signed_rank_tests(differences: Reals) -> dict[Alternative, SignedRank]:
 
 def _lower_tails(ranks: NDArray[Any], total: int) -> tuple[float, float]:
     """The probabilities that a random subset of `ranks` sums to at most `total`, and to less than `total`."""
-    if len(ranks) > _MOST_COUNTED:
-        normal = NormalDist(ranks.sum() / 2, math.sqrt((ranks**2).sum()) / 2)
-        return normal.cdf(total + 0.5), normal.cdf(total - 0.5)
     shares = _shares(ranks, total)
     return float(shares.sum()), float(shares[:-1].sum())
 
@@ -135,8 +135,6 @@ def walsh_cut(n: int, alpha: float) -> int:
     This is the largest k with P(W+ <= k - 1) <= alpha / 2 for n untied differences (Hollander and Wolfe, section 3.3).
     It is 0 if no such k exists, that is, if there are too few differences for a bounded interval.
     """
-    if n > _MOST_COUNTED:
-        return int(_untied(n).inv_cdf(alpha / 2) + 0.5)
     return int(np.searchsorted(_tails(n), alpha / 2, "right"))
 
 
@@ -146,16 +144,10 @@ def shift_p(n: int, excluded: int) -> float:
     `excluded` is the number of Walsh averages that do not lie beyond the bound. So p is at most alpha / 2 exactly where
     the 1 - alpha Hodges-Lehmann interval, which excludes `walsh_cut` - 1 averages, lies beyond it, ties included.
     """
-    if n > _MOST_COUNTED:
-        return _untied(n).cdf(excluded + 0.5)
     tails, above = _tails(n), n * (n + 1) // 2 - excluded
     if excluded < len(tails):
         return float(tails[excluded])
     return 1 - float(tails[above - 1]) if above else 1.0
-
-
-def _untied(n: int) -> NormalDist:
-    return NormalDist(n * (n + 1) / 4, math.sqrt(n * (n + 1) * (2 * n + 1) / 24))
 
 
 @lru_cache(maxsize=64)

@@ -44,17 +44,6 @@ _WHOLE = ("n_ok", "n_family", "n_planned", "n_paired", "wins", "ties", "losses")
 _TRANSFER = {BETTER: "negative", WORSE: "positive"}
 """Transfer from a source by the outcome without it."""
 _PLACE = ["experiment", "method", "target"]
-SUMMARY_LEGEND = (
-    "Spearman's rank correlation of the weights of a target's sources with what these are worth, mean over the targets "
-    "with three such sources or more (how many): worth: what the dataset knows; own loss: how much worse the method is "
-    "without the source; baseline's loss: how much worse the baseline is without it. +1: the more a source is worth, "
-    "the more it weighs; -: not known, or all alike."
-)
-_CORRELATIONS = {
-    "rank_correlation": "worth",
-    "loss_correlation": "own loss",
-    "baseline_loss_correlation": "baseline's loss",
-}
 
 
 class Place(NamedTuple):
@@ -300,10 +289,7 @@ def sources_tables(rows: pd.DataFrame) -> Iterator[Table]:
             Column("worth", "worth", ["worth"]),
             *(_change_columns(unit) if block["without"].notna().any() else ()),
         )
-        correlation = first["rank_correlation"]
-        text = f"Rank correlation of weight and worth (Spearman): {correlation:+.2f}."
-        name = f"{first['experiment']}-sources-{first['method']}-{first['target']}"
-        yield Table(name, title, block, columns, notes=() if pd.isna(correlation) else (text,))
+        yield Table(f"{first['experiment']}-sources-{first['method']}-{first['target']}", title, block, columns)
 
 
 def _change_columns(unit: Unit) -> Iterator[Column]:
@@ -316,32 +302,12 @@ def _change_columns(unit: Unit) -> Iterator[Column]:
     yield Column("transfer", "text", ["transfer"])
 
 
-def sources_summary(rows: pd.DataFrame) -> Iterator[Table]:
-    """One table of a frame from `sources`: the correlations of each method's weights with what sources are worth."""
-    places = rows.drop_duplicates(_PLACE).dropna(subset=[*_CORRELATIONS], how="all")
-    groups = places.groupby(["experiment", "method"], sort=False)[[*_CORRELATIONS]]
-    means = groups.mean().join(groups.count().add_suffix("_n")).reset_index()
-    if len(means):
-        columns = (
-            *(Column(name, "text", [name]) for name in ("method", "experiment")),
-            *(Column(label, "correlation", [name, f"{name}_n"]) for name, label in _CORRELATIONS.items()),
-        )
-        title = "weights beside what sources are worth"
-        yield Table("sources-summary", title, means, columns, notes=(SUMMARY_LEGEND,))
-
-
-def sources_report(runs: pd.DataFrame, worth: Worth, *, summary: bool = False) -> Report:
-    """What `msda-bench sources` answers: each source's part in each method and target, or only the correlations."""
+def sources_report(runs: pd.DataFrame, worth: Worth) -> Report:
+    """What `msda-bench sources` answers: each source's part in each method and target."""
     rows = sources(runs, worth)
-    tables = tuple(sources_summary(rows) if summary else sources_tables(rows))
-    lines = []
+    tables, line = tuple(sources_tables(rows)), Line("caption", LEGEND)
     if rows.empty:
         none = "no method here weighs single sources, no run leaves one out, or none of them has a result"
-        lines.append(Line("nothing", none, wrapped=False))
-    elif not tables:
-        few = "no target has three sources with a weight and a worth, from the dataset or from a run without each"
-        lines.append(Line("nothing", few, wrapped=False))
-    elif not summary:
-        lines.append(Line("caption", LEGEND))
-    below = Section(lines=(*lines, *folder_lines(runs, worth.notes)))
+        line = Line("nothing", none, wrapped=False)
+    below = Section(lines=(line, *folder_lines(runs, worth.notes)))
     return Report((Section(tables), below), rows, is_whole(runs))

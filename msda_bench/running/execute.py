@@ -18,8 +18,7 @@ from msda_bench.blame import blaming, cause_of
 from msda_bench.component.base import Component, component
 from msda_bench.errors import BenchError, Interrupted
 from msda_bench.running.jobs import CellFinished, Event, Job, JobStarted, Noted, failure_of
-from msda_bench.store.files import BadRecordError
-from msda_bench.store.record import Record
+from msda_bench.store.record import BadRecordError, Record
 from msda_bench.store.store import Store
 from msda_bench.suite.cell import Cell
 
@@ -201,18 +200,21 @@ class JobRunner:
                 yield Noted(line)
 
     def _publish(self, record: Record) -> CellFinished:
-        if not record.is_result:
-            return CellFinished.of(record, file=self._store.publish_failure(record))
-        published = self._store.publish(record)
-        kept = record if published else self._store.read(record.key, curves=False)
-        return CellFinished.of(kept or record)
+        file = self._store.publish(record)
+        return CellFinished.of(record, file=None if record.is_result else file)
 
 
 def stored_of(job: Job, store: Store, *, trained: bool = True) -> tuple[Job, list[CellFinished]]:
     """The part of a job without results, and the events of the rest."""
-    stored = store.results(job.keys, curves=False)
-    left = job.only([key for key in job.keys if key not in stored])
-    return left, [CellFinished.of(record, trained=trained) for record in stored.values()]
+    stored = stored_results(store, job.keys, trained=trained)
+    return job.only([key for key in job.keys if key not in stored]), list(stored.values())
+
+
+def stored_results(store: Store, keys: Iterable[str], *, trained: bool = False) -> dict[str, CellFinished]:
+    """The cells that have a result now, by key; raises a StoreError if they cannot be read."""
+    results = store.refresh().results
+    heads = (results[key].head for key in keys if key in results)
+    return {head.key: CellFinished(head.key, head.status, head.message, trained) for head in heads}
 
 
 def _lines_on(record: Record) -> Iterator[str]:

@@ -91,11 +91,11 @@ class CellFinished:
     raised: bool = False
 
     @classmethod
-    def of(cls, record: Record, *, trained: bool = True, file: Path | None = None) -> CellFinished:
-        """The event of a record; `file` is that of an exception's failure."""
+    def of(cls, record: Record, *, file: Path | None = None) -> CellFinished:
+        """The event of a record that was trained; `file` holds it if training raised an exception."""
         traceback = file if "traceback" in record.provenance else None
         raised = file is not None and record.status == "failed"
-        return cls(record.key, record.status, record.message, trained, traceback, raised)
+        return cls(record.key, record.status, record.message, traceback=traceback, raised=raised)
 
 
 @dataclass(frozen=True)

@@ -186,7 +186,7 @@ class _Training:
     """The training in a worker process, one event at a time."""
 
     def __init__(self, setup: Setup, folder: Path) -> None:
-        self._runner = JobRunner(setup.load(), Store(folder))
+        self._runner = JobRunner(setup.load(), Store(folder, sealed=False))
         self._events: Iterator[Event] = iter(())
 
     def advance(self, job: Job | None) -> Event | None:

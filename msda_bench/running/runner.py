@@ -5,14 +5,13 @@ from __future__ import annotations
 import contextlib
 import re
 import time
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from msda_bench.errors import BenchError
-from msda_bench.running.execute import Executor, Interrupt
+from msda_bench.running.execute import Executor, Interrupt, stored_results
 from msda_bench.running.jobs import CellFinished, Event, Job, Noted, make_jobs
 from msda_bench.store.record import RESULTS
 from msda_bench.store.store import Store
@@ -54,27 +53,21 @@ def survey(
     store: Store | None = None,
     chosen: Iterable[PlannedCell] | None = None,
     limit: int | None = None,
-    known: Mapping[str, CellFinished] = MappingProxyType({}),
 ) -> Survey:
     """Compares the plan of a suite, or the selected part of it, with a result folder, if there is one.
 
-    Missing cells beyond the limit are not trained and do not count as selected. Results that are `known` are not read.
+    Missing cells beyond the limit are not trained and do not count as selected.
 
     Raises:
         StoreError: a record cannot be read.
     """
     plan, cells = expansion.plan, expansion.cells
-    ended = {} if store is None else {**known, **_ended(store, cells.keys() - known.keys())}
+    ended = {} if store is None else stored_results(store, cells)
     wanted = plan.cells if chosen is None else tuple(chosen)
     absent = list(dict.fromkeys(cell.key for cell in wanted if cell.key not in ended))
     missing = {key: cells[key] for key in absent[:limit]}
     selected = tuple(cell for cell in wanted if cell.key in ended or cell.key in missing)
     return Survey(plan, selected, ended, missing, len(absent) - len(missing))
-
-
-def _ended(store: Store, keys: Iterable[str]) -> dict[str, CellFinished]:
-    records = ((key, store.read(key, curves=False)) for key in keys)  # one at a time, to save memory
-    return {key: CellFinished.of(record, trained=False) for key, record in records if record is not None}
 
 
 def shard_of(cells: Iterable[PlannedCell], text: str) -> tuple[PlannedCell, ...]:
@@ -260,8 +253,7 @@ def _summary(
     survey: Survey, store: Store, ended: dict[str, CellFinished], notes: list[str], *, interrupted: bool, seconds: float
 ) -> Summary:
     results = survey.ended | {key: event for key, event in ended.items() if event.status in RESULTS}
-    elsewhere = store.results(ended.keys() - results.keys(), curves=False)  # another process may have succeeded
-    results |= {key: CellFinished.of(record, trained=False) for key, record in elsewhere.items()}
+    results |= stored_results(store, ended.keys() - results.keys())  # another process may have succeeded
     selected = {cell.key for cell in survey.selected}
     return Summary(
         planned=len({cell.key for cell in survey.plan.cells}),

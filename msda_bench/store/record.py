@@ -1,86 +1,102 @@
-"""A record: the outcome of one cell, immutable, one file.
+"""A record: the outcome of one cell, immutable, and its line in a log.
 
-Its types restrict the contents, since a result folder may come from anyone and a sha256 does not prove that it makes
-sense.
+A line is canonical JSON, `{"record":{...},"schema":1,"sha256":"..."}`, where sha256 is that of the same JSON without
+that field, which sorts last, so that the check needs no second serialisation. The types restrict the contents, since a
+result folder may come from anyone and a sha256 does not prove that it makes sense.
 """
 
 from __future__ import annotations
 
 import functools
+import hashlib
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, TypeAlias
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar, cast
 
-from pydantic import AfterValidator, Field, GetPydanticSchema
-from pydantic_core import core_schema
+import msgspec
+from msgspec import Meta, Raw, Struct
 
-from msda_bench.errors import printable
+from msda_bench.errors import StoreError, printable
+from msda_bench.suite.cell import canonical_json, refuse_overflow
 
+T = TypeVar("T")
 SCHEMA = 1
 """Version of a record's layout; raised when a field changes its meaning or name, not when fields are added."""
-Count: TypeAlias = Annotated[int, Field(ge=-(2**53), le=2**53)]
+LIMIT = 1 << 26
+"""The maximum size of a record's line in bytes."""
+Count: TypeAlias = Annotated[int, Meta(ge=-(2**53), le=2**53)]
 """Whole numbers up to this one are exact as floats."""
-Number: TypeAlias = Count | Annotated[float, Field(allow_inf_nan=False)]
-"""A number, in strict mode: whole numbers are read as such and written unchanged."""
-Numbers: TypeAlias = Annotated[dict[str, Number], Field(max_length=1000)]
-Finite: TypeAlias = Annotated[float, Field(allow_inf_nan=False)]
-Class: TypeAlias = Annotated[int, Field(ge=0, lt=1_000_000)]
+Number: TypeAlias = Count | float
+"""A number: whole numbers are read as such and written unchanged; JSON has no NaN and no infinity."""
+Numbers: TypeAlias = Annotated[dict[str, Number], Meta(max_length=1000)]
+Class: TypeAlias = Annotated[int, Meta(ge=0, lt=1_000_000)]
 Pairs: TypeAlias = Annotated[
-    tuple[tuple[Class, Class, Annotated[int, Field(ge=1, le=2**53)]], ...], Field(max_length=1_000_000)
+    tuple[tuple[Class, Class, Annotated[int, Meta(ge=1, le=2**53)]], ...], Meta(max_length=1_000_000)
 ]
 """For each true and predicted class that occur together, the number of examples."""
-Text: TypeAlias = Annotated[str, Field(max_length=10_000)]
-Saved: TypeAlias = dict[
-    Annotated[str, Field(pattern="^(predictions|target_predictions|weights)$")],
-    Annotated[str, Field(pattern="^[0-9a-f]{64}$")],
-]
+Text: TypeAlias = Annotated[str, Meta(max_length=10_000)]
+Digest: TypeAlias = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
+Saved: TypeAlias = dict[Annotated[str, Meta(pattern="^(predictions|target_predictions|weights)$")], Digest]
 Status = Literal["ok", "diverged", "failed", "timeout", "oom", "skipped"]
 RESULTS = frozenset({"ok", "diverged"})
 """Statuses that running the cell again would give again; the rest are failures."""
+_LINE = re.compile(rb'\{"record":(\{.*\}),"schema":([0-9]{1,9}),"sha256":"([0-9a-f]{64})"\}\n', re.DOTALL)
 
 
-def _fields(*, closed: bool = False, **fields: Any) -> GetPydanticSchema:
-    """Restricts these fields of a mapping, if present; others may hold anything, unless it is closed."""
-
-    def schema(_: Any, handler: Any) -> core_schema.CoreSchema:
-        known = {
-            name: core_schema.typed_dict_field(handler.generate_schema(kind), required=closed)
-            for name, kind in fields.items()
-        }
-        return core_schema.typed_dict_schema(known, extra_behavior="forbid" if closed else "allow")
-
-    return GetPydanticSchema(schema)
+class _Ref(Struct, frozen=True):
+    name: Text = ""
+    version: Count = 0
+    params: dict[str, Any] = {}
 
 
-_Ref = Annotated[dict[str, Any], _fields(name=Text, version=Count, params=dict[str, Any])]
-_Clusters = Annotated[int, Field(gt=0, le=1000)]
-_Splitting = Annotated[dict[str, Any], _fields(closed=True, clusters=_Clusters, by=Text)]
-CellJson: TypeAlias = Annotated[
-    dict[str, Any],
-    _fields(
-        **dict.fromkeys(("dataset", "backbone", "scheme"), _Ref),
-        **dict.fromkeys(("discrepancy", "aggregator"), _Ref | None),
-        **dict.fromkeys(("target", "fingerprint"), Text),
-        **dict.fromkeys(("seed", "labelled_target"), Count),
-        mu=Number,
-        sources=list[Text],
-        training=dict[str, Any],
-        **dict.fromkeys(("validators", "metrics"), list[_Ref]),
-        split_sources=_Splitting | None,
-    ),
-]
-_Stage = Annotated[dict[str, Any], _fields(closed=True, name=Text, share=Number, sees=list[Text])]
-Provenance: TypeAlias = Annotated[
-    dict[str, Any],
-    _fields(
-        **dict.fromkeys(("device", "device_name", "stack_note", "torch", "python", "numpy", "platform"), Text),
-        numba=Text | None,
-        stack=Count,
-        distributions=dict[str, Text],
-        stages=list[_Stage],
-    ),
-]
+class _Splitting(Struct, frozen=True, forbid_unknown_fields=True):
+    clusters: Annotated[int, Meta(gt=0, le=1000)]
+    by: Text
+
+
+class _CellFields(Struct, frozen=True):
+    """What is read of a cell, where it is present; other fields may hold anything."""
+
+    dataset: _Ref | None = None
+    backbone: _Ref | None = None
+    scheme: _Ref | None = None
+    discrepancy: _Ref | None = None
+    aggregator: _Ref | None = None
+    target: Text = ""
+    fingerprint: Text = ""
+    seed: Count = 0
+    labelled_target: Count = 0
+    mu: Number = 0
+    sources: list[Text] = []
+    training: dict[str, Any] = {}
+    validators: list[_Ref] = []
+    metrics: list[_Ref] | None = None
+    split_sources: _Splitting | None = None
+
+
+class _Stage(Struct, frozen=True, forbid_unknown_fields=True):
+    name: Text
+    share: Number
+    sees: list[Text]
+
+
+class Provenance(Struct, frozen=True):
+    """What is read of a record's provenance; other fields may hold anything."""
+
+    device: Text | None = None
+    device_name: Text | None = None
+    stack_note: Text | None = None
+    torch: Text | None = None
+    python: Text | None = None
+    numpy: Text | None = None
+    platform: Text | None = None
+    numba: Text | msgspec.UnsetType | None = msgspec.UNSET
+    stack: Count | None = None
+    distributions: dict[str, Text] = {}
+    stages: list[_Stage] = []
+    put_back: Any = None
+    traceback: Any = None
 
 
 LATER = frozenset({"confusion", "sum_absolute_error", "sum_labels", "sum_squared_labels", "metrics", "saved", "arrays"})
@@ -99,11 +115,11 @@ class Outcome:
 
     n_test: Count
     n_correct: Count | None = None
-    sum_squared_error: Finite | None = None
+    sum_squared_error: float | None = None
     confusion: Pairs | None = None
-    sum_absolute_error: Finite | None = None
-    sum_labels: Finite | None = None
-    sum_squared_labels: Finite | None = None
+    sum_absolute_error: float | None = None
+    sum_labels: float | None = None
+    sum_squared_labels: float | None = None
 
     @property
     def is_possible(self) -> bool:
@@ -151,15 +167,6 @@ class Curves:
     weights: list[list[float]]
 
 
-def _even(curves: Curves) -> Curves:
-    epochs, width = len(curves.risks), len(curves.groups)
-    for name in ("risks", "gaps", "weights"):
-        rows = getattr(curves, name)
-        if len(rows) != epochs or not {width}.issuperset(map(len, rows)):
-            raise ValueError(f"{name} needs a number for each of {epochs} epochs and {width} groups")
-    return curves
-
-
 @dataclass(frozen=True)
 class Record:
     """The outcome of one cell.
@@ -184,25 +191,191 @@ class Record:
         arrays: the bytes of these files, only in a record that is about to be stored.
     """
 
-    key: str
-    cell: CellJson
+    key: Digest
+    cell: dict[str, Any]
     status: Status
     outcome: Outcome | None = None
-    curves: Annotated[Curves, AfterValidator(_even)] | None = None
+    curves: Curves | None = None
     bound: Numbers = field(default_factory=dict)
     validation: Numbers = field(default_factory=dict)
     target_labels: bool = False
     message: Text | None = None
     timing: Numbers = field(default_factory=dict)
-    provenance: Provenance = field(default_factory=dict)
+    provenance: dict[str, Any] = field(default_factory=dict)
     metrics: Numbers = field(default_factory=dict)
     saved: Saved = field(default_factory=dict)
-    arrays: Annotated[dict[str, bytes], Field(max_length=0)] = field(default_factory=dict, compare=False, repr=False)
+    arrays: Annotated[dict[str, bytes], Meta(max_length=0)] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def is_result(self) -> bool:
         """Whether running the cell again would give the same: ok and diverged are results, the rest are failures."""
         return self.status in RESULTS
+
+
+class _Dataset(Struct, frozen=True, gc=False):
+    dataset: Raw = Raw(b"{}")
+    target: Text = ""
+
+
+class _Counts(Struct, frozen=True, gc=False):
+    n_test: Count
+    n_correct: Count | None = None
+    sum_squared_error: float | None = None
+
+
+class _Bound(Struct, frozen=True, gc=False):
+    effective_sample_size: Number | None = None
+    weights_norm: Number | None = None
+
+
+class _Timing(Struct, frozen=True, gc=False):
+    train: Number | None = None
+    steps: Number | None = None
+
+
+class Head(Struct, frozen=True, gc=False):
+    """What tables need of a record; `dataset` and `provenance` stay JSON, since they are the same in most records."""
+
+    key: Digest
+    cell: _Dataset
+    status: Status
+    outcome: _Counts | None = None
+    bound: _Bound = _Bound()
+    validation: Numbers = {}
+    target_labels: bool = False
+    message: Text | None = None
+    timing: _Timing = _Timing()
+    provenance: Raw = Raw(b"{}")
+    saved: Saved = {}
+
+    @property
+    def is_result(self) -> bool:
+        """See `Record`."""
+        return self.status in RESULTS
+
+
+class BadRecordError(StoreError):
+    """Bytes that are not an intact record, or a record that cannot be written."""
+
+
+class NewerRecordError(StoreError):
+    """An intact record in a layout of a newer msda-bench."""
+
+
+def encode(record: Record) -> bytes:
+    """The record's line.
+
+    Raises:
+        BadRecordError: `decode` would refuse it: it holds NaN, an infinity, text that is not Unicode, or too much.
+    """
+    try:
+        body = canonical_json({"record": _fields(record), "schema": SCHEMA}).encode()
+    except (TypeError, ValueError) as error:
+        raise BadRecordError(f"record {record.key[:12]}: cannot be written as JSON: {error}") from error
+    data = b'%s,"sha256":"%s"}\n' % (body[:-1], hashlib.sha256(body).hexdigest().encode())
+    if len(data) > LIMIT:
+        raise BadRecordError(f"record {record.key[:12]}: has {len(data)} bytes, more than the {LIMIT} of a record")
+    try:
+        decode(data)
+    except BadRecordError as error:
+        raise BadRecordError(f"record {record.key[:12]}: {error}") from error
+    return data
+
+
+def _fields(record: Record) -> dict[str, Any]:
+    values = asdict(replace(record, arrays={}))
+    for part in (values, values["outcome"] or {}):
+        for name in LATER & part.keys():
+            if not part[name] and part[name] != 0:
+                del part[name]
+    return values
+
+
+def decode(data: bytes) -> Record:
+    """The record of a line.
+
+    Raises:
+        BadRecordError: a byte is missing or wrong.
+        NewerRecordError: a newer msda-bench wrote it.
+    """
+    body = bytes(_body(data))
+    try:
+        refuse_overflow(body)
+        record: Record = _decoder(Record).decode(body)
+        msgspec.convert(record.cell, _CellFields)
+        msgspec.convert(record.provenance, Provenance)
+        if record.curves is not None:
+            _refuse_ragged(record.curves)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise _unlike(error) from error
+    return record
+
+
+def decode_head(data: bytes) -> Head:
+    """The head of a line; raises as `decode`."""
+    return _decoded(Head, _body(data))
+
+
+def decode_provenance(head: Head) -> Provenance:
+    """What is read of the provenance; raises a BadRecordError if it is something else."""
+    return _decoded(Provenance, head.provenance)
+
+
+def _decoded(of: Callable[..., T], body: Any) -> T:
+    try:
+        return cast("T", _decoder(of).decode(body))
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise _unlike(error) from error
+
+
+def _unlike(error: Exception) -> BadRecordError:
+    return BadRecordError(f"does not match its schema: {error}")
+
+
+def digest_of(data: bytes) -> bytes:
+    """The sha256 that a line claims, by which equal lines are known, as 64 hexadecimal digits."""
+    return data[-67:-3]
+
+
+def _body(data: bytes) -> memoryview:
+    """The JSON of the record in a line whose checksum is right."""
+    parts = _LINE.fullmatch(data)
+    if parts is None:
+        raise BadRecordError("is truncated or not a record")
+    view, schema = memoryview(data), int(parts[2])
+    digest = hashlib.sha256(view[: parts.end(2)])
+    digest.update(b"}")
+    if digest.hexdigest().encode() != parts[3]:
+        raise BadRecordError("does not match its own sha256")
+    if schema > SCHEMA:
+        raise NewerRecordError(f"has schema {schema}, but this msda-bench reads {SCHEMA}; install a newer one")
+    if schema < SCHEMA:
+        raise BadRecordError(f"has schema {schema}, which no msda-bench wrote")
+    return view[slice(*parts.span(1))]
+
+
+@functools.cache
+def _decoder(of: Any) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(of)
+
+
+def _refuse_ragged(curves: Curves) -> None:
+    epochs, width = len(curves.risks), len(curves.groups)
+    for name in ("risks", "gaps", "weights"):
+        rows = getattr(curves, name)
+        if len(rows) != epochs or not {width}.issuperset(map(len, rows)):
+            raise ValueError(f"{name} needs a number for each of {epochs} epochs and {width} groups")
+
+
+def same_result(first: Record, second: Record) -> bool:
+    """Whether two records hold the same result: everything except timing, provenance and stored arrays.
+
+    Counts that an older record does not have make no difference.
+    """
+    a, b = (replace(record, timing={}, provenance={}, saved={}, outcome=None) for record in (first, second))
+    if first.outcome is None or second.outcome is None:
+        return a == b and first.outcome is second.outcome
+    return a == b and first.outcome.agrees(second.outcome)
 
 
 _MACHINE = re.compile(r"(?<![a-z0-9_])(x86_64|amd64|arm64|aarch64|armv7l|i[3-6]86|ppc64le|riscv64|s390x)(?![a-z0-9_])")

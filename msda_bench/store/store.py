@@ -1,11 +1,14 @@
-"""A result folder: each record is published once, complete, and stays.
+"""A result folder: the plan, the records, and the commands that made it.
 
-results/<suite>/plan.json
-results/<suite>/commands.txt                                    the commands that made it, one a line
-results/<suite>/cells/<first two digits>/<key>.json             the result of a cell, immutable
-                                         <key>.failure-<n>.json  an attempt without a result
-                                         <key>.conflict-<n>.json another result for the same cell
-                                         <key>.bad-<n>           a damaged file in quarantine
+results/<suite>/plan.json           what the suite asks for
+                log/*.jsonl         a log for each process that trains, while a run lasts
+                records.jsonl.gz    all earlier records, sealed
+                arrays.zip          the arrays kept with records, sealed; while a run lasts, arrays/*.npz
+                commands.txt        the commands that made it, one a line
+
+Of the results of a cell the first counts: the sealed file comes before the logs, and logs come in the order of their
+names. Equal later ones mean nothing; a different one is a conflict, which is named and kept. Failures never block a
+result.
 """
 
 from __future__ import annotations
@@ -14,48 +17,71 @@ import contextlib
 import errno
 import os
 import re
+import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
+from typing import Any, NamedTuple
 
-from msda_bench.atomic import (
-    NO_LINK,
-    append,
-    make_folder,
-    named,
-    quarantine,
-    read_file,
-    write,
-    write_new,
-    write_numbered,
-)
+from msda_bench.atomic import NO_LINK, append, is_running, make_folder, named, read_file, write, written
 from msda_bench.errors import StoreError, printable
-from msda_bench.store.files import (
-    BadRecordError,
-    RecordFile,
-    arrays_path,
-    encode,
-    files_in,
-    key_of_arrays,
-    load,
-    same_result,
-    write_arrays,
+from msda_bench.store.arrays import FOLDER, KINDS, Arrays, name_of, unpack
+from msda_bench.store.log import (
+    LOGS,
+    SEALED,
+    UNFINISHED,
+    Line,
+    Place,
+    Writer,
+    members,
+    read_line,
+    read_log,
+    read_sealed,
 )
-from msda_bench.store.record import Record
+from msda_bench.store.record import (
+    BadRecordError,
+    Head,
+    NewerRecordError,
+    Record,
+    decode,
+    decode_head,
+    digest_of,
+    encode,
+    same_result,
+)
 from msda_bench.suite.cell import canonical_json
 from msda_bench.suite.plan import PLAN_LIMIT, NewerPlanError, Plan, parse_plan, plan_to_json
 
 PLAN = "plan.json"
-CELLS = "cells"
 COMMANDS = "commands.txt"
 _MOST_COMMANDS = 1 << 20
 """The maximum size of commands.txt in bytes."""
-_KEY = re.compile(r"[0-9a-f]{64}")
-_ATTEMPTS = 5
+_SEALED = "sealed-"
+"""Prefix of a log whose lines are in the sealed file, too, while it is being removed."""
+_KEY = re.compile(rb'"key":"([0-9a-f]{64})"')
+_MOST_LINES = 20
+"""The maximum number of damaged lines that are named of a file."""
 
 
 class DamagedPlanError(StoreError):
     """A plan.json that cannot be parsed; a run replaces it."""
+
+
+class Stored(NamedTuple):
+    """A record that was read: its head, its place, and the sha256 of its line."""
+
+    head: Head
+    place: Place
+    digest: bytes
+
+    @property
+    def arrays(self) -> dict[str, str]:
+        """The sha256 of each file of arrays that is kept with it, by name."""
+        return {name: self.head.saved[kind] for kind in KINDS if (name := self.array(kind)) is not None}
+
+    def array(self, kind: str) -> str | None:
+        """The name of its file of arrays of this kind, if it has one."""
+        sha256 = self.head.saved.get(kind)
+        return None if sha256 is None else name_of(self.head.key, kind, sha256)
 
 
 class Store:
@@ -63,32 +89,52 @@ class Store:
 
     Args:
         folder: a result folder that exists; `Store.create` makes one.
-        repair: whether damaged records go to quarantine; otherwise they are only reported.
+        sealed: whether the sealed file is read; a worker, which trains what that lacks, leaves it.
 
     Attributes:
         folder: the result folder.
-        damaged: a line for each damaged record since `drain_warnings`; its cell counts as missing.
-        conflicts: a line for each result since then that differs from the one stored first.
+        arrays: the kept arrays.
+        results: the results that count, by key, as of the last `refresh`.
+        failures: the attempts at a cell without a result, oldest first, by key.
+        damaged: the keys named in damaged lines of cells.
+        faults: a line for each damaged place since `drain_warnings`.
 
     Raises:
         StoreError: it is not a result folder.
     """
 
-    def __init__(self, folder: Path, *, repair: bool = True) -> None:
+    def __init__(self, folder: Path, *, sealed: bool = True) -> None:
         _check(folder)
         self.folder = folder
-        self._repair = repair
-        self.damaged: list[str] = []
-        self.conflicts: list[str] = []
+        self.arrays = Arrays(folder)
+        self._writer = Writer(folder)
+        self._forget()
+        if not sealed:
+            self._sealed = _stamp(folder / SEALED)
+
+    def _forget(self) -> None:
+        self.results: dict[str, Stored] = {}
+        self.failures: dict[str, list[Stored]] = {}
+        self.damaged: set[str] = set()
+        self.faults: list[str] = []
+        self._later: dict[str, list[Stored]] = {}
+        self._digests: set[bytes] = set()
+        self._sealed = 0, 0, 0
+        self._next: dict[Path, int] = {}
+        self._ends: dict[Path, int] = {}
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Store:
+        """Itself: pandas copies a frame's `attrs` with nearly every operation."""
+        return self
 
     @classmethod
-    def find(cls, folder: Path, *, repair: bool = True) -> Store | None:
+    def find(cls, folder: Path) -> Store | None:
         """The store in a folder; None if the folder does not exist or is empty; raises as `Store`."""
         with named(folder, "cannot be read"):
             is_folder = folder.is_dir() and not folder.is_symlink()
             if not os.path.lexists(folder) or (is_folder and not any(folder.iterdir())):
                 return None
-        return cls(folder, repair=repair)
+        return cls(folder)
 
     @classmethod
     def create(cls, folder: Path) -> Store:
@@ -97,103 +143,196 @@ class Store:
         if store is None:
             with named(folder, "cannot be made"):
                 make_folder(folder)
-                make_folder(folder / CELLS)
+                make_folder(folder / LOGS)
         return store or cls(folder)
 
-    def publish(self, record: Record) -> bool:
-        """Stores a record: a result unless there is one, a failure always, next to it.
-
-        False if another result was stored first. That one stays; if this one differs, it is kept as a conflict and
-        reported in `conflicts`. Arrays that the stored result names and lacks are taken from one that has the same.
+    def publish(self, record: Record) -> Path:
+        """Appends a record to the log of this process, after the arrays that come with it, and returns the log.
 
         Raises:
             BadRecordError: it holds NaN or an infinity.
             StoreError: it cannot be written (disk full, read-only); earlier records are intact.
         """
-        if not record.is_result:
-            self.publish_failure(record)
-            return True
-        path, data = self.path(record.key), encode(record)
-        with self._making(path):
-            for _ in range(_ATTEMPTS):
-                if record.arrays and not path.exists():
-                    write_arrays(record, path)
-                if write_new(path, data):
-                    return True
-                stored = self.read(record.key)
-                if stored is not None:
-                    self._compare(stored, record)
-                    self._supply(stored, record)
-                    return False
-        raise StoreError(f"{path}: is in the way and cannot be read; move it away")
+        data = encode(record)
+        for kind, content in record.arrays.items():
+            self.arrays.add(name_of(record.key, kind, record.saved[kind]), content)
+        return self.append(data)
 
-    def publish_failure(self, record: Record) -> Path:
-        """Stores a failure, which never blocks a result, and returns its file; raises as `publish`."""
-        path, data = self.path(record.key), encode(record)
-        with self._making(path):
-            return write_numbered(path, "failure", data)
+    def append(self, line: bytes) -> Path:
+        """Appends a record's line; returns and raises as `publish`."""
+        with named(self.folder / LOGS, "cannot be written, what was stored before is intact"):
+            return self._writer.append(line)
 
-    def read(self, key: str, *, curves: bool = True) -> Record | None:
-        """The result of a cell, optionally without its curves; None if there is none. A damaged one goes to quarantine.
+    def refresh(self) -> Store:
+        """Reads what was written since the last time, and returns itself.
 
         Raises:
-            StoreError: it cannot be read, or a newer msda-bench wrote it.
+            StoreError: a file cannot be read, or a newer msda-bench wrote a record.
         """
-        path = self.path(key)
+        for path in self._files():
+            faults: list[str] = []
+            for line in self._new_lines(path):
+                self._take(line, faults)
+            more = [f"{path}: {len(faults) - _MOST_LINES} more lines are damaged"] if len(faults) > _MOST_LINES else []
+            self.faults += faults[:_MOST_LINES] + more
+        return self
+
+    def _files(self) -> list[Path]:
+        """The files of records, in the order that decides which result counts."""
+        sealed, logs = self.folder / SEALED, self.folder / LOGS
+        with named(logs, "cannot be read"):
+            return [sealed] * os.path.lexists(sealed) + (sorted(logs.glob("*.jsonl")) if logs.is_dir() else [])
+
+    def _new_lines(self, path: Path) -> Iterator[Line]:
+        """The lines of a file that were not read; all of the sealed file, if it is another."""
         try:
-            return load(path, key, curves=curves)
+            with named(path, "cannot be read"):
+                if path.name != SEALED:
+                    yield from self._new_of_log(path)
+                elif self._sealed != (stamp := _stamp(path)):
+                    yield from read_sealed(path)
+                    self._sealed = stamp
+        except StoreError as error:
+            code = getattr(error.__cause__, "errno", None)
+            if code not in {errno.ENOENT, errno.ELOOP, errno.EINVAL}:  # sealed meanwhile, a link, no regular file
+                raise
+            self._next[path] = sys.maxsize
+            if code != errno.ENOENT:
+                yield Line(Place(path, 0, 0, 0), b"", NO_LINK if code == errno.ELOOP else "is not a regular file")
+
+    def _new_of_log(self, path: Path) -> Iterator[Line]:
+        start = self._next.get(path, 0)
+        if start and path.lstat().st_size <= start:
+            return
+        for line in read_log(path, start):
+            torn = line.fault == UNFINISHED
+            self._next[path], self._ends[path] = line.place.start if torn else line.place.stop, line.place.stop
+            if not torn or not is_running(path.name):
+                yield line
+
+    def _take(self, line: Line, faults: list[str]) -> None:
+        path = line.place.path
+        try:
+            head = decode_head(line.data)
+        except NewerRecordError as newer:
+            raise StoreError(f"{path}: a record {newer}") from newer
         except BadRecordError as bad:
-            self._quarantine(path, key, bad)
-            return None
+            keys = [key.decode() for key in _KEY.findall(line.data)[-1:]]
+            self.damaged.update(keys)
+            of = f"; it is of cell {keys[0]}" if keys else ""
+            faults.append(f"{path}: {line.fault or f'a record {bad}{of}'}")
+            return
+        stored = Stored(head, line.place, digest_of(line.data))
+        if stored.digest in self._digests:
+            return
+        self._digests.add(stored.digest)
+        if not head.is_result:
+            self.failures.setdefault(head.key, []).append(stored)
+        elif head.key in self.results:
+            self._later.setdefault(head.key, []).append(stored)
+        else:
+            self.results[head.key] = stored
 
-    def results(self, keys: Iterable[str], *, curves: bool = True) -> dict[str, Record]:
-        """The results of the cells that have one, by key, in the order of `keys`."""
-        records = ((key, self.read(key, curves=curves)) for key in dict.fromkeys(keys))
-        return {key: record for key, record in records if record is not None}
-
-    def failures(self, key: str) -> list[Record]:
-        """The attempts at a cell without a result, oldest first; damaged ones are skipped."""
-        return self._beside(key, "failure")
-
-    def last_failure(self, key: str) -> Record | None:
-        """The latest failure of a cell, or None."""
-        return next(reversed(self.failures(key)), None)
-
-    def scan(self) -> list[RecordFile]:
-        """Every file named as a record, in no order."""
-        cells = self.folder / CELLS
-        with named(cells, "cannot be read"):
-            if not cells.is_dir():
-                return []
-            with os.scandir(cells) as entries:
-                folders = [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
-            return [file for folder in folders for file in files_in(folder)]
-
-    def keys(self) -> set[str]:
-        """The cells that have a result file."""
-        return {file.key for file in self.scan() if file.kind == "result"}
-
-    def kept(self, name: str) -> set[str]:
-        """The cells with a file of arrays of this name, such as predictions."""
-        with named(self.folder / CELLS, "cannot be read"):
-            files = [key_of_arrays(path.name) for path in (self.folder / CELLS).glob("*/*.npz")]
-        return {file[0] for file in files if file is not None and file[1] == name}
-
-    def conflicting(self, keys: Iterable[str], files: Iterable[RecordFile] | None = None) -> list[str]:
-        """A line for each result of these cells that conflicts with the one that counts."""
-        wanted = set(keys)
-        beside = [file for file in (self.scan() if files is None else files) if file.kind == "conflict"]
-        return [f"{file.path}: another result for the same cell" for file in sorted(beside) if file.key in wanted]
-
-    def path(self, key: str) -> Path:
-        """The path of a cell's result, stored or not.
+    def line(self, stored: Stored) -> bytes:
+        """The bytes of a record that was read, from where it is now.
 
         Raises:
-            StoreError: the key is not 64 hexadecimal digits.
+            StoreError: it is no longer there.
         """
-        if not _KEY.fullmatch(key):
-            raise StoreError(f"{key[:80]!r} is not a cell's key: it needs 64 hexadecimal digits")
-        return self.folder.joinpath(CELLS, key[:2], f"{key}.json")
+        for again in (True, False):
+            with contextlib.suppress(OSError):
+                if digest_of(data := read_line(stored.place)) == stored.digest:
+                    return data
+            if again:  # another process may have sealed it
+                self._forget()
+                self.refresh()
+                key = stored.head.key
+                every = (*self.failures.get(key, ()), *self.results_of(key))
+                stored = next((other for other in every if other.digest == stored.digest), stored)
+        raise StoreError(f"{self.folder}: the record of cell {stored.head.key} is gone; run the command again")
+
+    def results_of(self, key: str) -> list[Stored]:
+        """All distinct results of a cell; the first counts."""
+        return [*filter(None, [self.results.get(key)]), *self._later.get(key, ())]
+
+    def read(self, key: str) -> Record | None:
+        """The result of a cell, or else its latest failure, as of the last `refresh`; None if there is neither.
+
+        Raises:
+            StoreError: it is no longer there, or does not match its schema.
+        """
+        stored = self.results.get(key) or next(reversed(self.failures.get(key, ())), None)
+        return None if stored is None else decode(self.line(stored))
+
+    def kept(self, record: Record, kind: str) -> dict[str, Any] | None:
+        """The arrays of a kind that were kept with a record; None if there are none, or if they were left out.
+
+        Raises:
+            StoreError: they are damaged or cannot be read.
+        """
+        if kind not in record.saved:
+            return None
+        name = name_of(record.key, kind, record.saved[kind])
+        data = self.arrays.read(name, record.saved[kind])
+        return None if data is None else unpack(data, f"{self.folder}: {name}")
+
+    def conflicting(self, keys: Iterable[str]) -> dict[str, str]:
+        """A line for each of these cells that has a result that differs from the one that counts, by key."""
+        return {
+            key: f"{self._later[key][0].place.path}: another result for the same cell, {key}"
+            for key in keys
+            if key in self._later and len(self._distinct(key)) > 1
+        }
+
+    def _distinct(self, key: str) -> list[Stored]:
+        """The results of a cell that differ in more than how they were made."""
+        distinct: list[tuple[Stored, Record]] = []
+        for stored in self.results_of(key):
+            record = decode(self.line(stored))
+            if not any(same_result(known, record) for _, known in distinct):
+                distinct.append((stored, record))
+        return [stored for stored, _ in distinct]
+
+    def seal(self) -> list[str]:
+        """Writes all records, in the plan's order, into one file and the arrays into another, and removes the logs.
+
+        Killed at any step, the folder holds the same records, some of them twice. Others may write meanwhile: a log
+        that has grown since it was read stays, and its writer begins another.
+
+        Returns:
+            A line for each damaged record, or file of arrays, that was left out.
+
+        Raises:
+            StoreError: it cannot be written; the folder holds the same records.
+        """
+        if not self.arrays.loose() and not (self.folder / LOGS).is_dir():
+            return []
+        self._forget()
+        self.refresh()
+        wanted = {name: sha256 for stored in self.results.values() for name, sha256 in stored.arrays.items()}
+        dropped = self.arrays.seal(wanted)
+        if self._ends:
+            with named(self.folder / SEALED, "cannot be written, what was stored before is intact"):
+                with written(self.folder / SEALED) as stream:
+                    stream.writelines(members(self.line(stored) for stored in self.in_order()))
+                for path, size in self._ends.items():
+                    _remove(path, size)
+                with contextlib.suppress(OSError):
+                    (self.folder / LOGS).rmdir()
+        return [*self.drain_warnings(), *dropped]
+
+    def has(self, stored: Stored) -> bool:
+        """Whether a record of the same bytes was read."""
+        return stored.digest in self._digests
+
+    def in_order(self) -> Iterator[Stored]:
+        """All records: cells in the plan's order, then others; of each the attempts, then the distinct results."""
+        planned: dict[str, None] = {}
+        with contextlib.suppress(StoreError):
+            planned = dict.fromkeys(cell.key for cell in self.read_plan().cells)
+        for key in dict.fromkeys([*planned, *sorted(self.results.keys() | self.failures.keys())]):
+            yield from self.failures.get(key, ())
+            yield from self._distinct(key) if key in self._later else self.results_of(key)
 
     def write_plan(self, plan: Plan) -> None:
         """Stores the plan in one step, replacing an older one.
@@ -258,10 +397,8 @@ class Store:
                 append(path, data)
 
     def drain_warnings(self) -> list[str]:
-        """Returns the lines of `damaged` and `conflicts`, and clears both."""
-        lines = [*self.damaged, *self.conflicts]
-        self.damaged.clear()
-        self.conflicts.clear()
+        """Returns the lines of `faults`, and clears it."""
+        lines, self.faults = self.faults, []
         return lines
 
     def _commands(self) -> bytes:
@@ -270,74 +407,33 @@ class Store:
         except FileNotFoundError:
             return b""
 
-    @contextlib.contextmanager
-    def _making(self, path: Path) -> Iterator[None]:
-        with named(path, "cannot be written, what was stored before is intact"):
-            make_folder(path.parent.parent)
-            make_folder(path.parent)
-            yield
 
-    def _compare(self, stored: Record, record: Record) -> None:
-        if same_result(stored, record):
-            return
-        if not any(same_result(known, record) for known in self._beside(record.key, "conflict")):
-            alone = replace(record, saved={}, arrays={})  # arrays are kept with the result that counts
-            write_numbered(self.path(record.key), "conflict", encode(alone))
-        self.conflicts.append(f"{self.path(record.key)}: another result for the same cell is kept beside it")
-
-    def _supply(self, stored: Record, record: Record) -> None:
-        path = self.path(record.key)
-        lacking = {
-            name: data
-            for name, data in record.arrays.items()
-            if record.saved[name] == stored.saved.get(name) and not arrays_path(path, name, record.saved[name]).exists()
-        }
-        write_arrays(replace(record, arrays=lacking), path)
-
-    def _quarantine(self, path: Path, key: str, bad: BadRecordError) -> None:
-        outcome = ""
-        if self._repair:
-            try:
-                moved = quarantine(path, lambda taken: _is_intact(taken, key))
-            except OSError as error:
-                outcome = f"; it cannot be moved: {error.strerror or error}"
-            else:
-                if moved is None:
-                    return
-                outcome = f"; now {moved.name}"
-        self.damaged.append(f"{path}: {bad}{outcome}")
-
-    def _beside(self, key: str, kind: str) -> list[Record]:
-        folder = self.path(key).parent
-        with named(folder, "cannot be read"):
-            files = files_in(str(folder), f"{key}.{kind}-") if folder.is_dir() else []
-        records: list[Record | None] = []
-        for file in sorted(files, key=RecordFile.order):
-            with contextlib.suppress(BadRecordError):
-                records.append(load(file.path, key))
-        return [record for record in records if record is not None]
+def _stamp(path: Path) -> tuple[int, int, int]:
+    """Changes when another file takes the path; zeros without one."""
+    with contextlib.suppress(OSError):
+        status = path.stat()
+        return status.st_ino, status.st_size, status.st_mtime_ns
+    return 0, 0, 0
 
 
-def _is_intact(path: Path, key: str) -> bool:
-    try:
-        load(path, key)
-    except BadRecordError:
-        return False
-    return True
+def _remove(path: Path, size: int) -> None:
+    """Removes a log that was read up to this size, unless its writer, which looks at its name, has added more."""
+    moved = path if path.name.startswith(_SEALED) else path.with_name(_SEALED + path.name)
+    with contextlib.suppress(FileNotFoundError):
+        path.rename(moved)
+        if moved.stat().st_size <= size:
+            moved.unlink()
 
 
 def _check(folder: Path) -> None:
     """Refuses a folder that is not a result folder, and links instead of folders that are written to."""
     with named(folder, "cannot be read"):  # such as a name that is too long
-        links = [path for path in (folder, folder / CELLS) if path.is_symlink()]
-    if not links and (folder / CELLS).is_dir():
-        with named(folder / CELLS, "cannot be read"), os.scandir(folder / CELLS) as entries:
-            links = [Path(entry.path) for entry in entries if entry.is_symlink()]
+        links = [path for path in (folder, folder / LOGS, folder / FOLDER) if path.is_symlink()]
     for link in links:
         raise StoreError(f"{link}: {NO_LINK}; put the folder itself in its place")
     if not folder.is_dir():
         raise StoreError(f"{folder}: is {'not a folder' if folder.exists() else 'missing'}; name a result folder")
-    if not (folder / CELLS).is_dir() and not (folder / PLAN).is_file():
+    if not any((folder / name).exists() for name in (PLAN, SEALED, LOGS)):
         inside = sorted(path.parent.name for path in folder.glob(f"*/{PLAN}"))
         hint = f"name one of those in it: {', '.join(inside[:5])}" if inside else f"it holds no {PLAN}"
         raise StoreError(f"{folder}: is not a result folder; {hint}")

@@ -143,7 +143,7 @@ class _Draft:
         tuning = None
         if select is not None:
             left_out = (LEAVE_ONE_OUT,) if leaves_out(select) else ()
-            criteria = (*self._facts.validators, *self._facts.compared, *left_out, ORACLE)
+            criteria = (*self._facts.validators, *left_out, ORACLE)
         if select is not None and select.seeds is not None:
             criteria = (*criteria[:-1], *(by for by in select.criteria if by not in (*criteria, FIRST)), FIRST, ORACLE)
             oracles = tuple(name for name, method in self._file.methods.items() if sees_target(method))
@@ -247,7 +247,7 @@ class _Draft:
             labelled_target=self._facts.labelled_target(method),
             prior_correction=method.prior_correction,
             metrics=(metric.ref,) if metric is not None and metric.component.needs_outputs else None,
-            keep=tuple(name for name in dict.fromkeys(self._file.keep) if not (given and name == "target_predictions")),
+            keep=tuple(dict.fromkeys(self._file.keep)),
         )
 
 

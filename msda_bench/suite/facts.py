@@ -15,7 +15,6 @@ from msda_bench.component.backbone import network_input
 from msda_bench.component.sizes import asked, counts, holds_out, is_transductive, trained_of
 from msda_bench.errors import BenchError
 from msda_bench.suite.choice import Configured
-from msda_bench.suite.plan import ENSV
 from msda_bench.suite.protocol import Protocol, Splitting, labelled_groups
 from msda_bench.suite.spec import DEFAULT_VALIDATOR, POOLED, ExperimentFile, MethodSpec
 
@@ -97,12 +96,6 @@ class Facts:
         if listed is not None:
             return tuple(validator.name for validator in listed)
         return (DEFAULT_VALIDATOR[self.task.kind],) if all(held for *_, held in self.held_out()) else ()
-
-    @property
-    def compared(self) -> tuple[str, ...]:
-        """The criteria that compare what candidates predict: EnsV, if the suite keeps that and predicts classes."""
-        keeps = "target_predictions" in self.file.keep and self.task.kind == "classification"
-        return (ENSV,) if keeps else ()
 
     def held_out(self) -> Iterator[tuple[str, str, bool | None]]:
         """Each source, its target, and whether examples of it are held out for validators; None if not known."""

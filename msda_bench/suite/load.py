@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import yaml  # type: ignore[import-untyped, unused-ignore]
 from pydantic import ValidationError
 
 from msda_bench.errors import SuiteError
@@ -18,15 +17,13 @@ from msda_bench.plugins import Registry
 from msda_bench.suite.check import check_experiment
 from msda_bench.suite.choice import Context
 from msda_bench.suite.facts import without_each_source
-from msda_bench.suite.files import UnreadableError, files_of, find_suite, included, names, read_bytes
+from msda_bench.suite.files import UnreadableError, find_suite, included, names, read_bytes
 from msda_bench.suite.json_schema import keys_at
 from msda_bench.suite.mistakes import PLAIN_NAME, PLAIN_WORDS, Fault, faults, shown
 from msda_bench.suite.reader import Document, parse_document
 from msda_bench.suite.spec import ExperimentFile, IncludeFile
 
 SCHEMA = 1
-SUITE = "suite.yaml"
-"""The file of a submitted folder that makes its runs."""
 TABLE_ENDINGS = ("", "-summary", "-pairs")
 """What stands behind an experiment's name in those of its tables."""
 ACROSS = "across-datasets"
@@ -74,25 +71,6 @@ def load_suite(given: str | Path, registry: Registry, methods: Path | None = Non
     if not re.fullmatch(PLAIN_NAME, name):
         raise SuiteError(f"{methods}: rename it: the result folder would be {shown(name)}, but may be {PLAIN_WORDS}")
     return replace(suite, name=name)
-
-
-def composed(given: str | Path, methods: Path | None, name: str) -> dict[str, bytes]:
-    """The files of a suite that stands alone, by their paths: `suite.yaml`, with other methods if given, and the rest.
-
-    Raises:
-        SuiteError: the file of methods cannot be used.
-    """
-    top, *parts = files_of(find_suite(given))
-    files = {part.relative_to(top.parent).as_posix(): part.read_bytes() for part in parts}
-    if methods is None:
-        return {SUITE: top.read_bytes()} | files
-    own, raw = _own_methods(methods).value, parse_document(top.read_bytes(), str(top)).value
-    if "include" not in raw:  # its experiment keeps its own name
-        files, raw = {top.name: top.read_bytes()}, {"schema": SCHEMA, "include": [top.name]}
-    values = {path: parse_document(data, path).value for path, data in files.items()}
-    values = {path: value if "include" in value else _with_methods(value, own) for path, value in values.items()}
-    values[SUITE] = raw | {"name": name}
-    return {path: yaml.safe_dump(value, sort_keys=False, allow_unicode=True).encode() for path, value in values.items()}
 
 
 def _own_methods(path: Path) -> Document:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Annotated, Any, TypeAlias
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 
 from msda_bench.errors import StoreError
 from msda_bench.suite.cell import refuse_overflow
@@ -25,8 +25,6 @@ CHANCE = "chance"
 """The expected score of a random choice among the candidates; criteria are compared with it."""
 CHANCE_REFERENCE = "chance"
 """The method, of the scheme of this name, that looks at no input; diverged runs count with its score."""
-ENSV = "ensv"
-"""Selection of the candidate whose kept predictions agree most with those of all candidates."""
 FIRST = "first"
 """The choice of candidate 0, without any selection."""
 TARGET_ACCURACY = "target_accuracy"
@@ -35,6 +33,11 @@ LEAVE_ONE_OUT = "leave_one_source_out"
 """Selection by the mean test score over the sources, each in turn the target of the others."""
 SELECTED_BY = "Settings selected"
 """The beginning of an experiment's note on what selects for each target and seed."""
+
+
+def _known(criteria: tuple[str, ...]) -> tuple[str, ...]:
+    """Without EnsV, a former criterion that recorded plans still name."""
+    return tuple(by for by in criteria if by != "ensv")
 
 
 def parts_of(criterion: str) -> list[str]:
@@ -171,7 +174,7 @@ class Experiment:
     notes: Annotated[tuple[Text, ...], _MANY] = ()
     baseline: Name | None = None
     published: PublishedNumbers | None = None
-    criteria: Annotated[tuple[Text, ...], _MANY] = ()
+    criteria: Annotated[tuple[Text, ...], _MANY, AfterValidator(_known)] = ()
     against: Name | None = None
     metric: Measure | None = None
     corrupted: Text | None = None

@@ -18,7 +18,6 @@ from msda_bench.suite.facts import Facts, weighs_sources
 from msda_bench.suite.mistakes import Fault, Loc, explain, hint, shown
 from msda_bench.suite.plan import (
     CHANCE,
-    ENSV,
     FIRST,
     LEAVE_ONE_OUT,
     ORACLE,
@@ -215,14 +214,14 @@ def check_search(facts: Facts) -> Iterator[Fault]:
 
 def _criterion(select: SelectSpec, facts: Facts) -> Iterator[Fault]:
     for index, name in enumerate(facts.validators):
-        if name in (ORACLE, LEAVE_ONE_OUT, CHANCE, FIRST, TARGET_ACCURACY, ENSV):
+        if name in (ORACLE, LEAVE_ONE_OUT, CHANCE, FIRST, TARGET_ACCURACY):
             what = f"{name} has another meaning in select; it cannot be a validator's name"
             yield Fault(("validators", index), what)
     yield from _tuning(select, facts)
     tracks: list[tuple[Loc, str]] = [(("select", "tracks", index), by) for index, by in enumerate(select.tracks)]
     for loc, by in [(("select", "by"), select.by), *tracks]:
         sums = select.seeds is not None and len(parts_of(by)) > 1
-        known = [*facts.validators, *facts.compared, LEAVE_ONE_OUT, *([] if sums else [ORACLE])]
+        known = [*facts.validators, LEAVE_ONE_OUT, *([] if sums else [ORACLE])]
         known += [FIRST] if select.seeds is not None and not sums else []
         for name in parts_of(by) if sums else [by]:
             if name not in known:
@@ -232,8 +231,6 @@ def _criterion(select: SelectSpec, facts: Facts) -> Iterator[Fault]:
 
 
 def _unknown(name: str, known: Iterable[str], facts: Facts) -> str:
-    if name == ENSV:
-        return "ensv compares predicted classes; add keep: [target_predictions], where the task is of classes"
     if facts.file.validators is None and name == DEFAULT_VALIDATOR[facts.task.kind]:
         return f"{name} needs held-out examples of the sources, and none are left; {HOLD_OUT}"
     return f"{shown(name)} is not a validator of the suite{hint(name, known)}"
@@ -332,7 +329,7 @@ def source_free_note(facts: Facts) -> Iterator[str]:
     """
     select = facts.file.select
     scores = {validator.name for validator in facts.file.validators or () if not validator.component.needs_sources}
-    if select is None or scores.union([ENSV, LEAVE_ONE_OUT, ORACLE, FIRST]).issuperset(parts_of(select.by)):
+    if select is None or scores.union([LEAVE_ONE_OUT, ORACLE, FIRST]).issuperset(parts_of(select.by)):
         return
     names = ", ".join(name for name, method in facts.file.methods.items() if source_free(method))
     if names:

@@ -104,7 +104,7 @@ class Crews(WorkerPlugin):
         try:
             return self._idle.pop()
         except IndexError:
-            store = Store(self._token.parent)
+            store = Store(self._token.parent, sealed=False)
             slot = self._free.popleft() if len(self._free) > 1 else self._free[0]
             return Crew(self._setup, [slot], store, self._timeout, _PATIENCE), store
 

@@ -2,35 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Literal
 
 import pandas as pd
 
-from msda_bench.analysis import (
-    ALL,
-    AVERAGE,
-    ORACLE,
-    against,
-    best_of,
-    conclusive,
-    control_of,
-    counted,
-    criteria_notes,
-    differ,
-    disagreement,
-    listed,
-    main_pairs,
-    main_rows,
-    name_of,
-    testable,
-    verifications,
-)
+from msda_bench.results.criteria import ALL, criteria_notes
+from msda_bench.results.frame import AVERAGE
+from msda_bench.results.rows import against, best_of, conclusive, control_of, differ, main_pairs, main_rows, testable
+from msda_bench.results.verify import verifications
+from msda_bench.results.verify_text import disagreement
+from msda_bench.results.words import counted, listed, name_of
+from msda_bench.suite.plan import ORACLE
 from msda_bench_report import plots
 from msda_bench_report.figures import slugs
 from msda_bench_report.plots.epochs import LAST, MOST_LINES, last_weights, over_sources, weighing
-from msda_bench_report.section import Figure, Make, Results, Section, hookimpl
+from msda_bench_report.section import Figure, Make, Results, Section
 
 _MOST_PARAMETERS = 8
 _MOST_CLASSES = 40
@@ -38,9 +26,6 @@ _BEYOND = {
     "method": "method",
     "mean_low": "mean, low",
     "mean_high": "mean, high",
-    "iqm": "interquartile mean",
-    "iqm_low": "its low",
-    "iqm_high": "its high",
     "gain": "gain",
     "gain_standard_error": "±",
     "regret": "regret to the oracle",
@@ -48,16 +33,10 @@ _BEYOND = {
 }
 _PAIRS = [
     *("first", "second", "outcome", "reason", "hodges_lehmann", "hl_low", "hl_high", "p_holm", "n_paired"),
-    *("detectable", "improvement"),
+    "detectable",
 ]
 _CRITERIA = ["criterion", "selects", "mean", "regret", "regret_standard_error"]
 _CRITERIA += ["rank_correlation", "n_rank_correlation"]
-
-
-@hookimpl
-def msda_sections() -> list[Make]:
-    """The sections of this package."""
-    return [every_run, pairs, beyond, published, classes, weights, course, curves, time, settings]
 
 
 def headline(results: Results) -> Iterator[Figure]:
@@ -66,7 +45,7 @@ def headline(results: Results) -> Iterator[Figure]:
     if not rows["mean"].notna().any():
         return
     values = rows[["method", "rank", "mean", "standard_error", "mean_low", "mean_high", "n_ok"]]
-    label = f"Mean of each method with its {100 * (1 - results.experiment.alpha):g} % bootstrap interval"
+    label = f"Mean of each method with its {100 * (1 - results.experiment.alpha):g} % interval"
     yield Figure("forest", "Means", f"{label}; dashed: the baseline", plots.forest(rows), values, wide=True)
     pairs = main_pairs(results.comparisons)
     if not len(pairs):
@@ -138,15 +117,12 @@ def _place(where: str) -> str:
 
 
 def beyond(results: Results) -> Section | None:
-    """Intervals, interquartile means, gains and regrets."""
+    """Intervals, gains and regrets."""
     if results.ok.empty:
         return None
     rows = main_rows(results.leaderboard).sort_values(["reference", "rank"], kind="stable")
     table = rows.loc[rows["mean"].notna(), list(_BEYOND)].rename(columns=_BEYOND).dropna(axis=1, how="all")
-    text = (
-        "Bootstrap intervals stratified by target; an interquartile mean leaves out the lowest and highest quarter of "
-        "the runs at each target; gains are over the baseline."
-    )
+    text = "Student's intervals of the mean over the seeds; gains are over the baseline."
     harmed = results.leaderboard[results.leaderboard["negative_transfer"].fillna(value=False).astype(bool)]
     where = [f"{name_of(row.method)} ({name_of(row.target)})" for row in harmed.itertuples()]
     if where:
@@ -305,3 +281,7 @@ def settings(results: Results) -> Section | None:
     )
     figures = (*regret, *by_parameter)
     return Section("settings", "Selecting settings", text, figures) if figures else None
+
+
+SECTIONS: Sequence[Make] = (every_run, pairs, beyond, published, classes, weights, course, curves, time, settings)
+"""What makes the sections of each experiment, in the page's order."""

@@ -23,9 +23,8 @@ from msda_bench.results.estimates import Summary
 from msda_bench.results.leaderboard import Analysis
 from msda_bench.results.scores import Grid
 from msda_bench.results.select import select
-from msda_bench.results.survival import survival
 from msda_bench.results.words import listed, name_of
-from msda_bench.suite.plan import FIRST, ORACLE, TARGET_ACCURACY
+from msda_bench.suite.plan import FIRST, ORACLE
 
 MARKS = {BETTER_BY_MORE: "▲", BETTER: "△", EQUIVALENT: "=", SAME: "=", WORSE: "▽"}
 """What stands beside a gain, so that colours need not be seen."""
@@ -33,7 +32,6 @@ _CLASSES = {BETTER_BY_MORE: "beyond", BETTER: "better", EQUIVALENT: "equal", SAM
 
 
 _CHOSEN = {FIRST: "each method's own settings", ORACLE: "settings chosen with labels of the target"}
-_WITH_LABELS = {ORACLE, TARGET_ACCURACY}
 
 
 class Gain(NamedTuple):
@@ -88,8 +86,6 @@ class Decision(NamedTuple):
     skipped: tuple[str, ...] = ()
     """Which experiments and methods do not count, and why."""
     title: str = ""
-    survives: pd.DataFrame | None = None
-    """What is left of each method's gain of the oracle's track in this one."""
 
     @classmethod
     def of(cls, across: Across | None, title: str = "") -> Decision | None:
@@ -139,18 +135,13 @@ def decisions(analysis: Analysis) -> list[Decision]:
     if len(tracks) < 2:  # noqa: PLR2004
         tables = [Decision.of(analysis.across)]
     else:
-        compared = {track: across_of(select(runs, track)) for track in tracks}
-        tables = [_of_track(track, across, compared.get(ORACLE)) for track, across in compared.items()]
+        tables = [_of_track(track, across_of(select(runs, track))) for track in tracks]
     return [table for table in tables if table is not None]
 
 
-def _of_track(track: str, across: Across | None, oracle: Across | None) -> Decision | None:
+def _of_track(track: str, across: Across | None) -> Decision | None:
     how = _CHOSEN.get(track, "settings chosen without labels of the target")
-    decision = Decision.of(across, f"Track {name_of(track)}: {how}")
-    if decision is None or across is None or oracle is None or track in {FIRST, *_WITH_LABELS}:
-        return decision
-    rows = survival(across, oracle)
-    return decision._replace(survives=rows if rows["survives"].notna().any() else None)
+    return Decision.of(across, f"Track {name_of(track)}: {how}")
 
 
 def headroom(grid: Grid) -> str:

@@ -26,15 +26,14 @@ from msda_bench.results.verdict import verdict_across
 from msda_bench.results.words import name_of
 from msda_bench.store.store import Store
 from msda_bench_report.assets import asset, digest, download, environment, library, policy
-from msda_bench_report.builtin import headline
+from msda_bench_report.builtin import SECTIONS, headline
 from msda_bench_report.decision import decisions, headroom
 from msda_bench_report.facts import facts
 from msda_bench_report.figures import Drawn, drawn, slugs
 from msda_bench_report.plots import critical_difference
 from msda_bench_report.plots.epochs import by_epoch
 from msda_bench_report.plots.still import CONFIG, paper
-from msda_bench_report.section import Figure, Results
-from msda_bench_report.sections import Maker, Part
+from msda_bench_report.section import Figure, Results, Section
 
 REPORT = "report.html"
 MOST_FIGURES = 60
@@ -51,28 +50,22 @@ _PLAIN = frozenset({"suite", "candidates"})
 """The kinds of notes that are on an experiment's plan; the others are warnings."""
 
 
-def write_page(folder: Path, findings: Findings, sections: Sequence[Maker]) -> Path:
+def write_page(folder: Path, findings: Findings) -> Path:
     """Writes report.html of what its runs say into the result folder, completely or not at all.
 
     Raises:
         StoreError: the folder cannot be read or written.
     """
     path = folder / REPORT
-    replace_file(path, render_page(findings, sections, Store(folder, repair=False).commands()).encode())
+    replace_file(path, render_page(findings, Store(folder).commands()).encode())
     return path
 
 
-def render_page(
-    findings: Findings,
-    sections: Sequence[Maker],
-    commands: Iterable[str] = (),
-    home: str | None = None,
-) -> str:
+def render_page(findings: Findings, commands: Iterable[str] = (), home: str | None = None) -> str:
     """Renders the page; identical records give identical text, in any order.
 
     Args:
         findings: what the runs say; curves and cells are read from their folder.
-        sections: make the sections of each experiment.
         commands: the commands that made the records, as far as known.
         home: the address of the page that links to this page, if there is one; runs.csv lies beside this page then.
 
@@ -90,7 +83,7 @@ def render_page(
         .get_template("page.html")
         .render(
             plan=runs.attrs["plan"],
-            sections=list(_experiments(findings, sections)),
+            sections=list(_experiments(findings)),
             across=across,
             diagram=_diagram(across),
             finding=verdict_across(across) if across is not None else (),
@@ -156,7 +149,7 @@ class Findings:
         return selected[[method in own.get(name, ()) for name, method in places]]
 
 
-def _experiments(findings: Findings, sections: Sequence[Maker]) -> Iterator[dict[str, Any]]:
+def _experiments(findings: Findings) -> Iterator[dict[str, Any]]:
     """The data of each experiment for experiment.html."""
     runs, files, bad = findings.analysis.runs, findings.files, problems(findings.analysis.selected)
     ids = slugs(experiment.name for experiment in runs.attrs["plan"].experiments)
@@ -176,7 +169,7 @@ def _experiments(findings: Findings, sections: Sequence[Maker]) -> Iterator[dict
                 drawn(figure, ids[name], board.shown, is_still=place == 0)
                 for place, figure in enumerate(headline(results))
             ],
-            "parts": _parts(sections, results, ids[name], board.shown),
+            "parts": [*_parts(results, ids[name], board.shown)],
             "problems": own_rows(view.experiment, bad),
             "facts": facts(results.runs),
             "tables": dict(download(path, files[path]) for path in tables if path in files),
@@ -200,9 +193,20 @@ def _results(findings: Findings) -> Iterator[tuple[View, Results]]:
         yield view, Results(targets[experiment.name], experiment, view.runs, view.board, view.pairs, *more)
 
 
-def _parts(sections: Sequence[Maker], results: Results, within: str, shown: Sequence[str]) -> list[Part]:
-    parts = (maker.part(results, within, shown) for maker in sections)
-    return [part for part in parts if part is not None]
+class Part(NamedTuple):
+    """A section as the templates write it."""
+
+    id: str
+    section: Section
+    figures: list[Drawn]
+
+
+def _parts(results: Results, within: str, shown: Sequence[str]) -> Iterator[Part]:
+    """Draws the sections of an experiment; their ids, and those of the figures, begin with `within`."""
+    for make in SECTIONS:
+        if (section := make(results)) is not None:
+            figures = [drawn(figure, within, shown) for figure in section.figures]
+            yield Part(f"{within}-{section.name}", section, figures)
 
 
 def _diagram(across: Across | None) -> Drawn | None:

@@ -1,4 +1,4 @@
-"""Everything that the author of a section of the report page imports, beside `msda_bench.analysis` and the charts."""
+"""What sections of the report page are made of and from."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ from typing import NamedTuple, TypeAlias
 
 import pandas as pd
 
-from msda_bench.analysis import Experiment, name_of
-from msda_bench.commands import hookimpl  # not by `api`, which imports torch
+from msda_bench.results.words import name_of
+from msda_bench.suite.plan import Experiment
 from msda_bench_report.plots.parts import Chart
-
-__all__ = ["Figure", "Make", "Results", "Section", "hookimpl"]
 
 
 class Figure(NamedTuple):

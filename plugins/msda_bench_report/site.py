@@ -27,21 +27,19 @@ from msda_bench_report.decision import Decision
 from msda_bench_report.figures import picture, slugs
 from msda_bench_report.page import REPORT, Findings, render_page
 from msda_bench_report.plots import critical_difference
-from msda_bench_report.sections import Maker
 
 INDEX = "index.html"
 _MOST_NAMED = 4
 """The maximum number of experiments that a sentence names."""
 
 
-def write_site(folders: Sequence[Path], out: Path, registry: Registry, sections: Sequence[Maker]) -> tuple[str, ...]:
+def write_site(folders: Sequence[Path], out: Path, registry: Registry) -> tuple[str, ...]:
     """Writes the site of some result folders; the folders do not change.
 
     Args:
         folders: the result folders; one that cannot be read is reported on the site, and the others are shown.
         out: the site's folder; files of an earlier site are replaced.
         registry: the installed components.
-        sections: make the sections of each page.
 
     Returns:
         A line for each folder that cannot be shown, and for each record that is damaged or in conflict.
@@ -56,7 +54,7 @@ def write_site(folders: Sequence[Path], out: Path, registry: Registry, sections:
     faults: list[tuple[str, Path]] = []
     for folder, name in zip(once, names, strict=True):
         try:
-            runs, shown[name], files = _read(folder, name, registry, sections)
+            runs, shown[name], files = _read(folder, name, registry)
         except BenchError as error:
             faults += [(line, folder) for line in error.lines]
             continue
@@ -75,14 +73,12 @@ def write_site(folders: Sequence[Path], out: Path, registry: Registry, sections:
     return lines
 
 
-def _read(
-    folder: Path, name: str, registry: Registry, sections: Sequence[Maker]
-) -> tuple[pd.DataFrame, list[Column], dict[str, str]]:
+def _read(folder: Path, name: str, registry: Registry) -> tuple[pd.DataFrame, list[Column], dict[str, str]]:
     """The runs of a folder, its experiments, and its files on the site by name."""
     runs = load_results(folder)
     findings = Findings.of(runs)
-    commands = Store(folder, repair=False).commands()
-    page = render_page(findings, sections, commands, home=f"../{INDEX}")
+    commands = Store(folder).commands()
+    page = render_page(findings, commands, home=f"../{INDEX}")
     return runs, [*columns(name, findings, registry)], {REPORT: page, RUNS: runs_file(findings.analysis)}
 
 

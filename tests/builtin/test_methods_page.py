@@ -37,15 +37,6 @@ def test_defaults_are_the_documented_ones() -> None:
     assert not written
 
 
-def test_each_method_leads_to_a_recipe() -> None:
-    titles = re.findall(r"^### (.+)$", (DOCS / "recipes.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
-    places = {re.sub(r"[^\w]+", "-", title.lower()) for title in titles}
-    rows = METHODS.split("| method | scheme |")[1].split("\n\n")[0].splitlines()[2:]
-    links = [re.match(r"\| \[[^]]+\]\(([\w.]*)#([\w-]+)\) \|", row) for row in rows]
-    assert None not in links
-    assert {link[2] for link in links if link and link[1] == "recipes.md"} == places
-
-
 def test_each_row_of_the_audit_names_a_test_that_exists() -> None:
     named = re.findall(r"\| `([\w/]+\.py)::(\w+)` \|$", METHODS, flags=re.MULTILINE)
     assert len(named) == METHODS.split("## Equal to the authors' code")[1].split("\n## ")[0].count("\n|") - 4

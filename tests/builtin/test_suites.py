@@ -82,7 +82,7 @@ def test_the_field_suite_crosses_the_catalogue_with_two_seeds(field: Expansion) 
 
 
 SHOT = {"beta": 0.3, "smoothing": 0.1, "adapt": 0.5}
-AUTHORS = {  # as in docs/field-settings.md, from the papers or released code
+AUTHORS = {  # as in studies/field/README.md, from the papers or released code
     "MCD": {"lr": 2e-4, "repeats": 4},
     "M3SDA": {"lr": 2e-4, "repeats": 4, "orders": 5, "centred": True, "mu": pytest.approx(0.0005 / 6, rel=0.01)},
     "CDAN": {"ramp": 10, "entropy": True, "mu": 1, "hidden": [500, 500]},

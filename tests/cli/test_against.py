@@ -245,8 +245,7 @@ def test_a_damaged_reference_is_one_line(home, recorded, capsys):
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        ("leaderboard a --against b --per-class", "--per-class is for one result folder, without --merge, --out and"),
-        ("leaderboard --merge a b --against b", "--against is for one result folder, without --merge"),
+        ("leaderboard a --against b --per-class", "--per-class is for one result folder, without --against"),
         ("leaderboard a --against b --metric macro_f1", "--metric and --by are not for --against: a reference"),
         ("leaderboard a --against b --by oracle", "--metric and --by are not for --against: a reference"),
         ("report a --against b --by oracle", "--metric and --by are not for --against: a reference"),

@@ -65,10 +65,8 @@ def test_a_folder_from_two_machines_is_accepted_and_names_both(folder, said):
     assert said("store", "verify", "--strict", folder)[0] == 0, "with its tables it can be submitted"
 
 
-def test_folders_from_two_machines_are_merged_and_the_tables_note_it(folder, said):
+def test_a_site_of_folders_from_two_machines_names_both(folder, said):
     here, away = part(folder, "here", (0, 1)), part(folder, "away", (2, 3))
-    code, text = said("leaderboard", "--merge", here, away)
-    assert (code, f"4 of 8 runs were made on {AWAY} (" in text, f"); 4 on {HERE}" in text) == (0, True, True)
     assert "were made on" not in said("leaderboard", away)[1], "it has nothing to be held beside"
     out = folder.with_name("site")
     assert said("site", here, away, folder, "--out", out)[0] == 0

@@ -101,7 +101,7 @@ def test_a_read_only_folder_is_shown_and_a_full_disk_is_an_error(command, make_f
         capsys.readouterr()
 
 
-@pytest.mark.parametrize("command", ["leaderboard", "compare", "report", "selection", "sources", "verify", "weights"])
+@pytest.mark.parametrize("command", ["leaderboard", "compare", "report", "sources", "verify"])
 def test_a_folder_without_results_is_one_line(command, tmp_path, capsys):
     assert main([command, str(tmp_path / "nowhere")]) == 2
     out, err = capsys.readouterr()
@@ -149,37 +149,6 @@ def weighted(groups: list[list[str]], weights: list[float], **cell: object) -> C
     return lambda record, method, *_: (
         replace(record, curves=curves, cell=record.cell | cell) if method == "DARN" else record
     )
-
-
-def test_weights_are_drawn_reproducibly(make_results, capsys):
-    folder = make_results(records=weighted([["a"], ["b"]], [0.75, 0.25]))
-    path = folder / "weights-toy.svg"
-    for _ in range(2):
-        assert main(["weights", str(folder)]) == 0
-        assert capsys.readouterr().out == f"{path}\n"
-        before = path.read_bytes()
-        assert all(text in before for text in (b"DARN", b"0.75", b"0.25", b">a<", b">b<"))
-    assert main(["weights", str(folder)]) == 0
-    assert path.read_bytes() == before
-    path.unlink()
-    path.mkdir()
-    assert main(["weights", str(folder)]) == 2
-    assert "weights-toy.svg: cannot be written" in capsys.readouterr().err
-
-
-def test_parts_of_a_split_source_are_summed_in_a_second_figure(make_results):
-    split = {"sources": ["a", "b"], "split_sources": {"clusters": 2, "by": "kmeans"}}
-    groups = [["a/0"], ["a/1"], ["b/0"], ["b/1"]]
-    folder = make_results(records=weighted(groups, [0.1, 0.2, 0.3, 0.4], **split))
-    assert main(["weights", str(folder)]) == 0
-    whole = (folder / "weights-toy-by-domain.svg").read_text()
-    assert ">0.30<" in whole
-    assert ">0.70<" in whole
-
-
-def test_methods_that_weigh_no_source_have_no_figure(make_results, capsys):
-    assert main(["weights", str(make_results(records=weighted([["a", "b"]], [1.0])))]) == 0
-    assert capsys.readouterr().out == "no method here weighs single sources, or none of those that do has a result\n"
 
 
 def test_sources_shows_weights_and_says_what_is_unknown_or_missing(make_results, capsys):

@@ -79,8 +79,6 @@ def test_a_metric_that_needs_outputs_is_stored_and_keyed(tmp_path: Path, capsys:
     assert plain["metric:accuracy"].tolist() == (100 * plain["n_correct"] / plain["n_test"]).tolist()
     assert main(["leaderboard", str(folder), "--per-class"]) == 0
     assert "accuracy on each class in percent" in capsys.readouterr().out
-    assert main(["leaderboard", "--merge", str(folder), str(tmp_path), "--per-class"]) == 2
-    assert "--per-class is for one result folder" in capsys.readouterr().err
     runs = mb.load_results(run(tmp_path, CLASSES + "metric: auc\nkeep: [predictions]\n"))
     assert "AUC in percent, higher is better" in capsys.readouterr().out
     assert not set(runs["key"]) & set(plain["key"])

@@ -16,7 +16,6 @@ from PIL import Image
 
 from msda_bench.cli import main as program
 from msda_bench.cli.main import main
-from tests.results.conftest import ordered_folder
 
 TABLE = """\
 method,target,mean,source,table,certainty
@@ -32,7 +31,6 @@ methods:
   MDAN: {discrepancy: coral, mu: 0.01, aggregator: {logsumexp: {gamma: 1.0}}}
 compare: {baseline: SRC}
 """
-CITATION = "title: runs\nauthors: [{name: us}]\nversion: 1.0.0\nlicense: MIT\n"
 LETTERS = f"""
 schema: 1
 name: letters
@@ -65,14 +63,12 @@ published: table.csv
     + "".join(f"{n < 40},{n % 37},word{n % 5} word{n % 7},{n // 2},{n % 2},{n % 3 % 2}\n" for n in range(80)),
     "clinics.csv": "hospital,age,disease\n"
     + "".join(f"{n % 3},{n % 37},{n // 3 % 2 if n % 3 else ''}\n" for n in range(90)),
-    "CITATION.cff": CITATION,
-    "another.cff": CITATION.replace("1.0.0", "2.0.0"),
 }
 RUN = "run tiny.yaml --device cpu --executor inline"
 OWN = f"{RUN} --methods own.yaml"
 NEW = f"{RUN} --out new --only experiment=letters,method=SRC,seed=0"
 PATIENTS = "data identify patients.csv --domain hospital --label disease"
-SHOWN = "compare leaderboard report site verify weights sources selection"
+SHOWN = "compare leaderboard report site verify sources"
 COMMANDS = {
     **{name: name for name in ("", "suites", "suites list", "plugins", "data", "data list", "schema", "store")},
     **{name: f"{name} results/tiny" for name in (*SHOWN.split(), "store verify")},
@@ -81,15 +77,12 @@ COMMANDS = {
     "run": RUN,
     "validate": "validate tiny.yaml",
     "plan": "plan tiny.yaml",
-    "core": "core ordered",
     "check": "check source_risk",
     "new": "new aggregator my_part",
     "data identify": "data identify pictures",
     "data leaks": "data leaks letters.yaml",
     "store merge": "store merge new results/tiny",
     "store reference": "store reference results/tiny",
-    "submit": "submit other/letters other.yaml",
-    "store export": "store export results/tiny --out release --url https://example.org/a --date 2026-11-22",
 }
 """Each command, without options."""
 
@@ -107,9 +100,6 @@ USES = {
     "report --against": Use("results/tiny", "report results/tiny-own"),
     "run --against": Use("results/tiny", OWN),
     "run --methods": Use("own.yaml"),
-    "run --as": Use("me", f"{RUN} --out again --repeat results/tiny"),
-    "run --repeat": Use("results/tiny", f"{RUN} --out again --as me"),
-    "submit --methods": Use("own.yaml", "submit results/tiny-own tiny.yaml"),
     "--by": Use("oracle"),
     "--experiments": Use("clouds"),
     "--format": Use("github"),
@@ -119,16 +109,13 @@ USES = {
     "check --strict": Use("", "check d_A"),
     "run --limit": Use("1", NEW),
     "compare --match": Use("SRC=DARN", "compare results/tiny other/letters"),
-    "leaderboard --merge": Use("other/letters other/same", "leaderboard"),
-    "leaderboard --out": Use("out", "leaderboard --merge other/letters other/same"),
     "--methods": Use("DARN"),
     "--metric": Use("macro_f1"),
     "run --only": Use("method=SRC"),
     "--out": Use("out"),
-    "core --agree": Use("0.99"),
-    "core --methods": Use("a,b,c"),
     "plan --detect": Use("2"),
-    "plan --pilot": Use("other/letters", "plan other.yaml"),
+    "plan --out": Use("out", "plan tiny.yaml --pilot results/tiny"),
+    "plan --pilot": Use("other/letters"),
     "plan --power": Use("0.9"),
     "run --device": Use("", NEW),
     "run --executor": Use("inline", NEW),
@@ -146,13 +133,9 @@ USES = {
     "data identify --group": Use("patient", PATIENTS),
     "data identify --predictions": Use("rule", PATIENTS),
     "data identify --unlabelled": Use("drop", "data identify clinics.csv --domain hospital --label disease"),
-    "store export --cite": Use("another.cff"),
-    "store export --date": Use("2026-11-23"),
-    "store export --url": Use("https://example.org/b"),
     "store verify --strict": Use("", "store verify marred"),
     "verify --table": Use("another.csv"),
     "compare other": Use("other/letters"),
-    "leaderboard folder": Use("results/tiny", "leaderboard"),
     "data list names": Use("stress"),
     "data fetch names": Use("stress", "data fetch"),
     "data verify names": Use("stress", "data verify"),
@@ -210,8 +193,6 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert main([*RUN.split(), "--quiet"]) == 0
         assert main([*OWN.split(), "--quiet"]) == 0
         assert main([*RUN.replace("tiny", "other").split(), "--quiet", "--out", "other"]) == 0
-    shutil.copytree(home / "other/letters", home / "other/same")
-    ordered_folder(home / "ordered")
     shutil.copytree(home / "results/tiny", home / "marred")
     (home / "marred/leaderboard.csv").write_text("")
     for number, place in enumerate(("a/cat", "a/dog", "b/cat", "b/dog")):

@@ -12,7 +12,7 @@ import pytest
 from msda_bench.cli.main import main
 
 GOLDEN = Path(__file__).parents[1] / "store" / "golden" / "schema-1"
-COMMANDS = (["leaderboard"], ["compare"], ["weights"], ["report"], ["store", "verify"])
+COMMANDS = (["leaderboard"], ["compare"], ["report"], ["store", "verify"])
 
 
 @pytest.fixture(autouse=True)

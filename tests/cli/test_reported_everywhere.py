@@ -10,7 +10,7 @@ import pytest
 from msda_bench.cli.main import main
 from tests.cli.conftest import MARKS
 
-SCREENS = ["leaderboard", "leaderboard --quiet", "compare", "compare --quiet", "weights", "verify --table TABLE"]
+SCREENS = ["leaderboard", "leaderboard --quiet", "compare", "compare --quiet", "verify --table TABLE"]
 
 
 def unwrapped(text: str) -> list[str]:
@@ -66,15 +66,4 @@ def test_two_folders(marred, make_results, capsys):
     lines = unwrapped(capsys.readouterr().out)
     assert {f"note: A: {mark}" for mark in MARKS[3:]} <= set(lines)
     assert not [line for line in lines if line.startswith("note: B: ")]
-    assert files(marred, sound) == before
-
-
-def test_a_merge_reports_what_the_other_folder_does_not_fill(marred, make_results, capsys):
-    sound = make_results("sound", methods=["DARN"])
-    before = files(marred, sound)
-    assert main(["leaderboard", "--merge", str(marred), str(sound)]) == 1
-    text = " ".join(unwrapped(capsys.readouterr().out))
-    assert "a plugin's bug" not in text
-    for mark in (MARKS[1].removeprefix("SRC: "), *MARKS[3:]):
-        assert mark in text, mark
     assert files(marred, sound) == before

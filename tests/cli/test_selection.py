@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+import msda_bench as mb
 from msda_bench.cli.main import main
-from msda_bench.results.criteria import CANDIDATE_COLUMNS, COLUMNS
+from msda_bench.results.criteria import COLUMNS
 from msda_bench.store import Store
 from tests.cli.conftest import INLINE, SUITE
 
@@ -87,52 +88,26 @@ def test_with_another_criterion_the_note_of_the_suites_own_is_not_shown(here: Pa
         assert note.startswith(f"note: {said}")
 
 
-def test_criteria_are_printed_written_and_drawn(here: Path, capsys) -> None:
-    assert main(["selection", "results/tiny"]) == 0
-    printed = " ".join(capsys.readouterr().out.split())
-    best = "oracle: the candidate best on the target's own"
-    assert all(text in printed for text in ("source_risk *", "leave_one_source_out", "chance", best))
-    criteria = rows(here / "selection.csv")
-    assert tuple(criteria[0]) == COLUMNS
-    assert {row["criterion"] for row in criteria if row["target_labels"] == "true"} == {"oracle"}
-    assert {row["criterion"] for row in criteria if row["selects"] == "true"} == {"source_risk"}
-    assert all(float(row["regret"]) >= 0 for row in criteria)
-    selects = {(row["target"], row["method"]): row["mean"] for row in criteria if row["selects"] == "true"}
-    leaderboard = {(row["target"], row["method"]): row["mean"] for row in rows(here / "leaderboard.csv")}
-    assert all(leaderboard[at] == mean for at, mean in selects.items() if at[1] != "all methods")
-    candidates = rows(here / "candidates.csv")
-    assert tuple(candidates[0]) == CANDIDATE_COLUMNS
-    assert len(candidates) == 3 * 3 * 3 * 3  # methods, candidates, criteria, targets and their mean
-    assert {
-        sum(int(row["n_selected"]) for row in candidates if (row["method"], row["criterion"], row["target"]) == at)
-        for at in {(row["method"], row["criterion"], "target_0") for row in candidates if row["method"] != "TAR"}
-    } == {1}
-    figure = (here / "selection-tiny.svg").read_bytes()
-    for text in (b"aggregator.sharpmax.gamma", b"mu", b"training.optimizer.adam.lr", b"regret to the oracle"):
-        assert text in figure
-    assert "Settings selected by source_risk" in printed
-    assert main(["selection", "results/tiny", "--format", "csv"]) == 0
-    assert capsys.readouterr().out == (here / "selection.csv").read_text()
-    assert (here / "selection-tiny.svg").read_bytes() == figure
+def test_criteria_lose_nothing_against_the_oracle_or_more(here: Path) -> None:
+    assert run() == 0
+    judged = mb.criteria(here)
+    assert tuple(judged) == COLUMNS
+    assert {*judged.loc[judged["target_labels"], "criterion"]} == {"oracle"}
+    assert {*judged.loc[judged["selects"], "criterion"]} == {"source_risk"}
+    assert {"leave_one_source_out", "chance"} < {*judged["criterion"]}
+    assert (judged["regret"] >= 0).all()
+    own = judged[judged["selects"] & (judged["method"] != "all methods")].set_index(["target", "method"])["mean"]
+    board = mb.leaderboard(here).set_index(["target", "method"])["mean"]
+    assert own.to_dict() == pytest.approx(board[own.index].to_dict())
 
 
-def test_a_copy_is_compared_but_not_merged_and_names_a_missing_candidate(here: Path, tmp_path: Path, capsys) -> None:
+def test_a_copy_is_compared_and_names_a_missing_candidate(here: Path, tmp_path: Path, capsys) -> None:
     copy = shutil.copytree(here, tmp_path / "copy")
     assert main(["compare", str(here), str(copy)]) == 0
     assert "lack" not in capsys.readouterr().out
-    assert main(["leaderboard", "--merge", str(here), str(copy)]) == 2
-    reported = "selects settings among candidates, which cannot share a table with other folders"
-    assert reported in capsys.readouterr().err
     store = Store(copy)
     store.path(store.read_plan().cells[0].key).unlink()
-    for command in ("leaderboard", "selection"):
-        assert main([command, str(copy)]) == 1
-        printed = " ".join(capsys.readouterr().out.split())
-        assert "their runs count as missing: SRC 1 of 6" in printed
-        assert "problem: tiny: SRC: 1 of 2 runs missing, first at target target_0, seed 0" in printed
-
-
-def test_a_folder_without_a_search_is_reported(tiny: Path, capsys) -> None:
-    assert main([*INLINE, "--only", "method=SRC,seed=0"]) == 0
-    assert main(["selection", "results/tiny"]) == 2
-    assert "no settings were selected here; add `select` to the suite" in capsys.readouterr().err
+    assert main(["leaderboard", str(copy)]) == 1
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "their runs count as missing: SRC 1 of 6" in printed
+    assert "problem: tiny: SRC: 1 of 2 runs missing, first at target target_0, seed 0" in printed

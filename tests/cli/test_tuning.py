@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 import msda_bench as mb
-from msda_bench.analysis import select
 from msda_bench.cli.main import main
+from msda_bench.results.select import select
 from msda_bench.store import Store
 from msda_bench.store.files import same_result
 from tests.cli.conftest import ENTRY, INLINE
@@ -113,8 +113,7 @@ def test_another_track_trains_what_it_chooses_and_is_shown_on_request(here: Path
     assert {path: path.read_bytes() for path in here.glob("*.csv")} == files
     first, best = (mb.leaderboard(select(runs, by)).query("target == 'average'")["mean"] for by in ("first", "oracle"))
     assert (first.to_numpy() > best.to_numpy()).all()
-    assert main(["selection", str(here)]) == 0
-    rows = mb.analysis.criteria(here).set_index(["criterion", "target", "method"])
+    rows = mb.criteria(here).set_index(["criterion", "target", "method"])
     assert rows.loc[("first", "average", "SRC"), "regret"] > rows.loc[("source_risk", "average", "SRC"), "regret"] >= 0
     trained = rows[rows.index.get_level_values("criterion") != "chance"]
     assert set(rows["n_planned"]) == set(trained["n_evaluated_regret"]) == {2}

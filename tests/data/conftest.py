@@ -46,6 +46,7 @@ class Site:
     Attributes:
         pages: bytes by path.
         moved: new path by old path, answered with 302.
+        empty: paths that are answered with 202 and no bytes.
         ranges: whether Range headers are understood.
         cut: bytes after which every answer's body stops; None for the whole.
         held: bytes after which an answer waits until this is None; None for no wait.
@@ -54,6 +55,7 @@ class Site:
 
     pages: dict[str, bytes]
     moved: dict[str, str] = field(default_factory=dict)
+    empty: tuple[str, ...] = ()
     ranges: bool = True
     cut: int | None = None
     held: int | None = None
@@ -70,6 +72,10 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         if self.path in self.site.moved:
             self.send_response(302)
             self.send_header("Location", self.site.moved[self.path])
+            self.end_headers()
+        elif self.path in self.site.empty:
+            self.send_response(202)
+            self.send_header("Content-Length", "0")
             self.end_headers()
         elif self.path in self.site.pages:
             self._send(self.site.pages[self.path], wanted if self.site.ranges else None)

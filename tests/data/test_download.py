@@ -147,6 +147,27 @@ def test_the_next_address_is_tried_and_redirects_do_not_lead_into_local_files(ge
     assert get(f"{site.address}/old")[0].read_bytes() == DATA
 
 
+@pytest.mark.parametrize("md5", [False, True])
+def test_an_answer_without_bytes_is_named_and_loses_nothing(get, site, left, md5):
+    site.empty = ("/a",)
+    with pytest.raises(DataError, match=r"/a: HTTP 202 without bytes; try again"):
+        get(f"{site.address}/a", part=DATA[:1000])
+    assert left() == {"data.bin.part": 1000}
+    _, told = get(f"{site.address}/a", f"{site.address}/data.bin", md5=md5)
+    assert told == [f"data.bin: {site.address}/a: HTTP 202 without bytes"]
+    assert site.asked[-1] == ("/data.bin", None if md5 else "bytes=1000-")
+
+
+def test_a_mirror_of_the_environment_is_asked_first(site, where, make_file, monkeypatch):
+    site.pages["/mirror/toy/a%20b.bin"] = DATA
+    monkeypatch.setenv("MSDA_BENCH_MIRROR", f"{site.address}/mirror/")
+    files = [make_file(DATA, f"{site.address}/data.bin", path=f"toy/{name}.bin") for name in ("a b", "c")]
+    fetch(files, where)
+    asked = ["/mirror/toy/a%20b.bin", "/mirror/toy/c.bin", "/data.bin"]
+    assert [path for path, _ in site.asked] == asked
+    assert [where.cached(file).read_bytes() for file in files] == [DATA] * 2
+
+
 def test_every_address_that_failed_is_named(get, site, tmp_path, left):
     bad = ("ftp://127.0.0.1/x", "data:,x", "/etc/passwd", "")
     line = only_line(get, f"{site.address}/a", (tmp_path / "absent").as_uri(), "http://127.0.0.1:9/x", *bad)

@@ -73,25 +73,6 @@ def write_folder(path: Path, *parts: tuple[Experiment, list[PlannedCell], dict[s
     return store.folder
 
 
-def ordered_folder(path: Path, noise: Mapping[str, int] | None = None, n_seeds: int = 8) -> Path:
-    """Experiments of the targets x and y in which d gains most over SRC, then c, b and a; noise is in half points."""
-    draw, parts = random.Random(2), []
-    for name, spread in (noise or {"loud": 4, "clear": 1}).items():
-        runs = {
-            method: {
-                target: [
-                    Outcome(10_000, n_correct=5000 + 100 * gain + draw.randint(-spread, spread) * 50)
-                    for _ in range(n_seeds)
-                ]
-                for target in "xy"
-            }
-            for gain, method in enumerate(("SRC", "a", "b", "c", "d"))
-        }
-        experiment, cells, records = planned(runs, name, name, baseline="SRC")
-        parts.append((experiment, cells, {key: replace(of, timing={"train": 6.0}) for key, of in records.items()}))
-    return write_folder(path, *parts)
-
-
 _NOISE = (0, 3, 1, 4, 2, 5, 3, 0, 1, 2)
 _SEARCH = Search("source_accuracy", ({"mu": 0.1},))
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import msda_bench as mb
-from msda_bench.analysis import across_of, across_tables
-from msda_bench.results.across import cliques
+from msda_bench.results.across import across_of, cliques
+from msda_bench.results.across_tables import across_tables
 from msda_bench.results.verdict import verdict_across
 from msda_bench.store.record import Outcome
 from tests.results.conftest import frame_of, gaining, holm, planned

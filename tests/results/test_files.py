@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 import msda_bench as mb
-from msda_bench.analysis import analyse, result_files
-from msda_bench.results.files import write_results
+from msda_bench.results.files import result_files, write_results
 from msda_bench.results.frame import runs_frame
+from msda_bench.results.leaderboard import analyse
 from msda_bench.store import Store
 
 RESULTS = Path(__file__).parents[2] / "results"
@@ -53,6 +53,17 @@ def test_parquet_is_written_if_pyarrow_is_installed(sample, tmp_path):
     read = pd.read_parquet(tmp_path / "runs.parquet")
     assert read["status"].tolist() == sample["status"].tolist()
     assert list(read) == list(sample)
+
+
+def test_a_part_of_a_loaded_folder_is_written_as_parquet_and_still_has_its_plan(tmp_path):
+    pytest.importorskip("pyarrow")
+    runs = mb.load_results(RESULTS / "ablation-digits-scale")
+    part = runs[runs["seed"] < 2]
+    part.to_parquet(tmp_path / "part.parquet", index=False)
+    read = pd.read_parquet(tmp_path / "part.parquet")
+    assert 0 < len(read) == len(part) < len(runs)
+    assert [read["key"].tolist(), read["score"].tolist()] == [part["key"].tolist(), part["score"].tolist()]
+    assert mb.leaderboard(part)["n_planned"].max() == 2
 
 
 def test_a_suite_without_records_is_all_missing(sample):

@@ -10,8 +10,9 @@ from dataclasses import replace
 import pytest
 
 import msda_bench as mb
-from msda_bench.analysis import analyse, views
 from msda_bench.errors import StoreError
+from msda_bench.results.experiment_tables import views
+from msda_bench.results.leaderboard import analyse
 from msda_bench.store.record import Outcome
 from tests.results.conftest import frame_of, planned
 

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from msda_bench.analysis import note_lines, notes, problem_lines, problems
 from msda_bench.results.frame import runs_frame
-from msda_bench.results.notes import medians_of_others
+from msda_bench.results.notes import medians_of_others, note_lines, notes, problem_lines, problems
 from msda_bench.store.files import Faults
 from msda_bench.store.record import Record
 from msda_bench.suite.plan import Method, Plan

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from msda_bench import load_confusion
-from msda_bench.analysis import per_class
+from msda_bench.results.predictions import per_class
 from msda_bench.store import Outcome
 from tests.results.conftest import planned, write_folder
 

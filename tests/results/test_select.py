@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
-from msda_bench.analysis import criteria, csv_text, notes, select, sensitivity
-from msda_bench.results.criteria import CANDIDATE_COLUMNS, COLUMNS, candidates
-from msda_bench.results.criteria_text import criteria_notes, criteria_tables
-from msda_bench.results.tables import render
+from msda_bench.results.criteria import COLUMNS, criteria, sensitivity
+from msda_bench.results.notes import notes
+from msda_bench.results.select import select
+from msda_bench.results.serialize import csv_text
 from msda_bench.store.record import Outcome, Record
 from msda_bench.suite.plan import CHANCE, LEAVE_ONE_OUT, ORACLE, Experiment, Method, PlannedCell, Search, Tuning
 from tests.results.conftest import frame_of
@@ -208,10 +208,9 @@ def test_regret_is_the_loss_compared_with_the_oracle() -> None:
 
 def test_regret_of_errors_is_positive() -> None:
     runs = judged({"a": [THREE]}, task="regression")
-    judgements, tried = criteria(runs), candidates(runs)
+    judgements = criteria(runs)
     assert [row(judgements, by, "a")["regret"] for by in ("v", CHANCE)] == pytest.approx([0.1, 0.1])
     assert row(judgements, "v", "a")[["mean", "metric"]].tolist() == [0.7, "mse"]
-    assert tried[(tried["criterion"] == LEAVE_ONE_OUT) & (tried["target"] == "t")]["mean"].tolist() == [0.7, 0.8, 0.9]
 
 
 def test_means_over_targets_are_over_seeds_that_every_target_has() -> None:
@@ -240,23 +239,14 @@ def test_rank_correlation_is_spearmans(pairs: list[tuple[int, int]]) -> None:
     assert float(rho) == pytest.approx(expected, nan_ok=True)
 
 
-def test_every_candidate_has_its_selections_and_its_score_by_each_number_that_varies() -> None:
+def test_every_candidate_has_its_score_by_each_number_that_varies() -> None:
     runs = judged({"a": [THREE, THREE, ["diverged"] * 3], "ref": [THREE] * 3})
-    tried = candidates(runs)
-    assert tuple(tried) == CANDIDATE_COLUMNS
-    mine = tried[(tried["criterion"] == "v") & (tried["target"] == "average") & (tried["method"] == "a")]
-    columns = ["candidate", "mean", "n", "n_planned", "n_selected"]
-    assert mine[columns].values.tolist() == [[0, 0.5, 2, 3, 0], [1, 0.9, 2, 3, 2], [2, 0.7, 2, 3, 0]]
-    assert set(tried.loc[tried["target_labels"], "criterion"]) == {ORACLE}
     points = sensitivity(runs).query("method == 'a'").values.tolist()
     assert points == [["table", "a", "mu", mu, score] for mu, score in enumerate((60, 70, 80))]
     assert sensitivity(judged({"a": [THREE[:1]]})).empty
 
 
-def test_tables_match_the_golden_files(golden) -> None:
+def test_rows_match_the_golden_file(golden) -> None:
     other = [(90, {"v": 0.2, "w": 1.0}), (85, {"v": 0.9, "w": 2.0}), (20, {"v": 0.1, "w": 0.0})]
     runs = judged({"a": [THREE, THREE], "b": [THREE, other], "ref": [THREE] * 2}, targets=("t", "u"))
-    judgements, experiment = criteria(runs), runs.attrs["plan"].experiments[0]
-    shown = [f"{table.title}\n\n{render(table)}" for table in criteria_tables(experiment, judgements)]
-    golden("selection.csv", csv_text(judgements))
-    golden("selection.txt", "\n\n".join([*shown, *criteria_notes(judgements)]) + "\n")
+    golden("selection.csv", csv_text(criteria(runs)))

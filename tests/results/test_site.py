@@ -206,7 +206,7 @@ def tuned(dataset):
     return table, cells, records
 
 
-def test_each_track_has_a_decision_table_and_what_survives_of_the_oracle(tmp_path):
+def test_each_track_has_a_decision_table(tmp_path):
     folder = write_folder(tmp_path / "made", *(tuned(f"d{n}") for n in range(3)))
     assert main(["report", str(folder)]) == 0
     text = said((folder / "report.html").read_text(encoding="utf-8"))
@@ -220,8 +220,6 @@ def test_each_track_has_a_decision_table_and_what_survives_of_the_oracle(tmp_pat
     parts = [text[start:end] for start, end in zip(order, [*order[1:], None], strict=True)]
     for part, gain in zip(parts, ("+2.00", "+1.00", "+4.00"), strict=True):
         assert f"up {gain}" in part
-    assert re.search(r"survives survives low survives high up 2\S* 4\S* 0\.50* 0\.50* 0\.50*", parts[0])
-    assert not any("What survives" in part for part in parts[1:])
 
 
 def test_the_first_sentence_names_what_beats_which_baseline_and_skips_variants(tmp_path):

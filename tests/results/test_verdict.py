@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from msda_bench.analysis import analyse, views
+from msda_bench.results.experiment_tables import views
+from msda_bench.results.leaderboard import analyse
 
 BASE = [100, 103, 98, 110, 95, 104, 99, 101]
 

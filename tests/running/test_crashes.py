@@ -15,7 +15,7 @@ import pytest
 from fake_training import fake_expansion, published, trained
 
 from msda_bench.store import Store
-from msda_bench.store.sweep import verify
+from msda_bench.store.check import verify
 from tests.running.conftest import PROCESSES, assert_gone, begun, finish, run, start, wait_for
 
 CELLS = 24

@@ -23,7 +23,7 @@ from distributed import Client
 from fake_training import fake_expansion, trained
 
 from msda_bench.executors import BenchError, Store, StoreError
-from msda_bench.store.sweep import verify
+from msda_bench.store.check import verify
 from msda_bench_dask import cluster as connection
 from msda_bench_dask.crews import Crews
 from tests.running.conftest import assert_gone, begun, finish, run, start, wait_for

@@ -12,7 +12,7 @@ from fake_training import fake_cell, fake_expansion, pids, trained
 
 from msda_bench.errors import PluginError
 from msda_bench.executors import BenchError, CellFinished, Crew, Event, Interrupt, JobStarted, Noted, Store, StoreError
-from msda_bench.store.sweep import verify
+from msda_bench.store.check import verify
 from tests.running.conftest import assert_gone, job_of, run
 
 local = partial(fake_training.executor, "local")

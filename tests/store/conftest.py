@@ -58,16 +58,3 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
     return Store.create(tmp_path / "suite")
-
-
-@pytest.fixture
-def without_links(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """`without_links(code)`: a file system that refuses hard links with this errno."""
-
-    def refuse_all(code: int) -> None:
-        def refuse(*_: object) -> None:
-            raise OSError(code, os.strerror(code))
-
-        monkeypatch.setattr(os, "link", refuse)
-
-    return refuse_all

@@ -12,7 +12,7 @@ from typing import IO, Any, Self
 
 import pytest
 
-CHANGES = ("fsync", "link", "mkdir", "rename", "replace", "unlink")
+CHANGES = ("fsync", "mkdir", "rename", "replace", "unlink")
 
 
 class Faulty:
@@ -37,6 +37,10 @@ class Faulty:
                 os.kill(os.getpid(), signal.SIGKILL)
             self.refused = name
             raise OSError(self._code, os.strerror(self._code or 0))
+
+    def write(self, call: Callable[[int, bytes], int], handle: int, data: bytes) -> int:
+        self.tick("write", lambda: call(handle, data[: len(data) // 2]))
+        return call(handle, data)
 
     def open(self, call: Callable[..., Any], file: Any, mode: str = "r", *args: Any, **options: Any) -> Any:
         if set("xwa+").isdisjoint(mode):
@@ -72,6 +76,7 @@ def faults(code: int | None, at: int) -> Iterator[Faulty]:
     faulty = Faulty(code, at)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(io, "open", functools.partial(faulty.open, io.open))
+        patch.setattr(os, "write", functools.partial(faulty.write, os.write))
         for name in CHANGES:
             patch.setattr(os, name, functools.partial(faulty.call, name, getattr(os, name)))
         yield faulty

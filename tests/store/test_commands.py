@@ -10,7 +10,7 @@ import pytest
 
 from msda_bench.errors import StoreError
 from msda_bench.store import Store
-from msda_bench.store.sweep import merge
+from msda_bench.store.check import merge
 
 LIMIT = 1 << 20
 
@@ -54,7 +54,7 @@ def test_what_is_no_file_of_at_most_1_mib_is_named_and_not_read(
     with pytest.raises(StoreError, match=rf"commands\.txt: cannot be written: .*{why}"):
         store.add_commands(["run a.yaml"])
     into = Store.create(tmp_path / "into")
-    (line,) = merge(into, store).bad
+    (line,) = merge(into, store).lines
     assert f"commands.txt: cannot be read: {why}" in line
     assert not (into.folder / "commands.txt").exists()
     if make is link:

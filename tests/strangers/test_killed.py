@@ -14,7 +14,7 @@ import pytest
 
 from msda_bench.cli.main import main
 from msda_bench.store import Record, Store
-from msda_bench.store.files import same_result
+from msda_bench.store.record import same_result
 
 HERE = Path(__file__).parent
 DATA = """

@@ -44,8 +44,8 @@ class OfficeHomeFeatures(Features):
         "be46195bd8737e997ade333341a6c943139f974211bbbf726d760c990124f749",
         None,
         Url((
-            "https://figshare.com/ndownloader/files/46093947",
             "https://ndownloader.figshare.com/files/46093947",
+            "https://api.figshare.com/v2/file/download/46093947",
         )),
     )  # fmt: skip
     published: ClassVar = {"art": 2427, "clipart": 4365, "product": 4439, "real_world": 4357}

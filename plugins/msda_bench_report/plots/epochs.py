@@ -10,9 +10,10 @@ from typing import Literal
 import altair as alt
 import pandas as pd
 
-from msda_bench.analysis import KINDS, argument, name_of
+from msda_bench.results.door import argument
+from msda_bench.results.words import name_of
 from msda_bench_report.plots import parts
-from msda_bench_report.plots.parts import WIDTH, Chart, layered, names, tips
+from msda_bench_report.plots.parts import KINDS, WIDTH, Chart, layered, names, tips
 
 _MOST_EPOCHS, _LEAST_EPOCHS = 40, 8
 """The most and fewest epochs in a line; of more, evenly spaced ones are drawn, with the first and the last."""
@@ -134,13 +135,6 @@ def last_weights(curves: pd.DataFrame) -> pd.DataFrame:
     """The rows of `weighing` at the last epoch."""
     weighed = weighing(curves)
     return weighed[weighed["epoch"] == LAST]
-
-
-def by_domain(curves: pd.DataFrame) -> pd.DataFrame:
-    """Combines the parts of each split source: adds their weights, averages their risks and gaps."""
-    of = curves.groupby([*_METHOD, "seed", "epoch", "part_of"], observed=True, sort=False)
-    whole = of.agg(risk=("risk", "mean"), gap=("gap", "mean"), weight=("weight", "sum"), pooled=("pooled", "any"))
-    return whole.reset_index().assign(source=lambda rows: rows["part_of"])
 
 
 def _weight_map(rows: pd.DataFrame) -> Chart:

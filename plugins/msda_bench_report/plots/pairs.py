@@ -10,27 +10,17 @@ import altair as alt
 import pandas as pd
 from altair.utils.schemapi import debug_mode
 
-from msda_bench.analysis import (
-    KINDS,
-    Across,
-    across_of,
-    against,
-    argument,
-    best_of,
-    conclusive,
-    hint,
-    main_pairs,
-    name_of,
-    runs_of,
-    show_p,
-    shown,
-    standings,
-    too_few_datasets,
-    turned_pairs,
-)
+from msda_bench.results.across import Across, across_of, standings
+from msda_bench.results.door import argument
+from msda_bench.results.frame import runs_of
+from msda_bench.results.report import show_p
+from msda_bench.results.rows import against, best_of, conclusive, main_pairs, turned_pairs
+from msda_bench.results.verdict import too_few_datasets
+from msda_bench.results.words import name_of
+from msda_bench.suite.mistakes import hint, shown
 from msda_bench_report.plots import parts
 from msda_bench_report.plots.outliers import clamped, interval
-from msda_bench_report.plots.parts import BLUE, GREEN, GREY, ORANGE, ROW, WIDTH, Chart, layered, tips
+from msda_bench_report.plots.parts import BLUE, GREEN, GREY, KINDS, ORANGE, ROW, WIDTH, Chart, layered, tips
 
 _COLOURS = {"better": GREEN, "worse": ORANGE, "same": GREY, "unknown": GREY}
 _MOST_WIDE = 12

@@ -4,16 +4,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import altair as alt
 import pandas as pd
 from altair.utils.schemapi import debug_mode
 
-from msda_bench.analysis import DEFAULT_MEASURES, Measure, name_of
+from msda_bench.results.compare import COMPARISONS
+from msda_bench.results.criteria import CRITERIA, SENSITIVITY
+from msda_bench.results.door import Kind
+from msda_bench.results.frame import CURVES, RUNS
+from msda_bench.results.leaderboard import LEADERBOARD
+from msda_bench.results.predictions import PER_CLASS
+from msda_bench.results.words import name_of
+from msda_bench.suite.plan import DEFAULT_MEASURES, Measure
 
 Chart: TypeAlias = alt.Chart | alt.LayerChart | alt.FacetChart | alt.ConcatChart | alt.VConcatChart
 
+KINDS: Mapping[str, Kind] = MappingProxyType(
+    {kind.parameter: kind for kind in (COMPARISONS, CRITERIA, CURVES, LEADERBOARD, PER_CLASS, RUNS, SENSITIVITY)}
+)
+"""What takes a frame, or a folder that has it, by the name of the parameter, such as `leaderboard`."""
 WIDTH = 280
 """The width of a panel in pixels."""
 ROW = 24

@@ -8,10 +8,13 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from msda_bench.analysis import KINDS, main_rows, mean_text, name_of, runs_of
+from msda_bench.results.frame import runs_of
+from msda_bench.results.report import mean_text
+from msda_bench.results.rows import main_rows
+from msda_bench.results.words import name_of
 from msda_bench_report.plots import parts
 from msda_bench_report.plots.outliers import clamped, interval, pointed
-from msda_bench_report.plots.parts import BLUE, GREEN, GREY, ORANGE, ROW, WIDTH, Chart, layered, tips
+from msda_bench_report.plots.parts import BLUE, GREEN, GREY, KINDS, ORANGE, ROW, WIDTH, Chart, layered, tips
 
 _GROUPS = {
     "best mean": GREEN,
@@ -86,7 +89,7 @@ def _thinned(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def forest(leaderboard: str | Path | pd.DataFrame) -> Chart:
-    """Draws the mean over targets of each method with its bootstrap interval, coloured by comparison with the best.
+    """Draws the mean over targets of each method with its interval, coloured by comparison with the best.
 
     Args:
         leaderboard: a result folder, or a frame from `leaderboard`.

@@ -7,9 +7,11 @@ from pathlib import Path
 import altair as alt
 import pandas as pd
 
-from msda_bench.analysis import ALL, AVERAGE, KINDS, ORACLE
+from msda_bench.results.criteria import ALL
+from msda_bench.results.frame import AVERAGE
+from msda_bench.suite.plan import ORACLE
 from msda_bench_report.plots import parts
-from msda_bench_report.plots.parts import BLUE, ROW, WIDTH, Chart, layered, tips
+from msda_bench_report.plots.parts import BLUE, KINDS, ROW, WIDTH, Chart, layered, tips
 
 
 def regrets(criteria: str | Path | pd.DataFrame) -> Chart:
@@ -61,23 +63,3 @@ def _sensitivity(rows: pd.DataFrame) -> Chart:
     line = base.mark_line(strokeWidth=1.5).encode(y=alt.Y("mean(score):Q"), **look)
     marks = rows[["method", "value", "score"]], dots, line
     return layered(*marks, steps=parts.only_shown(), width=WIDTH, height=190)
-
-
-def selection(criteria: str | Path | pd.DataFrame, candidates: str | Path | pd.DataFrame) -> Chart:
-    """Draws `regrets` above `sensitivity`, or the regrets alone if no parameter has several values.
-
-    Args:
-        criteria: a result folder, or a frame from `criteria`.
-        candidates: a result folder, or a frame from `sensitivity`.
-
-    Raises:
-        ValueError: no criterion has a regret.
-    """
-    chart, points = regrets(criteria), KINDS["candidates"].take(candidates)
-    if points.empty:
-        return chart
-    below = sensitivity(points)
-    shown, below.params = below.params, alt.Undefined
-    both = alt.vconcat(chart, below)
-    both.params = shown
-    return both

@@ -8,7 +8,8 @@ from typing import Any
 
 import altair as alt
 
-from msda_bench.analysis import argument, replace_file
+from msda_bench.results.door import argument
+from msda_bench.results.files import replace_file
 from msda_bench_report.plots.parts import Chart
 
 COLOURS = {"#010101": "var(--ink)", "#020202": "var(--muted)", "#030303": "var(--line)"}

@@ -61,6 +61,12 @@ def with_row(text: str) -> str:
 
 CSV: list[tuple[str | bytes, dict[str, Any], str]] = [
     (PLAIN, {"domain": "hospital"}, "no column 'hospital' for `domain`; it has site, disease, age, sex"),
+    (
+        with_row("NA,yes"),
+        {},
+        "row 10 has no domain (column 'site'), where 'NA' stands for a missing value; `--missing=''",
+    ),
+    (with_row("b,None"), {}, "(domain 'b') has none, where 'None' stands for a missing value; `--missing=''"),
     (PLAIN, {"label": "diseas"}, "no column 'diseas' for `label`; did you mean 'disease'?"),
     (PLAIN, {"group": "patient"}, "no column 'patient' for `group`"),
     (PLAIN, {"text": "note"}, "no column 'note' for `text`"),
@@ -93,16 +99,16 @@ CSV: list[tuple[str | bytes, dict[str, Any], str]] = [
     (with_row("b,1,yes"), {}, "line 11 has 5 fields, but there are 4 columns"),
     (PLAIN.replace("b,yes,", "b,", 1), {}, "line 11 has 3 fields, but there are 4 columns"),
     (with_row('b,"yes'), {}, "cannot be read: unexpected end of data"),
-    (PLAIN.replace(",", ";"), {}, "no column 'site' for `domain`; it has site;disease;age;sex"),
+    ("# made by R\n" + PLAIN, {}, "begins with a comment, '# made by R'; remove"),
+    (PLAIN.replace(",", "/"), {}, "no column 'site' for `domain`; it has site/disease/age/sex"),
     (HEAD, {}, "has no rows below its header"),
     ("", {}, "is empty"),
     ("\n\n\n", {}, "has no rows below its header"),
     (with_row("b,j\u00e4").encode("latin-1"), {}, "line 11 is no UTF-8 text"),
-    (PLAIN.encode("utf-16"), {}, "is no text in UTF-8 (it has zero bytes; UTF-16?)"),
-    (with_row("b,\0"), {}, "zero bytes"),
+    (PLAIN.encode("utf-16-le"), {}, "line 1 has a zero byte, which no UTF-8 text has"),
     (PLAIN + "b,yes,1,f\n" * 2000 + "b,\0,1,f\n", {}, "line 2018 has a zero byte"),
     (npz(), {}, "is a zip archive; unpack it"),
-    (b"\x1f\x8b\x08\0\0", {}, "is compressed (gzip); unpack it"),
+    (b"\x1f\x8b\x08\0\0", {}, "is compressed (gzip); name it .csv.gz"),
     (pickle.dumps({"a": 1}), {}, "is a pickle, which is never read"),
     (b"PAR1....PAR1", {}, "is a Parquet file; name it .parquet"),
     (column("patient", lambda row: f"p{row // 8}"), GROUP, "of one group"),
@@ -131,11 +137,13 @@ NPZ: list[tuple[bytes, dict[str, Any], str]] = [
 ]
 PLACES: list[tuple[str, Callable[[Path], object], str]] = [
     ("mine.csv", lambda path: None, "cannot be read: No such file or directory"),
-    ("mine.csv", Path.mkdir, "is a folder; name a file"),
+    ("mine.csv", Path.mkdir, "is a folder without a table; name a file"),
     ("mine.csv", lambda path: path.symlink_to(path), "cannot be read: Too many levels"),
     ("mine.csv", os.mkfifo, "is no regular file; name a file"),
     (f"{'m' * 300}.csv", lambda path: None, "cannot be read: File name too long"),
-    ("mine.xlsx", lambda path: path.write_bytes(b"PK"), "a .csv, .tsv or .parquet file, not .xlsx"),
+    ("mine.txt", lambda path: path.write_text(PLAIN), "a table is a .csv, .tsv or .parquet file, not .txt"),
+    ("mine.csv.gz", lambda path: path.write_bytes(b"\x1f\x8b\x08"), "mine.csv.gz: cannot be read: "),
+    ("mine.xlsx", lambda path: path.write_bytes(b"PK"), "is a workbook; save the sheet with the rows as CSV"),
     ("", lambda path: None, "dataset table: needs `file`, the path of your file"),
 ]
 if importlib.util.find_spec("pyarrow") is None:
@@ -171,7 +179,7 @@ PARQUET: list[tuple[Callable[[], bytes], str]] = [
     (lambda: parquet(raw=lambda pa: pa.array([b"\xff"] * 16)), "'raw' holds bytes that are no UTF-8 text"),
     (lambda: parquet(age=lambda pa: pa.array([float("inf")] * 16)), "no column is left to learn from"),
     (lambda: parquet(age=lambda pa: pa.array([*range(15), float("inf")])), "'age' has 'inf' in row 16"),
-    (lambda: parquet(**{"": lambda pa: pa.nulls(16)}), "column 3 has no name"),
+    (lambda: parquet(**{"": lambda pa: pa.array(range(16))}), "column 3 has no name"),
 ]
 
 

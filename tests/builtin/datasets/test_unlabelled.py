@@ -59,7 +59,7 @@ def test_it_trains_validators_choose_and_no_score_is_claimed(suite: Path, capsys
     assert (runs["status"] == "ok").all()
     assert runs["score"].isna().all()
     assert runs["validator:bnm"].notna().all()
-    for command in ("leaderboard", "compare", "selection", "sources", "store verify --strict"):
+    for command in ("leaderboard", "compare", "sources", "store verify --strict"):
         assert main([*command.split(), str(out / "s")]) == 0, command
     assert main(["report", str(out / "s")]) == 0
     assert "cannot be known: there are no labels" in (out / "s" / "report.html").read_text()

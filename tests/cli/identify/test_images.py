@@ -13,12 +13,15 @@ import shlex
 import tarfile
 from pathlib import Path
 
+import numpy as np
 import pytest
+import yaml
 from PIL import Image
 
 from msda_bench.cli.main import main
+from msda_bench.data import Folders, LocalFiles
 from msda_bench.data.check import tree_sha256
-from msda_bench_builtin.datasets import Pacs
+from msda_bench_builtin.datasets import ImageFolder, Pacs
 from tests.cli.identify.conftest import refused
 from tests.store.faulty import faults
 
@@ -57,11 +60,12 @@ def test_a_copy_of_a_known_dataset_reports_missing_and_bad_files(identify, tmp_p
         "missing: domain photo has no images of classes 1: guitar",
         "bad: empty (0 bytes), 1: cartoon/dog/0.png",
         "bad: not an image, 1: cartoon/dog/1.png",
-        "odd: class folders that differ only in case are merged, 2: Art Painting/dog, photo/Dog",
+        "odd: class folders whose names mean the same are merged, 2: Art Painting/dog, photo/Dog",
         *Pacs.facts,
         "class art_painting cartoon photo",
         *(f"{name} 2 2 {0 if name == 'guitar' else 2}" for name in CLASSES),
         "all 14 14 12",
+        "read 40 of 40 files",
     ]
 
 
@@ -71,7 +75,7 @@ def test_the_real_archive_of_pacs_is_known(identify) -> None:
         pytest.skip("the archive of PACS is not on this machine")
     code, out, err = identify(archive)
     assert (code, err, out[1]) == (0, [], "pacs: all 9991 images, re-encoded as JPEG of quality 72")
-    assert out[-1] == "all 2048 2344 1670 3929"
+    assert out[-2:] == ["all 2048 2344 1670 3929", "read 9991 of 9991 files"]
 
 
 def shrink(suite: Path) -> None:
@@ -101,14 +105,97 @@ def test_two_commands_lead_from_a_folder_to_a_leaderboard(identify, capsys, tmp_
     assert refused(identify(folder, "--suite", suite)) == f"{suite}: already exists; name another file"
 
 
-def test_folders_named_as_parts_of_one_domain_are_odd(identify, tmp_path) -> None:
-    code, out, err = identify(images(tmp_path / "photo", ("Train", "test")))
-    assert (code, err) == (0, [])
-    assert (
-        out[2]
-        == "odd: domains are named as parts of one domain are, 2: Train, test; give each domain a folder of its own"
-    )
-    assert not [line for line in identify(images(tmp_path / "set", ("train", "photo")))[1] if line.startswith("odd")]
+AB, XYZ = ("a", "b"), ("x", "y", "z")
+SPLITS = [f"{domain}/{part}/{name}" for domain in XYZ for part in ("Train", "crossval", "test", "full") for name in AB]
+LAYOUTS = {
+    "parts below domains": (SPLITS, "DOMAIN/SPLIT/CLASS", XYZ, AB, 36, ""),
+    "parts above domains": (
+        [f"{part}/{domain}/{name}" for part in ("val", "train_set") for domain in XYZ for name in AB],
+        *("SPLIT/DOMAIN/CLASS", XYZ, AB, 24, ""),
+    ),
+    "a level of one name, and one above": (
+        [f"data/{domain}/images/{name}" for domain in XYZ for name in AB],
+        *("*/DOMAIN/*/CLASS", XYZ, AB, 12, ""),
+    ),
+    "own sequences": (
+        [f"{domain}/{name}/{domain}{name}{number}" for domain in XYZ for name in AB for number in "12"],
+        *("DOMAIN/CLASS/*", XYZ, AB, 24, ""),
+    ),
+    "sequences of the same names": (
+        [f"{domain}/{name}/{number}" for domain in XYZ for name in AB for number in "12"],
+        *("DOMAIN/CLASS/*", XYZ, AB, 24, "nested folders, .*; move them, or correct `layout`"),
+    ),
+    "some deeper": (
+        [*(f"{domain}/{name}" for domain in XYZ for name in AB), "x/a/more/1"],
+        *("DOMAIN/CLASS/**", XYZ, AB, 14, ""),
+    ),
+    "some beside": ([f"{domain}/{name}" for domain in XYZ for name in AB] + ["x"], "DOMAIN/CLASS", XYZ, AB, 12, ""),
+    "dates, signs and numbers": (
+        [f"{domain}/{name}" for domain in ("2021-1-11", "2021-11-1", "2021-1-1") for name in ("-1", "1", "0")],
+        *("DOMAIN/CLASS", ("2021-1-1", "2021-1-11", "2021-11-1"), ("-1", "0", "1"), 18, ""),
+    ),
+    "separators, case and equal numbers": (
+        ["Real World/a b", "real_art/A-B", "x/a_b", "x/c"],
+        *("DOMAIN/CLASS", ("Real World", "real_art", "x"), ("A-B", "c"), 8, ""),
+    ),
+    "equal numbers": (["x/01", "x/02", "y/1", "y/2"], "DOMAIN/CLASS", ("x", "y"), ("01", "02"), 8, ""),
+    "a dropped separator": (["x/a_b", "x/c", "y/ab", "y/c"], "DOMAIN/CLASS", ("x", "y"), ("a_b", "ab", "c"), 8, ""),
+    "letters in both cases": (
+        [f"{domain}/{name}" for domain in XYZ for name in "aAb"],
+        *("DOMAIN/CLASS", XYZ, ("A", "b"), 18, "class folders whose names mean the same .* beside each other"),
+    ),
+    "domains named alike": (["x/a", "X/b", "y/a", "y/b"], "DOMAIN/CLASS", ("X", "y"), AB, 8, "domain folders whose"),
+    "parts of one domain": (
+        [f"{part}/{name}" for part in ("Train", "test") for name in AB],
+        *("**/DOMAIN/CLASS", ("Train", "test"), AB, 8, "domains are named as parts .*, 2: Train, test"),
+    ),
+    "a class and a domain named as a part": (
+        [f"{domain}/{name}" for domain in ("x", "test") for name in ("train", "bus")],
+        *("DOMAIN/CLASS", ("test", "x"), ("bus", "train"), 8, ""),
+    ),
+    "parts in one domain alone": (
+        ["x/a", "x/b", "y/a", "y/b", "z/train/a", "z/train/b", "z/test/a", "z/test/b"],
+        *("DOMAIN/CLASS/**", XYZ, ("a", "b", "test", "train"), 16, "classes are named as parts of one domain"),
+    ),
+    "a domain of only test images": (
+        ["x/train/a", "x/test/a", "x/train/b", "y/test/a", "y/test/b"],
+        *("DOMAIN/SPLIT/CLASS", ("x", "y"), AB, 10, "all images are an official test, 1: y"),
+    ),
+    "classes of one domain each": (
+        ["x/a", "x/b", "y/c", "y/d"],
+        *("DOMAIN/CLASS", ("x", "y"), ("a", "b", "c", "d"), 8, "domains without a class of another domain, 2: x, y"),
+    ),
+}
+
+
+@pytest.mark.parametrize(("folders", "layout", "domains", "classes", "count", "doubt"), LAYOUTS.values(), ids=LAYOUTS)
+def test_what_folders_mean_is_said_or_doubted(
+    identify, tmp_path, folders, layout, domains, classes, count, doubt
+) -> None:
+    folder, suite = tmp_path / "mine", tmp_path / "mine.yaml"
+    for name, number in itertools.product(folders, range(2)):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (9, 9)).save(folder / name / f"{number}.png")
+    code, out, err = identify(folder, "--suite", suite)
+    (read,) = [line for line in out if line.startswith("read ")]
+    assert read.startswith(f"read {count} of {2 * len(folders)} files")
+    assert ("not read: " in read) == (count < 2 * len(folders))
+    assert (code, suite.exists()) == ((2, False) if doubt else (0, True))
+    if doubt:
+        assert any(re.search(f"^odd: .*{doubt}", line) for line in out)
+        assert any(re.search(f"no suite was written: .*{doubt}.*; --anyway", line) for line in err)
+        assert identify(folder, "--suite", suite, "--anyway")[0] == 0
+    (params,) = yaml.safe_load(suite.read_text())["dataset"].values()
+    assert (params["layout"], {*params["domains"]}, params["classes"]) == (layout, {*domains}, len(classes))
+    table = out[[line.split()[0] for line in out].index("class") + 1 :]
+    assert [line.rsplit(maxsplit=len(domains))[0] for line in table[: len(classes)]] == [*classes]
+    data = ImageFolder(**{**params, "domains": tuple(params["domains"])})
+    sizes = data.sizes(LocalFiles(Folders(tmp_path, tmp_path / "cache"), "image_folder", 1))
+    assert sum(map(np.sum, sizes.values())) == count
+    has_test = layout.count("SPLIT") and any("/test" in name for name in folders)
+    assert any(isinstance(size, tuple) for size in sizes.values()) == has_test
+    if not doubt:
+        assert main(["validate", str(suite)]) == 0
 
 
 def test_unusable_paths_are_one_line_and_do_not_block(identify, tmp_path) -> None:
@@ -203,7 +290,7 @@ def test_each_fault_is_a_line_and_the_rerun_resumes(identify, capsys, tmp_path) 
     assert [line for line in out if line.startswith(("bad", "missing", "odd"))] == [
         "missing: domain Art has no images of classes 1: c",
         *(f"bad: {why}, 3: {files}" for why, files in names.items()),
-        "odd: class folders that differ only in case are merged, 2: Art/b, Photo/B",
+        "odd: class folders whose names mean the same are merged, 2: Art/b, Photo/B",
     ]
     shrink(suite)
     words = ["run", str(suite), "--out", str(tmp_path / "out"), "--executor", "inline", "--only", "seed=0,method=SRC"]
@@ -292,4 +379,4 @@ def test_archives_that_claim_much_are_not_read(identify, monkeypatch, tmp_path, 
 
 def test_names_of_folders_reach_the_terminal_as_text(identify, tmp_path) -> None:
     code, out, err = identify(images(tmp_path / "set", ("[red]one", "two\x1b[2J", "three"), "a"))
-    assert (code, err, out[-3:]) == (0, [], ["class [red]one three two [2J", "a 1 1 1", "all 1 1 1"])
+    assert (code, err, out[-4:-1]) == (0, [], ["class [red]one three two [2J", "a 1 1 1", "all 1 1 1"])

@@ -43,11 +43,12 @@ def test_a_table_is_looked_through_and_its_first_suite_is_valid(identify, tmp_pa
     for line in (
         "120 rows of 2 domains, classification, 2 classes",
         "leak: each value of column 'code' has one label alone, so it is in `drop`",
-        "odd: column 'name' has 240 different texts, so it is in `drop`",
+        "odd: column 'name' has 120 different texts, so it is in `drop`",
         "odd: column 'dose' holds numbers, but 'much' in row 4, so it is in `categories`",
         "no label: 60 rows have no label (column 'ill'): domain 'd' has no labels at all",
         "one class: domain 'c' has one class alone, '1'; this domain is left out",
         "left out: empty (empty)",
+        "read 120 of 240 rows, 2 of 6 columns of inputs; not read: age, name, code, empty",
         "a: 0 60 %, 1 40 %",
     ):
         assert line in said, line

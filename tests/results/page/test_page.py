@@ -24,7 +24,6 @@ from msda_bench.suite.published import PublishedNumber, PublishedNumbers
 from msda_bench_report.assets import download, library
 from msda_bench_report.figures import shown_rows
 from msda_bench_report.page import Findings, render_page
-from msda_bench_report.sections import sections
 from tests.results.conftest import gaining, write_folder
 from tests.results.page.conftest import Page
 
@@ -159,7 +158,6 @@ def test_what_cannot_be_concluded_is_one_sentence_and_long_lists_are_cut(tmp_pat
     assert "Pairs of methods. With 2 paired seeds no test of a pair of methods can be significant" in page.said
     assert "1.0000" not in page.said
     assert not any("differences" in name for name in page.values("id"))
-    assert "method rank mean standard error n ok" in page.said, "columns without a value are left out"
     assert "10 more targets without a figure" in page.said
     assert 30 < len(page.figures) <= 60
     assert "Single classes. 41 are too many for a chart; msda-bench leaderboard" in page.said
@@ -267,7 +265,7 @@ def test_hostile_names_are_harmless(tmp_path):
     table = replace(table, name=HOSTILE[0], dataset=HOSTILE[0], methods=methods, baseline=methods[0].name)
     runs.attrs["plan"] = Plan(HOSTILE[0], (table,), ())
     runs.attrs["fault_lines"] = HOSTILE
-    page = Page(render_page(Findings.of(runs), sections()[0], HOSTILE))
+    page = Page(render_page(Findings.of(runs), HOSTILE))
     page.check()
     assert [tag for tag, _ in page.elements].count("style") == 1
     assert len(page.scripts) == 2
@@ -301,7 +299,7 @@ def test_curves_of_many_runs_show_the_first_seeds_with_a_note(page, folder, monk
     assert "of 8 seeds." not in page.said
     monkeypatch.setattr("msda_bench_report.page.MOST_CURVES", 12)
     runs = mb.load_results(folder)
-    assert render_page(Findings.of(runs), sections()[0]).count("Curves of 2 of 8 seeds.") == 3
+    assert render_page(Findings.of(runs)).count("Curves of 2 of 8 seeds.") == 3
     few, every = mb.load_curves(runs, most=12), mb.load_curves(runs)
     pd.testing.assert_frame_equal(few, every[every["seed"] < 2].reset_index(drop=True))
 
@@ -309,34 +307,10 @@ def test_curves_of_many_runs_show_the_first_seeds_with_a_note(page, folder, monk
 def test_a_page_does_not_hold_a_long_table_of_runs(page, folder, monkeypatch):
     assert "too long" not in page.said
     monkeypatch.setattr("msda_bench_report.page.MOST_EMBEDDED", 10)
-    text = render_page(Findings.of(mb.load_results(folder)), sections()[0])
+    text = render_page(Findings.of(mb.load_results(folder)))
     assert 'download="runs.csv' not in text
     assert 'download="leaderboard.csv"' in text
     assert "runs.csv is too long for this page; <code>msda-bench leaderboard</code> writes it" in text
-
-
-BROKEN = """
-from msda_bench_report.section import Section, hookimpl
-
-def raises(results):
-    raise SystemExit(results.experiment.name)
-
-@hookimpl
-def msda_sections():
-    return [raises, 3, lambda results: 4, lambda results: None, lambda results: Section("kept", "Kept <b>", "Here.")]
-"""
-
-
-def test_a_section_of_a_plugin_that_raises_is_a_line_and_the_others_are_shown(install, tmp_path, capsys):
-    install("broken-sections", BROKEN, group="msda_bench.sections")
-    page = report(build(tmp_path / "results", usual, targets=("x",), seeds=1))
-    page.check()
-    assert "broken-sections 1.0: hook msda_sections: 3 is no function" in capsys.readouterr().err
-    line = "section raises of broken-sections 1.0: broken_sections.py:5: SystemExit: suite"
-    assert f"A section is missing. {line}" in page.said
-    assert "section <lambda> of broken-sections 1.0: TypeError: made a int, not a Section" in page.said
-    assert "Kept <b>. Here." in page.said
-    assert {"suite-broken-sections-kept", "suite-runs"} <= {*page.values("id")}
 
 
 @pytest.mark.slow

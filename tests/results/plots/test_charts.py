@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import msda_bench as mb
-from msda_bench_report.plots.epochs import by_domain, last_weights
+from msda_bench_report.plots.epochs import last_weights
 from msda_bench_report.plots.parts import HUES
 from msda_bench_report.plots.still import paper, svg_text
 from tests.results.conftest import frame_of, gaining
@@ -179,8 +179,6 @@ def test_final_weights_are_means_over_seeds_of_the_last_epoch_for_methods_that_w
     assert last["weight"].tolist() == pytest.approx([(0.5 + 0.9 + 0.9) / 3, (0.5 + 0.1 + 0.1) / 3])
     assert (set(last["equal"]), set(last["seeds"])) == ({0.5}, {3})
     assert last_weights(pd.concat([alike, pooled])).empty
-    whole = by_domain(curves({"a/0": 0.2, "a/1": 0.3, "b/0": 0.5}))
-    assert whole.groupby("source")["weight"].mean().to_dict() == pytest.approx({"a": 0.5, "b": 0.5})
 
 
 def test_outside_text_is_escaped(table):

@@ -53,7 +53,9 @@ class Digits(Dataset):
 
     name = "digits"
     version = 1
-    licence = "MNIST CC BY-SA 3.0; SVHN non-commercial use only; of the others none is stated (see docs/datasets.md)"
+    licence = (
+        "MNIST CC BY-SA 3.0; Synthetic Digits CC BY 4.0; SVHN non-commercial use only; of the others none is stated"
+    )
     modality = "images"
     source = "LeCun et al. 1998 (MNIST), Ganin et al. 2016 (MNIST-M, Synthetic Digits), Netzer et al. 2011 (SVHN)"
 

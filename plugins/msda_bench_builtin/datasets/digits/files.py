@@ -15,10 +15,7 @@ _MNIST_MIRRORS = (
 _SVHN = "http://ufldl.stanford.edu/housenumbers/"
 _SYNTH = "https://media.githubusercontent.com/media/domainadaptation/datasets/91ff02225a73db330883843bc41ee3aca59a19d9/synth/"
 _USPS = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/multiclass/"
-_MNIST_M = (
-    "https://cornell.box.com/shared/static/jado7quprg6hzzdubvwzh9umr75damwi",
-    "https://drive.google.com/uc?export=download&id=0B_tExHiYS-0veklUZHFYT19KYjg&confirm=t",
-)
+_MNIST_M = "https://cornell.box.com/shared/static/jado7quprg6hzzdubvwzh9umr75damwi"
 _REDUCED = "a smaller copy of the file at {}, not available for download (`copies: original` downloads the whole)"
 
 
@@ -59,14 +56,14 @@ _MNIST_M_WHOLE = File(
     "mnist_m/mnist_m.tar.gz",
     None,  # only this md5 was published with it
     None,
-    Url(_MNIST_M),
+    Url((_MNIST_M,)),
     md5="859df31c91afe82e80e5012ba928f279",
 )
 _MNIST_M_REDUCED = File(
     "mnist_m_reduced/mnist_m.tar.gz",
     "5baad899dece7cc3684dfcaa8aa7430788db739b3b22e1e624a419eefcc51916",
     27650633,
-    ByHand(_REDUCED.format(_MNIST_M[0])),
+    ByHand(_REDUCED.format(_MNIST_M)),
 )
 
 _SVHN_WHOLE = (

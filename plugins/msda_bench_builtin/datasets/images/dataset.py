@@ -66,6 +66,7 @@ class Images(Dataset):
         side: the side in pixels of the square that a network gets.
         short: pixels of the shorter side after resizing, before the centre is cropped; None squeezes the whole image.
         without: files to skip, by their path below the folder, such as damaged ones.
+        upright: whether images are turned as their EXIF orientation says; `data identify` writes it where one is.
         crop: side of a smaller square that a network gets instead: a random one in training, the centre in tests.
         scale: least and largest share of the image's area in a random crop, which is resized to the network's square.
         flip: whether half of the images are mirrored in training.
@@ -75,12 +76,17 @@ class Images(Dataset):
 
     modality = "images"
     origin: ClassVar[ByHand] = ByHand("images that you supply (docs/images.md)")
+    published: ClassVar[Mapping[str, int]] = {}
+    """Images of each domain in the published set; empty if the domains are the user's own."""
+    facts: ClassVar[tuple[str, ...]] = ()
+    """Known facts on the set's copies, a line each."""
 
     folder: Annotated[str, Field(min_length=1, max_length=500)] = "images"
     sha256: Sha256 | None = None
     side: Annotated[int, Field(ge=1, le=4096)] = 224
     short: Annotated[int, Field(ge=1, le=4096)] | None = None
     without: tuple[str, ...] = ()
+    upright: Annotated[bool, Added()] = False
     crop: Annotated[Annotated[int, Field(ge=1, le=4096)] | None, Added()] = None
     scale: Annotated[tuple[Share, Share] | None, Added()] = None
     flip: Annotated[bool, Added()] = False
@@ -100,7 +106,7 @@ class Images(Dataset):
 
     @property
     @abstractmethod
-    def classes_expected(self) -> int:
+    def classes(self) -> int:
         """The expected number of classes."""
 
     @abstractmethod
@@ -114,7 +120,7 @@ class Images(Dataset):
     @property
     def task(self) -> Task:
         """The class."""
-        return Task("classification", self.classes_expected)
+        return Task("classification", self.classes)
 
     @property
     def input(self) -> InputSpec:
@@ -189,6 +195,7 @@ class Images(Dataset):
         listing = self.listed(domain, files)
         listed = self._kept(listing)
         options = {"side": self.side, "short": self.short, "decoder": decoder()}
+        options |= {"upright": True} if self.upright else {}
         rows = tuple(row for row, _, _ in listed)
         make = Rows("msda_bench_builtin.datasets.images.decode:decode", rows, (3, self.side, self.side), options)
         identity = [self.name, self.version, self.folder, [file.sha256 for file in self.files], self._listing(rows)]

@@ -15,7 +15,7 @@ import numpy as np
 from msda_bench.api import Array, DataError, Row
 
 if TYPE_CHECKING:
-    from PIL.Image import Image
+    from PIL.Image import Image, Transpose
     from PIL.ImageFile import ImageFile
 
 FORMATS = ("JPEG", "PNG", "BMP", "PPM", "TIFF", "WEBP", "GIF")
@@ -28,7 +28,14 @@ _TOO_LARGE = f"larger than {MEGAPIXELS} megapixels"
 _DEEP = "16 bits a pixel or colour (kept the upper 8)"
 
 
-def decode(content: bytes, side: int, short: int | None, decoder: str = "") -> tuple[Array, str | None]:  # noqa: ARG001
+def decode(
+    content: bytes,
+    side: int,
+    short: int | None,
+    decoder: str = "",  # noqa: ARG001
+    *,
+    upright: bool = False,
+) -> tuple[Array, str | None]:
     """The image as RGB, resized with Pillow's antialiased bilinear filter, as torchvision's transforms do it.
 
     Args:
@@ -37,6 +44,7 @@ def decode(content: bytes, side: int, short: int | None, decoder: str = "") -> t
         short: pixels of the image's shorter side after resizing, before the centre is cropped; None squeezes the whole
             image into the square.
         decoder: identifies the libraries, so that arrays of other libraries have another name.
+        upright: whether to turn the image as its EXIF orientation says.
 
     Returns:
         (3, side, side) uint8, and a few words on any conversion.
@@ -47,26 +55,49 @@ def decode(content: bytes, side: int, short: int | None, decoder: str = "") -> t
     if not content:
         raise DataError("empty (0 bytes)")
     with _opened(io.BytesIO(content)) as image:
-        size = _check_size(image, side, short)
+        _check_size(image, side, short)
         colours, note = _rgb(image)
-        return np.asarray(_square(colours, side, size)).transpose(2, 0, 1), note
+        if (turn := _turn(image)) and upright:
+            colours = colours.transpose(turn)
+        elif turn:
+            note = "; ".join(filter(None, (note, "not turned by its EXIF orientation (`upright: true` does that)")))
+        return np.asarray(_square(colours, side, _check_size(colours, side, short))).transpose(2, 0, 1), note
 
 
-def header_fault(row: Row, side: int) -> str | None:
-    """Why an image will not be decoded to a square of this side, judged by its first bytes; None if it may be."""
+def header(row: Row, side: int) -> tuple[str | None, bool]:
+    """What the first bytes show: why it will not be decoded to a square of this side, and whether EXIF turns it."""
     if not row.size:
-        return "empty (0 bytes)"
+        return "empty (0 bytes)", False
     if row.size > LARGEST:
-        return f"larger than {LARGEST >> 20} MiB"
+        return f"larger than {LARGEST >> 20} MiB", False
     try:
         with Path(row.path).open("rb") as stream:
             stream.seek(row.offset)
             with _opened(stream if not row.offset else io.BytesIO(stream.read(row.size))) as image:
                 _check_size(image, side, None)
+                return None, _turn(image) is not None
     except OSError as error:
-        return f"not readable ({error.strerror})"
+        return f"not readable ({error.strerror})", False
     except DataError as error:
-        return str(error)
+        return str(error), False
+
+
+def _turn(image: ImageFile) -> Transpose | None:
+    """How the EXIF orientation turns an image; Pillow itself turns those of TIFF. Damaged EXIF does nothing."""
+    from PIL.Image import Exif, Transpose
+
+    exif = Exif()
+    with contextlib.suppress(Exception):
+        exif.load(image.info.get("exif", b""))
+        return {
+            2: Transpose.FLIP_LEFT_RIGHT,
+            3: Transpose.ROTATE_180,
+            4: Transpose.FLIP_TOP_BOTTOM,
+            5: Transpose.TRANSPOSE,
+            6: Transpose.ROTATE_270,
+            7: Transpose.TRANSVERSE,
+            8: Transpose.ROTATE_90,
+        }.get(exif.get(0x0112, 1))
     return None
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import PurePosixPath
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from msda_bench.api import Row
-from msda_bench_builtin.datasets.images.decode import header_fault
-from msda_bench_builtin.datasets.images.listing import folders_that_differ_in_case, listed, plain
+from msda_bench_builtin.datasets.images.decode import header
+from msda_bench_builtin.datasets.images.listing import Listed, listed, plain
 
 Counts = Mapping[str, Mapping[str, int]]
 
@@ -25,7 +24,6 @@ methods:
   DANN: {{scheme: pooled, discrepancy: d_A, mu: 0.01}}
 {weighed}  TAR:  {{scheme: target_only, reference: true}}
 """
-_PARTS = frozenset(("dev", "eval", "test", "testing", "train", "training", "val", "valid", "validation"))
 _WEIGHED = "  DARN: {discrepancy: d_A, mu: 0.01, aggregator: {sharpmax: {gamma: 1.0}}}\n"
 """A method that weighs sources; it needs two for each target."""
 
@@ -33,12 +31,6 @@ _WEIGHED = "  DARN: {discrepancy: d_A, mu: 0.01, aggregator: {sharpmax: {gamma: 
 def first_suite(counts: Counts) -> str:
     """What a first suite of these domains of images needs below its `dataset`."""
     return _SUITE.format(weighed=_WEIGHED if len(counts) > len(("source", "target")) else "")
-
-
-def spelt(rows: Sequence[Row], depth: int) -> str:
-    """The spelling of the folder at this depth from the file in most images."""
-    names = [PurePosixPath(row.name).parts[-depth] for row in rows]
-    return max(sorted(set(names)), key=names.count)
 
 
 def what_is_missing(counts: Counts, published: Mapping[str, int], classes: int | None) -> Iterator[str]:
@@ -58,16 +50,24 @@ def what_is_missing(counts: Counts, published: Mapping[str, int], classes: int |
             yield f"missing: domain {domain} has no images of classes {listed(missing)}"
 
 
-def what_is_odd(domains: Iterable[str], rows: Sequence[Row]) -> Iterator[str]:
-    """A line for each kind of file whose header shows that it cannot be decoded, and for names that are unlikely."""
+def headers(rows: Sequence[Row]) -> tuple[list[str], int]:
+    """A line for each kind of fault that the first bytes show, and how many images their EXIF orientation turns."""
     faults: dict[str, list[str]] = {}
+    turned = 0
     for row in rows:
-        if fault := header_fault(row, FIRST_SIDE):
+        fault, turns = header(row, FIRST_SIDE)
+        turned += turns
+        if fault:
             faults.setdefault(fault, []).append(row.name)
-    for fault, names in sorted(faults.items()):
-        yield f"bad: {fault}, {listed(names)}"
-    if _PARTS.issuperset(map(plain, domains)):
-        named = listed(domains)
-        yield f"odd: domains are named as parts of one domain are, {named}; give each domain a folder of its own"
-    if odd := folders_that_differ_in_case(rows):
-        yield f"odd: class folders that differ only in case are merged, {listed(odd)}"
+    return [f"bad: {fault}, {listed(names)}" for fault, names in sorted(faults.items())], turned
+
+
+def how_much(files: Listed, read: Collection[Row]) -> str:
+    """`read 20 of 26 files`, and what was not."""
+    names = {row.name for row in read}
+    elsewhere = [row.name for row in files.images if row.name not in names]
+    left = [f"{count} {ending}" for ending, count in sorted(files.others.items())]
+    left += [f"{len(elsewhere)} images in other folders, such as {elsewhere[0]}"] if elsewhere else []
+    remedy = "; convert those that are images to .png or .jpg" if files.others else ""
+    total = len(files.images) + files.others.total()
+    return f"read {len(names)} of {total} files" + (f"; not read: {', '.join(left)}{remedy}" if left else "")

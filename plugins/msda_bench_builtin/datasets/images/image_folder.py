@@ -2,36 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from msda_bench.api import DataError, Files, Identified, Row, component
+from msda_bench.api import DataError, Files, Identified, component
+from msda_bench.functional import plain_texts
 from msda_bench_builtin.datasets.images.dataset import Images, Listing
-from msda_bench_builtin.datasets.images.identify import FIRST_SIDE, first_suite, spelt, what_is_missing, what_is_odd
-from msda_bench_builtin.datasets.images.listing import (
-    by_domain,
-    folders_that_differ_in_case,
-    images_of,
-    is_archive,
-    listed,
-    plain,
+from msda_bench_builtin.datasets.images.identify import FIRST_SIDE, first_suite, headers, how_much, what_is_missing
+from msda_bench_builtin.datasets.images.layout import (
+    LAST_TWO,
+    Placed,
+    layout_of,
+    part_of,
+    placed,
+    same,
 )
+from msda_bench_builtin.datasets.images.listing import files_of, is_archive, listed, plain
+
+Found = dict[str, dict[str, list[Placed]]]
+"""Images by domain and class."""
 
 
 class FolderImages(Images):
     """Reads DOMAIN/CLASS/FILE; classes are numbered in the order of their plain names."""
 
-    inner: ClassVar[tuple[str, ...]] = ()
-    """Folders between that of a domain and those of its classes."""
-    published: ClassVar[Mapping[str, int]] = {}
-    """Images of each domain in the published set; empty if the domains are the user's own."""
-    facts: ClassVar[tuple[str, ...]] = ()
-    """Known facts on the set's copies, a line each."""
     copies_known: ClassVar[Mapping[str, str]] = {}
     """Descriptions of copies by the checksum of their folder or archive."""
+
+    @property
+    def layout(self) -> str:
+        """What the folders are, from the top down; see `placed`."""
+        return LAST_TWO
+
+    def plain(self, names: Sequence[str]) -> list[str]:
+        """Names in the form in which those that mean the same are equal."""
+        return [*map(plain, names)]
 
     def listed(self, domain: str, files: Files) -> Listing:
         """The domain's images by class and name; odd are missing classes and folders spelt in two ways.
@@ -40,78 +49,145 @@ class FolderImages(Images):
             DataError: the domain is missing, or the number of classes is not the expected one.
         """
         path = files.path(self.files[0])
-        present = by_domain(images_of(path), self.inner)
-        mine = present.get(plain(domain))
-        if mine is None:
-            absent = [name for name in self.domains if plain(name) not in present]
-            held = f"domains {listed(present)}" if present else "no DOMAIN/CLASS/FILE"
+        images = placed(files_of(path).images, self.layout)
+        found, classes = self._found(images, self.domains)
+        if domain not in found:
+            absent = [name for name in self.domains if name not in found]
+            present = {image.domain for image in images}
+            held = f"domains {listed(present)}" if present else f"no {self.layout.removeprefix('**/')}/FILE"
             what = f"no images of domains {listed(absent)}; it holds {held}"
             raise DataError(f"{path}: {what}; {self._remedy('domains')}")
-        domains = {name: present.get(name, {}) for name in map(plain, self.domains)}
-        classes = sorted(set().union(*domains.values()))
-        if len(classes) != self.classes_expected:
-            expected = f"{self.classes_expected} classes expected, it has {listed(classes)}"
+        if len(classes) != self.classes:
+            expected = f"{self.classes} classes expected, it has {listed(classes)}"
             raise DataError(f"{path}: {expected}; {self._remedy('classes')}")
-        images = [(row, place, False) for place, name in enumerate(classes) for row in mine.get(name, ())]
-        return Listing(images, tuple(_odd(set(classes) - set(mine), [row for row, _, _ in images])))
+        mine = found[domain]
+        rows = [
+            (image.row, place, part_of(image.part) == "test")
+            for place, name in enumerate(classes)
+            for image in mine.get(name, ())
+        ]
+        missing = set(classes) - set(mine)
+        odd = [f"no images of classes {listed(missing)}"] if missing else []
+        return Listing(rows, [*odd, *_merged({domain: mine})])
+
+    def _found(self, images: Sequence[Placed], known: Collection[str]) -> tuple[Found, list[str]]:
+        """The images of the known domains, or of all if none is known, and the classes in order."""
+        domains = self._names([image.domain for image in images], known)
+        here = [image for image in images if not known or domains[image.domain] in known]
+        labels = self._names([image.label for image in here])
+        found: Found = {}
+        for image in here:
+            found.setdefault(domains[image.domain], {}).setdefault(labels[image.label], []).append(image)
+        return found, [*dict.fromkeys(labels.values())]
+
+    def _names(self, folders: Sequence[str], known: Collection[str] = ()) -> dict[str, str]:
+        """For each folder, by its plain name, the known spelling, or else that of most images."""
+        counts = Counter(sorted(folders))
+        every = [*dict.fromkeys([*known, *counts])]
+        keys = dict(zip(every, self.plain(every), strict=True))
+        names: dict[str, str] = {}
+        for name in [*known, *(name for name, _ in counts.most_common())]:
+            names.setdefault(keys[name], name)
+        return {folder: names[keys[folder]] for folder in sorted(counts, key=lambda folder: keys[folder])}
 
     def _remedy(self, key: str) -> str:
         return "complete the folder, or read it as an image_folder" if self.published else f"set `{key}` in the suite"
 
     def identify(self, path: Path, sha256: str) -> Identified | None:
-        """Recognises a copy of the published set if most of its domains are there; otherwise any DOMAIN/CLASS/FILE.
+        """Recognises a copy of the published set if most of its domains are there; otherwise folders of any domains.
 
         Raises:
             DataError: it cannot be read.
         """
         if not path.is_dir() and not is_archive(path):
             return None
-        present = by_domain(images_of(path), self.inner)
-        wanted = {plain(domain): domain for domain in self.published}
-        mine = {name: classes for name, classes in present.items() if not wanted or name in wanted}
-        if len(mine) <= len(wanted) / 2 or len(mine) < len(("source", "target")):
+        files = files_of(path)
+        layout, nested = (self.layout, False) if self.published else layout_of(files.images)
+        found, classes = self._found(placed(files.images, layout), self.published)
+        if len(found) <= len(self.published) / 2 or len(found) < len(("source", "target")):
             return None
-        counts = self._counts(mine, wanted)
-        missing = tuple(what_is_missing(counts, self.published, self.classes_expected if wanted else None))
-        odd = what_is_odd(counts, [row for classes in mine.values() for rows in classes.values() for row in rows])
-        what = self.copies_known.get(sha256) or self._what(counts, complete=not missing)
-        kinds = len(set().union(*map(set, mine.values())))
-        own = {} if wanted else {"domains": list(counts), "classes": kinds}
-        params = {**own, "folder": path.absolute().name, "sha256": sha256, "side": FIRST_SIDE}
-        whole = not wanted or (kinds == self.classes_expected and len(mine) == len(wanted))
-        lines = (*missing, *odd, *self.facts)
-        return Identified(what, counts, lines, params, bool(wanted), first_suite(counts) if whole else "")
-
-    def _counts(
-        self, found: Mapping[str, Mapping[str, Sequence[Row]]], names: Mapping[str, str]
-    ) -> dict[str, dict[str, int]]:
-        """Images of each class by domain, with the set's spelling of names, or else that of most images."""
-        depth = len(self.inner) + 3
-        of_class: dict[str, list[Row]] = {}
-        for classes in found.values():
-            for name, rows in classes.items():
-                of_class.setdefault(name, []).extend(rows)
-        ways = {name: spelt(rows, 2) for name, rows in of_class.items()}
-        return {
-            names.get(domain) or spelt([row for rows in classes.values() for row in rows], depth): {
-                ways[name]: len(rows) for name, rows in classes.items()
-            }
-            for domain, classes in found.items()
-        }
-
-    def _what(self, counts: Mapping[str, Mapping[str, int]], *, complete: bool) -> str:
-        number = sum(sum(of_class.values()) for of_class in counts.values())
-        if not self.published:
-            return f"{number} images of {len(counts)} domains, DOMAIN/CLASS/FILE"
-        state = "as many images of each domain as published" if complete else "incomplete, or another copy"
-        return f"{number} images; {state}"
+        counts = {name: {label: len(images) for label, images in of.items()} for name, of in found.items()}
+        missing = [*what_is_missing(counts, self.published, self.classes if self.published else None)]
+        rows = [image.row for of in found.values() for images in of.values() for image in images]
+        lines, turned = headers(rows)
+        lines += [f"odd: {line}" for line in _merged(found)]
+        lines += [f"turned: {turned} images, as their EXIF orientation says (`upright`)"] if turned else []
+        number = f"{len(rows)} images"
+        params = {"folder": path.absolute().name, "sha256": sha256, "side": FIRST_SIDE}
+        params |= {"upright": True} if turned else {}
+        doubts: list[str] = []
+        if self.published:
+            state = "incomplete, or another copy" if missing else "as many images of each domain as published"
+            what = self.copies_known.get(sha256) or f"{number}; {state}"
+        else:
+            what = f"{number} of {len(found)} domains, {layout.removeprefix('**/')}/FILE"
+            if nested:
+                wrong = f"nested folders, such as {rows[0].name}, are read as {layout}/FILE"
+                doubts.append(f"{wrong}; move them, or correct `layout` in the suite")
+            doubts += _doubts(found)
+            params = {"domains": list(found), "classes": len(classes), "layout": layout, **params, **_train(found)}
+        whole = not self.published or (len(classes) == self.classes and len(found) == len(self.published))
+        return Identified(
+            what,
+            counts,
+            (*missing, *lines, *self.facts),
+            params,
+            certain=bool(self.published),
+            suite=first_suite(counts) if whole else "",
+            doubts=tuple(doubts),
+            read=how_much(files, rows),
+        )
 
 
-def _odd(missing: set[str], rows: Sequence[Row]) -> Iterator[str]:
-    if missing:
-        yield f"no images of classes {listed(missing)}"
-    if odd := folders_that_differ_in_case(rows):
-        yield f"class folders that differ only in case are merged, {listed(odd)}"
+def _merged(found: Found) -> Iterator[str]:
+    """A line for domains, and one for classes, that have folders of several names."""
+    ways: dict[tuple[str, str], dict[str, str]] = {}
+    for domain, of in found.items():
+        for label, images in of.items():
+            for image in images:
+                ways.setdefault(("domain", domain), {})[image.domain] = image.domain
+                ways.setdefault(("class", label), {}).setdefault(image.label, f"{image.domain}/{image.label}")
+    for kind in ("domain", "class"):
+        several = [
+            way for (of_kind, _), some in ways.items() if of_kind == kind and len(some) > 1 for way in some.values()
+        ]
+        if several:
+            yield f"{kind} folders whose names mean the same are merged, {listed(several)}"
+
+
+def _doubts(found: Found) -> Iterator[str]:
+    """Why a user's folders may mean something else."""
+    for kind, names in (("domains", {*found}), ("classes", {label for of in found.values() for label in of})):
+        parts = [name for name in names if part_of(name)]
+        if len(parts) > 1:
+            yield f"{kind} are named as parts of one domain are, {listed(parts)}; give each its own folder"
+    for line in dict.fromkeys(line for domain, of in found.items() for line in _merged({domain: of})):
+        yield f"{line} beside each other; rename them if they mean two things"
+    if alone := [
+        name
+        for name, of in found.items()
+        if not any(of.keys() & found[other].keys() for other in found.keys() - {name})
+    ]:
+        yield f"domains without a class of another domain, {listed(alone)}; correct the names or levels of folders"
+    if tests := [name for name, count in _parts(found).items() if not count["train"]]:
+        yield f"domains of which all images are an official test, {listed(tests)}; move some to another part"
+
+
+def _train(found: Found) -> dict[str, int]:
+    """The size of training parts, if some are official."""
+    parts = _parts(found).values()
+    sizes = [count["train"] if count["test"] else count["train"] // 2 for count in parts]
+    return {"train": max(1, min(1000, *sizes))} if any(count["test"] for count in parts) else {}
+
+
+def _parts(found: Found) -> dict[str, Counter[str]]:
+    """Images for the test, and others, in each domain."""
+    return {
+        name: Counter(
+            "test" if part_of(image.part) == "test" else "train" for images in of.values() for image in images
+        )
+        for name, of in found.items()
+    }
 
 
 @component
@@ -121,19 +197,29 @@ class ImageFolder(FolderImages):
     `msda-bench data identify FOLDER --suite FILE` writes a suite with these parameters (docs/images.md).
 
     Parameters:
-        domains: the names of their folders; case, spaces, hyphens and underscores do not matter.
+        domains: the names of their folders; blanks at the ends, case, and whether a separator is a space, a hyphen or
+            an underscore do not matter.
         classes: the number of class folders in all domains together.
+        layout: what the folders are, from the top down: DOMAIN, CLASS, SPLIT for official parts such as `test`, `*` for
+            any folder, `**` for any number of them.
     """
 
     name = "image_folder"
-    version = 1
+    version = 2
     licence = "your images' own"
     source = "images that you supply"
 
     domains: Annotated[tuple[str, ...], Field(min_length=2)] = ("source_1", "source_2", "target")
     classes: Annotated[int, Field(ge=2)] = 2
+    layout: Annotated[str, Field(min_length=1)] = LAST_TWO
 
-    @property
-    def classes_expected(self) -> int:
-        """The suite's parameter."""
-        return self.classes
+    def __post_init__(self) -> None:
+        """Refuses a layout without a place for domains or classes."""
+        super().__post_init__()
+        words = self.layout.split("/")
+        if (words.count("DOMAIN"), words.count("CLASS"), words.count("SPLIT") > 1) != (1, 1, False):
+            raise ValueError(f"layout is {self.layout!r}; it must name DOMAIN and CLASS once, and SPLIT at most once")
+
+    def plain(self, names: Sequence[str]) -> list[str]:
+        """As labels of tables are compared, and without case and the kind of separator."""
+        return [*map(same, plain_texts(names, ()))]

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from pydantic import Field
 
 from msda_bench.api import DataError, Files, Identified, component
 from msda_bench_builtin.datasets.images.dataset import Images, Listing
 from msda_bench_builtin.datasets.images.identify import FIRST_SIDE, first_suite, what_is_missing
-from msda_bench_builtin.datasets.images.listing import images_of, listed, row_of
+from msda_bench_builtin.datasets.images.listing import files_of, listed, row_of
 
 _LARGEST_LIST = 1 << 27
 """The maximum size of a list in bytes; the largest of DomainNet's has 6 million."""
@@ -26,11 +26,6 @@ class ListedImages(Images):
     Parameters:
         first_label: the label of the first class, such as 1 in PACS's own lists.
     """
-
-    published: ClassVar[Mapping[str, int]] = {}
-    """Images that the published lists name in each domain; empty if the lists are the user's own."""
-    facts: ClassVar[tuple[str, ...]] = ()
-    """Known facts on the set's copies, a line each."""
 
     @property
     @abstractmethod
@@ -48,7 +43,7 @@ class ListedImages(Images):
         domains = [domain for domain in self.published if (path / domain).is_dir()]
         if not path.is_dir() or len(domains) <= len(self.published) / 2 or not self.published:
             return None
-        here = {row.name for row in images_of(path)}
+        here = {row.name for row in files_of(path).images}
         lines: list[str] = []
         counts: dict[str, dict[str, int]] = {}
         for domain in domains:
@@ -60,7 +55,7 @@ class ListedImages(Images):
             counts[domain] = dict(Counter(PurePosixPath(name).parent.name for name in names if name in here))
             if absent := [name for name in names if name not in here]:
                 lines.append(f"missing: domain {domain}, listed files are not there, {listed(absent)}")
-        missing = tuple(what_is_missing(counts, self.published, self.classes_expected))
+        missing = tuple(what_is_missing(counts, self.published, self.classes))
         what = f"{sum(sum(found.values()) for found in counts.values())} listed images"
         params = {"folder": path.absolute().name, "sha256": sha256, "side": FIRST_SIDE}
         suite = first_suite(counts) if not lines and len(counts) == len(self.published) else ""
@@ -79,49 +74,74 @@ class ListedImages(Images):
         here = {name: row_of(folder, name) for name, _, _ in entries}
         absent = [name for name, row in here.items() if row is None and name not in self.without]
         if absent:
-            raise DataError(f"{folder}: {domain}: listed files are not there, {listed(absent)}; complete the folder")
-        missing = set(range(self.classes_expected)) - {label for _, label, _ in entries}
+            remedy = _remedy(folder, domain, absent[0])
+            raise DataError(f"{folder}: {domain}: listed files are not there, {listed(absent)}; {remedy}")
+        missing = set(range(self.classes)) - {label for _, label, _ in entries}
         twice = [name for name, count in Counter(name for name, _, _ in entries).items() if count > 1]
         odd = [f"no images of classes {listed(map(str, missing))}"] if missing else []
         odd += [f"images that are listed more than once, {listed(twice)}"] if twice else []
         images = [(row, label, official) for name, label, official in entries if (row := here[name]) is not None]
         return Listing(images, odd)
 
-    def _entries(self, folder: Path, pattern: str, domain: str) -> Iterable[tuple[str, int]]:
+    def _entries(self, folder: Path, pattern: str, domain: str) -> list[tuple[str, int]]:
         name = pattern.replace("{domain}", domain)
         path = next((path for path in (folder / name, folder / "txt" / name) if path.is_file()), None)
         if path is None:
             remedy = "" if self.published else ", or correct `domains` and `list`"
             raise DataError(f"{folder}: no list {name}, there or in txt; put it there{remedy}")
-        bad: list[str] = []
-        for number, line in enumerate(_lines(path), 1):
-            entry = _entry(line, self.first_label, self.classes_expected)
-            if entry is not None:
-                yield entry
-            elif line.strip():
-                bad.append(f"line {number}")
+        entries: list[tuple[str, int]] = []
+        bad: dict[str, list[str]] = {}
+        for number, line in enumerate(_text(path).splitlines(), 1):
+            if not line.strip():
+                continue
+            name, label, fault = _entry(line)
+            entries.append((name, label))
+            if fault:
+                bad.setdefault(fault, []).append(f"line {number} ({line.strip()[:80]})")
         if bad:
-            last = self.first_label + self.classes_expected - 1
-            what = f"not a path and a label {self.first_label}..{last}"
-            raise DataError(f"{path}: {what}, {listed(bad)}; correct the list")
+            raise DataError(*(f"{path}: {len(lines)} lines {fault}, first {lines[0]}" for fault, lines in bad.items()))
+        first, labels = self.first_label, [label for _, label in entries] or [self.first_label]
+        least, most = min(labels), max(labels)
+        if least < first or most >= first + self.classes:
+            wanted = f"set `first_label: {least}` and `classes: {max(self.classes, most - least + 1)}` if that is right"
+            known = f"labels from {least} to {most}, but `first_label` is {first} and `classes` {self.classes}"
+            raise DataError(f"{path}: {known}; {'replace it by the published list' if self.published else wanted}")
+        return [(name, label - first) for name, label in entries]
 
 
-def _lines(path: Path) -> list[str]:
+def _remedy(folder: Path, domain: str, name: str) -> str:
+    """What to do about a listed file that is not there."""
+    first, _, rest = name.partition("/")
+    tries = {
+        "write / for \\ in the list": name.replace("\\", "/"),
+        "remove the quotes in the list": name.strip("\"'"),
+        f"remove {first}/ in the list": rest,
+        f"write {domain}/ before each path in the list": f"{domain}/{name}",
+    }
+    found = (what for what, other in tries.items() if other not in {"", name} and row_of(folder, other) is not None)
+    return next(found, "complete the folder")
+
+
+def _text(path: Path) -> str:
     try:
         if path.stat().st_size > _LARGEST_LIST:
             raise DataError(f"{path}: larger than {_LARGEST_LIST >> 20} MiB; it is not a list of images")
-        return path.read_text("utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
+        return path.read_text("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: cannot be read as text ({error}); save it as UTF-8") from None
+    except OSError as error:
         raise DataError(f"{path}: cannot be read as text ({error}); replace it") from None
 
 
-def _entry(line: str, first: int, classes: int) -> tuple[str, int] | None:
-    name, _, label = line.strip().rpartition(" ")
-    path = PurePosixPath(name.strip())
-    if not name.strip() or path.is_absolute() or ".." in path.parts or not label.isdecimal() or len(label) > 9:  # noqa: PLR2004
-        return None
-    place = int(label) - first
-    return (str(path), place) if 0 <= place < classes else None
+def _entry(line: str) -> tuple[str, int, str]:
+    """Path and label of a line; or what is wrong with it, and what to do."""
+    name, *rest = line.strip().rsplit(maxsplit=1)
+    if not rest or not re.fullmatch(r"\d{1,9}(\.0*)?", rest[0]):
+        return "", 0, "do not end in a blank and a whole number (write PATH LABEL, the class as a number)"
+    path = PurePosixPath(name)
+    if path.is_absolute() or ".." in path.parts:
+        return "", 0, "name a file outside the folder (write its path below the folder)"
+    return str(path), int(float(rest[0])), ""
 
 
 @component
@@ -144,11 +164,6 @@ class ImageList(ListedImages):
     classes: Annotated[int, Field(ge=2)] = 2
     list: Annotated[str, Field(min_length=1)] = "{domain}.txt"
     test_list: str | None = None
-
-    @property
-    def classes_expected(self) -> int:
-        """The suite's parameter."""
-        return self.classes
 
     @property
     def lists(self) -> tuple[str, str | None]:

@@ -1,4 +1,4 @@
-"""Finds the images of a folder or a tar archive, by domain and class."""
+"""Finds the images of a folder or a tar archive."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import os
 import re
 import stat
 import tarfile
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
-from typing import IO, cast
+from typing import IO, NamedTuple, cast
 
 from msda_bench.api import DataError, Row
 from msda_bench_builtin.datasets.images.decode import SUFFIXES
@@ -20,8 +21,22 @@ _COMPRESSED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\0", b"\x28\xb5\x2f\xfd", b"PK\x03
 """The first bytes of gzip, bzip2, xz, zstd and zip."""
 _LARGEST_HEADER = 1 << 20
 """The maximum size of the names and other fields of one member of an archive, in bytes."""
-_MOST_IMAGES = 1 << 22
-"""The maximum number of images in an archive; DomainNet has 0.6 million."""
+_MOST_FILES = 1 << 22
+"""The maximum number of files in an archive; DomainNet has 0.6 million."""
+_STARTS = re.compile(rb"\xff\xd8\xff|\x89PNG\r\n\x1a\n|GIF8[79]a|RIFF....WEBP", re.DOTALL)
+"""The first bytes of an image, whatever the file's ending: JPEG, PNG, GIF, WebP."""
+
+
+class Listed(NamedTuple):
+    """The files of a folder or archive that are not hidden.
+
+    Attributes:
+        images: those that end as an image does or, with any other ending, begin as one.
+        others: how many of the rest there are of each ending.
+    """
+
+    images: tuple[Row, ...]
+    others: Counter[str]
 
 
 @lru_cache(maxsize=4096)
@@ -37,15 +52,15 @@ def listed(names: Iterable[str]) -> str:
     return f"{len(every)}: {', '.join(every[:_SHOWN])}{more}"
 
 
-def images_of(path: Path) -> tuple[Row, ...]:
-    """All images of a folder, or of an uncompressed tar archive, by path.
+def files_of(path: Path) -> Listed:
+    """All files of a folder, or of an uncompressed tar archive, by path.
 
     Raises:
         DataError: it cannot be read.
     """
     try:
         status = path.stat()
-        return _folder_rows(path) if path.is_dir() else _tar_rows(path, status.st_size, status.st_mtime_ns)
+        return _sorted(_folder_rows(path)) if path.is_dir() else _tar_rows(path, status.st_size, status.st_mtime_ns)
     except (tarfile.TarError, EOFError, ValueError, OverflowError, RecursionError) as error:
         raise DataError(f"{path}: not a tar archive, or a compressed or damaged one ({error}); unpack it") from None
     except OSError as error:
@@ -80,28 +95,35 @@ def row_of(folder: Path, name: str) -> Row | None:
     return Row(name, path, 0, status.st_size, status.st_mtime_ns) if stat.S_ISREG(status.st_mode) else None
 
 
-def _is_image(name: str) -> bool:
-    return name.lower().endswith(SUFFIXES) and not any(part.startswith(".") and part != "." for part in name.split("/"))
+def _sorted(rows: Iterable[Row]) -> Listed:
+    images, others = [], Counter[str]()
+    for row in rows:
+        if any(part.startswith(".") and part != "." for part in row.name.split("/")):
+            continue
+        ending = PurePosixPath(row.name).suffix.lower()
+        if ending in SUFFIXES or _STARTS.match(_start(row)):
+            images.append(row)
+        else:
+            others[ending or "without an ending"] += 1
+    return Listed(tuple(sorted(images, key=lambda row: row.name)), others)
 
 
-def _by_name(rows: Iterable[Row]) -> tuple[Row, ...]:
-    return tuple(sorted(rows, key=lambda row: row.name))
+def _start(row: Row) -> bytes:
+    with Path(row.path).open("rb") as stream:
+        stream.seek(row.offset)
+        return stream.read(min(row.size, 16))
 
 
-def _folder_rows(folder: Path) -> tuple[Row, ...]:
-    rows = []
+def _folder_rows(folder: Path) -> Iterator[Row]:
     for parent, _, names in os.walk(folder, followlinks=True):  # as the checksum does
         below = Path(parent).relative_to(folder).as_posix()
         for name in (f"{below}/{file}".removeprefix("./") for file in names):
-            path = f"{folder}/{name}"
-            if _is_image(name) and os.path.isfile(path):  # noqa: PTH113 - half a million of them
-                status = os.stat(path)  # noqa: PTH116
-                rows.append(Row(name, path, 0, status.st_size, status.st_mtime_ns))
-    return _by_name(rows)
+            if (row := row_of(folder, name)) is not None:
+                yield row
 
 
 @lru_cache(maxsize=1)
-def _tar_rows(path: Path, size: int, stamp: int) -> tuple[Row, ...]:
+def _tar_rows(path: Path, size: int, stamp: int) -> Listed:
     """Cached, so that the archive is read once for all domains."""
     rows = []
     with path.open("rb") as stream:
@@ -111,32 +133,8 @@ def _tar_rows(path: Path, size: int, stamp: int) -> tuple[Row, ...]:
                 archive.members = []  # type: ignore[attr-defined]  # it would keep all of them
                 if member.size < 0:  # Python would read the same members again and again
                     raise tarfile.ReadError("a member of negative size")
-                if member.isreg() and _is_image(member.name):
+                if member.isreg():
                     rows.append(Row(member.name, str(path), member.offset_data, member.size, stamp))
-                if len(rows) > _MOST_IMAGES:
-                    raise tarfile.ReadError(f"more than {_MOST_IMAGES} images")
-    return _by_name(rows)
-
-
-def by_domain(rows: Iterable[Row], inner: Sequence[str] = ()) -> dict[str, dict[str, list[Row]]]:
-    """Images of .../DOMAIN/[inner/]CLASS/FILE, by the plain names of domain and class.
-
-    Args:
-        rows: the images.
-        inner: folders between domain and class.
-    """
-    depth = len(inner) + 3
-    domains: dict[str, dict[str, list[Row]]] = {}
-    for row in rows:
-        parts = row.name.removeprefix("./").split("/")[-depth:]
-        if len(parts) == depth and tuple(map(plain, parts[1:-2])) == tuple(inner):
-            domains.setdefault(plain(parts[0]), {}).setdefault(plain(parts[-2]), []).append(row)
-    return domains
-
-
-def folders_that_differ_in_case(rows: Iterable[Row]) -> list[str]:
-    """Class folders that another copy or domain spells differently, such as `art/BIKE` and `photo/Bike`."""
-    spelt: dict[str, dict[str, str]] = {}
-    for folder in map(PurePosixPath, sorted({row.name.rpartition("/")[0] for row in rows})):
-        spelt.setdefault(plain(folder.name), {}).setdefault(folder.name, "/".join(folder.parts[-2:]))
-    return [place for ways in spelt.values() if len(ways) > 1 for place in ways.values()]
+                if len(rows) > _MOST_FILES:
+                    raise tarfile.ReadError(f"more than {_MOST_FILES} files")
+    return _sorted(rows)

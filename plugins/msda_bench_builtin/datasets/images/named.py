@@ -36,11 +36,7 @@ class Pacs(FolderImages):
 
     folder: str = "pacs"
     copies: Literal["original", "q72"] = "original"
-
-    @property
-    def classes_expected(self) -> int:
-        """Dog, elephant, giraffe, guitar, horse, house and person."""
-        return 7
+    classes = 7
 
     def sizes(self, files: Files | None = None) -> dict[str, Extent]:
         """Images of each domain, if the copy is known to be complete; else as listed."""
@@ -71,14 +67,10 @@ class Office31(FolderImages):
     source = "Saenko et al. 2010; images that you supply"
     domains = ("amazon", "dslr", "webcam")
     published: ClassVar = {"amazon": 2817, "dslr": 498, "webcam": 795}
-    inner = ("images",)
+    layout = "**/DOMAIN/images/CLASS"
 
     folder: str = "office31"
-
-    @property
-    def classes_expected(self) -> int:
-        """Kinds of thing."""
-        return 31
+    classes = 31
 
 
 @component
@@ -96,11 +88,7 @@ class OfficeCaltech10(FolderImages):
     published: ClassVar = {"amazon": 958, "caltech": 1123, "dslr": 157, "webcam": 295}
 
     folder: str = "office_caltech10"
-
-    @property
-    def classes_expected(self) -> int:
-        """Kinds of thing."""
-        return 10
+    classes = 10
 
 
 @component
@@ -120,11 +108,7 @@ class OfficeHomeImages(FolderImages):
     facts = ("known: the case of some class folders differs between copies, which changes only the checksum",)
 
     folder: str = "OfficeHomeDataset_10072016"
-
-    @property
-    def classes_expected(self) -> int:
-        """Kinds of object."""
-        return 65
+    classes = 65
 
 
 @component
@@ -156,11 +140,7 @@ class DomainNet(ListedImages):
     )
 
     folder: str = "domainnet"
-
-    @property
-    def classes_expected(self) -> int:
-        """Kinds of thing."""
-        return 345
+    classes = 345
 
     @property
     def lists(self) -> tuple[str, str]:

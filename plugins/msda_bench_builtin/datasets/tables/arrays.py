@@ -17,15 +17,8 @@ import numpy as np
 from pydantic import AliasChoices, Field
 
 from msda_bench.api import Array, DataError, Identified, Inputs, InputSpec, component
-from msda_bench_builtin.datasets.tables.identify import identified
-from msda_bench_builtin.datasets.tables.parts import (
-    Roles,
-    domains_in,
-    groups_in,
-    labels_in,
-    predictions_in,
-    without_labels,
-)
+from msda_bench_builtin.datasets.tables.identify import given_by, identified, repaired
+from msda_bench_builtin.datasets.tables.parts import Parts, Roles, parts_of, predictions_in
 from msda_bench_builtin.datasets.tables.read import Column, listed, plain, stamp, text_of
 from msda_bench_builtin.datasets.tables.rows import Contents, FromFile, pages_of
 
@@ -67,17 +60,13 @@ class Arrays(FromFile):
     domain: Annotated[str, Field(validation_alias=AliasChoices("domains", "domain"))] = "domain"
     groups: str | None = None
 
+    def parts(self) -> Parts:
+        """The arrays that are no inputs; see `FromFile`."""
+        return self._parts(self._arrays())
+
     def read(self) -> Contents:
         """The arrays; see `FromFile`."""
-        path = Path(self.file)
-        others = [name for name in (self.groups, self.predictions) if name is not None]
-        names = [self.inputs, self.labels, self.domain, *others]
-        twice = [name for name in names if names.count(name) > 1]
-        if twice:
-            raise DataError(
-                f"{path}: array {twice[0]!r} cannot be two of inputs, labels, domains, groups and predictions"
-            )
-        arrays = read_arrays(path, names)
+        path, arrays = Path(self.file), self._arrays()
         x = arrays[self.inputs]
         if x.ndim == 1 or x.dtype.kind not in "fiub" or 0 in x.shape:
             what = f"array {self.inputs!r} holds {x.dtype} of shape {x.shape}"
@@ -85,45 +74,47 @@ class Arrays(FromFile):
         width = math.prod(x.shape[1:])
         if width > _WIDEST:
             raise DataError(f"{path}: array {self.inputs!r} has {width} numbers a row, more than {_WIDEST}")
-        scores = arrays.get(self.predictions or "")
-        if scores is not None and scores.ndim == 1:
-            scores = None
-        columns = {
-            name: _column(path, name, arrays[name], len(x))
-            for name in names[1:]
-            if scores is None or name != self.predictions
-        }
-        roles = Roles(path, *(f"{what} (array {name!r})" for what, name in self._parts()))
-        rows = domains_in(
-            roles, columns[self.domain], columns[self.labels], leave_out=self.leave_out, unlabelled=self.unlabelled
-        )
-        y, task, classes = labels_in(roles, columns[self.labels], rows, self.mode)
-        groups, shared = groups_in(roles, columns[self.groups] if self.groups is not None else None, rows)
-        predictions = None
+        parts, predictions = self._parts(arrays), None
         if self.predictions is not None:
-            part = f"array {self.predictions!r}"
-            if scores is None:
-                predictions = predictions_in(path, part, columns[self.predictions], rows, task, classes)
+            part, given = f"array {self.predictions!r}", arrays[self.predictions]
+            if given.ndim == 1:
+                predictions = predictions_in(path, part, self._column(arrays, self.predictions), parts)
             else:
-                predictions = _scores(path, part, scores, (len(x), task.outputs))
-        spec = InputSpec(x.shape[1:])
-        made = Contents(
-            _digest(path),
-            rows,
-            x,
-            y,
-            task,
-            classes,
-            spec,
-            groups,
-            shared,
-            None,
-            pages_of(x),
-            predictions=predictions,
-            unlabelled=without_labels(rows, columns[self.labels]),
-        )
+                predictions = _scores(path, part, given, (len(x), parts.task.outputs))
+        pages, spec = pages_of(x), InputSpec(x.shape[1:])
+        made = Contents(**vars(parts), sha256=_digest(path), x=x, input=spec, pages=pages, predictions=predictions)
         _check_finite(path, self.inputs, x, made.release)
         return made
+
+    def _arrays(self) -> dict[str, Array]:
+        names = [self.inputs, self.labels, self.domain, self.groups, self.predictions]
+        given = [name for name in names if name is not None]
+        twice = [name for name in given if given.count(name) > 1]
+        if twice:
+            what = f"array {twice[0]!r} cannot be two of inputs, labels, domains, groups and predictions"
+            raise DataError(f"{self.file}: {what}")
+        return read_arrays(Path(self.file), given)
+
+    def _parts(self, arrays: Mapping[str, Array]) -> Parts:
+        domain, label = self._column(arrays, self.domain), self._column(arrays, self.labels)
+        group = None if self.groups is None else self._column(arrays, self.groups)
+        names = (f"domain (array {self.domain!r})", f"label (array {self.labels!r})", f"group (array {self.groups!r})")
+        gaps = domain.gaps | label.gaps | (group.gaps if group is not None else frozenset())
+        roles = Roles(Path(self.file), domain, label, group, names, gaps)
+        return parts_of(roles, leave_out=self.leave_out, unlabelled=self.unlabelled, mode=self.mode)
+
+    def _column(self, arrays: Mapping[str, Array], name: str) -> Column:
+        """An array of labels, domains or groups as a column of texts; NaN and empty texts are missing."""
+        values, rows = arrays[name], len(arrays[self.inputs]) if arrays[self.inputs].ndim else 0
+        if values.shape != (rows,) or values.dtype.kind not in "iubfUS":
+            what = f"array {name!r} holds {values.dtype} of shape {values.shape}"
+            raise DataError(f"{self.file}: {what}; whole numbers or texts of shape ({rows},) are needed")
+        different, codes = np.unique(values, return_inverse=True)
+        try:
+            texts = [text_of(value) for value in different.tolist()]
+        except UnicodeDecodeError:
+            raise DataError(f"{self.file}: array {name!r} holds bytes that are no UTF-8 text; save texts") from None
+        return Column.of(texts, codes.reshape(-1).astype(np.int64), self.missing)
 
     def identify_columns(self, path: Path, columns: Mapping[str, str]) -> Identified | None:
         """Looks through an archive: its domains and classes; the inputs are `x`, or the only other array.
@@ -135,19 +126,15 @@ class Arrays(FromFile):
             return None
         if "text" in columns:
             raise DataError(f"{path}: arrays have no column of text; leave --text out, or save a table")
-        given: dict[str, Any] = {"domain": columns["domain"], "labels": columns["label"]}
-        more = {"groups": "group", "predictions": "predictions"}
-        given |= {name: columns[role] for name, role in more.items() if role in columns}
+        given = given_by(columns)
+        given |= {name: given.pop(role) for role, name in (("label", "labels"), ("group", "groups")) if role in given}
         others = [name for name in names_in(path) if name not in given.values()]
         if self.inputs not in others and len(others) != 1:
             held = listed(others) or "no other"
             raise DataError(f"{path}: which array holds the inputs? call it {self.inputs!r}; it has {held}")
         given["inputs"] = self.inputs if self.inputs in others else others[0]
-        given |= {"unlabelled": columns["unlabelled"]} if "unlabelled" in columns else {}
-        return identified(replace(self, file=str(path), **given), given, ())
-
-    def _parts(self) -> tuple[tuple[str, str | None], ...]:
-        return (("domain", self.domain), ("label", self.labels), ("group", self.groups))
+        data, more, notes = repaired(replace(self, file=str(path), **given), columns.get("unlabelled", "target"))
+        return identified(data, given | more, notes)
 
     def fit(self, train: Mapping[str, Inputs]) -> Callable[[str, Inputs], Inputs]:
         """Learns means and variances from training rows."""
@@ -243,19 +230,6 @@ def _start(stream: IO[bytes], member: zipfile.ZipInfo) -> int:
         + int.from_bytes(header[26:28], "little")
         + int.from_bytes(header[28:30], "little")
     )
-
-
-def _column(path: Path, name: str, values: Array, rows: int) -> Column:
-    """An array of labels, domains or groups as a column of texts; NaN and empty texts are missing."""
-    if values.shape != (rows,) or values.dtype.kind not in "iubfUS":
-        what = f"array {name!r} holds {values.dtype} of shape {values.shape}"
-        raise DataError(f"{path}: {what}; whole numbers or texts of shape ({rows},) are needed")
-    different, codes = np.unique(values, return_inverse=True)
-    try:
-        texts = [text_of(value) for value in different.tolist()]
-    except UnicodeDecodeError:
-        raise DataError(f"{path}: array {name!r} holds bytes that are no UTF-8 text; save texts") from None
-    return Column.of(texts, codes.reshape(-1).astype(np.int64))
 
 
 def _chunks(x: Array) -> Iterator[Array]:

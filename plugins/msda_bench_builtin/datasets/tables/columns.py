@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ import numpy as np
 
 from msda_bench.api import Array, DataError, Inputs
 from msda_bench.functional import frequent_columns, ngram_counts, select_columns
-from msda_bench_builtin.datasets.tables.read import Column, listed
+from msda_bench_builtin.datasets.tables.read import NO_NAME, Column, listed
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -24,6 +25,8 @@ _LEVELS = 1000
 _FEW = 50
 """So many different texts may all be different."""
 _HUGE = 1e30
+_AS_PEOPLE_WRITE = re.compile(r"[$€£¥]?\s?[+-]?[$€£¥]?\s?(\d{1,3}([,'\u2019\s]\d{3})+|\d+)([.,]\d+)?\s?[%‰$€£¥]?")
+_THOUSANDS = re.compile(r"[+-]?([1-9]\d{0,2}(,\d{3})+(\.\d+)?|[\d.]+)")
 _CELLS = 1 << 29
 """The maximum number of numbers in a table once its categories are columns; 2 GB of float32."""
 
@@ -103,7 +106,9 @@ def plan_of(path: Path, columns: Mapping[str, Column], categories: Collection[st
     for name, column in columns.items():
         if name == text:
             continue
-        if not column.texts:
+        if name.startswith(NO_NAME):
+            dropped.append((name, "has no name"))
+        elif not column.texts:
             dropped.append((name, "empty"))
         elif len(column.texts) == 1 and (column.codes >= 0).all():
             dropped.append((name, "the same in all rows"))
@@ -121,19 +126,18 @@ def plan_of(path: Path, columns: Mapping[str, Column], categories: Collection[st
 
 
 def _kind(path: Path, name: str, column: Column, *, category: bool) -> Kind:
-    gaps = bool((column.codes < 0).any())
-    numbers = column.numbers()
+    gaps, numbers = bool((column.codes < 0).any()), column.numbers
     texts = np.flatnonzero(np.isnan(numbers))
-    if not category and column.has_commas():
-        what = f"column {name!r} holds numbers with a decimal comma, such as {column.texts[0]!r}"
-        raise DataError(f"{path}: {what}; write points, `drop` the column, or name it in `categories`")
+    if not category and (said := as_written(column)):
+        remedy = f"{said[1]}, `drop` the column, or name it in `categories`"
+        raise DataError(f"{path}: column {name!r} holds numbers with {said[0]}; {remedy}")
     if category or len(texts) == len(numbers):
-        if len(column.texts) > max(_FEW, min(_LEVELS, len(column.codes) // 2)):
+        if len(column.texts) > max(_FEW, min(_LEVELS, (len(column.codes) - column.unread) // 2)):
             remedy = (
                 f"`drop` it, or name it as `text` or `group`; a category has at most {_LEVELS}, half as many as rows"
             )
             raise DataError(f"{path}: column {name!r} has {len(column.texts)} different texts; {remedy}")
-        return Kind(name, (*sorted(column.merged().texts), *([""] if gaps else [])))
+        return Kind(name, (*sorted(column.named.texts), *([""] if gaps else [])))
     if len(texts):
         other = int(texts[0])
         what = f"column {name!r} holds numbers, but {column.texts[other]!r} in row {column.row_of(other)}"
@@ -143,6 +147,22 @@ def _kind(path: Path, name: str, column: Column, *, category: bool) -> Kind:
         where = f"{column.texts[int(huge[0])]!r} in row {column.row_of(int(huge[0]))}"
         raise DataError(f"{path}: column {name!r} has {where}, which is too large; correct it, or `drop` the column")
     return Kind(name, gaps=gaps)
+
+
+def as_written(column: Column) -> tuple[str, str] | None:
+    """What else than digits and a point stands in a column of numbers, with an example, and what to do."""
+    odd = [column.texts[place].strip() for place in np.flatnonzero(np.isnan(column.numbers))]
+    if not odd or not all(map(_AS_PEOPLE_WRITE.fullmatch, odd)):
+        return None
+    example = max(odd, key=len)
+    bare = re.sub(r"[^\d.,+-]", "", example)
+    if bare != example and "," not in bare:
+        sign = re.sub(r"[\d.,+-]", "", example).strip()
+        return f"{sign!r}, such as {example!r}", f"write {bare}"
+    if all(_THOUSANDS.fullmatch(re.sub(r"[^\d.,+-]", "", text)) for text in odd):
+        remedy = f"write {bare.replace(',', '')}, or {bare.replace(',', '.')} if that is meant"
+        return f"thousands separators, such as {example!r}", remedy
+    return f"a decimal comma, such as {example!r}", "write points"
 
 
 def encoded(plan: Plan, columns: Mapping[str, Column], *, scaled: bool) -> Array:
@@ -155,12 +175,11 @@ def encoded(plan: Plan, columns: Mapping[str, Column], *, scaled: bool) -> Array
     for kind in plan.kinds:
         column = columns[kind.name]
         if kind.levels:
-            column = column.merged()
+            column = column.named
             place = {text: number for number, text in enumerate(kind.levels)}
             numbers = np.array([place[text] for text in column.texts] + [place.get("", -1)], np.float64)
         else:
-            numbers = _moved(column.numbers()) if scaled else column.numbers()
-            numbers = np.append(numbers, 0)
+            numbers = np.append(_moved(column.numbers) if scaled else column.numbers, 0)
         parts.append(numbers[column.codes].astype(np.float32))  # -1, the last one, is the missing value
         if kind.gaps:
             parts.append((column.codes >= 0).astype(np.float32))

@@ -6,16 +6,16 @@ import importlib.util
 import json
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from msda_bench.api import Array, DataError, Identified
-from msda_bench_builtin.datasets.tables.columns import plan_of
-from msda_bench_builtin.datasets.tables.parts import NoLabelsError, OneClassError
-from msda_bench_builtin.datasets.tables.read import Column, listed
+from msda_bench_builtin.datasets.tables.columns import as_written, plan_of
+from msda_bench_builtin.datasets.tables.parts import Parts, RowsError, option
+from msda_bench_builtin.datasets.tables.read import NO_NAME, Column, files_of, listed
 from msda_bench_builtin.datasets.tables.rows import Contents, FromFile
 
 _FEW = range(3, 11)
@@ -36,103 +36,191 @@ NO_LABEL = "(no label)"
 _METHODS = (
     "methods: # SRC and scikit-learn's do not adapt; TAR learns from the target's labels, which you would not have"
 )
+_FEWEST = 10
+"""A column of fewer different numbers is not judged by their order."""
+_SORTED = 0.9
+_MANY = 20
+"""More classes that are whole numbers may be meant as numbers."""
 _WORDS = 3
 """Texts of so many words on average may be sentences."""
 _SHIFT = 0.2
 """Shares of a class that differ by more between domains call for the mean over classes."""
 
 
-@dataclass
-class Findings:
-    """What a first suite should do with the columns, and why.
-
-    Attributes:
-        drop: columns to leave out.
-        categories: columns of numbers and texts that are categories.
-        lines: for the user, a line each.
-    """
-
-    drop: list[str] = field(default_factory=list)
-    categories: list[str] = field(default_factory=list)
-    lines: list[str] = field(default_factory=list)
-
-
-def look_through(path: Path, columns: Mapping[str, Column], label: Column, text: str | None) -> Findings:
-    """Judges each input column alone.
+def look_through(
+    path: Path, columns: Mapping[str, Column], domain: Column, label: Column, parts: Parts, text: str | None
+) -> tuple[dict[str, tuple[str, ...]], list[str]]:
+    """Judges each input column alone: those to `drop`, those that are `categories`, and a line on each.
 
     Raises:
         DataError: none is left.
     """
     import pandas as pd
 
-    findings = Findings()
-    used = {name: column for name, column in columns.items() if name != text and len(column.texts) > _constant(column)}
+    rows = np.sort(np.concatenate([mine for name, mine in parts.rows.items() if name not in parts.unlabelled]))
+    places, labels = domain.codes[rows], label.codes[rows]
+    if not parts.classes:  # in their order
+        labels = np.unique(label.numbers[labels], return_inverse=True)[1].reshape(-1)
+    # A column is left out in any case if it is empty, or the same in all rows.
+    used = {
+        name: column
+        for name, column in columns.items()
+        if name != text and len(column.texts) > (column.codes >= 0).all() and not name.startswith(NO_NAME)
+    }
+    counting = {name for name, column in used.items() if _counts_rows(column, rows, places)}
     # A copy of a row shows nothing that the row itself does not; a single column has no rows that differ otherwise.
-    codes_of = {name: column.codes for name, column in columns.items()} | {NO_LABEL: label.codes}
-    counted = np.ones(len(label.codes), bool) if len(columns) == 1 else ~pd.DataFrame(codes_of).duplicated().to_numpy()
-    for name, column in used.items():
-        if tells(column, label, counted):
-            findings.drop.append(name)
-            what = f"each value of column {name!r} has one label alone, so it is in `drop`"
-            findings.lines.append(f"leak: {what}; take it out only if it is known before the label is")
-        else:
-            _judge(path, name, column, findings)
-    if used and text is None and used.keys() <= {*findings.drop}:
-        raise DataError(f"{path}: no column is left to learn from", *(f"{path}: {line}" for line in findings.lines))
+    whole = np.stack([*(of.codes[rows] for name, of in used.items() if name not in counting), labels], axis=1)
+    counted = ~pd.Series([row.tobytes() for row in whole]).duplicated().to_numpy() | (len(columns) == 1)
+    verdicts = {
+        name: ("drop", f"odd: column {name!r} numbers the rows, so it is in `drop`")
+        if name in counting
+        else _leak(name, column, rows, places, labels, counted, regression=not parts.classes)
+        or _odd(path, name, column)
+        for name, column in used.items()
+    }
+    found = {name: verdict for name, verdict in verdicts.items() if verdict is not None}
+    lines = [line for _, line in found.values()]
+    kinds = {kind: tuple(name for name in found if found[name][0] == kind) for kind in ("drop", "categories")}
+    if used and text is None and used.keys() <= {*kinds["drop"]}:
+        raise DataError(f"{path}: no column is left to learn from", *(f"{path}: {line}" for line in lines))
     gaps = [f"{name} {100 * share:.0f} %" for name, column in used.items() if (share := (column.codes < 0).mean())]
-    codes = [
-        name for name, column in used.items() if name not in {*findings.drop, *findings.categories} and _is_code(column)
-    ]
+    few = {name for name, of in used.items() if len(of.numbers) in _FEW and not (of.numbers % 1).any()}
+    codes = [name for name in used if name in few - found.keys()]
     if gaps:
-        findings.lines.append(f"missing: {listed(gaps, 40)}")
+        lines.append(f"missing: {listed(gaps, 40)}")
     if codes:
-        findings.lines.append(f"numbers of few values: {listed(codes, 40)}; name those that are codes in `categories`")
-    return findings
+        lines.append(f"numbers of few values: {listed(codes, 40)}; name those that are codes in `categories`")
+    return {kind: names for kind, names in kinds.items() if names}, lines
 
 
-def _constant(column: Column) -> int:
-    """Texts of a column that is left out in any case: none, or one in all rows."""
-    return int((column.codes >= 0).all())
+def _counts_rows(column: Column, rows: Array, domains: Array) -> bool:
+    """Whether whole numbers, all different, number the rows: nearly without gaps, or in order; or those of a domain."""
+    numbers, codes = column.numbers, column.codes[rows]
+    if len(numbers) < _FEWEST or (codes < 0).any() or not (numbers % 1 == 0).all():
+        return False
+    values = numbers[codes]
+    if len(np.unique(values)) == len(values):
+        steps = np.diff(values)
+        return bool(np.ptp(values) < 2 * len(values) or (steps > 0).all() or (steps < 0).all())
+    order = np.argsort(domains, kind="stable")
+    steps = np.diff(values[order])[np.diff(domains[order]) == 0]
+    return bool((steps > 0).all() and steps.mean() < 2)  # noqa: PLR2004 - few are left out
 
 
-def _judge(path: Path, name: str, column: Column, findings: Findings) -> None:
+def _leak(
+    name: str, column: Column, rows: Array, domains: Array, labels: Array, counted: Array, *, regression: bool
+) -> tuple[str, str] | None:
+    """Whether a column tells the label: each value, of two counted rows on average, has one alone, or by its order."""
+    known = "so it is in `drop`; take it out only if it is known before the label is"
+    codes, numbers = column.codes[rows], column.numbers
+    there = codes >= 0
+    pairs = np.unique(codes[there] * (int(labels.max()) + 1) + labels[there])
+    values = len(np.unique(codes[there]))
+    if len(pairs) == values and np.ptp(labels[there]) and 2 * values <= int((there & counted).sum()):
+        return "drop", f"leak: each value of column {name!r} has one label alone, {known}"
+    if len(numbers) < max(_FEWEST, len(rows) // 2) or not (numbers % 1 == 0).all():
+        return None
+    found = expected = 0.0
+    for domain in np.unique(domains[there]):
+        mine = np.flatnonzero(there & (domains == domain))
+        of = labels[mine[np.argsort(numbers[codes[mine]], kind="stable")]]
+        if regression and np.ptp(of):
+            found += len(of) * abs(np.corrcoef(of.argsort(kind="stable").argsort(), np.arange(len(of)))[0, 1])
+            expected += len(of)
+        elif not regression:
+            # Neighbours with different labels, and how many there would be in any order.
+            chance = len(of) - (np.bincount(of) ** 2).sum() / len(of)
+            found, expected = found + chance - (np.diff(of) != 0).sum(), expected + chance
+    if not found > _SORTED * expected > 0:
+        return None
+    return "drop", f"leak: the whole numbers of column {name!r} put each domain in the order of the labels, {known}"
+
+
+def _odd(path: Path, name: str, column: Column) -> tuple[str, str] | None:
+    """What to do with a column that cannot be used as it is, and why."""
     try:
         plan_of(path, {name: column}, (), None)
     except DataError as error:
         reason, _, remedy = error.lines[0].removeprefix(f"{path}: ").partition("; ")
-        category = np.isnan(column.numbers()).any() and len(column.texts) <= _CODED
-        (findings.categories if category else findings.drop).append(name)
-        damaged = not category and (column.has_commas() or not np.isnan(column.numbers()).all())
+        kind = "categories" if np.isnan(column.numbers).any() and len(column.texts) <= _CODED else "drop"
+        damaged = kind == "drop" and (as_written(column) or not np.isnan(column.numbers).all())
         lost = f"; to learn from it {remedy.partition(',')[0]} (a missing value is empty or NA)" if damaged else ""
         words = np.mean([len(text.split()) for text in column.texts])
-        read = "; to learn from its words name it by --text" if not category and words >= _WORDS else ""
-        findings.lines.append(f"odd: {reason}, so it is in {'`categories`' if category else '`drop`'}{lost}{read}")
+        read = "; to learn from its words name it by --text" if kind == "drop" and words >= _WORDS else ""
+        return kind, f"odd: {reason}, so it is in `{kind}`{lost}{read}"
+    return None
 
 
-def _is_code(column: Column) -> bool:
-    numbers = column.numbers()
-    return len(numbers) in _FEW and not (numbers % 1).any()
+def given_by(columns: Mapping[str, str]) -> dict[str, Any]:
+    """What the user says of a file, as parameters of a dataset."""
+    given: dict[str, Any] = {name: value for name, value in columns.items() if name not in {"unlabelled", "task"}}
+    given |= {"mode": columns["task"]} if "task" in columns else {}
+    given |= {"missing": tuple(filter(None, columns["missing"].split(",")))} if "missing" in columns else {}
+    return given
+
+
+def repaired(data: FromFile, unlabelled: str) -> tuple[Any, dict[str, Any], list[str]]:
+    """The dataset without the rows and domains that cannot be used, the parameters that leave them out, and why.
+
+    Domains without any label are the targets of the suite unless `unlabelled` is "drop".
+
+    Raises:
+        DataError: the file cannot be used, or it is in doubt how its labels are meant.
+    """
+    more: dict[str, Any] = {}
+    notes: list[str] = []
+    for _ in range(_REPAIRS):
+        try:
+            parts = data.parts()
+            if not (out := [name for name in parts.unlabelled if len(parts.rows[name]) == 1]):
+                break
+            notes.append(f"no label: domain {out[0]!r} has 1 row, such as a sum; this domain is left out")
+        except RowsError as error:
+            if error.mask:
+                raise DataError(f"{data.file}: {error.what}, which no other domain has; {_doubt(error.mask)}") from None
+            if error.domain is None:
+                more["unlabelled"], out = unlabelled, []
+                notes.append(f"no label: {error.what}; rows without one are left out")
+            else:
+                out = [error.domain]
+                notes.append(f"one class: {error.what}; this domain is left out")
+        more |= {"leave_out": (*more.get("leave_out", ()), *out)} if out else {}
+        data = replace(data, **more)
+    else:
+        parts = data.parts()
+    if "unlabelled" in more and not parts.unlabelled:
+        more["unlabelled"] = "drop"
+    return replace(data, **more), more, notes
+
+
+def _doubt(remedy: str) -> str:
+    return f"if that stands for no label, {remedy} makes a target of the domain; otherwise remove its rows"
 
 
 def identified(data: FromFile, params: Mapping[str, Any], lines: Sequence[str]) -> Identified:
-    """What `data identify` says of a file, and its first suite, which leaves out what cannot be used.
-
-    Domains without any label are the targets of that suite unless `unlabelled` is "drop".
+    """What `data identify` says of a file, and its first suite.
 
     Args:
         data: the dataset, with its file.
         params: the parameters that differ from the defaults, without the file.
-        lines: what was found in the columns.
+        lines: what was found before.
 
     Raises:
         DataError: the file cannot be used.
     """
-    notes = list(lines)
-    read, more = _readable(data, params.get("unlabelled", "target"), notes)
-    labelled = {name: rows for name, rows in read.rows.items() if name not in read.unlabelled}
-    task, of = "classification" if read.classes else "regression", shares(labelled, read.y, read.classes)
-    if read.predictions is not None and of:
-        rows = np.concatenate(list(labelled.values()))
+    read, every = data.contents(), {"file": data.file, **params}
+    every |= {"task": every.pop("mode")} if "mode" in every else {}
+    classes, labelled = (
+        read.classes,
+        {name: read.y[of] for name, of in read.rows.items() if name not in read.unlabelled},
+    )
+    notes = [*lines, *_doubts_of_labels(data, read, labelled)]
+    counts = {
+        name: dict(zip(classes, _counts(y, classes), strict=True)) or {"rows": len(y)} for name, y in labelled.items()
+    }
+    shares = np.array([_counts(y, classes) / len(y) for y in labelled.values()])
+    if read.predictions is not None and classes:
+        rows = np.concatenate([read.rows[name] for name in labelled])
         right = 100 * (read.predictions[rows].argmax(1) == read.y[rows]).mean()
         notes.append(f"given predictions: right in {right:.0f} % of the rows with a label")
     if read.unlabelled:
@@ -140,89 +228,62 @@ def identified(data: FromFile, params: Mapping[str, Any], lines: Sequence[str]) 
         notes.append(
             f"targets without labels: {names}; how good a method is there cannot be known, and validators choose"
         )
-        more |= {} if read.shared else {"protocol": "transductive"}
+        every |= {} if read.shared else {"protocol": "transductive"}
     if read.shared:
         notes.append("groups have rows in several domains, so a quarter of the target is the test")
-        more["test"] = 0.25
-    total = sum(map(len, read.rows.values()))
-    what = f"{total} rows of {len(read.rows)} domains, {task}" + (f", {len(read.classes)} classes" if of else "")
+        every["test"] = 0.25
+    task = f"classification, {len(classes)} classes" if classes else "regression"
+    what = f"{sum(map(len, read.rows.values()))} rows of {len(read.rows)} domains, {task}"
     installed = importlib.util.find_spec("sklearn") is not None and len(read.input.shape) == 1
-    wide = read.input.shape[0] * max(1, len(read.classes)) > _BOOSTED
-    baselines = (*(("logistic",) if of else ()), *(() if wide else ("boosting",)), "forest") if installed else ()
-    balanced = bool(of) and shifted(of) and not read.unlabelled
+    wide = read.input.shape[0] * max(1, len(classes)) > _BOOSTED
+    baselines = (*(("logistic",) if classes else ()), *(() if wide else ("boosting",)), "forest") if installed else ()
+    balanced = not read.unlabelled and bool((np.ptp(shares, axis=0) > _SHIFT).any())
     suite = first_suite(
         read.unlabelled,
         len(labelled),
-        classes=bool(of),
+        classes=bool(classes),
         balanced=balanced,
         baselines=baselines,
         given=data.gives_predictions,
     )
-    every = {"file": data.file, **{name: value for name, value in params.items() if name != "unlabelled"}, **more}
-    kept = (*notes, *(read.plan.lines() if read.plan else ()), *share_lines(of, read.classes, balanced=balanced))
-    counts = {
-        **row_count(labelled, read.y, read.classes),
-        **{name: {NO_LABEL: len(read.rows[name])} for name in read.unlabelled},
-    }
-    return Identified(what, counts, kept, every, suite=suite)
-
-
-def _readable(data: FromFile, unlabelled: str, notes: list[str]) -> tuple[Contents, dict[str, Any]]:
-    """What the file holds without what cannot be used, and the parameters that leave it out; `notes` says why.
-
-    Raises:
-        DataError: the file cannot be used.
-    """
-    more: dict[str, Any] = {}
-    data = replace(data, unlabelled="refuse")
-    for _ in range(_REPAIRS):
-        try:
-            read = data.contents()
-            break
-        except NoLabelsError as error:
-            more["unlabelled"] = unlabelled
-            notes.append(f"no label: {error.what}; rows without one are left out")
-        except OneClassError as error:
-            more["leave_out"] = (*more.get("leave_out", ()), error.domain)
-            notes.append(f"one class: {error.what}; this domain is left out")
-        data = replace(data, **more)
-    else:
-        read = data.contents()
-    if "unlabelled" in more and not read.unlabelled:
-        more["unlabelled"] = "drop"
-    return read, more
-
-
-def tells(column: Column, label: Column, counted: Array) -> bool:
-    """Whether each value of a column, with two counted rows on average, has one label alone, and labels differ."""
-    there = (column.codes >= 0) & (label.codes >= 0)
-    pairs = np.unique(np.stack([column.codes[there], label.codes[there]]), axis=1)
-    values, labels = np.unique(pairs[0]), np.unique(pairs[1])
-    one_label = pairs.shape[1] == len(values) and len(labels) > 1
-    return one_label and 2 * len(values) <= int((there & counted).sum())
-
-
-def shares(rows: Mapping[str, Array], y: Array, classes: tuple[str, ...]) -> dict[str, Array]:
-    """The share of each class in each domain; of a regression none."""
-    if not classes:
-        return {}
-    return {name: np.bincount(y[mine], minlength=len(classes)) / len(mine) for name, mine in rows.items()}
-
-
-def share_lines(found: Mapping[str, Array], classes: tuple[str, ...], *, balanced: bool) -> Iterator[str]:
-    """The shares of the first classes, and whether they differ much."""
-    for name, of in found.items():
-        yield f"{name}: " + ", ".join(
-            f"{label} {100 * share:.0f} %" for label, share in list(zip(classes, of, strict=True))[:_SHOWN]
-        )
+    notes += read.lines()
+    for name, of in zip(labelled, shares if classes else (), strict=False):
+        shown = [f"{label} {100 * share:.0f} %" for label, share in zip(classes[:_SHOWN], of, strict=False)]
+        notes.append(f"{name}: {', '.join(shown)}")
     if balanced:
-        yield "the shares of classes differ between domains, so the suite compares `balanced_accuracy`, their mean"
+        notes.append(
+            "the shares of classes differ between domains, so the suite compares `balanced_accuracy`, their mean"
+        )
+    notes.append(_read_of(data, read, params.get("drop", ())))
+    counts |= {name: {NO_LABEL: len(read.rows[name])} for name in read.unlabelled}
+    return Identified(what, counts, tuple(notes), every, suite=suite)
 
 
-def shifted(found: Mapping[str, Array]) -> bool:
-    """Whether the shares of a class differ much."""
-    every = np.stack(list(found.values()))
-    return bool((every.max(0) - every.min(0) > _SHIFT).any())
+def _counts(y: Array, classes: tuple[str, ...]) -> Array:
+    return np.bincount(y, minlength=len(classes)) if classes else np.zeros(0)
+
+
+def _doubts_of_labels(data: FromFile, read: Contents, labelled: Mapping[str, Array]) -> Iterator[str]:
+    """Whether classes may be numbers; a DataError if a number may be a mask."""
+    for name, y in () if read.classes else labelled.items():
+        if len(y) > 1 and np.ptp(y) == 0:
+            remedy = _doubt(option({*read.gaps, f"{y[0]:g}"}))
+            raise DataError(f"{data.file}: all labels of domain {name!r} are {y[0]:g}; {remedy}")
+    if len(read.classes) > _MANY and all(name.isdecimal() for name in read.classes):
+        yield f"task: {len(read.classes)} whole numbers are classes; --task regression predicts the number"
+
+
+def _read_of(data: FromFile, read: Contents, drop: Sequence[str]) -> str:
+    """How many rows and columns are read, and what is not."""
+    path, plan = Path(data.file), read.plan
+    line = f"read {sum(map(len, read.rows.values()))} of {len(read.y)} rows"
+    left = [] if plan is None else [*drop, *(name for name, _ in plan.dropped)]
+    if plan is not None:
+        used = len(plan.kinds) + (plan.text is not None)
+        line += f", {used} of {used + len(left)} columns of inputs"
+    if path.is_dir():
+        left += sorted({file.name for file in path.iterdir()} - {file.name for file in files_of(path)})
+    return line + (f"; not read: {listed(left, 40)}" if left else "")
 
 
 def first_suite(
@@ -281,14 +342,3 @@ seeds: {seeds} # splits; fewer could not show a difference after the correction 
 {rows}
 compare: {{against: SRC}}
 """
-
-
-def row_count(rows: Mapping[str, Array], y: Array, classes: tuple[str, ...]) -> dict[str, dict[str, int]]:
-    """Rows of each class by domain; of a regression all rows."""
-    if not classes:
-        return {name: {"rows": len(mine)} for name, mine in rows.items()}
-    counted: dict[str, dict[str, int]] = {}
-    for name, mine in rows.items():
-        of: Any = np.bincount(y[mine], minlength=len(classes)).tolist()
-        counted[name] = dict(zip(classes, of, strict=True))
-    return counted

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import shlex
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -10,9 +11,11 @@ from typing import Literal
 import numpy as np
 
 from msda_bench.api import Array, DataError, Task
+from msda_bench.functional import MISSING_TEXTS, alike, plain_texts
 from msda_bench_builtin.datasets.tables.read import Column, listed
 
 Mode = Literal["auto", "classification", "regression"]
+Unlabelled = Literal["refuse", "drop", "target"]
 _MOST_DOMAINS = 500
 _MOST_CLASSES = 1000
 _MANY = 20
@@ -20,103 +23,153 @@ _MANY = 20
 
 
 class RowsError(DataError):
-    """What `data identify` mends in a first suite; elsewhere it is a line like others."""
+    """Rows that `data identify` leaves out of a first suite; elsewhere it is a line like others.
+
+    Attributes:
+        what: is wrong.
+        domain: that has one class alone; None if rows have no label.
+        mask: how to read its label as missing, if no domain with several classes has it.
+    """
+
+    def __init__(self, path: Path, what: str, remedy: str, domain: str | None = None, mask: str = "") -> None:
+        super().__init__(f"{path}: {what}; {remedy}")
+        self.what, self.domain, self.mask = what, domain, mask
 
     def __reduce__(self) -> tuple[type[DataError], tuple[str, ...]]:
         return DataError, self.lines
 
 
-class NoLabelsError(RowsError):
-    """Rows have no label."""
-
-    def __init__(self, path: Path, what: str) -> None:
-        self.what = what
-        remedy = (
-            "set `unlabelled: drop` to leave such rows out (docs/own-data.md says what can be known without labels)"
-        )
-        super().__init__(f"{path}: {what}; {remedy}")
-
-
-class OneClassError(RowsError):
-    """A domain has one class alone."""
-
-    def __init__(self, path: Path, domain: str, label: str) -> None:
-        self.domain = domain
-        self.what = f"domain {domain!r} has one class alone, {label!r}"
-        super().__init__(f"{path}: {self.what}; add rows of another, or name the domain in `leave_out`")
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Roles:
-    """How messages call the parts of a file, such as "column 'site'"."""
+    """The columns of a file that are no inputs, and how messages call them, such as "domain (column 'site')"."""
 
     path: Path
-    domain: str
-    label: str
-    group: str
+    domain: Column
+    label: Column
+    group: Column | None
+    names: tuple[str, str, str]
+    gaps: frozenset[str]
+    """Texts that stand for missing values in any column."""
+
+    def hint(self, column: Column) -> str:
+        """What a missing value of a column may be instead."""
+        if not column.gaps:
+            return ""
+        what = f"where {listed(sorted(map(repr, column.gaps)))} stands for a missing value"
+        return f", {what}; {option(self.gaps - column.gaps)} reads it as a name"
 
 
-def domains_in(
-    roles: Roles, domain: Column, label: Column, *, leave_out: Sequence[str], unlabelled: str
-) -> dict[str, Array]:
-    """The rows of each domain that have a label; all rows of one without any, if `unlabelled` makes it a target.
+def option(missing: Collection[str]) -> str:
+    """How to say which texts stand for missing values."""
+    return f"`--missing={shlex.quote(','.join(sorted(missing)))}` (or `missing` in a suite)"
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """What a file says of its rows.
+
+    Attributes:
+        rows: of each domain, in the order of their first rows: where they lie in the file.
+        places: of each domain, where these rows lie among all of it; only of domains that lack some.
+        y: labels of all rows; -1 or NaN where there is none.
+        task: what is to be predicted.
+        classes: the names of the classes.
+        groups: of all rows, or None.
+        shared: whether a group has rows in several domains.
+        unlabelled: domains without any label.
+        gaps: texts that stand for missing values somewhere in the file.
+    """
+
+    rows: Mapping[str, Array]
+    places: Mapping[str, Array]
+    y: Array
+    task: Task
+    classes: tuple[str, ...]
+    groups: Array | None
+    shared: bool
+    unlabelled: tuple[str, ...]
+    gaps: frozenset[str]
+
+    def doubts(self) -> Iterator[str]:
+        """Names that may be meant otherwise, and classes that only one domain has."""
+        groups = [] if self.groups is None else np.unique(self.groups).tolist()
+        for what, names in (("domains", self.rows), ("classes", self.classes), ("groups", groups)):
+            pairs = [" and ".join(map(repr, same)) for same in alike(names)]
+            if pairs:
+                yield f"alike: {listed(pairs, 3)} count as different {what}; write them alike if they are the same"
+            odd = [name for name in names if not any(map(str.isalnum, name)) or name.casefold() in _LACKING]
+            if odd and len(odd) < len(names) and odd[0] not in MISSING_TEXTS:
+                remedy = f"{option({*self.gaps, odd[0]})} says so"
+                yield f"odd: {odd[0]!r} among the {what} may stand for a missing value; {remedy}"
+        if self.classes:
+            of = {name: {*self.y[mine].tolist()} for name, mine in self.rows.items() if name not in self.unlabelled}
+            for name, mine in of.items():
+                alone = mine.difference(*(others for other, others in of.items() if other != name))
+                if alone and len(of) > 1:
+                    classes = listed([self.classes[place] for place in sorted(alone)])
+                    yield f"only {name} has the classes {classes}: no source can teach them when it is the target"
+
+
+_LACKING = {text.casefold() for text in (*MISSING_TEXTS, "missing", "unknown")}
+
+
+def parts_of(roles: Roles, *, leave_out: Sequence[str], unlabelled: Unlabelled, mode: Mode) -> Parts:
+    """The domains, labels and groups of a file.
 
     Raises:
-        DataError: a row has no domain or, unless those are dropped, no label; or there are too few domains, or too
-            many.
+        DataError: a line on what cannot be used.
     """
-    path = roles.path
+    domain, label = roles.domain.named, roles.label.named
+    rows, places = _domains(roles, domain, label, leave_out, unlabelled)
+    lacking = tuple(name for name, mine in rows.items() if (label.codes[mine] < 0).all())
+    labelled = {name: mine for name, mine in rows.items() if name not in lacking}
+    y, task, classes = _labels(roles, label, labelled, mode)
+    groups, shared = _groups(roles, rows)
+    return Parts(rows, places, y, task, classes, groups, shared, lacking, roles.gaps)
+
+
+def _domains(
+    roles: Roles, domain: Column, label: Column, leave_out: Sequence[str], unlabelled: Unlabelled
+) -> tuple[dict[str, Array], dict[str, Array]]:
+    """The rows of each domain that have a label, all of one without any if it may be a target; and their places."""
+    path, name = roles.path, roles.names[0]
     if (domain.codes < 0).any():
-        raise DataError(f"{path}: row {int(np.argmax(domain.codes < 0)) + 1} has no {roles.domain}; name its domain")
-    unknown = [name for name in leave_out if name not in domain.texts]
+        row = int(np.argmax(domain.codes < 0)) + 1
+        raise DataError(f"{path}: row {row} has no {name}{roles.hint(roles.domain)}; name its domain")
+    left = plain_texts([*leave_out, *domain.texts], ())[: len(leave_out)]
+    unknown = [text for text in left if text not in domain.texts]
     if unknown:
         raise DataError(f"{path}: `leave_out` names {unknown[0]!r}; the domains are {listed(domain.texts)}")
     if len(domain.texts) > _MOST_DOMAINS:
-        what = f"{roles.domain} has {len(domain.texts)} different values, and at most {_MOST_DOMAINS} can be domains"
+        what = f"{name} has {len(domain.texts)} different values, and at most {_MOST_DOMAINS} can be domains"
         raise DataError(f"{path}: {what}; name another column")
-    kept = [place for place, name in enumerate(domain.texts) if name not in leave_out]
-    lacking = np.isin(domain.codes, kept) & (label.codes < 0)
-    if lacking.any() and unlabelled == "refuse":
-        raise NoLabelsError(path, _without_label(roles, domain, lacking))
-    rows = {domain.texts[place]: np.flatnonzero((domain.codes == place) & (label.codes >= 0)) for place in kept}
+    whole = {text: np.flatnonzero(domain.codes == place) for place, text in enumerate(domain.texts) if text not in left}
+    rows = {text: mine[label.codes[mine] >= 0] for text, mine in whole.items()}
+    lacking = np.concatenate([[], *(np.setdiff1d(whole[text], rows[text]) for text in rows)]).astype(np.int64)
+    if len(lacking) and unlabelled == "refuse":
+        row = int(lacking.min())
+        of = domain.texts[int(domain.codes[row])]
+        who = f"row {row + 1} (domain {of!r}) has none" if len(rows[of]) else f"domain {of!r} has no labels at all"
+        what = f"{len(lacking)} rows have no {roles.names[1]}: {who}{roles.hint(roles.label)}"
+        remedy = (
+            "set `unlabelled: drop` to leave such rows out (docs/own-data.md says what can be known without labels)"
+        )
+        raise RowsError(path, what, remedy)
+    if not any(map(len, rows.values())):
+        raise DataError(f"{path}: has no row with a label; adaptation needs two or more domains ({name})")
     if unlabelled == "target":
-        whole = {domain.texts[place]: np.flatnonzero(domain.codes == place) for place in kept}
-        rows = {name: mine if len(mine) else whole[name] for name, mine in rows.items()}
-    labelled = {name: mine for name, mine in sorted(rows.items(), key=_first_row) if len(mine)}
-    if not (label.codes[np.isin(domain.codes, kept)] >= 0).any():
-        raise DataError(f"{path}: has no row with a label; adaptation needs two or more domains ({roles.domain})")
-    if len(labelled) < len(("source", "target")):
-        what = f"has one domain, {next(iter(labelled))!r}; adaptation needs two or more ({roles.domain})"
+        rows = {text: mine if len(mine) else whole[text] for text, mine in rows.items()}
+    rows = dict(sorted(((text, mine) for text, mine in rows.items() if len(mine)), key=lambda item: int(item[1][0])))
+    if len(rows) < len(("source", "target")):
+        what = f"has one domain, {next(iter(rows))!r}; adaptation needs two or more ({name})"
         raise DataError(f"{path}: {what}")
-    return labelled
+    partly = {text: mine for text, mine in rows.items() if len(mine) < len(whole[text])}
+    return rows, {text: np.searchsorted(whole[text], mine) for text, mine in partly.items()}
 
 
-def _first_row(item: tuple[str, Array]) -> int:
-    return int(item[1][0]) if len(item[1]) else -1
-
-
-def _without_label(roles: Roles, domain: Column, lacking: Array) -> str:
-    row = int(np.argmax(lacking))
-    name = domain.texts[int(domain.codes[row])]
-    of_it = domain.codes == domain.codes[row]
-    who = (
-        f"domain {name!r} has no labels at all" if lacking[of_it].all() else f"row {row + 1} (domain {name!r}) has none"
-    )
-    return f"{int(lacking.sum())} rows have no {roles.label}: {who}"
-
-
-def labels_in(
-    roles: Roles, label: Column, rows: Mapping[str, Array], mode: Mode
-) -> tuple[Array, Task, tuple[str, ...]]:
-    """Labels of all rows (-1 or NaN where there is none), the task, and the names of the classes.
-
-    Raises:
-        DataError: a label is no number in a regression; there are too many classes, or one alone in a domain.
-    """
-    path, label = roles.path, label.merged()
-    numbers = label.numbers()
-    lacking = without_labels(rows, label)
-    rows = {name: mine for name, mine in rows.items() if name not in lacking}
+def _labels(roles: Roles, label: Column, rows: Mapping[str, Array], mode: Mode) -> tuple[Array, Task, tuple[str, ...]]:
+    """Labels of all rows (-1 or NaN where there is none), the task, and the names of the classes."""
+    path, name, numbers = roles.path, roles.names[1], label.numbers
     used = np.unique(np.concatenate([label.codes[mine] for mine in rows.values()]))
     real = bool(np.isfinite(numbers[used]).all())
     fractions = real and len(used) > _MANY and bool((numbers[used] % 1 != 0).any())
@@ -124,51 +177,48 @@ def labels_in(
     if mode == "regression" or (mode == "auto" and (fractions or infinite)):
         if not real:
             text = label.texts[int(used[int(np.argmin(np.isfinite(numbers[used])))])]
-            raise DataError(f"{path}: {roles.label} holds {text!r}, which is no finite number; correct it")
+            raise DataError(f"{path}: {name} holds {text!r}, which is no finite number; correct it")
         values = np.append(numbers, np.nan).astype(np.float32)
         if not np.isfinite(values[used]).all():
-            raise DataError(f"{path}: {roles.label} holds numbers that are too large for float32; scale them")
+            raise DataError(f"{path}: {name} holds numbers that are too large for float32; scale them")
         return values[label.codes], Task("regression"), ()
     if len(used) > _MOST_CLASSES:
-        what = f"{roles.label} has {len(used)} different values, and at most {_MOST_CLASSES} can be classes"
-        raise DataError(f"{path}: {what}; set `task: regression`, or name another column")
+        what = f"{name} has {len(used)} different values, and at most {_MOST_CLASSES} can be classes"
+        raise DataError(f"{path}: {what}; set `task: regression` (`--task regression`), or name another column")
     if len(used) == 1:
-        raise DataError(
-            f"{path}: {roles.label} is {label.texts[int(used[0])]!r} in all rows; there is nothing to predict"
-        )
+        raise DataError(f"{path}: {name} is {label.texts[int(used[0])]!r} in all rows; there is nothing to predict")
     order = sorted(used, key=lambda place: (numbers[place] if real else 0, label.texts[place]))
     places = np.full(len(label.texts) + 1, -1, np.int64)
     places[order] = np.arange(len(order))
-    for name, mine in rows.items():
-        if len(kinds := np.unique(label.codes[mine])) == 1:
-            raise OneClassError(path, name, label.texts[int(kinds[0])])
-    classes = tuple(label.texts[place] for place in order)
-    return places[label.codes], Task("classification", len(classes)), classes
+    kinds = {domain: np.unique(label.codes[mine]) for domain, mine in rows.items()}
+    several = np.concatenate([np.zeros(0, np.int64), *(of for of in kinds.values() if len(of) > 1)])
+    for domain, of in kinds.items():
+        if len(of) == 1:
+            text, mask = label.texts[int(of[0])], int(of[0]) not in several and len(rows[domain]) > 1
+            what, remedy = (
+                f"domain {domain!r} has one class alone, {text!r}",
+                "add rows of another, or name the domain in `leave_out`",
+            )
+            raise RowsError(path, what, remedy, domain, option({*roles.gaps, text}) if mask else "")
+    return places[label.codes], Task("classification", len(order)), tuple(label.texts[place] for place in order)
 
 
-def without_labels(rows: Mapping[str, Array], label: Column) -> tuple[str, ...]:
-    """The domains without any label."""
-    return tuple(name for name, mine in rows.items() if (label.codes[mine] < 0).all())
-
-
-def predictions_in(
-    path: Path, part: str, column: Column, rows: Mapping[str, Array], task: Task, classes: tuple[str, ...]
-) -> Array:
+def predictions_in(path: Path, part: str, column: Column, parts: Parts) -> Array:
     """Outputs of all rows: 1 for the predicted class, or the predicted number; NaN for a row without a prediction.
 
     Raises:
         DataError: a row predicts no class, or no number.
     """
-    column = column.merged()
-    used = np.unique(np.concatenate([column.codes[mine] for mine in rows.values()]))
+    column, classes = column.named, parts.classes
+    used = np.unique(np.concatenate([column.codes[mine] for mine in parts.rows.values()]))
     used = used[used >= 0]
-    if task.kind == "regression":
-        outputs = np.append(column.numbers(), np.nan).astype(np.float32)[:, None]
+    if parts.task.kind == "regression":
+        outputs = np.append(column.numbers, np.nan).astype(np.float32)[:, None]
         wrong, what = ~np.isfinite(outputs[used, 0]), "which is no finite number"
     else:
+        texts = plain_texts([*classes, *column.texts], ())
         outputs = np.full((len(column.texts) + 1, len(classes)), np.nan, np.float32)
-        for place, text in enumerate(column.texts):
-            outputs[place] = [name == text for name in classes]
+        outputs[:-1] = [[text == name for name in texts[: len(classes)]] for text in texts[len(classes) :]]
         wrong, what = ~(outputs[used] == 1).any(1), f"which is none of the classes {listed(classes, 20)}"
     if wrong.any():
         text = column.texts[int(used[int(np.argmax(wrong))])]
@@ -176,21 +226,19 @@ def predictions_in(
     return outputs[column.codes]
 
 
-def groups_in(roles: Roles, group: Column | None, rows: Mapping[str, Array]) -> tuple[Array | None, bool]:
-    """The group of each row, and whether one has rows in several domains.
-
-    Raises:
-        DataError: a row has no group, or all rows of a domain are of one.
-    """
-    if group is None:
+def _groups(roles: Roles, rows: Mapping[str, Array]) -> tuple[Array | None, bool]:
+    """The group of each row, and whether one has rows in several domains."""
+    if roles.group is None:
         return None, False
+    group, what = roles.group.named, roles.names[2]
     by = {name: np.unique(group.codes[mine]) for name, mine in rows.items()}
     for name, kinds in by.items():
         if kinds[0] < 0:
-            row = int(rows[name][int(np.argmax(group.codes[rows[name]] < 0))])
-            raise DataError(f"{roles.path}: row {row + 1} has no {roles.group}; give each row a group, even its own")
+            row = int(rows[name][int(np.argmax(group.codes[rows[name]] < 0))]) + 1
+            remedy = "give each row a group, even its own"
+            raise DataError(f"{roles.path}: row {row} has no {what}{roles.hint(roles.group)}; {remedy}")
         if len(kinds) == 1:
-            what = f"all rows of domain {name!r} are of one group, {group.texts[int(kinds[0])]!r}"
-            raise DataError(f"{roles.path}: {what}, so they cannot be split; name another {roles.group}")
+            one = f"all rows of domain {name!r} are of one group, {group.texts[int(kinds[0])]!r}"
+            raise DataError(f"{roles.path}: {one}, so they cannot be split; name another {what}")
     names = np.array([*group.texts, ""], np.str_)
     return names[group.codes], len(np.unique(np.concatenate(list(by.values())))) < sum(map(len, by.values()))

@@ -8,15 +8,15 @@ import math
 import mmap
 import tempfile
 from abc import abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import AliasChoices, Field
 
 from msda_bench.api import (
+    Added,
     Array,
     ByHand,
     DataError,
@@ -31,8 +31,9 @@ from msda_bench.api import (
     Task,
     component,
 )
+from msda_bench.functional import MISSING_TEXTS
 from msda_bench_builtin.datasets.tables.columns import Plan, Standardise
-from msda_bench_builtin.datasets.tables.parts import Mode
+from msda_bench_builtin.datasets.tables.parts import Mode, Parts, Unlabelled
 from msda_bench_builtin.datasets.tables.read import listed, stamp
 
 _AT_ONCE = 512
@@ -40,41 +41,31 @@ _AT_ONCE = 512
 _EMPTY = ("source_1", "source_2", "target")
 
 
-@dataclass(frozen=True, eq=False)
-class Contents:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Contents(Parts):
     """A file's rows, as a dataset gives them.
 
     Attributes:
         sha256: of the file's bytes.
-        rows: of each domain, in the order of their first rows: where they lie in the file.
         x: all rows, before `fit`.
-        y: labels of all rows; rows of no domain have any.
-        task: what is to be predicted.
-        classes: the names of the classes.
         input: the input of a backbone.
-        groups: of all rows, or None.
-        shared: whether a group has rows in several domains.
         plan: what became of the columns of a table.
         pages: the mappings of the file that `x` lies in, and of a copy of it; empty if it has memory of its own.
         texts: of all rows, if a column is text.
-        unlabelled: domains without any label.
         predictions: another model's outputs for all rows, or None.
     """
 
     sha256: str
-    rows: Mapping[str, Array]
     x: Inputs
-    y: Array
-    task: Task
-    classes: tuple[str, ...]
     input: InputSpec
-    groups: Array | None
-    shared: bool
     plan: Plan | None = None
     pages: list[mmap.mmap] = field(default_factory=list)
     texts: Array | None = None
     predictions: Array | None = None
-    unlabelled: tuple[str, ...] = ()
+
+    def lines(self) -> list[str]:
+        """What should be looked at, and what became of each column."""
+        return [*self.doubts(), *(self.plan.lines() if self.plan else ())]
 
     def of(self, domain: str) -> Inputs:
         """The rows of a domain, float32; those of an array in a file stay on the disk.
@@ -137,6 +128,7 @@ class FromFile(Dataset):
         standardise: "sources" gives each number mean 0 and variance 1 over the training rows of all sources, "domain"
             over those of its own domain, "none" leaves it.
         leave_out: domains that are not read.
+        missing: texts that stand for a missing value besides the empty one.
         predictions: the column or array of another model's predictions, such as a zero-shot model's, for a row with the
             scheme `given`: classes or numbers; arrays may have a score for each class. No method learns from it.
         unlabelled: "refuse" reports rows without a label; "drop" leaves them out, and so domains without any; "target"
@@ -152,16 +144,21 @@ class FromFile(Dataset):
     mode: Annotated[Mode, Field(validation_alias=AliasChoices("task", "mode"))] = "auto"
     standardise: Standardise = "sources"
     leave_out: tuple[str, ...] = ()
-    unlabelled: Literal["refuse", "drop", "target"] = "refuse"
+    missing: Annotated[tuple[str, ...], Added()] = MISSING_TEXTS
+    unlabelled: Unlabelled = "refuse"
     predictions: str | None = None
 
     @abstractmethod
-    def read(self) -> Contents:
-        """What the file holds.
+    def parts(self) -> Parts:
+        """The domains, labels and groups that the file holds.
 
         Raises:
             DataError: one line on a file that cannot be used.
         """
+
+    @abstractmethod
+    def read(self) -> Contents:
+        """All that the file holds; raises as `parts`."""
 
     def contents(self) -> Contents:
         """As `read`, once for equal parameters and an unchanged file."""
@@ -243,7 +240,14 @@ class FromFile(Dataset):
         groups = None if read.groups is None else read.groups[rows]
         texts = None if read.texts is None else read.texts[rows]
         predictions = None if read.predictions is None else read.predictions[rows]
-        return DomainData(read.of(domain), read.y[rows], groups=groups, texts=texts, predictions=predictions)
+        return DomainData(
+            read.of(domain),
+            read.y[rows],
+            groups=groups,
+            texts=texts,
+            predictions=predictions,
+            places=read.places.get(domain),
+        )
 
     def fingerprint(self) -> str:
         """Changes with the file's bytes and the parameters."""
@@ -257,7 +261,7 @@ class FromFile(Dataset):
         what = f"classes: {listed(read.classes, 20)}" if read.classes else "label: a number"
         groups = [] if read.groups is None else [f"groups: {len(np.unique(read.groups))}"]
         lacking = [f"without labels, targets only: {listed(read.unlabelled)}"] if read.unlabelled else []
-        return (f"domains: {sizes}", *lacking, what, *groups, *(read.plan.lines() if read.plan is not None else ()))
+        return (f"domains: {sizes}", *lacking, what, *groups, *read.lines())
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -270,6 +274,6 @@ class FromFile(Dataset):
 
 
 @functools.lru_cache(maxsize=4)
-def _kept(data: FromFile, _: tuple[int, int, int]) -> Contents:
+def _kept(data: FromFile, _: tuple[int, ...]) -> Contents:
     """A few files stay in memory, since each split makes the dataset anew."""
     return data.read()

@@ -1,33 +1,29 @@
-"""A table of the user's: a CSV, TSV or Parquet file with a column of domains and one of labels."""
+"""A table of the user's: a CSV, TSV or Parquet file, or a folder of them, with its domains and labels in columns."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field
 
 from msda_bench.api import Count, DataError, Identified, Inputs, InputSpec, component
 from msda_bench_builtin.datasets.tables.columns import encoded, fitted, plan_of, with_words
-from msda_bench_builtin.datasets.tables.identify import identified, look_through
-from msda_bench_builtin.datasets.tables.parts import (
-    Roles,
-    domains_in,
-    groups_in,
-    labels_in,
-    predictions_in,
-    without_labels,
-)
-from msda_bench_builtin.datasets.tables.read import ENDINGS, Column, column, read_table
+from msda_bench_builtin.datasets.tables.identify import given_by, identified, look_through, repaired
+from msda_bench_builtin.datasets.tables.parts import Parts, Roles, parts_of, predictions_in
+from msda_bench_builtin.datasets.tables.read import Column, column, is_table, read_table, stamp
 from msda_bench_builtin.datasets.tables.rows import Contents, FromFile
 
 
 @component
 class Table(FromFile):
     """Your own table, a CSV, TSV or Parquet file: a row for each example, and its domain, label and inputs in columns.
+
+    A folder of such files is one table; if they have no column `domain`, each is a domain of its name.
 
     Numbers are standardised, a missing one becomes the median, and a column says that it was missing; a category
     becomes a column for each of its values, and one for values that no training row has. All that is learned of
@@ -47,7 +43,7 @@ class Table(FromFile):
 
     name = "table"
     modality = "tabular"
-    version = 1
+    version = 2
 
     domain: str = "domain"
     label: str = "label"
@@ -59,9 +55,47 @@ class Table(FromFile):
     words: Count = 2000
     ngrams: Annotated[int, Field(ge=1, le=5)] = 2
 
+    def parts(self) -> Parts:
+        """The columns that are no inputs; see `FromFile`."""
+        self._roles()  # which refuses a column with two of them
+        path, columns = Path(self.file), self._columns()
+        group = None if self.group is None else column(path, columns, self.group, "group")
+        return parts_of(
+            Roles(
+                path,
+                column(path, columns, self.domain, "domain"),
+                column(path, columns, self.label, "label"),
+                group,
+                (f"domain (column {self.domain!r})", f"label (column {self.label!r})", f"`group` ({self.group!r})"),
+                frozenset().union(*(of.gaps for of in columns.values())),
+            ),
+            leave_out=self.leave_out,
+            unlabelled=self.unlabelled,
+            mode=self.mode,
+        )
+
     def read(self) -> Contents:
         """The table; see `FromFile`."""
-        return _read(self)
+        path, columns, parts = Path(self.file), self._columns(), self.parts()
+        inputs = self._inputs(columns, parts)
+        predictions = None
+        if self.predictions is not None:
+            given = column(path, columns, self.predictions, "predictions")
+            predictions = predictions_in(path, f"column {self.predictions!r}", given, parts)
+        plan = plan_of(path, inputs, self.categories, self.text)
+        every = {**inputs, self.domain: columns[self.domain]}
+        x: Inputs = encoded(plan, every, scaled=self.standardise != "none")
+        width, texts = plan.width, None
+        if self.text is not None:
+            x = with_words(x, inputs[self.text], self.ngrams)
+            width += self.words
+            texts = np.array([*inputs[self.text].texts, ""], object)[inputs[self.text].codes]
+        spec = InputSpec(
+            (width,), sparse=texts is not None, texts=texts is not None, beside=0 if texts is None else plan.width
+        )
+        sha256 = self._read()[0]
+        _opened.cache_clear()  # since `contents` keeps what is made of it
+        return Contents(**vars(parts), sha256=sha256, x=x, input=spec, plan=plan, texts=texts, predictions=predictions)
 
     def fit(self, train: Mapping[str, Inputs]) -> Callable[[str, Inputs], Inputs]:
         """Learns from training rows how columns become numbers."""
@@ -75,90 +109,53 @@ class Table(FromFile):
         Raises:
             DataError: the file cannot be used.
         """
-        if path.suffix.lower() not in ENDINGS:
+        if not is_table(path):
             return None
-        held = read_table(path)[1]
-        given: dict[str, Any] = dict(columns)
-        table = replace(self, file=str(path), **given)
-        findings = look_through(path, _inputs(table, path, held), column(path, held, table.label, "label"), table.text)
-        given |= {key: names for key in ("drop", "categories") if (names := tuple(getattr(findings, key)))}
-        return identified(replace(self, file=str(path), **given), given, findings.lines)
+        given = given_by(columns)
+        table, more, notes = repaired(replace(self, file=str(path), **given), columns.get("unlabelled", "target"))
+        held, parts = table._columns(), table.parts()  # noqa: SLF001 - another of its kind
+        roles = (held[table.domain].named, held[table.label].named)
+        kinds, lines = look_through(path, table._inputs(held, parts), *roles, parts, table.text)  # noqa: SLF001
+        more |= kinds
+        return identified(replace(table, **more), given | more, [*notes, *lines])
+
+    def _read(self) -> tuple[str, dict[str, Column]]:
+        path = Path(self.file)
+        return _opened(path, self.missing, self.domain, stamp(path))
+
+    def _columns(self) -> dict[str, Column]:
+        return self._read()[1]
+
+    def _inputs(self, columns: Mapping[str, Column], parts: Parts) -> dict[str, Column]:
+        """The columns to learn from, as if the rows that are not read were like the others."""
+        path, roles = Path(self.file), self._roles()
+        if self.inputs and self.drop:
+            raise DataError(f"{path}: `inputs` and `drop` are both given; name one of them")
+        text = () if self.text is None else (self.text,)
+        for key in ("inputs", "drop", "categories", "text"):
+            for name in text if key == "text" else getattr(self, key):
+                column(path, columns, name, key)
+                if key != "drop" and name in roles:
+                    what = "the `text`" if key == "text" else f"one of the `{key}`"
+                    raise DataError(f"{path}: column {name!r} is the {roles[name]}, so it cannot be {what}")
+        chosen = [name for name in self.inputs or columns if name not in roles and name not in self.drop]
+        rows = np.sort(np.concatenate(list(parts.rows.values())))
+        whole = len(rows) == len(parts.y)
+        return {name: columns[name] if whole else columns[name].only(rows) for name in dict.fromkeys([*chosen, *text])}
+
+    def _roles(self) -> dict[str, str]:
+        """What columns are that are no inputs."""
+        roles: dict[str, str] = {}
+        named = {"domain": self.domain, "label": self.label, "predictions": self.predictions, "group": self.group}
+        for role, name in named.items():
+            if name is not None and role != "group" and name in roles:
+                raise DataError(f"{self.file}: column {name!r} is both {roles[name]} and {role}; name two columns")
+            if name is not None:
+                roles[name] = role
+        return roles
 
 
-def _read(table: Table) -> Contents:
-    path = Path(table.file)
-    sha256, columns = read_table(path)
-    domain = column(path, columns, table.domain, "domain")
-    label = column(path, columns, table.label, "label")
-    group = column(path, columns, table.group, "group") if table.group is not None else None
-    inputs = _inputs(table, path, columns)
-    roles = Roles(
-        path, f"domain (column {table.domain!r})", f"label (column {table.label!r})", f"`group` ({table.group!r})"
-    )
-    rows = domains_in(roles, domain, label, leave_out=table.leave_out, unlabelled=table.unlabelled)
-    y, task, classes = labels_in(roles, label, rows, table.mode)
-    groups, shared = groups_in(roles, group, rows)
-    predictions = None
-    if table.predictions is not None:
-        given = column(path, columns, table.predictions, "predictions")
-        predictions = predictions_in(path, f"column {table.predictions!r}", given, rows, task, classes)
-    plan = plan_of(path, inputs, table.categories, table.text)
-    x: Inputs = encoded(plan, {**inputs, table.domain: domain}, scaled=table.standardise != "none")
-    width, texts = plan.width, None
-    if table.text is not None:
-        x = with_words(x, inputs[table.text], table.ngrams)
-        width += table.words
-        texts = np.array([*inputs[table.text].texts, ""], object)[inputs[table.text].codes]
-    with_text = texts is not None
-    spec = InputSpec((width,), sparse=with_text, texts=with_text, beside=plan.width if with_text else 0)
-    return Contents(
-        sha256,
-        rows,
-        x,
-        y,
-        task,
-        classes,
-        spec,
-        groups,
-        shared,
-        plan,
-        texts=texts,
-        predictions=predictions,
-        unlabelled=without_labels(rows, label),
-    )
-
-
-def _inputs(table: Table, path: Path, columns: Mapping[str, Column]) -> dict[str, Column]:
-    """The columns to learn from."""
-    roles = _roles(table, path)
-    if table.inputs and table.drop:
-        raise DataError(f"{path}: `inputs` and `drop` are both given; name one of them")
-    for key in ("inputs", "drop", "categories"):
-        for name in getattr(table, key):
-            column(path, columns, name, key)
-            if key != "drop" and name in roles:
-                raise DataError(f"{path}: column {name!r} is the {roles[name]}, so it cannot be one of the `{key}`")
-    chosen = [name for name in table.inputs or columns if name not in roles and name not in table.drop]
-    if table.text is not None:
-        column(path, columns, table.text, "text")
-        if table.text in roles:
-            raise DataError(f"{path}: column {table.text!r} is the {roles[table.text]}, so it cannot be the `text`")
-        chosen = list(dict.fromkeys([*chosen, table.text]))
-    return {name: columns[name] for name in chosen}
-
-
-def _roles(table: Table, path: Path) -> dict[str, str]:
-    """What columns are that are no inputs."""
-    roles: dict[str, str] = {}
-    named = (
-        ("domain", table.domain),
-        ("label", table.label),
-        ("predictions", table.predictions),
-        ("group", table.group),
-    )
-    for role, name in named:
-        if name is not None and role != "group" and name in roles:
-            raise DataError(f"{path}: column {name!r} is both {roles[name]} and {role}; name two columns")
-        if name is not None:
-            roles[name] = role
-    return roles
+@functools.lru_cache(maxsize=1)
+def _opened(path: Path, missing: tuple[str, ...], domain: str, _: tuple[int, ...]) -> tuple[str, dict[str, Column]]:
+    """A table is read once by all that look through it before it is used."""
+    return read_table(path, missing, domain)

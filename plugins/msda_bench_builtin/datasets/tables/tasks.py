@@ -102,36 +102,17 @@ _HEADER = (
     "age", "sex", "cp", "trestbps", "chol", "fbs", "restecg", "thalach", "exang", "oldpeak", "slope", "ca", "thal",
     "target",
 )  # fmt: skip
-_HOSPITALS = {
-    "cleveland": File(
-        "hospitals/processed.cleveland.data",
-        "a74b7efa387bc9d108d7d0115d831fe9b414b29ae7124f331b622b4efa0427c8",
-        18461,
-        Url((f"{_UCI}processed.cleveland.data",)),
-        same=(("417c9c9b4786a091ccd53c141513ffb1e5bd492afd4c01c87f76228d23c66910", 18534),),
-    ),
-    "hungary": File(
-        "hospitals/processed.hungarian.data",
-        "d1ad108f785768cd3d7e82dc522e6f5a61eea93cccfb3a46ee8076f73fc3d796",
-        10263,
-        Url((f"{_UCI}processed.hungarian.data",)),
-        same=(("d5c34e6c57d3cb1213d542bab964eab45dfcc34dfaa9a4585861943ad7db63fb", 10342),),
-    ),
-    "switzerland": File(
-        "hospitals/processed.switzerland.data",
-        "834a405ccf5b66ab4056bb77794adc8df0b7125186454c0a1d002d33c6c3b314",
-        4109,
-        Url((f"{_UCI}processed.switzerland.data",)),
-        same=(("5c325b1a8ce31b82c58e0dbbe3e5e54f0f685fead727c228fcb22356de706c76", 3915),),
-    ),
-    "long_beach": File(
-        "hospitals/processed.va.data",
-        "e7c93d8d0d2acdadfa4c5e8de768e2191e7f618b952e29623f1f0d5949ff6b8f",
-        6737,
-        Url((f"{_UCI}processed.va.data",)),
-        same=(("7768a433fcb7971f4e3667e7ee081c84ac7bde9903e3dcc59cab887933a52da3", 6118),),
-    ),
-}
+_HOSPITALS = (
+    ("cleveland", "a74b7efa387bc9d108d7d0115d831fe9b414b29ae7124f331b622b4efa0427c8", 18461,
+     "417c9c9b4786a091ccd53c141513ffb1e5bd492afd4c01c87f76228d23c66910", 18534),
+    ("hungarian", "d1ad108f785768cd3d7e82dc522e6f5a61eea93cccfb3a46ee8076f73fc3d796", 10263,
+     "d5c34e6c57d3cb1213d542bab964eab45dfcc34dfaa9a4585861943ad7db63fb", 10342),
+    ("switzerland", "834a405ccf5b66ab4056bb77794adc8df0b7125186454c0a1d002d33c6c3b314", 4109,
+     "5c325b1a8ce31b82c58e0dbbe3e5e54f0f685fead727c228fcb22356de706c76", 3915),
+    ("va", "e7c93d8d0d2acdadfa4c5e8de768e2191e7f618b952e29623f1f0d5949ff6b8f", 6737,
+     "7768a433fcb7971f4e3667e7ee081c84ac7bde9903e3dcc59cab887933a52da3", 6118),
+)  # fmt: skip
+"""Of each file its place's name, and sha256 and size as UCI has it, then with a header line."""
 
 
 @component
@@ -151,23 +132,12 @@ class Hospitals(TableTask):
     modality = "tabular"
     source = "Detrano et al. 1989, from the UCI machine learning repository (data set 45)"
     counts = {"cleveland": 303, "hungary": 294, "switzerland": 123, "long_beach": 200}  # noqa: RUF012 - as `plan`
-    plan = Plan(
-        (
-            Kind("age"),
-            Kind("sex", ("0", "1")),
-            Kind("cp", ("1", "2", "3", "4")),
-            Kind("trestbps", gaps=True),
-            Kind("chol", gaps=True),
-            Kind("fbs", ("0", "1", "")),
-            Kind("restecg", ("0", "1", "2", "")),
-            Kind("thalach", gaps=True),
-            Kind("exang", ("0", "1", "")),
-            Kind("oldpeak", gaps=True),
-            Kind("slope", ("1", "2", "3", "")),
-            Kind("ca", gaps=True),
-            Kind("thal", ("3", "6", "7", "")),
-        )
-    )
+    plan = Plan((
+        Kind("age"), Kind("sex", ("0", "1")), Kind("cp", ("1", "2", "3", "4")), Kind("trestbps", gaps=True),
+        Kind("chol", gaps=True), Kind("fbs", ("0", "1", "")), Kind("restecg", ("0", "1", "2", "")),
+        Kind("thalach", gaps=True), Kind("exang", ("0", "1", "")), Kind("oldpeak", gaps=True),
+        Kind("slope", ("1", "2", "3", "")), Kind("ca", gaps=True), Kind("thal", ("3", "6", "7", "")),
+    ))  # fmt: skip
 
     @property
     def task(self) -> Task:
@@ -177,7 +147,16 @@ class Hospitals(TableTask):
     @property
     def files(self) -> tuple[File, ...]:
         """One file a hospital, of UCI or with a header line."""
-        return tuple(_HOSPITALS.values())
+        return tuple(
+            File(
+                f"hospitals/processed.{name}.data",
+                sha256,
+                size,
+                Url((f"{_UCI}processed.{name}.data",)),
+                same=((other, other_size),),
+            )
+            for name, sha256, size, other, other_size in _HOSPITALS
+        )
 
     def rows(self, files: Files) -> TaskRows:
         """All patients; see `TableTask`."""
@@ -187,11 +166,11 @@ class Hospitals(TableTask):
         columns = delimited(files.path(self.files[0]), "\n".join(lines), names=_HEADER)
         for name in ("trestbps", "chol"):
             column = columns[name]
-            zeros = np.flatnonzero(column.numbers() == 0)
+            zeros = np.flatnonzero(column.numbers == 0)
             columns[name] = Column.of(column.texts, np.where(np.isin(column.codes, zeros), -1, column.codes))
         target = columns.pop("target")
         places = np.repeat(np.arange(len(self.counts)), list(self.counts.values()))
-        return TaskRows(columns, places, (target.numbers() > 0).astype(np.int64)[target.codes])
+        return TaskRows(columns, places, (target.numbers > 0).astype(np.int64)[target.codes])
 
 
 _DESCRIPTORS = (
@@ -253,7 +232,7 @@ class Solubility(TableTask):
         numbers, solubility = columns["ID"], columns["Solubility"]
         letters = list(self.counts)
         places = np.array([letters.index(text[0]) if text[0] in letters else -1 for text in numbers.texts])
-        values = solubility.numbers()[solubility.codes]
+        values = solubility.numbers[solubility.codes]
         classes = (values >= _POOR).astype(np.int64) + (values >= _FAIR)
         labels = classes if self.mode == "classification" else values.astype(np.float32)
         skeletons = np.array([text[:_SKELETON] for text in columns["InChIKey"].texts])[columns["InChIKey"].codes]

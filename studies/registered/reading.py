@@ -1,0 +1,296 @@
+"""Reads the registered measurement by its plan, README.md: `python studies/registered/reading.py` prints every number.
+
+Tables hold texts, as pages have them. `numbers` gives each of them a name.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+import msda_bench as mb
+from estimates import POWER, Reals, careful, detectable_mean, new_task, share_of_gap, sign_flip_p, surviving
+from msda_bench.results.criteria import criteria
+from msda_bench.results.select import select
+
+RESULTS = Path(__file__).parents[2] / "results"
+PRIMARY = ["CORAL", "MMD", "CDAN", "MCC", "BNM", "SHOT", "DARN", "MFSAN"]
+REFERENCES = ["TAR", "JOINT"]
+TRACKS = {"A": "first", "B": "source_accuracy", "B with InfoMax": "source_accuracy+infomax", "C": "oracle"}
+MARKS = {"better by more than the margin": "++", "better": "+", "equivalent": "=", "worse": "-", "undecided": "?"}
+LEVEL, SMALLEST_P = 0.05, 0.001
+TUNING, N_SEEDS = range(100, 104), 20
+LARGEST = "spoken-digits"
+"""The task on which methods gain most; means without it are exploratory."""
+
+Texts: TypeAlias = dict[str, pd.DataFrame]
+"""Tables by title."""
+ByTrack: TypeAlias = Mapping[str, Any]
+"""Frames, whose stubs know too little of what an index holds."""
+
+
+def read(runs: pd.DataFrame, longer: pd.DataFrame) -> Texts:
+    """The tables of the study, from the runs of `registered` and of `sensitivity`."""
+    chosen = {track: select(runs, by) for track, by in TRACKS.items()}
+    gains: ByTrack = {track: gains_of(frame) for track, frame in chosen.items()}
+    pairs: ByTrack = {track: pairs_of(frame) for track, frame in chosen.items()}
+    across: ByTrack = {track: mb.across(frame).set_index("method") for track, frame in chosen.items()}
+    counted = [name.removeprefix("gain:") for name in across["B"] if name.startswith("gain:")]
+    fewer = mb.across(chosen["B"][chosen["B"]["experiment"] != LARGEST]).set_index("method")
+    tables = chosen["B"].attrs["plan"].experiments
+    margin = round(float(np.mean([table.margin for table in tables if table.name in counted])), 2)
+    over_tasks = _over_tasks(across, gains, counted, margin)
+    over_tasks[f"without {LARGEST}"] = _with_marks(fewer.loc[over_tasks.index])
+    over_tasks["signed ranks"] = _at(pairs["B"], "across_datasets")["p_corrected"].map(_p)
+    over_tasks["seconds"] = _seconds(chosen["B"]).map("{:.1f}".format)
+    whole: dict[str, Any] = {"methods": len(PRIMARY), "margin": margin, "tasks": len(tables), "counted": len(counted)}
+    whole |= {"seeds": chosen["B"]["seed"].nunique(), "hours": f"{runs['train_seconds'].sum() / 3600:.0f}"}
+    detectable = across["B"].loc[PRIMARY, "detectable"]
+    whole |= {"power": f"{100 * POWER:.0f} %", "finds, median": f"{detectable.median():.2f}"}
+    steps = longer.groupby("experiment", observed=True)["steps"].max()
+    whole |= {f"four times the steps, {task}": f"{most:,.0f}" for task, most in steps.items()}
+    whole |= dict(Counter(over_tasks["over SRC"]))
+    whole |= {f"JOINT, {track}": _interval(of.loc["JOINT", _MEAN]) for track, of in across.items()}
+    whole |= {f"headroom of {task}": student(gains["C"].loc[task, "JOINT"]) for task in {*_tasks(runs)} - {*counted}}
+    return {
+        **_each_task(gains, pairs),
+        "over tasks": over_tasks,
+        "task by task": _task_by_task(gains["B"], pairs["B"]),
+        **_targets(pairs["B"]),
+        "selection": _selection(runs, counted),
+        **{f"{task}, longer": _longer(runs, longer, task) for task in _tasks(longer)},
+        "whole": _column(whole | _power(runs) | _diverged(runs)),
+    }
+
+
+def numbers(tables: Texts) -> dict[str, str]:
+    """The texts of all cells that are not empty, by `title.row.column`."""
+    return {
+        ".".join(map(str, (title, *(row if isinstance(row, tuple) else (row,)), column))): text
+        for title, table in tables.items()
+        for column, texts in table.items()
+        for row, text in texts.items()
+        if text
+    }
+
+
+def gains_of(chosen: pd.DataFrame) -> Any:
+    """Gains over SRC by (task, seed) and method, SRC's own column its accuracy; means over targets.
+
+    A run without a score, which diverged, counts at chance.
+    """
+    place = ["experiment", "target", "seed"]
+    runs = chosen[[*place, "method", "score"]].astype({"experiment": str, "target": str, "method": str})
+    chance = runs[runs["method"] == "chance"].set_index(place)["score"]
+    at_chance = pd.Series(chance.reindex(pd.MultiIndex.from_frame(runs[place])).to_numpy(), runs.index)
+    scores = runs.assign(score=runs["score"].fillna(at_chance)).groupby(["experiment", "seed", "method"])["score"]
+    means = scores.mean().unstack()
+    return means.sub(means["SRC"], axis=0).assign(SRC=means["SRC"])
+
+
+def pairs_of(chosen: pd.DataFrame) -> pd.DataFrame:
+    """The tests of SRC with each method, turned into the method's gain."""
+    pairs = mb.compare(chosen)
+    pairs = pairs[pairs["first"] == "SRC"].rename(columns={"second": "method"})
+    names = {"mean": "mean_difference", "gain": "hodges_lehmann", "low": "hl_high", "high": "hl_low"}
+    names |= {"corrected_low": "corrected_t_high", "corrected_high": "corrected_t_low"}
+    return pairs.assign(**{name: 0.0 - pairs[turned] for name, turned in names.items()})
+
+
+def _over_tasks(across: ByTrack, gains: ByTrack, tasks: list[str], margin: float) -> pd.DataFrame:
+    """The questions E1 to E3 of each method, over the tasks that count; the largest mean gain of track B first."""
+    main = across["B"].loc[PRIMARY].sort_values("mean_gain", ascending=False, kind="stable")
+    rows = {}
+    for place, (method, row) in enumerate(main.iterrows(), start=1):
+        mine, oracle = (_by_task(gains[track][method], tasks) for track in ("B", "C"))
+        errors = mine.std(axis=1, ddof=1) / np.sqrt(mine.shape[1])
+        another = new_task(mine.mean(axis=1), errors, margin)
+        rows[str(method)] = {
+            "place": str(place),
+            "over SRC": row["standing"],
+            **{track: _interval(of.loc[method, _MEAN]) for track, of in across.items()},
+            "p": _p(row["p_corrected"]),
+            "survives": _percent(surviving(mine, oracle, tasks)),
+            "share of the gap": _percent(share_of_gap(mine, _by_task(gains["B"]["JOINT"], tasks))),
+            "detectable": f"{row['detectable']:.2f}",
+            "sign flips": _p(sign_flip_p(mine)),
+            "expected": _interval(another[:3]),
+            "spread": f"{another.spread:.1f}",
+            "above the margin": f"{100 * another.beyond:.0f} %",
+            "within it": f"{100 * another.within:.0f} %",
+        }
+    return pd.DataFrame.from_dict(rows, orient="index").assign(**{"all that count": _with_marks(main)})
+
+
+def _each_task(gains: ByTrack, pairs: ByTrack) -> Texts:
+    """Gains in each track by task, and what their tests could see."""
+    of_tracks = {track: _at(frame, "average").set_index("experiment", append=True) for track, frame in pairs.items()}
+    tables, seen = {}, {}
+    for task in _tasks(pairs["B"]):
+        tracks = {track: frame.xs(task, level="experiment") for track, frame in of_tracks.items()}
+        main = tracks["B"].sort_values("gain", ascending=False, kind="stable")
+        columns = {
+            track: [*map(_interval, of.loc[main.index, ["gain", "low", "high"]].to_numpy())]
+            + [student(gains[track].loc[task, name]) for name in REFERENCES]
+            for track, of in tracks.items()
+        }
+        standings = [*main["standing"], *["reference"] * len(REFERENCES)]
+        tables[task] = pd.DataFrame(columns | {"standing": standings}, [*main.index, *REFERENCES])
+        authors = tracks["A"]["low"]
+        seen[task] = {
+            "finds, median": f"{main.loc[PRIMARY, 'detectable'].median():.1f}",
+            "last seed": str(main["n_paired"].max() - 1),
+            "above 0 with shared examples": _which(tracks["B"]["corrected_low"] > 0),
+            "below 0 with shared examples": _which(tracks["B"]["corrected_high"] < 0),
+            "less than with the authors' settings": _which(tracks["B"]["high"] < authors),
+            "less with InfoMax, too": _which(tracks["B with InfoMax"]["high"] < authors),
+        }
+    return {**tables, "each task": pd.DataFrame.from_dict(seen, orient="index")}
+
+
+def _task_by_task(gains: Any, pairs: pd.DataFrame) -> Any:
+    """The gain and standing of each method in each task."""
+    texts = _at(pairs, "average").loc[PRIMARY]
+    marked = texts["gain"].map("{:+.1f} ".format) + texts["standing"].astype(str).map(MARKS)
+    table = marked.to_frame("text").assign(task=texts["experiment"].astype(str))
+    table = table.pivot(columns="task", values="text").loc[PRIMARY]
+    joint = gains["JOINT"].groupby("experiment").mean().map("{:+.1f}".format)
+    return pd.concat([table, joint.to_frame("JOINT").T])
+
+
+def _targets(pairs: pd.DataFrame) -> Texts:
+    """The gain at each target, marked where it is shown at a false discovery rate of 5 % over all of these tests."""
+    rows = pairs[(pairs["scope"] == "target") & pairs["method"].isin(PRIMARY)]
+    shown = stats.false_discovery_control(rows["p_two_sided"]) <= LEVEL
+    signs = np.where(shown, np.sign(rows["mean"]), 0)
+    marks = pd.Series(signs, rows.index).map({1: r"\*", -1: "!", 0: ""})
+    texts = rows.astype({"experiment": str, "target": str}).assign(text=rows["mean"].map("{:+.1f}".format) + marks)
+    table = texts.pivot(index=["experiment", "target"], columns="method", values="text")[PRIMARY]
+    counts = {"tests": len(rows), "gains": (signs > 0).sum(), "losses": (signs < 0).sum()}
+    return {"targets": table, "tests at targets": _column(counts)}
+
+
+def _selection(runs: pd.DataFrame, tasks: list[str]) -> pd.DataFrame:
+    """Points that a criterion's choices lose against the best candidate, the mean over methods and tasks.
+
+    The oracle's choice is the best at the tuning seeds. At the evaluated ones another may be better.
+    """
+    judged = criteria(runs)
+    judged = judged[(judged["method"] == "all methods") & judged["experiment"].isin(tasks)]
+    whole = judged.groupby(["experiment", "criterion"], sort=False, observed=True).tail(1).set_index("criterion")
+    forms = {"regret": "{:.2f}", "rank_correlation": "{:+.2f}", "evaluated_regret": "{:.2f}"}
+    means = whole[[*forms]].astype(float).groupby(level=0, sort=False, observed=True).mean()
+    return pd.DataFrame(
+        {name: means[name].map(form.format, na_action="ignore") for name, form in forms.items()}
+    ).fillna("")
+
+
+def _longer(runs: pd.DataFrame, longer: pd.DataFrame, task: str) -> pd.DataFrame:
+    """One task's gains beside those of longer runs at the same seeds; SRC has its accuracy."""
+    columns: dict[str, list[str]] = {}
+    names = ["SRC", *PRIMARY, *REFERENCES]
+    more = {}
+    for track in ("A", "B"):
+        after = gains_of(select(longer, TRACKS[track])).loc[task]
+        before = gains_of(select(runs, TRACKS[track])).loc[task].loc[after.index]
+        for title, of in ((track, before), (f"{track}, longer", after)):
+            columns[title] = [f"{of['SRC'].mean():.1f}", *(f"{of[name].mean():+.1f}" for name in names[1:])]
+        columns[f"{track}, change"] = [student(after[name] - before[name]) for name in names]
+        lows, highs = (pd.Series({name: _ends(after[name] - before[name])[end] for name in PRIMARY}) for end in (1, 2))
+        correlation = stats.kendalltau(before[PRIMARY].mean(), after[PRIMARY].mean()).statistic
+        more[f"{track}, change"] = [f"{correlation:+.2f}", _which(lows > 0), _which(highs < 0)]
+    facts = pd.DataFrame(more, ["rank correlation", "rises", "falls"])
+    return pd.concat([pd.DataFrame(columns, names), facts]).fillna("")
+
+
+def _power(runs: pd.DataFrame) -> dict[str, str]:
+    """What the mean over tasks finds, by the spread of gains between tuning seeds at the settings of track B."""
+    tried = runs[runs["seed"].isin(TUNING) & (runs["status"] == "ok") & runs["method"].isin(["SRC", *PRIMARY])]
+    place = ["experiment", "method", "target"]
+    of_candidates = tried.groupby([*place, "candidate"], observed=True)
+    criterion = of_candidates[f"validator:{TRACKS['B']}"].transform("mean").round(12)
+    criterion = criterion.where(of_candidates["score"].transform("size") == len(TUNING))
+    best = criterion.groupby([tried[name] for name in place], observed=True).transform("max")
+    chosen = tried[criterion == best].drop_duplicates([*place, "seed"])
+    deviations = gains_of(chosen)[PRIMARY].groupby("experiment").std().to_numpy().T
+    *_, worst = by_size = sorted(deviations, key=lambda of: float(np.linalg.norm(of)))
+    usual = by_size[(len(by_size) - 1) // 2]
+    cases = {"finds": usual, "finds, careful": careful(usual, len(TUNING)), "finds, worst": worst}
+    found = {name: detectable_mean(of, N_SEEDS, LEVEL / len(PRIMARY)) for name, of in cases.items()}
+    found["finds with half the seeds"] = detectable_mean(usual, N_SEEDS // 2, LEVEL / len(PRIMARY))
+    return {name: f"{gain:.2f}" for name, gain in found.items()}
+
+
+def _diverged(runs: pd.DataFrame) -> dict[str, Any]:
+    """How many runs have no score, and whose the evaluated ones are."""
+    without = runs[runs["status"] == "diverged"]
+    tuned = without["seed"].isin(TUNING)
+    whose = without["method"].astype(str) + " on " + without["experiment"].astype(str)
+    evaluated = whose[~tuned].value_counts().items()
+    return {"diverged at tuning seeds": tuned.sum()} | {f"diverged, {of}": n for of, n in evaluated}
+
+
+def _seconds(chosen: pd.DataFrame) -> Any:
+    """Training time over SRC's, the geometric mean over tasks."""
+    means = chosen.groupby(["experiment", "method"], observed=True)["train_seconds"].mean().unstack()
+    return np.exp(np.log(means.div(means["SRC"], axis=0)[PRIMARY]).mean())
+
+
+def _by_task(gains: Any, tasks: Iterable[str]) -> Reals:
+    return np.stack([gains.loc[task].to_numpy() for task in tasks])
+
+
+def _tasks(frame: pd.DataFrame) -> list[str]:
+    return [*dict.fromkeys(frame["experiment"].dropna().astype(str))]
+
+
+def _at(pairs: pd.DataFrame, scope: str) -> Any:
+    return pairs[pairs["scope"] == scope].astype({"method": str}).set_index("method")
+
+
+def _with_marks(across: pd.DataFrame) -> pd.Series[str]:
+    return across.apply(lambda row: f"{_interval(row[_MEAN])} {MARKS[row['standing']]}", axis=1)
+
+
+def _column(values: Mapping[str, Any]) -> pd.DataFrame:
+    return pd.Series({name: str(value) for name, value in values.items()}).to_frame("value")
+
+
+def _which(are: pd.Series[bool]) -> str:
+    return ", ".join(are.index[are]) or "none"
+
+
+def _ends(gains: pd.Series[float]) -> tuple[float, float, float]:
+    """The mean over seeds with Student's 95 % interval."""
+    return (gains.mean(), *stats.t.interval(1 - LEVEL, len(gains) - 1, gains.mean(), stats.sem(gains)))
+
+
+def student(gains: pd.Series[float]) -> str:
+    """The mean over seeds with its interval."""
+    return _interval(_ends(gains))
+
+
+def _interval(numbers: Iterable[float]) -> str:
+    return "{:+.1f} [{:+.1f}, {:+.1f}]".format(*numbers)
+
+
+def _percent(numbers: tuple[float, ...]) -> str:
+    return "" if np.isnan(numbers[0]) else "{:.0f} % [{:.0f}, {:.0f}]".format(*(100 * number for number in numbers))
+
+
+def _p(p: float) -> str:
+    return f"{p:.3f}" if p >= SMALLEST_P else "< 0.001"
+
+
+_MEAN = ["mean_gain", "mean_gain_low", "mean_gain_high"]
+
+if __name__ == "__main__":
+    for title, table in read(*(mb.load_results(RESULTS / name) for name in ("registered", "sensitivity"))).items():
+        sys.stdout.write(f"## {title}\n\n{table.to_markdown(disable_numparse=True)}\n\n")

@@ -1,0 +1,235 @@
+"""`msda-bench data identify` of tables as their owners have them: what is read, dropped, asked about, and said."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import msda_bench as mb
+from msda_bench.cli.main import main
+from msda_bench.data import LocalFiles
+from msda_bench_builtin.datasets import Table
+
+N = 30
+
+
+def lines(
+    *,
+    site: Callable[[str, int], object] = lambda site, row: site,
+    label: Callable[[str, int], object] = lambda site, row: "yes" if row * 7 % 5 % 2 else "no",
+    more: Callable[[str, int], object] | None = None,
+) -> list[str]:
+    """Three sites of 30 rows with a number, and a column `more`."""
+    made = ["site,x,y" + (",more" if more else "")]
+    for place, name in enumerate("abc"):
+        for row in range(N):
+            extra = f",{more(name, row)}" if more else ""
+            made.append(f"{site(name, row)},{(row * 37 % 11 + place) / 8},{label(name, row)}{extra}")
+    return made
+
+
+def quiet(row: int) -> str:
+    return "yes" if row * 7 % 5 % 2 else "no"
+
+
+def cut(text: str) -> Callable[[str, int], object]:
+    """A label that is written otherwise in each fifth row."""
+    return lambda site, row: text.format(quiet(row)) if row % 5 == 0 else quiet(row)
+
+
+TABLES: dict[str, tuple[str | bytes, str, str]] = {
+    "blanks": ("\n".join(lines(label=cut(" {} "))), "", "classification, 2 classes"),
+    "numbers": ("\n".join(lines(label=lambda _, row: ["1", "1.0", "01", "2"][row % 4])), "", "2 classes"),
+    "forms": ("\n".join(lines(site=lambda s, row: s + ["\u00e9", "e\u0301"][row % 2])), "", "of 3 domains"),
+    "case": (
+        "\n".join(lines(label=lambda _, row: ["yes", "Yes", "no"][row % 3])),
+        "",
+        "alike: 'Yes' and 'yes' count as",
+    ),
+    "dot": (
+        "\n".join(lines(site=lambda s, row: s + "." * (row % 2))),
+        "",
+        "alike: 'a' and 'a.', 'b' and 'b.'",
+    ),
+    **{
+        f"gap {text}": ("\n".join(lines(label=cut(text))), "", r"no label: 18 rows .* read 72 of 90 rows")
+        for text in ("None", "<NA>", "#N/A", "n/a", "-nan", "NaT", " ")
+    },
+    "dash": ("\n".join(lines(label=cut("-"))), "", r"odd: '-' among the classes .* `--missing=-`"),
+    "named gap": ("\n".join(lines(label=cut("-"))), "--missing=-", "no label: 18 rows"),
+    "mask": (
+        "\n".join(lines(label=lambda s, row: -1 if s == "c" else row % 2)),
+        "",
+        r"error: .*'-1', .* `--missing=-1`",
+    ),
+    "masked": (
+        "\n".join(lines(label=lambda s, row: -1 if s == "c" else row % 2)),
+        "--missing=-1",
+        "targets without labels: c",
+    ),
+    "masked numbers": (
+        "\n".join(lines(label=lambda s, row: -1 if s == "c" else row / 7)),
+        "",
+        r"error: .*all labels of domain 'c' are -1; .* `--missing=-1`",
+    ),
+    "NA": ("\n".join(lines(site=lambda s, _: "NA" if s == "c" else s)), "", r"error: .*row 61 .*'NA'.*`--missing=''`"),
+    "NA as a name": ("\n".join(lines(site=lambda s, _: "NA" if s == "c" else s)), "--missing=", "class a b NA"),
+    "task": ("\n".join(lines(label=lambda _, row: row % 25)), "--task regression", "90 rows of 3 domains, regression"),
+    "many numbers": (
+        "\n".join(lines(label=lambda _, row: row % 25)),
+        "",
+        "task: 25 whole numbers .* --task regression",
+    ),
+    "semicolons": ("\n".join(lines()).replace(",", ";").replace(".", ","), "", "numbers: x .*read 90 of 90"),
+    "tabs": ("\n".join(lines()).replace(",", "\t"), "", "numbers: x "),
+    "bars": ("\n".join(lines()).replace(",", "|"), "", "numbers: x "),
+    "sep": ("sep=;\r\n" + "\r\n".join(lines()).replace(",", ";"), "", "numbers: x "),
+    "UTF-16": ("\n".join(lines()).encode("utf-16"), "", "numbers: x "),
+    "Windows": ("\n".join(lines(site=lambda s, _: s + "\u00e4")).encode("cp1252"), "", "error: .*line 2 .*iconv"),
+    "old Mac": ("\r".join(lines()), "", "read 90 of 90 rows, 1 of 1"),
+    "separators at the end": (",\n".join([*lines(), ""]), "", "left out: Unnamed: 3"),
+    "and in rows alone": (
+        "\n".join([lines()[0], *(line + "," for line in lines()[1:])]),
+        "",
+        "read 90 of 90 .* 1 of 1",
+    ),
+    "lines without values": ("\n".join([*lines(), ",,", "", ",,"]), "", "read 90 of 90 rows"),
+    "a sum": ("\n".join([*lines(), "Total,99,"]), "", "'Total' has 1 row, such as a sum.* read 90 of 91 rows"),
+    "a comment": ("# 7\n" + "\n".join(lines()), "", "error: .*begins with a comment, '# 7'"),
+    "a short line": ("\n".join([*lines(), "a,7"]), "", "error: .*line 92 has 2 fields, but there are 3 columns: 'a,7'"),
+    "thousands": (
+        "\n".join(lines(more=lambda s, row: f'"{row * 97 % 31 + 1},{ord(s)}{row % 10}"')),
+        "",
+        r"thousands separators, such as '\d+,\d+', .* write \d{4,5} ",
+    ),
+    "percent": (
+        "\n".join(lines(more=lambda s, row: f"{row * 97 % 31}.{ord(s)}%")),
+        "",
+        r"numbers with '%', .* write \d+\.\d+ ",
+    ),
+    "an index": ("\n".join(f"{n - 1 if n else ''},{line}" for n, line in enumerate(lines())), "", "out: Unnamed: 0"),
+    "two of them": (
+        "\n".join(f"{n - 1 if n else ''},{n or 'Unnamed: 0'},{line}" for n, line in enumerate(lines())),
+        "",
+        "left out: Unnamed: 0.1 .*, Unnamed: 0 ",
+    ),
+    "a numbering": (
+        "\n".join([lines()[0] + ",row", *(f"{line},{n * 7 % 90}" for n, line in enumerate(lines()[1:]))]),
+        "",
+        "odd: column 'row' numbers the rows, so it is in `drop`",
+    ),
+    "one of each domain": ("\n".join(lines(more=lambda _, row: row + 5)), "", "odd: column 'more' numbers the rows"),
+    "identifiers in the order of labels": (
+        "\n".join(lines(more=lambda s, row: row * 97 % 1009 + 2000 * (quiet(row) == "yes") + ord(s))),
+        "",
+        "leak: the whole numbers of column 'more' put each domain in the order of the labels",
+    ),
+    "and of a number": (
+        "\n".join(lines(label=lambda s, row: row / 7, more=lambda s, row: row * row * 9 + ord(s))),
+        "",
+        "leak: the whole numbers of column 'more' put each domain in the order of the labels",
+    ),
+    "a class of one domain": (
+        "\n".join(lines(label=lambda s, row: "new" if s == "c" and row % 3 else quiet(row))),
+        "",
+        "only c has the classes new: no source can teach them",
+    ),
+}
+
+
+@pytest.mark.parametrize(("content", "options", "says"), TABLES.values(), ids=TABLES)
+def test_a_table_is_read_as_its_owner_means_it(
+    content: str | bytes, options: str, says: str, identify, tmp_path: Path
+) -> None:
+    path, suite = tmp_path / "t.csv", tmp_path / "mine.yaml"
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    code, out, errors = identify(path, "--domain", "site", "--label", "y", *options.split(), "--suite", suite)
+    assert re.search(says, " ".join([*out, *errors])), (out, errors)
+    assert (code, suite.exists()) == ((2, False) if says.startswith("error") else (0, True)), errors
+
+
+def test_a_folder_of_tables_has_a_domain_for_each_file(identify, tmp_path: Path, capsys) -> None:
+    folder, header = tmp_path / "sites", lines()[0].partition(",")[2]
+    folder.mkdir()
+    for place, name in enumerate(("a.csv", "b.csv.gz", "c.v2.csv")):
+        mine = [header, *(line.partition(",")[2] for line in lines()[1 + N * place : 1 + N * (place + 1)])]
+        text = "\n".join(mine).encode()
+        (folder / name).write_bytes(gzip.compress(text) if name.endswith(".gz") else text)
+    (folder / "notes.txt").write_text("by me")
+    suite = tmp_path / "mine.yaml"
+    code, out, _ = identify(folder, "--label", "y", "--suite", suite)
+    assert (code, "class a b c.v2" in " ".join(out)) == (0, True)
+    assert "read 90 of 90 rows, 1 of 1 columns of inputs; not read: notes.txt" in out
+    assert main(["validate", str(suite)]) == 0
+    (tmp_path / "t.csv").write_text("\n".join(lines()))
+    whole, parts = (Table(file=str(tmp_path / name), label="y", domain=of) for name, of in PLACES)
+    for domain, same in (("a", "a"), ("c", "c.v2")):
+        mine, other = whole.load(domain, LocalFiles()), parts.load(same, LocalFiles())
+        np.testing.assert_array_equal(np.asarray(mine.x), np.asarray(other.x))
+    (folder / "d.csv").write_text("x,z\n1,2\n")
+    assert "d.csv: has no column 'y', which another file" in identify(folder, "--label", "y")[2][-1]
+
+
+PLACES = (("t.csv", "site"), ("sites", "domain"))
+
+
+@pytest.mark.parametrize(("name", "says"), [("t.xlsx", "is a workbook"), ("t.txt", "is no table"), ("no", "No such")])
+def test_a_file_of_another_kind_is_one_line(name: str, says: str, identify, tmp_path: Path) -> None:
+    if name != "no":
+        (tmp_path / name).write_text("PK")
+    code, _, errors = identify(tmp_path / name, "--domain", "site", "--label", "y")
+    assert (code, len(errors), says in errors[0]) == (2, 1, True), errors
+
+
+def test_a_row_that_is_not_read_changes_no_number(tmp_path: Path) -> None:
+    rest = ["z,1e300,no", "z,-1e12,yes", "z,many,yes"]
+    for name, text in (("good", lines()), ("bad", [*lines(), *rest])):
+        (tmp_path / f"{name}.csv").write_text("\n".join(text))
+    made = [
+        Table(file=str(tmp_path / f"{name}.csv"), domain="site", label="y", leave_out=("z",) if name == "bad" else ())
+        for name in ("good", "bad")
+    ]
+    for domain in "abc":
+        good, bad = (np.asarray(data.load(domain, LocalFiles()).x) for data in made)
+        np.testing.assert_array_equal(good, bad)
+
+
+def test_zeros_with_and_without_a_sign_are_one_domain(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    columns = {"site": [0.0, -0.0] * 4 + [1.0] * 8, "y": [0, 0, 1, 1] * 4, "x": list(range(16))}
+    parquet.write_table(pa.table(columns), tmp_path / "t.parquet")
+    data = Table(file=str(tmp_path / "t.parquet"), domain="site", label="y")
+    assert data.sizes() == {"0": 8, "1": 8}
+
+
+def test_the_row_of_a_prediction_is_its_place_in_the_owners_file(identify, tmp_path: Path) -> None:
+    path, suite = tmp_path / "t.csv", tmp_path / "mine.yaml"
+    path.write_text("\n".join(lines(label=lambda s, row: "" if s == "c" and row < 10 else quiet(row))))
+    assert identify(path, "--domain", "site", "--label", "y", "--suite", suite)[0] == 0
+    text = re.sub(r"(?m)^  (?!SRC|table)\w+: .*\n", "", suite.read_text().replace("targets: all", "targets: [c]"))
+    text = re.sub(r"compare: .*\n", "keep: [predictions]\n", re.sub("seeds: [0-9]+", "seeds: 1", text))
+    suite.write_text(text.replace("epochs: 8, steps: 30", "epochs: 1, steps: 2"))
+    assert main(["run", str(suite), "--executor", "inline", "--out", str(tmp_path / "out")]) == 0
+    answers = mb.load_predictions(tmp_path / "out" / "t-csv")
+    assert answers["row"].between(10, N - 1).all()
+    wanted = np.array([quiet(row) == "yes" for row in answers["row"]], int)
+    assert answers["label"].tolist() == wanted.tolist()
+
+
+def test_a_wide_table_is_looked_through_in_seconds(identify, tmp_path: Path) -> None:
+    rng, width = np.random.default_rng(0), 30_000
+    rows = [
+        f"{'abc'[n % 3]},{n // 3 % 2}," + ",".join(f"{x / 8}" for x in rng.integers(0, 9, width)) for n in range(60)
+    ]
+    (tmp_path / "t.csv").write_text("\n".join(["site,y," + ",".join(f"gene_{n}" for n in range(width)), *rows]))
+    start = time.process_time()
+    assert identify(tmp_path / "t.csv", "--domain", "site", "--label", "y")[0] == 0
+    assert time.process_time() - start < 40  # seconds; it took 10

@@ -1,0 +1,143 @@
+"""`msda-bench store verify`, `merge` and `seal`: every record of a folder is looked at, and none is lost."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from msda_bench import atomic
+from msda_bench.cli.main import main
+from msda_bench.store import Outcome, Store
+from msda_bench.suite.plan import Plan
+from tests.store.conftest import make_record
+
+Run = Callable[..., tuple[int, list[str]]]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """`run(action, *folders)`: exit code and lines of `msda-bench store`."""
+
+    def call(action: str, *folders: Path) -> tuple[int, list[str]]:
+        code = main(["store", action, *map(str, folders)])
+        out, err = capsys.readouterr()
+        return code, [*out.splitlines(), *err.splitlines()]
+
+    return call
+
+
+@pytest.fixture
+def stores(tmp_path: Path) -> tuple[Store, Store]:
+    """Two empty stores."""
+    return Store.create(tmp_path / "a"), Store.create(tmp_path / "b")
+
+
+def counts(intact: int, bad: int = 0, conflicts: int = 0, failures: int = 0) -> str:
+    return f"{intact} intact, {bad} bad, {conflicts} in conflict; {failures} failures, 0 leftovers removed"
+
+
+def test_verify_names_every_bad_record_and_changes_none(store: Store, run: Run) -> None:
+    path = store.publish(make_record())
+    path.write_bytes(path.read_bytes().replace(b'"n_correct":80', b'"n_correct":90'))
+    odd = {make_record(key="e" * 64).key: "its cell does not have this key"}
+    store.publish(make_record(key="e" * 64))
+    store.publish(make_record(seed=1))
+    (store.folder / "plan.json").write_text("{")
+    for seed, outcome in {3: None, 4: Outcome(100, n_correct=101), 5: Outcome(0, sum_squared_error=0.0)}.items():
+        store.publish(record := make_record(seed=seed, outcome=outcome))
+        odd[record.key] = "is ok, but without a possible outcome"
+    before = path.read_bytes()
+    code, (plan, damaged, *lines, total) = run("verify", store.folder)
+    assert path.read_bytes() == before
+    assert plan.startswith(f"{store.folder}/plan.json: is damaged")
+    assert damaged == f"{path}: a record does not match its own sha256; it is of cell {make_record().key}"
+    assert sorted(lines) == sorted(f"{path}: record {key}: {why}" for key, why in odd.items())
+    assert (code, total) == (1, f"{store.folder}: {counts(1, 6)}")
+
+
+def test_verify_accepts_several_folders_and_the_worst_decides_the_exit_code(
+    stores: tuple[Store, Store], run: Run, tmp_path: Path
+) -> None:
+    good, bad = stores
+    path = [store.publish(make_record()) for store in stores][1]
+    path.write_bytes(path.read_bytes()[:50] + b"\n")
+    code, lines = run("verify", bad.folder, good.folder)
+    damage = f"{path}: a record is truncated or not a record"
+    assert (code, lines) == (1, [damage, f"{bad.folder}: {counts(0, 1)}", f"{good.folder}: {counts(1)}"])
+    (tmp_path / "stray").mkdir()
+    (tmp_path / "stray/file").touch()
+    for words, why in (
+        (("verify", good.folder, tmp_path / "none"), "none: is missing; name a result folder"),
+        (("verify", tmp_path / "stray"), "stray: is not a result folder; it holds no plan.json"),
+        (("merge", tmp_path / "new", tmp_path / "stray"), "stray: is not a result folder; it holds no plan.json"),
+    ):
+        assert run(*words) == (2, [f"msda-bench: error: {tmp_path}/{why}"])  # before anything is read or made
+    assert not (tmp_path / "new").exists()
+
+
+def test_merge_copies_what_is_missing_once_and_names_the_rest(stores: tuple[Store, Store], run: Run) -> None:
+    into, source = stores
+    shared, new, failed = make_record(), make_record(seed=1), make_record(seed=2, status="failed", outcome=None)
+    into.publish(shared)
+    for record in (replace(shared, outcome=Outcome(100, 1)), new, failed, replace(failed, message="no disk")):
+        path = source.publish(record)
+    with path.open("ab") as log:
+        log.write(b"x\n")
+    source.write_plan(Plan("one", (), ()))
+    source.add_commands(["run one.yaml"])
+    before = path.read_bytes()
+    for copied in (4, 0):
+        code, (damaged, merged, conflict, total) = run("merge", into.folder, source.folder)
+        assert damaged == f"{path}: a record is truncated or not a record"
+        assert merged == f"{source.folder}: {copied} copied, {4 - copied} already present"
+        assert conflict.endswith(f"records.jsonl.gz: another result for the same cell, {shared.key}")
+        assert (code, total) == (1, f"{into.folder}: 2 results, 2 failures, sealed")
+        fresh = Store(into.folder).refresh()
+        assert (fresh.read(shared.key), fresh.read(new.key)) == (shared, new)
+        assert [stored.head.message for stored in fresh.failures[failed.key]] == [None, "no disk"]
+    assert (path.read_bytes(), into.read_plan(), into.commands()) == (before, Plan("one", (), ()), ("run one.yaml",))
+    source.write_plan(Plan("two", (), ()))
+    kept = f"{into.folder / 'plan.json'} stays, and cells that it does not name stay unused"
+    assert f"{source.folder / 'plan.json'}: is another plan; {kept}" in run("merge", into.folder, source.folder)[1]
+
+
+def test_seal_names_what_it_leaves_out_and_changes_nothing_twice(store: Store, run: Run) -> None:
+    path = store.publish(make_record())
+    with path.open("ab") as log:
+        log.write(b"x\n")
+    sealed = f"{store.folder}: 1 results, 0 failures, sealed"
+    assert run("seal", store.folder) == (1, [f"{path}: a record is truncated or not a record", sealed])
+    file = store.folder / "records.jsonl.gz"
+    before = file.read_bytes(), file.stat().st_mtime_ns
+    assert run("seal", store.folder) == (0, [sealed])
+    assert (file.read_bytes(), file.stat().st_mtime_ns) == before
+
+
+def test_a_name_shows_whether_its_process_still_runs(store: Store, run: Run) -> None:
+    mine = atomic.temporary(store.folder / "plan.json")
+    gone = mine.with_name(mine.name.replace(f"-{os.getpid()}-", f"-{(1 << 22) + 1}-"))  # more than a process may have
+    other = gone.with_name(gone.name.replace(atomic.host(), "00000000"))  # another machine's, of which we cannot know
+    for path in (mine, gone, other):
+        path.touch()
+    assert run("verify", store.folder)[1][0].endswith("1 leftovers removed")
+    assert [path.exists() for path in (mine, gone, other)] == [True, False, True]
+
+
+def test_bytes_appear_only_after_a_successful_block(tmp_path: Path) -> None:
+    def interrupted(path: Path) -> None:
+        with atomic.written(path) as stream:
+            stream.write(b"half")
+            raise KeyboardInterrupt
+
+    path = tmp_path / "deep" / "f"
+    with atomic.written(path) as stream:
+        stream.write(b"new")
+        assert not path.exists()
+    with pytest.raises(KeyboardInterrupt):
+        interrupted(path)
+    assert path.read_bytes() == b"new"
+    assert [file.name for file in path.parent.iterdir()] == ["f"]
