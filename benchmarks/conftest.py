@@ -1,4 +1,4 @@
-"""What all benchmarks share: one thread, the measurements of the session, and the tables made of them."""
+"""One thread, as in a worker of a run; and below pytest-benchmark's table the costs of steps and their ratios."""
 
 from __future__ import annotations
 
@@ -9,48 +9,30 @@ from pathlib import Path
 import pytest
 import torch
 
-from benchmarks.figure import write_figure
-from benchmarks.memory import keep_freed_memory
-from benchmarks.results import Results
-from benchmarks.tables import tables, write_tables
+from benchmarks.costs import keep_freed_memory
 from benchmarks.workload import NoFiles, make_registry
 from msda_bench.engine.train import Trainer
 from msda_bench.plugins import Registry
 
-RESULTS = pytest.StashKey[Results]()
-
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
-        "--bench-table",
-        type=Path,
-        metavar="PATH",
-        help="write the measured tables to this Markdown file (in a file with markers, between them), "
-        "and the figure to figures/ beside it",
-    )
     parser.addoption("--bench-device", default="cpu", choices=("cpu", "cuda"), help="where training is measured")
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    path: Path | None = config.getoption("--bench-table")
-    if path is not None and not path.parent.is_dir():  # or minutes of measurements would be lost at their end
-        raise pytest.UsageError(f"--bench-table: there is no folder {path.parent}")
+def pytest_configure() -> None:
     # For the processes that benchmarks start. At the end, so that an installed msda-bench comes before the tree's.
     sys.path.append(str(Path(__file__).parents[1]))
-    config.stash[RESULTS] = Results(config.getoption("--bench-device"))
 
 
-def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    path: Path | None = session.config.getoption("--bench-table")
-    if path is not None and exitstatus == pytest.ExitCode.OK:
-        results = session.config.stash[RESULTS]
-        write_tables(path, tables(results))
-        write_figure(path.parent / "figures" / "cost-by-k.svg", results)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    for one in config._benchmarksession.benchmarks:  # type: ignore[attr-defined]  # noqa: SLF001 - as its own hooks do
+        for name, value in one.extra_info.items():
+            terminalreporter.write_line(f"{one.name}: {name}: {value:.4g}")
 
 
 @pytest.fixture(scope="session")
-def results(request: pytest.FixtureRequest) -> Results:
-    return request.config.stash[RESULTS]
+def device(request: pytest.FixtureRequest) -> str:
+    return str(request.config.getoption("--bench-device"))
 
 
 @pytest.fixture(scope="session")
@@ -59,13 +41,12 @@ def registry() -> Registry:
 
 
 @pytest.fixture(scope="module")
-def trainer(registry: Registry, results: Results) -> Trainer:
-    return Trainer(registry, NoFiles(), results.device)
+def trainer(registry: Registry, device: str) -> Trainer:
+    return Trainer(registry, NoFiles(), device)
 
 
 @pytest.fixture(scope="session", autouse=True)
 def as_in_a_worker() -> Iterator[None]:
-    """Everything is measured with one thread and with freed memory kept, as a worker of a run has it."""
     keep_freed_memory()
     threads = torch.get_num_threads()
     torch.set_num_threads(1)

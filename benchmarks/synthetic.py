@@ -16,17 +16,11 @@ WORDS_IN_A_ROW = 78
 SHORT_WORDS, SHORT_REVIEW = 2000, 20
 
 
-@component
-class AmazonLike(Dataset):
-    """Bags of words with the statistics of the Amazon reviews.
+class _Made(Dataset):
+    """What the datasets share."""
 
-    78 different words a review on average, of log-normal length (sigma 0.74); the frequency of word j of 5000 goes
-    with (j + 10) ** -0.8. So 80 reviews under dropout 0.7 touch 1200 words, and the real ones 1200, too.
-    """
-
-    name: ClassVar[str] = "amazon-like"
-
-    examples: Count = 2200
+    shape: ClassVar[InputSpec]
+    classes: ClassVar[int] = 2
 
     @property
     def domains(self) -> tuple[str, ...]:
@@ -34,11 +28,25 @@ class AmazonLike(Dataset):
 
     @property
     def task(self) -> Task:
-        return Task("classification", 2)
+        return Task("classification", self.classes)
 
     @property
     def input(self) -> InputSpec:
-        return InputSpec((WORDS,), sparse=True)
+        return self.shape
+
+
+@component
+class AmazonLike(_Made):
+    """Bags of words with the statistics of the Amazon reviews.
+
+    78 different words a review on average, of log-normal length (sigma 0.74); the frequency of word j of 5000 goes
+    with (j + 10) ** -0.8. So 80 reviews under dropout 0.7 touch 1200 words, and the real ones 1200, too.
+    """
+
+    name: ClassVar[str] = "amazon-like"
+    shape: ClassVar[InputSpec] = InputSpec((WORDS,), sparse=True)
+
+    examples: Count = 2200
 
     def load(self, domain: str, files: Files) -> DomainData:  # noqa: ARG002 - it is made, not read
         generator = _generator(domain)
@@ -51,10 +59,11 @@ class AmazonLike(Dataset):
 
 
 @component
-class ManyDomains(Dataset):
+class ManyDomains(_Made):
     """Short reviews, 20 words of 2000, in many domains and a target; noise, since only time is measured."""
 
     name: ClassVar[str] = "many-like"
+    shape: ClassVar[InputSpec] = InputSpec((SHORT_WORDS,), sparse=True)
 
     number: Count = 256
     examples: Count = 60
@@ -62,14 +71,6 @@ class ManyDomains(Dataset):
     @property
     def domains(self) -> tuple[str, ...]:
         return (*(f"source {place}" for place in range(self.number)), "target")
-
-    @property
-    def task(self) -> Task:
-        return Task("classification", 2)
-
-    @property
-    def input(self) -> InputSpec:
-        return InputSpec((SHORT_WORDS,), sparse=True)
 
     def load(self, domain: str, files: Files) -> DomainData:  # noqa: ARG002 - it is made, not read
         generator = np.random.Generator(np.random.Philox(key=self.domains.index(domain)))
@@ -81,24 +82,14 @@ class ManyDomains(Dataset):
 
 
 @component
-class DigitsLike(Dataset):
+class DigitsLike(_Made):
     """Images of the shape of the digits, 3x32x32 in ten classes; noise, since only time is measured."""
 
     name: ClassVar[str] = "digits-like"
+    shape: ClassVar[InputSpec] = InputSpec((3, 32, 32))
+    classes: ClassVar[int] = 10
 
     examples: Count = 600
-
-    @property
-    def domains(self) -> tuple[str, ...]:
-        return DOMAINS
-
-    @property
-    def task(self) -> Task:
-        return Task("classification", 10)
-
-    @property
-    def input(self) -> InputSpec:
-        return InputSpec((3, 32, 32))
 
     def load(self, domain: str, files: Files) -> DomainData:  # noqa: ARG002 - it is made, not read
         generator = _generator(domain)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -16,21 +15,17 @@ from PIL import Image
 from pytest_benchmark.fixture import BenchmarkFixture
 from torch import nn
 
-from benchmarks.clocks import Cost, Measured, cost_of
-from benchmarks.memory import can_measure, peak_memory
-from benchmarks.results import Results
+from benchmarks.costs import can_measure, clocked, measure_steps, peak_memory
 from msda_bench.api import Files, Pretrained, component
 from msda_bench.data import Folders, LocalFiles
 from msda_bench.data.check import tree_sha256
 from msda_bench.engine.train import Trainer
 from msda_bench.plugins import Entry, Registry, discover
-from msda_bench.suite.cell import Cell
 from msda_bench.suite.expand import expand
 from msda_bench.suite.load import load_suite
 from msda_bench_builtin.vision import torchvision
 
 DOMAINS, CLASSES, EACH, SIDE, BATCH = ("one", "two", "three"), 7, 48, 224, 8
-STEPS = {"cpu": (1, 3), "cuda": (10, 60)}
 MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 SUITE = """\
 schema: 1
@@ -93,16 +88,11 @@ def folder() -> Iterator[Path]:
         yield Path(root) / "mine"
 
 
-def _cell(folder: Path, registry: Registry) -> Cell:
+def _ours(folder: Path, device: str) -> Callable[[int], object]:
+    registry = Registry([*discover().entries, Entry("backbone", ResNet18Here, "benchmarks", "0")])
     suite = folder.parent / "suite.yaml"
     suite.write_text(SUITE.format(sha256=tree_sha256(folder)))
     (cell,) = expand(load_suite(suite, registry), registry).cells.values()
-    return cell
-
-
-def _ours(folder: Path, device: str) -> Callable[[int], object]:
-    registry = Registry([*discover().entries, Entry("backbone", ResNet18Here, "benchmarks", "0")])
-    cell = _cell(folder, registry)
     files = LocalFiles(Folders(folder.parent, folder.parent / "cache"), "image_folder", 2)
     trainer = Trainer(registry, files, device)
 
@@ -143,40 +133,13 @@ def _theirs(folder: Path, device: str, *, resident: bool = False) -> Callable[[i
     return run
 
 
-def _step(train: Callable[[int], object], steps: tuple[int, int]) -> Cost:
-    short, long = (cost_of(partial(train, count)) for count in steps)
-    return (long - short) / (steps[1] - steps[0])
-
-
 @pytest.mark.slow
-@pytest.mark.benchmark(group="fine-tuning")
-def test_a_step(benchmark: BenchmarkFixture, results: Results, folder: Path) -> None:
-    """In turn, so that what else the machine does touches all alike; ratios are medians over the rounds."""
-    device = results.device
+@pytest.mark.benchmark(group="fine-tuning: a step of 16 images of ResNet-18")
+def test_a_step(benchmark: BenchmarkFixture, folder: Path, device: str) -> None:
     ways = {"engine": _ours(folder, device), "torch and a DataLoader": _theirs(folder, device)}
     ways["torch, resident batch"] = _theirs(folder, device, resident=True)
-    for train in ways.values():
-        train(2)
-    rounds: list[dict[str, Cost]] = []
-    benchmark.pedantic(  # type: ignore[no-untyped-call]
-        lambda: rounds.append({name: _step(train, STEPS[device]) for name, train in ways.items()}), rounds=3
-    )
-    clock = results.clock
-    for name in ways:
-        results.add(
-            "fine-tuning", f"a step of 16 images of ResNet-18: {name}", Measured.of([one[name] for one in rounds])
-        )
-        ratios = [getattr(one[name], clock) / getattr(one["engine"], clock) for one in rounds]
-        benchmark.extra_info[f"{name}: times the engine's {clock} time"] = statistics.median(ratios)
-
-
-@pytest.mark.slow
-def test_memory_of_training(results: Results, folder: Path) -> None:
-    if not can_measure(results.device):
-        pytest.skip("this system does not say")
-    train = _ours(folder, results.device)
-    train(1)
-    results.peaks["fine-tuning", "engine"] = peak_memory(partial(train, 2), results.device)
-    loop = _theirs(folder, results.device)
-    loop(1)
-    results.peaks["fine-tuning", "reference"] = peak_memory(partial(loop, 2), results.device)
+    costs = {name: clocked(train) for name, train in ways.items()}
+    measure_steps(benchmark, costs, (1, 3) if device == "cpu" else (10, 60), 3, device=device)
+    if can_measure(device):
+        for name, train in ways.items():
+            benchmark.extra_info[f"{name}, MB of training"] = peak_memory(partial(train, 2), device) / 1e6

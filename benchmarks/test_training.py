@@ -1,47 +1,117 @@
-"""What a training step costs: the engine beside the reference, in one process."""
+"""What a training step costs beside a plain loop in the same run, by sources, in stacks, on two cores; and memory."""
 
 from __future__ import annotations
 
-import time
+import sys
+from dataclasses import replace
+from typing import get_args
 
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from benchmarks.clocks import clocked, measure_step
-from benchmarks.results import REFERENCE, Results
-from benchmarks.workload import cells_of, engine_train, expansion, reference_train
+from benchmarks.costs import can_measure, clocked, measure_steps
+from benchmarks.workers import Task, Workers
+from benchmarks.workload import NoFiles, Who, Work, cells_of, engine_train, expansion, reference_train
+from msda_bench.engine import graph
 from msda_bench.engine.train import Trainer
 from msda_bench.plugins import Registry
+from msda_bench.suite.cell import Cell
 
 METHODS = ("DARN", "MDAN", "MDMN", "DANN", "SRC", "TAR")
-amazon = pytest.mark.benchmark(group="Amazon-shaped step", timer=time.process_time)
-digits = pytest.mark.benchmark(group="digits-shaped step", timer=time.process_time)
+LARGEST_ON_CPU = 8
+GPU_STEPS = {"amazon": 200, "digits": 20, "fonts": 500}
+"""Of a network that is fast on a GPU more, or making and judging the runs hides what they cost."""
+MIB = 1 << 20
 
 
-@amazon
-def test_amazon_reference(benchmark: BenchmarkFixture, results: Results) -> None:
-    cost = clocked(reference_train("amazon", results.device))
-    results.add("amazon", REFERENCE, measure_step(benchmark, cost, results.steps(1, 21, gpu=20), rounds=5))
+@pytest.mark.benchmark(group="a step of each method beside a plain loop's DARN")
+def test_amazon(benchmark: BenchmarkFixture, registry: Registry, trainer: Trainer, device: str) -> None:
+    cells = {method: cells_of(expansion("amazon", registry), method)[:1] for method in METHODS}
+    ways = {method: clocked(engine_train(trainer, mine)) for method, mine in cells.items()}
+    ways["plain loop"] = clocked(reference_train("amazon", device))
+    measure_steps(benchmark, ways, (1, 21 if device == "cpu" else 201), 5, device=device)
 
 
-@amazon
-@pytest.mark.parametrize("method", METHODS)
-def test_amazon_engine(
-    benchmark: BenchmarkFixture, results: Results, registry: Registry, trainer: Trainer, method: str
+@pytest.mark.slow
+@pytest.mark.benchmark(group="a step of each method beside a plain loop's DARN")
+def test_digits(benchmark: BenchmarkFixture, registry: Registry, trainer: Trainer, device: str) -> None:
+    ways = {"DARN": clocked(engine_train(trainer, cells_of(expansion("digits", registry), "DARN")[:1]))}
+    ways["plain loop"] = clocked(reference_train("digits", device))
+    measure_steps(benchmark, ways, (1, 3 if device == "cpu" else 51), 3, device=device)
+
+
+@pytest.mark.benchmark(group="a step by the number of sources")
+@pytest.mark.parametrize("k", [2, 16, 64, 256])
+@pytest.mark.parametrize("method", ["DARN", "MDMN"])
+def test_sources(
+    benchmark: BenchmarkFixture, registry: Registry, trainer: Trainer, device: str, method: str, k: int
 ) -> None:
-    cost = clocked(engine_train(trainer, cells_of(expansion("amazon", registry), method)[:1]))
-    results.add("amazon", f"engine, {method}", measure_step(benchmark, cost, results.steps(1, 101, gpu=200), rounds=7))
+    (cell,) = cells_of(expansion("many", registry), method)
+    cost = clocked(engine_train(trainer, [replace(cell, sources=cell.sources[:k])]))
+    long = 2 + max(12, min(120, 2400 // k)) if device == "cpu" else 1002
+    measure_steps(benchmark, {method: cost}, (2, long), 5, device=device)
 
 
 @pytest.mark.slow
-@digits
-def test_digits_reference(benchmark: BenchmarkFixture, results: Results) -> None:
-    cost = clocked(reference_train("digits", results.device))
-    results.add("digits", REFERENCE, measure_step(benchmark, cost, results.steps(1, 3, gpu=50), rounds=3))
+@pytest.mark.benchmark(group="a run's step in a stack")
+@pytest.mark.parametrize("asked", ["once", "by the host"])
+@pytest.mark.parametrize("runs", [1, 2, 4, 8, 16, 32, 64])
+@pytest.mark.parametrize("work", ["amazon", "digits", "fonts"])
+def test_stack(
+    benchmark: BenchmarkFixture,
+    registry: Registry,
+    monkeypatch: pytest.MonkeyPatch,
+    device: str,
+    work: str,
+    runs: int,
+    asked: str,
+) -> None:
+    """On a GPU a step is asked for once, as a graph; "by the host" it is asked for operation by operation."""
+    on_cpu = device == "cpu"
+    if on_cpu and (asked == "once" or work != "amazon" or runs > LARGEST_ON_CPU):
+        pytest.skip("a CPU has no graphs; a stack loses there, and this one would take minutes to do so")
+    cells = [_with_little_data(cell) for cell in cells_of(expansion(work, registry), "DARN")[:runs]]
+    if len(cells) < runs:
+        pytest.skip(f"the suite has {len(cells)} runs")
+    if asked == "by the host":
+        monkeypatch.setattr(graph, "WARM", sys.maxsize)
+    cost = clocked(engine_train(Trainer(registry, NoFiles(), device, stack=runs), cells))
+    long = 2 + 48 // runs if on_cpu else 1 + GPU_STEPS[work]
+    measure_steps(benchmark, {f"R = {runs}": cost}, (1, long), 3, runs, device)
+
+
+def _with_little_data(cell: Cell) -> Cell:
+    """Each run of a stack has a split of its own; making a large one takes longer than the steps to be measured."""
+    params = cell.dataset.params
+    little = {name: count for name, count in {"examples": 300, "train": 200}.items() if name in params}
+    return replace(cell, dataset=replace(cell.dataset, params={**params, **little}))
 
 
 @pytest.mark.slow
-@digits
-def test_digits_engine(benchmark: BenchmarkFixture, results: Results, registry: Registry, trainer: Trainer) -> None:
-    cost = clocked(engine_train(trainer, cells_of(expansion("digits", registry), "DARN")[:1]))
-    results.add("digits", "engine, DARN", measure_step(benchmark, cost, results.steps(1, 3, gpu=50), rounds=3))
+@pytest.mark.benchmark(group="what two cores get done, by the run's step: wall times count")
+@pytest.mark.parametrize("work", get_args(Work))
+def test_two_cores(benchmark: BenchmarkFixture, device: str, work: Work) -> None:
+    """Two workers of the engine beside two plain loops."""
+    if device != "cpu":
+        pytest.skip("about CPU cores")
+    ours, theirs = ([Task(who, work)] * 2 for who in get_args(Who))
+    with Workers(ours) as engine, Workers(theirs) as loops:
+        ways = {"two workers": engine.cost, "two plain loops": loops.cost}
+        measure_steps(benchmark, ways, (1, 21 if work == "amazon" else 3), 3, runs=2)
+
+
+@pytest.mark.parametrize(
+    ("work", "steps"), [("amazon", 5), pytest.param("digits", 2, marks=pytest.mark.slow)], ids=get_args(Work)
+)
+def test_memory(benchmark: BenchmarkFixture, device: str, work: Work, steps: int) -> None:
+    if not can_measure(device):
+        pytest.skip("this system does not report the peak of a process's memory anew")
+
+    def measured() -> None:
+        for who in get_args(Who):
+            with Workers([Task(who, work, device)]) as workers:
+                peak = workers.peak(steps if device == "cpu" else 4 + graph.WARM, device)
+            assert peak > 20 * MIB  # weights and Adadelta's state alone take more
+            benchmark.extra_info[f"{who}, MiB beyond what was there before"] = peak / MIB
+
+    benchmark.pedantic(measured, rounds=1)  # type: ignore[no-untyped-call]

@@ -13,13 +13,10 @@ from typing import Any, NamedTuple, Self, TypeAlias
 import torch
 from loky.backend.process import LokyProcess
 
-from benchmarks.clocks import Cost, cost_of
-from benchmarks.memory import peak_memory
+from benchmarks.costs import Cost, cost_of, peak_memory
 from benchmarks.workload import Train, Who, Work, make_train
 from msda_bench.processes import KEPT_MEMORY
 
-THREADS = 2
-"""Of a process left to itself: torch takes one a core, and the goals are for two cores."""
 Order: TypeAlias = Callable[[Train], Any]
 
 
@@ -27,17 +24,14 @@ class Task(NamedTuple):
     """What a process does.
 
     Attributes:
-        who: the engine or the reference.
+        who: the engine, with one thread and freed memory kept as a worker of a run, or the plain loop, with one thread.
         work: "amazon" or "digits".
         device: "cpu" or "cuda".
-        as_worker: one thread and freed memory kept, as a worker of a run has it; else torch's threads and memory as it
-            comes, as a script has it.
     """
 
     who: Who
     work: Work
     device: str = "cpu"
-    as_worker: bool = True
 
 
 class Workers:
@@ -47,7 +41,7 @@ class Workers:
         pairs = [Pipe() for _ in tasks]
         self._pipes = [ours for ours, _ in pairs]
         self._processes = [
-            LokyProcess(target=_live, args=(theirs, task), daemon=True, env=KEPT_MEMORY if task.as_worker else {})
+            LokyProcess(target=_live, args=(theirs, task), daemon=True, env=KEPT_MEMORY if task.who == "engine" else {})
             for (_, theirs), task in zip(pairs, tasks, strict=True)
         ]
         for process, (_, theirs) in zip(self._processes, pairs, strict=True):
@@ -86,7 +80,7 @@ class Workers:
 
 
 def _live(pipe: Connection[Any, Order], task: Task) -> None:
-    torch.set_num_threads(1 if task.as_worker else THREADS)
+    torch.set_num_threads(1)
     train = make_train(task.who, task.work, task.device)
     train(1)
     pipe.send(os.getpid())

@@ -43,10 +43,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_against_option(parser)
     add_by_option(parser)
     add_experiments_option(parser)
-    add_table_options(parser, columns="median,interval")
+    add_table_options(parser)
     add_metric_option(parser)
     add_output_options(parser)
-    parser.set_defaults(marks="holm")
 
 
 def command(args: argparse.Namespace) -> int:
@@ -74,7 +73,7 @@ def _across(args: argparse.Namespace) -> int:
         gone = "" if is_whole(runs) else "; runs are missing or failed here, which `leaderboard` names"
         raise BenchError(f"{args.folder}: --across needs {what}{gone}")
     draws = across.concludes and across.mean_ranks and not (args.metric or args.experiments or args.by)
-    report = across_report(runs, across, args.by, args.digits)
+    report = across_report(runs, across, args.by)
 
     def draw() -> list[Path]:
         chart = msda_bench.plots.critical_difference(across)
@@ -95,7 +94,7 @@ def _compare(args: argparse.Namespace) -> int:
     report_faults(b)
     a, b = (selected(only_experiments(runs, args.experiments), args.by) for runs in (a, b))
     diff = diff_folders(a, b, matches)
-    return show(args, diff_report(diff, complete=is_whole(a) and is_whole(b), digits=args.digits))
+    return show(args, diff_report(diff, complete=is_whole(a) and is_whole(b)))
 
 
 def _matches(given: list[str]) -> dict[str, str]:

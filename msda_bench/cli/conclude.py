@@ -8,10 +8,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 from msda_bench.cli.lines import say_text, warn, warn_of
-from msda_bench.cli.tables import against_report, analysis_report, show
+from msda_bench.cli.tables import against_report, show
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,21 +45,11 @@ def survey_report(survey: Survey, folder: Path, waiting: int) -> Report:
     train = f"{len(survey.missing)} to train{of_them}{beyond}"
     train += f"; {counted(waiting, 'run')} must wait for what is chosen on tuning seeds" if waiting else ""
     line = Line("line", f"{folder}: {survey.stored} cells stored, {train}; nothing was changed", wrapped=False)
-    facts = {
-        "dry_run": True,
-        "folders": [str(folder)],
-        "suite": survey.plan.suite,
-        "stored": survey.stored,
-        "to_train": len(survey.missing),
-        "left": survey.left,
-    }
-    return Report("run", (Section((table,), (line,)),), complete=not survey.missing, facts=facts)
+    return Report((Section((table,), (line,)),), complete=not survey.missing)
 
 
-def conclude(
-    args: argparse.Namespace, summary: Summary, store: Store, plan: Plan, reference: Reference | None, out: TextIO
-) -> int:
-    """Writes the tables of a result folder and prints them, among those of the reference, JSON to `out`.
+def conclude(args: argparse.Namespace, summary: Summary, store: Store, plan: Plan, reference: Reference | None) -> int:
+    """Writes the tables of a result folder and prints them, among those of the reference.
 
     Returns:
         The exit code.
@@ -67,6 +57,7 @@ def conclude(
     Raises:
         KeyboardInterrupt: the run was interrupted; no tables are written.
     """
+    from msda_bench.results.answers import folder_report
     from msda_bench.results.files import write_results
     from msda_bench.results.frame import read_runs
     from msda_bench.results.leaderboard import analyse
@@ -84,19 +75,17 @@ def conclude(
             break
     conflicts = [*store.conflicting(cell.key for cell in plan.cells).values()]
     if reference is None:
-        report = analysis_report(args, "run", analysis, conflicts)
+        report = folder_report("run", analysis, conflicts)
     else:
-        report = against_report(args, "run", analysis.runs, reference)
+        report = against_report("run", analysis.runs, reference)
     is_part = args.only is not None or args.limit is not None or args.shard is not None
     whole = not scorers_raised(analysis.selected) if is_part else all_ok(analysis.selected)
     complete = summary.complete and not conflicts and whole
-    report = replace(report, complete=complete, facts={**report.facts, "run": summary.to_json()})
-    code = show(args, report, out=out)
-    if not args.json:
-        kept = [one.traceback for one in summary.failed if one.traceback is not None]
-        first = "the traceback" if len(kept) == 1 else f"the first of {len(kept)} tracebacks"
-        if kept:
-            say_text(f"{first} is in {kept[0]}, under provenance\n")
+    code = show(args, replace(report, complete=complete))
+    kept = [one.traceback for one in summary.failed if one.traceback is not None]
+    first = "the traceback" if len(kept) == 1 else f"the first of {len(kept)} tracebacks"
+    if kept:
+        say_text(f"{first} is in {kept[0]}, under provenance\n")
     warn_of(_seal(store, analysis.selected))
     if not args.quiet:
         against = () if args.against is None else ("--against", str(args.against))

@@ -5,18 +5,16 @@ from __future__ import annotations
 import argparse
 import itertools
 import sys
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msda_bench.cli import identify, leaks
 from msda_bench.cli.lines import say, say_block, say_table, warn_of
-from msda_bench.cli.tables import show
 from msda_bench.errors import BenchError, DataError, PluginError
 
 if TYPE_CHECKING:
     from msda_bench.api import File
     from msda_bench.plugins import Registry
-    from msda_bench.results.report import Report
     from msda_bench.suite.choice import Configured
 
 _COLUMN = 50
@@ -28,7 +26,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
     listed = actions.add_parser("list", help="show every dataset, its licence and source")
     listed.add_argument("names", nargs="*", metavar="NAME", help="a dataset to show in full, with all its domains")
-    listed.add_argument("--json", action="store_true", help="print all of it as one JSON document")
     listed.set_defaults(handler=_list)
     fetch = actions.add_parser("fetch", help="download missing files into the cache")
     identify.add_action(actions)
@@ -55,17 +52,14 @@ class _Facts(NamedTuple):
     source: str
     files: tuple[File, ...]
 
-    def here(self) -> int:
-        """The number of files on this machine."""
+    def in_words(self) -> str:
+        """The number of files on this machine, in words."""
         from msda_bench.data import folders
         from msda_bench.data.check import present
 
         where = folders()
-        return sum(any(present(path, file) for path in where.candidates(file)) for file in self.files)
-
-    def in_words(self) -> str:
-        """The number of files on this machine, in words."""
-        return f"{self.here()} of {len(self.files)}" if self.files else "needs none"
+        here = sum(any(present(path, file) for path in where.candidates(file)) for file in self.files)
+        return f"{here} of {len(self.files)}" if self.files else "needs none"
 
 
 def _list(args: argparse.Namespace) -> int:
@@ -74,9 +68,7 @@ def _list(args: argparse.Namespace) -> int:
     registry = discover()
     problems: list[str] = []
     known = list(_known(registry, dict.fromkeys(args.names) or registry.names("dataset"), problems))
-    if args.json:
-        show(args, _report(known))
-    elif args.names or sys.stdout.isatty():
+    if args.names or sys.stdout.isatty():
         for facts in known:
             domains = ", ".join(facts.domains) if args.names else _cut(facts.domains)
             texts = (f"licence: {facts.licence}", f"source: {facts.source}", f"domains: {domains}")
@@ -88,17 +80,6 @@ def _list(args: argparse.Namespace) -> int:
         )
         say_table(("name", "domains", "task", "licence", "source", "files here"), rows)
     return 2 * warn_of([*registry.problems, *problems], "error")
-
-
-def _report(known: Sequence[_Facts]) -> Report:
-    import pandas as pd
-
-    from msda_bench.results.report import Column, Report, Section, Table
-
-    paths = [{"files": [file.path for file in facts.files], "files_here": facts.here()} for facts in known]
-    rows = [facts._asdict() | more for facts, more in zip(known, paths, strict=True)]
-    columns = tuple(Column(name, "text", [name]) for name in (*_Facts._fields, "files_here"))
-    return Report("data list", (Section((Table("datasets", "", pd.DataFrame(rows), columns),)),))
 
 
 def _cut(domains: tuple[str, ...]) -> str:

@@ -27,10 +27,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_against_option(parser)
     add_by_option(parser)
     add_experiments_option(parser)
-    add_table_options(parser, columns="books,average, or seconds (of training)")
+    add_table_options(parser)
     add_metric_option(parser)
-    marks = "the rule for marks: Holm's correction, or the paper's bold"
-    add("--marks", choices=("holm", "paper"), default="holm", help=marks)
     add_output_options(parser)
 
 
@@ -41,5 +39,5 @@ def command(args: argparse.Namespace) -> int:
     if args.per_class:
         from msda_bench.results.predictions import classes_report
 
-        return show(args, classes_report(load_folder(args), args.digits))
+        return show(args, classes_report(load_folder(args)))
     return show_folder(args, "leaderboard")

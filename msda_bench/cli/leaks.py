@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from msda_bench.cli.command import Actions
 from msda_bench.cli.lines import warn_of
 from msda_bench.cli.suites import add_suite_argument
-from msda_bench.cli.tables import show
+from msda_bench.cli.tables import add_format_option, show
 from msda_bench.errors import BenchError
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def add_action(actions: Actions) -> None:
     """Adds the action."""
     parser = actions.add_parser("leaks", help="look for test rows of a suite that training has seen elsewhere")
     add_suite_argument(parser)
-    parser.add_argument("--format", choices=("simple", "csv", "github", "latex"), default="simple", help="of the table")
+    add_format_option(parser)
     parser.set_defaults(handler=_leaks)
 
 
@@ -52,7 +52,7 @@ def _leaks(args: argparse.Namespace) -> int:
     found = list(_found(expand(load_suite(args.suite, registry), registry), registry, problems))
     if found:
         rows = pd.concat(found, ignore_index=True)
-        show(args, Report("data leaks", tuple(map(_section, found)), rows, complete=not rows["leak"].any()))
+        show(args, Report(tuple(map(_section, found)), rows, complete=not rows["leak"].any()))
     return 2 if warn_of(problems, "error") else int(any(rows["leak"].any() for rows in found))
 
 

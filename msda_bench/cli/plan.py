@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import math
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msda_bench.cli.executor import number, probability
 from msda_bench.cli.run import load_work
 from msda_bench.cli.suites import add_suite_argument
-from msda_bench.cli.tables import add_output_options, report_faults
+from msda_bench.cli.tables import add_format_option, add_output_options, report_faults
 
 if TYPE_CHECKING:
     from msda_bench.results.report import Report
@@ -41,6 +39,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--out", type=Path, default=Path("results"), metavar="DIR", help="parent of the suite's result folder (results)"
     )
+    add_format_option(parser)
     add_output_options(parser, "print no verdict and no explanation of the table")
     parser.set_defaults(executor="local", workers=None, scheduler=None, stack=None, timeout=None, fetch=False)
 
@@ -52,11 +51,9 @@ def command(args: argparse.Namespace) -> Report:
     from msda_bench.running.runner import survey
     from msda_bench.store import Store
 
-    # What a component prints must not spoil the JSON document.
-    with contextlib.redirect_stdout(sys.stderr if args.json else sys.stdout):
-        expansion = load_work(args).expansion
-        folder = args.out / expansion.plan.suite
-        runs = load_results(args.pilot or folder)
-        report_faults(runs)
+    expansion = load_work(args).expansion
+    folder = args.out / expansion.plan.suite
+    runs = load_results(args.pilot or folder)
+    report_faults(runs)
     missing = survey(expansion, Store.find(folder), expansion.plan.most).missing
     return plan_report(expansion, missing, runs, args.detect, args.power)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import shlex
-import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple, TextIO
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from msda_bench.cli.command import Parser
 from msda_bench.cli.conclude import conclude, survey_report
@@ -132,7 +130,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     if isinstance(parser, Parser):
         parser.elsewhere = {f"--{key}s": f"--only {key}={value}" for key, value in _PARTS.items()}
-    parser.set_defaults(format="simple", digits=2, columns=[], methods=[], transpose=False, marks="holm")
 
 
 def command(args: argparse.Namespace) -> int:
@@ -142,13 +139,11 @@ def command(args: argparse.Namespace) -> int:
     from msda_bench.running.execute import terminable
 
     aside = Console(stderr=True, soft_wrap=True, quiet=args.quiet)
-    out = sys.stdout
-    # What a component prints must not spoil the JSON document.
-    with terminable(), contextlib.redirect_stdout(sys.stderr if args.json else out):
-        return _run_suite(args, aside, out)
+    with terminable():
+        return _run_suite(args, aside)
 
 
-def _run_suite(args: argparse.Namespace, aside: Console, out: TextIO) -> int:
+def _run_suite(args: argparse.Namespace, aside: Console) -> int:
     from msda_bench.results.files import refuse_result_folders
     from msda_bench.running.runner import survey
     from msda_bench.store import Store
@@ -161,7 +156,7 @@ def _run_suite(args: argparse.Namespace, aside: Console, out: TextIO) -> int:
     stages = Stages(plan, _chosen(args, plan))
     if args.dry_run:
         surveyed = survey(work.expansion, store, stages.first + stages.rest(store), args.limit)
-        show(args, survey_report(surveyed, folder, stages.waiting), out=out)
+        show(args, survey_report(surveyed, folder, stages.waiting))
         return 0
     surveyed = survey(work.expansion, store, stages.first, args.limit)
     store, summary = train(args, work, surveyed, store, aside)
@@ -172,7 +167,7 @@ def _run_suite(args: argparse.Namespace, aside: Console, out: TextIO) -> int:
         store, later = train(args, work, surveyed, store, aside)
         summary = stages.summary(later.after(summary))
         warn_of(f"{folder}: {line}" for line in stages.gaps())
-    return conclude(args, summary, store, plan, reference, out)
+    return conclude(args, summary, store, plan, reference)
 
 
 class Work(NamedTuple):

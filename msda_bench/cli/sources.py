@@ -16,7 +16,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Adds its arguments."""
     parser.add_argument("folder", metavar="DIR", type=Path, help="a result folder, such as results/stress-leave-out")
     add_experiments_option(parser)
-    add_table_options(parser, columns="weight,worth")
+    add_table_options(parser)
     add_output_options(parser)
 
 
@@ -25,4 +25,4 @@ def command(args: argparse.Namespace) -> Report:
     from msda_bench.plugins import discover
     from msda_bench.results.sources import Worth, sources_report
 
-    return sources_report(load_folder(args), Worth(discover()), args.digits)
+    return sources_report(load_folder(args), Worth(discover()))

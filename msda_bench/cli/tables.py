@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 from msda_bench.cli.lines import say, say_text, warn
 from msda_bench.errors import BenchError, StoreError
@@ -18,36 +18,30 @@ from msda_bench.errors import BenchError, StoreError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from msda_bench.results.leaderboard import Analysis
     from msda_bench.results.reference import Reference
     from msda_bench.results.report import Line, Report, Table
 
-_MORE = ("csv", "json")
+_FORMATS = ("simple", "csv", "github", "latex")
 _READ_ONLY = {errno.EACCES, errno.EPERM, errno.EROFS}
 
 
 def add_output_options(
     parser: argparse.ArgumentParser, quiet: str = "print no verdict and no explanation of the tables"
 ) -> None:
-    """Adds `--quiet`, with this help text, and `--json`."""
+    """Adds `--quiet`, with this help text."""
     parser.add_argument("--quiet", action="store_true", help=quiet)
-    parser.add_argument("--json", action="store_true", help="print one JSON document instead of tables")
 
 
-def add_table_options(parser: argparse.ArgumentParser, *, columns: str = "books,average") -> None:
-    """Adds `--format`, `--digits`, `--columns` (with these as examples), `--methods` and `--transpose`."""
-    add = parser.add_argument
-    add(
-        "--format",
-        metavar="NAME",
-        type=_format,
-        default="simple",
-        help="csv, json or a format of tabulate: github, latex_booktabs, ...",
-    )
-    add("--digits", metavar="N", type=int, default=2, choices=range(10), help="digits after the point (default: 2)")
-    add("--columns", metavar="A,B", type=names, default=[], help=f"only these columns, such as {columns}")
-    add("--methods", metavar="A,B", type=names, default=[], help="only these methods")
-    add("--transpose", action="store_true", help="swap rows and columns")
+def add_format_option(parser: argparse.ArgumentParser) -> None:
+    """Adds `--format`."""
+    what = "how tables are printed; csv has every row and column"
+    parser.add_argument("--format", choices=_FORMATS, default="simple", help=what)
+
+
+def add_table_options(parser: argparse.ArgumentParser) -> None:
+    """Adds `--format` and `--methods`."""
+    add_format_option(parser)
+    parser.add_argument("--methods", metavar="A,B", type=names, default=[], help="only these methods")
 
 
 def add_experiments_option(parser: argparse.ArgumentParser) -> None:
@@ -84,19 +78,20 @@ def reference_of(args: argparse.Namespace) -> Reference | None:
     return None if args.against is None else read_reference(args.against)
 
 
-def against_report(args: argparse.Namespace, command: str, runs: pd.DataFrame, reference: Reference) -> Report:
+def against_report(command: str, runs: pd.DataFrame, reference: Reference) -> Report:
     """The report of a folder's runs among those of a reference, with a sentence for each of its methods.
 
     Raises:
         BenchError: they are of another protocol.
     """
+    from msda_bench.results.answers import folder_report
     from msda_bench.results.leaderboard import analyse
     from msda_bench.results.rank_sentence import own_methods, standing
     from msda_bench.results.reference import beside
     from msda_bench.results.report import Line, Section
 
     analysis = analyse(beside(runs, reference))
-    report = analysis_report(args, command, analysis, runs.attrs["fault_lines"])
+    report = folder_report(command, analysis, runs.attrs["fault_lines"])
     lines = tuple(Line("verdict", line) for line in standing(analysis, own_methods(runs)))
     return replace(report, sections=(*report.sections, Section(lines=lines)))
 
@@ -110,26 +105,6 @@ def add_by_option(parser: argparse.ArgumentParser) -> None:
 def names(text: str) -> list[str]:
     """Parses names that commas separate."""
     return [name for part in text.split(",") if (name := part.strip())]
-
-
-def _format(name: str) -> str:
-    """Refuses an unknown `--format`.
-
-    Raises:
-        BenchError: the format does not exist.
-    """
-    from msda_bench.results.tables import TEXT_FORMATS
-    from msda_bench.suite.mistakes import hint, shown
-
-    known = (*_MORE, *TEXT_FORMATS)
-    if name not in known:
-        raise BenchError(f"--format {shown(name)}: unknown format{hint(name, known)}")
-    return name
-
-
-def is_json(args: argparse.Namespace) -> bool:
-    """Whether the options ask for a JSON document."""
-    return bool(getattr(args, "json", False)) or getattr(args, "format", "") == "json"
 
 
 def load_folder(args: argparse.Namespace) -> pd.DataFrame:
@@ -193,14 +168,15 @@ def show_folder(args: argparse.Namespace, command: str) -> int:
     Returns:
         0, or 1 if runs are missing or failed, or records are damaged or in conflict.
     """
+    from msda_bench.results.answers import folder_report
     from msda_bench.results.files import write_results
     from msda_bench.results.leaderboard import analyse
 
     reference, runs = reference_of(args), load_folder(args)
     if reference is not None:
-        return show(args, against_report(args, command, runs, reference))
+        return show(args, against_report(command, runs, reference))
     analysis = analyse(runs)
-    report = analysis_report(args, command, analysis, runs.attrs["fault_lines"])
+    report = folder_report(command, analysis, runs.attrs["fault_lines"])
     is_part = bool(args.metric or args.experiments or args.by)
 
     def write() -> tuple[Path, ...]:
@@ -208,13 +184,6 @@ def show_folder(args: argparse.Namespace, command: str) -> int:
         return ()
 
     return show(args, report, None if is_part else write)
-
-
-def analysis_report(args: argparse.Namespace, command: str, analysis: Analysis, faults: Sequence[str]) -> Report:
-    """The report of a folder's analysis, with the options of tables."""
-    from msda_bench.results.answers import folder_report
-
-    return folder_report(command, analysis, faults, marks=args.marks, digits=args.digits, whole=is_json(args))
 
 
 @contextlib.contextmanager
@@ -228,35 +197,26 @@ def beside_output(folder: Path) -> Iterator[None]:
         warn(f"warning: {folder} is read-only, so its files stay as they are: {error}")
 
 
-def show(
-    args: argparse.Namespace,
-    report: Report,
-    write: Callable[[], Iterable[Path]] | None = None,
-    out: TextIO | None = None,
-) -> int:
-    """Prints a report as the options request: as text, CSV or one JSON document.
+def show(args: argparse.Namespace, report: Report, write: Callable[[], Iterable[Path]] | None = None) -> int:
+    """Prints a report as the options request.
 
     Args:
         args: the arguments; options that the command does not have are at their defaults.
         report: what the command answers.
         write: writes the command's files, even if the reader closes the output; returns what is named to the user.
-        out: receives a JSON document instead of stdout.
 
     Returns:
         The exit code: 0, or 1 if the report is not complete.
 
     Raises:
-        BenchError: no table has a column of `--columns` or a method of `--methods`, or the form has them all.
+        BenchError: no table has a method of `--methods`, or it is given with csv, which has them all.
     """
     form, quiet = getattr(args, "format", "simple"), getattr(args, "quiet", False)
-    _refuse_unused(args, is_csv=form == "csv" and report.data is not None)
+    if form == "csv" and report.data is not None and getattr(args, "methods", ()):
+        raise BenchError("--methods is for tables; csv has every method, so leave it out")
     paths: list[Path] = []
     try:
-        if is_json(args):
-            from msda_bench.results.serialize import document, json_text
-
-            print(json_text(document(report)), file=out)
-        elif form == "csv" and report.data is not None:
+        if form == "csv" and report.data is not None:
             from msda_bench.results.serialize import csv_text
 
             print(csv_text(report.data), end="")
@@ -266,48 +226,38 @@ def show(
         if write is not None:
             with beside_output(args.folder):
                 paths += write()
-    if form == "simple" and not (is_json(args) or quiet):
+    if form == "simple" and not quiet:
         for path in paths:
             say(str(path))
     return 0 if report.complete else 1
 
 
-def _refuse_unused(args: argparse.Namespace, *, is_csv: bool) -> None:
-    """Refuses options that choose what a table shows where the form has every row."""
-    if not (is_csv or is_json(args)):
-        return
-    form = "csv" if is_csv else "json"
-    for option in ("methods", "transpose", *(("columns",) if is_csv else ())):  # json has a score that a column adds
-        if getattr(args, option, False):
-            raise BenchError(f"--{option} is for tables; {form} has every method and column, so leave it out")
-
-
 def _print(args: argparse.Namespace, report: Report, form: str, *, quiet: bool) -> None:
-    """Prints the tables, without those in which `--columns` and `--methods` leave nothing, and their sentences."""
-    from msda_bench.results.tables import check_names
+    """Prints the tables, without those in which `--methods` leaves nothing, and their sentences."""
+    from msda_bench.results.tables import check_methods
 
-    columns, methods = getattr(args, "columns", ()), getattr(args, "methods", ())
-    check_names(report.tables, columns, methods)
+    methods = getattr(args, "methods", ())
+    check_methods(report.tables, methods)
     shown = []
     for section in report.sections:
-        tables = [table.cut(columns, methods) for table in section.tables]
-        if columns or methods:
+        tables = [table.cut(methods) for table in section.tables]
+        if methods:
             tables = [table for table in tables if table.names and len(table.rows)]
         shown.append((section, tables))
     several = sum(len(tables) for _, tables in shown) > 1
     for section, tables in shown:
         for table in tables:
-            _print_table(table, form, quiet=quiet, transpose=getattr(args, "transpose", False), several=several)
+            _print_table(table, form, quiet=quiet, several=several)
         if tables or not section.tables:
             _print_lines(section.lines, form, quiet=quiet)
 
 
-def _print_table(table: Table, form: str, *, quiet: bool, transpose: bool, several: bool) -> None:
+def _print_table(table: Table, form: str, *, quiet: bool, several: bool) -> None:
     from msda_bench.results.report import Line
     from msda_bench.results.tables import WIDTH, heading, paragraph, render
 
     width, unicode = _screen()
-    text = render(table, form, width, unicode=unicode, transpose=transpose)
+    text = render(table, form, width, unicode=unicode)
     if form != "simple":
         say_text(f"{heading(table, form)}{text}\n" if several else text)
         return

@@ -17,7 +17,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TABLE",
         help="a table of published numbers, or a .csv file with one, instead of the suite's own",
     )
-    add_table_options(parser, columns="published,ours")
+    add_table_options(parser)
     add_output_options(parser)
 
 
@@ -30,7 +30,7 @@ def command(args: argparse.Namespace) -> int:
 
     runs = load_folder(args)
     verified = verifications(runs, args.table)
-    report = verify_report(runs, verified, args.digits)
+    report = verify_report(runs, verified)
 
     def write() -> tuple[Path, ...]:
         replace_file(args.folder / VERIFIED, csv_text(verified_frame(verified)).encode())

@@ -30,7 +30,7 @@ from msda_bench.store.record import Outcome
 
 
 def kept_arrays(run: Run, test: Seen, weights: Callable[[], Mapping[str, Tensor]]) -> dict[str, bytes]:
-    """The files that the run's cell asks for, by name; predictions and features are of the test."""
+    """The files that the run's cell asks for, by name; predictions are of the test."""
     packed: dict[str, bytes] = {}
     labels = _plain(run.prepared.test.y)
     for name in run.cell.keep:
@@ -39,8 +39,6 @@ def kept_arrays(run: Run, test: Seen, weights: Callable[[], Mapping[str, Tensor]
             predicted = outputs.argmax(-1) if is_class else outputs[:, 0]
             arrays = {"label": labels, "predicted": predicted, "outputs": outputs, "row": run.prepared.test_rows}
             packed[name] = pack(arrays)
-        elif name == "features":
-            packed[name] = pack({"label": labels, "features": _plain(test.features)})
         else:
             unit = run.prepared.unit
             held = {weight: _plain(tensor) for weight, tensor in weights().items()}

@@ -34,9 +34,6 @@ def _schedule(name: str, given: dict[str, Any]) -> Callable[[float], float]:
     match name:
         case "none":
             return lambda _: 1.0
-        case "step":
-            places: Sequence[float] = given["at"]
-            return lambda progress: float(given["factor"]) ** sum(progress >= place for place in places)
         case "cosine":
             return lambda progress: given["to"] + (1 - given["to"]) * (1 + math.cos(math.pi * progress)) / 2
         case "polynomial":

@@ -15,11 +15,11 @@ from msda_bench.results.verdict import too_few_datasets, verdict_across
 from msda_bench.suite.plan import DEFAULT_MEASURES
 
 
-def across_tables(across: Across | None, digits: int = 2) -> Iterator[Table]:
+def across_tables(across: Across | None) -> Iterator[Table]:
     """Tables of methods across datasets: mean ranks with groups and gains over the baseline, then the pairs."""
     if across is None or not (across.mean_ranks or across.gains):
         return
-    unit = Unit.of(DEFAULT_MEASURES["classification"], (), digits)
+    unit = Unit.of(DEFAULT_MEASURES["classification"], ())
     title = f"across {len(across.datasets)} datasets: {', '.join(across.datasets)}"
     rows = standings(across)
     columns = [Column("method", "text", ["method"]), Column("mean rank", "rank", ["mean_rank"])]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import pandas as pd
 
@@ -26,26 +26,21 @@ _MEAN = ("mean", "standard_error", "rank", "mark", "partial")
 _COLUMN = {"average": AVERAGE, "across_targets": "across targets", "across_datasets": "across datasets"}
 
 
-Marks: TypeAlias = Literal["holm", "paper"]
-
-
 @dataclass(frozen=True)
 class View:
-    """One experiment's part of an analysis, its runs with the selected settings, and the options of its tables."""
+    """One experiment's part of an analysis, and its runs with the selected settings."""
 
     experiment: Experiment
     runs: pd.DataFrame
     board: pd.DataFrame
     pairs: pd.DataFrame
     notes: tuple[Note, ...] = ()
-    marks: Marks = "holm"
-    digits: int = 2
 
     @property
     def unit(self) -> Unit:
         """The unit of its numbers."""
         best = self.board.groupby("target", observed=True, sort=False)["mean"].min()
-        return Unit.of(self.experiment.measure, best, self.digits)
+        return Unit.of(self.experiment.measure, best)
 
     @property
     def columns(self) -> list[str]:
@@ -65,10 +60,9 @@ class View:
 
     def mark(self, row: Any) -> str:
         """The mark of a row of the leaderboard."""
-        if self.control is not None and self.marks == "holm":
+        if self.control is not None:
             return MARKS.get(self._against_control.get((row["target"], row["method"]), ""), "")
-        marked = row["bold_paper"] if self.marks == "paper" else row["bold_holm"]
-        return BETTER_MARK if pd.notna(marked) and marked else ""
+        return BETTER_MARK if pd.notna(row["bold_holm"]) and row["bold_holm"] else ""
 
     @cached_property
     def _against_control(self) -> dict[tuple[str, str], str]:
@@ -86,7 +80,7 @@ class View:
         return self.pairs[(self.pairs["scope"] == "target") & (self.pairs["target"] == column)]
 
 
-def views(analysis: Analysis, marks: Marks = "holm", digits: int = 2) -> Iterator[View]:
+def views(analysis: Analysis) -> Iterator[View]:
     """A view of each experiment of an analysis that has rows, in the plan's order."""
     plan = analysis.runs.attrs["plan"]
     for experiment in plan.experiments:
@@ -94,7 +88,7 @@ def views(analysis: Analysis, marks: Marks = "holm", digits: int = 2) -> Iterato
         runs, board, pairs = (own_rows(experiment, frame) for frame in frames)
         if len(board):
             noted = tuple(note for note in analysis.notes if note.experiment == experiment.name)
-            yield View(experiment, runs, board, pairs, noted, marks, digits)
+            yield View(experiment, runs, board, pairs, noted)
 
 
 def leaderboard_table(view: View) -> Table:
@@ -129,13 +123,10 @@ def summary_table(view: View) -> Table:
     return Table(f"{experiment.name}-summary", title, rows, columns, notes=tuple(_summary_notes(view, column)))
 
 
-def pairs_tables(view: View, *, whole: bool = False) -> Iterator[Table]:
-    """The comparisons of the view's family: a table for each target, one for their mean, and one across targets.
-
-    `whole` gives all pairs, those outside of the family, too.
-    """
+def pairs_tables(view: View) -> Iterator[Table]:
+    """The comparisons of the view's family: a table for each target, one for their mean, and one across targets."""
     pairs = view.pairs if len(view.columns) > 1 else view.pairs[view.pairs["scope"] == "target"]
-    pairs = pairs if whole else shown_family(pairs)
+    pairs = shown_family(pairs)
     # With too few targets for a test, a note replaces the table.
     pairs = pairs[(pairs["scope"] != "across_targets") | (pairs["n_planned"] >= MIN_PAIRS_ACROSS)]
     for (scope, target), block in pairs.groupby(["scope", "target"], dropna=False, sort=False):
@@ -218,11 +209,6 @@ def _caption(view: View, marks: set[str]) -> Iterator[str]:
 def _marks_read(view: View, marks: set[str], pairs: pd.DataFrame) -> str:
     alpha, control, seeds = view.experiment.alpha, view.control, _range(pairs.loc[pairs["n_paired"] > 0, "n_paired"])
     test = f"paired over {seeds}, alpha {alpha:g}"
-    if view.marks == "paper":
-        return (
-            f"{BETTER_MARK}: the paper's bold: the best mean, and every method not significantly worse than it (exact "
-            f"one-sided Wilcoxon signed-rank test {test}, not corrected for many tests)."
-        )
     holm = f"exact two-sided Wilcoxon signed-rank tests {test}, Holm's correction over {_family(view)}"
     if control is None:
         return f"{BETTER_MARK}: the best mean, and every method that was not shown to be worse ({holm})."

@@ -109,15 +109,15 @@ def _reservations(diff: FolderDiff) -> Iterator[str]:
         yield f"what differs: {', '.join(names[:_MOST])}{', ...' if len(names) > _MOST else ''}"
 
 
-def _unit(pair: ExperimentDiff, digits: int = 2) -> Unit:
+def _unit(pair: ExperimentDiff) -> Unit:
     """The unit of an experiment's numbers."""
     best = pair.rows.groupby("target", sort=False)[["mean_a", "mean_b"]].min().min(axis="columns")
-    return Unit.of(pair.a.measure, best, digits)
+    return Unit.of(pair.a.measure, best)
 
 
-def diff_tables(pair: ExperimentDiff, digits: int = 2) -> Iterator[Table]:
+def diff_tables(pair: ExperimentDiff) -> Iterator[Table]:
     """A table for each target, and for their average if there are several."""
-    unit, targets = _unit(pair, digits), list(dict.fromkeys(pair.rows["target"]))
+    unit, targets = _unit(pair), list(dict.fromkeys(pair.rows["target"]))
     columns = (
         Column("method", "text", _METHODS),
         Column("A", "number", ["mean_a"], unit),
@@ -167,7 +167,7 @@ def _remarks(pair: ExperimentDiff) -> Iterator[Line]:
         yield from (Line(kind, f"B: {line}") for line in lines["b"] if line not in lines["a"])
 
 
-def diff_report(diff: FolderDiff, *, complete: bool, digits: int = 2) -> Report:
+def diff_report(diff: FolderDiff, *, complete: bool) -> Report:
     """What `msda-bench compare A B` answers; `complete` tells whether both folders are."""
     a, b = diff.a.attrs, diff.b.attrs
     sides = {"A": (a, diff.only_a), "B": (b, diff.only_b)}
@@ -175,7 +175,7 @@ def diff_report(diff: FolderDiff, *, complete: bool, digits: int = 2) -> Report:
     sections = [Section(lines=tuple(Line("line", head) for head in heads))]
     for pair in diff.experiments:
         lines = (*(Line("line", line) for line in _experiment_lines(pair)), *_remarks(pair), Line("line", ""))
-        sections.append(Section(tuple(diff_tables(pair, digits)), lines))
+        sections.append(Section(tuple(diff_tables(pair)), lines))
     alphas = " or ".join(f"{alpha:g}" for alpha in sorted({pair.a.alpha for pair in diff.experiments}))
     last = [Line("caption", LEGEND.format(alphas=alphas))] if alphas else []
     for side, (_, experiments) in sides.items():
@@ -184,29 +184,4 @@ def diff_report(diff: FolderDiff, *, complete: bool, digits: int = 2) -> Report:
         ]
     judged = verdict(diff)
     sections.append(Section(lines=(*last, Line("verdict", judged.verdict))))
-    facts = {
-        "folders": [a["folder"], b["folder"]],
-        "suites": [a["plan"].suite, b["plan"].suite],
-        "outcome": judged.outcome,
-        "reason": judged.reason,
-        "experiments": [_facts(pair) for pair in diff.experiments],
-        "only_in_a": [pair.name for pair in diff.only_a],
-        "only_in_b": [pair.name for pair in diff.only_b],
-    }
-    faults = (*a["fault_lines"], *b["fault_lines"])
-    return Report("compare", tuple(sections), diff.rows, complete and bool(diff.count("ok_in_both")), faults, facts)
-
-
-def _facts(pair: ExperimentDiff) -> dict[str, Any]:
-    return {
-        "experiment_a": pair.a.name,
-        "experiment_b": pair.b.name,
-        "dataset": pair.a.dataset,
-        "metric": pair.a.measure.column,
-        "alpha": pair.a.alpha,
-        "alpha_b": pair.b.alpha,
-        "only_in_a": pair.only["a"],
-        "only_in_b": pair.only["b"],
-        "differs": rows_of(pair.changes),
-        "runs": pair.runs,
-    }
+    return Report(tuple(sections), diff.rows, complete and bool(diff.count("ok_in_both")))

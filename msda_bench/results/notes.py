@@ -18,7 +18,6 @@ from msda_bench.results.recorded import VALIDATOR, VERSION
 from msda_bench.results.report import Line
 from msda_bench.results.searches import Choice, Once, Searches
 from msda_bench.results.select import TRACK, select
-from msda_bench.results.serialize import rows_of
 from msda_bench.results.words import spans
 from msda_bench.store.record import made_on
 from msda_bench.suite.plan import FIRST, ORACLE, SELECTED_BY, TARGET_ACCURACY, Experiment, Method, parts_of
@@ -132,33 +131,6 @@ def folder_lines(runs: pd.DataFrame, more: Iterable[str] = ()) -> Iterator[Line]
     lines = [*more, *(line for lines in note_lines(runs).values() for line in lines)]
     yield from (Line("note", line) for line in dict.fromkeys(lines))
     yield from (Line("problem", line) for line in problem_lines(runs))
-
-
-def folder_facts(runs: pd.DataFrame) -> dict[str, Any]:
-    """What JSON documents say of a frame's folders and experiments; docs/json.md explains the keys."""
-    bad = problems(runs)
-    facts = []
-    for experiment, rows in experiments(select(runs)):
-        known = {method.name: method for method in experiment.methods}
-        facts.append({
-            "experiment": experiment.name,
-            "dataset": experiment.dataset,
-            "task": experiment.task,
-            "metric": experiment.measure.column,
-            "alpha": experiment.alpha,
-            "targets": list(dict.fromkeys(rows["target"])),
-            "seeds": list(dict.fromkeys(rows["seed"].tolist())),
-            "methods": [
-                {"method": name} | {key: getattr(known[name], key) for key in ("reference", "recipe", "distributions")}
-                for name in dict.fromkeys(rows["method"])
-            ],
-            "not_ok": rows_of(bad[bad["experiment"] == experiment.name].drop(columns="experiment")),
-        })  # fmt: skip
-    return {
-        "folders": [str(runs.attrs["folder"])],
-        "suite": runs.attrs["plan"].suite,
-        "experiments": facts,
-    }
 
 
 def selection_notes(runs: pd.DataFrame) -> list[Note]:

@@ -181,7 +181,7 @@ def plan_report(
     table = Table("plan", title, frame, columns, verdict=(verdict,), notes=(legend,), about=())
     lines = [Line("note", f"standard deviations and seconds are of {runs.attrs['folder']}")]
     lines += _gaps(plan.experiments, pilot)
-    return Report("plan", (Section((table,), tuple(lines)),), frame, all(line.kind == "note" for line in lines))
+    return Report((Section((table,), tuple(lines)),), frame, all(line.kind == "note" for line in lines))
 
 
 def _row(

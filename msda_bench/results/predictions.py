@@ -12,7 +12,7 @@ import pandas as pd
 from msda_bench.errors import BenchError, StoreError
 from msda_bench.results.door import Kind
 from msda_bench.results.frame import runs_of
-from msda_bench.results.notes import folder_facts, is_whole
+from msda_bench.results.notes import is_whole
 from msda_bench.results.recorded import kept_files, read_records
 from msda_bench.results.report import Column, Report, Section, Table, Unit
 from msda_bench.results.select import select
@@ -115,9 +115,9 @@ PER_CLASS = Kind(
 )
 
 
-def class_tables(classes: pd.DataFrame, digits: int = 2) -> Iterator[Table]:
+def class_tables(classes: pd.DataFrame) -> Iterator[Table]:
     """A table for each experiment and target: the accuracy of each method on each class, one row per class."""
-    unit = Unit("accuracy in percent", digits=digits)
+    unit = Unit("accuracy in percent")
     for (experiment, target), rows in classes.groupby(["experiment", "target"], observed=True, sort=False):
         methods = dict.fromkeys(rows["method"].astype(object))
         accuracies = (Column(name, "number", ["accuracy"], unit, ("method", name)) for name in methods)
@@ -128,7 +128,7 @@ def class_tables(classes: pd.DataFrame, digits: int = 2) -> Iterator[Table]:
         )  # fmt: skip
 
 
-def classes_report(runs: pd.DataFrame, digits: int = 2) -> Report:
+def classes_report(runs: pd.DataFrame) -> Report:
     """What `msda-bench leaderboard --per-class` answers.
 
     Raises:
@@ -144,5 +144,5 @@ def classes_report(runs: pd.DataFrame, digits: int = 2) -> Report:
             f"{runs.attrs['folder']}: no run of a classification task has counts of its test, which older records do "
             "not contain; train them again in another folder (run --out DIR)"
         )
-    section = Section(tuple(class_tables(classes, digits)))
-    return Report("leaderboard", (section,), classes, is_whole(runs), runs.attrs["fault_lines"], folder_facts(runs))
+    section = Section(tuple(class_tables(classes)))
+    return Report((section,), classes, is_whole(runs))

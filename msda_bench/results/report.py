@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -31,14 +31,14 @@ class Unit:
     digits: int = 2
 
     @classmethod
-    def of(cls, measure: Measure, means: Iterable[float], digits: int = 2) -> Unit:
+    def of(cls, measure: Measure, means: Iterable[float]) -> Unit:
         """Percent, or for other metrics a scale that gives the largest mean one to three digits before the point."""
         if measure.percent:
-            return cls(measure.unit, 0, digits)
+            return cls(measure.unit)
         largest = max((abs(mean) for mean in means if not math.isnan(mean)), default=0.0)
         exponent = 0 if largest == 0 or 1 <= largest < 1000 else math.floor(math.log10(largest)) - 1  # noqa: PLR2004
         times = f", times 10^{-exponent}" if exponent else ""
-        return cls(f"{measure.label}{times}{measure.unit.removeprefix(measure.label)}", exponent, digits)
+        return cls(f"{measure.label}{times}{measure.unit.removeprefix(measure.label)}", exponent)
 
     def show(self, value: float | None, *, signed: bool = False) -> str:
         """Formats a number, with three significant digits if it is far larger than the others; `-` for None or NaN."""
@@ -155,8 +155,8 @@ class Table:
             return [()] * len(self.rows)
         return [tuple(map(printable, names)) for names in zip(*(self.rows[name] for name in self.about), strict=True)]
 
-    def cut(self, columns: Sequence[str], methods: Sequence[str]) -> Table:
-        """Keeps only the named columns, and what is about the named methods; everything if none are named.
+    def cut(self, methods: Sequence[str]) -> Table:
+        """Keeps only what is about the named methods; everything if none are named.
 
         A pair of methods is kept if both are named, or if one of them is the only one named.
         """
@@ -167,9 +167,7 @@ class Table:
         first, *rest = self.columns
         if self.by_column:
             rest = [column for column, stay in zip(rest, stays, strict=True) if stay]
-        by_name = {printable(column.name): column for column in rest}
-        kept = [by_name[name] for name in columns if name in by_name] if columns else rest
-        return replace(self, rows=self.rows if self.by_column else self.rows[stays], columns=(first, *kept))
+        return replace(self, rows=self.rows if self.by_column else self.rows[stays], columns=(first, *rest))
 
 
 @dataclass(frozen=True)
@@ -185,20 +183,14 @@ class Report:
     """What a command answers.
 
     Attributes:
-        command: the command.
         sections: the tables and sentences, in their order.
         data: the rows that `--format csv` prints; None where there are none.
         complete: whether every run is ok, no record damaged or in conflict, and whatever the command asks for holds.
-        faults: a line for each record that is damaged or in conflict.
-        facts: whatever else the command's JSON document has, as plain values.
     """
 
-    command: str
     sections: tuple[Section, ...] = ()
     data: pd.DataFrame | None = None
     complete: bool = True
-    faults: tuple[str, ...] = ()
-    facts: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def tables(self) -> list[Table]:

@@ -1,20 +1,13 @@
-"""Writes frames as CSV and JSON: identical frames give identical bytes, and the text is safe to open."""
+"""Writes frames as CSV: identical frames give identical bytes, and the text is safe to open."""
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from msda_bench.errors import printable
 
-if TYPE_CHECKING:
-    from msda_bench.results.report import Column, Report
-
-SCHEMA = 4
-"""Version of the layout of all JSON documents."""
 _MOST = 1_000_000
 """The maximum length of a text field; notes on many methods are long."""
 
@@ -51,60 +44,3 @@ def rows_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
     return [
         {str(name): value for name, value in row.items()} for row in plain.where(plain.notna(), None).to_dict("records")
     ]
-
-
-def json_text(document: dict[str, Any]) -> str:
-    """Writes a document as JSON; floats have six significant digits, as in the CSV files.
-
-    Raises:
-        ValueError: a number is NaN or infinite.
-    """
-    return json.dumps(_rounded(document), indent=2, allow_nan=False)
-
-
-def document(report: Report) -> dict[str, Any]:
-    """A report as a JSON document; docs/json.md explains the keys."""
-    beside: dict[str, list[dict[str, Any]]] = {"verdict": [], "note": [], "problem": []}
-    tables = []
-    for section in report.sections:
-        first = section.tables[0].name if section.tables else None
-        for table in section.tables:
-            beside["verdict"] += [{"table": table.name, "text": text} for text in table.verdict]
-            for line in table.remarks:
-                beside[line.kind].append({"table": table.name, "text": line.text})
-            tables.append({
-                "name": table.name,
-                "title": table.title,
-                "columns": [_column(column) for column in table.columns],
-                "rows": rows_of(table.rows),
-            })  # fmt: skip
-        for line in section.lines:
-            if line.kind in beside:
-                beside[line.kind].append({"table": first, "text": line.text})
-    return {
-        "schema": SCHEMA,
-        "command": report.command,
-        "complete": report.complete,
-        **report.facts,
-        "verdict": beside["verdict"],
-        "tables": tables,
-        "notes": beside["note"],
-        "problems": beside["problem"],
-        "faults": list(report.faults),
-    }
-
-
-def _column(column: Column) -> dict[str, Any]:
-    where = {} if column.where is None else {"where": {column.where[0]: column.where[1]}}
-    unit = {"unit": column.unit.label} if column.unit.label else {}
-    return {"name": column.name, "format": column.format, "of": list(column.of)} | unit | where
-
-
-def _rounded(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _rounded(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_rounded(item) for item in value]
-    if isinstance(value, float):
-        return float(f"{value:.6g}")
-    return value.item() if isinstance(value, np.generic) else value

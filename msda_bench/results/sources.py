@@ -15,7 +15,7 @@ from msda_bench.results.criteria import rank_correlation
 from msda_bench.results.decision import BETTER, UNKNOWN, WORSE, Row, decided, measured
 from msda_bench.results.estimates import mean_of, summarize
 from msda_bench.results.frame import load_curves
-from msda_bench.results.notes import folder_facts, folder_lines, is_whole
+from msda_bench.results.notes import folder_lines, is_whole
 from msda_bench.results.recorded import load_cells
 from msda_bench.results.report import Column, Line, Report, Section, Table, Unit
 from msda_bench.results.scores import Grid, grids, paired
@@ -270,14 +270,14 @@ def _compare(whole: Grid, less: Grid, place: Place, other: Place) -> Row:
     return row | {"without": other.experiment, "mean_without": less.sign * mean_of(without)}
 
 
-def sources_tables(rows: pd.DataFrame, digits: int = 2) -> Iterator[Table]:
+def sources_tables(rows: pd.DataFrame) -> Iterator[Table]:
     """A table for each method and target of a frame from `sources`."""
     known = {table.name: table for table in rows.attrs["plan"].experiments}
     outcome, transfer = rows["outcome"], rows["outcome"].replace(_TRANSFER)
     rows = rows.assign(transfer=transfer.where(outcome != UNKNOWN, rows["reason"]).where(rows["without"].notna(), "-"))
     for _, block in rows.groupby(_PLACE, sort=False):
         first = block.iloc[0]
-        unit = Unit.of(known[first["experiment"]].measure, block[["mean", "mean_without"]].min(), digits)
+        unit = Unit.of(known[first["experiment"]].measure, block[["mean", "mean_without"]].min())
         error = "" if pd.isna(first["standard_error"]) else f" +- {unit.show(first['standard_error'])}"
         title = (
             f"{first['experiment']} ({first['dataset']}), {first['method']}, target {first['target']}: {unit.label}: "
@@ -302,14 +302,12 @@ def _change_columns(unit: Unit) -> Iterator[Column]:
     yield Column("transfer", "text", ["transfer"])
 
 
-def sources_report(runs: pd.DataFrame, worth: Worth, digits: int = 2) -> Report:
+def sources_report(runs: pd.DataFrame, worth: Worth) -> Report:
     """What `msda-bench sources` answers: each source's part in each method and target."""
     rows = sources(runs, worth)
-    tables, line = tuple(sources_tables(rows, digits)), Line("caption", LEGEND)
+    tables, line = tuple(sources_tables(rows)), Line("caption", LEGEND)
     if rows.empty:
         none = "no method here weighs single sources, no run leaves one out, or none of them has a result"
         line = Line("nothing", none, wrapped=False)
-    return Report(
-        "sources", (Section(tables), Section(lines=(line, *folder_lines(runs, worth.notes)))), rows, is_whole(runs),
-        runs.attrs["fault_lines"], folder_facts(runs),
-    )  # fmt: skip
+    below = Section(lines=(line, *folder_lines(runs, worth.notes)))
+    return Report((Section(tables), below), rows, is_whole(runs))

@@ -8,13 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 import pandas as pd
-from tabulate import MIN_PADDING, tabulate, tabulate_formats
+from tabulate import MIN_PADDING, tabulate
 
 from msda_bench.errors import BenchError, printable
 from msda_bench.results.report import BOLD, SECOND, SMALL, Table
 from msda_bench.suite.mistakes import hint, shown
 
-TEXT_FORMATS: tuple[str, ...] = tuple(tabulate_formats)
 WIDTH = 80
 """The line width of prose."""
 TABLE_WIDTH = 100
@@ -25,25 +24,20 @@ _LONGEST = 20_000
 _NOTHING, _BAR = "\ue006", "\ue007"
 _MARKUP: Mapping[str, Sequence[tuple[str, str]]] = {
     "latex": ((r"\textbf{", "}"), (r"\underline{", "}"), (r"{\scriptsize ", "}")),
-    "html": (("<b>", "</b>"), ("<u>", "</u>"), ("<small>", "</small>")),
     "markdown": (("**", "**"), ("", ""), ("", "")),
 }
 
 
-def check_names(tables: Sequence[Table], columns: Sequence[str], methods: Sequence[str]) -> None:
-    """Refuses columns and methods that no table has.
+def check_methods(tables: Sequence[Table], methods: Sequence[str]) -> None:
+    """Refuses methods that no table has.
 
     Raises:
-        BenchError: no table has such a column or method.
+        BenchError: no table has such a method.
     """
-    for noun, wanted, known in (
-        ("column", columns, [name for table in tables for name in table.names]),
-        ("method", methods, [name for table in tables for names in table.methods for name in names]),
-    ):
-        for name in wanted:
-            if tables and name not in known:
-                why = hint(name, dict.fromkeys(known))
-                raise BenchError(f"--{noun}s: {shown(name)} is not a {noun} of any table here{why}")
+    known = dict.fromkeys(name for table in tables for names in table.methods for name in names)
+    for name in methods:
+        if tables and name not in known:
+            raise BenchError(f"--methods: {shown(name)} is not a method of any table here{hint(name, known)}")
 
 
 def aligned(cells: Sequence[str]) -> list[str]:
@@ -52,15 +46,12 @@ def aligned(cells: Sequence[str]) -> list[str]:
     return [f"{cell} " if marked and not cell.endswith(("*", "!")) else cell for cell in cells]
 
 
-def render(
-    table: Table, form: str = "simple", width: int = TABLE_WIDTH, *, unicode: bool = False, transpose: bool = False
-) -> str:
+def render(table: Table, form: str = "simple", width: int = TABLE_WIDTH, *, unicode: bool = False) -> str:
     """Renders a table in one of tabulate's formats; splits a wide plain table into several."""
     kind = _kind(form)
-    cells = _transposed(table.cells) if transpose else table.cells
-    cells = cells.map(lambda cell: _escaped(cell, form))
+    cells = table.cells.map(lambda cell: _escaped(cell, form))
     cells.columns = [_escaped(str(name), form) for name in cells]
-    parts = _parts(cells, width) if form in {"simple", "plain"} else [cells]
+    parts = _parts(cells, width) if kind == "plain" else [cells]
     text = "\n\n".join(_tabulated(part, form) for part in parts)
     for (start, end), (begins, ends) in zip((BOLD, SECOND, SMALL), _MARKUP.get(kind, ()), strict=False):
         text = text.replace(start, begins).replace(end, ends)
@@ -68,17 +59,12 @@ def render(
         text = re.sub(" {2,}", " ", text)  # markup has made the padding uneven
     if kind == "latex":
         return text.replace("+-", r"$\pm$").replace(_NOTHING, "{}").replace(_BAR, _TEX["|"])
-    return text.replace("+-", "±") if kind in {"html", "markdown"} or unicode else text
+    return text.replace("+-", "±") if kind == "markdown" or unicode else text
 
 
 def heading(table: Table, form: str) -> str:
-    """The title above one of several tables; empty in LaTeX and HTML, where it would be read as text between them."""
-    return "" if _kind(form) in {"latex", "html"} else f"{_escaped(clean(table.title), form)}\n\n"
-
-
-def _transposed(cells: pd.DataFrame) -> pd.DataFrame:
-    first = cells.columns[0]
-    return cells.set_index(first).T.rename_axis(index=first, columns=None).reset_index()
+    """The title above one of several tables; empty in LaTeX, where it would be read as text between them."""
+    return "" if _kind(form) == "latex" else f"{_escaped(clean(table.title), form)}\n\n"
 
 
 WRITTEN = "% Written by msda-bench"
@@ -154,9 +140,7 @@ def _parts(cells: pd.DataFrame, width: int) -> Iterator[pd.DataFrame]:
 
 
 def _kind(form: str) -> str:
-    if form.startswith("latex"):
-        return "latex"
-    return {"html": "html", "unsafehtml": "html", "github": "markdown", "pipe": "markdown"}.get(form, "plain")
+    return {"simple": "plain", "github": "markdown", "pipe": "markdown"}.get(form, "latex")
 
 
 def _escaped(text: str, form: str) -> str:
@@ -169,10 +153,7 @@ def _escaped(text: str, form: str) -> str:
     if kind == "latex":
         # LaTeX would read [ or * after the end of a row as an option.
         text = text.replace("|", _BAR)  # tabulate does not escape it
-        text = f"{_NOTHING}{text}" if text.startswith(("[", "*")) else text
-        return tex(text) if form == "latex_raw" else text
-    if form == "unsafehtml":
-        return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+        return f"{_NOTHING}{text}" if text.startswith(("[", "*")) else text
     return text
 
 

@@ -1,4 +1,4 @@
-"""Formats our runs beside published numbers: tables, sources with their certainty, one verdict, JSON."""
+"""Formats our runs beside published numbers: tables, sources with their certainty, one verdict."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from typing import Any
 import pandas as pd
 
 from msda_bench.results.frame import AVERAGE
-from msda_bench.results.notes import folder_facts, note_lines, problem_lines
+from msda_bench.results.notes import note_lines, problem_lines
 from msda_bench.results.report import BETTER_MARK, Column, Line, Report, Section, Table, Unit
-from msda_bench.results.serialize import rows_of
 from msda_bench.results.verify import FAR, ORIGIN, Verification, verified_frame
 
 _FINE = ("agrees", "not comparable")
@@ -19,9 +18,9 @@ _SPREADS = {"standard error": "", "standard deviation": " sd", "not said": " ?"}
 _ORIGINS = {"backbone": "Network", "protocol": "Protocol", "certainty": "Certainty"}
 
 
-def verify_tables(verification: Verification, digits: int = 2) -> Iterator[Table]:
+def verify_tables(verification: Verification) -> Iterator[Table]:
     """A table for each target, with a row for each published number."""
-    unit, rows = Unit("accuracy in percent", digits=digits), _numbered(verification)
+    unit, rows = Unit("accuracy in percent"), _numbered(verification)
     experiment = verification.experiment.name
     # A bold set of ours is of interest only beside a published one.
     rows = rows.assign(
@@ -69,26 +68,18 @@ def _sentences(verification: Verification) -> Iterator[Line]:
     yield from (Line("problem", line) for line in problem_lines(verification.runs))
 
 
-def verify_report(runs: pd.DataFrame, verified: Sequence[Verification], digits: int = 2) -> Report:
+def verify_report(runs: pd.DataFrame, verified: Sequence[Verification]) -> Report:
     """What `msda-bench verify` answers."""
     names = {verification.experiment.name for verification in verified}
     without = [table.name for table in runs.attrs["plan"].experiments if table.name not in names]
     sections = [
-        Section(tuple(verify_tables(verification, digits)), tuple(_sentences(verification)))
-        for verification in verified
+        Section(tuple(verify_tables(verification)), tuple(_sentences(verification))) for verification in verified
     ]
     notes = (Line("note", f"{name} names no published table and is not verified", wrapped=False) for name in without)
     verdicts = (Line("verdict", verdict(verification), wrapped=False) for verification in verified)
     last = Section(lines=(Line("line", "", wrapped=False), *notes, *verdicts))
-    compared = [verification.status == "agrees" for verification in verified if verification.status != "not comparable"]
-    faults = runs.attrs["fault_lines"]
-    facts = folder_facts(runs) | {
-        "agrees": all(compared) if compared else None,
-        "verified": [_facts(verification) for verification in verified],
-        "not_verified": without,
-    }
-    complete = not faults and all(verification.status in _FINE for verification in verified)
-    return Report("verify", (*sections, last), verified_frame(verified), complete, faults, facts)
+    complete = not runs.attrs["fault_lines"] and all(verification.status in _FINE for verification in verified)
+    return Report((*sections, last), verified_frame(verified), complete)
 
 
 def _sources(verification: Verification) -> Iterator[str]:
@@ -195,28 +186,3 @@ def _order(verification: Verification) -> Iterator[str]:
         turned = [f"{count} turned {how} noise" for count, how in counts if count]
         text = f"order of methods agrees in {pairs - len(inversions)} of {pairs} pairs"
         yield f"{text} ({', '.join(turned)})" if turned else text
-
-
-def _facts(verification: Verification) -> dict[str, Any]:
-    table, near = verification.table, verification.of_targets["within_2_se"]
-    turned = verification.inversions.rename(columns={"within_2_se": "within_noise"}).drop(columns="degrees_of_freedom")
-    return {
-        "experiment": verification.experiment.name,
-        "table": {
-            "name": table.name,
-            "backbone": table.backbones,
-            "protocol": table.protocols,
-            "methods": table.methods,
-        },
-        "status": verification.status,
-        "runs_not_ok": verification.n_not_ok,
-        "absent": verification.absent,
-        "sources": rows_of(verification.sources),
-        "ranges": rows_of(verification.ranges),
-        "cells": {
-            "compared": int(near.notna().sum()),
-            "within_2_se": int(near.sum()),
-            "expected_outside": verification.expected_far,
-        },
-        "order": {"pairs": len(verification.pairs), "turned": rows_of(turned)},
-    }

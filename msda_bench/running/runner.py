@@ -8,7 +8,7 @@ import time
 from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msda_bench.errors import BenchError
 from msda_bench.running.execute import Executor, Interrupt, stored_results
@@ -87,20 +87,6 @@ def shard_of(cells: Iterable[PlannedCell], text: str) -> tuple[PlannedCell, ...]
     return tuple(cell for cell in planned if cell.key in mine)
 
 
-_COUNTS = (
-    "complete",
-    "planned",
-    "selected",
-    "stored",
-    "trained",
-    "elsewhere",
-    "diverged",
-    "missing",
-    "left",
-    "seconds",
-)
-
-
 class Observer:
     """Watches a run: `begin`, any number of `see`, `end`, always in the same thread. The base class does nothing."""
 
@@ -172,15 +158,6 @@ class Summary:
         parts = ", ".join(f"{count} {what}" for what, count in counts.items() if count) or "none"
         passed = timedelta(seconds=round(self.seconds))
         return f"{self.selected} of {self.planned} cells selected: {parts}; {passed}"
-
-    def to_json(self) -> dict[str, Any]:
-        """The counts, the cells without a result, and the notes, as plain JSON values, for `run --json`."""
-        failed = [
-            {name: getattr(event, name) for name in ("key", "status", "message")}
-            | {"traceback": None if event.traceback is None else str(event.traceback)}
-            for event in self.failed
-        ]
-        return {name: getattr(self, name) for name in _COUNTS} | {"failed": failed, "notes": list(self.notes)}
 
 
 class FirstRunError(BenchError):

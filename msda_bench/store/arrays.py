@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from msda_bench.atomic import make_folder, named, opened, read_file, write, written
 from msda_bench.errors import StoreError, printable
 
-KINDS = ("predictions", "features", "weights")
+KINDS = ("predictions", "weights")
 FOLDER = "arrays"
 ARCHIVE = "arrays.zip"
 LIMIT = 1 << 34

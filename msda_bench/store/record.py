@@ -38,7 +38,7 @@ Pairs: TypeAlias = Annotated[
 """For each true and predicted class that occur together, the number of examples."""
 Text: TypeAlias = Annotated[str, Meta(max_length=10_000)]
 Digest: TypeAlias = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
-Saved: TypeAlias = dict[Annotated[str, Meta(pattern="^(predictions|target_predictions|features|weights)$")], Digest]
+Saved: TypeAlias = dict[Annotated[str, Meta(pattern="^(predictions|target_predictions|weights)$")], Digest]
 Status = Literal["ok", "diverged", "failed", "timeout", "oom", "skipped"]
 RESULTS = frozenset({"ok", "diverged"})
 """Statuses that running the cell again would give again; the rest are failures."""

@@ -135,13 +135,6 @@ class Constant(SuitePart):
     """The learning rate does not change."""
 
 
-class Steps(SuitePart):
-    """The learning rate is multiplied by `factor` at some shares of the run."""
-
-    at: Annotated[list[Share], Field(min_length=1)] = [0.5, 0.75]
-    factor: NonNegative = 0.1
-
-
 class Cosine(SuitePart):
     """Loshchilov and Hutter, 2017, without restarts: falls to the share `to` along half a cosine."""
 
@@ -160,7 +153,6 @@ class Schedule(OneOf):
 
     noun: ClassVar[str] = "schedule"
     none: Constant | None = None
-    step: Steps | None = None
     cosine: Cosine | None = None
     polynomial: Polynomial | None = None
 

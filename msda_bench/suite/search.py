@@ -27,7 +27,7 @@ from msda_bench.suite.plan import (
     parts_of,
 )
 from msda_bench.suite.protocol import Protocol
-from msda_bench.suite.search_space import Dimension, draws, grid, grid_size, shared_draws
+from msda_bench.suite.search_space import Values, draws, grid, grid_size, shared_draws
 from msda_bench.suite.spec import DEFAULT_VALIDATOR, ExperimentFile, MethodSpec, SelectSpec
 
 _MOST_SHARED = 10_000
@@ -162,7 +162,7 @@ def _with(usual: Settings, values: Mapping[str, Any]) -> Settings:
     return reduce(lambda settings, item: settings.having(*item), values.items(), usual)
 
 
-def space_of(select: SelectSpec, settings: Settings) -> dict[str, Dimension]:
+def space_of(select: SelectSpec, settings: Settings) -> dict[str, Values]:
     """The suite's space, restricted to the method's parameters, and the method's own, which has precedence."""
     known = settings.paths
     return {path: dimension for path, dimension in select.space.items() if path in known} | settings.method.search
@@ -261,33 +261,29 @@ def _space(select: SelectSpec, methods: Mapping[str, Settings]) -> Iterator[Faul
         if path not in known:
             yield Fault(loc, f"no method has this parameter{hint(path, known)}", "key")
         sharing = [settings for settings in methods.values() if path not in settings.method.search]
-        yield from _dimension(loc, path, dimension, sharing, select)
+        yield from _dimension(loc, path, dimension, sharing)
     for name, settings in methods.items():
         for path, dimension in settings.method.search.items():
             loc = ("methods", name, "search", path)
             if path not in settings.paths:
                 yield Fault(loc, f"is not a parameter of this method{hint(path, settings.paths)}", "key")
-            yield from _dimension(loc, path, dimension, [settings], select)
+            yield from _dimension(loc, path, dimension, [settings])
 
 
-def _dimension(
-    loc: Loc, path: str, dimension: Dimension, methods: Iterable[Settings], select: SelectSpec
-) -> Iterator[Fault]:
+def _dimension(loc: Loc, path: str, dimension: Values, methods: Iterable[Settings]) -> Iterator[Fault]:
     having = [settings for settings in methods if path in settings.paths]
     for below, value in dimension.corners:
         if what := next(filter(None, (settings.refusal_of(path, value) for settings in having)), None):
             yield Fault((*loc, *below), what)
-    if select.how != "random" and dimension.size is None:
-        yield Fault(loc, "is a range, which a grid cannot enumerate; list its values, or set how: random")
 
 
 def _grid_sizes(select: SelectSpec, methods: Mapping[str, Settings]) -> Iterator[Fault]:
     for name, settings in methods.items() if select.how != "random" else ():
         size = grid_size(space_of(select, settings) if select.how == "grid" else select.space | settings.method.search)
-        if size is not None and select.how == "grid" and size > select.budget:
+        if select.how == "grid" and size > select.budget:
             what = f"is {select.budget}, but the grid of {name} has {size} candidates; list fewer values or raise it"
             yield Fault(("select", "budget"), what)
-        elif size is not None and size > _MOST_SHARED:
+        elif size > _MOST_SHARED:
             what = f"draws from a grid, and that of {name} has {size} points, more than {_MOST_SHARED}; list fewer"
             yield Fault(("select", "how"), f"{what} values")
             return

@@ -340,7 +340,7 @@ class ExperimentFile(SuitePart):
     select: SelectSpec | None = Field(default=None, validate_default=True)
     validators: list[Annotated[Configured[Validator], OfKind("validator")]] | None = None
     metric: Annotated[Configured[Metric], OfKind("metric")] | None = None
-    keep: list[Literal["predictions", "features", "weights"]] = Field(default_factory=list)
+    keep: list[Literal["predictions", "weights"]] = Field(default_factory=list)
     compare: Comparison = Comparison()
     fetch: bool = False
     notes: list[str] = Field(default_factory=list)

@@ -41,11 +41,6 @@ def toy_cell(method: str, target: str, seed: int, **fields: Any) -> Cell:
     return replace(cell, **fields)
 
 
-def texts(document: Mapping[str, Any], kind: str, table: str | None = None) -> list[str]:
-    """The sentences of a kind (verdict, notes, problems) of a JSON document, or those beside one table."""
-    return [line["text"] for line in document[kind] if table in {None, line["table"]}]
-
-
 SUITE = """
 schema: 1
 name: tiny

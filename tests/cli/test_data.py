@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import sys
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -94,7 +93,7 @@ def test_list_describes_each_dataset_and_its_files(toy, capsys, tmp_path):
     assert "1 of 2" in row(run(capsys, "list")[1], "toy")
 
 
-def test_many_domains_are_cut_in_the_table_but_complete_for_a_named_dataset_and_in_json(install, capsys, monkeypatch):
+def test_many_domains_are_cut_in_the_table_but_complete_for_a_named_dataset(install, capsys, monkeypatch):
     domains = [f"d{number:03}" for number in range(139)]
     install("toy-data", plugin("[Toy]").replace('("near", "far")', str(tuple(domains))))
     assert "  d000, d001, d002, d003, d004, d005, d006, d007, ... (139 in all)  " in row(run(capsys, "list")[1], "toy")
@@ -109,11 +108,6 @@ def test_many_domains_are_cut_in_the_table_but_complete_for_a_named_dataset_and_
     assert max(map(len, out.splitlines())) <= 80
     assert "toy: classification, 3 classes; files here: 0 of 2" in out
     assert "(139 in all)" in out
-    code, out, err = run(capsys, "list", "--json")
-    assert (code, err) == (0, [])
-    (table,) = json.loads(out)["tables"]
-    (toy,) = [row for row in table["rows"] if row["name"] == "toy"]
-    assert (toy["domains"], toy["files_here"]) == (domains, 0)
 
 
 def test_fetch_downloads_missing_files_once_and_verify_checks_them(toy, capsys, tmp_path):

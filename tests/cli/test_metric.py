@@ -100,14 +100,14 @@ def test_kept_predictions_round_trip_and_are_checked(tmp_path: Path, capsys: pyt
     run(tmp_path, SINE + "keep: [predictions]\n", "--quiet")
     assert "4 stored runs have no predictions" in capsys.readouterr().err
     (tmp_path / "new").mkdir()
-    kept = run(tmp_path / "new", SINE + "keep: [predictions, features, weights]\n")
+    kept = run(tmp_path / "new", SINE + "keep: [predictions, weights]\n")
     runs, found = mb.load_results(kept), mb.load_predictions(kept)
     assert runs["key"].tolist() == mb.load_results(plain)["key"].tolist()
     assert list(found) == ["experiment", "target", "method", "seed", "example", "row", "label", "predicted"]
     errors = (found["label"].astype(float) - found["predicted"].astype(float)) ** 2
     sums = errors.groupby([found["method"], found["seed"]], observed=True, sort=False).sum()
     np.testing.assert_allclose(sums.to_numpy(), runs["sum_squared_error"].to_numpy())
-    assert len(zipfile.ZipFile(kept / "arrays.zip").namelist()) == 12
+    assert len(zipfile.ZipFile(kept / "arrays.zip").namelist()) == 8
     assert main(["store", "merge", str(tmp_path / "merged"), str(kept)]) == 0
     pd.testing.assert_frame_equal(mb.load_predictions(tmp_path / "merged"), found)
     assert main(["store", "verify", str(kept)]) == 0

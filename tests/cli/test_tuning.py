@@ -5,7 +5,7 @@ Of the candidates the first hardly learns, the second does, and the third diverg
 
 from __future__ import annotations
 
-import json
+import collections
 import re
 import shutil
 import signal
@@ -47,11 +47,14 @@ TUNING, CHOSEN = 2 * 3 * 2 * 2, 2 * 2 * 2  # methods, candidates, targets, tunin
 
 
 def run(text: str, capsys: pytest.CaptureFixture[str], *options: str) -> tuple[dict[str, int], str]:
-    """The counts of a run, and what it says beside them."""
+    """The counts in a run's summary, and what it says beside it."""
     Path("tiny.yaml").write_text(text)
-    assert main([*INLINE, "--json", *options]) == 0
+    assert main([*INLINE, *options]) == 0
     said = capsys.readouterr()
-    return json.loads(said.out)["run"], " ".join(said.err.split())
+    (line,) = [line for line in said.out.splitlines() if " cells selected: " in line]
+    counts = {what: int(count) for count, what in re.findall(r"(\d+) ([a-z -]*[a-z])", line)}
+    counts["of"] = int(line.split(" of ")[1].split()[0])
+    return collections.defaultdict(int, counts), " ".join(said.err.split())
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +99,7 @@ def test_another_track_trains_what_it_chooses_and_is_shown_on_request(here: Path
     assert main(["plan", "tiny.yaml", "--pilot", str(here)]) == 0
     assert f"{2 * CHOSEN} cells will train" in capsys.readouterr().out  # at most: three tracks, of which one did
     counts, said = run(TRACKS, capsys)
-    assert (counts["trained"], counts["stored"], counts["planned"]) == (CHOSEN, TUNING + CHOSEN, TUNING + 2 * CHOSEN)
+    assert (counts["trained"], counts["stored before"], counts["of"]) == (CHOSEN, TUNING + CHOSEN, TUNING + 2 * CHOSEN)
     assert "settings chosen on tuning seeds (source_risk, first, oracle)" in said
     runs = mb.load_results(here)
     assert {by: set(select(runs, by)["candidate"]) for by in ("first", "source_risk", "oracle")} == {
@@ -151,7 +154,7 @@ def test_a_limit_stops_between_tuning_and_the_choice(tmp_path: Path, monkeypatch
     assert "8 to train; 4 runs must wait for what is chosen on tuning seeds" in capsys.readouterr().out
     assert run(one, capsys, "--limit", "7")[0]["trained"] == 7
     counts, _ = run(one, capsys, "--limit", "2")
-    assert (counts["trained"], counts["left"]) == (2, 3)
+    assert (counts["trained"], counts["skipped by --limit"]) == (2, 3)
     assert run(one, capsys)[0]["trained"] == 3
 
 

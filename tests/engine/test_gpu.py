@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks.steps import field_cells, small
 from benchmarks.workload import NoFiles, make_registry
 from msda_bench.engine import graph
 from msda_bench.engine.tensors import HostBytes, batch_of
 from msda_bench.engine.train import Trainer
 from tests.engine.conftest import CPU, make_cell, result, train
+from tests.engine.small_steps import field_cells, small
 from tests.engine.test_stacked import CASES
 from tests.engine.test_waits import IN_STEPS, shorter
 

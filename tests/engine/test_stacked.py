@@ -49,7 +49,6 @@ OPTIONS = {
     "nesterov": SGD,
     "adadelta with decay": {"optimizer": {"adadelta": {"weight_decay": 0.01}}},
     "cosine and warm-up": {"schedule": {"cosine": {"to": 0.1}}, "warmup": 5},
-    "step": {"schedule": {"step": {"at": [0.3, 0.6], "factor": 0.1}}},
     "polynomial": {"schedule": {"polynomial": {"a": 10.0, "b": 0.75}}, **SGD},
     "clip": {"clip": 0.05, **SGD},
     "rates by part": {"lr_factors": {"features": 0.1, "critic": 10.0}},
@@ -165,14 +164,13 @@ def test_draws_and_initial_weights_depend_only_on_the_cell(company):
 
 @pytest.mark.parametrize("stack", [1, 2])
 def test_kept_arrays_are_of_the_tested_model_with_its_statistics_and_without_counters_and_keys(stack):
-    keep = ("predictions", "features", "weights")
+    keep = ("predictions", "weights")
     cells = [swapped(make_cell("DARN", seed=seed, epochs=1, dataset={"sparse": False}), Normed) for seed in (0, 1)]
     records = train([replace(cell, keep=keep) for cell in cells], Normed, stack=stack)
     kept = []
     for record in records:
         arrays = {name: arrays_of(record, name) for name in keep}
         assert (arrays["predictions"]["label"] == arrays["predictions"]["predicted"]).sum() == record.outcome.n_correct
-        assert arrays["features"]["features"].shape == (90, 4)
         names = [*arrays["weights"]]
         assert [name for name in names if "critic" not in name] == [
             *(f"features.{layer}.{name}" for layer in (0, 1) for name in ("weight", "bias")),
@@ -182,11 +180,6 @@ def test_kept_arrays_are_of_the_tested_model_with_its_statistics_and_without_cou
             *(["features.1.running_mean", "features.1.running_var"] if stack == 1 else []),
         ]
         assert {value.dtype for value in arrays["weights"].values()} == {np.dtype("float32")}
-        outputs = (
-            arrays["features"]["features"] @ arrays["weights"]["predictor.weight"].T
-            + arrays["weights"]["predictor.bias"]
-        )
-        np.testing.assert_allclose(outputs, arrays["predictions"]["outputs"], atol=1e-5)
         kept.append(arrays["weights"])
     assert any((kept[0][name] != kept[1][name]).any() for name in kept[0])
 

@@ -11,13 +11,13 @@ from dataclasses import replace
 import pytest
 import torch
 
-from benchmarks.dispatched import Watch
-from benchmarks.steps import Workshop, field_cells, small
 from benchmarks.workload import make_registry
 from msda_bench.api import StepFreeScheme, component
 from msda_bench.plugins import Entry, Registry
 from msda_bench.suite.cell import Ref
 from tests.engine.conftest import OwnStep
+from tests.engine.small_steps import Workshop, field_cells, small
+from tests.engine.watch import Watch
 
 BETWEEN_STEPS = {
     "return self._log": "an epoch ends: its risks, gaps and weights go to the host",

@@ -146,14 +146,14 @@ def test_the_seed_determines_the_model(rows: Rows) -> None:
 
 def test_numpy_numbers_and_suite_settings_are_accepted(rows: Rows) -> None:
     given = {"mu": np.float32(0.5), "gamma": np.float64(2.0), "epochs": np.int64(2), "hidden": np.array([8, 4])}
-    more = {"schedule": {"step": {"at": [0.5]}}, "average": {"over": "last_epoch"}}
+    more = {"schedule": {"cosine": {"to": 0.1}}, "average": {"over": "last_epoch"}}
     fitted = DARN(**given, optimizer={"sgd": {"lr": 0.1}}, training=more).fit(rows.X, rows.y, rows.domain)
     cell = fitted.model_.cell
     assert (cell.mu, cell.aggregator.params["gamma"], cell.training.epochs) == (0.5, 2.0, 2)
     assert (cell.backbone.params["hidden"], cell.training.optimizer.name, cell.training.schedule.name) == (
         [8, 4],
         "sgd",
-        "step",
+        "cosine",
     )
     linear = MSDAClassifier(backbone="linear", epochs=2).fit(rows.X, rows.y, rows.domain)
     assert linear.model_.cell.backbone.name == "linear"

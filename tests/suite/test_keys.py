@@ -60,7 +60,7 @@ OTHERS: dict[str, list[Any]] = {
             {"optimizer": {"sgd": {"momentum": 0.5, "nesterov": True}}},
             {"optimizer": {"adadelta": {"lr": 0.5}}},
             {"optimizer": {"adadelta": {"weight_decay": 0.5}}},
-            *({"schedule": schedule} for schedule in ("step", {"cosine": {"to": 0.0}}, {"cosine": {"to": 0.1}})),
+            *({"schedule": schedule} for schedule in ("polynomial", {"cosine": {"to": 0.0}}, {"cosine": {"to": 0.1}})),
             *({"lr_factors": {part: 10.0}} for part in ("trunk", "features", "predictor", "critic")),
             *({"average": average} for average in ({"ema": 0.99}, {"over": "last_epoch"})),
         )

@@ -15,7 +15,6 @@ from msda_bench_builtin.datasets.images import (
 )
 from msda_bench_builtin.datasets.intents import Intents
 from msda_bench_builtin.datasets.music import Music
-from msda_bench_builtin.datasets.office31_decaf import Office31Decaf
 from msda_bench_builtin.datasets.office_home import OfficeHome
 from msda_bench_builtin.datasets.office_home_features import OfficeHomeFeatures
 from msda_bench_builtin.datasets.opinions import Opinions
@@ -39,7 +38,6 @@ __all__ = [
     "Intents",
     "Music",
     "Office31",
-    "Office31Decaf",
     "OfficeCaltech10",
     "OfficeHome",
     "OfficeHomeFeatures",

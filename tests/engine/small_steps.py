@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias
 
 import torch
 
-from benchmarks.dispatched import Wait, Watch
 from benchmarks.synthetic import AmazonLike, DigitsLike
 from benchmarks.workload import NoFiles
 from msda_bench.api import Component
@@ -26,10 +24,9 @@ from msda_bench.suite.cell import Cell, Ref
 from msda_bench.suite.expand import expand
 from msda_bench.suite.load import load_suite
 from msda_bench.suite.protocol import Protocol
+from tests.engine.watch import Watch
 
-FIELD = Path(__file__).parents[1] / "suites" / "field.yaml"
-SHORT, LONG = 3, 6
-"""Steps of two epochs; their difference is what a step asks for, without the start and the end of an epoch."""
+FIELD = Path(__file__).parents[2] / "suites" / "field.yaml"
 BESIDE = {
     "size": ("DARN", "aggregator", {}),
     "wadn": ("DARN", "aggregator", {}),
@@ -39,25 +36,6 @@ BESIDE = {
 }
 """What the field's suite leaves out, in place of a part of one of its methods."""
 Inputs: TypeAlias = Literal["vectors", "images"]
-
-
-class Counted(NamedTuple):
-    """Of one training step, a mean over the stages.
-
-    Attributes:
-        operations: how many are dispatched.
-        launches: how many of them give the device work.
-        waits: for which the host waits, with how many there are in `LONG - SHORT` steps.
-    """
-
-    operations: float
-    launches: float
-    waits: Counter[Wait]
-
-
-def inputs_of() -> tuple[Inputs, ...]:
-    """The kinds of inputs."""
-    return get_args(Inputs)
 
 
 def field_cells(registry: Registry) -> dict[str, Cell]:
@@ -95,7 +73,7 @@ def _ref(registry: Registry, kind: str, name: str, params: dict[str, Any]) -> Re
 
 
 class Workshop:
-    """Makes programs of cells on a device, and counts what their steps ask of torch.
+    """Makes programs of cells on a device, and watches what their steps ask of torch.
 
     Args:
         registry: the installed components, and the datasets of the cells.
@@ -105,12 +83,6 @@ class Workshop:
     def __init__(self, registry: Registry, device: str = "meta") -> None:
         self._registry, self.device = registry, torch.device(device)
         self._preparer = Preparer(NoFiles(), self.device)
-
-    def counted(self, cell: Cell, stack: int = 0) -> Counted:
-        """Of a cell alone, or of a stack of so many seeds."""
-        short, long = (self.epoch(cell, stack, steps) for steps in (SHORT, LONG))
-        operations, launches = long.operations.total() - short.operations.total(), long.launches - short.launches
-        return Counted(operations / (LONG - SHORT), launches / (LONG - SHORT), long.waits - short.waits)
 
     def epoch(self, cell: Cell, stack: int, steps: int) -> Watch:
         """A run's only epoch, of so many steps, watched."""

@@ -1,4 +1,4 @@
-"""What torch is asked to do in training steps: the operations, and those for which a host would wait for its device."""
+"""The operations in training steps for which a host would wait for its device."""
 
 from __future__ import annotations
 
@@ -39,11 +39,9 @@ class Wait(NamedTuple):
 
 
 class Watch(TorchDispatchMode):
-    """Counts operations below autograd and `torch.vmap`, and lists those that make the host wait.
+    """Lists operations below autograd and `torch.vmap` that make the host wait.
 
     Attributes:
-        operations: how often each is asked for, by name.
-        launches: how many of them give a device work: neither views, nor on the host.
         waits: those that make the host wait.
 
     Args:
@@ -55,8 +53,6 @@ class Watch(TorchDispatchMode):
     def __init__(self, device: str = "meta", *, simulated: bool = True) -> None:
         super().__init__()
         self._device, self._simulated = device, simulated
-        self.operations: Counter[str] = Counter()
-        self.launches = 0
         self.waits: Counter[Wait] = Counter()
         self._made = _Made(device, self.waits)
 
@@ -77,15 +73,11 @@ class Watch(TorchDispatchMode):
     ) -> Any:
         given = dict(kwargs or {})
         name = func.overloadpacket.__name__
-        self.operations[name] += 1
         tensors = list(_tensors((args, tuple(given.values()))))
         reason = self._reason(name, tensors, args, given)
         if reason:
             self.waits[Wait(reason, _where())] += 1
-        found = self._answer(name, tensors, given) if reason and self._no_numbers(name, given) else func(*args, **given)
-        made = (*tensors, *_tensors(found))
-        self.launches += not func.is_view and any(one.device.type == self._device for one in made)
-        return found
+        return self._answer(name, tensors, given) if reason and self._no_numbers(name, given) else func(*args, **given)
 
     def _reason(self, name: str, tensors: Sequence[Tensor], args: tuple[Any, ...], given: dict[str, Any]) -> str:
         """Why an operation makes the host wait; nothing if it does not."""
@@ -158,7 +150,7 @@ class _Made(TorchFunctionMode):
 
 def _where() -> str:
     """The innermost line that is not torch's, nor this file's."""
-    frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - the traceback module reads it likewise
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith((TORCH, __file__, "<")):
         frame = frame.f_back
     if frame is None:
