@@ -101,9 +101,9 @@ def make_cell(arrays: Arrays, method: Mapping[str, Any], settings: Mapping[str, 
     scheme = file.methods["method"].scheme
     if scheme.component.needs_target_labels:
         raise ValueError(f"scheme: {scheme.name} needs labels of the target, which no estimator uses")
-    step_free = isinstance(scheme.component, StepFreeScheme)
-    if step_free:
-        raise ValueError(f"scheme: {scheme.name} trains no network, which an estimator here has")
+    if isinstance(scheme.component, StepFreeScheme):
+        what = "trains no network, which an estimator here has"
+        raise ValueError(f"scheme: {scheme.name} {what}")  # noqa: TRY004 - of a value that the user gave
     if arrays.task.kind not in scheme.component.tasks:
         raise ValueError(f"scheme: {scheme.name} trains {' and '.join(scheme.component.tasks)}, not {arrays.task.kind}")
     backbone = file.backbone.component

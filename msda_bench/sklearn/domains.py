@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,11 +11,6 @@ from sklearn.utils import check_consistent_length, column_or_1d
 from msda_bench.api import Array, Inputs
 
 TARGET = "target"
-
-
-def rows_of(x: Inputs, rows: Array) -> Inputs:
-    """Some rows of a dense or a sparse array."""
-    return cast("Inputs", x[rows])
 
 
 def labels_of(y: Any, rows: Array) -> Array:

@@ -19,7 +19,7 @@ from msda_bench.engine.arrays import Model, train_arrays
 from msda_bench.engine.runs import Seen
 from msda_bench.functional import lost_in_float32
 from msda_bench.sklearn.cell import Arrays, make_cell, registry
-from msda_bench.sklearn.domains import labels_of, read_domains, rows_of
+from msda_bench.sklearn.domains import labels_of, read_domains
 from msda_bench.suite.spec import MAX_SEED
 
 SETTINGS = ("hidden", "dropout", "backbone", "epochs", "batch", "optimizer", "training", "device", "random_state")
@@ -80,11 +80,13 @@ class Estimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has n
         random_state: an int is the seed, as in a suite; None or a generator draws one.
 
     Attributes:
+        recipe: a row of a suite's `methods`, where `$name` stands for the parameter `name`; of the class.
         sources_: (k,) int64, the sources' numbers in `sample_domain`, sorted.
         weights_: (k,) float64 on the simplex, the weight alpha of each source, averaged over the last steps.
         n_features_in_: number of columns of X.
     """
 
+    recipe: ClassVar[dict[str, Any]] = {name: f"${name}" for name in ("scheme", "discrepancy", "aggregator", "mu")}
     # scikit-learn reads these from the class; skada passes domains to each of these methods.
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"sample_domain": True}
     __metadata_request__predict: ClassVar[dict[str, Any]] = {"sample_domain": True}
@@ -150,11 +152,12 @@ class Estimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has n
         numbers = read_domains(sample_domain, X)
         X = _in_float32(X, numbers)  # noqa: N806
         sources, classes = self._sources(X, y, numbers)
-        target = X if numbers is None else rows_of(X, numbers < 0)
+        target = X if numbers is None else X[numbers < 0]
         names, sparse = tuple(sources), not isinstance(X, np.ndarray)
         arrays = Arrays(names=names, width=self.n_features_in_, sparse=sparse, classes=classes)
         with _TURNS:
-            cell = make_cell(arrays, self._method(), self._settings(), self._seed())
+            method = {name: part for name, part in self._filled(self.recipe).items() if part is not None}
+            cell = make_cell(arrays, method, self._settings(), self._seed())
             self.model_: Model = train_arrays(cell, registry(), sources, target, self.device)
         self.sources_ = np.array([int(name) for name in names])
         self.weights_ = np.array([self.model_.weights[name] for name in names])
@@ -164,10 +167,11 @@ class Estimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has n
     def _labels(self, y: Array) -> tuple[Array, int]:
         """The sources' labels as the engine expects them, and the number of classes; 0 for regression."""
 
-    def _method(self) -> dict[str, Any]:
-        """A row of a suite's `methods`."""
-        given = {name: getattr(self, name) for name in ("scheme", "discrepancy", "aggregator", "mu")}
-        return {name: value for name, value in given.items() if value is not None}
+    def _filled(self, recipe: Any) -> Any:
+        """A recipe with each `$name` replaced by a parameter."""
+        if isinstance(recipe, Mapping):
+            return {name: self._filled(part) for name, part in recipe.items()}
+        return getattr(self, recipe[1:]) if isinstance(recipe, str) and recipe.startswith("$") else recipe
 
     def _settings(self) -> dict[str, Any]:
         perceptron = {"mlp": {"hidden": self.hidden, "dropout": self.dropout}}
@@ -181,15 +185,15 @@ class Estimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has n
             raise ValueError(f"random_state: must be a whole number from 0 to 2**31 - 1, not {self.random_state}")
         return int(self.random_state)
 
-    def _sources(self, x: Inputs, y: Any, numbers: Array | None) -> tuple[dict[str, tuple[Inputs, Array]], int]:
+    def _sources(self, x: Any, y: Any, numbers: Array | None) -> tuple[dict[str, tuple[Inputs, Array]], int]:
         """Inputs and labels of each source by name, ordered by domain number, and the number of classes."""
         of_source = np.ones(x.shape[0], bool) if numbers is None else numbers > 0
         kept = {"accept_sparse": "csr", "dtype": np.float32, "y_numeric": isinstance(self, RegressorMixin)}
-        source, y = check_X_y(rows_of(x, of_source), labels_of(y, of_source), **kept, estimator=self)
+        source, y = check_X_y(x[of_source], labels_of(y, of_source), **kept, estimator=self)
         labels, classes = self._labels(y)
         domain = np.ones(len(labels), np.int64) if numbers is None else numbers[of_source]
         mine = {str(number): domain == number for number in np.unique(domain)}
-        return {name: (rows_of(source, rows), labels[rows]) for name, rows in mine.items()}, classes
+        return {name: (source[rows], labels[rows]) for name, rows in mine.items()}, classes
 
     def _rows(self, x: Any) -> Any:
         """Rows as the network gets them: float32, sparse if those of the training were."""

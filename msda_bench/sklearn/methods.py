@@ -1,72 +1,15 @@
 """The methods of the paper and the field as estimators, one line per method.
 
-A recipe is a row of a suite's `methods`; a value `$name` is replaced by the estimator's parameter `name`.
+See `Estimator.recipe` for their recipes.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from msda_bench.sklearn.estimators import SETTINGS, Estimator, MSDAClassifier, MSDARegressor
-
-__all__ = [
-    "BNM",
-    "CDAN",
-    "DANN",
-    "DARN",
-    "DECISION",
-    "KD3A",
-    "M3SDA",
-    "MCC",
-    "MCD",
-    "MDAN",
-    "MDD",
-    "MDMN",
-    "MFSAN",
-    "SHOT",
-    "SRC",
-    "WADN",
-    "WDGRL",
-    "WJDOT",
-    "BestSingle",
-    "BestSingleRegressor",
-    "DANNRegressor",
-    "DARNRegressor",
-    "Ensemble",
-    "EnsembleRegressor",
-    "GroupDRO",
-    "GroupDRORegressor",
-    "MDANRegressor",
-    "MDMNRegressor",
-    "SImpAl",
-    "SRCRegressor",
-    "WADNRegressor",
-    "WDGRLRegressor",
-    "WJDOTRegressor",
-]
-
-
-class _Named(Estimator):
-    """An estimator with the scheme, discrepancy and aggregator of a named method.
-
-    Attributes:
-        recipe: the method's recipe, see the module docstring.
-    """
-
-    recipe: ClassVar[dict[str, Any]]
-
-    def _method(self) -> dict[str, Any]:
-        filled: dict[str, Any] = _filled(self.recipe, self)
-        return filled
-
-
-def _filled(value: Any, estimator: Estimator) -> Any:
-    """A recipe with each `$name` replaced by the estimator's parameter."""
-    if isinstance(value, Mapping):
-        return {name: _filled(part, estimator) for name, part in value.items()}
-    return getattr(estimator, value[1:]) if isinstance(value, str) and value.startswith("$") else value
 
 
 def _init(defaults: Mapping[str, Any]) -> Callable[..., None]:
@@ -85,31 +28,27 @@ def _init(defaults: Mapping[str, Any]) -> Callable[..., None]:
     return init
 
 
-def _shared() -> dict[str, Any]:
-    parameters = inspect.signature(Estimator.__init__).parameters
-    return {name: parameters[name].default for name in SETTINGS}
-
-
-def _method(base: type[Estimator], name: str, what: str, recipe: Mapping[str, Any], defaults: dict[str, Any]) -> Any:
-    lines = "".join(f"\n        {key}: {value!r} by default." for key, value in defaults.items())
+def _method(base: type[Estimator], name: str, what: str, recipe: Mapping[str, Any], own: Mapping[str, Any]) -> Any:
+    lines = "".join(f"\n        {key}: {value!r} by default." for key, value in own.items())
     given = f"\n\n    Parameters of this method:{lines}" if lines else ""
+    parameters = inspect.signature(Estimator.__init__).parameters
     space = {
         "__doc__": f"{what}{given}\n\n    See `{base.__name__}` for the shared parameters.\n    ",
-        "__init__": _init({**defaults, **_shared()}),
+        "__init__": _init({**own, **{shared: parameters[shared].default for shared in SETTINGS}}),
         "__module__": __name__,
         "recipe": dict(recipe),
     }
-    return type(name, (_Named, base), space)
+    return type(name, (base,), space)
 
 
-def _classifier(name: str, what: str, recipe: Mapping[str, Any], **defaults: Any) -> Any:
-    return _method(MSDAClassifier, name, what, recipe, defaults)
+def _classifier(name: str, what: str, recipe: Mapping[str, Any], **own: Any) -> Any:
+    return _method(MSDAClassifier, name, what, recipe, own)
 
 
-def _both(name: str, what: str, recipe: Mapping[str, Any], **defaults: Any) -> tuple[Any, Any]:
+def _both(name: str, what: str, recipe: Mapping[str, Any], **own: Any) -> tuple[Any, Any]:
     """The classifier and the regressor of a method."""
-    regressor = _method(MSDARegressor, f"{name}Regressor", what, recipe, defaults)
-    return _classifier(name, what, recipe, **defaults), regressor
+    regressor = _method(MSDARegressor, f"{name}Regressor", what, recipe, own)
+    return _classifier(name, what, recipe, **own), regressor
 
 
 def _weighed_by(aggregator: str) -> dict[str, Any]:
@@ -160,3 +99,7 @@ MCC = _classifier("MCC", "Jin et al. 2020.", _regularised_by("mcc"), weight=1.0)
 BNM = _classifier("BNM", "Cui et al. 2020.", _regularised_by("bnm"), weight=1.0)
 Ensemble, EnsembleRegressor = _both("Ensemble", "One model per source, predictions averaged.", {"scheme": "ensemble"})
 BestSingle, BestSingleRegressor = _both("BestSingle", "The model of the best single source.", {"scheme": "best_single"})
+
+__all__ = [
+    name for name, value in globals().items() if getattr(value, "__module__", None) == __name__ and name[0] != "_"
+]
