@@ -6,22 +6,20 @@ result is the oracle's only if the suite sets `by: oracle`.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from statistics import correlation
 from typing import TypeAlias
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from msda_bench.results.decision import Row
 from msda_bench.results.door import Kind
-from msda_bench.results.estimates import mean_of, summarize, tied
-from msda_bench.results.frame import AVERAGE, own_rows, runs_of
-from msda_bench.results.scores import mean_by_seed
-from msda_bench.results.searches import Candidate, Searches
-from msda_bench.suite.plan import CHANCE, FIRST, LEAVE_ONE_OUT, ORACLE, Experiment, Method
+from msda_bench.results.estimates import mean_of, summarize
+from msda_bench.results.frame import AVERAGE, runs_of
+from msda_bench.results.select import Candidates
+from msda_bench.suite.plan import CHANCE, FIRST, ORACLE, Experiment, Method
 
 ALL = "all methods"
 """The entry for the mean over methods in the column of method names, which contain no blank."""
@@ -41,16 +39,12 @@ _LEGEND = (
 _EXPLAINED = {
     ORACLE: "oracle: the candidate best on the target's own test labels, which are not available in practice.",
     CHANCE: "chance: the mean over the candidates, the expected score of a random choice.",
-    LEAVE_ONE_OUT: "leave_one_source_out: each source in turn is the target of the others, scored on its test part.",
 }
-MIN_RANKED = 3
-"""The number of candidates or sources below which a rank correlation is meaningless."""
+_MIN_RANKED = 3
+"""The number of candidates below which a rank correlation is meaningless."""
 
-_Place: TypeAlias = tuple[str, str]
-"""A method and a target."""
-_Tried: TypeAlias = Sequence[Candidate]
-_Merits: TypeAlias = Mapping[_Place, Mapping[int, float]]
-"""Test scores by place, then by seed; higher is better."""
+_Array: TypeAlias = NDArray[np.float64]
+"""A value of each run, NaN where there is none: (methods, targets, seeds)."""
 
 
 def criteria(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
@@ -65,11 +59,12 @@ def criteria(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
         Scores are in percent, or squared errors; regrets are at least 0.
     """
     runs = runs_of(runs)
-    searches = Searches(runs)
+    candidates, suite = Candidates(runs), runs.attrs["plan"].suite
     rows = [
-        {"suite": runs.attrs["plan"].suite, "experiment": table.name, **row}
-        for table, methods in _searched(searches)
-        for row in _judgements(searches, table, [method for method in methods if not method.reference])
+        {"suite": suite, "experiment": table.name, **row}
+        for table, methods in _searched(candidates)
+        if (judged := [method for method in methods if not method.reference])
+        for row in _judgements(candidates, table, judged)
     ]
     tuned = any(table.tuning is not None for table in runs.attrs["plan"].experiments)
     return pd.DataFrame(rows, columns=[*COLUMNS, *(EVALUATED_COLUMNS if tuned else ())])
@@ -82,13 +77,12 @@ def sensitivity(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
         `experiment, method, parameter, value, score`: a row for each candidate and each of its numeric values, with the
         candidate's mean score over targets and seeds.
     """
-    searches = Searches(runs_of(runs))
-    rows = []
-    for table, methods in _searched(searches):
+    candidates, rows = Candidates(runs_of(runs)), []
+    for table, methods in _searched(candidates):
         for method in methods:
-            scored = [searches.scores(tried, ORACLE) for tried in searches.of(table, method).values()]
+            scored = [candidates.scores([run], ORACLE) for run in candidates.of(table, method, votes=True).values()]
             for number, values in enumerate(method.search.candidates if method.search else ()):
-                merits = [merit for scores in scored if (merit := scores[number]) is not None]
+                merits = [scores[number] for scores in scored if number in scores]
                 score = 0.0 + table.measure.sign * mean_of(merits)  # avoids -0.0
                 for path, value in values.items():
                     if merits and isinstance(value, int | float) and not isinstance(value, bool):
@@ -109,164 +103,89 @@ _POINTS = ("experiment", "method", "parameter", "value", "score")
 SENSITIVITY = Kind("candidates", "sensitivity", _POINTS, _POINTS[:3], _POINTS[3:], sensitivity)
 
 
-def rank_correlation(pairs: Sequence[tuple[float, float]]) -> float | None:
-    """Spearman's rho, with mean ranks for ties; None for fewer than three pairs, or if one side is constant."""
-    if len(pairs) < MIN_RANKED or any(len(set(side)) == 1 for side in zip(*pairs, strict=True)):
-        return None
-    return correlation(*(_ranks(side) for side in zip(*pairs, strict=True)))
-
-
-def _ranks(values: Sequence[float]) -> list[float]:
-    """Twice the mean ranks, which correlate like the ranks."""
-    ordered = sorted(values)
-    return [bisect_left(ordered, value) + bisect_right(ordered, value) for value in values]
-
-
-def _searched(searches: Searches) -> Iterator[tuple[Experiment, list[Method]]]:
+def _searched(candidates: Candidates) -> Iterator[tuple[Experiment, list[Method]]]:
     """The experiments that select settings, with the methods whose settings they select."""
-    methods = searches.methods()
-    for table in searches.runs.attrs["plan"].experiments:
+    methods = candidates.methods()
+    for table in candidates.runs.attrs["plan"].experiments:
         searched = [method for other, method in methods if other.name == table.name]
         if table.criteria and searched:
             yield table, searched
 
 
-def _columns(table: Experiment) -> list[tuple[str, tuple[str, ...]]]:
-    """Each target by itself, then all targets together."""
-    return [*((target, (target,)) for target in table.targets), (AVERAGE, table.targets)]
-
-
-def _judgements(searches: Searches, table: Experiment, methods: Sequence[Method]) -> Iterator[Row]:
-    """The rows of one experiment."""
-    columns = _columns(table) if len(table.targets) > 1 else _columns(table)[:1]  # no mean over a single target
-    groups = {ALL: methods} | {method.name: [method] for method in methods}
+def _judgements(candidates: Candidates, table: Experiment, methods: Sequence[Method]) -> Iterator[Row]:
+    """The rows of one experiment: each target by itself, then all targets together if there are several."""
+    n, sign = len(table.targets), table.measure.sign
+    places = {target: [at] for at, target in enumerate(table.targets)} | ({AVERAGE: [*range(n)]} if n > 1 else {})
+    groups = {ALL: [*range(len(methods))]} | {method.name: [at] for at, method in enumerate(methods)}
     seeds = table.tuning.seeds if table.tuning is not None else table.seeds
-    tested = _tested(searches, table)
-    best, best_evaluated = _selected(searches, table, methods, ORACLE), _evaluated(searches, table, ORACLE, tested)
+    best, best_later = (_merits(candidates, table, methods, ORACLE, votes=votes) for votes in (True, False))
     for by in (*(by for by in table.criteria if by != ORACLE), CHANCE, ORACLE):
-        merits = _selected(searches, table, methods, by)
-        ranks = {} if by in {CHANCE, FIRST, ORACLE} else _ranked(searches, table, methods, by)
-        evaluated = _evaluated(searches, table, by, tested)
-        for target, targets in columns:
-            later = {name: _regret(best_evaluated, evaluated, name, targets) for name in groups if name != ALL}
-            regrets = {name: _regret(best, merits, name, targets) for name in groups if name != ALL}
+        merits, later = (_merits(candidates, table, methods, by, votes=votes) for votes in (True, False))
+        ranks = _ranks(candidates, table, methods, by)
+        of_each = merits, best - merits, later, best_later - later
+        for target, at in places.items():
+            means = [values[:, at].mean(axis=1) for values in of_each]
             for name, group in groups.items():
-                names = [method.name for method in group]
-                scores = _of(merits, names, targets)
-                lost = mean_by_seed([regrets[method] for method in names]).values()
-                correlations = [rho for method in names for place in targets for rho in ranks.get((method, place), ())]
+                scores, regrets, evaluated, evaluated_regrets = (values[group].mean(axis=0) for values in means)
+                search = methods[group[0]].search
                 yield {
                     "target": target,
                     "method": name,
                     "criterion": by,
                     "target_labels": by == ORACLE,
-                    "selects": any(method.search is not None and method.search.by == by for method in group),
+                    "selects": search is not None and search.by == by,
                     "metric": table.measure.column,
                     "n_planned": len(seeds),
-                    "n": len(scores),
-                    "mean": 0.0 + table.measure.sign * mean_of(scores),  # avoids -0.0
-                    **_summary("regret", lost),
-                    **_summary("rank_correlation", correlations),
-                    "evaluated_mean": 0.0 + table.measure.sign * mean_of(_of(evaluated, names, targets)),
-                    **_summary("evaluated_regret", mean_by_seed([later[method] for method in names]).values()),
+                    "n": int((~np.isnan(scores)).sum()),
+                    **_summary("mean", 0.0 + sign * scores),  # avoids -0.0
+                    **_summary("regret", regrets),
+                    **_summary("rank_correlation", ranks[group][:, at].ravel()),
+                    **_summary("evaluated_mean", 0.0 + sign * evaluated),
+                    **_summary("evaluated_regret", evaluated_regrets),
                 }
 
 
-def _summary(name: str, values: Iterable[float]) -> Row:
-    n, mean, error = summarize(values)
+def _summary(name: str, values: _Array) -> Row:
+    n, mean, error = summarize(values[~np.isnan(values)].tolist())
     return {name: mean, f"{name}_standard_error": error, f"n_{name}": n}
 
 
-def _runs(searches: Searches, table: Experiment, methods: Sequence[Method]) -> Iterator[tuple[_Place, int, _Tried]]:
-    """The candidates of each run, with its method and target, and its seed."""
-    for method in methods:
-        for (target, seed), tried in searches.of(table, method).items():
-            yield (method.name, target), seed, tried
+def _merits(candidates: Candidates, table: Experiment, methods: Sequence[Method], by: str, *, votes: bool) -> _Array:
+    """The scores on the target of what a criterion chooses, by chance the mean over the candidates; higher is better.
 
-
-def _selected(searches: Searches, table: Experiment, methods: Sequence[Method], by: str) -> _Merits:
-    """The scores on the target of a criterion's selections; by chance, the means over the candidates that are ok."""
-    merits: dict[_Place, dict[int, float]] = defaultdict(dict)
-    chosen = _rows(searches, table, methods, ORACLE if by == CHANCE else by)
-    for place, seed, tried in _runs(searches, table, methods):
-        row = chosen[place][seed]
-        merit = searches.merit(row) if row is not None else None
-        if merit is not None and by == CHANCE:
-            scores = searches.scores(tried, ORACLE)
-            merit = mean_of(score for score in scores if score is not None)
-        if merit is not None:
-            merits[place][seed] = merit
+    They are those at the seeds that vote or, of what was chosen on tuning seeds, at the others.
+    """
+    tuning, chance = table.tuning, by == CHANCE
+    seeds = [*(table.seeds if tuning is None or not votes else tuning.seeds)]
+    merits = np.full((len(methods), len(table.targets), len(seeds)), np.nan)
+    for place, method in enumerate(methods if votes or (tuning is not None and not chance) else ()):
+        choices = candidates.choices(table, method, ORACLE if chance else by)
+        numbers = {(choice.target, choice.seed): choice.number for choice in choices}
+        for (target, seed), run in candidates.of(table, method, votes=votes).items():
+            number = numbers[target, None if tuning is not None else seed]
+            if number in run:
+                merit = candidates.merit(run[number])
+                merit = mean_of(candidates.scores([run], ORACLE).values()) if chance else merit
+                merits[place, table.targets.index(target), seeds.index(seed)] = merit
     return merits
 
 
-def _tested(searches: Searches, table: Experiment) -> Sequence[tuple[str, str, int, int, float]]:
-    """Method, target, candidate, seed and score of each ok run at the evaluated seeds; none without tuning seeds."""
-    if table.tuning is None:
-        return ()
-    rows = own_rows(table, searches.runs)
-    rows = rows[(rows["status"] == "ok") & rows["seed"].isin(table.seeds)]
-    columns = (rows[name].tolist() for name in ("method", "target", "candidate", "seed", "score"))
-    return [*zip(*columns, strict=True)]
-
-
-def _evaluated(
-    searches: Searches, table: Experiment, by: str, tested: Sequence[tuple[str, str, int, int, float]]
-) -> _Merits:
-    """The scores at the evaluated seeds of what a criterion chose on the tuning seeds, where that was trained."""
-    if not tested or by == CHANCE:
-        return {}
-    merits: dict[_Place, dict[int, float]] = defaultdict(dict)
-    chosen = {(method.name, target, once.number) for method, target, once in searches.track(table, by)}
-    for method, target, candidate, seed, score in tested:
-        if (method, target, candidate) in chosen:
-            merits[method, target][seed] = table.measure.sign * score
-    return merits
-
-
-def _of(merits: _Merits, methods: Sequence[str], targets: Sequence[str]) -> Collection[float]:
-    """The means over methods and targets, of the seeds that have a score everywhere."""
-    return mean_by_seed([_over_targets(merits, method, targets) for method in methods]).values()
-
-
-def _rows(
-    searches: Searches, table: Experiment, methods: Sequence[Method], by: str
-) -> Mapping[_Place, Mapping[int, int | None]]:
-    """The row of each run's candidate that a criterion selects, alone or on all tuning seeds; None without any."""
-    rows: dict[_Place, dict[int, int | None]] = defaultdict(dict)
-    once = {(method.name, target): choice.number for method, target, choice in searches.track(table, by, methods)}
-    for method in methods:
-        for (target, seed), tried in searches.of(table, method).items():
-            place = method.name, target
-            if table.tuning is not None:
-                at = (candidate.row for candidate in tried if candidate.number == once[place])
-                rows[place][seed] = next(at, None)
-            else:
-                choice = searches.choose(tried, by)
-                rows[place][seed] = choice.row if choice.is_selected else None
-    return rows
-
-
-def _ranked(
-    searches: Searches, table: Experiment, methods: Sequence[Method], by: str
-) -> Mapping[_Place, Sequence[float]]:
+def _ranks(candidates: Candidates, table: Experiment, methods: Sequence[Method], by: str) -> _Array:
     """Each run's rank correlation of a criterion with the score on the target."""
-    correlations = defaultdict(list)
-    for place, _, tried in _runs(searches, table, methods):
-        scores = zip(searches.scores(tried, by), searches.scores(tried, ORACLE), strict=True)
-        rho = rank_correlation([(mine, true) for mine, true in scores if mine is not None and true is not None])
-        if rho is not None:
-            correlations[place].append(rho)
+    seeds = [*(table.seeds if table.tuning is None else table.tuning.seeds)]
+    correlations = np.full((len(methods), len(table.targets), len(seeds)), np.nan)
+    for place, method in enumerate(methods if by not in {CHANCE, FIRST, ORACLE} else ()):
+        for (target, seed), run in candidates.of(table, method, votes=True).items():
+            scores, true = candidates.scores([run], by), candidates.scores([run], ORACLE)
+            pairs = [(score, true[number]) for number, score in scores.items() if number in true]
+            correlations[place, table.targets.index(target), seeds.index(seed)] = _rank_correlation(pairs)
     return correlations
 
 
-def _over_targets(merits: _Merits, method: str, targets: Sequence[str]) -> dict[int, float]:
-    """The means over targets, for the seeds that have a score at every target."""
-    means = mean_by_seed([merits.get((method, target), {}) for target in targets])
-    return {seed: tied(mean) for seed, mean in means.items()}
-
-
-def _regret(best: _Merits, merits: _Merits, method: str, targets: Sequence[str]) -> dict[int, float]:
-    """What the best selection scores more, by seed."""
-    oracle = _over_targets(best, method, targets)
-    scores = _over_targets(merits, method, targets)
-    return {seed: oracle[seed] - score for seed, score in scores.items() if seed in oracle}
+def _rank_correlation(pairs: Sequence[tuple[float, float]]) -> float:
+    """Spearman's rho, with mean ranks for ties; NaN for fewer than three pairs, or if one side is constant."""
+    if len(pairs) < _MIN_RANKED or any(len(set(side)) == 1 for side in zip(*pairs, strict=True)):
+        return np.nan
+    sides = np.array(pairs).T[:, :, None]
+    twice = (sides > sides.mT).sum(axis=2) + (sides >= sides.mT).sum(axis=2)
+    return float(np.corrcoef(twice)[0, 1])

@@ -17,8 +17,7 @@ from msda_bench.errors import StoreError
 from msda_bench.results.door import Kind, argument
 from msda_bench.results.metric import METRIC, measured, refuse_unmeasured, with_metrics
 from msda_bench.results.recorded import VALIDATOR, VERSION, Recorded, read_recorded, read_records, recorded_rows
-from msda_bench.results.searches import CHOICES, Choices
-from msda_bench.results.select import choices_of, chosen_on_tuning_seeds, select
+from msda_bench.results.select import CHOICES, Choices, choices_of, chosen_on_tuning_seeds, select
 from msda_bench.store import Record, Store
 from msda_bench.store.record import Curves
 from msda_bench.suite.plan import Experiment, Plan, PlannedCell

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -16,11 +16,10 @@ from msda_bench.results.frame import PROBLEMS, experiments
 from msda_bench.results.metric import unmeasured, why_unmeasured
 from msda_bench.results.recorded import VALIDATOR, VERSION
 from msda_bench.results.report import Line
-from msda_bench.results.searches import Choice, Once, Searches
-from msda_bench.results.select import TRACK, select
+from msda_bench.results.select import TRACK, Candidates, select
 from msda_bench.results.words import spans
 from msda_bench.store.record import made_on
-from msda_bench.suite.plan import FIRST, ORACLE, SELECTED_BY, TARGET_ACCURACY, Experiment, Method, parts_of
+from msda_bench.suite.plan import FIRST, ORACLE, SELECTED_BY, TARGET_ACCURACY, Experiment, parts_of
 
 Kind: TypeAlias = Literal[
     "suite",
@@ -135,13 +134,14 @@ def folder_lines(runs: pd.DataFrame, more: Iterable[str] = ()) -> Iterator[Line]
 
 def selection_notes(runs: pd.DataFrame) -> list[Note]:
     """Notes on candidates that could not be selected, one for each experiment and reason."""
-    searches = Searches(runs)
+    candidates = Candidates(runs)
     reasons: dict[tuple[str, str], list[str]] = {}
-    for table, method, choices in _choices(searches, runs.attrs.get(TRACK)):
+    for table, method in candidates.methods():
+        choices = [*candidates.choices(table, method, runs.attrs.get(TRACK))]
         times = 1 if table.tuning is not None else len(table.seeds)
         planned = len(method.search.candidates if method.search else ()) * len(table.targets) * times
         for what in _UNSELECTED:
-            if count := sum(getattr(choice, what, 0) for choice in choices):
+            if count := sum(getattr(choice, what) for choice in choices):
                 reasons.setdefault((table.name, what), []).append(f"{method.name} {count} of {planned}")
     order = [(table.name, what) for table in runs.attrs["plan"].experiments for what in _UNSELECTED]
     return [
@@ -149,16 +149,6 @@ def selection_notes(runs: pd.DataFrame) -> list[Note]:
         for place in order
         if place in reasons
     ]
-
-
-def _choices(searches: Searches, by: str | None) -> Iterator[tuple[Experiment, Method, Sequence[Choice | Once]]]:
-    """The choices of each method: for each run, or once for each target."""
-    for table, method in searches.methods():
-        if table.tuning is None:
-            yield table, method, searches.choices(table, method, by)
-        else:
-            track = searches.track(table, by or table.tuning.tracks[0])
-            yield table, method, [once for of, _, once in track if of == method]
 
 
 def note_lines(runs: pd.DataFrame) -> dict[str, list[str]]:

@@ -13,7 +13,7 @@ import pandas as pd
 from msda_bench.results.estimates import Summary, mean_of, summarize, tied
 from msda_bench.results.frame import PROBLEMS, experiments
 from msda_bench.results.gains import is_open
-from msda_bench.results.select import GAPS, Gaps, select
+from msda_bench.results.select import GAPS, select
 from msda_bench.suite.plan import CHANCE_REFERENCE, Experiment
 
 Column: TypeAlias = str | None
@@ -121,7 +121,7 @@ class Grid:
 def grids(runs: pd.DataFrame) -> Iterator[Grid]:
     """The experiments of a frame of runs, in the plan's order, with the selected candidates."""
     chosen = select(runs)
-    gaps = chosen.attrs.get(GAPS, Gaps()).of
+    gaps = chosen.attrs.get(GAPS, {})
     return (_grid(experiment, rows, gaps.get(experiment.name)) for experiment, rows in experiments(chosen))
 
 

@@ -1,38 +1,203 @@
-"""Selects a method's candidate for each target and seed, or once for each target: the one that a criterion scores best.
+"""Selects settings: the candidate with the best mean standardised score over the runs that vote.
 
-Only recorded runs are used, so that another criterion needs no training.
+A run votes for itself. Where a suite has tuning seeds, all runs at these seeds vote for a target. Only recorded runs
+are used, so that another criterion needs no training.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
 
 from msda_bench.errors import BenchError
-from msda_bench.results.searches import CHOICES, SELECTED, Choices, Searches
-from msda_bench.suite.plan import ORACLE, Experiment, Tuning
+from msda_bench.results.estimates import mean_of, tied
+from msda_bench.results.recorded import VALIDATOR
+from msda_bench.suite.plan import FIRST, ORACLE, TARGET_ACCURACY, Experiment, Method, parts_of
 
+SELECTED = "selected"
+"""The key in `attrs` that marks a frame from `select`."""
+CHOICES = "choices"
+"""The key in `attrs` of what the tracks choose on tuning seeds."""
 TRACK = "track"
 """The key in `attrs` of the criterion that was asked for instead of the plan's."""
 GAPS = "gaps"
 """The key in `attrs` of the headroom, by experiment and seed, with the settings that the oracle chose."""
 _OF_PLAN = ["suite", "experiment", "dataset", "task", "target", "method", "reference", "seed", "status"]
+_UNFINISHED = frozenset({"failed", "timeout", "oom", "skipped", "missing"})
+_SHOWN = ("failed", "timeout", "oom", "skipped", "missing", "diverged")
+"""Which candidate represents a run without a choice: the first of the first of these statuses."""
+Run: TypeAlias = Mapping[int, int]
+"""The positions of the rows of a run's candidates, by number."""
+_Place: TypeAlias = tuple[str, str, str]
+
+
+class Choice(NamedTuple):
+    """What a criterion chooses for a target, by the votes of one seed, or of the tuning seeds (`seed` is None).
+
+    `number` is that of the chosen candidate, None if none can be chosen: yet, as long as candidates are `unfinished`.
+    The other fields count candidates that cannot be chosen.
+    """
+
+    by: str
+    target: str
+    seed: int | None
+    number: int | None
+    unfinished: int = 0
+    diverged: int = 0
+    failed: int = 0
+    unscored: int = 0
 
 
 @dataclass(frozen=True)
-class Gaps:
-    """What the reference of the headroom gains over the baseline, by experiment and seed."""
+class Choices:
+    """What each track chooses, by experiment, method, target and track."""
 
-    of: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
+    of: Mapping[tuple[str, str, str, str], Choice] = field(default_factory=dict)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Gaps:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Choices:
         """Itself, which never changes; see `Plan`."""
         return self
+
+    @cached_property
+    def numbers(self) -> Mapping[_Place, frozenset[int]]:
+        """The candidates that any track chooses, by experiment, method and target."""
+        numbers: dict[_Place, frozenset[int]] = {}
+        for (*place, _), choice in self.of.items():
+            at = place[0], place[1], place[2]
+            numbers[at] = numbers.get(at, frozenset()) | ({choice.number} - {None})
+        return numbers
+
+    def without(self, *, unfinished: bool) -> frozenset[_Place]:
+        """Where a track has no choice yet, since candidates are unfinished, or none at all."""
+        places = ((place[:3], choice) for place, choice in self.of.items() if choice.number is None)
+        return frozenset(place for place, choice in places if bool(choice.unfinished) == unfinished)
+
+
+class Candidates:
+    """The candidates of all runs of a frame, and their scores by each criterion."""
+
+    def __init__(self, runs: pd.DataFrame) -> None:
+        self.runs = runs if runs.index.is_monotonic_increasing else runs.sort_index(kind="stable")
+        self.status: list[str] = self.runs["status"].tolist()
+        self._scores: dict[str, list[float]] = {}
+        self._tried: dict[tuple[str, str], dict[tuple[str, int], dict[int, int]]] = {}
+        tried = (
+            self.runs["candidate"].notna() & self.runs["left_out"].isna() & (SELECTED not in runs.attrs)
+        ).to_numpy()
+        columns = (
+            self.runs.loc[tried, name].tolist() for name in ("candidate", "experiment", "method", "target", "seed")
+        )
+        rows = zip(*columns, np.flatnonzero(tried).tolist(), strict=True)
+        for number, table, method, target, seed, row in sorted(rows, key=lambda row: row[0]):
+            self._tried.setdefault((table, method), {}).setdefault((target, seed), {})[number] = row
+
+    def methods(self) -> list[tuple[Experiment, Method]]:
+        """The methods whose settings are selected, in the plan's order."""
+        return [
+            (table, method)
+            for table in self.runs.attrs["plan"].experiments
+            for method in table.methods
+            if method.search is not None and (table.name, method.name) in self._tried
+        ]
+
+    def of(self, table: Experiment, method: Method, *, votes: bool) -> dict[tuple[str, int], dict[int, int]]:
+        """The candidates of a method's runs that vote or, where these are on tuning seeds, of those that do not."""
+        tried, tuning = self._tried.get((table.name, method.name), {}), table.tuning
+        return tried if tuning is None else {at: run for at, run in tried.items() if (at[1] in tuning.seeds) == votes}
+
+    def choices(self, table: Experiment, method: Method, by: str | None = None) -> Iterator[Choice]:
+        """What a criterion chooses for each run or, by tuning seeds, for each target; by default the suite's own."""
+        if method.search is None:
+            return
+        runs, own, n = self.of(table, method, votes=True), method.search.by, len(method.search.candidates)
+        if table.tuning is None:
+            # What trains with the target's labels is not reselected by what the others cannot see, or are not to see.
+            by = own if by is None or (method.reference and own in {ORACLE, TARGET_ACCURACY}) else by
+            yield from (
+                self._choice(by, target, seed, [run], [*run], _UNFINISHED) for (target, seed), run in runs.items()
+            )
+            return
+        track, known = by or table.tuning.tracks[0], self.runs.attrs.get(CHOICES, Choices()).of
+        by = own if method.name in table.tuning.oracles else track
+        for target in table.targets:
+            voters = [runs.get((target, seed), {}) for seed in table.tuning.seeds]
+            choice = known.get((table.name, method.name, target, track))
+            if track == FIRST:
+                choice = Choice(FIRST, target, None, 0)
+            yield choice or self._choice(by, target, None, voters, range(n), frozenset({"missing"}))
+
+    def _choice(
+        self, by: str, target: str, seed: int | None, voters: Sequence[Run], tried: Sequence[int], waits: frozenset[str]
+    ) -> Choice:
+        """The choice of the runs that vote; none as long as a candidate has a status that `waits` in one of them."""
+        left: Counter[str] = Counter()
+        for number in tried:
+            statuses = {self.status[run[number]] if number in run else "missing" for run in voters}
+            other = "unfinished" if statuses & waits else "diverged" if "diverged" in statuses else "failed"
+            left["ok" if statuses == {"ok"} else other] += 1
+        scores = {} if left["unfinished"] else self.scores(voters, by)
+        best = max(scores, key=scores.__getitem__, default=None)
+        unscored = 0 if left["unfinished"] else left["ok"] - len(scores)
+        return Choice(by, target, seed, best, left["unfinished"], left["diverged"], left["failed"], unscored)
+
+    def scores(self, voters: Sequence[Run], by: str) -> dict[int, float]:
+        """The mean score of each candidate over the runs that vote; a sum `a+b` adds the z-scores of two means.
+
+        Candidates that are not ok in one of them, or have no score, are left out. A criterion that tells no candidate
+        from another adds 0 to a sum.
+        """
+        numbers = [n for n in voters[0] if all(n in run and self.status[run[n]] == "ok" for run in voters)]
+        parts = [self._column(part) for part in parts_of(by)]
+        means = np.array([[_mean([part[run[n]] for run in voters]) for n in numbers] for part in parts])
+        known = ~np.isnan(means).any(axis=0)
+        means = means[:, known]
+        if len(parts) > 1 and known.any():
+            spreads = np.where(np.ptp(means, axis=1) > 0, means.std(axis=1), np.inf)[:, None]
+            # Rounded, so that sums which are equal as fractions are equal.
+            means = ((means - means.mean(axis=1, keepdims=True)) / spreads).sum(axis=0, keepdims=True).round(9)
+        return dict(zip(np.array(numbers)[known].tolist(), means[0].tolist(), strict=True))
+
+    def _column(self, by: str) -> list[float]:
+        """Each row's score by a single criterion, higher is better; NaN where there is none."""
+        if by not in self._scores:
+            runs = self.runs
+            if by == ORACLE:
+                signs = {table.name: table.measure.sign for table in runs.attrs["plan"].experiments}
+                scores = runs["score"] * runs["experiment"].astype(object).map(signs)
+            elif by == FIRST:
+                scores = -runs["candidate"].astype(float)
+            else:
+                scores = runs.get(f"{VALIDATOR}{by}", pd.Series(np.nan, runs.index))
+            self._scores[by] = scores.tolist()
+        return self._scores[by]
+
+    def merit(self, row: int) -> float:
+        """A run's score on the target, negated if less is better; NaN without one, which validators do not need."""
+        return self._column(ORACLE)[row]
+
+    def shown(self, table: Experiment, method: Method, by: str | None = None) -> dict[int, bool]:
+        """The row that represents each run by a criterion's choice, and whether the run counts as missing."""
+        chosen = {(choice.target, choice.seed): choice.number for choice in self.choices(table, method, by)}
+        rows = {}
+        for (target, seed), run in self.of(table, method, votes=False).items():
+            number = chosen[target, None if table.tuning else seed]
+            order = {status: place for place, status in enumerate(_SHOWN)}
+            first = min(run.values(), key=lambda row: order.get(self.status[row], len(order)))
+            row = first if number is None else run.get(number, first)
+            lost = number not in run and (table.tuning is not None or self.status[row] == "ok")
+            rows[row] = lost
+        return rows
+
+
+def _mean(votes: Sequence[float]) -> float:
+    """The mean of the votes; a single one counts to its last digit."""
+    return votes[0] if len(votes) == 1 else tied(mean_of(votes))
 
 
 def select(runs: pd.DataFrame, by: str | None = None) -> pd.DataFrame:
@@ -47,87 +212,62 @@ def select(runs: pd.DataFrame, by: str | None = None) -> pd.DataFrame:
 
     Args:
         runs: a frame from `load_results`. Runs without candidates and frames from `select` are returned unchanged.
-        by: a criterion instead of the plan's: a validator, `leave_one_source_out` or `oracle`; a track, `first` among
-            them, where settings are chosen on tuning seeds.
+        by: a criterion instead of the plan's: a validator or `oracle`; a track, `first` among them, where settings are
+            chosen on tuning seeds.
 
     Raises:
         BenchError: a criterion chose on tuning seeds what was not trained on the others.
     """
     if SELECTED in runs.attrs or runs["candidate"].isna().all():
         return runs
-    searches = Searches(runs)
-    of_runs = ((table, method) for table, method in searches.methods() if table.tuning is None)
-    choices = [choice for table, method in of_runs for choice in searches.choices(table, method, by)]
-    is_missing = dict.fromkeys(np.flatnonzero(searches.runs["candidate"].isna()).tolist(), False)
-    tuned = [(table, table.tuning) for table in runs.attrs["plan"].experiments if table.tuning is not None]
-    is_missing |= {choice.row: choice.is_missing for choice in choices} | _tuned_rows(searches, by, tuned)
+    candidates = Candidates(runs)
+    is_missing = dict.fromkeys(np.flatnonzero(candidates.runs["candidate"].isna()).tolist(), False)
+    for table in runs.attrs["plan"].experiments:
+        shown: dict[int, bool] = {}
+        for method in (method for of, method in candidates.methods() if of is table):
+            shown |= candidates.shown(table, method, by)
+        untold = by is not None and table.tuning is not None and by not in table.tuning.tracks
+        absent = sum(lost or candidates.status[row] == "missing" for row, lost in shown.items())
+        if untold and absent:
+            what = f"what {by} chooses was not trained for {absent} of {len(shown)} runs"
+            raise BenchError(f"{table.name}: {what}; add it to select.tracks and run the suite again")
+        is_missing |= shown
     rows = sorted(is_missing)
-    chosen, missing = searches.runs.iloc[rows].copy(), np.array([is_missing[row] for row in rows])
+    chosen, missing = candidates.runs.iloc[rows].copy(), np.array([is_missing[row] for row in rows])
     recorded = chosen.columns.difference(_OF_PLAN)
     chosen[recorded] = chosen[recorded].mask(np.repeat(missing[:, np.newaxis], len(recorded), axis=1))
-    chosen["left_out"] = chosen["left_out"].mask(chosen["left_out"].notna())
     chosen["status"] = chosen["status"].astype(object).mask(missing, "missing").astype("category")
-    chosen.attrs = {**runs.attrs, SELECTED: True, GAPS: _gaps(searches)} | ({TRACK: by} if by is not None else {})
+    chosen.attrs = {**runs.attrs, SELECTED: True, GAPS: _gaps(candidates)} | ({TRACK: by} if by is not None else {})
     return chosen
 
 
-def _gaps(searches: Searches) -> Gaps:
+def _gaps(candidates: Candidates) -> Mapping[str, Mapping[int, float]]:
     """What the reference of the headroom gains over the baseline, a mean over targets, where the oracle is a track."""
-    tables = [
-        (table, table.tuning)
-        for table in searches.runs.attrs["plan"].experiments
-        if table.headroom is not None and table.tuning is not None and ORACLE in table.tuning.tracks
-    ]
-    rows = [row for row, is_missing in _tuned_rows(searches, ORACLE, tables).items() if not is_missing]
-    runs = searches.runs.iloc[rows]
-    gaps: dict[str, dict[int, float]] = {}
-    for table, _ in tables:
-        mine = runs[(runs["experiment"] == table.name) & (runs["status"] == "ok")].astype({"method": object})
-        scores = mine.pivot(index="seed", columns=["method", "target"], values="score")
+    gaps = {}
+    for table in candidates.runs.attrs["plan"].experiments:
+        if table.headroom is None or table.tuning is None or ORACLE not in table.tuning.tracks:
+            continue
+        pair = [method for method in table.methods if method.name in {table.headroom, table.baseline}]
+        shown = [candidates.shown(table, method, ORACLE).items() for method in pair]
+        runs = candidates.runs.iloc[[row for of_method in shown for row, lost in of_method if not lost]]
+        runs = runs[runs["status"] == "ok"].astype({"method": object})
+        scores = runs.pivot(index="seed", columns=["method", "target"], values="score")
         if {table.headroom, table.baseline} <= {*scores.columns.get_level_values("method")}:
             gap = (scores[table.headroom] - scores[table.baseline]).dropna().mean(axis=1)
             gaps[table.name] = (table.measure.sign * gap).to_dict()
-    return Gaps(gaps)
-
-
-def _tuned_rows(searches: Searches, by: str | None, tables: Iterable[tuple[Experiment, Tuning]]) -> dict[int, bool]:
-    """The row of each run of experiments that choose settings on tuning seeds, and whether there is none."""
-    is_missing: dict[int, bool] = {}
-    runs = searches.runs
-    names = runs["experiment"].astype(object).to_numpy() if tables else np.array([])
-    for table, tuning in tables:
-        track = by or tuning.tracks[0]
-        choices = {(method.name, target): once for method, target, once in searches.track(table, track)}
-        rows = np.flatnonzero((names == table.name) & ~runs["seed"].isin(tuning.seeds).to_numpy())
-        columns = (runs[name].iloc[rows].tolist() for name in ("method", "target", "seed", "candidate"))
-        chosen: dict[tuple[str, str, int], int] = {}
-        spare: dict[tuple[str, str, int], int] = {}
-        for row, method, target, seed, candidate in zip(rows.tolist(), *columns, strict=True):
-            once = choices.get((method, target))
-            if once is not None and once.number is not None and candidate == once.number:
-                chosen[method, target, seed] = row
-            spare.setdefault((method, target, seed), row)
-        if track not in tuning.tracks:
-            absent = sum(run not in chosen or searches.is_absent(chosen[run]) for run in spare)
-            if absent:
-                what = f"what {track} chooses was not trained for {absent} of {len(spare)} runs"
-                raise BenchError(f"{table.name}: {what}; add it to select.tracks and run the suite again")
-        is_missing |= {chosen.get(run, row): run not in chosen for run, row in spare.items()}
-    return is_missing
+    return gaps
 
 
 def choices_of(runs: pd.DataFrame) -> Choices:
     """What each track of suites with tuning seeds chooses."""
-    searches = Searches(runs)
-    tables = [table for table in runs.attrs["plan"].experiments if table.tuning is not None]
-    return Choices(
-        MappingProxyType({
-            (table.name, method.name, target, track): once
-            for table in tables
-            for track in table.tuning.tracks
-            for method, target, once in searches.track(table, track)
-        })
-    )  # fmt: skip
+    candidates = Candidates(runs)
+    return Choices({
+        (table.name, method.name, choice.target, track): choice
+        for table in runs.attrs["plan"].experiments
+        for track in (table.tuning.tracks if table.tuning is not None else ())
+        for method in table.methods
+        for choice in candidates.choices(table, method, track)
+    })  # fmt: skip
 
 
 def chosen_on_tuning_seeds(runs: pd.DataFrame, choices: Choices | None = None) -> pd.DataFrame:

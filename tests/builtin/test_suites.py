@@ -11,7 +11,6 @@ import yaml
 from msda_bench.api import InputSpec
 from msda_bench.engine.model import Components
 from msda_bench.plugins import discover
-from msda_bench.results.sources import Place, left_out, setting_of
 from msda_bench.store.record import Record
 from msda_bench.suite.expand import PROTOCOLS, Expansion
 from msda_bench.suite.published import PublishedNumbers
@@ -197,15 +196,16 @@ def test_stress_plans_each_fault_separately_and_splits_of_2_to_32_sources() -> N
 def test_each_source_is_left_out_and_nothing_else_changes() -> None:
     expansion = loaded("stress/leave-out")[1]
     sources = ("near", "far", "irrelevant", "flipped", "duplicate", "shifted")
-    settings = {
-        Place(one.experiment, one.method, one.target): setting_of(expansion.cells[one.key].to_json())
-        for one in expansion.plan.cells
-    }
-    for method in ("SRC", "uniform", "DARN"):
-        others = left_out(Place("stress-leave-out", method, "target"), settings)
-        assert {source: (run.experiment, run.method) for source, run in others.items()} == {
-            source: (f"stress-leave-out-without-{source}", method) for source in sources
-        }
+    cells: dict[tuple[str, str, int], dict[str, dict[str, object]]] = {}
+    for one in expansion.plan.cells:
+        place = one.method, one.target, one.seed
+        cells.setdefault(place, {})[one.experiment] = expansion.cells[one.key].to_json()
+    for of_place in cells.values():
+        whole = of_place["stress-leave-out"]
+        for source in sources:
+            less = of_place[f"stress-leave-out-without-{source}"]
+            assert less | {"sources": whole["sources"]} == whole
+            assert less["sources"] == [name for name in sources if name != source]
     first, *rest = expansion.plan.experiments
     assert (first.without, {one.without for one in rest}) == (None, set(sources))
 
