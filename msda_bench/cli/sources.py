@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Adds its arguments."""
-    parser.add_argument("folder", metavar="DIR", type=Path, help="a result folder, such as results/stress-leave-out")
+    parser.add_argument("folder", metavar="DIR", type=Path, help="a result folder, such as results/leaderboard-sources")
     add_experiments_option(parser)
     add_table_options(parser)
     add_output_options(parser)

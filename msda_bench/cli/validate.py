@@ -31,7 +31,6 @@ def command(args: argparse.Namespace) -> int:
     warn_of(registry.problems)
     suite = load_suite(args.suite, registry)
     expansion = expand(suite, registry)
-    warn_of(expansion.warnings)
     check_sizes(expansion.cells.values(), registry)
     plan = expansion.plan
     for experiment, file in zip(plan.experiments, suite.experiments, strict=True):
@@ -49,8 +48,7 @@ def _say_experiment(experiment: Experiment, plan: Plan, data: Sequence[str], *, 
     from msda_bench.suite.cell import canonical_json
 
     cells = [cell for cell in plan.cells if cell.experiment == experiment.name]
-    left_out = sum(cell.left_out is not None for cell in cells)
-    rest = f", {left_out} of them to leave one source out" if left_out else ""
+    rest = ""
     what = f"{experiment.name}: {experiment.dataset} ({experiment.task}), targets {', '.join(experiment.targets)}"
     count = _count(len(cells), "cell")
     if (tuning := experiment.tuning) is not None:

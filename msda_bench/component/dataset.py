@@ -7,10 +7,10 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from math import inf
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NotRequired, TypeAlias
 
-from pydantic import PlainValidator, WithJsonSchema
+from pydantic import AfterValidator, ConfigDict, Field, with_config
+from typing_extensions import TypedDict
 
 from msda_bench.component.base import Added, Component, component
 from msda_bench.component.files import Array, File, Files
@@ -88,72 +88,37 @@ class DomainData:
     places: Array | None = None
 
 
-def _corruption(raw: Any) -> dict[str, str] | None:
-    source = raw.get("source") if isinstance(raw, Mapping) else None
-    if raw is not None and not (isinstance(source, str) and raw == {"source": source, "labels": "shuffle"}):
-        raise ValueError("must be {source: NAME, labels: shuffle}")
-    return None if raw is None else dict(raw)
+_STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
 
-_CORRUPTION = {
-    "type": "object",
-    "properties": {"source": {"type": "string"}, "labels": {"const": "shuffle"}},
-    "required": ["source", "labels"],
-    "additionalProperties": False,
-}
-Corruption = Annotated[
-    dict[str, str] | None,
-    PlainValidator(_corruption),
-    WithJsonSchema({"anyOf": [_CORRUPTION, {"type": "null"}]}),
-]
+@with_config(_STRICT)
+class Corruption(TypedDict):
+    """The source whose labels are permuted."""
+
+    source: str
+    labels: Literal["shuffle"]
 
 
-def _shift(raw: Any) -> dict[str, Any] | None:
-    if raw is None:
-        return None
-    wanted = "must be {domain: NAME or target, shares: [a number for each class]} or {domain: ..., dirichlet: STRENGTH}"
-    sound = isinstance(raw, Mapping) and isinstance(raw.get("domain"), str)
-    if not sound:
-        raise ValueError(wanted)
-    given = {name: value for name, value in raw.items() if name != "domain"}
-    if given.keys() == {"dirichlet"} and _number(given["dirichlet"]) and _LEAST_STRENGTH <= given["dirichlet"] < inf:
-        return {"domain": raw["domain"], "dirichlet": float(given["dirichlet"])}
-    if given.keys() == {"dirichlet"}:
-        raise ValueError(f"dirichlet must be a number of at least {_LEAST_STRENGTH}")
-    shares = given.get("shares")
-    if given.keys() != {"shares"} or not isinstance(shares, list | tuple) or not all(map(_number, shares)):
-        raise ValueError(wanted)
-    if not all(0 <= share <= 1 for share in shares) or abs(sum(shares) - 1) > _SUM:
-        raise ValueError(f"shares must be from 0 to 1 and sum to 1, not to {sum(shares):g}")
-    return {"domain": raw["domain"], "shares": [float(share) for share in shares]}
+def _shift(shift: Any) -> Any:
+    if ("shares" in shift) == ("dirichlet" in shift):
+        raise ValueError("must have either shares, a number for each class, or dirichlet, a strength")
+    if "shares" in shift and abs(sum(shift["shares"]) - 1) > _SUM:
+        raise ValueError(f"shares must sum to 1, not to {sum(shift['shares']):g}")
+    return shift
 
 
-def _number(raw: Any) -> bool:
-    return isinstance(raw, int | float) and not isinstance(raw, bool)
+@with_config(_STRICT)
+class LabelShift(TypedDict):
+    """The shares of classes of a domain: as given, or drawn from a Dirichlet distribution of this strength."""
+
+    domain: str
+    shares: NotRequired[Annotated[list[Annotated[float, Field(ge=0, le=1)]], Field(min_length=2)]]
+    dirichlet: NotRequired[Annotated[float, Field(ge=0.05)]]
 
 
 TARGET = "target"
 """In `label_shift`, the target of each run."""
-_LEAST_STRENGTH = 0.05
 _SUM = 1e-6
-_DOMAIN = {"domain": {"type": "string"}}
-_SHIFTS = [
-    {
-        "type": "object",
-        "properties": _DOMAIN | {name: rule},
-        "required": ["domain", name],
-        "additionalProperties": False,
-    }
-    for name, rule in {
-        "shares": {"type": "array", "items": {"type": "number", "minimum": 0, "maximum": 1}, "minItems": 2},
-        "dirichlet": {"type": "number", "minimum": _LEAST_STRENGTH},
-    }.items()
-]
-LabelShift = Annotated[
-    dict[str, Any] | None,
-    PlainValidator(_shift),
-    WithJsonSchema({"anyOf": [*_SHIFTS, {"type": "null"}]}),
-]
 
 
 @component
@@ -199,8 +164,8 @@ class Dataset(Component, ABC):
     target_train: Annotated[OptionalSize, Added()] = None
     protocol: Annotated[Literal["held_out", "transductive"], Added()] = "held_out"
     stratify: Annotated[bool, Added()] = False
-    corrupt: Annotated[Corruption, Added()] = None
-    label_shift: Annotated[LabelShift, Added()] = None
+    corrupt: Annotated[Corruption | None, Added()] = None
+    label_shift: Annotated[Annotated[LabelShift, AfterValidator(_shift)] | None, Added()] = None
 
     @property
     @abstractmethod

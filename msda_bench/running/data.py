@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from msda_bench.api import Backbone, Dataset, Extent, File, Files, KnowsSizes, Prepares
 from msda_bench.blame import blaming
 from msda_bench.component.abilities import sizes_of
-from msda_bench.component.sizes import counts
+from msda_bench.component.sizes import asked, counts, is_transductive
 from msda_bench.errors import BlamedError, DataError
 from msda_bench.plugins import Registry
 from msda_bench.plugins.process_state import restored
@@ -79,7 +79,7 @@ def _without_files(
 
 
 def check_sizes(cells: Iterable[Cell], registry: Registry) -> None:
-    """Checks the sizes of the domains that the cells need, where the dataset's files are here and list the examples.
+    """Checks the sizes of the domains that the cells need, as far as they are known, also from files that are here.
 
     Raises:
         DataError: a line on each domain with fewer examples than requested, and on files that list none.
@@ -88,26 +88,30 @@ def check_sizes(cells: Iterable[Cell], registry: Registry) -> None:
 
     where, lines = folders(), dict[str, None]()
     for dataset, some in used("dataset", tuple(cells), registry):
-        lists = isinstance(dataset, KnowsSizes)
-        if sizes_of(dataset) or dataset.shared_groups or not lists:
-            continue
-        if not all(any(path.exists() for path in where.candidates(file)) for file in dataset.files):
-            continue
-        parts = {(domain, cell.target) for cell in some for domain in (*cell.sources, cell.target)}
-        extents: dict[str, Extent] = {}
+        extents = sizes_of(dataset)
+        here = all(any(path.exists() for path in where.candidates(file)) for file in dataset.files)
         try:
-            with deferred_plugin_errors():
-                extents.update(sizes_of(dataset, LocalFiles(where, dataset.name, processes=0)))
+            if here and not extents and isinstance(dataset, KnowsSizes) and not dataset.shared_groups:
+                with deferred_plugin_errors():
+                    extents = sizes_of(dataset, LocalFiles(where, dataset.name, processes=0))
         except DataError as error:
             lines.update(dict.fromkeys(error.lines))
-            continue
-        for domain, target in sorted((domain, target) for domain, target in parts if domain in extents):
-            try:
-                counts(dataset, domain, target, extents[domain])
-            except DataError as error:
-                lines.update(dict.fromkeys(error.lines))
+        else:
+            lines.update(dict.fromkeys(_shortages(dataset, some, extents)))
     if lines:
         raise DataError(*lines)
+
+
+def _shortages(dataset: Dataset, cells: Iterable[Cell], extents: Mapping[str, Extent]) -> Iterator[str]:
+    """A line on each domain that is too small in a role of its cells, or whose size nothing names."""
+    for domain, target in sorted({(one, cell.target) for cell in cells for one in (*cell.sources, cell.target)}):
+        try:
+            if not (is_transductive(dataset) and domain == target):
+                asked(dataset, domain, target)
+            if domain in extents:
+                counts(dataset, domain, target, extents[domain])
+        except DataError as error:
+            yield from error.lines
 
 
 def _faults(files: Iterable[File], local: Files) -> Iterable[str]:

@@ -1,103 +1,53 @@
-"""Checks between the parts of an experiment: that domains exist and are large enough, and every target has a source."""
+"""Checks between the parts of an experiment: that domains exist, and that no method sees labels of the test."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Literal
 
-from msda_bench.api import Backbone, FittedScheme, GivenScheme
-from msda_bench.blame import blaming
-from msda_bench.component.dataset import shifted_domain
+from msda_bench.api import FittedScheme, GivenScheme
+from msda_bench.component.abilities import augmentation_of
+from msda_bench.component.dataset import corrupted_source, shifted_domain
 from msda_bench.component.pretrained import Pretrained
-from msda_bench.component.sizes import is_transductive
+from msda_bench.component.sizes import DEFAULT, beside_all, is_transductive
 from msda_bench.errors import BenchError, message_of
-from msda_bench.plugins import Entry
-from msda_bench.plugins.process_state import restored
-from msda_bench.suite.check_sizes import check_sizes
-from msda_bench.suite.choice import Configured
-from msda_bench.suite.facts import Facts, takes_parts, weighs_sources
+from msda_bench.suite.facts import Facts
 from msda_bench.suite.mistakes import PLAIN_NAME, PLAIN_WORDS, Fault, Loc, hint, shown
 from msda_bench.suite.plan import CHANCE_REFERENCE, ORACLE
-from msda_bench.suite.protocol import Splitting, UpdateRule, batches_of, labelled_groups, labelled_part, source_parts
+from msda_bench.suite.protocol import labelled_part, source_parts
 from msda_bench.suite.published import AVERAGE, PublishedNumbers
-from msda_bench.suite.search import check_search, too_few_to_leave_out
-from msda_bench.suite.spec import MethodSpec
+from msda_bench.suite.search import check_search
 
 RESERVED = (AVERAGE, "better", "class", "experiment", "interval", "method", "worse")
 """What no target, method or experiment may be called."""
+_REFUSED = "sees labels of the target, which in `protocol: transductive` are those of the test; remove it"
 
 
 def check_experiment(sound: Mapping[str, Any]) -> Iterator[Fault]:
     """The mistakes between the sound parts of an experiment; missing parts are skipped."""
     if "dataset" not in sound:
         return
-    entry: Entry = sound["dataset"].entry
+    loc: Loc = ("dataset",)
     try:
-        with entry.blamed("cannot be inspected"):
-            facts = Facts.of(sound)
+        facts = Facts.of(sound)
+        loc = ("backbone",)
+        facts.network_input  # noqa: B018 - the backbone may refuse the data
     except BenchError as error:
-        yield Fault(("dataset",), message_of(error, 1000))
+        yield Fault(loc, message_of(error, 1000))
         return
     for check in _CHECKS:
         yield from check(facts)
 
 
-def _network(facts: Facts) -> Iterator[Fault]:
-    """Checks that the backbone can be built for the data."""
-    if facts.backbone is None:
-        return
-    try:
-        with facts.backbone.entry.blamed(f"cannot be built for {facts.name}"), restored():
-            facts.backbone.component.build(facts.task, facts.network_input)
-    except BenchError as error:
-        yield Fault(("backbone",), message_of(error, 1000))
-    else:
-        yield from _augmented(facts)
-    yield from _no_trunk(facts)
-    yield from _without_effect(facts.backbone)
-
-
 def _augmented(facts: Facts) -> Iterator[Fault]:
     """Random changes of images although their features are computed once."""
-    named = facts.augmentation
-    if facts.backbone is None or not facts.frozen or not named:
+    named = augmentation_of(facts.data)
+    if facts.backbone is None or not named or facts.network_input == facts.data.input:
         return
     why = f"backbone {facts.backbone.name} computes the features of each stored image once"
     remedy = "; set trainable: all, or remove" if isinstance(facts.backbone.component, Pretrained) else "; remove"
     yield Fault(("dataset", facts.name, named[0]), f"cannot be used: {why}{remedy} {', '.join(named)}")
-
-
-def _no_trunk(facts: Facts) -> Iterator[Fault]:
-    """A learning rate for a pretrained network that is not trained."""
-    if facts.backbone is None:
-        return
-    backbone = facts.backbone.component
-    if isinstance(backbone, Pretrained) and backbone.trainable == "all":
-        return
-    what = f"is for a pretrained network, and backbone {backbone.name} trains none"
-    remedy = "; set trainable: all or remove it" if isinstance(backbone, Pretrained) else "; remove it"
-    rules: list[tuple[Loc, UpdateRule | None]] = [((), facts.training)]
-    rules += [(("methods", name), method.training) for name, method in facts.file.methods.items()]
-    for loc, rule in rules:
-        for place, factors in rule.factors if rule is not None else ():
-            if factors.trunk != 1:
-                yield Fault((*loc, "training", *place, "trunk"), what + remedy)
-
-
-def _without_effect(chosen: Configured[Backbone]) -> Iterator[Fault]:
-    """Parameters for parts of a pretrained network that are not trained or do not exist."""
-    backbone = chosen.component
-    if not isinstance(backbone, Pretrained) or backbone.trainable == "all":
-        return
-    if backbone.batch_norm == "train":
-        what = "changes nothing, since the network is not trained; set trainable: all or remove it"
-        yield Fault(("backbone", chosen.name, "batch_norm"), what, "key")
-    for name in (
-        sorted(chosen.given & {"hidden", "dropout", "norm", "bottleneck"}) if backbone.trainable == "none" else ()
-    ):
-        what = "changes nothing, since trainable: none has no hidden layers; set trainable: head or remove it"
-        yield Fault(("backbone", chosen.name, name), what, "key")
 
 
 def _unknown_domains(facts: Facts) -> Iterator[Fault]:
@@ -141,22 +91,6 @@ def _too_few_sources(facts: Facts) -> Iterator[Fault]:
         else:
             has = ", ".join(facts.sources[target])
             yield Fault(("sources",), f"hold no source of target {shown(target)}; it has {has}")
-    yield from _nothing_to_weigh(facts)
-
-
-def _nothing_to_weigh(facts: Facts) -> Iterator[Fault]:
-    lonely = [target for target in facts.targets if len(facts.kept_sources(target)) == 1]
-    # Parts of one source, or labelled examples of the target, are sources to weigh, too.
-    names = [
-        name
-        for name, method in facts.file.methods.items()
-        if weighs_sources(method) and not (facts.splitting(method) or facts.labelled_target(method))
-    ]
-    if lonely and names:
-        need = "weighs sources and needs two" if len(names) == 1 else "weigh sources and need two"
-        what = f"target {shown(lonely[0])} has one source left, but {', '.join(names)} {need}"
-        loc = ("dataset",) if facts.file.sources is None else ("sources",)
-        yield Fault(loc, f"{what}; only a scheme that pools them may have one")
 
 
 def _untrainable(facts: Facts) -> Iterator[Fault]:
@@ -178,8 +112,6 @@ def _untrainable(facts: Facts) -> Iterator[Fault]:
         elif scheme.adds_offsets and (loc := _averages(facts, name)):
             what = f"means nothing for {name}: {entry.name} replaces weights at each epoch; remove it, or the method"
             yield Fault(loc, what, "key")
-        elif uneven := _uneven(facts, method):
-            yield Fault(("methods", name, "scheme"), f"scheme {scheme.name!r}: {uneven}")
 
 
 def _no_labels(facts: Facts) -> Iterator[Fault]:
@@ -214,32 +146,11 @@ def _averages(facts: Facts, name: str) -> Loc:
 
 def _unfit(facts: Facts) -> str | None:
     """Why the examples are no rows of numbers, which a scheme that is fitted at once needs."""
-    try:
-        given = facts.network_input
-    except BenchError:  # the network's own check reports it
+    shape = facts.network_input.shape
+    if len(shape) == 1:
         return None
-    if len(given.shape) == 1:
-        return None
-    what = f"reads rows of numbers, and an example of {facts.name} has the shape {given.shape}"
+    what = f"reads rows of numbers, and an example of {facts.name} has the shape {shape}"
     return f"{what}; name a backbone with frozen features (`trainable: none`), or remove the method"
-
-
-def _uneven(facts: Facts, method: MethodSpec) -> str | None:
-    """Why a method cannot take as many steps as the others; what its scheme raises is reported in training."""
-    target = next(filter(facts.kept_sources, facts.targets), None)
-    if target is None or facts.training is None or facts.training.epoch != "equal" or facts.training.batch == "all":
-        return None
-    sources, labels = facts.kept_sources(target), facts.labelled_target(method)
-    try:
-        with blaming(()):
-            groups = labelled_groups(method.scheme.component, sources, target, facts.splitting(method), labels)
-    except BenchError:
-        return None
-    try:
-        batches_of(groups, len(sources))
-    except ValueError as error:
-        return str(error)
-    return None
 
 
 def _other_task(facts: Facts) -> Iterator[Fault]:
@@ -288,27 +199,6 @@ def _classes(facts: Facts) -> Iterator[Fault]:
         if method.prior_correction is not None and facts.task.kind != "classification":
             what = "corrects shares of classes; the task is regression"
             yield Fault(("methods", name, "prior_correction"), what, "key")
-
-
-def _source_options(facts: Facts) -> Iterator[Fault]:
-    """Numbers of parts, or of labelled target examples, that the data do not allow or that have no effect."""
-    places: list[tuple[Loc, Splitting | None, int]] = [((), facts.file.split_sources, facts.file.labelled_target)]
-    for name, method in facts.file.methods.items():
-        loc: Loc = ("methods", name)
-        places.append((loc, method.split_sources, method.labelled_target or 0))
-        if method.split_sources is not None and not takes_parts(method.scheme.component):
-            what = f"changes nothing, since {method.scheme.name} does not distinguish sources; remove it"
-            yield Fault((*loc, "split_sources"), what, "key")
-    data, batch = facts.name, facts.training.batch if facts.training is not None else "all"
-    least, target = facts.fewest(of_target=False, of_sources=True), facts.fewest(of_target=True)
-    for at, split, labels in places:
-        wanted = split.clusters * batch if split is not None and batch != "all" and split.clusters > 1 else 0
-        if split is not None and least is not None and wanted > least:
-            need = f"{split.clusters} clusters of a batch of {batch} at least need {wanted} examples"
-            yield Fault((*at, "split_sources", "clusters"), f"{need}; {data} trains on {least} of each source")
-        if target is not None and labels > target and not is_transductive(facts.data):
-            what = f"must be at most the {target} target examples that {data} trains on, not {labels}"
-            yield Fault((*at, "labelled_target"), what)
 
 
 def _ranked_labels(facts: Facts) -> Iterator[Fault]:
@@ -365,13 +255,15 @@ def _confirmed(facts: Facts) -> Iterator[Fault]:
 
 
 def _left_out(facts: Facts) -> Iterator[Fault]:
-    """An experiment without each source must leave methods enough of them, and needs a name."""
+    """An experiment without each source must leave another one, and needs a name."""
     if not facts.file.leave_out_sources:
         return
     loc = ("leave_out_sources",)
     if facts.file.select is not None:
         yield Fault(loc, "cannot stand beside select, which would choose other settings without each source", "key")
-    yield from too_few_to_leave_out(facts, loc)
+    for target in facts.targets:
+        if len(facts.kept_sources(target)) == 1:
+            yield Fault(loc, f"target {shown(target)} has 1 source; to leave one out takes 2")
     sources = dict.fromkeys(source for target in facts.targets for source in facts.kept_sources(target))
     for source in sources if "name" in facts.file.model_fields_set else ():
         name = facts.file.name_without(source)
@@ -379,25 +271,58 @@ def _left_out(facts: Facts) -> Iterator[Fault]:
             yield Fault(loc, f"an experiment cannot be called {shown(name)}; it may be {PLAIN_WORDS}")
 
 
+def _label_firewall(facts: Facts) -> Iterator[Fault]:
+    """Sizes that contradict the transductive protocol, and test labels that a method would see in it."""
+    for key, what in beside_all(facts.data):
+        yield Fault(("dataset", facts.name, key), what)
+    if not is_transductive(facts.data):
+        return
+    if facts.file.labelled_target:
+        yield Fault(("labelled_target",), _REFUSED, "key")
+    for name, method in facts.file.methods.items():
+        if method.labelled_target:
+            yield Fault(("methods", name, "labelled_target"), _REFUSED, "key")
+        if method.scheme.component.needs_target_labels:
+            yield Fault(("methods", name, "scheme"), f"{method.scheme.name} {_REFUSED}")
+
+
+def _unknown_in_dataset(facts: Facts) -> Iterator[Fault]:
+    """Names in the parameters of the dataset that are not domains."""
+    data = facts.data
+    named: list[tuple[Loc, str, Literal["key", "value"]]] = [
+        ((key, domain), domain, "key")
+        for key, size in (("train", data.train), ("target_train", data.target_train))
+        if isinstance(size, Mapping)
+        for domain in size
+        if domain != DEFAULT
+    ]
+    for loc, changed in (
+        (("corrupt", "source"), corrupted_source(data)),
+        (("label_shift", "domain"), shifted_domain(data, next(iter(facts.domains)))),
+    ):
+        if changed is not None:
+            named.append((loc, changed, "value"))
+    for loc, domain, where in named:
+        if domain not in facts.domains:
+            what = f"{shown(domain)} is not a domain of {facts.name}{hint(domain, facts.domains)}"
+            yield Fault(("dataset", facts.name, *loc), what, where)
+
+
 _CHECKS = (
-    *(
-        _unknown_domains,
-        _reserved,
-        _too_few_sources,
-        _untrainable,
-        _network,
-        _other_task,
-        _source_options,
-    ),
-    *(
-        _classes,
-        _no_labels,
-        _ranked_labels,
-        _taken_names,
-        _comparison,
-        _confirmed,
-        _left_out,
-        check_search,
-        check_sizes,
-    ),
+    _unknown_domains,
+    _reserved,
+    _too_few_sources,
+    _untrainable,
+    _augmented,
+    _other_task,
+    _classes,
+    _no_labels,
+    _ranked_labels,
+    _taken_names,
+    _comparison,
+    _confirmed,
+    _left_out,
+    check_search,
+    _unknown_in_dataset,
+    _label_firewall,
 )

@@ -20,7 +20,6 @@ from msda_bench.suite.load import Suite
 from msda_bench.suite.plan import (
     DEFAULT_MEASURES,
     FIRST,
-    LEAVE_ONE_OUT,
     ORACLE,
     Experiment,
     Measure,
@@ -31,7 +30,7 @@ from msda_bench.suite.plan import (
     Tuning,
 )
 from msda_bench.suite.protocol import OneOf, SuitePart
-from msda_bench.suite.search import Settings, candidates_of, leaves_out, sees_target, select_notes, source_free_note
+from msda_bench.suite.search import Settings, candidates_of, sees_target, select_notes, source_free_note
 from msda_bench.suite.spec import DEFAULT_AGGREGATOR, ExperimentFile, MethodSpec
 
 MAX_CELLS = 100_000
@@ -59,13 +58,11 @@ PROTOCOLS = {
 class Expansion:
     """The tables of a suite, and its runs by key, in the plan's order.
 
-    There are fewer runs than planned cells if two methods have the same settings. The warnings are lines on settings
-    that can be trained but are probably not intended.
+    There are fewer runs than planned cells if two methods have the same settings.
     """
 
     plan: Plan
     cells: dict[str, Cell]
-    warnings: tuple[str, ...] = ()
 
 
 def most_runs(suite: Suite) -> int:
@@ -93,8 +90,7 @@ def expand(suite: Suite, registry: Registry) -> Expansion:
                 cells[place.key] = replace(known, keep=tuple(dict.fromkeys((*known.keep, *cell.keep))))
             planned.append(place)
     tables = tuple(draft.table() for draft in drafts)
-    warnings = tuple(line for draft in drafts for line in draft.odd_batches())
-    return Expansion(Plan(suite.name, tables, tuple(planned)), cells, warnings)
+    return Expansion(Plan(suite.name, tables, tuple(planned)), cells)
 
 
 class _Draft:
@@ -108,8 +104,7 @@ class _Draft:
     def count(self) -> int:
         """The number of runs, of those on settings chosen at tuning seeds as many as the tracks can choose at most."""
         targets, tried = self._facts.targets, self._candidates.values()
-        left_out = sum(len(self._facts.kept_sources(target)) for target in targets)
-        runs = sum(len(candidates.settings) * (len(targets) + left_out * candidates.leaves_out) for candidates in tried)
+        runs = len(targets) * sum(len(candidates.settings) for candidates in tried)
         select, seeds = self._file.select, len(self._file.seeds)
         if select is None or select.seeds is None:
             return runs * seeds
@@ -133,11 +128,8 @@ class _Draft:
             seeds = (*(tuning or ()), *file.seeds)
             for target, seed, (index, (cell, key)) in product(self._facts.targets, seeds, enumerate(tried)):
                 candidate = index if candidates.search is not None else None
-                all_out = candidates.leaves_out and seed in (tuning or file.seeds)
-                for left_out, domains in self._domains(target, all_out=all_out):
-                    own = {**domains, "seed": seed}
-                    place = PlannedCell(file.name, name, target, seed, key(own), candidate, left_out)
-                    yield place, replace(cell, **own)
+                own = {"target": target, "sources": self._facts.kept_sources(target), "seed": seed}
+                yield PlannedCell(file.name, name, target, seed, key(own), candidate), replace(cell, **own)
 
     def table(self) -> Experiment:
         """The experiment's part of the plan."""
@@ -145,8 +137,7 @@ class _Draft:
         criteria: tuple[str, ...] = ()
         tuning = None
         if select is not None:
-            left_out = (LEAVE_ONE_OUT,) if leaves_out(select) else ()
-            criteria = (*self._facts.validators, *left_out, ORACLE)
+            criteria = (*self._facts.validators, ORACLE)
         if select is not None and select.seeds is not None:
             criteria = (*criteria[:-1], *(by for by in select.criteria if by not in (*criteria, FIRST)), FIRST, ORACLE)
             oracles = tuple(name for name, method in self._file.methods.items() if sees_target(method))
@@ -173,24 +164,6 @@ class _Draft:
             without=file.without,
             tuning=tuning,
         )
-
-    def odd_batches(self) -> Iterator[str]:
-        """Warnings about batches with more examples than a domain has, and of one that is normalised."""
-        name, data = self._file.name, self._facts.data
-        fewest = self._facts.fewest(of_target=True, of_sources=True)
-        tried = [settings for candidates in self._candidates.values() for settings in candidates.settings]
-        batches = {settings.training.batch for settings in tried}
-        for batch in sorted(size for size in batches if isinstance(size, int) and fewest is not None and size > fewest):
-            yield (
-                f"{name}: training.batch is {batch}, but a domain has {fewest} training examples (train: "
-                f"{data.train} of dataset {self._facts.name}), so every step draws some of them more than once"
-            )
-        ones = {getattr(settings.backbone.component, "norm", "") for settings in tried if settings.training.batch == 1}
-        for norm in sorted(ones & {"batch", "domain"}):
-            yield (
-                f"{name}: training.batch is 1, so norm: {norm} normalises one row of each domain, which leaves little "
-                "or nothing to learn from; set a batch of 2 or more, or another norm"
-            )
 
     def _measure(self) -> Measure | None:
         """The suite's metric; None for the default of the task, which plans omit."""
@@ -227,13 +200,6 @@ class _Draft:
         components = (method.scheme, method.discrepancy, method.aggregator)
         origins = dict.fromkeys(component.entry.origin for component in components if component is not None)
         return Method(name, method.reference, recipe(self._facts, method, search), tuple(origins), search)
-
-    def _domains(self, target: str, *, all_out: bool) -> Iterator[tuple[str | None, dict[str, Any]]]:
-        """Target and sources of a run; then, if requested, with each source as the target of the others."""
-        sources = self._facts.kept_sources(target)
-        yield None, {"target": target, "sources": sources}
-        for source in sources if all_out else ():
-            yield source, {"target": source, "sources": tuple(other for other in sources if other != source)}
 
     def _cell(self, settings: Settings, validators: tuple[Ref, ...]) -> Cell:
         """The cell of all targets and seeds."""

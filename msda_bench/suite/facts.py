@@ -10,7 +10,7 @@ from typing import Any
 
 from msda_bench.api import Backbone, DataError, Dataset, Extent, Group, InputSpec, Scheme, Task
 from msda_bench.blame import blaming
-from msda_bench.component.abilities import augmentation_of, sizes_of, sources_of
+from msda_bench.component.abilities import sizes_of, sources_of
 from msda_bench.component.backbone import network_input
 from msda_bench.component.sizes import asked, counts, holds_out, is_transductive, trained_of
 from msda_bench.errors import BenchError
@@ -25,8 +25,7 @@ _MISSING: dict[str, Any] = {"methods": {}, "backbone": None, "training": None}
 class Facts:
     """An experiment whose dataset is sound; other parts with mistakes are at their default or empty.
 
-    `extents` has the sizes that are known without loading. `sources` are those of each possible target; `targets` are
-    those of the suite that the dataset has.
+    `sources` are those of each possible target; `targets` are those of the suite that the dataset has.
     """
 
     file: ExperimentFile
@@ -36,25 +35,28 @@ class Facts:
     sources: Mapping[str, Group]
     targets: Group
     task: Task
-    input: InputSpec
     fingerprint: str
     extents: Mapping[str, Extent]
-    augmentation: tuple[str, ...]
 
     @classmethod
     def of(cls, sound: Mapping[str, Any]) -> Facts:
-        """Calls the dataset; raises its exceptions, also those that would occur only later in a run."""
+        """Calls the dataset; raises a BenchError for its exceptions, also those of a run."""
         file = ExperimentFile.model_construct(set(sound), **_MISSING | dict(sound))
-        data = file.dataset.component
-        sources = sources_of(data)
-        fingerprint = data.fingerprint()
-        "".join(data.notes)
-        tuple(data.files)
-        augmentation = augmentation_of(data)
-        targets = tuple(target for target in file.targets or sources if target in sources)
-        domains, name = tuple(data.domains), file.dataset.name
-        sizes = sizes_of(data)
-        return cls(file, data, name, domains, sources, targets, data.task, data.input, fingerprint, sizes, augmentation)
+        data, name = file.dataset.component, file.dataset.name
+        with file.dataset.entry.blamed("cannot be inspected"):
+            "".join(data.notes)
+            tuple(data.files)
+            sources, domains = sources_of(data), tuple(data.domains)
+            targets = tuple(target for target in file.targets or sources if target in sources)
+            return cls(file, data, name, domains, sources, targets, data.task, data.fingerprint(), sizes_of(data))
+
+    @property
+    def network_input(self) -> InputSpec:
+        """The input of the network; a BenchError if the backbone refuses the dataset's."""
+        if self.backbone is None:
+            return self.data.input
+        with self.backbone.entry.blamed(f"cannot be built for {self.name}"):
+            return network_input(self.backbone.component, self.data.input)
 
     @property
     def baseline(self) -> str | None:
@@ -75,16 +77,6 @@ class Facts:
         return self.file.backbone
 
     @property
-    def frozen(self) -> bool:
-        """Whether networks get frozen features; raises the backbone's exceptions."""
-        return self.backbone is not None and self.backbone.component.embedding(self.input) is not None
-
-    @property
-    def network_input(self) -> InputSpec:
-        """The input of the network; raises the backbone's exceptions."""
-        return self.input if self.backbone is None else network_input(self.backbone.component, self.input)
-
-    @property
     def training(self) -> Protocol | None:
         """None if it has mistakes."""
         return self.file.training
@@ -95,44 +87,22 @@ class Facts:
         listed = self.file.validators
         if listed is not None:
             return tuple(validator.name for validator in listed)
-        return (DEFAULT_VALIDATOR[self.task.kind],) if all(held for *_, held in self.held_out()) else ()
-
-    def held_out(self) -> Iterator[tuple[str, str, bool | None]]:
-        """Each source, its target, and whether examples of it are held out for validators; None if not known."""
-        for target in self.targets:
-            for source in self.kept_sources(target):
-                with contextlib.suppress(DataError):  # `check_sizes` reports it
-                    yield source, target, holds_out(self.data, source, target, self.extents.get(source))
+        with contextlib.suppress(DataError):  # training reports it
+            for target in self.targets:
+                for source in self.kept_sources(target):
+                    if not holds_out(self.data, source, target, self.extents.get(source)):
+                        return ()
+        return (DEFAULT_VALIDATOR[self.task.kind],)
 
     def kept_sources(self, target: str) -> Group:
         """The sources of a target that the suite uses, in the dataset's order."""
         wanted = self.file.sources
         return tuple(source for source in self.sources[target] if wanted is None or source in wanted)
 
-    def trained_on(self, domain: str, target: str) -> int | None:
-        """The number of training examples of a domain; None if it is known only after loading."""
-        try:
-            if domain in self.extents:
-                return counts(self.data, domain, target, self.extents[domain])[0]
-            part = asked(self.data, domain, target)[1]
-        except DataError:  # `check_sizes` reports it
-            return None
-        whole = is_transductive(self.data) and domain == target
-        return part if isinstance(part, int) and not whole else None
-
-    def fewest(self, *, of_target: bool, of_sources: bool = False) -> int | None:
-        """The smallest known number of training examples of a target, of its sources, or of all."""
-        known = [
-            self.trained_on(domain, target)
-            for target in self.targets
-            for domain in ((target,) if of_target else ()) + (self.kept_sources(target) if of_sources else ())
-        ]
-        return min((count for count in known if count is not None), default=None)
-
     def splitting(self, method: MethodSpec) -> Splitting | None:
         """How a method's sources are split; None if that changes nothing for it, so that cells are shared."""
         split = method.split_sources or self.file.split_sources
-        splits = split is not None and split.clusters > 1 and takes_parts(method.scheme.component)
+        splits = split is not None and split.clusters > 1 and _takes_parts(method.scheme.component)
         return split if splits else None
 
     def labelled_target(self, method: MethodSpec) -> int:
@@ -149,11 +119,20 @@ class Facts:
         if not (scheme.needs_target_labels and scheme.hold_out):
             count = self.labelled_target(method)
             return count, str(count or "")
-        known = [self.trained_on(target, target) for target in self.targets]
-        counts = sorted({trained_of(count, scheme.hold_out) for count in known if count is not None})
-        if None in known or not counts:
+        known = [self._trained_on(target) for target in self.targets]
+        numbers = sorted({trained_of(count, scheme.hold_out) for count in known if count is not None})
+        if None in known or not numbers:
             return math.inf, f"{1 - scheme.hold_out:.3g} of the"
-        return counts[-1], " to ".join(map(str, dict.fromkeys((counts[0], counts[-1]))))
+        return numbers[-1], " to ".join(map(str, dict.fromkeys((numbers[0], numbers[-1]))))
+
+    def _trained_on(self, target: str) -> int | None:
+        """The number of training examples of a target; None if it is known only after loading, or wrong."""
+        with contextlib.suppress(DataError):
+            if target in self.extents:
+                return counts(self.data, target, target, self.extents[target])[0]
+            part = asked(self.data, target, target)[1]
+            return part if isinstance(part, int) and not is_transductive(self.data) else None
+        return None
 
 
 def without_each_source(file: ExperimentFile) -> Iterator[ExperimentFile]:
@@ -168,18 +147,9 @@ def without_each_source(file: ExperimentFile) -> Iterator[ExperimentFile]:
             yield file.leaving_out(source, others, targets)
 
 
-def takes_parts(scheme: Scheme) -> bool:
+def _takes_parts(scheme: Scheme) -> bool:
     """Whether a scheme distinguishes the parts of a source; one that pools all sources does not."""
-    return _groups_of_two(scheme, Splitting(clusters=2)) != _groups_of_two(scheme)
-
-
-def weighs_sources(method: MethodSpec) -> bool:
-    """Whether two sources are two groups for a method's scheme."""
-    return len(_groups_of_two(method.scheme.component)) > 1
-
-
-def _groups_of_two(scheme: Scheme, splitting: Splitting | None = None) -> tuple[Group, ...]:
-    """The groups of two sources; empty if the scheme raises, which is reported when it trains."""
-    with contextlib.suppress(BenchError), blaming(()):
-        return labelled_groups(scheme, ("a", "b"), "t", splitting, 0)
-    return ()
+    with contextlib.suppress(BenchError), blaming(()):  # training reports what its scheme raises
+        split = labelled_groups(scheme, ("a", "b"), "t", Splitting(clusters=2), 0)
+        return split != labelled_groups(scheme, ("a", "b"), "t", None, 0)
+    return False

@@ -14,12 +14,11 @@ from msda_bench.api import Backbone, NonNegative, StepFreeScheme
 from msda_bench.component.sizes import HOLD_OUT
 from msda_bench.errors import PluginError, message_of
 from msda_bench.suite.choice import Configured, with_param
-from msda_bench.suite.facts import Facts, weighs_sources
+from msda_bench.suite.facts import Facts
 from msda_bench.suite.mistakes import Fault, Loc, explain, hint, shown
 from msda_bench.suite.plan import (
     CHANCE,
     FIRST,
-    LEAVE_ONE_OUT,
     ORACLE,
     SELECTED_BY,
     TARGET_ACCURACY,
@@ -121,13 +120,11 @@ def _protocol(protocol: Protocol, rest: str, value: Any) -> Protocol:
 class Candidates:
     """The candidates of a method.
 
-    If the suite selects nothing, `search` is None, and the only candidate has the method's own settings. With
-    `leaves_out` each candidate also trains without one source after another.
+    If the suite selects nothing, `search` is None, and the only candidate has the method's own settings.
     """
 
     search: Search | None
     settings: tuple[Settings, ...]
-    leaves_out: bool
 
 
 def candidates_of(experiment: ExperimentFile, name: str) -> Candidates:
@@ -135,11 +132,10 @@ def candidates_of(experiment: ExperimentFile, name: str) -> Candidates:
     usual = Settings.of(experiment.methods[name], experiment.backbone, experiment.training)
     select = experiment.select
     if select is None:
-        return Candidates(None, (usual,), leaves_out=False)
-    oracle = sees_target(usual.method)
+        return Candidates(None, (usual,))
     tried = _tried(select, usual, (experiment.name, name))
     search = Search(criterion_of(select, usual.method), tuple(values for values, _ in tried))
-    return Candidates(search, tuple(settings for _, settings in tried), leaves_out(select) and not oracle)
+    return Candidates(search, tuple(settings for _, settings in tried))
 
 
 def _tried(select: SelectSpec, usual: Settings, owner: tuple[str, str]) -> list[tuple[dict[str, Any], Settings]]:
@@ -166,11 +162,6 @@ def space_of(select: SelectSpec, settings: Settings) -> dict[str, Values]:
     """The suite's space, restricted to the method's parameters, and the method's own, which has precedence."""
     known = settings.paths
     return {path: dimension for path, dimension in select.space.items() if path in known} | settings.method.search
-
-
-def leaves_out(select: SelectSpec) -> bool:
-    """Whether every candidate also trains without one source after another."""
-    return select.leave_one_source_out or any(LEAVE_ONE_OUT in parts_of(by) for by in select.criteria)
 
 
 def criterion_of(select: SelectSpec, method: MethodSpec) -> str:
@@ -203,37 +194,27 @@ def check_search(facts: Facts) -> Iterator[Fault]:
         settings = {name: Settings.of(method, facts.backbone, facts.training) for name, method in methods.items()}
         yield from _space(select, settings)
         yield from _grid_sizes(select, settings)
-    if leaves_out(select):
-        asks = {"by": select.by, "tracks": "+".join(select.tracks)}
-        loc = ("select", next((key for key, by in asks.items() if LEAVE_ONE_OUT in parts_of(by)), LEAVE_ONE_OUT))
-        yield from too_few_to_leave_out(facts, loc)
-        if facts.data.shared_groups:
-            what = "a source left out would show labels of the test, whose groups it shares"
-            yield Fault(loc, f"{what}; select by another criterion")
 
 
 def _criterion(select: SelectSpec, facts: Facts) -> Iterator[Fault]:
     for index, name in enumerate(facts.validators):
-        if name in (ORACLE, LEAVE_ONE_OUT, CHANCE, FIRST, TARGET_ACCURACY):
+        if name in (ORACLE, CHANCE, FIRST, TARGET_ACCURACY):
             what = f"{name} has another meaning in select; it cannot be a validator's name"
             yield Fault(("validators", index), what)
     yield from _tuning(select, facts)
     tracks: list[tuple[Loc, str]] = [(("select", "tracks", index), by) for index, by in enumerate(select.tracks)]
     for loc, by in [(("select", "by"), select.by), *tracks]:
         sums = select.seeds is not None and len(parts_of(by)) > 1
-        known = [*facts.validators, LEAVE_ONE_OUT, *([] if sums else [ORACLE])]
+        known = [*facts.validators, *([] if sums else [ORACLE])]
         known += [FIRST] if select.seeds is not None and not sums else []
         for name in parts_of(by) if sums else [by]:
             if name not in known:
-                yield Fault(loc, _unknown(name, known, facts))
+                exhausted = facts.file.validators is None and name == DEFAULT_VALIDATOR[facts.task.kind]
+                why = f"needs held-out examples of the sources, and none are left; {HOLD_OUT}"
+                unknown = f"is not a validator of the suite{hint(name, known)}"
+                yield Fault(loc, f"{shown(name)} {why if exhausted else unknown}")
         if sums and len(set(parts_of(by))) < len(parts_of(by)):
             yield Fault(loc, f"{shown(by)} names a criterion twice")
-
-
-def _unknown(name: str, known: Iterable[str], facts: Facts) -> str:
-    if facts.file.validators is None and name == DEFAULT_VALIDATOR[facts.task.kind]:
-        return f"{name} needs held-out examples of the sources, and none are left; {HOLD_OUT}"
-    return f"{shown(name)} is not a validator of the suite{hint(name, known)}"
 
 
 def _tuning(select: SelectSpec, facts: Facts) -> Iterator[Fault]:
@@ -289,17 +270,6 @@ def _grid_sizes(select: SelectSpec, methods: Mapping[str, Settings]) -> Iterator
             return
 
 
-def too_few_to_leave_out(facts: Facts, loc: Loc) -> Iterator[Fault]:
-    """Without one of its sources a target must have one left, or two if methods weigh them."""
-    weighing = any(weighs_sources(method) for method in facts.file.methods.values() if not sees_target(method))
-    need = 3 if weighing else 2
-    for target in facts.targets:
-        count = len(facts.kept_sources(target))
-        if 0 < count < need:
-            yield Fault(loc, f"target {shown(target)} has {count} sources; to leave one out takes {need}")
-            return
-
-
 def select_notes(select: SelectSpec, tried: Mapping[str, Search | None]) -> Iterator[str]:
     """Notes for the reader on how settings were selected, from the search of each method."""
     drawn = {
@@ -323,13 +293,10 @@ def select_notes(select: SelectSpec, tried: Mapping[str, Search | None]) -> Iter
 
 
 def source_free_note(facts: Facts) -> Iterator[str]:
-    """A note on methods that adapt without the sources, if scores of source examples select their settings.
-
-    Leaving a source out is none: the method then adapts to that source, and is tested there.
-    """
+    """A note on methods that adapt without the sources, if scores of source examples select their settings."""
     select = facts.file.select
     scores = {validator.name for validator in facts.file.validators or () if not validator.component.needs_sources}
-    if select is None or scores.union([LEAVE_ONE_OUT, ORACLE, FIRST]).issuperset(parts_of(select.by)):
+    if select is None or scores.union([ORACLE, FIRST]).issuperset(parts_of(select.by)):
         return
     names = ", ".join(name for name, method in facts.file.methods.items() if source_free(method))
     if names:

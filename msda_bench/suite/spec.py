@@ -157,7 +157,6 @@ class SelectSpec(SuitePart):
     seeds: Seeds | None = None
     tracks: list[_Text] = Field(default_factory=list)
     space: dict[str, SpaceDimension] = Field(default_factory=dict)
-    leave_one_source_out: bool = False
 
     @property
     def criteria(self) -> tuple[str, ...]:

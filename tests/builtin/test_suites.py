@@ -178,49 +178,6 @@ def test_an_ablation_changes_what_the_paper_leaves_open_jointly_and_separately()
     assert tried == {(pixels, scale) for pixels in ("unit", "bytes") for scale in ("text", "code")}
 
 
-def test_stress_plans_each_fault_separately_and_splits_of_2_to_32_sources() -> None:
-    stress = loaded("stress")[1]
-    sources = {planned.experiment: stress.cells[planned.key].sources for planned in stress.plan.cells}
-    assert sources == {
-        "stress-irrelevant": ("near", "far", "irrelevant"),
-        "stress-flipped": ("near", "far", "flipped"),
-        "stress-duplicate": ("near", "far", "duplicate"),
-        "stress-label-shift": ("near", "shifted"),
-        "stress-splits": ("near", "irrelevant"),
-    }
-    cells = [stress.cells[one.key] for one in stress.plan.cells if one.experiment == "stress-splits"]
-    parts = {2 * cell.split_sources.clusters if cell.split_sources else 2 for cell in cells}
-    assert parts == {2, 4, 8, 16, 32}
-
-
-def test_each_source_is_left_out_and_nothing_else_changes() -> None:
-    expansion = loaded("stress/leave-out")[1]
-    sources = ("near", "far", "irrelevant", "flipped", "duplicate", "shifted")
-    cells: dict[tuple[str, str, int], dict[str, dict[str, object]]] = {}
-    for one in expansion.plan.cells:
-        place = one.method, one.target, one.seed
-        cells.setdefault(place, {})[one.experiment] = expansion.cells[one.key].to_json()
-    for of_place in cells.values():
-        whole = of_place["stress-leave-out"]
-        for source in sources:
-            less = of_place[f"stress-leave-out-without-{source}"]
-            assert less | {"sources": whole["sources"]} == whole
-            assert less["sources"] == [name for name in sources if name != source]
-    first, *rest = expansion.plan.experiments
-    assert (first.without, {one.without for one in rest}) == (None, set(sources))
-
-
-@pytest.mark.slow
-def test_sharpmax_drops_a_mislabelled_source_and_keeps_an_irrelevant_one() -> None:
-    flipped, irrelevant = (
-        last_weights(trained(loaded("stress")[1], experiment=f"stress-{name}", method="DARN", seed=0))
-        for name in ("flipped", "irrelevant")
-    )
-    assert flipped["flipped"] < 0.01
-    assert flipped["near"] > flipped["far"] > 0.3
-    assert irrelevant["irrelevant"] > 0.2
-
-
 def error(record: Record) -> float:
     assert record.outcome is not None
     assert record.outcome.sum_squared_error is not None

@@ -175,11 +175,11 @@ def test_a_collision_and_a_broken_plugin_are_reported_in_place(folder, registry,
 
 
 def test_named_suites_are_listed_once_without_the_parts_of_others():
-    parts = {"quickstart/fonts", "field/amazon", "stress/flipped", "ablations/digits-scale/unit"}
+    parts = {"quickstart/fonts", "field/amazon", "ablations/digits-scale/unit"}
     assert parts < set(files.names())
     listed = files.listed()
     assert not parts & set(listed)
-    assert {"quickstart", "paper", "paper-amazon", "ablations/mu", "stress/leave-out"} < set(listed)
+    assert {"quickstart", "paper", "paper-amazon", "ablations/mu"} < set(listed)
     assert [*listed] == sorted(listed, key=lambda name: ("/" in name, name))
     for name in listed:
         words = files.purpose(files.shipped(name))
@@ -191,7 +191,7 @@ def test_named_suites_are_listed_once_without_the_parts_of_others():
 def test_a_name_is_loaded_from_anywhere_with_all_that_it_includes(folder, installed, monkeypatch):
     suite = load_suite("quickstart", installed)
     assert (suite.name, [experiment.name for experiment in suite.experiments]) == ("quickstart", ["fonts", "opinions"])
-    assert load_suite("stress/leave-out", installed).name == "stress-leave-out"
+    assert load_suite("ablations/mu", installed).name == "ablation-mu"
     monkeypatch.setattr(files, "home", lambda: folder / "home")
     write("home/bad.yaml", joined("parts/worse.yaml", name="bad"))
     write("home/parts/worse.yaml", "schema: 1\nname: worse\nseedz: 3\n")
