@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import correlation
 from typing import TypeAlias
@@ -51,6 +51,8 @@ _Place: TypeAlias = tuple[str, str]
 _Tried: TypeAlias = Sequence[Candidate]
 _Merits: TypeAlias = Mapping[_Place, Mapping[int, float]]
 """Test scores by place, then by seed; higher is better."""
+_BySeed: TypeAlias = Mapping[str, Mapping[int, float]]
+"""Scores by method, then by seed."""
 
 
 def criteria(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
@@ -142,18 +144,20 @@ def _judgements(searches: Searches, table: Experiment, methods: Sequence[Method]
     groups = {ALL: methods} | {method.name: [method] for method in methods}
     seeds = table.tuning.seeds if table.tuning is not None else table.seeds
     tested = _tested(searches, table)
-    best, best_evaluated = _selected(searches, table, methods, ORACLE), _evaluated(searches, table, ORACLE, tested)
+    best = _by_column(_selected(searches, table, methods, ORACLE), methods, columns)
+    best_evaluated = _by_column(_evaluated(searches, table, ORACLE, tested), methods, columns)
     for by in (*(by for by in table.criteria if by != ORACLE), CHANCE, ORACLE):
-        merits = _selected(searches, table, methods, by)
+        merits = _by_column(_selected(searches, table, methods, by), methods, columns)
         ranks = {} if by in {CHANCE, FIRST, ORACLE} else _ranked(searches, table, methods, by)
-        evaluated = _evaluated(searches, table, by, tested)
+        evaluated = _by_column(_evaluated(searches, table, by, tested), methods, columns)
         for target, targets in columns:
-            later = {name: _regret(best_evaluated, evaluated, name, targets) for name in groups if name != ALL}
-            regrets = {name: _regret(best, merits, name, targets) for name in groups if name != ALL}
+            regrets, later = _regrets(best[target], merits[target]), _regrets(best_evaluated[target], evaluated[target])
             for name, group in groups.items():
                 names = [method.name for method in group]
-                scores = _of(merits, names, targets)
-                lost = mean_by_seed([regrets[method] for method in names]).values()
+                scores, lost, after, lost_after = (
+                    mean_by_seed([of[method] for method in names]).values()
+                    for of in (merits[target], regrets, evaluated[target], later)
+                )
                 correlations = [rho for method in names for place in targets for rho in ranks.get((method, place), ())]
                 yield {
                     "target": target,
@@ -167,8 +171,8 @@ def _judgements(searches: Searches, table: Experiment, methods: Sequence[Method]
                     "mean": 0.0 + table.measure.sign * mean_of(scores),  # avoids -0.0
                     **_summary("regret", lost),
                     **_summary("rank_correlation", correlations),
-                    "evaluated_mean": 0.0 + table.measure.sign * mean_of(_of(evaluated, names, targets)),
-                    **_summary("evaluated_regret", mean_by_seed([later[method] for method in names]).values()),
+                    "evaluated_mean": 0.0 + table.measure.sign * mean_of(after),
+                    **_summary("evaluated_regret", lost_after),
                 }
 
 
@@ -223,11 +227,6 @@ def _evaluated(
     return merits
 
 
-def _of(merits: _Merits, methods: Sequence[str], targets: Sequence[str]) -> Collection[float]:
-    """The means over methods and targets, of the seeds that have a score everywhere."""
-    return mean_by_seed([_over_targets(merits, method, targets) for method in methods]).values()
-
-
 def _rows(
     searches: Searches, table: Experiment, methods: Sequence[Method], by: str
 ) -> Mapping[_Place, Mapping[int, int | None]]:
@@ -259,14 +258,23 @@ def _ranked(
     return correlations
 
 
-def _over_targets(merits: _Merits, method: str, targets: Sequence[str]) -> dict[int, float]:
-    """The means over targets, for the seeds that have a score at every target."""
-    means = mean_by_seed([merits.get((method, target), {}) for target in targets])
-    return {seed: tied(mean) for seed, mean in means.items()}
+def _by_column(
+    merits: _Merits, methods: Sequence[Method], columns: Sequence[tuple[str, tuple[str, ...]]]
+) -> dict[str, _BySeed]:
+    """The means over a column's targets, by method, for the seeds that have a score at every target."""
+    of_column: dict[str, _BySeed] = {}
+    for column, targets in columns:
+        means = {
+            method.name: mean_by_seed([merits.get((method.name, target), {}) for target in targets])
+            for method in methods
+        }
+        of_column[column] = {name: {seed: tied(mean) for seed, mean in of.items()} for name, of in means.items()}
+    return of_column
 
 
-def _regret(best: _Merits, merits: _Merits, method: str, targets: Sequence[str]) -> dict[int, float]:
-    """What the best selection scores more, by seed."""
-    oracle = _over_targets(best, method, targets)
-    scores = _over_targets(merits, method, targets)
-    return {seed: oracle[seed] - score for seed, score in scores.items() if seed in oracle}
+def _regrets(best: _BySeed, merits: _BySeed) -> _BySeed:
+    """What the best selection scores more, by method and seed."""
+    return {
+        name: {seed: best[name][seed] - score for seed, score in by_seed.items() if seed in best[name]}
+        for name, by_seed in merits.items()
+    }

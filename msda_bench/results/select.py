@@ -63,8 +63,9 @@ def select(runs: pd.DataFrame, by: str | None = None) -> pd.DataFrame:
     is_missing |= {choice.row: choice.is_missing for choice in choices} | _tuned_rows(searches, by, tuned)
     rows = sorted(is_missing)
     chosen, missing = searches.runs.iloc[rows].copy(), np.array([is_missing[row] for row in rows])
-    recorded = chosen.columns.difference(_OF_PLAN)
-    chosen[recorded] = chosen[recorded].mask(np.repeat(missing[:, np.newaxis], len(recorded), axis=1))
+    if missing.any():
+        recorded = chosen.columns.difference(_OF_PLAN)
+        chosen[recorded] = chosen[recorded].mask(np.repeat(missing[:, np.newaxis], len(recorded), axis=1))
     chosen["left_out"] = chosen["left_out"].mask(chosen["left_out"].notna())
     chosen["status"] = chosen["status"].astype(object).mask(missing, "missing").astype("category")
     chosen.attrs = {**runs.attrs, SELECTED: True, GAPS: _gaps(searches)} | ({TRACK: by} if by is not None else {})
@@ -79,7 +80,7 @@ def _gaps(searches: Searches) -> Gaps:
         if table.headroom is not None and table.tuning is not None and ORACLE in table.tuning.tracks
     ]
     rows = [row for row, is_missing in _tuned_rows(searches, ORACLE, tables).items() if not is_missing]
-    runs = searches.runs.iloc[rows]
+    runs = searches.runs[["experiment", "method", "target", "seed", "status", "score"]].iloc[rows]
     gaps: dict[str, dict[int, float]] = {}
     for table, _ in tables:
         mine = runs[(runs["experiment"] == table.name) & (runs["status"] == "ok")].astype({"method": object})
