@@ -20,6 +20,8 @@ Column: TypeAlias = str | None
 """A target, or None for the mean over targets."""
 
 _DECIMALS, _MOST_DECIMALS = 9, 300
+_COLUMNS = ["experiment", "method", "reference", "target", "seed", "status", "score", "n_test", "n_train"]
+"""All that grids are made from: frames of runs are wide, and each part of them a copy."""
 _SEVERITY = {status: place for place, status in enumerate((*PROBLEMS, "ok"))}
 
 
@@ -122,7 +124,7 @@ def grids(runs: pd.DataFrame) -> Iterator[Grid]:
     """The experiments of a frame of runs, in the plan's order, with the selected candidates."""
     chosen = select(runs)
     gaps = chosen.attrs.get(GAPS, {})
-    return (_grid(experiment, rows, gaps.get(experiment.name)) for experiment, rows in experiments(chosen))
+    return (_grid(experiment, rows, gaps.get(experiment.name)) for experiment, rows in experiments(chosen[_COLUMNS]))
 
 
 def _grid(experiment: Experiment, rows: pd.DataFrame, gap: Mapping[int, float] | None) -> Grid:
@@ -132,6 +134,7 @@ def _grid(experiment: Experiment, rows: pd.DataFrame, gap: Mapping[int, float] |
     statuses: dict[tuple[str, str], dict[int, str]] = {}
     for method, target, seed, status in _values(rows, "method", "target", "seed", "status"):
         statuses.setdefault((method, target), {})[seed] = status
+    rows.attrs = {}  # which pandas copies at each step
     score = rows["score"].where((rows["status"] == "ok").to_numpy()).fillna(at_chance(rows))
     scored = rows.assign(score=score)[score.notna()]
     of = scored["target"].astype(object)

@@ -234,8 +234,9 @@ def select(runs: pd.DataFrame, by: str | None = None) -> pd.DataFrame:
         is_missing |= shown
     rows = sorted(is_missing)
     chosen, missing = candidates.runs.iloc[rows].copy(), np.array([is_missing[row] for row in rows])
-    recorded = chosen.columns.difference(_OF_PLAN)
-    chosen[recorded] = chosen[recorded].mask(np.repeat(missing[:, np.newaxis], len(recorded), axis=1))
+    if missing.any():
+        recorded = chosen.columns.difference(_OF_PLAN)
+        chosen[recorded] = chosen[recorded].mask(np.repeat(missing[:, np.newaxis], len(recorded), axis=1))
     chosen["status"] = chosen["status"].astype(object).mask(missing, "missing").astype("category")
     chosen.attrs = {**runs.attrs, SELECTED: True, GAPS: _gaps(candidates)} | ({TRACK: by} if by is not None else {})
     return chosen
