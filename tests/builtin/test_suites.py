@@ -167,6 +167,8 @@ def test_the_suite_of_digits_is_the_papers() -> None:
     text = (SUITES / "paper-digits.yaml").read_text()  # which states what the paper's leaves open
     assert "pixels: unit" in text
     assert "sharpmax: {gamma: 0.1, scale: text}" in text
+    small = loaded("paper-digits-small")[0].experiments[0]
+    assert (small.backbone, small.training, small.methods) == (experiment.backbone, training, methods)
 
 
 def test_an_ablation_changes_what_the_paper_leaves_open_jointly_and_separately() -> None:
