@@ -39,6 +39,8 @@ class Scheme(Component, ABC):
             unless the discrepancy ignores it (`uses_target = False`), as `none` does. A scheme that uses the target
             even with such a discrepancy sets True; otherwise `Pass.target` may be None.
         needs_target_labels: whether it sees the target's training labels; the record reports it. Only an oracle does.
+        target_statistics: whether batch normalisation's running statistics become those of the target's training inputs
+            alone when training ends.
         adds_offsets: whether it adds carried values to weights of the same names (`Parts.with_offsets`). Weight decay
             then acts on the sums, and averages of weights (`training: {average: ...}`) are refused.
         tasks: the kinds of task that it supports.
@@ -49,6 +51,7 @@ class Scheme(Component, ABC):
     uses_mu: ClassVar[bool] = True
     needs_target: ClassVar[bool | None] = None
     needs_target_labels: ClassVar[bool] = False
+    target_statistics: ClassVar[bool] = False
     adds_offsets: ClassVar[bool] = False
     tasks: ClassVar[tuple[str, ...]] = ("classification", "regression")
 

@@ -13,6 +13,7 @@ from msda_bench.engine.loop import Loop
 from msda_bench.engine.program import Program
 from msda_bench.engine.runs import Run
 from msda_bench.engine.settings import seeded
+from msda_bench.engine.statistics import take_target_statistics
 from msda_bench.store.record import Curves
 from msda_bench.suite.cell import Cell
 
@@ -114,6 +115,8 @@ def fit(runs: Sequence[Run], program: Program) -> list[Trained]:
             if None not in diverged:
                 break
         loop.finish()
+        if runs[0].components.scheme.target_statistics:
+            take_target_statistics(runs, program)
     steps = [loop.steps_until(loop.epochs if last is None else last) for last in diverged]
     return [Trained(*result) for result in zip(traces, steps, diverged, strict=True)]
 

@@ -75,7 +75,7 @@ def _carried_sizes(run: Run) -> tuple[object, ...]:
     """What the shapes of a run's carried tensors and of its pass over the target can depend on."""
     scheme = run.components.scheme
     carries = any(overrides(scheme, hook) for hook in ("carry", "at_stage", "at_epoch"))
-    return (run.sizes, len(run.target_rows)) if carries else ()
+    return (run.sizes, len(run.target_rows)) if carries or scheme.target_statistics else ()
 
 
 MOST = 64

@@ -70,6 +70,12 @@ _CDAN = {
 }
 
 SRC, SRCRegressor = _both("SRC", "All sources pooled, without adaptation.", {"scheme": "pooled"})
+AdaBN, AdaBNRegressor = _both(
+    "AdaBN", "Li et al. 2017; SRC, unless the backbone has batch normalisation.", {"scheme": "adabn"}
+)
+PassThrough, PassThroughRegressor = _both(
+    "PassThrough", "SRC whose batch normalisation sees the target; a control.", {"scheme": "pass_through"}
+)
 DANN, DANNRegressor = _both(
     "DANN", "Ganin et al. 2016, with the sources pooled.", {"scheme": "pooled", **_D_A}, mu=0.01
 )

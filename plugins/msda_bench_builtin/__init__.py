@@ -65,6 +65,7 @@ def msda_schemes() -> list[type[Scheme]]:
 
     return [
         schemes.Aad,
+        schemes.AdaBn,
         schemes.Adapt,
         schemes.Alternate,
         schemes.BestSingle,
@@ -83,6 +84,7 @@ def msda_schemes() -> list[type[Scheme]]:
         schemes.Mdd,
         schemes.Mdmn,
         schemes.Mfsan,
+        schemes.PassThrough,
         schemes.Pooled,
         schemes.RandomForest,
         schemes.Regularised,

@@ -22,7 +22,7 @@ SCHEMES = {
     **dict.fromkeys(
         ("mdmn", "m3sda", "mcd", "mfsan", "simpal", "joint", "shot", "aad", "decision", "mdd", "kd3a", "wjdot")
     ),
-    **dict.fromkeys(("ensemble", "best_single", "target_only")),
+    **dict.fromkeys(("ensemble", "best_single", "target_only", "adabn", "pass_through")),
 }
 
 
@@ -63,8 +63,46 @@ def test_what_a_scheme_looks_at_after_a_step_reaches_no_running_statistics():
         assert torch.equal(plain[name], looking[name]), name
 
 
-def buffers(cell):
+@pytest.mark.parametrize("norm", ["batch", "domain"])
+def test_adabn_is_src_with_the_statistics_of_the_targets_inputs(norm):
+    (_, plain), (run, adapted) = fitted(src(norm)), fitted(cell_of("adabn", norm=norm))
+    for one, other in zip(plain.parameters(), adapted.parameters(), strict=True):
+        assert torch.equal(one, other)
+    _, _, linear, layer, _ = adapted["features"]
+    inputs = linear(run.data.x[run.target_rows])
+    found = getattr(layer, "norm", layer)
+    torch.testing.assert_close(found.running_mean, inputs.mean(0))
+    torch.testing.assert_close(found.running_var, inputs.var(0))
+    assert (found.momentum, adapted.training) == (0.1, True)
+
+
+def test_labels_of_the_target_reach_neither_statistics_nor_weights():
+    for scheme in ("adabn", "pass_through"):
+        cell = cell_of(scheme, norm="batch")
+        poisoned = replace(cell, dataset=replace(cell.dataset, params=cell.dataset.params | {"poison": "c"}))
+        (_, one), (_, other) = map(fitted, (cell, poisoned))
+        for mine, its in zip(one.state_dict().values(), other.state_dict().values(), strict=True):
+            assert torch.equal(mine, its)
+
+
+def test_a_batch_that_passes_through_changes_only_what_normalises():
+    """Without batch normalisation the target's rows reach nothing; with it they change what is trained."""
+    for norm, same in (("none", True), ("batch", False)):
+        (_, plain), (_, passed) = fitted(src(norm)), fitted(cell_of("pass_through", norm=norm))
+        pairs = zip(plain.parameters(), passed.parameters(), strict=True)
+        assert all(torch.equal(one, other) for one, other in pairs) == same
+
+
+def src(norm):
+    return replace(cell_of("pooled", norm=norm), discrepancy=ref("discrepancy", "none"))
+
+
+def fitted(cell):
     run = run_of(cell)
     program = Single(run, CPU)
     fit([run], program)
-    return program.modules.named_buffers()
+    return run, program.modules
+
+
+def buffers(cell):
+    return fitted(cell)[1].named_buffers()

@@ -5,6 +5,7 @@ from msda_bench_builtin.schemes.adapt import Adapt, Joint, Pooled, Regularised, 
 from msda_bench_builtin.schemes.alternate import Alternate
 from msda_bench_builtin.schemes.baselines import GradientBoosting, LogisticRegression, RandomForest
 from msda_bench_builtin.schemes.cdan import Cdan
+from msda_bench_builtin.schemes.controls import AdaBn, PassThrough
 from msda_bench_builtin.schemes.decision import Decision
 from msda_bench_builtin.schemes.ensemble import BestSingle, Ensemble
 from msda_bench_builtin.schemes.given import Chance, Given
@@ -20,6 +21,7 @@ from msda_bench_builtin.schemes.wjdot import Wjdot
 
 __all__ = [
     "Aad",
+    "AdaBn",
     "Adapt",
     "Alternate",
     "BestSingle",
@@ -38,6 +40,7 @@ __all__ = [
     "Mdd",
     "Mdmn",
     "Mfsan",
+    "PassThrough",
     "Pooled",
     "RandomForest",
     "Regularised",

@@ -1,0 +1,155 @@
+"""Reads the second registered measurement by its plan, README.md, beside the first.
+
+`PYTHONPATH=studies/registered python studies/registered-2/second_reading.py` prints every number. Tables hold texts, as
+pages have them; `numbers` of the first reading gives each a name.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+import msda_bench as mb
+from msda_bench.results.select import select
+from reading import LEVEL, MARKS, PRIMARY, SMALLEST_P, TRACKS, Texts, gains_of
+
+RESULTS = Path(__file__).parents[2] / "results"
+NEW = ["AdaBN", "pass-through", "DARN-gamma", "uniform", "ensemble", "best-single"]
+ADAPTING = [*PRIMARY, "DARN-gamma"]
+FAMILIES = {
+    "over SRC": (NEW, "SRC"),
+    "over AdaBN": (ADAPTING, "AdaBN"),
+    "over pass-through": (ADAPTING, "pass-through"),
+    "over uniform": (["DARN-gamma"], "uniform"),
+    "over best-single": (["SRC", "uniform", "DARN-gamma", "ensemble"], "best-single"),
+}
+"""The questions: methods, and what each of them is compared with."""
+
+
+class Mean(NamedTuple):
+    """A mean over tasks of equal weight, its standard error, and Welch's and Satterthwaite's degrees of freedom."""
+
+    value: float
+    error: float
+    freedom: float
+
+    @property
+    def ends(self) -> tuple[float, float, float]:
+        """The mean with its 95 % interval."""
+        return (self.value, *stats.t.interval(1 - LEVEL, self.freedom, self.value, self.error))
+
+    def p_values(self, margin: float) -> tuple[float, float, float]:
+        """Two-sided of 0, two-sided of being beyond the margin, and of equivalence (TOST)."""
+
+        def above(mean: float, bound: float) -> float:
+            return float(stats.t.sf((mean - bound) / self.error, self.freedom))
+
+        both = self.value, -self.value
+        beyond = 2 * min(above(mean, margin) for mean in both)
+        return 2 * above(abs(self.value), 0), min(1.0, beyond), max(above(mean, -margin) for mean in both)
+
+
+def mean_over_tasks(differences: Any, overlaps: pd.Series[float]) -> Mean:
+    """The mean of differences by (task, seed).
+
+    Args:
+        differences: in points.
+        overlaps: of each task, test over training examples of the target: the variance of its mean over n seeds is
+            (1 / n + overlap) s^2, since seeds share examples (Nadeau and Bengio 2003); 0 for independent seeds.
+    """
+    of = differences.groupby(level="experiment").agg(["mean", "var", "size"])
+    variances = of["var"] * (1 / of["size"] + overlaps[of.index])
+    freedom = variances.sum() ** 2 / (variances**2 / (of["size"] - 1)).sum()
+    return Mean(of["mean"].mean(), np.sqrt(variances.sum()) / len(of), freedom)
+
+
+def holm(p_values: pd.Series[float]) -> pd.Series[float]:
+    """Holm's correction."""
+    ordered = p_values.sort_values()
+    return (ordered * np.arange(len(ordered), 0, -1)).cummax().clip(upper=1.0)
+
+
+def verdicts(means: Mapping[str, Mean], margin: float) -> tuple[pd.Series[float], dict[str, str]]:
+    """The corrected p-values of a family, and each one's verdict."""
+    columns = ["differs", "beyond", "equivalent"]
+    p = pd.DataFrame({name: mean.p_values(margin) for name, mean in means.items()}, columns).T.apply(holm)
+    found = {}
+    for name, mean in means.items():
+        differs, beyond, equivalent = p.loc[name] <= LEVEL
+        if beyond and mean.value > 0:
+            found[name] = "better by more than the margin"
+        elif equivalent:
+            found[name] = "equivalent"
+        else:
+            found[name] = "undecided" if not differs else "better" if mean.value > 0 else "worse"
+    return p["differs"], found
+
+
+def compared(gains: Any, family: str, overlaps: pd.Series[float], margin: float) -> pd.DataFrame:
+    """A question's table: the registered verdict by the variance that allows for shared examples; others beside.
+
+    Args:
+        gains: over SRC by (task, seed) and method, of the tasks that count.
+        family: one of `FAMILIES`.
+        overlaps: as `mean_over_tasks` has them.
+        margin: in points.
+    """
+    names, base = FAMILIES[family]
+    over = gains.assign(SRC=0.0)
+    differences = {name: over[name] - over[base] for name in names}
+    means = {name: mean_over_tasks(of, overlaps) for name, of in differences.items()}
+    free = {name: mean_over_tasks(of, 0 * overlaps) for name, of in differences.items()}
+    p, found = verdicts(means, margin)
+    _, former = verdicts(free, margin)
+    rows = {}
+    for name, of in differences.items():
+        each = of.groupby(level="experiment").mean()
+        tasks = Mean(each.mean(), each.sem(), len(each) - 1)
+        rows[name] = {
+            "gain": _interval(means[name].ends),
+            "p": f"{p[name]:.3f}" if p[name] >= SMALLEST_P else "< 0.001",
+            "verdict": found[name],
+            "independent seeds": f"{_interval(free[name].ends)} {MARKS[former[name]]}",
+            "tasks as the sample": _interval(tasks.ends),
+            **each.map("{:+.1f}".format).to_dict(),
+        }
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def read(first: pd.DataFrame, second: pd.DataFrame) -> Texts:
+    """The tables of the study, from the runs of `registered` and of `registered-2`, over the tasks recorded whole."""
+    main = select(first, TRACKS["B"])
+    counted = {name.removeprefix("gain:") for name in mb.across(main) if name.startswith("gain:")}
+    tables: Texts = {}
+    for track in ("A", "B"):
+        one, two = (select(runs, TRACKS[track]) for runs in (first, second))
+        is_recorded = two["status"].isin(["ok", "diverged"]).groupby(two["experiment"].astype(str)).all()
+        recorded = [*is_recorded.index[is_recorded]]
+        two = two[two["experiment"].isin(recorded)]
+        gains = gains_of(two)[[*NEW, "JOINT"]].join(gains_of(one)[PRIMARY])
+        tasks = [task for task in recorded if task in counted]
+        plans = [table for table in second.attrs["plan"].experiments if table.name in tasks]
+        margin = round(float(np.mean([table.margin for table in plans])), 2)
+        ratios = (two["n_test"] / two["n_train"]).groupby(two["experiment"].astype(str)).mean()
+        over = gains.loc[tasks]
+        tables |= {f"{name}, {track}": compared(over, name, ratios.loc[tasks], margin) for name in FAMILIES}
+        means = gains.groupby(level="experiment").mean()
+        tables[f"each task, {track}"] = means.map("{:+.1f}".format)
+        whole = {"tasks": len(tasks), "which": ", ".join(tasks), "margin": f"{margin:.2f}"}
+        tables[f"whole, {track}"] = pd.Series(whole).map(str).to_frame("value")
+    return tables
+
+
+def _interval(numbers: tuple[float, float, float]) -> str:
+    return "{:+.1f} [{:+.1f}, {:+.1f}]".format(*numbers)
+
+
+if __name__ == "__main__":
+    for title, table in read(*(mb.load_results(RESULTS / name) for name in ("registered", "registered-2"))).items():
+        sys.stdout.write(f"## {title}\n\n{table.to_markdown(disable_numparse=True)}\n\n")
