@@ -61,9 +61,9 @@ def _parsers(parser: argparse.ArgumentParser) -> Iterator[tuple[argparse.Argumen
     """Every command, and every action of a command, with what it does."""
     for action in parser._actions:  # noqa: SLF001 - argparse has no public list
         if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
-            for choice in action._choices_actions:  # noqa: SLF001
-                command = action.choices[choice.dest]
-                yield command, choice.help or ""
+            helps = {choice.dest: choice.help for choice in action._choices_actions}  # noqa: SLF001
+            for name, command in action.choices.items():
+                yield command, " ".join((command.description or helps[name]).split()).removesuffix(".")
                 yield from _parsers(command)
 
 

@@ -4,29 +4,115 @@ from __future__ import annotations
 
 import argparse
 import difflib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
-COMMANDS: Mapping[str, str] = MappingProxyType({
-    "run": "run a suite: train missing cells, write and print the leaderboard",
-    "compare": "compare all methods of a result folder, or the same methods of two result folders",
-    "leaderboard": "print the leaderboard of a result folder and rewrite its files",
-    "report": "write a result folder as one page, report.html, that needs no network",
-    "site": "write a static site: a leaderboard of many result folders",
-    "verify": "compare a result folder with the published numbers of its suite",
-    "sources": "show each source's weight and worth, and the scores on the target without the source",
-    "suites": "list, show and copy the suites that come with msda-bench",
-    "validate": "check a suite and show its tables and cells",
-    "plan": "say what a suite takes to find a gain: seeds and hours",
-    "plugins": "list every component and executor with its distribution",
-    "check": "test installed components against their contracts",
-    "new": "write a complete distribution for a component of your own",
-    "data": "list, fetch, verify and identify datasets, and look for leaks",
-    "schema": "print the JSON schema of a suite, installed components included",
-    "store": "check or merge result folders, or write one as a reference",
+
+class Command(NamedTuple):
+    """What help says of a command."""
+
+    line: str
+    more: str
+    examples: tuple[str, str]
+
+
+COMMANDS: Mapping[str, Mapping[str, Command]] = MappingProxyType({
+    "Run": {
+        "run": Command(
+            "run a suite: train missing runs, write and print the leaderboard",
+            "Results go into a folder of the suite's name; the same command resumes where an earlier one stopped.",
+            ("run quickstart", "run mine.yaml --only method=SRC,seed=0-4"),
+        ),
+        "suites": Command(
+            "list, show and copy the suites that come with msda-bench",
+            "A suite is a file that names the data, the methods, the seeds and how all of them train.",
+            ("suites list", "suites copy quickstart --out mine"),
+        ),
+        "validate": Command(
+            "check a suite and show its tables and runs",
+            "Trains nothing. Each mistake is a line with its place in the file.",
+            ("validate mine.yaml", "validate quickstart"),
+        ),
+        "plan": Command(
+            "estimate the seeds and hours needed to detect a gain",
+            "Reads the runs that are there, such as those of the first seeds.",
+            ("plan mine.yaml", "plan mine.yaml --detect 0.5 --pilot results/quickstart"),
+        ),
+    },
+    "Read": {
+        "leaderboard": Command(
+            "print the leaderboard of a result folder and rewrite its files",
+            "Shows mean scores with tests against the baseline.",
+            ("leaderboard results/quickstart", "leaderboard results/quickstart --format csv"),
+        ),
+        "compare": Command(
+            "compare all methods of a result folder, or the same methods of two",
+            "Differences are paired by target and seed, with an interval and an exact test.",
+            ("compare results/quickstart", "compare results/mine results/theirs --match Mine=DARN"),
+        ),
+        "report": Command(
+            "write a result folder as one page, report.html",
+            "The page needs no network.",
+            ("report results/quickstart", "report results/mine --against reference"),
+        ),
+        "site": Command(
+            "write a static site: a leaderboard of many result folders",
+            "Each folder gets its page, and the first page ranks the methods over all of them.",
+            ("site results/*", "site results/quickstart results/mine --out public"),
+        ),
+        "sources": Command(
+            "show what each source is worth to each method",
+            "Shows the weight of each source, and the score on the target without it where a suite has such runs.",
+            ("sources results/quickstart", "sources results/leaderboard-sources --format csv"),
+        ),
+        "verify": Command(
+            "compare a result folder with published numbers",
+            "Uses the tables that the suite names in `published`, or that of --table.",
+            ("verify results/paper-amazon", "verify results/mine --table theirs.csv"),
+        ),
+    },
+    "Own data": {
+        "data": Command(
+            "list, fetch, verify and identify datasets, and look for leaks",
+            "`data identify` turns a table or a folder of images into a first suite.",
+            ("data identify patients.csv --domain site --label y", "data fetch fonts"),
+        ),
+    },
+    "Write a plugin": {
+        "new": Command(
+            "write a complete package for a component of your own",
+            "The folder has the component, its tests and a small suite, ready to install.",
+            ("new aggregator my_weights", "new dataset my_data --out packages"),
+        ),
+        "check": Command(
+            "test installed components against their contracts",
+            "Prints each clause and whether the component keeps it.",
+            ("check my_weights", "check sharpmax --params '{gamma: 2.0}'"),
+        ),
+        "plugins": Command(
+            "list every component and executor with its package",
+            "Plugins that cannot be used are named with the reason.",
+            ("plugins", "plugins | grep scheme"),
+        ),
+        "schema": Command(
+            "print the JSON schema of a suite, installed components included",
+            "Editors complete and check suites with it.",
+            ("schema > suite.schema.json", "schema | head"),
+        ),
+    },
+    "Maintain": {
+        "store": Command(
+            "check, seal or merge result folders, or write one as a reference",
+            "`store verify` finds damaged records and files that do not match them.",
+            ("store verify --strict results/quickstart", "store merge results/both results/one results/other"),
+        ),
+    },
 })  # fmt: skip
-"""What help says of each; `msda_bench.cli.NAME` has the functions `arguments`, unless it takes none, and `command`."""
+"""The commands in the groups of `--help`.
+
+`msda_bench.cli.NAME` has the functions `arguments`, unless it takes none, and `command`.
+"""
 Actions: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001 - argparse gives it no other name
 
 
@@ -40,6 +126,12 @@ class Parser(argparse.ArgumentParser):
 
     elsewhere: Mapping[str, str] = {}
     filler: Callable[[Parser], None] | None = None
+
+    def __init__(self, *, examples: Iterable[str] = (), **options: Any) -> None:
+        """As `ArgumentParser`, with lines that help ends with."""
+        epilog = "\n  msda-bench ".join(["examples:", *examples]) if examples else None
+        form = argparse.RawDescriptionHelpFormatter
+        super().__init__(**{"epilog": epilog, "formatter_class": form, **options})
 
     def fill(self) -> None:
         """Adds the arguments, if they are not there yet."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 import contextlib
 import io
+import itertools
 import os
 import signal
 import sys
+import textwrap
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
@@ -45,11 +47,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _command(argv: Sequence[str] | None) -> int:
+    words = sys.argv[1:] if argv is None else argv
     try:
-        args = make_parser().parse_args(argv)
+        args = make_parser().parse_args(words or ["--help"])
     except SystemExit as stop:  # argparse exits on --help and on bad usage
         return int(stop.code or 0)
-    args.words = sys.argv[1:] if argv is None else argv
+    args.words = words
     try:
         return int(args.command(args))
     except Exception as error:
@@ -139,11 +142,17 @@ def entry() -> None:
 
 def make_parser(*, whole: bool = False) -> argparse.ArgumentParser:
     """The parser of all commands, `whole` with all arguments."""
-    parser = Parser(prog="msda-bench", description="Benchmarks multi-source domain adaptation.")
+    width = max(map(len, itertools.chain.from_iterable(COMMANDS.values())))
+    words = ["Benchmarks multi-source domain adaptation."]
+    for group, commands in COMMANDS.items():
+        words += ["", f"{group}:", *(f"  {name:{width}}  {command.line}" for name, command in commands.items())]
+    examples = ("run quickstart", "report results/quickstart")
+    parser = Parser(prog="msda-bench", description="\n".join(words), examples=examples)
     parser.add_argument("--version", action="version", version=f"msda-bench {__version__}")
-    subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for name, line in COMMANDS.items():
-        subparser = subparsers.add_parser(name, help=line)
+    subparsers = parser.add_subparsers(metavar="COMMAND", required=True, help="as listed; COMMAND --help explains it")
+    for name, command in itertools.chain.from_iterable(one.items() for one in COMMANDS.values()):
+        description = textwrap.fill(f"{command.line[0].upper()}{command.line[1:]}. {command.more}", 80)
+        subparser = subparsers.add_parser(name, description=description, examples=command.examples)
         subparser.filler = partial(_add_arguments, name)
         subparser.set_defaults(command=partial(_run, name))
         if whole:

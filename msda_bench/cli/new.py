@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import ast
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,19 +39,15 @@ def command(args: argparse.Namespace) -> int:
 
 
 def _refuse_taken(names: Names) -> None:
-    """Refuses a name that collides with an installed component or distribution, or with a name that plugins import."""
+    """Refuses the name of an installed distribution, or one that the new code imports; `check` finds equal names."""
     from importlib.metadata import PackageNotFoundError, version
 
-    from msda_bench import api
-    from msda_bench.plugins import discover
+    from msda_bench.scaffold import render
 
-    for entry in discover().entries:
-        if entry.kind == names.kind and entry.name.lower() == names.component.lower():
-            raise BenchError(
-                f"{names.kind} {entry.name!r} of {entry.origin} already exists; choose another name, or uninstall it"
-            )
-    if names.class_name in api.__all__:
-        raise BenchError(f"{names.class_name} is a name of msda_bench.api, which the code imports; choose another")
+    code = ast.parse(render(names)[f"src/{names.module}.py"])
+    imports = (node for node in ast.walk(code) if isinstance(node, ast.Import | ast.ImportFrom))
+    if names.class_name in {alias.name for node in imports for alias in node.names}:
+        raise BenchError(f"{names.class_name} is a name that the code imports; choose another")
     try:
         installed = version(names.distribution)
     except PackageNotFoundError:

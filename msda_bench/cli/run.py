@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import shlex
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -87,14 +88,30 @@ def run(
     )
     methods, against = argument("methods", methods, str | Path | None), argument("against", against, str | Path | None)
     flags = {"--keep-going": keep_going, "--fetch": fetch, "--quiet": quiet}
-    options = {"--only": only, "--limit": limit, "--device": device, "--workers": workers}
+    options = {"--out": out, "--only": only, "--limit": limit, "--device": device, "--workers": workers}
     options |= {"--methods": methods, "--against": against}
     words = [word for name, value in options.items() if value is not None for word in (name, str(value))]
     words += [name for name, given in flags.items() if argument(name[2:].replace("-", "_"), given, bool)]
-    parser = Parser(prog="msda_bench.run")
-    arguments(parser)
-    args = parser.parse_args([str(suite), "--out", str(out), *words])
-    args.words = ["run", str(suite), "--out", str(out), *words]
+    args = argparse.Namespace(
+        suite=Path(suite),
+        out=Path(out),
+        own=None if methods is None else Path(methods),
+        against=None if against is None else str(against),
+        only=None if only is None else [only],
+        limit=limit,
+        shard=None,
+        dry_run=False,
+        fetch=fetch,
+        quiet=quiet,
+        device=device,
+        workers=workers,
+        executor="local",
+        scheduler=None,
+        stack=None,
+        timeout=None,
+        keep_going=keep_going,
+        words=["run", str(suite), *words],
+    )
     command(args)
     return load_results(args.out / load_suite(args.suite, discover(), args.own).name)
 
@@ -136,19 +153,20 @@ def command(args: argparse.Namespace) -> int:
     """Trains what is missing and prints the leaderboard."""
     from rich.console import Console
 
-    from msda_bench.running.execute import terminable
-
     aside = Console(stderr=True, soft_wrap=True, quiet=args.quiet)
+    with aside.status("loading the suite and its components") if aside.is_terminal else contextlib.nullcontext():
+        from msda_bench.running.execute import terminable
+
+        work = load_work(args, args.own)
     with terminable():
-        return _run_suite(args, aside)
+        return _run_suite(args, work, aside)
 
 
-def _run_suite(args: argparse.Namespace, aside: Console) -> int:
+def _run_suite(args: argparse.Namespace, work: Work, aside: Console) -> int:
     from msda_bench.results.files import refuse_result_folders
     from msda_bench.running.runner import survey
     from msda_bench.store import Store
 
-    work = load_work(args, args.own)
     plan, reference = work.expansion.plan, _reference(args, work.expansion)
     folder = args.out / plan.suite
     refuse_result_folders(args.out)

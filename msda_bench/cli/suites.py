@@ -5,23 +5,17 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
-import sys
-from collections.abc import Iterable
+from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
 
-from msda_bench.cli.lines import say, say_block, say_table, warn_of
+from msda_bench.cli.lines import say, say_block
 from msda_bench.errors import BenchError, SuiteError
-
-if TYPE_CHECKING:
-    from msda_bench.api import File
-    from msda_bench.plugins import Registry
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Adds its arguments."""
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
-    listed = actions.add_parser("list", help="show each suite, its data and its number of runs")
+    listed = actions.add_parser("list", help="show each suite, its data, methods and seeds, and what it needs")
     listed.set_defaults(handler=_list)
     show = actions.add_parser("show", help="print a suite and the files that it includes")
     show.set_defaults(handler=_show)
@@ -48,60 +42,32 @@ def add_methods_option(parser: argparse.ArgumentParser, what: str) -> None:
     parser.add_argument("--methods", type=Path, dest="own", metavar="FILE", help=what)
 
 
-class _Row(NamedTuple):
-    name: str
-    data: str
-    here: str
-    runs: str
-    purpose: str
-
-
 def _list(_: argparse.Namespace) -> int:
-    from msda_bench.plugins import discover
-    from msda_bench.suite.files import listed
+    """Reads the files alone: loading the components that they name takes seconds."""
+    from importlib.metadata import distributions
 
-    registry = discover()
-    problems, unusable = registry.problems, list[str]()
-    rows = [_row(name, registry, unusable) for name in listed()]
-    if sys.stdout.isatty():
-        for row in rows:
-            say_block(f"{row.name}: {row.runs} runs on {row.data}; data here: {row.here}", [row.purpose])
-    else:
-        say_table(("name", "data", "data here", "runs", "what it is"), rows)
-    if unusable:  # such as suites that need a missing plugin; the others can be used
-        what = "`msda-bench validate NAME` says what is missing"
-        warn_of([f"cannot be used with what is installed: {', '.join(unusable)}; {what}"])
-    return 2 * warn_of(problems, "error")
+    from msda_bench.suite.files import listed, purpose, shipped
+
+    here = {distribution.name for distribution in distributions()}
+    for name in sorted(listed(), key=lambda name: (name != "quickstart", "/" in name, name)):
+        say_block(f"{name}: {_contents(shipped(name), here)}", [purpose(shipped(name))])
+    return 0
 
 
-def _row(name: str, registry: Registry, unusable: list[str]) -> _Row:
-    from msda_bench.suite.expand import most_runs
-    from msda_bench.suite.files import purpose, shipped
-    from msda_bench.suite.load import load_suite
+def _contents(suite: Path, here: Collection[str]) -> str:
+    """A suite's data, methods and seeds, and the packages that it needs and that are not here."""
+    import yaml  # type: ignore[import-untyped, unused-ignore]
 
-    try:
-        suite = load_suite(shipped(name), registry)
-        runs = most_runs(suite)
-    except BenchError:
-        unusable.append(name)
-        return _Row(name, "?", "?", "?", purpose(shipped(name)))
-    datasets = dict.fromkeys(one.dataset.name for one in suite.experiments)
-    parts = [part.component for one in suite.experiments for part in (one.dataset, one.backbone)]
-    here = _here(file for part in parts for file in part.files)
-    return _Row(name, ", ".join(datasets), here, f"{runs:,}", purpose(shipped(name)))
+    from msda_bench.suite.files import files_of
 
-
-def _here(files: Iterable[File]) -> str:
-    """Whether the data are on this machine, in a word or two."""
-    from msda_bench.api import ByHand
-    from msda_bench.data import folders
-    from msda_bench.data.check import present
-
-    where = folders()
-    missing = [file for file in files if not any(present(path, file) for path in where.candidates(file))]
-    if not missing:
-        return "yes"
-    return "no, by hand" if any(isinstance(file.origin, ByHand) for file in missing) else "no, fetch"
+    files = [yaml.load(path.read_bytes(), Loader=yaml.CSafeLoader) for path in files_of(suite)]
+    parts = [file for file in files if "include" not in file]
+    named = (part["dataset"] for part in parts)
+    data = dict.fromkeys(one if isinstance(one, str) else next(iter(one)) for one in named)
+    methods = max(len(part["methods"]) for part in parts)
+    seeds = max(part["seeds"] if isinstance(part["seeds"], int) else len(part["seeds"]) for part in parts)
+    needs = dict.fromkeys(name for part in parts for name in part.get("requires", ()) if name not in here)
+    return "; ".join([", ".join(data), f"{methods} methods, {seeds} seeds", *(f"needs {name}" for name in needs)])
 
 
 def _show(args: argparse.Namespace) -> int:

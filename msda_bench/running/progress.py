@@ -80,6 +80,7 @@ class _Shown(Observer):
         self._console = console
         self._clock = clock
         self._names: dict[str, str] = {}
+        self._started = ""
         self._cells = self._ended = self._bad = 0
 
     def begin(self, survey: Survey) -> None:
@@ -93,6 +94,7 @@ class _Shown(Observer):
             self._print(event.line)
         elif isinstance(event, JobStarted):
             self._time.start(event.keys)
+            self._started = self._names[next(iter(event.keys))]
         else:
             self._finish(event)
 
@@ -138,7 +140,7 @@ class PlainProgress(_Shown):
 
 
 class LiveProgress(_Shown):
-    """A bar, the count and the time."""
+    """A bar, the count, the time and the run that was started last."""
 
     def begin(self, survey: Survey) -> None:
         """See `Observer`."""
@@ -147,8 +149,13 @@ class LiveProgress(_Shown):
         self._bar = Progress(
             *columns, console=self._console, get_time=self._clock, refresh_per_second=4, transient=True
         )
-        self._task = self._bar.add_task("", total=self._cells)
+        self._task = self._bar.add_task("runs", total=self._cells)
         self._bar.start()
+
+    def _rest(self) -> list[str]:
+        """Also which run was started last; until one has ended, why that takes long."""
+        now = self._started if self._ended else "compiling for this machine, once" if self._started else ""
+        return [part for part in (*super()._rest(), now) if part]
 
     def _finish(self, event: CellFinished) -> None:
         super()._finish(event)

@@ -65,11 +65,6 @@ class Expansion:
     cells: dict[str, Cell]
 
 
-def most_runs(suite: Suite) -> int:
-    """The number of `Plan.most`, without making any of its cells."""
-    return sum(_Draft(experiment).count() for experiment in suite.experiments)
-
-
 def expand(suite: Suite, registry: Registry) -> Expansion:
     """All tables and cells of a suite.
 

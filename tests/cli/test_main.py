@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -15,6 +16,7 @@ import pytest
 from msda_bench import __version__
 from msda_bench.cli import main as program
 from msda_bench.cli import plugins
+from msda_bench.cli.command import COMMANDS
 from msda_bench.errors import BenchError
 from msda_bench.store import Store
 from msda_bench.store.check import verify
@@ -33,7 +35,7 @@ def python(*words: str, **changed: str) -> subprocess.CompletedProcess[str]:
     ("code", "absent"),
     [
         (
-            "for words in (['--help'], ['--version'], ['run', '--help']):\n    assert main(words) == 0",
+            "for words in ([], ['--version'], ['run', '--help'], ['suites', 'list']):\n    assert main(words) == 0",
             "torch pandas scipy numpy matplotlib pydantic rich altair",
         ),
         ("main(['leaderboard', 'golden'])", "altair vl_convert jinja2 torch"),
@@ -52,6 +54,22 @@ def test_nothing_that_is_not_needed_is_imported(tiny: Path, code: str, absent: s
     done = python("-c", f"import sys, msda_bench\nfrom msda_bench.cli.main import main\n{code}\n{shown}")
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == "loaded: []"
+
+
+def test_help_is_grouped_and_each_command_says_what_it_does_with_examples(capsys):
+    assert program.main([]) == program.main(["--help"]) == 0
+    whole = capsys.readouterr().out
+    assert whole[: len(whole) // 2] == whole[len(whole) // 2 :]
+    for group, commands in COMMANDS.items():
+        assert f"\n{group}:\n" in whole
+        for name, command in commands.items():
+            assert command.line in whole
+            assert program.main([name, "--help"]) == 0
+            said = " ".join(capsys.readouterr().out.split())
+            assert command.more in said
+            assert all(f"msda-bench {example}" in said for example in command.examples)
+            for example in command.examples:
+                assert program.make_parser().parse_args(shlex.split(re.split(" [|>] ", example)[0]))
 
 
 def test_version_is_printed(capsys):

@@ -84,11 +84,13 @@ def test_faults_are_reported_at_once_in_plain_words(kind: type[LiveProgress | Pl
     shown.begin(survey(EXPANSION))  # type: ignore[arg-type]
     shown.see(Noted("cell abc runs again"))
     shown.see(CellFinished(KEYS["[red]B", 0], "failed", "ValueError: [/red] bad"))
+    shown.see(JobStarted((KEYS["A", 1],)))
     clock.now = 65
     shown.see(CellFinished(KEYS["A", 0], "diverged"))
     shown.end()
     text = stream.getvalue()
     assert "cell abc runs again" in text
     assert "table: [red]B, t, seed 0: failed: ValueError: [/red] bad" in text
-    last = " 2/4 0:01:05 2 failed or diverged" if live else "2/4 cells in 0:01:05, 2 failed or diverged"
+    bad = "2 failed or diverged"
+    last = f" 2/4 0:01:05 {bad}, table: A, t, seed 1" if live else f"2/4 cells in 0:01:05, {bad}"
     assert any(line.rstrip().endswith(last) for line in text.splitlines())
