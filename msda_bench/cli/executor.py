@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from msda_bench.cli.lines import warn_of
+from msda_bench.cli.lines import warn, warn_of
 from msda_bench.errors import BenchError
 
 if TYPE_CHECKING:
@@ -96,13 +96,16 @@ def cells_of_a_job(executor: Executor, missing: int) -> int:
 
 
 def _workers(args: argparse.Namespace, device: str) -> int:
-    if args.workers is not None:
-        return int(args.workers)
     if device == "cpu":
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        there = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        return int(args.workers or there)
     import torch
 
-    return max(1, torch.cuda.device_count())
+    there = max(1, torch.cuda.device_count())
+    if args.workers and args.workers > there:
+        gpus = "one GPU" if there == 1 else f"{there} GPUs"
+        warn(f"--workers {args.workers}: workers that share {gpus} take longer than one each; leave --workers out")
+    return int(args.workers or there)
 
 
 def whole_number(text: str) -> int:

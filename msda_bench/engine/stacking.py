@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol, TypeAlias, TypeVar
 
 import torch
+from torch import nn
 
 from msda_bench.api import BenchError, Component
 from msda_bench.engine.carried import overrides
@@ -30,6 +31,13 @@ def why_alone(components: Components) -> str | None:
     barred = [component for component in used if component is not None and not component.stackable]
     which = " and ".join(f"{component.kind} {component.name!r}" for component in barred)
     return f"{which} cannot be stacked (stackable = False)" if barred else None
+
+
+def convolves(components: Components) -> bool:
+    """Whether the network convolves: `torch.vmap` makes grouped convolutions of a stack's, which take a GPU longer."""
+    with torch.random.fork_rng(devices=[]):
+        network = components.backbone.build(components.dataset.task, components.input)
+    return any(isinstance(layer, nn.modules.conv._ConvNd) for layer in network.features.modules())  # noqa: SLF001 - as in `Trunk`
 
 
 def numbers(cell: Cell, components: Components) -> dict[str, dict[str, float]]:
@@ -127,7 +135,8 @@ class Sizing:
 
     Args:
         device: the device on which they train.
-        stack: how many at most; None for as many as the memory of a GPU holds, and one on the CPU.
+        stack: how many at most; None for as many as the memory of a GPU holds, of networks that convolve and on the
+            CPU one.
         memory: the device's; None for a GPU's own.
     """
 
@@ -140,12 +149,15 @@ class Sizing:
         """Whether runs are stacked at all."""
         return self._stack != 1
 
-    def size(self, steps: Callable[[], object]) -> tuple[int, str | None]:
-        """How many runs fit in a stack, a power of two; and if it is one because they cannot be stacked, the reason.
+    def size(self, components: Components, steps: Callable[[], object]) -> tuple[int, str | None]:
+        """How many runs to stack, a power of two; and if it is one because they cannot be stacked, the reason.
 
         Args:
+            components: of any of them.
             steps: trains one of them briefly, in a stack of one, to see whether it works and how much memory it takes.
         """
+        if self._stack is None and convolves(components):
+            return 1, None
         try:
             peak = 1 if self._memory is None else max(1, self._memory.peak(steps))
             if self._memory is None:

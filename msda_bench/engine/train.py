@@ -39,7 +39,8 @@ class Trainer:
         files: how datasets reach their files.
         device: "cpu", "cuda" or "cuda:N".
         stack: how many cells may train as one tensor program, rounded down to a power of two; None for as many as
-            the memory of a GPU holds, and one on the CPU, where a stack is slower because it leaves the caches.
+            the memory of a GPU holds, and one where a stack is slower: on the CPU, whose caches it leaves, and of
+            networks that convolve.
     """
 
     def __init__(self, registry: Registry, files: Files, device: str, stack: int | None = None) -> None:
@@ -86,7 +87,7 @@ class Trainer:
         reason = why_alone(family[0][1])
         size = 1 if reason else 0
         if not reason:
-            size, reason = self._sizing.size(lambda: self._probe(family[0]))
+            size, reason = self._sizing.size(family[0][1], lambda: self._probe(family[0]))
         waiting = [family[start : start + size] for start in range(0, len(family), size)]
         while waiting:
             chunk = waiting.pop(0)

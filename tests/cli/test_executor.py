@@ -131,7 +131,9 @@ def executor(*given: str) -> Executor:
     return make_executor(args, find_executor(args), "cuda")
 
 
-def test_there_is_one_worker_per_gpu_and_one_job_per_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_there_is_one_worker_per_gpu_and_one_job_per_worker(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 4)
     assert executor().workers == 4
     for options, cells, of_a_job in (
@@ -143,6 +145,10 @@ def test_there_is_one_worker_per_gpu_and_one_job_per_worker(monkeypatch: pytest.
         ("", 0, 1),
     ):
         assert cells_of_a_job(executor(*options.split()), cells) == of_a_job
+    assert capsys.readouterr().err == ""
+    assert executor("--workers", "6").workers == 6
+    said = "--workers 6: workers that share 4 GPUs take longer than one each; leave --workers out"
+    assert said in " ".join(capsys.readouterr().err.split())
 
 
 def test_another_distributions_executor_trains_the_same_records(install, capsys) -> None:

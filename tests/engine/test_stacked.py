@@ -16,6 +16,7 @@ from msda_bench.api import PluginError
 from msda_bench.engine import stacking
 from msda_bench.engine import train as training
 from msda_bench.engine.draws import Draws
+from msda_bench.engine.model import Components
 from msda_bench.engine.stacked import Stacked
 from msda_bench.engine.train import Trainer
 from msda_bench.suite.protocol import Splitting
@@ -300,8 +301,18 @@ def test_the_stack_size_follows_from_measured_memory(taken, wanted, size):
     probed = []
     sizing = stacking.Sizing(torch.device("cuda"), wanted, FakeMemory(taken))
     assert sizing.stacks
-    assert sizing.size(lambda: probed.append(1)) == (size, None)
+    components = Components.of(make_cell(), installed())
+    assert sizing.size(components, lambda: probed.append(1)) == (size, None)
     assert probed == [1]
+
+
+@pytest.mark.parametrize(("wanted", "size"), [(None, 1), (4, 4)])
+def test_networks_that_convolve_are_stacked_only_on_request(wanted, size):
+    cell = swapped(make_cell(backbone=("convnet", {"channels": (4,), "hidden": ()})), Cropped)
+    before = torch.get_rng_state()
+    sizing = stacking.Sizing(torch.device("cuda"), wanted, FakeMemory(1))
+    assert sizing.size(Components.of(cell, installed(Cropped)), lambda: None) == (size, None)
+    assert torch.equal(torch.get_rng_state(), before)
 
 
 @pytest.mark.parametrize(("count", "size"), [(1, 1), (2, 2), (3, 4), (5, 8), (8, 8)])
