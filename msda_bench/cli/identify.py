@@ -97,7 +97,7 @@ def _identify(args: argparse.Namespace) -> int:
     matches = _matches(path, _checksum(path), columns, datasets, problems)
     if args.suite is not None:
         readable = next((match for match in matches if match[1].suite), None)
-        if readable is None and columns and problems:
+        if problems and not matches:
             raise DataError(*dict.fromkeys(problems))
         if readable is None:
             raise DataError(
@@ -150,12 +150,13 @@ def _matches(
     }
     for name, place in sorted(known):
         say(f"{name}: its file {place}; place it there below the folder that MSDA_BENCH_DATA names")
+    before = len(problems)
     asked = () if known and not columns else _asked(_absolute(path), digest, columns, datasets, problems)
     matches = sorted(asked, key=lambda match: not match[1].certain)
     if not matches and columns and not problems:
         raise DataError(f"{path}: is no table (.csv, .tsv, .parquet), no folder of tables, and no arrays (.npz)")
     if not matches:
-        if not known and not columns:
+        if not known and not columns and len(problems) == before:
             more = "" if path.is_dir() else ", or a tar archive of these that is not compressed"
             say(f"not recognised: expected a folder for each domain, and in it one for each class, with images{more}")
             if not path.is_dir() or any(path.glob("*.csv*")):

@@ -12,6 +12,7 @@ MISSING_TEXTS = (
 )  # fmt: skip
 """Texts that stand for a missing value besides the empty one: those of pandas, NaT and the question mark."""
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_NO_WIDTH = re.compile("[\u200b\ufeff]")
 _ZEROS = re.compile(r"[+-]?0\d")
 _EXACT = 1 << 53
 """From here on float64 does not tell neighbours apart: such whole numbers are identifiers."""
@@ -20,14 +21,15 @@ _EXACT = 1 << 53
 def plain_texts(texts: Sequence[str], missing: Collection[str] = MISSING_TEXTS) -> list[str]:
     """Each text as it is compared with the others, "" for a missing one.
 
-    Blanks at the ends go, and several become one; characters are composed (NFC). If all texts are numbers below 2**53,
-    equal ones become one plain text: 101 for 101.0 and 00101. Leading zeros stay where no two numbers are equal.
+    Blanks at the ends go, and several become one, also those without width; characters are composed (NFC). If all texts
+    are numbers below 2**53, equal ones become one plain text: 101 for 101.0 and 00101. Leading zeros stay where no two
+    numbers are equal.
 
     Args:
         texts: the different texts of a whole column, or all names of a kind.
         missing: texts that stand for a missing value besides the empty one.
     """
-    plain = [unicodedata.normalize("NFC", " ".join(text.split())) for text in texts]
+    plain = [unicodedata.normalize("NFC", " ".join(_NO_WIDTH.sub(" ", text).split())) for text in texts]
     plain = ["" if text in missing else text for text in plain]
     different = set(plain) - {""}
     if not all(map(_NUMBER.fullmatch, different)) or any(abs(float(text)) >= _EXACT for text in different):

@@ -1,16 +1,12 @@
-"""The state that all runs of a process share, and a guard that restores it after a component's code."""
+"""The state of a process that changes the numbers of its next runs, and a guard that restores it."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import random
-import signal
-import sys
-import threading
-import warnings
 from collections.abc import Callable, Iterator
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import torch
@@ -22,7 +18,7 @@ _DEVICES = ("cpu", "cuda")
 
 @contextlib.contextmanager
 def restored() -> Iterator[list[str]]:
-    """Restores whatever the block changes in the state that all runs of a process share, even if it raises.
+    """Restores what the block changes of the process that would change the numbers of later runs, even if it raises.
 
     Yields:
         A list that is empty until the block ends, and then names what the block changed.
@@ -57,22 +53,6 @@ def _set_autocast(enabled: list[bool]) -> None:
         torch.set_autocast_enabled(device, value)
 
 
-def _filters() -> list[Any]:
-    """The warning filters that affect all code; libraries add narrower ones when they are imported."""
-    return [
-        (action, message, category, module, line)
-        for action, message, category, module, line in warnings.filters
-        # A category may also be a tuple of categories, as in scikit-learn's filters.
-        if message is None and module is None and getattr(category, "__module__", None) == "builtins"
-    ]
-
-
-def _set_filters(filters: list[Any]) -> None:
-    common = _filters()
-    narrow = [item for item in warnings.filters if item not in common]
-    cast("list[Any]", warnings.filters)[:] = [*filters, *narrow]
-
-
 def _environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name not in _LIBRARIES}
 
@@ -95,17 +75,6 @@ def _set_folder(folder: str | None) -> None:
             os.chdir(folder)
 
 
-def _handlers() -> dict[int, Any]:
-    return {number: signal.getsignal(number) for number in signal.valid_signals()}
-
-
-def _set_handlers(handlers: dict[int, Any]) -> None:
-    if threading.current_thread() is threading.main_thread():  # elsewhere no component can set one, either
-        for number, handler in handlers.items():
-            if handler is not None and signal.getsignal(number) != handler:
-                signal.signal(number, handler)
-
-
 _STATE: dict[str, tuple[Callable[[], Any], Callable[[Any], object]]] = {
     "torch's default device": (torch.get_default_device, _set_default_device),
     "torch's global random generator": (torch.get_rng_state, torch.set_rng_state),
@@ -118,10 +87,7 @@ _STATE: dict[str, tuple[Callable[[], Any], Callable[[Any], object]]] = {
     "torch's float32 matmul precision": (torch.get_float32_matmul_precision, torch.set_float32_matmul_precision),
     "torch's autocast": (lambda: [torch.is_autocast_enabled(device) for device in _DEVICES], _set_autocast),
     "numpy's error handling": (np.geterr, lambda kept: np.seterr(**kept)),
-    "Python's warning filters": (_filters, _set_filters),
     "the environment's variables": (_environment, _set_environment),
     "the working folder": (_folder, _set_folder),
-    "the signal handlers": (_handlers, _set_handlers),
-    "the standard streams": (lambda: {name: getattr(sys, name) for name in ("stdout", "stderr")}, vars(sys).update),
 }
 """What restores each: how it is read, and written."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 
 import vandal_training
@@ -59,12 +58,3 @@ def test_the_witness_detects_every_process_change() -> None:
             seen.add(witness.score(None))  # type: ignore[arg-type]
     seen.add(witness.score(None))  # type: ignore[arg-type]
     assert len(seen) == len(DEEDS) + 1
-
-
-def test_warning_filters_that_a_library_sets_on_import_are_not_blamed_on_a_component() -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", category=(UserWarning, FutureWarning))  # type: ignore[arg-type]
-        with restored() as changed:
-            warnings.filterwarnings("ignore", message="the matrix subclass is not the recommended way")
-            warnings.filterwarnings("always", category=DeprecationWarning, module=r"^sklearn\.")
-        assert changed == []

@@ -6,9 +6,6 @@ import functools
 import hashlib
 import os
 import random
-import signal
-import sys
-import warnings
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -39,11 +36,8 @@ DEEDS: dict[str, Callable[[], object]] = {
     "torch's float32 matmul precision": lambda: torch.set_float32_matmul_precision("medium"),
     "torch's autocast": lambda: torch.set_autocast_enabled("cpu", True),
     "numpy's error handling": lambda: np.seterr(all="raise"),
-    "Python's warning filters": lambda: warnings.simplefilter("ignore"),
     "the environment's variables": lambda: os.environ.update(OMP_NUM_THREADS="7", VANDAL="1"),
     "the working folder": lambda: os.chdir("/"),
-    "the signal handlers": lambda: signal.signal(signal.SIGUSR1, signal.SIG_IGN),
-    "the standard streams": lambda: setattr(sys, "stdout", sys.stderr),
 }
 
 
@@ -95,12 +89,9 @@ class Witness(Validator):
             torch.get_float32_matmul_precision(),
             torch.is_autocast_enabled("cpu"),
             np.geterr(),
-            [one for one in warnings.filters if one[:3] == ("ignore", None, Warning)],
             sorted(name for name in os.environ if name in {"VANDAL", "OMP_NUM_THREADS"}),
             os.environ.get("OMP_NUM_THREADS"),
             os.getcwd(),  # noqa: PTH109 - looked at
-            signal.getsignal(signal.SIGUSR1),
-            sys.stdout is sys.stderr,
         )
         digest = hashlib.sha256(repr(seen).encode()).digest()
         return int.from_bytes(digest[:6], "big") / 2**48

@@ -19,6 +19,8 @@ from msda_bench_builtin.datasets.unpacked import Limited
 _SHOWN = 3
 _COMPRESSED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\0", b"\x28\xb5\x2f\xfd", b"PK\x03\x04")
 """The first bytes of gzip, bzip2, xz, zstd and zip."""
+_OTHERS = (".npz", ".parquet", ".csv.gz", ".tsv.gz", ".xlsx", ".xlsm", ".xlsb", ".ods")
+"""Endings of other files that begin as an archive does."""
 _LARGEST_HEADER = 1 << 20
 """The maximum size of the names and other fields of one member of an archive, in bytes."""
 _MOST_FILES = 1 << 22
@@ -76,7 +78,7 @@ def is_archive(path: Path) -> bool:
     try:
         with path.open("rb") as stream:
             head = stream.read(tarfile.BLOCKSIZE)
-        if path.suffix.lower() == ".npz":  # a zip archive of arrays
+        if path.name.lower().endswith(_OTHERS):
             return False
         return head.startswith(_COMPRESSED) or bool(tarfile.TarInfo.frombuf(head, "utf-8", "surrogateescape"))
     except tarfile.TarError:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import math
-import mmap
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,7 +20,7 @@ from msda_bench.functional import lost_in_float32
 from msda_bench_builtin.datasets.tables.identify import given_by, identified, repaired
 from msda_bench_builtin.datasets.tables.parts import Parts, Roles, parts_of, predictions_in
 from msda_bench_builtin.datasets.tables.read import Column, listed, plain, stamp, text_of
-from msda_bench_builtin.datasets.tables.rows import Contents, FromFile, pages_of
+from msda_bench_builtin.datasets.tables.rows import Contents, FromFile
 
 _MOST = 1 << 31
 """The maximum size of a compressed array, unpacked, in bytes; one that is not compressed may have any."""
@@ -84,10 +83,12 @@ class Arrays(FromFile):
                 predictions = predictions_in(path, part, self._column(arrays, self.predictions), parts)
             else:
                 predictions = _scores(path, part, given, (len(x), parts.task.outputs))
-        pages, spec = pages_of(x), InputSpec(x.shape[1:])
-        made = Contents(**vars(parts), sha256=_digest(path), x=x, input=spec, pages=pages, predictions=predictions)
-        _check_finite(path, self.inputs, x, made.release)
-        return replace(made, dtype=np.float64) if _blurred(made) else made
+        _check_finite(path, self.inputs, x)
+        with path.open("rb") as stream:
+            sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
+        dtype = np.float64 if _blurred(x, parts) else np.float32
+        spec = InputSpec(x.shape[1:])
+        return Contents(**vars(parts), sha256=sha256, x=x, input=spec, predictions=predictions, dtype=dtype)
 
     def _arrays(self) -> dict[str, Array]:
         names = [self.inputs, self.labels, self.domain, self.groups, self.predictions]
@@ -145,10 +146,7 @@ class Arrays(FromFile):
         pooled = [arrays[name] for name in list(arrays)[:-1] or list(arrays)]
         groups = {name: [rows] for name, rows in arrays.items()} if self.standardise == "domain" else {"": pooled}
         scales = {} if self.standardise == "none" else {name: _moments(parts) for name, parts in groups.items()}
-        # The rows that are asked for are copies, so that the pages of the file that they were in may go.
-        release = self.contents().release
-        release()
-        return functools.partial(_scaled, scales=scales, release=release)
+        return functools.partial(_scaled, scales=scales)
 
 
 def _scores(path: Path, part: str, scores: Array, shape: tuple[int, int]) -> Array:
@@ -212,60 +210,37 @@ def _array(path: Path, name: str, stream: IO[bytes], archive: zipfile.ZipFile, m
             raise DataError(f"{path}: array {name!r} holds Python objects, which are never read; save numbers or texts")
         if any(side < 0 for side in shape) or offset + size != member.file_size:
             raise ValueError(f"array {name!r} has {member.file_size - offset} bytes, its header says {size}")
-        mapped = stored and not fortran and size > 0
-        array = None
-        if not mapped:
-            content.seek(0)
-            array = cast("Array", np.lib.format.read_array(content, allow_pickle=False))
-        while content.read(1 << 20):  # to its end, where zipfile compares the checksum
-            pass
-    if array is None:
-        pages = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
-        array = np.frombuffer(pages, dtype, math.prod(shape), _start(stream, member) + offset).reshape(shape)
-    return array
-
-
-def _start(stream: IO[bytes], member: zipfile.ZipInfo) -> int:
-    """Where the bytes of a member that is not compressed begin in the archive."""
-    stream.seek(member.header_offset)
-    header = stream.read(_LOCAL_HEADER)
-    return (
-        member.header_offset
-        + _LOCAL_HEADER
-        + int.from_bytes(header[26:28], "little")
-        + int.from_bytes(header[28:30], "little")
-    )
+        if stored and not fortran and size:
+            while content.read(1 << 20):  # to its end, where zipfile compares the checksum
+                pass
+            stream.seek(member.header_offset + _LOCAL_HEADER - 4)
+            names = sum(np.frombuffer(stream.read(4), "<u2").tolist())  # and extra fields, before the contents
+            start = member.header_offset + _LOCAL_HEADER + names + offset
+            return np.memmap(stream, dtype, "r", start, shape)
+        content.seek(0)
+        return cast("Array", np.lib.format.read_array(content, allow_pickle=False))
 
 
 def _chunks(x: Array) -> Iterator[Array]:
     return (x[start : start + _ROWS] for start in range(0, len(x), _ROWS))
 
 
-def _check_finite(path: Path, name: str, x: Array, release: Callable[[], None]) -> None:
-    """All in float32; read once, a few rows in memory at a time."""
-    start = 0
-    for part in _chunks(x):
+def _check_finite(path: Path, name: str, x: Array) -> None:
+    """All in float32; a few rows in memory at a time."""
+    for start, part in zip(range(0, len(x), _ROWS), _chunks(x), strict=True):
         with np.errstate(over="ignore"):
             fine = np.isfinite(part.astype(np.float32, copy=False)).reshape(len(part), -1).all(1)
         if not fine.all():
             row = start + int(np.argmin(fine))
             what = f"row {row} of array {name!r} holds a number that is not finite in float32"
             raise DataError(f"{path}: {what}; correct or remove the row")
-        start += len(part)
-        release()
 
 
-def _blurred(made: Contents) -> bool:
+def _blurred(x: Array, parts: Parts) -> bool:
     """Whether float32 would lose digits of inputs that standardising needs."""
-    assert isinstance(made.x, np.ndarray)  # noqa: S101 - an archive has no others
-    if np.can_cast(made.x.dtype, np.float32):
+    if np.can_cast(x.dtype, np.float32):
         return False
-    for rows in made.rows.values():
-        for some in _chunks(rows):
-            if lost_in_float32(made.x[some]).any():
-                return True
-            made.release()
-    return False
+    return any(lost_in_float32(x[some]).any() for rows in parts.rows.values() for some in _chunks(rows))
 
 
 class _Moments(NamedTuple):
@@ -284,9 +259,8 @@ def _moments(parts: Sequence[Array]) -> _Moments:
     return _Moments(np.where(constant, first, mean).astype(np.float64), np.where(constant, 1, np.sqrt(squares)))
 
 
-def _scaled(domain: str, rows: Inputs, *, scales: Mapping[str, _Moments], release: Callable[[], None]) -> Inputs:
+def _scaled(domain: str, rows: Inputs, *, scales: Mapping[str, _Moments]) -> Inputs:
     x = cast("Array", rows)
-    release()
     if not scales:
         return x
     mean, deviation = scales[domain if domain in scales else ""]
@@ -294,8 +268,3 @@ def _scaled(domain: str, rows: Inputs, *, scales: Mapping[str, _Moments], releas
     for start in range(0, len(x), _ROWS):
         made[start : start + _ROWS] = (x[start : start + _ROWS] - mean) / deviation
     return made
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()

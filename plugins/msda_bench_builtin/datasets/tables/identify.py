@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import math
+import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,7 @@ import numpy as np
 
 from msda_bench.api import Array, DataError, Identified
 from msda_bench_builtin.datasets.tables.columns import as_written, plan_of
-from msda_bench_builtin.datasets.tables.parts import Parts, RowsError, option
+from msda_bench_builtin.datasets.tables.parts import Parts, RowsError, may_be_missing, option
 from msda_bench_builtin.datasets.tables.read import NO_NAME, Column, files_of, listed
 from msda_bench_builtin.datasets.tables.rows import Contents, FromFile
 
@@ -43,6 +44,9 @@ _MANY = 20
 """More classes that are whole numbers may be meant as numbers."""
 _WORDS = 3
 """Texts of so many words on average may be sentences."""
+_DOMAINS = {"domain", "site", "source", "hospital", "centre", "center", "place", "location", "device", "batch", "year"}
+_LABELS = {"label", "labels", "y", "target", "class", "outcome", "diagnosis", "disease", "response"}
+"""Usual names of columns."""
 _SHIFT = 0.2
 """Shares of a class that differ by more between domains call for the mean over classes."""
 
@@ -75,7 +79,7 @@ def look_through(
         name: ("drop", f"odd: column {name!r} numbers the rows, so it is in `drop`")
         if name in counting
         else _leak(name, column, rows, places, labels, counted, regression=not parts.classes)
-        or _odd(path, name, column)
+        or _odd(path, name, column, parts.gaps)
         for name, column in used.items()
     }
     found = {name: verdict for name, verdict in verdicts.items() if verdict is not None}
@@ -85,7 +89,7 @@ def look_through(
         raise DataError(f"{path}: no column is left to learn from", *(f"{path}: {line}" for line in lines))
     gaps = [f"{name} {100 * share:.0f} %" for name, column in used.items() if (share := (column.codes < 0).mean())]
     few = {name for name, of in used.items() if len(of.numbers) in _FEW and not (of.numbers % 1).any()}
-    codes = [name for name in used if name in few - found.keys()]
+    codes = [name for name in used if name in few and name not in found]
     if gaps:
         lines.append(f"missing: {listed(gaps, 40)}")
     if codes:
@@ -114,9 +118,13 @@ def _leak(
     known = "so it is in `drop`; take it out only if it is known before the label is"
     codes, numbers = column.codes[rows], column.numbers
     there = codes >= 0
-    pairs = np.unique(codes[there] * (int(labels.max()) + 1) + labels[there])
-    values = len(np.unique(codes[there]))
-    if len(pairs) == values and np.ptp(labels[there]) and 2 * values <= int((there & counted).sum()):
+    values = np.count_nonzero(np.bincount(codes[there]))
+    if 2 * values <= np.count_nonzero(there & counted) and np.ptp(labels[there]):
+        pairs = np.unique(codes[there] * (int(labels.max()) + 1) + labels[there])
+        alone = len(pairs) == values
+    else:
+        alone = False
+    if alone:
         return "drop", f"leak: each value of column {name!r} has one label alone, {known}"
     if len(numbers) < max(_FEWEST, len(rows) // 2) or not (numbers % 1 == 0).all():
         return None
@@ -136,19 +144,41 @@ def _leak(
     return "drop", f"leak: the whole numbers of column {name!r} put each domain in the order of the labels, {known}"
 
 
-def _odd(path: Path, name: str, column: Column) -> tuple[str, str] | None:
+def _odd(path: Path, name: str, column: Column, missing: Collection[str]) -> tuple[str, str] | None:
     """What to do with a column that cannot be used as it is, and why."""
     try:
         plan_of(path, {name: column}, (), None)
     except DataError as error:
         reason, _, remedy = error.lines[0].removeprefix(f"{path}: ").partition("; ")
-        kind = "categories" if np.isnan(column.numbers).any() and len(column.texts) <= _CODED else "drop"
-        damaged = kind == "drop" and (as_written(column) or not np.isnan(column.numbers).all())
+        odd, written = np.isnan(column.numbers), as_written(column)
+        gaps = {text for text, other in zip(column.texts, odd, strict=True) if other}
+        gaps = gaps if not odd.all() and all(map(may_be_missing, gaps)) else set()
+        kind = "categories" if not (written or gaps) and odd.any() and len(odd) <= _CODED else "drop"
+        damaged = kind == "drop" and (written or not odd.all())
         lost = f"; to learn from it {remedy.partition(',')[0]} (a missing value is empty or NA)" if damaged else ""
+        lost = f"; if that is a missing value, say {option({*missing, *gaps})}" if gaps else lost
         words = np.mean([len(text.split()) for text in column.texts])
         read = "; to learn from its words name it by --text" if kind == "drop" and words >= _WORDS else ""
         return kind, f"odd: {reason}, so it is in `{kind}`{lost}{read}"
     return None
+
+
+def guessed(path: Path, columns: Mapping[str, Column]) -> DataError:
+    """What to say of a table whose domain and label are not named: its columns, and which these may be."""
+    said = {name: f"{name} ({_kind_of(column)})" for name, column in columns.items()}
+    several = [name for name, of in columns.items() if 1 < len(of.texts) <= min(_CODED, len(of.codes) // _FEWEST)]
+    few = [name for name in several if np.isnan(columns[name].numbers).all()] or several
+    (domain,) = [name for name in few if name.casefold() in _DOMAINS][:1] or few[:1] or ["COLUMN"]
+    others = [name for name in columns if name != domain]
+    (label,) = [name for name in others if name.casefold() in _LABELS][:1] or others[-1:] or ["COLUMN"]
+    how = shlex.join(["--domain", domain, "--label", label])
+    what = f"its columns are {listed([*said.values()], _SHOWN)}"
+    return DataError(f"{path}: a table needs the columns of domains and of labels, such as `{how}`; {what}")
+
+
+def _kind_of(column: Column) -> str:
+    numbers = len(column.texts) and not np.isnan(column.numbers).any()
+    return f"{len(column.texts)} {'numbers' if numbers else 'texts'}" if column.texts else "empty"
 
 
 def given_by(columns: Mapping[str, str]) -> dict[str, Any]:
@@ -172,9 +202,9 @@ def repaired(data: FromFile, unlabelled: str) -> tuple[Any, dict[str, Any], list
     for _ in range(_REPAIRS):
         try:
             parts = data.parts()
-            if not (out := [name for name in parts.unlabelled if len(parts.rows[name]) == 1]):
+            if not (out := [name for name, rows in parts.rows.items() if len(rows) == 1][:1]):
                 break
-            notes.append(f"no label: domain {out[0]!r} has 1 row, such as a sum; this domain is left out")
+            notes.append(f"one row: domain {out[0]!r} has 1 row, such as a sum; this domain is left out")
         except RowsError as error:
             if error.mask:
                 raise DataError(f"{data.file}: {error.what}, which no other domain has; {_doubt(error.mask)}") from None
@@ -214,7 +244,8 @@ def identified(data: FromFile, params: Mapping[str, Any], lines: Sequence[str]) 
         read.classes,
         {name: read.y[of] for name, of in read.rows.items() if name not in read.unlabelled},
     )
-    notes = [*lines, *_doubts_of_labels(data, read, labelled)]
+    notes = list(lines)
+    doubts = [*read.doubts(), *_doubts_of_labels(data, read, labelled)]
     counts = {
         name: dict(zip(classes, _counts(y, classes), strict=True)) or {"rows": len(y)} for name, y in labelled.items()
     }
@@ -246,7 +277,7 @@ def identified(data: FromFile, params: Mapping[str, Any], lines: Sequence[str]) 
         baselines=baselines,
         given=data.gives_predictions,
     )
-    notes += read.lines()
+    notes += [*read.remarks(), *(read.plan.lines() if read.plan else ())]
     for name, of in zip(labelled, shares if classes else (), strict=False):
         shown = [f"{label} {100 * share:.0f} %" for label, share in zip(classes[:_SHOWN], of, strict=False)]
         notes.append(f"{name}: {', '.join(shown)}")
@@ -254,9 +285,9 @@ def identified(data: FromFile, params: Mapping[str, Any], lines: Sequence[str]) 
         notes.append(
             "the shares of classes differ between domains, so the suite compares `balanced_accuracy`, their mean"
         )
-    notes.append(_read_of(data, read, params.get("drop", ())))
     counts |= {name: {NO_LABEL: len(read.rows[name])} for name in read.unlabelled}
-    return Identified(what, counts, tuple(notes), every, suite=suite)
+    said = _read_of(data, read, params.get("drop", ()))
+    return Identified(what, counts, tuple(notes), every, suite=suite, doubts=tuple(doubts), read=said)
 
 
 def _counts(y: Array, classes: tuple[str, ...]) -> Array:
@@ -269,8 +300,9 @@ def _doubts_of_labels(data: FromFile, read: Contents, labelled: Mapping[str, Arr
         if len(y) > 1 and np.ptp(y) == 0:
             remedy = _doubt(option({*read.gaps, f"{y[0]:g}"}))
             raise DataError(f"{data.file}: all labels of domain {name!r} are {y[0]:g}; {remedy}")
-    if len(read.classes) > _MANY and all(name.isdecimal() for name in read.classes):
-        yield f"task: {len(read.classes)} whole numbers are classes; --task regression predicts the number"
+    if data.mode == "auto" and len(read.classes) > _MANY and all(name.isdecimal() for name in read.classes):
+        what = f"the label has {len(read.classes)} different whole numbers, taken for classes"
+        yield f"{what}; say --task classification, or --task regression to predict the number"
 
 
 def _read_of(data: FromFile, read: Contents, drop: Sequence[str]) -> str:

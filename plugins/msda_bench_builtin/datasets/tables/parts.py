@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shlex
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -91,26 +93,41 @@ class Parts:
     gaps: frozenset[str]
 
     def doubts(self) -> Iterator[str]:
-        """Names that may be meant otherwise, and classes that only one domain has."""
+        """Names that may be meant otherwise."""
         groups = [] if self.groups is None else np.unique(self.groups).tolist()
         for what, names in (("domains", self.rows), ("classes", self.classes), ("groups", groups)):
             pairs = [" and ".join(map(repr, same)) for same in alike(names)]
             if pairs:
-                yield f"alike: {listed(pairs, 3)} count as different {what}; write them alike if they are the same"
-            odd = [name for name in names if not any(map(str.isalnum, name)) or name.casefold() in _LACKING]
-            if odd and len(odd) < len(names) and odd[0] not in MISSING_TEXTS:
+                yield f"{listed(pairs, 3)} count as different {what}; write them alike if they are the same"
+            odd = [name for name in names if may_be_missing(name)]
+            masks = {name for of in self._alone().values() for name in of if _MASK.fullmatch(name)}
+            odd += sorted(masks) if what == "classes" and not any(map(_MASK.fullmatch, {*names} - masks)) else []
+            if odd and len(odd) < len(names):
                 remedy = f"{option({*self.gaps, odd[0]})} says so"
-                yield f"odd: {odd[0]!r} among the {what} may stand for a missing value; {remedy}"
-        if self.classes:
-            of = {name: {*self.y[mine].tolist()} for name, mine in self.rows.items() if name not in self.unlabelled}
-            for name, mine in of.items():
-                alone = mine.difference(*(others for other, others in of.items() if other != name))
-                if alone and len(of) > 1:
-                    classes = listed([self.classes[place] for place in sorted(alone)])
-                    yield f"only {name} has the classes {classes}: no source can teach them when it is the target"
+                yield f"{odd[0]!r} among the {what} may stand for a missing value; {remedy}"
+
+    def remarks(self) -> Iterator[str]:
+        """Classes that only one domain has."""
+        for name, classes in self._alone().items():
+            yield f"only {name} has the classes {listed(classes)}: no source can teach them when it is the target"
+
+    def _alone(self) -> dict[str, list[str]]:
+        """By domain the classes that no other one has."""
+        of = {name: {*self.y[mine].tolist()} for name, mine in self.rows.items() if name not in self.unlabelled}
+        domains = Counter(label for mine in of.values() for label in mine)
+        alone = {name: sorted(label for label in mine if domains[label] == 1) for name, mine in of.items()}
+        found = {name: [self.classes[label] for label in mine] for name, mine in alone.items() if self.classes and mine}
+        return found if len(of) > 1 else {}
 
 
-_LACKING = {text.casefold() for text in (*MISSING_TEXTS, "missing", "unknown")}
+_LACKING = {text.casefold() for text in (*MISSING_TEXTS, "#null!", "k.a", "missing", "n.a", "n.a.", "unknown")}
+_MASK = re.compile(r"-\d+|9{2,}")
+"""Numbers that often stand for no label."""
+
+
+def may_be_missing(text: str) -> bool:
+    """Whether a text that counts as a value looks like one that stands for none."""
+    return text not in MISSING_TEXTS and (not any(map(str.isalnum, text)) or text.casefold() in _LACKING)
 
 
 def parts_of(roles: Roles, *, leave_out: Sequence[str], unlabelled: Unlabelled, mode: Mode) -> Parts:
@@ -135,7 +152,9 @@ def _domains(
     path, name = roles.path, roles.names[0]
     if (domain.codes < 0).any():
         row = int(np.argmax(domain.codes < 0)) + 1
-        raise DataError(f"{path}: row {row} has no {name}{roles.hint(roles.domain)}; name its domain")
+        raise DataError(
+            f"{path}: row {row} has no {name}{roles.hint(roles.domain)}; name its domain, or remove the row"
+        )
     left = plain_texts([*leave_out, *domain.texts], ())[: len(leave_out)]
     unknown = [text for text in left if text not in domain.texts]
     if unknown:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import functools
 import gzip
@@ -44,7 +45,9 @@ _FOREIGN = {
     **{b"\x80" + bytes([kind]): "is a pickle, which is never read; write a CSV file" for kind in range(2, 6)},
 }
 _NUMBER = re.compile(r"\s*[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf|infinity)\s*", re.IGNORECASE)
-_COMMA = re.compile(r"\s*([+-]?\d+),(\d+([eE][+-]?\d+)?)\s*")
+_COMMA = re.compile(r"\s*([+-]?(?:\d+|\d{1,3}(?:\.\d{3})+)),(\d+([eE][+-]?\d+)?)\s*")
+_DOTS = re.compile(r"\s*[+-]?\d{1,3}(\.\d{3})+(,\d+)?\s*")
+"""Numbers with a comma as their point, and with dots between thousands."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +71,9 @@ class Column:
     @functools.cached_property
     def numbers(self) -> Array:
         """Its texts as numbers, float64, NaN for other texts; infinities are infinite."""
+        with contextlib.suppress(ValueError):  # most often all are numbers
+            if "_" not in "".join(self.texts):  # which Python takes for a separator of digits
+                return np.array([*map(float, self.texts)], np.float64)
         return np.array([float(text) if _NUMBER.fullmatch(text) else np.nan for text in self.texts], np.float64)
 
     @functools.cached_property
@@ -94,13 +100,16 @@ class Column:
         gaps: Collection[str] = (),
     ) -> Column:
         """The column of texts that may repeat; missing ones become -1, and those without a row are left out."""
-        held = set(codes.tolist())
-        used = dict.fromkeys(text for place, text in enumerate(texts) if place in held)
-        lacking = {text for text in used if not text.strip() or text.strip() in missing}
-        places = {text: place for place, text in enumerate(text for text in used if text not in lacking)}
-        to = np.array([*(places.get(text, -1) for text in texts), -1], np.int64)  # the last one for -1
-        found = {text.strip() for text in lacking} - {""}
-        return cls(tuple(places), to[codes], missing, frozenset({*gaps, *found}))
+        import pandas as pd
+
+        used = np.bincount(codes + 1, minlength=len(texts) + 1)[1:] > 0
+        none = {"", *missing}
+        lacking = np.fromiter((text.strip() in none for text in texts), bool, len(texts))
+        kept = np.array(texts, object)
+        found = {text.strip() for text in kept[used & lacking]} - {""}
+        kept[~used | lacking] = None
+        places, different = pd.factorize(kept)
+        return cls(tuple(different), np.append(places, -1)[codes], missing, frozenset({*gaps, *found}))
 
 
 def is_table(path: Path) -> bool:
@@ -268,7 +277,9 @@ def _factorized(values: Sequence[str], commas: bool, missing: Collection[str]) -
 
     codes, different = pd.factorize(np.array(values, object))
     texts: list[str] = different.tolist()
+    commas = commas and any(map(_COMMA.fullmatch, texts))
     if commas and all(_NUMBER.fullmatch(text) or _COMMA.fullmatch(text) or text in missing for text in texts if text):
+        texts = [text.replace(".", "") if _DOTS.fullmatch(text) else text for text in texts]
         texts = [_COMMA.sub(r"\1.\2", text) for text in texts]
     return Column.of(texts, codes, missing)
 

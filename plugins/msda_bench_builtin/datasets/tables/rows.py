@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import math
-import mmap
-import tempfile
 from abc import abstractmethod
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -36,8 +33,6 @@ from msda_bench_builtin.datasets.tables.columns import Plan, Standardise
 from msda_bench_builtin.datasets.tables.parts import Mode, Parts, Unlabelled
 from msda_bench_builtin.datasets.tables.read import listed, stamp
 
-_AT_ONCE = 512
-"""Rows that are copied in one go; for each the system brings in 64 kB."""
 _EMPTY = ("source_1", "source_2", "target")
 
 
@@ -50,7 +45,6 @@ class Contents(Parts):
         x: all rows, before `fit`.
         input: the input of a backbone.
         plan: what became of the columns of a table.
-        pages: the mappings of the file that `x` lies in, and of a copy of it; empty if it has memory of its own.
         texts: of all rows, if a column is text.
         dtype: of a domain's rows; float64 if float32 would lose digits that standardising needs.
         predictions: another model's outputs for all rows, or None.
@@ -60,63 +54,21 @@ class Contents(Parts):
     x: Inputs
     input: InputSpec
     plan: Plan | None = None
-    pages: list[mmap.mmap] = field(default_factory=list)
     texts: Array | None = None
     predictions: Array | None = None
     dtype: type[np.floating[Any]] = np.float32
 
     def lines(self) -> list[str]:
         """What should be looked at, and what became of each column."""
-        return [*self.doubts(), *(self.plan.lines() if self.plan else ())]
+        columns = self.plan.lines() if self.plan else ()
+        return [*(f"odd: {doubt}" for doubt in self.doubts()), *self.remarks(), *columns]
 
     def of(self, domain: str) -> Inputs:
-        """The rows of a domain, of `dtype`; those of an array in a file stay on the disk.
-
-        Raises:
-            DataError: they must be copied there, and cannot be.
-        """
-        x, rows = self.x, self.rows[domain]
-        if isinstance(x, np.ndarray) and x.dtype == self.dtype and rows[-1] - rows[0] == len(rows) - 1:
-            return x[int(rows[0]) : int(rows[-1]) + 1]
-        return x[rows].astype(self.dtype, copy=False) if not self.pages else self._in_order[domain]
-
-    def release(self) -> None:
-        """Takes the pages of the files out of the process's memory, until they are read again."""
-        if hasattr(mmap, "MADV_DONTNEED"):
-            for pages in self.pages:
-                pages.madvise(mmap.MADV_DONTNEED)
-
-    @functools.cached_property
-    def _in_order(self) -> dict[str, Array]:
-        """A copy domain by domain, of `dtype`, in a file without a name, which ends with the process."""
-        assert isinstance(self.x, np.ndarray)  # noqa: S101 - since it has pages
-        sizes = [len(rows) for rows in self.rows.values()]
-        try:
-            with tempfile.TemporaryFile() as stream:
-                for rows in self.rows.values():
-                    for start in range(0, len(rows), _AT_ONCE):
-                        stream.write(self.x[rows[start : start + _AT_ONCE]].astype(self.dtype).data)
-                        self.release()
-                stream.flush()
-                self.pages.append(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ))
-        except OSError as error:
-            size = np.dtype(self.dtype).itemsize * sum(sizes) * math.prod(self.x.shape[1:])
-            what = f"{size >> 20} MiB for its rows by domain cannot be written to {tempfile.gettempdir()}"
-            remedy = "make room, set TMPDIR to another folder, or save float32 rows sorted by domain"
-            raise DataError(f"{what} ({error.strerror}); {remedy}") from None
-        parts = np.split(
-            np.frombuffer(self.pages[-1], self.dtype).reshape(-1, *self.x.shape[1:]), np.cumsum(sizes)[:-1]
-        )
-        return dict(zip(self.rows, parts, strict=True))
-
-
-def pages_of(x: Array) -> list[mmap.mmap]:
-    """The mapping of a file that an array lies in; empty if it has memory of its own."""
-    base: Any = x
-    while isinstance(base, np.ndarray):
-        base = base.base
-    held = base.obj if isinstance(base, memoryview) else None
-    return [held] if isinstance(held, mmap.mmap) else []
+        """The rows of a domain, of `dtype`; of an array in a file they stay on the disk if they lie together there."""
+        rows = self.rows[domain]
+        together = isinstance(self.x, np.ndarray) and rows[-1] - rows[0] == len(rows) - 1
+        mine = self.x[int(rows[0]) : int(rows[-1]) + 1] if together else self.x[rows]
+        return mine.astype(self.dtype, copy=False)
 
 
 @component

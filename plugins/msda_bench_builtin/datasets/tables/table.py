@@ -13,7 +13,7 @@ from pydantic import Field
 
 from msda_bench.api import Count, DataError, Identified, Inputs, InputSpec, component
 from msda_bench_builtin.datasets.tables.columns import encoded, fitted, plan_of, with_words
-from msda_bench_builtin.datasets.tables.identify import given_by, identified, look_through, repaired
+from msda_bench_builtin.datasets.tables.identify import given_by, guessed, identified, look_through, repaired
 from msda_bench_builtin.datasets.tables.parts import Parts, Roles, parts_of, predictions_in
 from msda_bench_builtin.datasets.tables.read import Column, column, is_table, read_table, stamp
 from msda_bench_builtin.datasets.tables.rows import Contents, FromFile
@@ -102,6 +102,16 @@ class Table(FromFile):
         plan = self.contents().plan
         assert plan is not None  # noqa: S101 - a table has one
         return fitted(plan, train, self.standardise, self.words if self.text else 0)
+
+    def identify(self, path: Path, sha256: str) -> Identified | None:
+        """None for what is no table; a folder may be one of images.
+
+        Raises:
+            DataError: it is a table, whose domains and labels must be named: a line names its columns, and a guess.
+        """
+        if path.is_file() and is_table(path):
+            raise guessed(path, _opened(path, self.missing, self.domain, stamp(path))[1])
+        return None
 
     def identify_columns(self, path: Path, columns: Mapping[str, str]) -> Identified | None:
         """Looks through a table: its domains and classes, and columns that look like a leak or cannot be used.
