@@ -29,7 +29,7 @@ from msda_bench.results.recorded import VALIDATOR, Faults, load_cells
 from msda_bench.results.select import select
 from msda_bench.results.words import counted, listed, spans
 from msda_bench.suite.cell import canonical_json
-from msda_bench.suite.mistakes import dotted, faults, hint, shown
+from msda_bench.suite.mistakes import hint, shown
 from msda_bench.suite.plan import Experiment, Plan, Search
 from msda_bench.suite.protocol import UpdateRule
 
@@ -94,19 +94,16 @@ class Reference:
         for column in sorted(TEXTS & self.runs.keys()):
             if not all(text is None or isinstance(text, str) for text in self.runs[column]):
                 raise _unusable(self.name, f"{column} has other values than texts")
-        tables = {table.name: table for table in self.plan.experiments}
-        roles = {(table.name, method.name): method.reference for table in tables.values() for method in table.methods}
+        about = [
+            (table.name, method.name, table.dataset, table.task, method.reference)
+            for table in self.plan.experiments
+            for method in table.methods
+        ]
+        planned = pd.DataFrame(about, columns=["experiment", "method", "dataset", "task", "reference"])
         try:
-            frame = pd.DataFrame(self.runs)
-            places = list(zip(frame["experiment"], frame["method"], strict=True))
-            frame = frame.assign(
-                suite=self.plan.suite,
-                dataset=[tables[name].dataset for name, _ in places],
-                task=[tables[name].task for name, _ in places],
-                reference=[roles[place] for place in places],
-                key=[f"{self.name} {row}" for row in range(len(frame))],
-                score=np.nan,
-            )
+            frame = pd.DataFrame(self.runs).merge(planned, "left", ["experiment", "method"])
+            keys = [f"{self.name} {row}" for row in range(len(frame))]
+            frame = frame.assign(suite=self.plan.suite, key=keys, score=np.nan)
             stored = frame[f"{METRIC}own"].astype("float64") if f"{METRIC}own" in frame else frame["score"]
             frame = typed(frame.drop(columns=f"{METRIC}own", errors="ignore"))
             frame["score"] = stored.fillna(pd.Series(default_scores(frame)))
@@ -155,8 +152,8 @@ def _read(path: Path, name: str) -> Reference:
     except (gzip.BadGzipFile, zlib.error, EOFError) as error:
         raise _unusable(name, str(error)) from None
     except ValidationError as error:
-        first = next(iter(faults(error, lambda _: ("key", []))))
-        raise _unusable(name, ": ".join(filter(None, (dotted(first.loc), first.what)))) from None
+        first, *_ = error.errors(include_url=False)
+        raise _unusable(name, f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
     if len({len(column) for column in reference.runs.values()}) != 1:
         raise _unusable(name, "its columns are not equally long")
     if reference.protocols.keys() != {table.name for table in reference.plan.experiments}:
@@ -191,7 +188,7 @@ def reference_of(runs: pd.DataFrame) -> Reference:
     protocols, tables, lines = {}, [], _suite_lines(runs)
     for table, rows in experiments(runs):
         searches = [method.search for method in table.methods if method.search and not method.reference]
-        tried = rows[(rows["status"] != "missing").to_numpy() & rows["left_out"].isna().to_numpy()]
+        tried = rows[(rows["status"] != "missing").to_numpy()]
         tried = tried[~tried["reference"].to_numpy(dtype=bool)]
         cells = load_cells(tried[~tried.duplicated(["method", "target", "candidate"])])
         most = max((len(search.candidates) for search in searches), default=1)
@@ -267,20 +264,15 @@ def deviations(reference: Reference, plan: Plan, places: Iterable[Place]) -> Ite
             yield f"{table.name}: is no experiment of {reference.name}{hint(table.name, known)}"
             continue
         protocol = reference.protocols[table.name]
-        faults = [
-            *_of_table(table, there),
-            *_of_search(table, protocol),
-            *_of_cells(cells.get(table.name, ()), protocol),
-        ]
-        if faults:
+        if faults := [*_of_table(table, there, protocol), *_of_cells(cells.get(table.name, ()), protocol)]:
             more = f"; and {len(faults) - _MOST} more" if len(faults) > _MOST else ""
             yield f"{table.name}: cannot stand beside {reference.name}: {'; '.join(faults[:_MOST])}{more}"
-        taken = {method.name for method in table.methods} & {method.name for method in there.methods}
-        if taken:
+        if taken := {method.name for method in table.methods} & {method.name for method in there.methods}:
             yield f"{table.name}: {reference.name} has a method {listed(sorted(taken))}, too; give yours another name"
 
 
-def _of_table(table: Experiment, there: Experiment) -> Iterator[str]:
+def _of_table(table: Experiment, there: Experiment, protocol: Protocol) -> Iterator[str]:
+    """What differs in an experiment and in how its methods are selected."""
     pairs = {
         "data": (table.dataset, there.dataset),
         "targets": (", ".join(table.targets), ", ".join(there.targets)),
@@ -289,9 +281,6 @@ def _of_table(table: Experiment, there: Experiment) -> Iterator[str]:
         "alpha": (table.alpha, there.alpha),
     }
     yield from (f"{what} {ours}, not {theirs}" for what, (ours, theirs) in pairs.items() if ours != theirs)
-
-
-def _of_search(table: Experiment, protocol: Protocol) -> Iterator[str]:
     for method in table.methods:
         if method.search is None or method.reference:
             continue
@@ -302,36 +291,21 @@ def _of_search(table: Experiment, protocol: Protocol) -> Iterator[str]:
 
 
 def _of_cells(cells: Iterable[Mapping[str, Any]], protocol: Protocol) -> Iterator[str]:
+    """The settings of cells that no ranked run of the protocol has, but for how a method updates its weights."""
     odd: dict[str, dict[str, None]] = {}
     for cell in cells:
-        for path, value in _foreign(cell, protocol):
-            if not path.startswith(_OWN):
-                odd.setdefault(path, {})[_shown(value)] = None
+        settings = dict(_settings(cell))
+        for path in dict.fromkeys((*settings, *protocol.values)):
+            if settings.get(path) not in protocol.values.get(path, [None]) and not path.startswith(_OWN):
+                odd.setdefault(path, {})[_shown(settings.get(path))] = None
     for path, values in odd.items():
         yield f"{path} {' and '.join(values)}, not {' or '.join(map(_shown, protocol.values.get(path, [None])))}"
-
-
-def _foreign(cell: Mapping[str, Any], protocol: Protocol) -> Iterator[tuple[str, Any]]:
-    """The settings of a cell that no ranked run of the protocol has."""
-    settings = dict(_settings(cell))
-    for path in dict.fromkeys((*settings, *protocol.values)):
-        if settings.get(path) not in protocol.values.get(path, [None]):
-            yield path, settings.get(path)
 
 
 def _shown(value: Any) -> str:
     if isinstance(value, list | dict):
         return canonical_json(value)[:200]
     return "none" if value is None else shown(value[:12] if isinstance(value, str) else value)
-
-
-def recorded_places(runs: pd.DataFrame) -> Iterator[Place]:
-    """The cells of a frame's records, for `deviations`."""
-    rows = runs[runs["left_out"].isna().to_numpy()]
-    cells = load_cells(rows)
-    for experiment, method, key in rows[["experiment", "method", "key"]].itertuples(index=False):
-        if key in cells:
-            yield experiment, method, cells[key]
 
 
 def beside(runs: pd.DataFrame, reference: Reference) -> pd.DataFrame:
@@ -344,16 +318,17 @@ def beside(runs: pd.DataFrame, reference: Reference) -> pd.DataFrame:
     Raises:
         BenchError: the runs are of another protocol, or a method has a name of the reference.
     """
-    places = list(recorded_places(runs))
-    if refused := [*deviations(reference, runs.attrs["plan"], places)]:
+    cells = load_cells(runs)
+    places = runs[["experiment", "method", "key"]].itertuples(index=False, name=None)
+    planned = ((name, method, cells[key]) for name, method, key in places if key in cells)
+    if refused := [*deviations(reference, runs.attrs["plan"], planned)]:
         raise BenchError(*refused)
     lines = _suite_lines(runs)
     known, tables = {table.name: table for table in reference.plan.experiments}, []
     for table in runs.attrs["plan"].experiments:
-        there, protocol = known[table.name], reference.protocols[table.name]
-        own = _own_rules(protocol, [place for place in places if place[0] == table.name])
+        there = known[table.name]
         origin = f"Not trained here, but recorded in {reference.name}: {counted(len(there.methods), 'method')}."
-        said = dict.fromkeys((*there.notes, *lines[table.name], *own, origin))
+        said = dict.fromkeys((*there.notes, *lines[table.name], origin))
         methods = (*there.methods, *(replace(method, search=None) for method in table.methods))
         tables.append(replace(there, methods=methods, notes=tuple(said)))
     mine = select(runs)
@@ -365,13 +340,3 @@ def beside(runs: pd.DataFrame, reference: Reference) -> pd.DataFrame:
     joined = typed(joined.reset_index(drop=True))
     joined.attrs = {**runs.attrs, "plan": replace(runs.attrs["plan"], experiments=tuple(tables))}
     return joined
-
-
-def _own_rules(protocol: Protocol, places: Iterable[Place]) -> Iterator[str]:
-    """A line for each method whose weights are updated as no method of the protocol does."""
-    odd: dict[str, dict[str, None]] = {}
-    for _, method, cell in places:
-        for path, value in _foreign(cell, protocol):
-            odd.setdefault(method, {})[f"{path} {_shown(value)}"] = None
-    for method, settings in odd.items():
-        yield f"{method} trains by a rule that no method of the reference has: {', '.join([*settings][:_MOST])}."

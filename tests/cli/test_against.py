@@ -88,10 +88,9 @@ def test_a_sentence_says_where_it_stands(home, capsys):
     out = " ".join(capsys.readouterr().out.split())
     assert "verdict: clouds: Mine is number " in out
     assert " of 3 ranked methods (" in out
-    said = out.partition("Against the baseline SRC: ")[2].partition("With")[0]
+    said = out.partition("Against the baseline SRC: ")[2]
     assert " over 8 seeds, " in said
-    assert ", after Holm's correction over 2 comparisons. A true difference of " in said
-    assert said.count("probability of 80 %") == 1
+    assert ", after Holm's correction over 2 comparisons." in said
     assert "note: Not trained here, but recorded in clouds.json.gz: 3 methods." in out
     runs = mb.run("clouds.yaml", device="cpu", quiet=True, methods="mine.yaml", against="clouds.json.gz")
     assert set(runs["method"]) == {"Mine"}
@@ -117,11 +116,10 @@ def test_the_page_shows_it_among_the_recorded_methods_or_alone(home, capsys):
     assert "is number " not in page
 
 
-def test_a_rule_of_its_own_is_said_and_fewer_candidates_too(home, capsys):
+def test_a_rule_of_its_own_is_no_deviation(home, capsys):
     Path("mine.yaml").write_text("methods:\n  Mine: {scheme: pooled, training: {optimizer: {sgd: {lr: 0.1}}}}\n")
     assert main([*RANK, "clouds.json.gz"]) == 0
     out = " ".join(capsys.readouterr().out.split())
-    assert "note: Mine trains by a rule that no method of the reference has: training.optimizer 'sgd'" in out
     assert "note: Fewer candidates than 4, since the search space has no more: Mine 1." in out
 
 
