@@ -48,15 +48,14 @@ def _say_experiment(experiment: Experiment, plan: Plan, data: Sequence[str], *, 
     from msda_bench.suite.cell import canonical_json
 
     cells = [cell for cell in plan.cells if cell.experiment == experiment.name]
-    rest = ""
     what = f"{experiment.name}: {experiment.dataset} ({experiment.task}), targets {', '.join(experiment.targets)}"
     count = _count(len(cells), "cell")
     if (tuning := experiment.tuning) is not None:
         tuned = sum(cell.seed in tuning.seeds for cell in cells)
         most = len(replace(plan, experiments=(experiment,), cells=tuple(cells)).most) - tuned
         count = f"{_count(tuned, 'cell')} on tuning seeds {_seeds(tuning.seeds)}"
-        rest += f", then at most {most} with the settings chosen there ({', '.join(tuning.tracks)})"
-    say(f"{what}; seeds {_seeds(experiment.seeds)}; {count}{rest}")
+        count += f", then at most {most} with the settings chosen there ({', '.join(tuning.tracks)})"
+    say(f"{what}; seeds {_seeds(experiment.seeds)}; {count}")
     for line in data:
         say(f"  {line}")
     width = max(len(method.name) for method in experiment.methods)

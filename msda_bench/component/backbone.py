@@ -84,7 +84,7 @@ class Backbone(Component, ABC):
         Args:
             task: the task.
             input: the input of the network.
-            files: how to reach `self.files`; None when a suite is checked, where modules that they hold are left out.
+            files: how to reach `self.files`; None if the modules that they hold may be left out.
 
         Raises:
             DataError: a file is missing or wrong.

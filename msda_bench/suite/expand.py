@@ -73,7 +73,7 @@ def expand(suite: Suite, registry: Registry) -> Expansion:
         PluginError: the default validator is not installed.
     """
     drafts = [_Draft(experiment) for experiment in suite.experiments]
-    wanted = sum(max(draft.count(), draft.places() // _PLACES) for draft in drafts)
+    wanted = sum(draft.count() for draft in drafts)
     if wanted > MAX_CELLS:
         raise SuiteError(f"suite {suite.name} asks for {wanted} cells; at most {MAX_CELLS}, so split it")
     cells: dict[str, Cell] = {}
@@ -94,35 +94,27 @@ class _Draft:
     def __init__(self, experiment: ExperimentFile) -> None:
         self._file = experiment
         self._facts = Facts.of(dict(experiment))
-        self._candidates = {name: candidates_of(experiment, name) for name in experiment.methods}
+        self._tuning = experiment.select.seeds if experiment.select is not None else None
+        self._seeds = (*(self._tuning or ()), *experiment.seeds)
+        tried = {name: candidates_of(experiment, name) for name in experiment.methods}
+        self._searches = {name: search for name, (search, _) in tried.items()}
+        self._settings = {name: settings for name, (_, settings) in tried.items()}
 
     def count(self) -> int:
-        """The number of runs, of those on settings chosen at tuning seeds as many as the tracks can choose at most."""
-        targets, tried = self._facts.targets, self._candidates.values()
-        runs = len(targets) * sum(len(candidates.settings) for candidates in tried)
-        select, seeds = self._file.select, len(self._file.seeds)
-        if select is None or select.seeds is None:
-            return runs * seeds
-        chosen = sum(min(len(candidates.settings), len(select.criteria)) for candidates in tried)
-        return runs * len(select.seeds) + chosen * len(targets) * seeds
-
-    def places(self) -> int:
-        """The number of places in the plan, for every candidate at every seed but the tuning ones."""
-        settings = sum(len(candidates.settings) for candidates in self._candidates.values())
-        return settings * len(self._facts.targets) * len(self._file.seeds)
+        """The number of places in the plan; of those that tracks may choose, one in ten is trained."""
+        settings = sum(len(settings) for settings in self._settings.values())
+        return settings * len(self._facts.targets) * len(self._seeds) // (_PLACES if self._tuning else 1)
 
     def cells(self, registry: Registry) -> Iterator[tuple[PlannedCell, Cell]]:
         """Every run, with its place in the table."""
         file, listed = self._file, self._file.validators
         default = (make(registry, "validator", name, {}) for name in self._facts.validators)
         validators = tuple(validator.ref for validator in (default if listed is None else listed))
-        tuning = file.select.seeds if file.select is not None else None
-        for name, candidates in self._candidates.items():
-            cells = (self._cell(settings, validators) for settings in candidates.settings)
+        for name, every in self._settings.items():
+            cells = (self._cell(settings, validators) for settings in every)
             tried = [(cell, keys_of(cell.to_json())) for cell in cells]
-            seeds = (*(tuning or ()), *file.seeds)
-            for target, seed, (index, (cell, key)) in product(self._facts.targets, seeds, enumerate(tried)):
-                candidate = index if candidates.search is not None else None
+            for target, seed, (index, (cell, key)) in product(self._facts.targets, self._seeds, enumerate(tried)):
+                candidate = index if self._searches[name] is not None else None
                 own = {"target": target, "sources": self._facts.kept_sources(target), "seed": seed}
                 yield PlannedCell(file.name, name, target, seed, key(own), candidate), replace(cell, **own)
 
@@ -133,10 +125,10 @@ class _Draft:
         tuning = None
         if select is not None:
             criteria = (*self._facts.validators, ORACLE)
-        if select is not None and select.seeds is not None:
+        if select is not None and self._tuning:
             criteria = (*criteria[:-1], *(by for by in select.criteria if by not in (*criteria, FIRST)), FIRST, ORACLE)
             oracles = tuple(name for name, method in self._file.methods.items() if sees_target(method))
-            tuning = Tuning(select.seeds, select.criteria, oracles)
+            tuning = Tuning(self._tuning, select.criteria, oracles)
         return Experiment(
             name=file.name,
             dataset=self._facts.name,
@@ -186,12 +178,11 @@ class _Draft:
             if how_many:
                 yield f"Trained with {how_many} labelled examples of the target: {', '.join(names)}."
         if self._file.select is not None:
-            searches = {name: candidates.search for name, candidates in self._candidates.items()}
-            yield from select_notes(self._file.select, searches)
+            yield from select_notes(self._file.select, self._searches)
             yield from source_free_note(self._facts)
 
     def _row(self, name: str) -> Method:
-        method, search = self._file.methods[name], self._candidates[name].search
+        method, search = self._file.methods[name], self._searches[name]
         components = (method.scheme, method.discrepancy, method.aggregator)
         origins = dict.fromkeys(component.entry.origin for component in components if component is not None)
         return Method(name, method.reference, recipe(self._facts, method, search), tuple(origins), search)

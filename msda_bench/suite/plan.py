@@ -7,6 +7,7 @@ without the plugins that trained the cells. It is validated when it is read, sin
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -344,36 +345,26 @@ def _inconsistent(table: Experiment) -> Iterator[str]:
 
 def _misplaced(plan: Plan) -> Iterator[str]:
     """Cells that belong to no run, or occur twice, and runs with only some of their method's candidates."""
-    places = {
-        table.name: (
-            {method.name: method for method in table.methods},
-            frozenset(table.targets),
-            frozenset(table.every_seed),
-        )
+    places = {table.name: (frozenset(table.targets), frozenset(table.every_seed)) for table in plan.experiments}
+    sizes = {
+        (table.name, method.name): len(method.search.candidates) if method.search else 0
         for table in plan.experiments
+        for method in table.methods
     }
-    seen: set[tuple[str, str, str, int, int | None, str | None]] = set()
-    tried: dict[tuple[str, str, str, int], int] = {}
+    seen: set[tuple[object, ...]] = set()
+    tried: Counter[tuple[str, str, str, int]] = Counter()
     for index, cell in enumerate(plan.cells):
-        methods, targets, seeds = places.get(cell.experiment, ({}, frozenset(), frozenset()))
-        method = methods.get(cell.method)
-        if method is None or cell.target not in targets or cell.seed not in seeds:
+        targets, seeds = places.get(cell.experiment, (frozenset(), frozenset()))
+        size, candidate = sizes.get((cell.experiment, cell.method)), cell.candidate
+        if size is None or cell.target not in targets or cell.seed not in seeds:
             yield f"cells[{index}] belongs to none of its experiments"
-        elif not _may_be(cell, method):
-            yield f"cells[{index}].candidate must be one of its method's, not {shown(cell.candidate)}"
-        elif method.search:
-            run = cell.experiment, cell.method, cell.target, cell.seed
-            tried[run] = tried.get(run, 0) + (cell.left_out is None)
-        seen.add((cell.experiment, cell.method, cell.target, cell.seed, cell.candidate, cell.left_out))
+        elif (candidate is None) != (size == 0) or (candidate or 0) >= max(size, 1) or (cell.left_out and not size):
+            yield f"cells[{index}].candidate must be one of its method's, not {shown(candidate)}"
+        run = cell.experiment, cell.method, cell.target, cell.seed
+        tried[run] += cell.left_out is None
+        seen.add((*run, candidate, cell.left_out))
         if len(seen) <= index:
             yield f"cells[{index}] is the same run as another"
-    for (table, name, target, seed), count in tried.items():
-        search = places[table][0][name].search
-        if search and count != len(search.candidates):
-            yield f"the run of {name} at target {target}, seed {seed} is missing candidates"
-
-
-def _may_be(cell: PlannedCell, method: Method) -> bool:
-    if method.search is None or cell.candidate is None:
-        return method.search is None and cell.candidate is None and cell.left_out is None
-    return cell.candidate < len(method.search.candidates)
+    for run, count in tried.items():
+        if count != (sizes.get(run[:2]) or count):
+            yield f"the run of {run[1]} at target {run[2]}, seed {run[3]} is missing candidates"

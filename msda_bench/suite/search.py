@@ -116,26 +116,18 @@ def _protocol(protocol: Protocol, rest: str, value: Any) -> Protocol:
     return Protocol.model_validate(dict(protocol) | {"optimizer": {optimizer.name: params}} | changed)
 
 
-@dataclass(frozen=True)
-class Candidates:
-    """The candidates of a method.
+def candidates_of(experiment: ExperimentFile, name: str) -> tuple[Search | None, tuple[Settings, ...]]:
+    """The search of a method of a checked experiment, and the settings of its candidates.
 
-    If the suite selects nothing, `search` is None, and the only candidate has the method's own settings.
+    If the suite selects nothing, the search is None, and the only candidate has the method's own settings.
     """
-
-    search: Search | None
-    settings: tuple[Settings, ...]
-
-
-def candidates_of(experiment: ExperimentFile, name: str) -> Candidates:
-    """The candidates of a method of a checked experiment."""
     usual = Settings.of(experiment.methods[name], experiment.backbone, experiment.training)
     select = experiment.select
     if select is None:
-        return Candidates(None, (usual,))
+        return None, (usual,)
     tried = _tried(select, usual, (experiment.name, name))
     search = Search(criterion_of(select, usual.method), tuple(values for values, _ in tried))
-    return Candidates(search, tuple(settings for _, settings in tried))
+    return search, tuple(settings for _, settings in tried)
 
 
 def _tried(select: SelectSpec, usual: Settings, owner: tuple[str, str]) -> list[tuple[dict[str, Any], Settings]]:
