@@ -25,7 +25,6 @@ CACHE = "MSDA_BENCH_CACHE"
 REMEDY = f"free space, or set {CACHE} to another folder"
 """What to do where the cache cannot be written."""
 NO_LINK = "is a symbolic link, which is not followed"
-_TEMPORARY = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{8}-[0-9]+-[0-9a-f]{32}\.tmp")
 _OWNER = re.compile(r"(?P<host>[0-9a-f]{8})-(?P<pid>[0-9]+)-[0-9a-f]+\.(?:tmp|jsonl)$")
 
 
@@ -151,21 +150,11 @@ def temporary(path: Path) -> Path:
     return path.with_name(f".{path.name}.{host()}-{os.getpid()}-{uuid.uuid4().hex}.tmp")
 
 
-def is_temporary(name: str) -> bool:
-    """Whether `temporary` made this name."""
-    return _TEMPORARY.fullmatch(name) is not None
-
-
-def is_abandoned(name: str) -> bool:
-    """Whether `temporary` made this name for a process of this machine that has ended."""
-    return is_temporary(name) and f".{host()}-" in name and not is_running(name)
-
-
-def is_running(name: str) -> bool:
-    """Whether the process of this machine that a file is named after is alive."""
+def owner_lives(name: str) -> bool | None:
+    """Whether the process lives that a temporary file or a log is named after; None if that is not to be known here."""
     owner = _OWNER.search(name)
     if owner is None or owner["host"] != host():
-        return False
+        return None
     try:
         os.kill(int(owner["pid"]), 0)
     except (OSError, OverflowError) as error:
@@ -175,8 +164,8 @@ def is_running(name: str) -> bool:
 
 def leftovers(path: Path) -> list[Path]:
     """Unfinished files for `path`: of processes that write it now, or that were killed."""
-    matches = ((part, _TEMPORARY.fullmatch(part.name)) for part in path.parent.iterdir())
-    return [part for part, match in matches if match and match["name"] == path.name]
+    parts = (part for part in path.parent.glob(".*.tmp") if _OWNER.search(part.name))
+    return [part for part in parts if part.name.rsplit(".", 2)[0] == f".{path.name}"]
 
 
 def sync(folder: Path) -> None:

@@ -266,7 +266,7 @@ def _without_arrays(store: Store, expansion: Expansion, surveyed: Survey) -> Ite
         asked = [
             key for key, event in surveyed.ended.items() if event.status == "ok" and name in expansion.cells[key].keep
         ]
-        without = len(asked) - sum(store.results[key].array(name) in there for key in asked)
+        without = len(asked) - sum(store.results[key].arrays.get(name) in there for key in asked)
         if without:
             yield (
                 f"{store.folder}: {without} stored runs have no {name}, which only training makes; to train them "

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,18 +14,15 @@ import pandas as pd
 
 from msda_bench.errors import StoreError
 from msda_bench.store import Record, Store
-from msda_bench.store.record import Head, Provenance, decode_head, decode_provenance, encode
+from msda_bench.store.record import Counts, Head, Provenance, decode_head, decode_provenance, encode
 
 VALIDATOR = "validator:"
 """Prefix of columns with the scores of validators."""
 VERSION = "version:"
 """Prefix of columns with the versions of the distributions that made a run."""
 _MADE_ON = ("device", "device_name", "stack_note", "torch", "python", "numpy", "platform")
-_TEXTS = ("status", "message", "numba", "distributions", "put_back", *_MADE_ON)
-_NUMBERS = (
-    *("n_test", "n_correct", "sum_squared_error", "train_seconds", "steps", "effective_sample_size", "weights_norm"),
-    *("n_train", "stack", "target_labels"),
-)
+_COUNTS = ("n_test", "n_correct", "sum_squared_error")
+_BOUND = ("effective_sample_size", "weights_norm")
 
 
 @dataclass(frozen=True)
@@ -70,8 +66,7 @@ def read_recorded(store: Store, keys: Iterable[str]) -> Recorded:
     """
     store.refresh()
     wanted = list(dict.fromkeys(keys))
-    heads = (store.results.get(key) or next(reversed(store.failures.get(key, ())), None) for key in wanted)
-    rows = _rows(stored.head for stored in heads if stored is not None)
+    rows = _rows([stored.head for stored in map(store.latest, wanted) if stored is not None])
     conflicts = store.conflicting(wanted)
     faults = Faults(frozenset(store.damaged.intersection(wanted) - store.results.keys()), frozenset(conflicts))
     return Recorded(rows, faults, (*store.drain_warnings(), *conflicts.values()), store)
@@ -79,37 +74,38 @@ def read_recorded(store: Store, keys: Iterable[str]) -> Recorded:
 
 def recorded_rows(records: Iterable[Record]) -> pd.DataFrame:
     """The `rows` of these records."""
-    return _rows(decode_head(encode(record)) for record in records)
+    return _rows([decode_head(encode(record)) for record in records])
 
 
-def _rows(heads: Iterable[Head]) -> pd.DataFrame:
-    keys: list[str] = []
-    # A list for each column, since the garbage collector looks at each of many small objects again and again.
-    columns: dict[str, list[Any]] = {name: [] for name in (*_TEXTS, *_NUMBERS)}
-    scores: dict[str, dict[int, float]] = {}
-    made: dict[bytes, dict[str, Any]] = {}
-    datasets: dict[bytes, Any] = {}
-    for head in heads:
-        where = bytes(head.provenance)
-        if where not in made:
-            made[where] = _made(decode_provenance(head))
-        values = made[where] | _values(head)
-        data = bytes(head.cell.dataset)
-        if data not in datasets:
-            datasets[data] = msgspec.json.decode(data).get("params", {})
-        values["n_train"] = _n_train(datasets[data], head.cell.target, values["n_test"])
-        for name, value in values.items():
-            columns[name].append(value)
-        for name, score in head.validation.items():
-            scores.setdefault(name, {})[len(keys)] = score
-        keys.append(head.key)
-    typed: dict[str, Any] = {name: pd.Categorical(columns[name]) for name in _TEXTS}
-    typed |= {name: np.array(columns[name], np.float64) for name in _NUMBERS}
+def _rows(heads: Sequence[Head]) -> pd.DataFrame:
+    # What most records have in common is decoded once.
+    once = {bytes(head.provenance): head for head in heads}
+    made = {where: _made(decode_provenance(head)) for where, head in once.items()}
+    datasets = {bytes(head.cell.dataset) for head in heads}
+    params = {data: msgspec.json.decode(data).get("params", {}) for data in datasets}
+    made_of = [made[bytes(head.provenance)] for head in heads]
+    outcomes = [head.outcome or Counts() for head in heads]
+    n_train = [
+        _n_train(params[bytes(head.cell.dataset)], head.cell.target, outcome.n_test)
+        for head, outcome in zip(heads, outcomes, strict=True)
+    ]
+    texts: dict[str, list[Any]] = {name: [getattr(head, name) for head in heads] for name in ("status", "message")}
+    texts |= {name: [of[name] for of in made_of] for name in ("numba", "distributions", "put_back", *_MADE_ON)}
+    numbers = {name: [getattr(outcome, name) for outcome in outcomes] for name in _COUNTS}
+    numbers |= {name: [getattr(head.bound, name) for head in heads] for name in _BOUND}
+    numbers |= {
+        "train_seconds": [head.timing.train for head in heads],
+        "steps": [None if head.timing.steps is None else int(head.timing.steps) for head in heads],
+        "n_train": n_train,
+        "stack": [of["stack"] for of in made_of],
+        "target_labels": [head.target_labels for head in heads],
+    }
+    validators = {name for head in heads for name in head.validation}
+    numbers |= {f"{VALIDATOR}{name}": [head.validation.get(name) for head in heads] for name in sorted(validators)}
+    typed: dict[str, Any] = {name: pd.Categorical(values) for name, values in texts.items()}
+    typed |= {name: np.array(values, np.float64) for name, values in numbers.items()}
     typed |= _versions(typed["distributions"])
-    for name, by_place in scores.items():
-        typed[f"{VALIDATOR}{name}"] = np.full(len(keys), np.nan)
-        typed[f"{VALIDATOR}{name}"][list(by_place)] = list(by_place.values())
-    return pd.DataFrame(typed, index=pd.Index(keys, dtype=object))
+    return pd.DataFrame(typed, index=pd.Index([head.key for head in heads], dtype=object))
 
 
 def _made(where: Provenance) -> dict[str, Any]:
@@ -120,22 +116,6 @@ def _made(where: Provenance) -> dict[str, Any]:
         "put_back": " and ".join(map(str, put_back)) if isinstance(put_back, list) else None,
         "stack": where.stack,
         **{name: getattr(where, name) for name in _MADE_ON},
-    }
-
-
-def _values(head: Head) -> dict[str, Any]:
-    outcome, steps = head.outcome, head.timing.steps
-    return {
-        "status": sys.intern(head.status),
-        "message": head.message,
-        "n_test": outcome and outcome.n_test,
-        "n_correct": outcome and outcome.n_correct,
-        "sum_squared_error": outcome and outcome.sum_squared_error,
-        "train_seconds": head.timing.train,
-        "steps": None if steps is None else int(steps),
-        "effective_sample_size": head.bound.effective_sample_size,
-        "weights_norm": head.bound.weights_norm,
-        "target_labels": head.target_labels,
     }
 
 

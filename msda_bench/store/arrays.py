@@ -1,7 +1,7 @@
-"""The arrays kept with records, such as predictions: npz files without pickle, whose sha256 the records name.
+"""The arrays kept with records, such as predictions: npz files without pickle, each named after its bytes.
 
-While a run lasts each is a file `arrays/<key>.<kind>-<first 16 digits of its sha256>.npz`, so that no two runs write
-the same; sealing puts them into `arrays.zip` under these names.
+While a run lasts each is a file `arrays/<key>.<kind>-<sha256>.npz`, so that no two runs write the same; sealing moves
+them into `arrays.zip`, where each is a stored member.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import io
-import mmap
 import os
+import struct
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,14 +56,7 @@ def unpack(data: bytes, where: str) -> dict[str, NDArray[np.generic]]:
 
 def name_of(key: str, kind: str, sha256: str) -> str:
     """The name of a file of arrays."""
-    return f"{key}.{kind}-{sha256[:16]}.npz"
-
-
-class _Mapped(mmap.mmap):
-    """A file without a handle that must be closed."""
-
-    def seekable(self) -> bool:
-        return True
+    return f"{key}.{kind}-{sha256}.npz"
 
 
 class Arrays:
@@ -72,12 +65,17 @@ class Arrays:
     def __init__(self, folder: Path) -> None:
         self._loose = folder / FOLDER
         self._path = folder / ARCHIVE
-        self._archive: zipfile.ZipFile | None = None
-        self._made = 0
+        self._members: dict[str, zipfile.ZipInfo] = {}
+        self._stamp = 0, 0
 
     def names(self) -> set[str]:
         """All of them; raises a StoreError if they cannot be read."""
-        return {path.name for path in self.loose()} | {*self._opened().namelist()}
+        with self._archive() as _:
+            return {*self.loose(), *self._members}
+
+    def loose(self) -> list[str]:
+        """Those that are not sealed."""
+        return sorted(path.name for path in self._loose.glob("[0-9a-f]*.npz"))
 
     def add(self, name: str, data: bytes) -> None:
         """Keeps arrays; raises a StoreError if they cannot be written."""
@@ -85,24 +83,28 @@ class Arrays:
             make_folder(self._loose)
             write(self._loose / name, data)
 
-    def read(self, name: str, sha256: str) -> bytes | None:
-        """The bytes of this checksum; None where they were left out, as of a copy without large files.
+    def read(self, name: str) -> bytes | None:
+        """The bytes of this name; None where they were left out, as of a copy without large files.
 
         Raises:
             StoreError: they cannot be read, or are damaged.
         """
         path = self._loose / name
+        data: bytes | None
         with named(path, "cannot be read"):
-            data = read_file(path, LIMIT) if os.path.lexists(path) else self._member(name)
-        if data is not None and hashlib.sha256(data).hexdigest() != sha256:
+            try:
+                data = read_file(path, LIMIT)
+            except FileNotFoundError:
+                path, data = self._path / printable(name), self._member(name)
+        if data is not None and not name.endswith(f"-{hashlib.sha256(data).hexdigest()}.npz"):
             raise StoreError(
-                f"{path}: is damaged: it does not match the sha256 in its record; remove it, and `msda-bench store "
-                "merge` takes it from an intact copy of the folder"
+                f"{path}: is damaged: it does not match its sha256; remove it, and `msda-bench store merge` takes it "
+                "from an intact copy of the folder"
             )
         return data
 
-    def seal(self, wanted: Mapping[str, str]) -> list[str]:
-        """Moves loose files into the archive, if records want them: by name, their sha256.
+    def seal(self) -> list[str]:
+        """Moves loose files into the archive.
 
         Returns:
             A line for each that is damaged, and so left out.
@@ -110,54 +112,46 @@ class Arrays:
         Raises:
             StoreError: it cannot be written; all arrays are where they were.
         """
-        loose = [path for path in self.loose() if path.name in wanted]
         damaged: list[str] = []
-        if not loose:
+        if not (loose := self.loose()):
             return damaged
         with named(self._path, "cannot be written, what was stored before is intact"):
             with written(self._path) as stream, zipfile.ZipFile(stream, "w") as archive:
-                for name in sorted({path.name for path in loose} | {*self._opened().namelist()}):
+                for name in sorted(self.names()):
                     try:
-                        data = self.read(name, wanted[name]) if name in wanted else self._member(name)
+                        archive.writestr(zipfile.ZipInfo(name), self.read(name) or b"")
                     except StoreError as error:
                         damaged.extend(error.lines)
-                    else:
-                        archive.writestr(zipfile.ZipInfo(name), data or b"")
-            for path in loose:
-                path.unlink(missing_ok=True)
+            for name in loose:
+                (self._loose / name).unlink(missing_ok=True)
             with contextlib.suppress(OSError):
                 self._loose.rmdir()
         return damaged
 
-    def loose(self) -> list[Path]:
-        """The files that are not sealed; raises a StoreError if they cannot be listed."""
-        with named(self._loose, "cannot be read"):
-            return sorted(self._loose.glob("[0-9a-f]*.npz")) if self._loose.is_dir() else []
-
     def _member(self, name: str) -> bytes | None:
-        archive = self._opened()
-        try:
-            member = archive.getinfo(name)
-            if member.compress_type != zipfile.ZIP_STORED or member.file_size > LIMIT:
-                raise StoreError(f"{self._path}: {printable(name)}: is compressed, or larger than {LIMIT} bytes")
-            return archive.read(member)
-        except KeyError:
-            return None
-        except (zipfile.BadZipFile, EOFError) as error:
-            raise StoreError(f"{self._path}: {printable(name)}: is damaged: {error}") from error
+        """The bytes of a member as they stand, so that nothing expands: a compressed one does not match its name."""
+        with self._archive() as stream:
+            if stream is None or name not in self._members:
+                return None
+            stream.seek(self._members[name].header_offset + 26)
+            stream.seek(sum(struct.unpack("<HH", stream.read(4).ljust(4, b"\0"))), os.SEEK_CUR)
+            return stream.read(min(self._members[name].file_size, self._stamp[1]))
 
-    def _opened(self) -> zipfile.ZipFile:
-        """The archive as it is now; an empty one where there is none."""
+    @contextlib.contextmanager
+    def _archive(self) -> Iterator[BinaryIO | None]:
+        """The archive as it is now, whose members are known then; None where there is none."""
         with named(self._path, "cannot be read"):
-            made = self._path.lstat().st_mtime_ns if os.path.lexists(self._path) else 0
-            if self._archive is None or self._made != made:
-                self._made = made
-                self._archive = zipfile.ZipFile(io.BytesIO(), "w") if not made else self._reader()
-        return self._archive
-
-    def _reader(self) -> zipfile.ZipFile:
-        try:
-            with opened(self._path, os.O_RDONLY) as handle:
-                return zipfile.ZipFile(cast("BinaryIO", _Mapped(handle, 0, access=mmap.ACCESS_READ)))
-        except (zipfile.BadZipFile, ValueError) as error:
-            raise StoreError(f"{self._path}: is damaged: {error}") from error
+            if not os.path.lexists(self._path):
+                self._members = {}
+                yield None
+                return
+            with opened(self._path, os.O_RDONLY) as handle, open(handle, "rb", closefd=False) as stream:
+                status = os.fstat(handle)
+                try:
+                    if self._stamp != (status.st_mtime_ns, status.st_size):
+                        with zipfile.ZipFile(stream) as archive:
+                            self._members = {member.filename: member for member in archive.infolist()}
+                        self._stamp = status.st_mtime_ns, status.st_size
+                except (zipfile.BadZipFile, ValueError) as error:
+                    raise StoreError(f"{self._path}: is damaged: {error}") from error
+                yield stream

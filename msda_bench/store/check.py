@@ -8,14 +8,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from msda_bench.atomic import is_abandoned, is_temporary, named
+from msda_bench.atomic import named, owner_lives
 from msda_bench.errors import StoreError
 from msda_bench.store.record import BadRecordError, Record, decode, made_on
 from msda_bench.store.store import PLAN, Store, Stored
 from msda_bench.suite.cell import canonical_json
 from msda_bench.suite.plan import Experiment, PlannedCell
 
-_Places = Sequence[tuple[PlannedCell, Experiment]]
+_Places = Mapping[str, Sequence[tuple[PlannedCell, Experiment]]]
 
 
 @dataclass
@@ -45,29 +45,27 @@ def verify(store: Store) -> Verified:
         StoreError: the folder cannot be read, or a newer msda-bench wrote a record.
     """
     verified = Verified()
-    planned = _planned(store, verified.bad)
+    places: _Places | None = None
+    with _reported(verified.bad):
+        places = _planned(store) if store.has_plan() else None
     with named(store.folder, "cannot be checked"):
-        for path in (path for path in store.folder.rglob(".*.tmp") if is_temporary(path.name)):
-            if is_abandoned(path.name):
+        for path in store.folder.rglob(".*.tmp"):
+            if owner_lives(path.name) is False:
                 path.unlink(missing_ok=True)
                 verified.removed += 1
-    store.refresh()
-    verified.bad += store.drain_warnings()
+    verified.bad += store.refresh().drain_warnings()
     for stored in [*store.results.values(), *(one for of in store.failures.values() for one in of)]:
-        _check(store, stored, verified, planned)
+        where = f"{store.file_of(stored)}: record {stored.head.key}"
+        verified.bad += (f"{where}: {why}" for why in _faults(store, stored, verified, places))
+        if places is not None and stored.head.key not in places:
+            verified.unplanned.append(f"{where}: plan.json does not name its cell; run the suite that has it")
     verified.conflicts += store.conflicting(store.results).values()
     return verified
 
 
-def _planned(store: Store, bad: list[str]) -> Mapping[str, _Places] | None:
-    """The places that each cell fills, by key; None where there is no plan that can be read."""
-    if not store.has_plan():
-        return None
-    try:
-        plan = store.read_plan()
-    except StoreError as error:
-        bad += error.lines
-        return None
+def _planned(store: Store) -> _Places:
+    """The places that each cell fills, by key."""
+    plan = store.read_plan()
     tables = {table.name: table for table in plan.experiments}
     places: dict[str, list[tuple[PlannedCell, Experiment]]] = {}
     for cell in plan.cells:
@@ -75,32 +73,33 @@ def _planned(store: Store, bad: list[str]) -> Mapping[str, _Places] | None:
     return places
 
 
-def _check(store: Store, stored: Stored, verified: Verified, planned: Mapping[str, _Places] | None) -> None:
-    where = f"{stored.place.path}: record {stored.head.key}"
+def _faults(store: Store, stored: Stored, verified: Verified, places: _Places | None) -> list[str]:
+    """What is wrong with a record; an intact one is counted."""
     try:
         record = decode(store.line(stored))
     except BadRecordError as bad:
-        verified.bad.append(f"{where}: {bad}")
-        return
+        return [str(bad)]
     faults: list[str] = []
-    absent = [name.split(".")[1].split("-")[0] for name in stored.arrays if not _is_kept(store, stored, name, faults)]
+    absent = set[str]()
+    for kind, name in stored.arrays.items():
+        with _reported(faults):
+            absent |= {kind} if store.arrays.read(name) is None else set()
     if hashlib.sha256(canonical_json(record.cell).encode()).hexdigest() != record.key:
-        verified.bad.append(f"{where}: its cell does not have this key")
+        faults = ["its cell does not have this key"]
     elif record.status == "ok" and not (record.outcome and record.outcome.is_possible):
-        verified.bad.append(f"{where}: is ok, but without a possible outcome")
-    elif lines := [*(f"{where}: {why}" for why in _misplaced(record, (planned or {}).get(record.key, ()))), *faults]:
-        verified.bad.extend(lines)
-    elif record.is_result:
+        faults = ["is ok, but without a possible outcome"]
+    else:
+        faults += _misplaced(record, (places or {}).get(record.key, ()))
+    if not faults and record.is_result:
         verified.records += 1
         verified.without.update(absent)
         verified.made_on[made_on(record.provenance)] += 1
-    else:
+    elif not faults:
         verified.failures += 1
-    if planned is not None and record.key not in planned:
-        verified.unplanned.append(f"{where}: plan.json does not name its cell; run the suite that has it")
+    return faults
 
 
-def _misplaced(record: Record, places: _Places) -> Iterator[str]:
+def _misplaced(record: Record, places: Sequence[tuple[PlannedCell, Experiment]]) -> Iterator[str]:
     """What is wrong with each place that the plan gives the record and that its cell is not of."""
     cell, dataset = record.cell, record.cell.get("dataset", {}).get("name")
     for place, table in places:
@@ -110,11 +109,6 @@ def _misplaced(record: Record, places: _Places) -> Iterator[str]:
             yield f"plan.json has it at {place_of(*planned)}, but its cell is of {place_of(*trained)}"
         elif record.target_labels and not cell.get("labelled_target") and place.method not in table.references:
             yield f"was given all target labels, but plan.json ranks its method {place.method}"
-
-
-def _is_kept(store: Store, stored: Stored, name: str, bad: list[str]) -> bool:
-    with _reported(bad):
-        return store.arrays.read(name, stored.arrays[name]) is not None
 
 
 @dataclass
@@ -136,34 +130,29 @@ def merge(into: Store, source: Store) -> Merged:
     merged = Merged(lines=[*into.seal(), *source.refresh().drain_warnings()])  # sealed, its own results come first
     kept = into.refresh().arrays.names()
     for stored in source.in_order():
-        for name, sha256 in stored.arrays.items():
+        for name in set(stored.arrays.values()) - kept:
             with _reported(merged.lines):
-                if name not in kept and (data := source.arrays.read(name, sha256)) is not None:
+                if (data := source.arrays.read(name)) is not None:
                     into.arrays.add(name, data)
-        merged.present += into.has(stored)
-        if not into.has(stored):
+        if into.has(stored):
+            merged.present += 1
+        else:
             into.append(source.line(stored))
             merged.copied += 1
     with _reported(merged.lines):
-        _copy_plan(into, source, merged)
+        plan = source.read_plan() if source.has_plan() else None
+        if plan is not None and not into.has_plan():
+            into.write_plan(plan)
+        elif plan is not None and into.read_plan() != plan:
+            stays = f"{into.folder / PLAN} stays, and cells that it does not name stay unused"
+            merged.notes.append(f"{source.folder / PLAN}: is another plan; {stays}")
         into.add_commands(source.commands())
     return merged
 
 
 @contextlib.contextmanager
-def _reported(bad: list[str]) -> Iterator[None]:
+def _reported(lines: list[str]) -> Iterator[None]:
     try:
         yield
     except StoreError as error:
-        bad.extend(error.lines)
-
-
-def _copy_plan(into: Store, source: Store, merged: Merged) -> None:
-    if not source.has_plan():
-        return
-    plan = source.read_plan()
-    if not into.has_plan():
-        into.write_plan(plan)
-    elif into.read_plan() != plan:
-        kept = f"{into.folder / PLAN} stays, and cells that it does not name stay unused"
-        merged.notes.append(f"{source.folder / PLAN}: is another plan; {kept}")
+        lines.extend(error.lines)

@@ -16,7 +16,7 @@ import time
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from msda_bench.atomic import host, make_folder, opened, sync
 from msda_bench.store.record import LIMIT
@@ -42,12 +42,8 @@ class Place(NamedTuple):
     stop: int
 
 
-class Line(NamedTuple):
-    """A line and its place, or, without bytes, what is wrong there."""
-
-    place: Place
-    data: bytes
-    fault: str = ""
+Line: TypeAlias = tuple[Place, bytes, str]
+"""A line and its place, or, without bytes, what is wrong there."""
 
 
 def read_sealed(path: Path) -> Iterator[Line]:
@@ -62,10 +58,10 @@ def read_sealed(path: Path) -> Iterator[Line]:
             member, (text, after, fault) = at, _inflate(handle, at)
             start = 0
             while stop := text.find(b"\n", start) + 1:
-                yield Line(Place(path, member, start, stop), text[start:stop])
+                yield Place(path, member, start, stop), text[start:stop], ""
                 start = stop
             if fault or start < len(text):
-                yield Line(Place(path, member, start, len(text)), b"", fault or UNFINISHED)
+                yield Place(path, member, start, len(text)), b"", fault or UNFINISHED
             if not fault and not text:
                 return
             at = _next_member(handle, at) if fault else after
@@ -79,13 +75,13 @@ def read_log(path: Path, start: int = 0) -> Iterator[Line]:
         while piece := os.read(handle, _MOST):
             *whole, rest = (rest + piece).split(b"\n")
             for text in whole:
-                yield Line(Place(path, 0, start, start + len(text) + 1), text + b"\n")
+                yield Place(path, 0, start, start + len(text) + 1), text + b"\n", ""
                 start += len(text) + 1
             if len(rest) > LIMIT:
                 break
         if rest:
             fault = UNFINISHED if len(rest) <= LIMIT else f"has a line of more than {LIMIT} bytes"
-            yield Line(Place(path, 0, start, start + len(rest)), b"", fault)
+            yield Place(path, 0, start, start + len(rest)), b"", fault
 
 
 def read_line(place: Place) -> bytes:
@@ -140,11 +136,7 @@ def members(lines: Iterable[bytes]) -> Iterator[bytes]:
 
 
 class Writer:
-    """Appends lines to a log of its own, which begins with the first.
-
-    Args:
-        folder: the result folder.
-    """
+    """Appends lines to a log of its own in a result folder, which begins with the first."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder / LOGS
@@ -159,18 +151,12 @@ class Writer:
             StoreError: the folder of logs is a link.
         """
         while True:
-            try:
-                path = self._begun()
-                with opened(path, os.O_WRONLY | os.O_APPEND) as handle:
-                    _write(handle, line)
-                    if os.path.samestat(os.fstat(handle), path.stat()):
-                        return path
-            except FileNotFoundError:
-                pass
-            except OSError:
-                self._path = None
-                raise
-            self._path = None
+            path, self._path = self._begun(), None
+            with contextlib.suppress(FileNotFoundError), opened(path, os.O_WRONLY | os.O_APPEND) as handle:
+                _write(handle, line)
+                if os.path.samestat(os.fstat(handle), path.stat()):
+                    self._path = path
+                    return path
 
     def _begun(self) -> Path:
         if self._path is None or self._process != os.getpid():

@@ -7,12 +7,13 @@ result folder may come from anyone and a sha256 does not prove that it makes sen
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Annotated, Any, Literal, TypeAlias, TypeVar, cast
+from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 from msgspec import Meta, Raw, Struct
@@ -21,7 +22,6 @@ from msgspec.structs import force_setattr
 from msda_bench.errors import StoreError, printable
 from msda_bench.suite.cell import canonical_json, refuse_overflow
 
-T = TypeVar("T")
 SCHEMA = 1
 """Version of a record's layout; raised when a field changes its meaning or name, not when fields are added."""
 LIMIT = 1 << 26
@@ -218,8 +218,10 @@ class _Dataset(Struct, frozen=True, gc=False):
     target: Text = ""
 
 
-class _Counts(Struct, frozen=True, gc=False):
-    n_test: Count
+class Counts(Struct, frozen=True, gc=False):
+    """What tables need of an outcome."""
+
+    n_test: Count | None = None
     n_correct: Count | None = None
     sum_squared_error: float | None = None
 
@@ -240,7 +242,7 @@ class Head(Struct, frozen=True, gc=False):
     key: Digest
     cell: _Dataset
     status: Status
-    outcome: _Counts | None = None
+    outcome: Counts | None = None
     bound: _Bound = _Bound()
     validation: Numbers = {}
     target_labels: bool = False
@@ -300,21 +302,20 @@ def decode(data: bytes) -> Record:
         NewerRecordError: a newer msda-bench wrote it.
     """
     body = bytes(_body(data))
-    try:
+    with _matching():
         refuse_overflow(body)
-        record: Record = _decoder(Record).decode(body)
+        record = msgspec.json.decode(body, type=Record)
         msgspec.convert(record.cell, _CellFields)
         msgspec.convert(record.provenance, Provenance)
         if record.curves is not None:
             _refuse_ragged(record.curves)
-    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise _unlike(error) from error
     return record
 
 
 def decode_head(data: bytes) -> Head:
     """The head of a line; raises as `decode`."""
-    head = _decoded(Head, _body(data))
+    with _matching():
+        head = msgspec.json.decode(_body(data), type=Head)
     # Raw is a view, which would keep the whole line, with its curves.
     force_setattr(head.cell, "dataset", _shared(bytes(head.cell.dataset)))
     force_setattr(head, "provenance", _shared(bytes(head.provenance)))
@@ -327,18 +328,16 @@ _shared = functools.lru_cache(maxsize=1000)(Raw)
 
 def decode_provenance(head: Head) -> Provenance:
     """What is read of the provenance; raises a BadRecordError if it is something else."""
-    return _decoded(Provenance, head.provenance)
+    with _matching():
+        return msgspec.json.decode(head.provenance, type=Provenance)
 
 
-def _decoded(of: Callable[..., T], body: Any) -> T:
+@contextlib.contextmanager
+def _matching() -> Iterator[None]:
     try:
-        return cast("T", _decoder(of).decode(body))
+        yield
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise _unlike(error) from error
-
-
-def _unlike(error: Exception) -> BadRecordError:
-    return BadRecordError(f"does not match its schema: {error}")
+        raise BadRecordError(f"does not match its schema: {error}") from error
 
 
 def digest_of(data: bytes) -> bytes:
@@ -361,11 +360,6 @@ def _body(data: bytes) -> memoryview:
     if schema < SCHEMA:
         raise BadRecordError(f"has schema {schema}, which no msda-bench wrote")
     return view[slice(*parts.span(1))]
-
-
-@functools.cache
-def _decoder(of: Any) -> msgspec.json.Decoder[Any]:
-    return msgspec.json.Decoder(of)
 
 
 def _refuse_ragged(curves: Curves) -> None:

@@ -17,23 +17,11 @@ import contextlib
 import errno
 import os
 import re
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from msda_bench.atomic import (
-    NO_LINK,
-    append,
-    is_abandoned,
-    is_running,
-    leftovers,
-    make_folder,
-    named,
-    read_file,
-    write,
-    written,
-)
+from msda_bench.atomic import NO_LINK, append, leftovers, make_folder, named, owner_lives, read_file, write, written
 from msda_bench.errors import StoreError, printable
 from msda_bench.store.arrays import FOLDER, KINDS, Arrays, name_of, unpack
 from msda_bench.store.log import (
@@ -71,6 +59,8 @@ _SEALED = "sealed-"
 _KEY = re.compile(rb'"key":"([0-9a-f]{64})"')
 _MOST_LINES = 20
 """The maximum number of damaged lines that are named of a file."""
+_NO_FILE = {errno.ELOOP: NO_LINK, errno.EINVAL: "is not a regular file"}
+"""What may stand in a file's place, and is named but does not keep the others from being read."""
 
 
 class DamagedPlanError(StoreError):
@@ -78,21 +68,16 @@ class DamagedPlanError(StoreError):
 
 
 class Stored(NamedTuple):
-    """A record that was read: its head, its place, and the sha256 of its line."""
+    """A record that was read: its head, and the sha256 of its line."""
 
     head: Head
-    place: Place
     digest: bytes
 
     @property
     def arrays(self) -> dict[str, str]:
-        """The sha256 of each file of arrays that is kept with it, by name."""
-        return {name: self.head.saved[kind] for kind in KINDS if (name := self.array(kind)) is not None}
-
-    def array(self, kind: str) -> str | None:
-        """The name of its file of arrays of this kind, if it has one."""
-        sha256 = self.head.saved.get(kind)
-        return None if sha256 is None else name_of(self.head.key, kind, sha256)
+        """The name of each file of arrays that is kept with it, by kind."""
+        saved = self.head.saved
+        return {kind: name_of(self.head.key, kind, saved[kind]) for kind in KINDS if kind in saved}
 
 
 class Store:
@@ -118,22 +103,16 @@ class Store:
         _check(folder)
         self.folder = folder
         self.arrays = Arrays(folder)
-        self._writer = Writer(folder)
-        self._forget()
-        if not sealed:
-            self._sealed = _stamp(folder / SEALED)
-
-    def _forget(self) -> None:
         self.results: dict[str, Stored] = {}
         self.failures: dict[str, list[Stored]] = {}
         self.damaged: set[str] = set()
         self.faults: list[str] = []
         self._later: dict[str, list[Stored]] = {}
-        self._digests: set[bytes] = set()
-        self._sealed = 0, 0, 0
-        self._gone = False
+        self._places: dict[bytes, Place] = {}
         self._next: dict[Path, int] = {}
-        self._ends: dict[Path, int] = {}
+        self._named: set[Path] = set()
+        self._sealed = (0, 0, 0) if sealed else _stamp(folder / SEALED)
+        self._writer = Writer(folder)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Store:
         """Itself: pandas copies a frame's `attrs` with nearly every operation."""
@@ -181,72 +160,71 @@ class Store:
         Raises:
             StoreError: a file cannot be read, or a newer msda-bench wrote a record.
         """
-        self._gone = True
-        while self._gone:  # what another process sealed after the names were listed is in the sealed file
-            self._gone = False
-            for path in self._files():
-                faults: list[str] = []
-                for line in self._new_lines(path):
-                    self._take(line, faults)
-                more = [f"{path}: {len(faults) - _MOST_LINES} more lines are damaged"][: len(faults) > _MOST_LINES]
-                self.faults += faults[:_MOST_LINES] + more
+        sealed = [self.folder / SEALED]
+        # A log that is gone was sealed by another process after its name was listed.
+        while not all(self._has_read(path) for path in [*filter(os.path.lexists, sealed), *self._logs()]):
+            pass
         return self
 
-    def _files(self) -> list[Path]:
-        """The files of records, in the order that decides which result counts."""
-        sealed, logs = self.folder / SEALED, self.folder / LOGS
+    def _logs(self) -> list[Path]:
+        logs = self.folder / LOGS
         with named(logs, "cannot be read"):
-            try:
-                names = sorted(path.name for path in logs.iterdir() if path.suffix == ".jsonl")
-            except FileNotFoundError:
-                names = []
-            return [sealed] * os.path.lexists(sealed) + [logs / name for name in names]
+            return sorted(path for path in logs.iterdir() if path.suffix == ".jsonl") if logs.is_dir() else []
 
-    def _new_lines(self, path: Path) -> Iterator[Line]:
-        """The lines of a file that were not read; all of the sealed file, if it is another."""
+    def _has_read(self, path: Path) -> bool:
+        """Reads what is new in a file; False if it is gone."""
+        faults: list[str] = []
         try:
-            with named(path, "cannot be read"):
-                if path.name != SEALED:
-                    yield from self._new_of_log(path)
-                elif self._sealed != (stamp := _stamp(path)):
-                    yield from read_sealed(path)
-                    self._sealed = stamp
-        except StoreError as error:
-            code = getattr(error.__cause__, "errno", None)
-            if code not in {errno.ENOENT, errno.ELOOP, errno.EINVAL}:  # sealed meanwhile, a link, no regular file
-                raise
-            if code == errno.ENOENT:
-                self._gone = True
-            else:
-                self._next[path] = sys.maxsize
-                yield Line(Place(path, 0, 0, 0), b"", NO_LINK if code == errno.ELOOP else "is not a regular file")
+            for line in self._new_of_sealed(path) if path.name == SEALED else self._new_of_log(path):
+                self._take(line, faults)
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            if error.errno not in _NO_FILE:
+                raise StoreError(f"{path}: cannot be read: {error.strerror or error}") from error
+            if path not in self._named:
+                faults.append(f"{path}: {_NO_FILE[error.errno]}")
+                self._named.add(path)
+        more = [f"{path}: {len(faults) - _MOST_LINES} more lines are damaged"][: len(faults) > _MOST_LINES]
+        self.faults += faults[:_MOST_LINES] + more
+        return True
+
+    def _new_of_sealed(self, path: Path) -> Iterator[Line]:
+        """All lines, if the file is another than was read."""
+        if self._sealed != (stamp := _stamp(path)):
+            yield from read_sealed(path)
+            self._sealed = stamp
 
     def _new_of_log(self, path: Path) -> Iterator[Line]:
+        """The lines that were added; a torn last one, once, if its writer is gone, and again when it is whole."""
         start = self._next.get(path, 0)
         if start and path.lstat().st_size <= start:
             return
-        for line in read_log(path, start):
-            torn = line.fault == UNFINISHED
-            self._next[path], self._ends[path] = line.place.start if torn else line.place.stop, line.place.stop
-            if not torn or not is_running(path.name):
-                yield line
+        for place, data, fault in read_log(path, start):
+            is_torn = fault == UNFINISHED
+            self._next[path] = place.start if is_torn else place.stop
+            if not is_torn:
+                yield place, data, fault
+            elif not owner_lives(path.name) and path not in self._named:
+                self._named.add(path)
+                yield place, data, fault
 
     def _take(self, line: Line, faults: list[str]) -> None:
-        path = line.place.path
+        place, data, fault = line
         try:
-            head = decode_head(line.data)
+            head = decode_head(data)
         except NewerRecordError as newer:
-            raise StoreError(f"{path}: a record {newer}") from newer
+            raise StoreError(f"{place.path}: a record {newer}") from newer
         except BadRecordError as bad:
-            keys = [key.decode() for key in _KEY.findall(line.data)[-1:]]
+            keys = [key.decode() for key in _KEY.findall(data)[-1:]]
             self.damaged.update(keys)
             of = f"; it is of cell {keys[0]}" if keys else ""
-            faults.append(f"{path}: {line.fault or f'a record {bad}{of}'}")
+            faults.append(f"{place.path}: {fault or f'a record {bad}{of}'}")
             return
-        stored = Stored(head, line.place, digest_of(line.data))
-        if stored.digest in self._digests:
+        stored = Stored(head, digest_of(data))
+        is_new, self._places[stored.digest] = stored.digest not in self._places, place
+        if not is_new:
             return
-        self._digests.add(stored.digest)
         if not head.is_result:
             self.failures.setdefault(head.key, []).append(stored)
         elif head.key in self.results:
@@ -260,21 +238,16 @@ class Store:
         Raises:
             StoreError: it is no longer there.
         """
-        for again in (True, False):
+        for _ in range(2):
             with contextlib.suppress(OSError):
-                if digest_of(data := read_line(stored.place)) == stored.digest:
+                if digest_of(data := read_line(self._places[stored.digest])) == stored.digest:
                     return data
-            if again:  # another process may have sealed it
-                self._forget()
-                self.refresh()
-                key = stored.head.key
-                every = (*self.failures.get(key, ()), *self.results_of(key))
-                stored = next((other for other in every if other.digest == stored.digest), stored)
+            self.refresh()  # another process may have sealed it
         raise StoreError(f"{self.folder}: the record of cell {stored.head.key} is gone; run the command again")
 
-    def results_of(self, key: str) -> list[Stored]:
-        """All distinct results of a cell; the first counts."""
-        return [*filter(None, [self.results.get(key)]), *self._later.get(key, ())]
+    def file_of(self, stored: Stored) -> Path:
+        """The file that holds a record."""
+        return self._places[stored.digest].path
 
     def read(self, key: str) -> Record | None:
         """The result of a cell, or else its latest failure, as of the last `refresh`; None if there is neither.
@@ -282,8 +255,12 @@ class Store:
         Raises:
             StoreError: it is no longer there, or does not match its schema.
         """
-        stored = self.results.get(key) or next(reversed(self.failures.get(key, ())), None)
+        stored = self.latest(key)
         return None if stored is None else decode(self.line(stored))
+
+    def latest(self, key: str) -> Stored | None:
+        """The result of a cell, or else its latest failure, as of the last `refresh`."""
+        return self.results.get(key) or next(reversed(self.failures.get(key, ())), None)
 
     def kept(self, record: Record, kind: str) -> dict[str, Any] | None:
         """The arrays of a kind that were kept with a record; None if there are none, or if they were left out.
@@ -294,25 +271,23 @@ class Store:
         if kind not in record.saved:
             return None
         name = name_of(record.key, kind, record.saved[kind])
-        data = self.arrays.read(name, record.saved[kind])
+        data = self.arrays.read(name)
         return None if data is None else unpack(data, f"{self.folder}: {name}")
 
     def conflicting(self, keys: Iterable[str]) -> dict[str, str]:
         """A line for each of these cells that has a result that differs from the one that counts, by key."""
-        return {
-            key: f"{self._later[key][0].place.path}: another result for the same cell, {key}"
-            for key in keys
-            if key in self._later and len(self._distinct(key)) > 1
-        }
+        others = ((key, self._distinct(key)[1:]) for key in keys)
+        what = "another result for the same cell"
+        return {key: f"{self.file_of(other[0])}: {what}, {key}" for key, other in others if other}
 
     def _distinct(self, key: str) -> list[Stored]:
-        """The results of a cell that differ in more than how they were made."""
-        distinct: list[tuple[Stored, Record]] = []
-        for stored in self.results_of(key):
-            record = decode(self.line(stored))
-            if not any(same_result(known, record) for _, known in distinct):
-                distinct.append((stored, record))
-        return [stored for stored, _ in distinct]
+        """The results of a cell that differ in more than how they were made; the first counts."""
+        distinct = [self.results[key]] if key in self.results else []
+        for stored in self._later.get(key, ()):
+            known = [decode(self.line(one)) for one in distinct]
+            if not any(same_result(record, decode(self.line(stored))) for record in known):
+                distinct.append(stored)
+        return distinct
 
     def seal(self) -> list[str]:
         """Writes all records, in the plan's order, into one file and the arrays into another, and removes the logs.
@@ -334,22 +309,22 @@ class Store:
                 # What two wrote from different readings, the later would replace: each sees the other's file, begun
                 # before it reads, and at most one goes on.
                 for part in leftovers(path):
-                    if part.name != Path(stream.name).name and not is_abandoned(part.name):
+                    if part.name != Path(stream.name).name and owner_lives(part.name) is not False:
                         raise StoreError(f"{path}: is being written; seal again later, or remove {part} if nobody does")
-                self._forget()
-                self.refresh()
-                wanted = {name: sha256 for stored in self.results.values() for name, sha256 in stored.arrays.items()}
-                dropped = self.arrays.seal(wanted)
-                stream.writelines(members(self.line(stored) for stored in self.in_order()))
-            for log, size in self._ends.items():
+                fresh = type(self)(self.folder)
+                sizes = {log: _stamp(log)[1] for log in self._logs() if log.is_file() and not log.is_symlink()}
+                fresh.refresh()
+                dropped = self.arrays.seal()
+                stream.writelines(members(fresh.line(stored) for stored in fresh.in_order()))
+            for log, size in sizes.items():
                 _remove(log, size)
             with contextlib.suppress(OSError):
                 (self.folder / LOGS).rmdir()
-        return [*self.drain_warnings(), *dropped]
+        return [*fresh.drain_warnings(), *dropped]
 
     def has(self, stored: Stored) -> bool:
         """Whether a record of the same bytes was read."""
-        return stored.digest in self._digests
+        return stored.digest in self._places
 
     def in_order(self) -> Iterator[Stored]:
         """All records: cells in the plan's order, then others; of each the attempts, then the distinct results."""
@@ -358,7 +333,7 @@ class Store:
             planned = dict.fromkeys(cell.key for cell in self.read_plan().cells)
         for key in dict.fromkeys([*planned, *sorted(self.results.keys() | self.failures.keys())]):
             yield from self.failures.get(key, ())
-            yield from self._distinct(key) if key in self._later else self.results_of(key)
+            yield from self._distinct(key)
 
     def write_plan(self, plan: Plan) -> None:
         """Stores the plan in one step, replacing an older one.
@@ -402,8 +377,10 @@ class Store:
         Raises:
             StoreError: they cannot be read, take more than 1 MiB, or are no regular file.
         """
-        with named(self.folder / COMMANDS, "cannot be read"):
-            return tuple(dict.fromkeys(self._commands().decode(errors="replace").splitlines()))
+        data = b""
+        with named(self.folder / COMMANDS, "cannot be read"), contextlib.suppress(FileNotFoundError):
+            data = read_file(self.folder / COMMANDS, _MOST_COMMANDS)
+        return tuple(dict.fromkeys(data.decode(errors="replace").splitlines()))
 
     def add_commands(self, lines: Sequence[str]) -> None:
         """Adds those commands that are not listed; several machines may do this at once.
@@ -411,27 +388,16 @@ class Store:
         Raises:
             StoreError: they cannot be read or written.
         """
-        path = self.folder / COMMANDS
-        with named(path, "cannot be written"):
-            before = self._commands()
-            known = before.decode(errors="replace").splitlines()
-            added = [line for line in dict.fromkeys(printable(line, len(line)) for line in lines) if line not in known]
-            data = "".join(f"{line}\n" for line in added).encode()
-            if len(before) + len(data) > _MOST_COMMANDS:
-                raise OSError(errno.EFBIG, f"it would have more than {_MOST_COMMANDS} bytes; move it away")
-            if added:
-                append(path, data)
+        known, path = self.commands(), self.folder / COMMANDS
+        shown = dict.fromkeys(printable(line, len(line)) for line in lines)
+        if added := [line for line in shown if line not in known]:
+            with named(path, "cannot be written"):
+                append(path, "".join(f"{line}\n" for line in added).encode())
 
     def drain_warnings(self) -> list[str]:
         """Returns the lines of `faults`, and clears it."""
         lines, self.faults = self.faults, []
         return lines
-
-    def _commands(self) -> bytes:
-        try:
-            return read_file(self.folder / COMMANDS, _MOST_COMMANDS)
-        except FileNotFoundError:
-            return b""
 
 
 def _stamp(path: Path) -> tuple[int, int, int]:

@@ -105,10 +105,15 @@ def test_a_shard_that_ends_while_another_writes_its_tables_is_in_them(monkeypatc
     assert tables("results") == tables("whole")
 
 
-def test_an_array_job_gives_the_bytes_of_one_run(tiny: Path) -> None:
+@pytest.mark.parametrize("tasks", [2, pytest.param(20, marks=pytest.mark.nightly)])
+def test_an_array_job_gives_the_bytes_of_one_run(tiny: Path, tasks: int) -> None:
     (script,) = re.findall(r"^    (#!/bin/bash\n(?:    .*\n)+)", (DOCS / "executors.md").read_text(), re.MULTILINE)
     script = script.replace("\n    ", "\n").replace("run paper", "run tiny.yaml --executor inline")
-    for ask, less in (("--array=0-7", "--array=0-1"), ("-task=4", "-task=1"), ("TASK_ID/8", "TASK_ID/2")):
+    for ask, less in (
+        ("--array=0-7", f"--array=0-{tasks - 1}"),
+        ("-task=4", "-task=1"),
+        ("TASK_ID/8", f"TASK_ID/{tasks}"),
+    ):
         assert ask in script
         script = script.replace(ask, less)
     Path("paper.sbatch").write_text(script)

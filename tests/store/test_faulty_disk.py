@@ -15,7 +15,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from msda_bench import atomic
 from msda_bench.errors import StoreError
 from msda_bench.store import Outcome, Store
 from msda_bench.store.arrays import pack
@@ -76,7 +75,7 @@ def check_done(act: Act, name: str, folder: Path) -> None:
 
 
 def unfinished(folder: Path) -> list[Path]:
-    return [path for path in folder.rglob(".*") if atomic.is_temporary(path.name)]
+    return [*folder.rglob(".*.tmp")]
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO])
