@@ -1,7 +1,8 @@
-"""Fine-tuning: a step of ResNet-18 beside a plain loop with torchvision's ImageFolder and a DataLoader, and memory."""
+"""Fine-tuning: a step of ResNet-18 beside plain loops in equal precision, with a DataLoader or a resident batch."""
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -35,7 +36,11 @@ dataset:
 targets: [three]
 seeds: 1
 backbone: {{resnet18_here: {{trainable: all, hidden: [], batch_norm: train}}}}
-training: {{epochs: 1, batch: 8, optimizer: {{sgd: {{lr: 0.01, momentum: 0.9, nesterov: true, weight_decay: 0.001}}}}}}
+training:
+  epochs: 1
+  batch: 8
+  precision: {precision}
+  optimizer: {{sgd: {{lr: 0.01, momentum: 0.9, nesterov: true, weight_decay: 0.001}}}}
 methods: {{SRC: {{scheme: pooled}}}}
 """
 
@@ -63,6 +68,7 @@ class ResNet18Here(Pretrained):
     """torchvision's ResNet-18 with random weights."""
 
     name = "resnet18_here"
+    capturable = True
 
     @property
     def width(self) -> int:
@@ -74,9 +80,9 @@ class ResNet18Here(Pretrained):
         return nn.Sequential(_Normalised(), _resnet())
 
 
-@pytest.fixture(scope="module")
-def folder() -> Iterator[Path]:
-    """Photographs of noise in three domains."""
+@contextlib.contextmanager
+def photographs() -> Iterator[Path]:
+    """A folder of photographs of noise in three domains."""
     draw = np.random.default_rng(0)
     with tempfile.TemporaryDirectory() as root:
         for domain in DOMAINS:
@@ -88,10 +94,17 @@ def folder() -> Iterator[Path]:
         yield Path(root) / "mine"
 
 
-def _ours(folder: Path, device: str) -> Callable[[int], object]:
+@pytest.fixture(scope="module")
+def folder() -> Iterator[Path]:
+    with photographs() as made:
+        yield made
+
+
+def ours(folder: Path, device: str, precision: str) -> Callable[[int], object]:
+    """Trains the engine's run for a number of steps."""
     registry = Registry([*discover().entries, Entry("backbone", ResNet18Here, "benchmarks", "0")])
     suite = folder.parent / "suite.yaml"
-    suite.write_text(SUITE.format(sha256=tree_sha256(folder)))
+    suite.write_text(SUITE.format(sha256=tree_sha256(folder), precision=precision))
     (cell,) = expand(load_suite(suite, registry), registry).cells.values()
     files = LocalFiles(Folders(folder.parent, folder.parent / "cache"), "image_folder", 2)
     trainer = Trainer(registry, files, device)
@@ -103,8 +116,11 @@ def _ours(folder: Path, device: str) -> Callable[[int], object]:
     return run
 
 
-def _theirs(folder: Path, device: str, *, resident: bool = False) -> Callable[[int], object]:
-    """As many images a step: two sources' batches of 8, mirrored at random, decoded by a DataLoader or resident."""
+def theirs(folder: Path, device: str, precision: str, *, resident: bool = False) -> Callable[[int], object]:
+    """As many images a step: two sources' batches of 8, mirrored at random, decoded by a DataLoader or resident.
+
+    All else is torch's default, such as convolutions in channels-last and algorithms that need not repeat.
+    """
     v2, datasets = torchvision("transforms.v2"), torchvision("datasets")
     change = [v2.Resize((SIDE, SIDE)), v2.ToImage(), v2.RandomHorizontalFlip(), v2.ToDtype(torch.float32, scale=True)]
     workers = 0 if device == "cpu" else 8
@@ -123,21 +139,29 @@ def _theirs(folder: Path, device: str, *, resident: bool = False) -> Callable[[i
 
     def run(steps: int) -> None:
         found = iter(lambda: held, None) if resident else batches()
-        for _, (x, y) in zip(range(steps), found, strict=False):
-            loss = nn.functional.cross_entropy(network(x), y)
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-        loss.item()
+        former = torch.get_float32_matmul_precision()
+        torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
+        with torch.backends.cudnn.flags(enabled=True, allow_tf32=precision == "tf32"):
+            for _, (x, y) in zip(range(steps), found, strict=False):
+                loss = nn.functional.cross_entropy(network(x), y)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            loss.item()
+        torch.set_float32_matmul_precision(former)
 
     return run
 
 
 @pytest.mark.slow
 @pytest.mark.benchmark(group="fine-tuning: a step of 16 images of ResNet-18")
-def test_a_step(benchmark: BenchmarkFixture, folder: Path, device: str) -> None:
-    ways = {"engine": _ours(folder, device), "torch and a DataLoader": _theirs(folder, device)}
-    ways["torch, resident batch"] = _theirs(folder, device, resident=True)
+@pytest.mark.parametrize("precision", ["float32", "tf32"])
+def test_a_step(benchmark: BenchmarkFixture, folder: Path, device: str, precision: str) -> None:
+    if (device, precision) == ("cpu", "tf32"):
+        pytest.skip("a CPU has no tf32")
+    made = folder, device, precision
+    ways = {"engine": ours(*made), "torch and a DataLoader": theirs(*made)}
+    ways["torch, resident batch"] = theirs(*made, resident=True)
     costs = {name: clocked(train) for name, train in ways.items()}
     measure_steps(benchmark, costs, (1, 3) if device == "cpu" else (10, 60), 3, device=device)
     if can_measure(device):

@@ -83,7 +83,7 @@ def test_a_folder_of_many_records(benchmark: BenchmarkFixture, folder: Path, sha
 
     def run() -> None:
         words = [sys.executable, "-c", COMMAND, command, str(folder)]
-        done = subprocess.run(words, capture_output=True, text=True, check=True)  # noqa: S603
+        done = subprocess.run(words, capture_output=True, text=True, check=True)
         benchmark.extra_info.update(json.loads(done.stderr.splitlines()[-1]))
 
     benchmark.pedantic(run, rounds=1 if shape == LARGE else 2)  # type: ignore[no-untyped-call]

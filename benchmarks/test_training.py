@@ -70,7 +70,7 @@ def test_stack(
     on_cpu = device == "cpu"
     if on_cpu and (asked == "once" or work != "amazon" or runs > LARGEST_ON_CPU):
         pytest.skip("a CPU has no graphs; a stack loses there, and this one would take minutes to do so")
-    cells = [_with_little_data(cell) for cell in cells_of(expansion(work, registry), "DARN")[:runs]]
+    cells = [with_little_data(cell) for cell in cells_of(expansion(work, registry), "DARN")[:runs]]
     if len(cells) < runs:
         pytest.skip(f"the suite has {len(cells)} runs")
     if asked == "by the host":
@@ -80,7 +80,7 @@ def test_stack(
     measure_steps(benchmark, {f"R = {runs}": cost}, (1, long), 3, runs, device)
 
 
-def _with_little_data(cell: Cell) -> Cell:
+def with_little_data(cell: Cell) -> Cell:
     """Each run of a stack has a split of its own; making a large one takes longer than the steps to be measured."""
     params = cell.dataset.params
     little = {name: count for name, count in {"examples": 300, "train": 200}.items() if name in params}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -63,16 +63,21 @@ class Carrier:
                 values = self._program.call(
                     lambda scheme, parts, given: dict(scheme.after_step(parts, given, phase)), now
                 )
-            self.renew(values)
+            self.renew(self.owned(values))
 
     def renew(self, values: Carried) -> None:
-        """Replaces carried values by new ones.
+        """Replaces carried values by new ones, which `owned` gave."""
+        if values:
+            self._program.carried = {**self._program.carried, **values}
+
+    def owned(self, values: Carried) -> Carried:
+        """New values without gradients; weights and views of them are copied, since they change in place.
 
         Raises:
             PluginError: a value has an unknown name, or its shape or dtype changed.
         """
         if not values:
-            return
+            return {}
         former = self._program.carried
         for name, value in values.items():
             had = _shown(former[name]) if name in former else "nothing"
@@ -80,7 +85,10 @@ class Carrier:
                 raise PluginError(
                     f"scheme {self._scheme.name!r} gave {_shown(value)} to carry as {name!r}, where `carry` gave {had}"
                 )
-        self._program.carried = {**former, **self._owned(values)}
+        weights = {_memory(value) for value in self._program.modules.parameters()}
+        weights |= {_memory(value) for part in self._program.trainable.values() for value in part.parameters}
+        detached = {name: value.detach() for name, value in values.items()}
+        return {name: value.clone() if _memory(value) in weights else value for name, value in detached.items()}
 
     def _call(self, hook: str, seen: SourcePass | TargetPass, span: Span) -> None:
         program = self._program
@@ -89,7 +97,7 @@ class Carrier:
             lambda scheme, parts, *given: dict(getattr(scheme, hook)(parts, *given, span.stage)), seen, program.carried
         )
         program.modules.train()
-        self.renew(values)
+        self.renew(self.owned(values))
 
     def _source_pass(self, stage: int) -> SourcePass:
         rows = [run.labelled_rows for run in self._runs]
@@ -110,13 +118,6 @@ class Carrier:
         seen = self._program.apply([take(run.data.x, lying) for run, lying in zip(self._runs, rows, strict=True)])
         columns = [part.features for part in seen], [part.outputs for part in seen], *more
         return [torch.stack(list(column)) if self._program.lead else column[0] for column in columns]
-
-    def _owned(self, found: Carried) -> Mapping[str, Tensor]:
-        """The values without gradients; weights and views of them are copied, since they change in place."""
-        weights = {_memory(value) for value in self._program.modules.parameters()}
-        weights |= {_memory(value) for part in self._program.trainable.values() for value in part.parameters}
-        values = {name: value.detach() for name, value in found.items()}
-        return {name: value.clone() if _memory(value) in weights else value for name, value in values.items()}
 
 
 def overrides(scheme: Scheme, hook: str) -> bool:

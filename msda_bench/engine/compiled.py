@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from msda_bench.engine import kernels
+from msda_bench.engine.tensors import flat
 from msda_bench.functional import SparseRows
 from msda_bench.layers import BagLinear
 
@@ -117,23 +118,6 @@ class CompiledAdadelta:
             if parameter.grad is not None:
                 gradient = flat(parameter.grad, parameter).numpy()
                 kernels.adadelta(weight, gradient, squares, deltas, settings)
-
-
-def has_flat_view(parameter: Tensor) -> bool:
-    """Whether a parameter's memory is one dense run, in row-major or in channels-last order."""
-    return parameter.is_contiguous() or parameter.is_contiguous(memory_format=_channels_last(parameter))
-
-
-def flat(values: Tensor, like: Tensor) -> Tensor:
-    """The values as a vector in the order of a parameter's memory; of the parameter itself, a view."""
-    if not like.is_contiguous():
-        values = values.movedim(1, -1)
-    return values.reshape(-1)
-
-
-def _channels_last(values: Tensor) -> torch.memory_format:
-    formats = {4: torch.channels_last, 5: torch.channels_last_3d}
-    return formats.get(values.dim(), torch.contiguous_format)
 
 
 def compiled_dropout(x: Tensor, key: Tensor, rate: float) -> Tensor:

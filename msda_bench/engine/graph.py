@@ -1,4 +1,4 @@
-"""A phase's forward and backward pass on a GPU: recorded once as a CUDA graph, then replayed with one request.
+"""A phase of a step on a GPU, update included: recorded once as a CUDA graph, then replayed with one request.
 
 The step of a small network takes as long as the host needs to ask for its hundreds of operations; a graph asks once.
 """
@@ -14,24 +14,27 @@ from torch import Tensor
 
 from msda_bench.api import Batch, Phase, Step
 from msda_bench.engine.runs import Run
-from msda_bench.engine.stacking import why_alone
 
 Take: TypeAlias = Callable[[Batch, Tensor, Tensor, Phase], Step]
-"""A phase's results from its batch, the keys of its modules and the aggregator's state; it leaves the gradients."""
+"""A phase's results from its batch, the keys of its modules and the aggregator's state; weights or gradients change."""
 
 WARM = 3
 """Steps of each phase before it is recorded: in the first ones libraries choose kernels and ask for memory."""
 
 
-def can_replay(run: Run) -> bool:
+def can_replay(run: Run, device: torch.device) -> bool:
     """Whether a run's phases read nothing but their tensors, so that a graph has all that changes from step to step.
 
-    It is known of the layers of this package, each tested on a GPU. A layer from elsewhere may count its calls.
-    An aggregator builds no layers, so it may be anyone's.
+    It is known of what stacks and is of this package, each tested on a GPU. A layer from elsewhere may count its calls,
+    unless its component says that it is `capturable`. An aggregator builds no layers, so it may be anyone's.
     """
-    refs = run.cell.backbone, run.cell.scheme, run.cell.discrepancy
-    ours = all(ref is None or ref.distribution == "msda-bench" for ref in refs)
-    return ours and why_alone(run.components) is None
+    cell, made = run.cell, run.components
+    used = (cell.backbone, made.backbone), (cell.scheme, made.scheme), (cell.discrepancy, made.discrepancy)
+    known = all(
+        ref is None or part is None or part.capturable or (part.stackable and ref.distribution == "msda-bench")
+        for ref, part in used
+    )
+    return device.type == "cuda" and known and (made.aggregator is None or made.aggregator.stackable)
 
 
 class Replayed:
@@ -41,13 +44,14 @@ class Replayed:
     of its tensors: whatever else it reads stays as it was when the graph was recorded.
 
     Args:
-        take: on the device's tensors alone.
-        weights: those to which it may leave gradients.
+        take: on the device's tensors alone, weights among them; it may change these.
+        device: the GPU.
+        weights: those whose gradients are read after it.
     """
 
-    def __init__(self, take: Take, weights: Sequence[Tensor]) -> None:
+    def __init__(self, take: Take, device: torch.device, weights: Sequence[Tensor] = ()) -> None:
         self._take, self._weights = take, weights
-        self._stream = torch.cuda.Stream(weights[0].device)  # type: ignore[no-untyped-call]
+        self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
         self._taken: Counter[str] = Counter()
         self._graphs: dict[str, _Graph | None] = {}
 

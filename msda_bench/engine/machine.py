@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 import importlib
-import importlib.metadata
 import platform
+from importlib.metadata import version as _version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -17,6 +17,27 @@ from msda_bench import __version__
 from msda_bench.api import Dropout
 from msda_bench.plugins import Registry
 from msda_bench.suite.cell import Cell
+
+CUDA_ENGINE = 2
+"""Raised when numbers of a GPU change; it is in their records alone, since a key knows no device."""
+
+
+class OnGpu(NamedTuple):
+    """What training does on a GPU and no GPU has measured yet; `benchmarks/gpu_session.py` turns each off.
+
+    Attributes:
+        timed: in tf32 and bf16 cuDNN times its deterministic convolutions, once a process, and keeps the fastest; in
+            float32 its heuristics choose, so that numbers repeat from process to process.
+        channels_last: batches of images lie with their channels last, as weights of convolutions do.
+        fused: an update is one pass over weights and state, and is recorded with the gradients.
+    """
+
+    timed: bool = True
+    channels_last: bool = True
+    fused: bool = True
+
+
+ON_GPU = OnGpu()
 
 
 @functools.cache
@@ -45,20 +66,47 @@ def accelerate(modules: nn.Module, device: torch.device) -> None:
 
 
 def provenance(device: torch.device, distributions: dict[str, str], stack: int) -> dict[str, Any]:
-    """Versions, device and (padded) stack size; without numba's version the plain loops were used."""
-    name = torch.cuda.get_device_name(device) if device.type == "cuda" else processor()
+    """Versions, device and (padded) stack size; of a GPU also its engine.
+
+    Without numba's version the plain loops were used, on a GPU without Triton's torch's own Adadelta.
+    """
+    on_gpu = device.type == "cuda"
     return {
         "msda_bench": __version__,
         "python": platform.python_version(),
         "torch": torch.__version__,
         "numpy": np.__version__,
         "platform": platform.platform(),
-        "numba": importlib.metadata.version("numba") if compiles_for(device) else None,
+        "numba": _version("numba") if compiles_for(device) else None,
         "distributions": distributions,
         "device": device.type,
-        "device_name": name,
+        "device_name": torch.cuda.get_device_name(device) if on_gpu else processor(),
         "stack": stack,
+        **({"engine": CUDA_ENGINE, "triton": _version("triton") if fuses_for(device) else None} if on_gpu else {}),
     }
+
+
+def records_updates(device: torch.device) -> bool:
+    """Whether CUDA graphs may hold updates, so that optimisers keep what changes from step to step in tensors."""
+    return device.type == "cuda" and ON_GPU.fused
+
+
+def fuses_for(device: torch.device) -> bool:
+    """Whether runs on this device train with the one-pass Adadelta of a GPU."""
+    return records_updates(device) and _can_fuse(device)
+
+
+@functools.cache
+def _can_fuse(device: torch.device) -> bool:
+    """Whether Triton is there and can compile, for which it may need a C compiler."""
+    try:
+        fused = importlib.import_module("msda_bench.engine.fused")
+        weight = torch.zeros(1, device=device)
+        weight.grad = torch.ones_like(weight)
+        fused.FusedAdadelta([weight], 1.0, 0.9, 1e-6).step()
+    except Exception:  # noqa: BLE001 - Triton and what it calls fail in many ways
+        return False
+    return True
 
 
 @functools.cache

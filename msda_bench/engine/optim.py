@@ -11,7 +11,8 @@ from torch import Tensor, nn
 
 from msda_bench.api import BagLinear, Phase
 from msda_bench.component.pretrained import Trunk
-from msda_bench.engine.machine import can_compile, compiles_for
+from msda_bench.engine import machine
+from msda_bench.engine.tensors import has_flat_view
 from msda_bench.layers.inputs import bag_product
 from msda_bench.suite import protocol
 
@@ -215,10 +216,10 @@ def _fast(name: str, params: Mapping[str, Any]) -> bool:
 
 def _optimizers(name: str, params: Mapping[str, Any], parts: Sequence[Trainable]) -> Iterator[_Optimizer]:
     dense = [value for part in parts for value in part.parameters]
-    compiled = [value for value in dense if _can_compile(name, params, value)]
-    plain = [value for value in dense if not _can_compile(name, params, value)]
-    if compiled:
-        yield _compiled_adadelta(params, compiled)
+    at_once = [value for value in dense if _fast(name, params) and _in_one_pass(value)]
+    plain = [value for value in dense if not (_fast(name, params) and _in_one_pass(value))]
+    if at_once:
+        yield _one_pass_adadelta(params, at_once)
     if plain:
         yield _dense(name, params, plain)
     for part in parts:
@@ -226,18 +227,20 @@ def _optimizers(name: str, params: Mapping[str, Any], parts: Sequence[Trainable]
             yield lazy_adadelta(bag, params)
 
 
-def _can_compile(name: str, params: Mapping[str, Any], parameter: Tensor) -> bool:
-    if not _fast(name, params) or not compiles_for(parameter.device):
-        return False
-    from msda_bench.engine.compiled import has_flat_view
-
-    return has_flat_view(parameter) and parameter.dtype in {torch.float32, torch.float64}
+def _in_one_pass(parameter: Tensor) -> bool:
+    there = machine.compiles_for(parameter.device) or machine.fuses_for(parameter.device)
+    return there and has_flat_view(parameter) and parameter.dtype in {torch.float32, torch.float64}
 
 
-def _compiled_adadelta(params: Mapping[str, Any], parameters: list[Tensor]) -> _Optimizer:
+def _one_pass_adadelta(params: Mapping[str, Any], parameters: list[Tensor]) -> _Optimizer:
+    settings = params["lr"], params["rho"], params["eps"]
+    if parameters[0].is_cuda:
+        from msda_bench.engine.fused import FusedAdadelta
+
+        return FusedAdadelta(parameters, *settings)
     from msda_bench.engine.compiled import CompiledAdadelta
 
-    return CompiledAdadelta(parameters, params["lr"], params["rho"], params["eps"])
+    return CompiledAdadelta(parameters, *settings)
 
 
 class _Dense:
@@ -249,7 +252,10 @@ class _Dense:
 
     def set_lr(self, lr: float) -> None:
         for group in self._optimizer.param_groups:
-            group["lr"] = lr
+            if isinstance(group["lr"], Tensor):
+                group["lr"].fill_(lr)
+            else:
+                group["lr"] = lr
 
     @torch.no_grad()
     def decay(self, offsets: Mapping[int, Tensor]) -> None:
@@ -258,7 +264,9 @@ class _Dense:
             for value in group["params"]:
                 if value.grad is None or id(value) not in offsets:
                     continue
-                if isinstance(self._optimizer, torch.optim.AdamW):
+                if isinstance(group["lr"], Tensor) and isinstance(self._optimizer, torch.optim.AdamW):
+                    value.sub_(offsets[id(value)] * (group["lr"] * group["weight_decay"]))
+                elif isinstance(self._optimizer, torch.optim.AdamW):
                     value.sub_(offsets[id(value)], alpha=group["lr"] * group["weight_decay"])
                 else:
                     value.grad.add_(offsets[id(value)], alpha=group["weight_decay"])
@@ -274,13 +282,21 @@ def _dense(name: str, params: Mapping[str, Any], parameters: list[Tensor]) -> _O
         "adamw": torch.optim.AdamW,
         "sgd": torch.optim.SGD,
     }
-    return _Dense(makers[name](parameters, **given, foreach=True))
+    device = parameters[0].device
+    if not machine.records_updates(device):
+        return _Dense(makers[name](parameters, **given, foreach=True))
+    given["lr"] = torch.full((), given["lr"], device=device)
+    if name != "adadelta":
+        given["fused"] = True
+    if name != "sgd":
+        given["capturable"] = True
+    return _Dense(makers[name](parameters, **given))
 
 
 def lazy_adadelta(bag: BagLinear, params: Mapping[str, Any]) -> _Optimizer:
     """Lazy Adadelta of a layer's weight: compiled, or in plain torch where numba cannot be imported."""
     settings = params["lr"], params["rho"], params["eps"]
-    if can_compile():
+    if machine.can_compile():
         from msda_bench.engine.compiled import CompiledBag
 
         return CompiledBag(bag, *settings)

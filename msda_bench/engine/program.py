@@ -10,15 +10,19 @@ import torch
 from torch import Tensor, nn
 
 from msda_bench.api import Augments, Batch, Carried, Parts, Phase, PluginError, Scheme, Step
+from msda_bench.engine import machine
 from msda_bench.engine.model import Keyed
 from msda_bench.engine.optim import Trainable
 from msda_bench.engine.runs import Run, Seen
 from msda_bench.engine.tensors import Examples, Numbers
 from msda_bench.functional import SparseRows
 
+_IMAGES = 4
+"""Dimensions of a batch of images of one run."""
+
 
 class Augment:
-    """Calls `augment` of a dataset that `Augments` if the network gets its examples; else changes nothing.
+    """Calls `augment` of a dataset that `Augments` if the network gets its examples; else changes no number.
 
     Args:
         run: the run with the dataset; of a stack any one.
@@ -37,7 +41,14 @@ class Augment:
         Raises:
             PluginError: the dataset returned another dtype than float32, or another shape than its `input` declares.
         """
-        if self._augments is None or isinstance(x, SparseRows):
+        if isinstance(x, SparseRows):
+            return x
+        changed = self._changed(x, key)
+        turns = machine.ON_GPU.channels_last and x.is_cuda and x.dim() == _IMAGES
+        return changed.contiguous(memory_format=torch.channels_last) if turns else changed
+
+    def _changed(self, x: Tensor, key: Tensor | None) -> Tensor:
+        if self._augments is None:
             return x
         checked = partial(self._checked, self._augments)
         if not self._stacked:

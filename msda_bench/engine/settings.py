@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from msda_bench.api import BenchError
+from msda_bench.engine import machine
 from msda_bench.suite.cell import Cell
 
 
@@ -53,10 +54,11 @@ def products(precision: str, device: torch.device) -> Iterator[None]:
     if precision == "tf32" and device.type != "cuda":
         raise BenchError("precision tf32 is a GPU's; this run trains on the CPU: use float32 or bf16 there")
     former, ours = torch.get_float32_matmul_precision(), "high" if precision == "tf32" else "highest"
+    timed = machine.ON_GPU.timed and precision != "float32"
     torch.set_float32_matmul_precision(ours)
     try:
         with torch.backends.cudnn.flags(
-            enabled=True, benchmark=False, deterministic=True, allow_tf32=precision == "tf32"
+            enabled=True, benchmark=timed, deterministic=True, allow_tf32=precision == "tf32"
         ):
             yield
     finally:

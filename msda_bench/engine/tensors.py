@@ -198,3 +198,20 @@ def dense(examples: Numbers) -> Tensor:
 def _numbers(x: Tensor) -> Tensor:
     # By a tensor: a GPU would multiply by the reciprocal of a number, and its last bits would differ from the CPU's.
     return x.to(torch.float32).div_(torch.full((), 255.0, device=x.device)) if x.dtype == torch.uint8 else x
+
+
+def has_flat_view(parameter: Tensor) -> bool:
+    """Whether a parameter's memory is one dense run, in row-major or in channels-last order."""
+    return parameter.is_contiguous() or parameter.is_contiguous(memory_format=_channels_last(parameter))
+
+
+def flat(values: Tensor, like: Tensor) -> Tensor:
+    """The values as a vector in the order of a parameter's memory; of the parameter itself, a view."""
+    if not like.is_contiguous():
+        values = values.movedim(1, -1)
+    return values.reshape(-1)
+
+
+def _channels_last(values: Tensor) -> torch.memory_format:
+    formats = {4: torch.channels_last, 5: torch.channels_last_3d}
+    return formats.get(values.dim(), torch.contiguous_format)

@@ -171,6 +171,20 @@ class BackboneContract(FilesContract, CalledContract):
             for outputs, module, batch in zip(together, modules, inputs, strict=True):
                 self.close(outputs, module(batch), f"stacking changes a run's outputs for {case}", 1e-4)
 
+    def test_recorded_steps_are_the_hosts(self) -> None:
+        """If it is `capturable`: on a GPU, passes that a CUDA graph replays change no bit (dense input only)."""
+        device = self.must_replay()
+        for case in self.cases():
+            if case.input.sparse:
+                continue
+            batches = [toy.numbers(_ROWS, *case.input.shape, stream=stream) for stream in range(6)]
+            asked, replayed = (
+                toy.passes(nn.Sequential(*self.network(case)[:2]), batches, device, recorded=recorded)
+                for recorded in (False, True)
+            )
+            failure = f"it declares `capturable = True`, but replayed passes are not the host's for {case}"
+            self.close(replayed, asked, failure, 0)
+
     def _call(self, case: Case) -> Call:
         network, batch = self.network(case), self.batch(case)
         named = {"batch": batch} if isinstance(batch, Tensor) else vars(batch)

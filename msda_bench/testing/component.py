@@ -9,7 +9,7 @@ import pickle
 import unittest
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
@@ -142,6 +142,13 @@ class Claims:
     def must_stack(self) -> None:
         """Skips the clause if the component declares that it cannot be stacked."""
         self.applies(self.component.stackable, "declares `stackable = False`")
+
+    def must_replay(self) -> torch.device:
+        """The GPU on which to check a `capturable` component; skips the clause for others, and without a GPU."""
+        self.applies(self.component.capturable, "does not declare `capturable = True`")
+        device = toy.gpu()
+        self.applies(device, "declares `capturable = True`, which takes a GPU to check")
+        return cast("torch.device", device)
 
     def vmapped(self, function: Callable[..., Any], *inputs: Any) -> Any:
         """The results of a function for all runs at once, as the engine calls it on a GPU.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unittest
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 import torch
@@ -30,6 +30,7 @@ from msda_bench.api import (
 )
 from msda_bench.engine.carried import HOOKS, overrides
 from msda_bench.errors import describe
+from msda_bench.plugins import Entry
 from msda_bench.store.record import Record
 from msda_bench.testing import toy
 from msda_bench.testing.component import RUNS, Call, TaskContract, brief
@@ -215,6 +216,20 @@ class SchemeContract(_TrainedContract):
             both = torch.tensor([together.validation.get(name, torch.nan), value])
             near = abs(float(both[0] - both[1])) <= _CLOSE * max(1.0, abs(value))
             self.holds(near, f"stacking changes a run's predictions: {brief(both)}")
+
+    def test_recorded_steps_are_the_hosts(self) -> None:
+        """If it is `capturable`: on a GPU, steps that a CUDA graph replays change no bit of the training."""
+        device = self.must_replay()
+        blobs, cls = toy.Blobs(regression=self.tasks()[0].kind == "regression"), type(self.component)
+        by_host = Entry("scheme", type(cls.__name__, (cls,), {"capturable": False}), "", "").create(
+            self.component.params()
+        )
+        (asked,), (replayed,) = (
+            toy.trained(cast("Scheme", scheme), self.discrepancy, self.aggregator, self.mu, blobs, device=device)
+            for scheme in (by_host, self.component)
+        )
+        same = (asked.status, asked.curves, asked.outcome) == (replayed.status, replayed.curves, replayed.outcome)
+        self.holds(same, "it declares `capturable = True`, but replayed steps are not those that the host asks for")
 
     def test_leaves_the_process_alone(self) -> None:
         """It changes no global random generator, default dtype, number of threads or gradient mode."""

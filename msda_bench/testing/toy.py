@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -149,6 +149,7 @@ class OneLayer(Backbone):
     """One hidden layer."""
 
     name = "toy_one_layer"
+    capturable = True
 
     def build(self, task: Task, input: InputSpec, files: Files | None = None) -> Network:  # noqa: ARG002 - reads none
         """A linear layer with tanh, and a linear predictor."""
@@ -181,6 +182,7 @@ class WeightedMeans(Discrepancy):
     """Squared distance between the mean features, with a trained weight for each feature."""
 
     name = "toy_weighted_means"
+    capturable = True
     symmetric = True
 
     def build(self, feature_dim: int, k: int) -> nn.Module:  # noqa: ARG002 - k follows from the features
@@ -284,10 +286,40 @@ class ToyRun(nn.Module):
         return self.aggregator(risks, gaps, self.mu, state)
 
 
+def gpu() -> torch.device | None:
+    """A GPU, or None where PyTorch finds none."""
+    return torch.device("cuda") if torch.cuda.is_available() else None
+
+
+def passes(module: nn.Module, batches: Sequence[Tensor], device: torch.device, *, recorded: bool) -> Tensor:
+    """Outputs and gradients of passes on a GPU, all asked for by the host or, after the first few, replayed."""
+    from msda_bench.engine.graph import Replayed
+
+    module, nothing = module.to(device), torch.zeros(0, device=device)
+
+    def take(batch: Batch, keys: Tensor, state: Tensor, phase: Phase) -> Step:  # noqa: ARG001 - as the engine calls it
+        module.zero_grad()
+        outputs = module(batch.x)
+        outputs.sum().backward()
+        gradients = [value.grad.flatten() for value in module.parameters() if value.grad is not None]
+        found = torch.cat([outputs.detach().flatten(), *gradients])
+        return Step(found.sum(), found, nothing, nothing, nothing, {})
+
+    way = Replayed(take, device) if recorded else take
+    given = [Batch(x.to(device), nothing, nothing, torch.zeros((), device=device), nothing) for x in batches]
+    return torch.stack([way(batch, nothing, nothing, Phase("all")).risks.clone() for batch in given])
+
+
 def trained(
-    scheme: Scheme, discrepancy: Discrepancy, aggregator: Aggregator, mu: float, blobs: Blobs, runs: int = 1
+    scheme: Scheme,
+    discrepancy: Discrepancy,
+    aggregator: Aggregator,
+    mu: float,
+    blobs: Blobs,
+    runs: int = 1,
+    device: torch.device | None = None,
 ) -> list[Record]:
-    """The records of runs of two epochs of three steps, trained by the engine in one stack on the CPU."""
+    """The records of runs of two epochs of three steps, trained by the engine in one stack, on the CPU by default."""
     from msda_bench.data import LocalFiles
     from msda_bench.engine.train import Trainer
 
@@ -310,7 +342,7 @@ def trained(
         seed=0,
     )
     cells = [replace(cell, seed=seed) for seed in range(runs)]
-    return list(Trainer(registry, LocalFiles(), "cpu", runs).train(cells))
+    return list(Trainer(registry, LocalFiles(), str(device or "cpu"), runs).train(cells))
 
 
 def _ref(part: Component) -> Ref:

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from benchmarks.workload import NoFiles, make_registry
-from msda_bench.engine import graph
+from msda_bench.engine import graph, machine
 from msda_bench.engine.tensors import HostBytes, batch_of
 from msda_bench.engine.train import Trainer
 from tests.engine.conftest import CPU, make_cell, result, train
@@ -45,6 +45,7 @@ def test_gpu_trains_like_the_cpu_alone_and_stacked(name):
     for stack in (1, 4):
         for record, expected in zip(train(cells, stack=stack, device="cuda"), on_cpu, strict=True):
             assert record.provenance["stack"] == stack
+            assert record.provenance["engine"] == machine.CUDA_ENGINE
             torch.testing.assert_close(torch.tensor(record.curves.risks), expected, rtol=5e-3, atol=1e-3)
 
 

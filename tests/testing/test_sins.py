@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import unittest
 
 import pytest
 import torch
+from torch import nn
 
-from msda_bench.testing import CONTRACTS, ComponentContract, FittedSchemeContract, contract, examine
+from msda_bench.api import component
+from msda_bench.testing import CONTRACTS, ComponentContract, FittedSchemeContract, contract, examine, toy
+from tests.engine.simulated import simulate
 from tests.testing import (
     test_aggregator,
     test_backbone,
@@ -28,7 +32,7 @@ CLAUSES = [
     (kept, clause)
     for kept in (*CONTRACTS.values(), FittedSchemeContract)
     for clause in sorted({*dir(kept)} - {*dir(ComponentContract)})
-    if clause.startswith("test_")
+    if clause.startswith("test_") and clause != "test_recorded_steps_are_the_hosts"  # which takes a GPU; see below
 ]
 
 
@@ -57,3 +61,60 @@ def test_a_component_that_declares_it_cannot_be_stacked_is_not():
     alone = type("Alone", (type(branching),), {"stackable": False})()
     with pytest.raises(unittest.SkipTest, match="declares `stackable = False`"):
         contract(alone).test_stacked_runs_equal_each_alone()
+
+
+class Counting(nn.Module):
+    """Counts its calls in Python, which a CUDA graph does not."""
+
+    calls = 0
+
+    def forward(self, x):
+        self.calls += 1
+        return x * self.calls
+
+
+@component
+class CountingNetwork(test_backbone.OneLayer):
+    """A network with a layer that counts."""
+
+    name = "counting_network"
+
+    def build(self, task, input, files=None):
+        network = super().build(task, input, files)
+        return network._replace(features=nn.Sequential(network.features, Counting()))
+
+
+@component
+class CountingScheme(test_scheme.Plain):
+    """A scheme whose steps count."""
+
+    name = "counting_scheme"
+
+    def step(self, parts, batch, state, phase):
+        step = super().step(parts, batch, state, phase)
+        return step._replace(objective=step.objective * next(COUNTER))
+
+
+COUNTER = itertools.count(1)
+
+
+@pytest.mark.parametrize(
+    ("sincere", "counting"), [(test_backbone.OneLayer, CountingNetwork), (test_scheme.Plain, CountingScheme)]
+)
+def test_a_capturable_component_that_counts_its_calls_is_caught_on_a_gpu(monkeypatch, sincere, counting):
+    """With the simulated graph; without a GPU the clause is skipped, and says what it takes."""
+    clauses = []
+    for cls in (sincere, counting):
+        declared = type(cls.__name__, (cls,), {"capturable": True})()
+        clauses.append(contract(declared).test_recorded_steps_are_the_hosts)
+        with pytest.raises(unittest.SkipTest, match="does not declare"):
+            contract(cls()).test_recorded_steps_are_the_hosts()
+    if toy.gpu() is None:
+        with pytest.raises(unittest.SkipTest, match="takes a GPU to check"):
+            clauses[0]()
+        graphs = simulate(monkeypatch)
+        monkeypatch.setattr(toy, "gpu", lambda: torch.device("cpu"))
+    clauses[0]()
+    assert toy.gpu().type == "cuda" or graphs
+    with pytest.raises(AssertionError, match=r"replayed (steps|passes) are not"):
+        clauses[1]()

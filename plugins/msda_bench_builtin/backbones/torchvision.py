@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import PurePosixPath
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, PlainValidator, WithJsonSchema
@@ -83,6 +83,7 @@ class Torchvision(Pretrained):
 
     name = "torchvision"
     version = 1
+    capturable: ClassVar[bool] = True
 
     model: Annotated[str, AfterValidator(headless.known)] = "resnet18"
     weights: Weights = "IMAGENET1K_V1"

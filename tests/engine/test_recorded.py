@@ -1,0 +1,107 @@
+"""What a CUDA graph would hold, checked without a GPU: steps are recorded and replayed operation by operation."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import nn
+
+from msda_bench.engine import graph, machine
+from msda_bench.engine.optim import _dense
+from tests.engine.conftest import make_cell, ref, result, train
+from tests.engine.simulated import simulate
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+OPTIMIZERS = {
+    "sgd": {"lr": 0.1, "momentum": 0.9, "nesterov": True, "weight_decay": 0.01},
+    "adam": {"lr": 0.01, "weight_decay": 0.01},
+    "adamw": {"lr": 0.01, "weight_decay": 0.1},
+}
+
+
+@pytest.fixture
+def recording(monkeypatch):
+    return simulate(monkeypatch)
+
+
+@pytest.mark.parametrize(
+    ("method", "optimizer", "stack"),
+    [("DARN", "adam", 2), ("MCD", "sgd", 1), ("KD3A", "adamw", 1), ("KD3A", "sgd", 2)],
+)
+def test_replayed_steps_with_their_updates_are_those_of_the_host(recording, monkeypatch, method, optimizer, stack):
+    """With a schedule, clipping, offsets of decayed weights and values carried from step to step."""
+    more = {"schedule": "cosine", "clip": 0.5, "epochs": 2, "steps": 9}
+    given = {"dataset": {"sparse": False}, "optimizer": {optimizer: OPTIMIZERS[optimizer]}, **more}
+    cells = [make_cell("SRC" if method == "KD3A" else method, seed=seed, **given) for seed in range(stack)]
+    if method == "KD3A":
+        cells = [replace(cell, scheme=ref("scheme", "kd3a")) for cell in cells]
+    replayed = train(cells, stack=stack)
+    assert recording
+    assert all(made.done for made in recording)
+    recording.clear()
+    monkeypatch.setattr(graph, "WARM", sys.maxsize)
+    assert [result(record) for record in train(cells, stack=stack)] == [result(record) for record in replayed]
+    assert not recording
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_fused_optimisers_with_a_rate_in_a_tensor_are_torchs(monkeypatch, optimizer):
+    trained = []
+    for recorded in (False, True):
+        monkeypatch.setattr(machine, "records_updates", lambda device, recorded=recorded: recorded)
+        torch.manual_seed(0)
+        layer = nn.Linear(4, 3)
+        given = {"beta1": 0.9, "beta2": 0.999, **OPTIMIZERS[optimizer]} if optimizer != "sgd" else OPTIMIZERS["sgd"]
+        made = _dense(optimizer, given, list(layer.parameters()))
+        for step in range(6):
+            made.set_lr(0.01 / (1 + step))
+            made.zero_grad()
+            layer(torch.ones(2, 4)).square().sum().backward()
+            made.decay({id(layer.weight): torch.ones(3, 4)})
+            made.step()
+        trained.append(layer.weight.detach())
+    torch.testing.assert_close(*trained)
+
+
+@pytest.fixture(scope="module")
+def fused():
+    """The module of the kernel, which Triton interprets where there is no GPU."""
+    pytest.importorskip("triton")
+    with pytest.MonkeyPatch.context() as patch:
+        if DEVICE == "cpu":
+            patch.setenv("TRITON_INTERPRET", "1")
+        yield importlib.import_module("msda_bench.engine.fused")
+
+
+def test_adadelta_in_one_pass_is_torchs(fused):
+    """In any layout of weight and gradient, at a rate that changes; a weight without a gradient is left alone."""
+    trained = []
+    for ours in (True, False):
+        drawn = torch.Generator().manual_seed(0)
+        weights = [torch.randn(shape, generator=drawn) for shape in ((70, 33), (4, 3, 3, 3), (5,), ())]
+        weights[1] = weights[1].to(memory_format=torch.channels_last)
+        weights = [nn.Parameter(weight.to(DEVICE)) for weight in weights]
+        optimizer = (
+            fused.FusedAdadelta(weights, 1.0, 0.9, 1e-6) if ours else torch.optim.Adadelta(weights, foreach=False)
+        )
+        for step in range(12):
+            optimizer.zero_grad()
+            if ours:
+                optimizer.set_lr(1 / (1 + step))
+            else:
+                optimizer.param_groups[0]["lr"] = 1 / (1 + step)
+            for weight in weights[:2]:
+                scale = 10.0 ** torch.randint(-4, 3, weight.shape, generator=drawn)
+                weight.grad = (torch.randn(weight.shape, generator=drawn) * scale).to(DEVICE)
+            weights[0].grad = weights[0].grad.t().contiguous().t()
+            weights[3].grad = torch.full((), 0.5, device=DEVICE)
+            optimizer.step()
+        trained.append([weight.detach() for weight in weights])
+    assert trained[0][1].is_contiguous(memory_format=torch.channels_last)
+    for one, other in zip(*trained, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-6, atol=3e-7)
+    assert torch.equal(trained[0][2], trained[1][2])
