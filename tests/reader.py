@@ -53,13 +53,6 @@ class Reader:
             path = self.place / block.title
             assert path.is_file() or path.parent == self.place, f"the page replaces {block.title}, which is not there"
             path.write_text(block.text)
-        elif block.title.endswith("under methods:"):
-            self.insert(self.place / block.title.partition(",")[0], block.text)
-
-    def insert(self, suite: Path, line: str) -> None:
-        before, methods, after = suite.read_text().partition("methods:")
-        rest, newline, rows = after.partition("\n")
-        suite.write_text(before + methods + rest + newline + line + rows)
 
     def run(self, words: list[str]) -> None:
         match words:

@@ -71,7 +71,7 @@ def test_every_key_of_a_suite_is_explained():
     assert not unexplained
 
 
-@pytest.mark.parametrize("name", ["cli.md", "hooks.md", "schemes.md", "suite-reference.md"])
+@pytest.mark.parametrize("name", ["cli.md", "hooks.md", "suite-reference.md"])
 def test_generated_parts_can_be_built(pages, name):
     text = pages.fill((DOCS / name).read_text())
     assert "<!-- made" not in text
@@ -99,25 +99,27 @@ def _code_of(page):
     return "\n".join(re.findall(r"`[^`\n]+`|^(?:    |\$ ).*", page.read_text(encoding="utf-8"), re.MULTILINE))
 
 
-def test_the_landing_page_shows_the_stored_results():
-    rows = re.findall(r"^\|.* ± .*$", (DOCS / "index.md").read_text(encoding="utf-8"), re.MULTILINE)
-    assert len(rows) == 6
-    assert set(rows) <= set((ROOT / "results" / "paper-amazon" / "tables.md").read_text(encoding="utf-8").splitlines())
+LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)")
+PAGES = [*DOCS.glob("*.md"), *ROOT.glob("*.md"), *ROOT.glob("*/README.md"), *ROOT.glob("studies/*/*.md")]
 
 
-def test_the_gallery_draws_its_figures(tmp_path, monkeypatch):
-    text = (DOCS / "gallery.md").read_text(encoding="utf-8")
-    code = re.findall(r"^```python\n(.*?)```", text, re.MULTILINE | re.DOTALL)
-    monkeypatch.chdir(ROOT)
-    exec("".join(code).replace('.save("', f'.save("{tmp_path}/'), {})  # noqa: S102 - the page's own code
-    drawn = {path.name: _texts(path) for path in tmp_path.iterdir()}
-    assert drawn == {name: _texts(DOCS / "figures" / name) for name in drawn}
-    assert len(drawn) == 8
+def anchors(page: Path) -> set[str]:
+    """What a link may name on a page: its headings, as MkDocs and GitHub write them."""
+    headings = re.findall(r"^#+ +(.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
 
 
-def _texts(figure):
-    """The words of an SVG file, in their order."""
-    return re.findall(r">([^<>]+)</text>", figure.read_text(encoding="utf-8"))
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_every_link_leads_somewhere(page: Path) -> None:
+    text = re.sub(
+        r"^```.*?^```|^    .*?$|`[^`\n]+`", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL
+    )
+    wrong = []
+    for place, anchor in LINK.findall(text):
+        path = (page.parent / place).resolve() if place else page
+        if not path.exists() or (anchor and anchor not in anchors(path)):
+            wrong.append(f"{place}#{anchor}")
+    assert not wrong
 
 
 def test_the_history_names_every_recorded_folder():
@@ -131,9 +133,9 @@ def test_the_history_names_every_recorded_folder():
 def test_the_cited_version_is_the_current_one():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     assert citation["version"] == __version__
-    assert f"version = {{{__version__}}}" in (DOCS / "cite.md").read_text()
+    assert f"version = {{{__version__}}}" in (DOCS / "index.md").read_text()
 
 
 def test_the_page_on_ranking_has_the_method_that_the_example_plugin_ranks():
-    (method,) = (block.text for block in blocks("submit.md") if block.title == "mine.yaml")
+    (method,) = (block.text for block in blocks("verify.md") if block.title == "mine.yaml")
     assert method == (ROOT / "plugins/example-aggregator/mine.yaml").read_text()

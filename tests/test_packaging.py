@@ -117,12 +117,12 @@ def test_ci_tests_every_python_that_the_package_names_and_one_on_macos():
 
 @pytest.mark.parametrize("name", WORKFLOWS)
 def test_workflows_call_valid_commands_with_minimal_rights(name):
-    """Only the job that publishes pages has write permissions."""
+    """Only the jobs that publish pages and releases have write permissions."""
     for line in steps(WORKFLOWS[name]):
         if line.startswith("msda-bench "):
             program.make_parser().parse_args(line.split()[1:])
     assert WORKFLOWS[name]["permissions"] == {"contents": "read"}
-    assert {job for job, what in WORKFLOWS[name]["jobs"].items() if "permissions" in what} <= {"deploy"}
+    assert {job for job, what in WORKFLOWS[name]["jobs"].items() if "permissions" in what} <= {"deploy", "publish"}
 
 
 def test_the_checks_verify_all_records_and_try_the_wheel_alone():

@@ -10,7 +10,7 @@ import pytest
 import yaml
 from scipy import stats
 
-from estimates import new_task, share_of_gap, sign_flip_p, surviving
+from estimates import mean_with_errors, new_task, share_of_gap, sign_flip_p, surviving
 from msda_bench.cli.main import main
 from reading import PRIMARY
 
@@ -97,6 +97,16 @@ def test_the_interval_of_the_share_of_a_gap_is_fiellers(gains: np.ndarray) -> No
     for end in share[1:]:
         t = (gains[0] - end * gains[1]).mean(axis=1).sum() / np.sqrt(variances(end).sum())
         assert abs(t) == pytest.approx(stats.t.ppf(0.975, freedom))
+
+
+def test_a_mean_with_errors_is_students_of_one_task_and_welchs_of_two(gains: np.ndarray) -> None:
+    one, two = gains[0, :1] - 1.0, gains[0, :2] * [[1.0], [-3.0]]
+    found = mean_with_errors(one.mean(axis=1), stats.sem(one, axis=1), np.array([9.0]), 0.5)
+    assert found[1:3] == pytest.approx(stats.ttest_1samp(one[0], 0).confidence_interval())
+    assert found.p == pytest.approx(stats.ttest_1samp(one[0], 0).pvalue)
+    assert found.p_beyond == pytest.approx(stats.ttest_1samp(one[0], 0.5).pvalue)
+    both = mean_with_errors(two.mean(axis=1), stats.sem(two, axis=1), np.array([9.0, 9.0]), 0.0)
+    assert both.p == pytest.approx(stats.ttest_ind(two[0], -two[1], equal_var=False).pvalue)
 
 
 def test_what_survives_is_the_ratio_of_two_mean_gains(gains: np.ndarray) -> None:

@@ -1,4 +1,4 @@
-"""The tests that docs/reliability.md names exist."""
+"""The tests that tests/README.md names exist."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ NAMED = re.compile(r"`(?P<path>tests/[\w/]+(?:\.py)?)?(?:::(?P<test>\w+))?`")
 
 
 def test_every_test_that_is_named_exists() -> None:
-    text = (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8")
+    text = (ROOT / "tests" / "README.md").read_text(encoding="utf-8")
     path, found = Path(), 0
     for row in (line for line in text.splitlines() if line.startswith("| ")):
         for name in NAMED.finditer(row.rpartition(" | ")[2]):

@@ -24,16 +24,17 @@ def leaderboard(place: Path, suite: str) -> list[dict[str, str]]:
 
 
 @pytest.mark.slow
-def test_following_the_tutorial_ends_in_the_leaderboard(tmp_path):
+def test_following_the_tutorial_ends_in_a_rank(tmp_path):
     kinds = {(block.language, bool(block.title)) for block in TUTORIAL}
     assert kinds == {("console", False), ("python", True), ("yaml", True), ("text", True)}
     reader = Reader(tmp_path)
     for block in TUTORIAL:
         reader.follow(block)
     assert reader.said.count("aggregator steady keeps its contract") == 2
-    rows = leaderboard(reader.place, "fonts")
+    assert re.search(r"Steady is number \d+ of 25 ranked methods", " ".join(reader.said.split()))
+    rows = leaderboard(reader.place, "fonts-poisoned-mine")
     (row,) = [row for row in rows if (row["method"], row["target"]) == ("Steady", "cm_maths")]
-    assert row["n_ok"] == "2"
+    assert row["n_ok"] == "10"
     assert "msda-bench-steady 1.0.0" in row["distributions"]
 
 
@@ -74,10 +75,19 @@ def test_too_few_examples_end_the_run_at_its_first_cell(tmp_path, monkeypatch, i
 
 
 @pytest.mark.slow
-def test_the_code_of_the_page_on_python_runs_on_the_recorded_results(monkeypatch):
+def test_the_code_of_the_page_on_python_runs_and_draws_its_figures(tmp_path, monkeypatch):
     monkeypatch.chdir(ROOT)
     names: dict[str, Any] = {}
-    for block in blocks("python.md"):
-        if block.language == "python":
-            exec(block.text, names)  # noqa: S102
+    for block in blocks("sklearn.md"):
+        if block.language == "python" and "mb." in block.text:
+            exec(block.text.replace('.save("', f'.save("{tmp_path}/'), names)  # noqa: S102
     assert round(names["harm"]["GroupDRO"] - names["harm"]["SRC"], 1) == -15.1  # as docs/findings.md has it
+    figures = ROOT / "docs" / "figures"
+    drawn = {path.name: _texts(path) for path in tmp_path.iterdir()}
+    assert drawn == {name: _texts(figures / name) for name in drawn}
+    assert len(drawn) == 8
+
+
+def _texts(figure: Path) -> list[str]:
+    """The words of an SVG file, in their order."""
+    return re.findall(r">([^<>]+)</text>", figure.read_text(encoding="utf-8"))

@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
-from scipy.special import chdtri, nctdtrinc, ndtr, stdtrit
+from scipy.special import chdtri, nctdtrinc, ndtr, stdtr, stdtrit
 
 Reals: TypeAlias = NDArray[np.float64]
 ALPHA = 0.05
@@ -26,6 +26,16 @@ class Ratio(NamedTuple):
     value: float = math.nan
     low: float = math.nan
     high: float = math.nan
+
+
+class Mean(NamedTuple):
+    """A mean gain over tasks with its 95 % interval, and the two-sided p of 0 and of the margin."""
+
+    value: float
+    low: float
+    high: float
+    p: float
+    p_beyond: float
 
 
 class NewTask(NamedTuple):
@@ -84,6 +94,20 @@ def surviving(tuned: Reals, oracle: Reals, tasks: Sequence[str]) -> Ratio:
         return Ratio()
     ends = np.quantile(means[:, 0] / means[:, 1], (ALPHA / 2, 1 - ALPHA / 2))
     return Ratio(tuned.mean() / oracle.mean(), *ends.tolist())
+
+
+def mean_with_errors(gains: Reals, errors: Reals, freedom: Reals, margin: float) -> Mean:
+    """The mean of (tasks,) gains whose standard errors are given with their degrees of freedom.
+
+    Variances add up, with Welch's and Satterthwaite's degrees of freedom. With errors that allow for shared examples
+    (Nadeau and Bengio 2003) the interval is about other examples of these tasks, too.
+    """
+    variances = np.square(errors)
+    mean, error = float(gains.mean()), math.sqrt(variances.sum()) / len(gains)
+    df = float(variances.sum() ** 2 / (np.square(variances) / freedom).sum())
+    half = float(stdtrit(df, 1 - ALPHA / 2)) * error
+    p, beyond = (min(1.0, 2 * float(stdtr(df, -distance / error))) for distance in (abs(mean), abs(mean) - margin))
+    return Mean(mean, mean - half, mean + half, p, beyond)
 
 
 def _drawn(name: str, shape: tuple[int, int], below: int, counter: Sequence[int] | None = None) -> NDArray[np.int64]:

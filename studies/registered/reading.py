@@ -16,8 +16,19 @@ import pandas as pd
 from scipy import stats
 
 import msda_bench as mb
-from estimates import POWER, Reals, careful, detectable_mean, new_task, share_of_gap, sign_flip_p, surviving
+from estimates import (
+    POWER,
+    Reals,
+    careful,
+    detectable_mean,
+    mean_with_errors,
+    new_task,
+    share_of_gap,
+    sign_flip_p,
+    surviving,
+)
 from msda_bench.results.criteria import criteria
+from msda_bench.results.decision import holm
 from msda_bench.results.select import select
 
 RESULTS = Path(__file__).parents[2] / "results"
@@ -48,6 +59,9 @@ def read(runs: pd.DataFrame, longer: pd.DataFrame) -> Texts:
     margin = round(float(np.mean([table.margin for table in tables if table.name in counted])), 2)
     over_tasks = _over_tasks(across, gains, counted, margin)
     over_tasks[f"without {LARGEST}"] = _with_marks(fewer.loc[over_tasks.index])
+    over_tasks = over_tasks.join(_with_shared_examples(pairs["B"], counted, margin))
+    fewer_tasks = [task for task in counted if task != LARGEST]
+    over_tasks[f"shared, without {LARGEST}"] = _with_shared_examples(pairs["B"], fewer_tasks, margin)["shared"]
     over_tasks["signed ranks"] = _at(pairs["B"], "across_datasets")["p_corrected"].map(_p)
     over_tasks["seconds"] = _seconds(chosen["B"]).map("{:.1f}".format)
     whole: dict[str, Any] = {"methods": len(PRIMARY), "margin": margin, "tasks": len(tables), "counted": len(counted)}
@@ -127,6 +141,23 @@ def _over_tasks(across: ByTrack, gains: ByTrack, tasks: list[str], margin: float
             "within it": f"{100 * another.within:.0f} %",
         }
     return pd.DataFrame.from_dict(rows, orient="index").assign(**{"all that count": _with_marks(main)})
+
+
+def _with_shared_examples(pairs: pd.DataFrame, tasks: list[str], margin: float) -> pd.DataFrame:
+    """The mean gains with errors that allow for the examples that seeds share, and their p after Holm's correction."""
+    of = _at(pairs, "average").astype({"experiment": str})
+    of = of[of["experiment"].isin(tasks)]
+    of = of.assign(freedom=of["n_paired"] - 1)
+    of["error"] = (of["corrected_high"] - of["corrected_low"]) / 2 / stats.t.ppf(1 - LEVEL / 2, of["freedom"])
+    means = {}
+    for name in PRIMARY:
+        mine, errors, freedom = of.loc[name, ["mean", "error", "freedom"]].to_numpy().T
+        means[name] = mean_with_errors(mine, errors, freedom, margin)
+    corrected = (holm([getattr(mean, p) for mean in means.values()]) for p in ("p", "p_beyond"))
+    p, beyond = ([*map(_p, values)] for values in corrected)
+    return pd.DataFrame(
+        {"shared": [_interval(mean[:3]) for mean in means.values()], "shared p": p, "shared p beyond": beyond}, PRIMARY
+    )
 
 
 def _each_task(gains: ByTrack, pairs: ByTrack) -> Texts:

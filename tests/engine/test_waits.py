@@ -28,7 +28,7 @@ BETWEEN_STEPS = {
 }
 """Lines that may wait, once an epoch or a stage."""
 IN_STEPS = {"BNM": ("_linalg_svd", "on a GPU torch reads whether its singular value decomposition converged")}
-"""Methods that must wait, for what and why; docs/performance.md lists them, too."""
+"""Methods that must wait, for what and why; benchmarks/README.md lists them, too."""
 SHORTER = {"repeats": 1, "critic_steps": 1, "iterations": 1}
 """Fewer repetitions, to save time."""
 OPTIONS = {

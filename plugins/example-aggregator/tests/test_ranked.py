@@ -1,4 +1,4 @@
-"""The method, trained alone, is ranked among the recorded ones, as docs/submit.md shows."""
+"""The method, trained alone, is ranked among the recorded ones, as docs/verify.md shows."""
 
 import subprocess
 import sysconfig
