@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
-from msda_bench.api import Backbone, Dataset, Extent, File, Files, KnowsSizes, Prepares
+from msda_bench.api import Backbone, Dataset, Extent, File, Files, Prepares
 from msda_bench.blame import blaming
 from msda_bench.component.abilities import sizes_of
 from msda_bench.component.sizes import asked, counts, is_transductive
@@ -91,7 +91,7 @@ def check_sizes(cells: Iterable[Cell], registry: Registry) -> None:
         extents = sizes_of(dataset)
         here = all(any(path.exists() for path in where.candidates(file)) for file in dataset.files)
         try:
-            if here and not extents and isinstance(dataset, KnowsSizes) and not dataset.shared_groups:
+            if here and not extents and not dataset.shared_groups:
                 with deferred_plugin_errors():
                     extents = sizes_of(dataset, LocalFiles(where, dataset.name, processes=0))
         except DataError as error:

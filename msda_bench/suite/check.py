@@ -296,12 +296,10 @@ def _unknown_in_dataset(facts: Facts) -> Iterator[Fault]:
         for domain in size
         if domain != DEFAULT
     ]
-    for loc, changed in (
-        (("corrupt", "source"), corrupted_source(data)),
-        (("label_shift", "domain"), shifted_domain(data, next(iter(facts.domains)))),
-    ):
-        if changed is not None:
-            named.append((loc, changed, "value"))
+    if (source := corrupted_source(data)) is not None:
+        named.append((("corrupt", "source"), source, "value"))
+    if (shifted := shifted_domain(data, next(iter(facts.domains)))) is not None:
+        named.append((("label_shift", "domain"), shifted, "value"))
     for loc, domain, where in named:
         if domain not in facts.domains:
             what = f"{shown(domain)} is not a domain of {facts.name}{hint(domain, facts.domains)}"
