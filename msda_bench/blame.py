@@ -34,7 +34,9 @@ def blaming(packages: Collection[str], what: str = "", passing: tuple[type[BaseE
     try:
         yield
     except BaseException as error:
-        if isinstance(error, (BenchError, *passing)) or _is_ctrl_c(error):
+        # A plain KeyboardInterrupt is the user's only under Python's handler, as in a notebook.
+        plain = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        if isinstance(error, (BenchError, KeyboardInterrupt if plain else Interrupted, *passing)):
             raise
         line = describe_with_place(error, packages)
         raise BlamedError(f"{what}: {line}" if what else line) from error
@@ -45,15 +47,14 @@ def cause_of(error: BenchError) -> BaseException:
     return error.__cause__ or error if isinstance(error, BlamedError) else error
 
 
-def _is_ctrl_c(error: BaseException) -> bool:
-    """Whether the user interrupts; a plain KeyboardInterrupt counts only under Python's handler, as in a notebook."""
-    plain = isinstance(error, KeyboardInterrupt) and signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    return plain or isinstance(error, Interrupted)
-
-
 def packages_of(distributions: Iterable[str]) -> frozenset[str]:
     """The top-level packages that plugins are loaded from, by their distributions' entry points."""
-    return frozenset(package for name in distributions for package in _packages(name))
+    found: set[str] = set()
+    for name in distributions:
+        with contextlib.suppress(Exception):  # without readable metadata it fails differently in each Python
+            points = importlib.metadata.distribution(name).entry_points
+            found |= {package(point.value) for point in points if point.group == PROJECT}
+    return frozenset(found)
 
 
 def package_of(cls: type) -> str:
@@ -104,14 +105,6 @@ def broken_package(error: BaseException) -> BenchError | None:
         if name in _NEEDED and name not in sys.modules:
             return BenchError(f"{name} cannot be imported, and every run needs it: {describe(error)}; reinstall {name}")
     return None
-
-
-def _packages(distribution: str) -> list[str]:
-    try:
-        points = importlib.metadata.distribution(distribution).entry_points
-    except Exception:  # noqa: BLE001 - an installation without readable metadata fails differently in each Python
-        return []
-    return [package(point.value) for point in points if point.group == PROJECT]
 
 
 def _below(package: str, file: str) -> str:

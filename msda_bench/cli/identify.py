@@ -94,10 +94,11 @@ def _identify(args: argparse.Namespace) -> int:
         raise BenchError("a table or arrays need both --domain and --label, a folder of tables --label")
     columns |= {"unlabelled": args.unlabelled} if columns else {}
     path, columns = _unpacked(path, columns, args.unpack)
+    before = len(problems)
     matches = _matches(path, _checksum(path), columns, datasets, problems)
     if args.suite is not None:
         readable = next((match for match in matches if match[1].suite), None)
-        if problems and not matches:
+        if len(problems) > before and not matches:
             raise DataError(*dict.fromkeys(problems))
         if readable is None:
             raise DataError(

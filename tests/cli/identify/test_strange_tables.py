@@ -149,6 +149,11 @@ TABLES: dict[str, tuple[str | bytes, str, str]] = {
         r"numbers with '%', .* write \d+\.\d+ ",
     ),
     "an index": ("\n".join(f"{n - 1 if n else ''},{line}" for n, line in enumerate(lines())), "", "out: Unnamed: 0"),
+    "names of rows as R writes them": (
+        "\n".join([lines()[0], *(f"{n},{line}" for n, line in enumerate(lines()[1:]))]),
+        "",
+        "left out: Unnamed: 0 .*read 90 of 90 rows, 1 of 2",
+    ),
     "two of them": (
         "\n".join(f"{n - 1 if n else ''},{n or 'Unnamed: 0'},{line}" for n, line in enumerate(lines())),
         "",
@@ -169,6 +174,11 @@ TABLES: dict[str, tuple[str | bytes, str, str]] = {
         "\n".join(lines(label=lambda s, row: row / 7, more=lambda s, row: row * row * 9 + ord(s))),
         "",
         "leak: the whole numbers of column 'more' put each domain in the order of the labels",
+    ),
+    "no class of another domain": (
+        "\n".join(lines(label=lambda s, row: s + "uv"[row % 2])),
+        "",
+        "doubt: domains without a class of another domain, a, b, c; correct the labels",
     ),
     "a class of one domain": (
         "\n".join(lines(label=lambda s, row: "new" if s == "c" and row % 3 else quiet(row))),
@@ -231,6 +241,9 @@ def test_without_domain_and_label_the_columns_and_a_guess_are_said(identify, tmp
         assert (code, len(errors)) == (2, 1)
         guess = "`--domain site --label y`; its columns are site (3 texts), x (13 numbers), y (2 texts)"
         assert errors[0].endswith(f"such as {guess}{more}")
+    np.savez(tmp_path / "t.npz", x=np.zeros((2, 1)), y=[0, 1], site=[0, 1])
+    (error,) = identify(tmp_path / "t.npz")[2]
+    assert error.endswith("name the arrays of domains and labels by --domain and --label; it has x, y, site")
     (tmp_path / "t.xlsx").write_bytes(b"PK\x03\x04")
     assert identify(tmp_path / "t.xlsx")[2] == [
         f"msda-bench: error: {tmp_path}/t.xlsx: is a workbook; save the sheet with the rows as CSV (UTF-8)"

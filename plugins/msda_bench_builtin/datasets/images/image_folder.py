@@ -13,14 +13,7 @@ from msda_bench.api import DataError, Files, Identified, component
 from msda_bench.functional import plain_texts
 from msda_bench_builtin.datasets.images.dataset import Images, Listing
 from msda_bench_builtin.datasets.images.identify import FIRST_SIDE, first_suite, headers, how_much, what_is_missing
-from msda_bench_builtin.datasets.images.layout import (
-    LAST_TWO,
-    Placed,
-    layout_of,
-    part_of,
-    placed,
-    same,
-)
+from msda_bench_builtin.datasets.images.layout import LAST_TWO, Placed, layout_of, part_of, placed, same
 from msda_bench_builtin.datasets.images.listing import files_of, is_archive, listed, plain
 
 Found = dict[str, dict[str, list[Placed]]]
@@ -141,17 +134,13 @@ class FolderImages(Images):
 
 def _merged(found: Found) -> Iterator[str]:
     """A line for domains, and one for classes, that have folders of several names."""
-    ways: dict[tuple[str, str], dict[str, str]] = {}
-    for domain, of in found.items():
-        for label, images in of.items():
-            for image in images:
-                ways.setdefault(("domain", domain), {})[image.domain] = image.domain
-                ways.setdefault(("class", label), {}).setdefault(image.label, f"{image.domain}/{image.label}")
-    for kind in ("domain", "class"):
-        several = [
-            way for (of_kind, _), some in ways.items() if of_kind == kind and len(some) > 1 for way in some.values()
-        ]
-        if several:
+    images = [(domain, label, image) for domain, of in found.items() for label, some in of.items() for image in some]
+    for kind, ways in (
+        ("domain", {(domain, image.domain): image.domain for domain, _, image in images}),
+        ("class", {(label, image.label): f"{image.domain}/{image.label}" for _, label, image in reversed(images)}),
+    ):
+        spelt = Counter(name for name, _ in ways)
+        if several := [place for (name, _), place in ways.items() if spelt[name] > 1]:
             yield f"{kind} folders whose names mean the same are merged, {listed(several)}"
 
 
@@ -163,11 +152,8 @@ def _doubts(found: Found) -> Iterator[str]:
             yield f"{kind} are named as parts of one domain are, {listed(parts)}; give each its own folder"
     for line in dict.fromkeys(line for domain, of in found.items() for line in _merged({domain: of})):
         yield f"{line} beside each other; rename them if they mean two things"
-    if alone := [
-        name
-        for name, of in found.items()
-        if not any(of.keys() & found[other].keys() for other in found.keys() - {name})
-    ]:
+    shared = {label for label, count in Counter(label for of in found.values() for label in of).items() if count > 1}
+    if alone := [name for name, of in found.items() if shared.isdisjoint(of)]:
         yield f"domains without a class of another domain, {listed(alone)}; correct the names or levels of folders"
     if tests := [name for name, count in _parts(found).items() if not count["train"]]:
         yield f"domains of which all images are an official test, {listed(tests)}; move some to another part"
@@ -175,19 +161,14 @@ def _doubts(found: Found) -> Iterator[str]:
 
 def _train(found: Found) -> dict[str, int]:
     """The size of training parts, if some are official."""
-    parts = _parts(found).values()
-    sizes = [count["train"] if count["test"] else count["train"] // 2 for count in parts]
-    return {"train": max(1, min(1000, *sizes))} if any(count["test"] for count in parts) else {}
+    sizes = [count["train"] if count["test"] else count["train"] // 2 for count in _parts(found).values()]
+    return {"train": max(1, min(1000, *sizes))} if any(count["test"] for count in _parts(found).values()) else {}
 
 
 def _parts(found: Found) -> dict[str, Counter[str]]:
     """Images for the test, and others, in each domain."""
-    return {
-        name: Counter(
-            "test" if part_of(image.part) == "test" else "train" for images in of.values() for image in images
-        )
-        for name, of in found.items()
-    }
+    parts = {name: [part_of(image.part) for some in of.values() for image in some] for name, of in found.items()}
+    return {name: Counter("test" if part == "test" else "train" for part in of) for name, of in parts.items()}
 
 
 @component

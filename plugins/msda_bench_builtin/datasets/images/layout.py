@@ -80,7 +80,8 @@ def layout_of(rows: Sequence[Row]) -> tuple[str, bool]:
             recurring = [place for place in others if max(pairs[place].values()) > 1]
             words[domain], words[(recurring or others)[0]] = "DOMAIN", "CLASS"
             deeper = sum(count for folder, count in below.items() if len(folder) > depth)
-            doubtful = (len(others) > 1 and len(recurring) != 1) or 2 * deeper > sum(below.values())
+            doubtful = words.index("CLASS") != others[0] or (len(others) > 1 and len(recurring) != 1)
+            doubtful |= 2 * deeper > sum(below.values())
             return "/".join([*(word or "*" for word in words), *(["**"] if deeper else [])]), doubtful
     return LAST_TWO, False
 

@@ -120,6 +120,17 @@ class Arrays(FromFile):
             raise DataError(f"{self.file}: array {name!r} holds bytes that are no UTF-8 text; save texts") from None
         return Column.of(texts, codes.reshape(-1).astype(np.int64), self.missing)
 
+    def identify(self, path: Path, sha256: str) -> Identified | None:
+        """None for what is no archive of arrays.
+
+        Raises:
+            DataError: it is one, whose domains and labels must be named: a line names its arrays.
+        """
+        if path.suffix.lower() != ".npz":
+            return None
+        held = listed(names_in(path))
+        raise DataError(f"{path}: name the arrays of domains and labels by --domain and --label; it has {held}")
+
     def identify_columns(self, path: Path, columns: Mapping[str, str]) -> Identified | None:
         """Looks through an archive: its domains and classes; the inputs are `x`, or the only other array.
 

@@ -26,17 +26,30 @@ _CODED = 50
 """A column of numbers and texts with at most so many values is taken for a category."""
 _REPAIRS = 500
 """Domains of one class that are left out, one after the other."""
-_BASELINES = {"logistic": "logistic_regression", "boosting": "gradient_boosting", "forest": "random_forest"}
 _BOOSTED = 2000
 """Columns times classes for which boosting takes seconds rather than minutes."""
 _ALPHA = 0.05
-"""An exact test of n seeds can reach 2 / 2^n at best, times the number of comparisons."""
-_ANSWERS = 5
-"""Seeds of a suite whose targets have no labels, where nothing is tested."""
+_COMMON = """\
+backbone: {mlp: {hidden: [64], dropout: 0.2}}
+training: {epochs: 8, steps: 30, batch: 32, optimizer: {adam: {lr: 0.003}}}
+"""
+_COMPARISON = """\
+targets: all # each domain in turn, from all others
+seeds: {seeds} # splits; fewer could not show a difference after the correction for {compared} comparisons
+{common}methods: # SRC and scikit-learn's do not adapt; TAR learns from the target's labels, which you would not have
+{rows}
+compare: {{against: SRC}}
+"""
+_ANSWERS = """\
+targets: {targets} # without labels: no score, no rank and no test can be known
+seeds: 5 # models, whose answers can be averaged
+{common}keep: [predictions] # of every row of the target; see mb.load_predictions
+validators: [{validators}] # scores that need no label of the target
+select: {{how: grid, budget: 3, by: {by}, space: {{training.optimizer.adam.lr: [0.001, 0.003, 0.01]}}}}
+methods: # SRC and scikit-learn's do not adapt
+{rows}
+"""
 NO_LABEL = "(no label)"
-_METHODS = (
-    "methods: # SRC and scikit-learn's do not adapt; TAR learns from the target's labels, which you would not have"
-)
 _FEWEST = 10
 """A column of fewer different numbers is not judged by their order."""
 _SORTED = 0.9
@@ -75,26 +88,27 @@ def look_through(
     # A copy of a row shows nothing that the row itself does not; a single column has no rows that differ otherwise.
     whole = np.stack([*(of.codes[rows] for name, of in used.items() if name not in counting), labels], axis=1)
     counted = ~pd.Series([row.tobytes() for row in whole]).duplicated().to_numpy() | (len(columns) == 1)
-    verdicts = {
-        name: ("drop", f"odd: column {name!r} numbers the rows, so it is in `drop`")
-        if name in counting
-        else _leak(name, column, rows, places, labels, counted, regression=not parts.classes)
-        or _odd(path, name, column, parts.gaps)
-        for name, column in used.items()
-    }
-    found = {name: verdict for name, verdict in verdicts.items() if verdict is not None}
-    lines = [line for _, line in found.values()]
-    kinds = {kind: tuple(name for name in found if found[name][0] == kind) for kind in ("drop", "categories")}
+    kinds: dict[str, list[str]] = {"drop": [], "categories": []}
+    lines: list[str] = []
+    for name, column in used.items():
+        numbering = ("drop", f"odd: column {name!r} numbers the rows, so it is in `drop`")
+        verdict = numbering if name in counting else None
+        verdict = verdict or _leak(name, column, rows, places, labels, counted, regression=not parts.classes)
+        verdict = verdict or _odd(path, name, column, parts.gaps)
+        if verdict is not None:
+            kinds[verdict[0]].append(name)
+            lines.append(verdict[1])
     if used and text is None and used.keys() <= {*kinds["drop"]}:
         raise DataError(f"{path}: no column is left to learn from", *(f"{path}: {line}" for line in lines))
     gaps = [f"{name} {100 * share:.0f} %" for name, column in used.items() if (share := (column.codes < 0).mean())]
-    few = {name for name, of in used.items() if len(of.numbers) in _FEW and not (of.numbers % 1).any()}
-    codes = [name for name in used if name in few and name not in found]
+    judged = {*kinds["drop"], *kinds["categories"]}
+    few = [name for name, of in used.items() if len(of.numbers) in _FEW and not (of.numbers % 1).any()]
+    codes = [name for name in few if name not in judged]
     if gaps:
         lines.append(f"missing: {listed(gaps, 40)}")
     if codes:
         lines.append(f"numbers of few values: {listed(codes, 40)}; name those that are codes in `categories`")
-    return {kind: names for kind, names in kinds.items() if names}, lines
+    return {kind: tuple(names) for kind, names in kinds.items() if names}, lines
 
 
 def _counts_rows(column: Column, rows: Array, domains: Array) -> bool:
@@ -121,11 +135,8 @@ def _leak(
     values = np.count_nonzero(np.bincount(codes[there]))
     if 2 * values <= np.count_nonzero(there & counted) and np.ptp(labels[there]):
         pairs = np.unique(codes[there] * (int(labels.max()) + 1) + labels[there])
-        alone = len(pairs) == values
-    else:
-        alone = False
-    if alone:
-        return "drop", f"leak: each value of column {name!r} has one label alone, {known}"
+        if len(pairs) == values:
+            return "drop", f"leak: each value of column {name!r} has one label alone, {known}"
     if len(numbers) < max(_FEWEST, len(rows) // 2) or not (numbers % 1 == 0).all():
         return None
     found = expected = 0.0
@@ -240,58 +251,34 @@ def identified(data: FromFile, params: Mapping[str, Any], lines: Sequence[str]) 
     """
     read, every = data.contents(), {"file": data.file, **params}
     every |= {"task": every.pop("mode")} if "mode" in every else {}
-    classes, labelled = (
-        read.classes,
-        {name: read.y[of] for name, of in read.rows.items() if name not in read.unlabelled},
-    )
-    notes = list(lines)
+    notes, classes = list(lines), read.classes
+    labelled = {name: read.y[of] for name, of in read.rows.items() if name not in read.unlabelled}
     doubts = [*read.doubts(), *_doubts_of_labels(data, read, labelled)]
-    counts = {
-        name: dict(zip(classes, _counts(y, classes), strict=True)) or {"rows": len(y)} for name, y in labelled.items()
-    }
-    shares = np.array([_counts(y, classes) / len(y) for y in labelled.values()])
+    counted = [np.bincount(y, minlength=len(classes)) if classes else np.array([len(y)]) for y in labelled.values()]
+    rows_of = [dict(zip(classes or ("rows",), of.tolist(), strict=True)) for of in counted]
+    counts = dict(zip(labelled, rows_of, strict=True))
+    counts |= {name: {NO_LABEL: len(read.rows[name])} for name in read.unlabelled}
     if read.predictions is not None and classes:
         rows = np.concatenate([read.rows[name] for name in labelled])
         right = 100 * (read.predictions[rows].argmax(1) == read.y[rows]).mean()
         notes.append(f"given predictions: right in {right:.0f} % of the rows with a label")
     if read.unlabelled:
-        names = ", ".join(read.unlabelled)
-        notes.append(
-            f"targets without labels: {names}; how good a method is there cannot be known, and validators choose"
-        )
+        unknown = "how good a method is there cannot be known, and validators choose"
+        notes.append(f"targets without labels: {', '.join(read.unlabelled)}; {unknown}")
         every |= {} if read.shared else {"protocol": "transductive"}
     if read.shared:
         notes.append("groups have rows in several domains, so a quarter of the target is the test")
         every["test"] = 0.25
+    notes += [*read.remarks(), *(read.plan.lines() if read.plan else ())]
+    shares = np.array([of / of.sum() for of in counted])
+    balanced = not read.unlabelled and bool((np.ptp(shares, axis=0) > _SHIFT).any())
+    if balanced:
+        notes.append("the shares of classes differ between domains, so the suite compares `balanced_accuracy`")
+    suite = _first_suite(read, len(labelled), balanced=balanced, given=data.gives_predictions)
+    said = _read_of(data, read, params.get("drop", ()))
     task = f"classification, {len(classes)} classes" if classes else "regression"
     what = f"{sum(map(len, read.rows.values()))} rows of {len(read.rows)} domains, {task}"
-    installed = importlib.util.find_spec("sklearn") is not None and len(read.input.shape) == 1
-    wide = read.input.shape[0] * max(1, len(classes)) > _BOOSTED
-    baselines = (*(("logistic",) if classes else ()), *(() if wide else ("boosting",)), "forest") if installed else ()
-    balanced = not read.unlabelled and bool((np.ptp(shares, axis=0) > _SHIFT).any())
-    suite = first_suite(
-        read.unlabelled,
-        len(labelled),
-        classes=bool(classes),
-        balanced=balanced,
-        baselines=baselines,
-        given=data.gives_predictions,
-    )
-    notes += [*read.remarks(), *(read.plan.lines() if read.plan else ())]
-    for name, of in zip(labelled, shares if classes else (), strict=False):
-        shown = [f"{label} {100 * share:.0f} %" for label, share in zip(classes[:_SHOWN], of, strict=False)]
-        notes.append(f"{name}: {', '.join(shown)}")
-    if balanced:
-        notes.append(
-            "the shares of classes differ between domains, so the suite compares `balanced_accuracy`, their mean"
-        )
-    counts |= {name: {NO_LABEL: len(read.rows[name])} for name in read.unlabelled}
-    said = _read_of(data, read, params.get("drop", ()))
     return Identified(what, counts, tuple(notes), every, suite=suite, doubts=tuple(doubts), read=said)
-
-
-def _counts(y: Array, classes: tuple[str, ...]) -> Array:
-    return np.bincount(y, minlength=len(classes)) if classes else np.zeros(0)
 
 
 def _doubts_of_labels(data: FromFile, read: Contents, labelled: Mapping[str, Array]) -> Iterator[str]:
@@ -318,59 +305,33 @@ def _read_of(data: FromFile, read: Contents, drop: Sequence[str]) -> str:
     return line + (f"; not read: {listed(left, 40)}" if left else "")
 
 
-def first_suite(
-    unlabelled: Sequence[str], labelled: int, *, classes: bool, balanced: bool, baselines: Collection[str], given: bool
-) -> str:
-    """What a first suite needs below its dataset: each domain in turn is the target, or those without labels are.
-
-    Args:
-        unlabelled: the domains without labels.
-        labelled: how many others there are.
-        classes: whether the task is classification.
-        balanced: whether the mean over classes is compared.
-        baselines: those of scikit-learn.
-        given: whether the data come with predictions.
-    """
+def _first_suite(read: Contents, labelled: int, *, balanced: bool, given: bool) -> str:
+    """What a first suite needs below its dataset: each domain in turn is the target, or those without labels are."""
+    unlabelled, classes = read.unlabelled, bool(read.classes)
     several = labelled > (1 if unlabelled else 2)
-    methods = {
-        "SRC": "{scheme: pooled}",
-        "ensemble": "{scheme: ensemble}" if several else "",
-        "CORAL": "{discrepancy: coral, mu: 1.0}" if several else "{scheme: pooled, discrepancy: coral, mu: 1.0}",
-        "DANN": "{scheme: pooled, discrepancy: d_A, mu: 0.1}",
-        "DARN": "{discrepancy: d_A, mu: 0.1, aggregator: {sharpmax: {gamma: 1.0}}}" if several else "",
-        "BNM": "{scheme: {regularised: {by: bnm, weight: 0.1}}}" if classes and several else "",
-        **{name: f"{{scheme: {scheme}}}" for name, scheme in _BASELINES.items() if name in baselines},
-    }
-    compared = sum(map(bool, methods.values())) - 1
-    references = {
-        "given": "{scheme: given, reference: true}" if given else "",
-        "TAR": "{scheme: target_only, reference: true}",
-    }
-    methods |= {} if unlabelled else references
-    rows = "\n".join(f"  {name + ':':9} {recipe}" for name, recipe in methods.items() if recipe)
-    common = """\
-backbone: {mlp: {hidden: [64], dropout: 0.2}}
-training: {epochs: 8, steps: 30, batch: 32, optimizer: {adam: {lr: 0.003}}}
-"""
-    if unlabelled:
-        validators, by = ("source_accuracy, bnm, snd", "bnm") if classes else ("source_risk", "source_risk")
-        return f"""\
-targets: {json.dumps(list(unlabelled), ensure_ascii=False)} # without labels: no score, no rank and no test can be known
-seeds: {_ANSWERS} # models, whose answers can be averaged
-{common}keep: [predictions] # of every row of the target; see mb.load_predictions
-validators: [{validators}] # scores that need no label of the target
-select: {{how: grid, budget: 3, by: {by}, space: {{training.optimizer.adam.lr: [0.001, 0.003, 0.01]}}}}
-methods: # SRC and scikit-learn's do not adapt
-{rows}
-"""
-    metric = (
-        "metric: balanced_accuracy # the mean over classes, whose shares differ between domains\n" if balanced else ""
+    installed = importlib.util.find_spec("sklearn") is not None and len(read.input.shape) == 1
+    wide = read.input.shape[0] * max(1, len(read.classes)) > _BOOSTED
+    recipes = (
+        ("SRC", "{scheme: pooled}", True),
+        ("ensemble", "{scheme: ensemble}", several),
+        ("CORAL", f"{{{'' if several else 'scheme: pooled, '}discrepancy: coral, mu: 1.0}}", True),
+        ("DANN", "{scheme: pooled, discrepancy: d_A, mu: 0.1}", True),
+        ("DARN", "{discrepancy: d_A, mu: 0.1, aggregator: {sharpmax: {gamma: 1.0}}}", several),
+        ("BNM", "{scheme: {regularised: {by: bnm, weight: 0.1}}}", classes and several),
+        ("logistic", "{scheme: logistic_regression}", installed and classes),
+        ("boosting", "{scheme: gradient_boosting}", installed and not wide),
+        ("forest", "{scheme: random_forest}", installed),
+        ("given", "{scheme: given, reference: true}", given and not unlabelled),
+        ("TAR", "{scheme: target_only, reference: true}", not unlabelled),
     )
+    rows = "\n".join(f"  {name + ':':9} {recipe}" for name, recipe, used in recipes if used)
+    if unlabelled:
+        targets = json.dumps(list(unlabelled), ensure_ascii=False)
+        validators, by = ("source_accuracy, bnm, snd", "bnm") if classes else ("source_risk", "source_risk")
+        return _ANSWERS.format(targets=targets, common=_COMMON, validators=validators, by=by, rows=rows)
+    compared = rows.count("\n") - rows.count("reference: true")
+    # An exact test of n seeds can reach 2 / 2^n at best, times the number of comparisons.
     seeds = 1 + math.ceil(math.log2(compared / _ALPHA))
-    return f"""\
-targets: all # each domain in turn, from all others
-seeds: {seeds} # splits; fewer could not show a difference after the correction for {compared} comparisons
-{common}{metric}{_METHODS}
-{rows}
-compare: {{against: SRC}}
-"""
+    metric = "metric: balanced_accuracy # the mean over classes, whose shares differ between domains\n"
+    common = _COMMON + (metric if balanced else "")
+    return _COMPARISON.format(seeds=seeds, compared=compared, common=common, rows=rows)

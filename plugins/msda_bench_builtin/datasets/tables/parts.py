@@ -95,16 +95,20 @@ class Parts:
     def doubts(self) -> Iterator[str]:
         """Names that may be meant otherwise."""
         groups = [] if self.groups is None else np.unique(self.groups).tolist()
+        alone = self._alone()
+        masks = {name for of in alone.values() for name in of if _MASK.fullmatch(name)}
         for what, names in (("domains", self.rows), ("classes", self.classes), ("groups", groups)):
             pairs = [" and ".join(map(repr, same)) for same in alike(names)]
             if pairs:
                 yield f"{listed(pairs, 3)} count as different {what}; write them alike if they are the same"
             odd = [name for name in names if may_be_missing(name)]
-            masks = {name for of in self._alone().values() for name in of if _MASK.fullmatch(name)}
             odd += sorted(masks) if what == "classes" and not any(map(_MASK.fullmatch, {*names} - masks)) else []
             if odd and len(odd) < len(names):
                 remedy = f"{option({*self.gaps, odd[0]})} says so"
                 yield f"{odd[0]!r} among the {what} may stand for a missing value; {remedy}"
+        if strange := [name for name, of in alone.items() if len(of) == len(np.unique(self.y[self.rows[name]]))]:
+            remedy = "correct the labels, or remove the rows of these domains"
+            yield f"domains without a class of another domain, {listed(strange)}; {remedy}"
 
     def remarks(self) -> Iterator[str]:
         """Classes that only one domain has."""
@@ -113,11 +117,11 @@ class Parts:
 
     def _alone(self) -> dict[str, list[str]]:
         """By domain the classes that no other one has."""
-        of = {name: {*self.y[mine].tolist()} for name, mine in self.rows.items() if name not in self.unlabelled}
+        labelled = [name for name in self.rows if self.classes and name not in self.unlabelled]
+        of = {name: np.unique(self.y[self.rows[name]]).tolist() for name in labelled}
         domains = Counter(label for mine in of.values() for label in mine)
-        alone = {name: sorted(label for label in mine if domains[label] == 1) for name, mine in of.items()}
-        found = {name: [self.classes[label] for label in mine] for name, mine in alone.items() if self.classes and mine}
-        return found if len(of) > 1 else {}
+        alone = {name: [self.classes[label] for label in mine if domains[label] == 1] for name, mine in of.items()}
+        return {name: classes for name, classes in alone.items() if classes and len(of) > 1}
 
 
 _LACKING = {text.casefold() for text in (*MISSING_TEXTS, "#null!", "k.a", "missing", "n.a", "n.a.", "unknown")}

@@ -254,10 +254,12 @@ def delimited(
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     try:
         header = list(names) or [name.strip() for name in next(reader, ())]
-        rows = []
+        rows: list[list[str]] = []
         for row in reader:
             if len(row) == len(header) + 1 and not row[-1]:
                 row.pop()  # a separator after the last field
+            elif len(row) == len(header) + 1 and not rows:
+                header.insert(0, "")  # R gives the column of names of rows no name
             if row and len(row) != len(header):
                 what = f"line {reader.line_num} has {len(row)} fields, but there are {len(header)} columns"
                 shown = separator.join(row)[:_SHOWN]
@@ -309,19 +311,11 @@ def _parquet(path: Path, content: bytes, missing: Collection[str]) -> dict[str, 
         raise DataError(f"{path}: Parquet files need pyarrow: {remedy}") from None
     try:
         schema = parquet.read_schema(pa.BufferReader(content))
-        names = [str(name) for name in schema.names]
-        for name, kind in zip(names, schema.types, strict=True):
-            if types.is_nested(kind):
-                raise DataError(
-                    f"{path}: column {name!r} holds {kind}, not one value in each row; leave it out of the file, or "
-                    "save such rows of numbers as an npz file for `arrays` (docs/datasets.md)"
-                )
+        if nested := next((field for field in schema if types.is_nested(field.type)), None):
+            what = f"column {nested.name!r} holds {nested.type}, not one value in each row; leave it out of the file"
+            raise DataError(f"{path}: {what}, or save such rows of numbers as an npz file for `arrays`")
         # Texts stay as they are encoded: one that repeats may take no bytes, but a copy for each row all memory.
-        texts = [
-            name
-            for name, kind in zip(names, schema.types, strict=True)
-            if types.is_string(kind) or types.is_large_string(kind)
-        ]
+        texts = [field.name for field in schema if types.is_string(field.type) or types.is_large_string(field.type)]
         file = parquet.ParquetFile(pa.BufferReader(content), read_dictionary=texts)
         held = file.metadata
         size = sum(held.row_group(group).total_byte_size for group in range(held.num_row_groups))
@@ -332,6 +326,7 @@ def _parquet(path: Path, content: bytes, missing: Collection[str]) -> dict[str, 
             raise DataError(f"{path}: has no rows")
         # A thread of pyarrow that lets go of `content` while Python ends aborts the process.
         table = file.read(use_threads=False)
+        names = [str(name) for name in schema.names]
         columns = [_arrow_column(path, name, table.column(place), missing) for place, name in enumerate(names)]
     except (*_DAMAGE, pa.ArrowException) as error:
         raise DataError(f"{path}: is no readable Parquet file: {plain(error)}") from None
