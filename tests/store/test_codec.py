@@ -1,4 +1,4 @@
-"""A record's file: every changed byte shows, and only possible contents are written or read."""
+"""A record's line: every changed byte shows, and only possible contents are written or read."""
 
 from __future__ import annotations
 
