@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import replace
-from importlib.util import find_spec
-from io import BytesIO
 from pathlib import Path
 
 from msda_bench.atomic import make_folder, named, read_file, write
@@ -38,20 +36,12 @@ _NOT_KEPT = ("train_seconds", "stack", "n_train")
 def write_results(folder: Path, analysis: Analysis) -> None:
     """Writes runs.csv, leaderboard.csv, comparisons.csv, tables.md and tables/*.tex, each completely or not at all.
 
-    Writes runs.parquet, too, if pyarrow is installed.
-
     Raises:
         StoreError: the folder cannot be written.
     """
     with named(folder / LATEX, "cannot be made"):
         make_folder(folder / LATEX)
     made = {name: text.encode() for name, text in result_files(analysis).items()}
-    if find_spec("pyarrow") is not None:
-        data = BytesIO()
-        runs = analysis.runs.copy()
-        runs.attrs = {}  # the plan is in plan.json
-        runs.to_parquet(data, index=False)
-        made["runs.parquet"] = data.getvalue()
     for name, content in made.items():
         replace_file(folder / name, content)
     for path in stale_tables(folder, made):

@@ -250,8 +250,8 @@ def default_scores(runs: pd.DataFrame) -> Any:
     impossible = ok & ~unlabelled & ~((tests > 0) & np.where(classifies, right, near))
     for key, task in runs.loc[impossible, ["key", "task"]].itertuples(index=False):
         raise StoreError(
-            f"record {key}: ok, but without a possible outcome of a {task} run; move its file away; then "
-            "`msda-bench run` replaces it"
+            f"record {key}: ok, but without a possible outcome of a {task} run; remove its line from the folder's log "
+            "or records.jsonl.gz; then `msda-bench run` replaces it"
         )
     return np.divide(
         np.where(classifies, 100 * correct, error), tests, out=np.full(len(runs), np.nan), where=ok & ~unlabelled

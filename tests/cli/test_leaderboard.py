@@ -133,7 +133,7 @@ def test_the_page_names_problems_and_its_bytes_are_reproducible(make_folder, cap
     text = path.read_text(encoding="utf-8")
     assert text.startswith("<!doctype html>")
     assert "2 of 24 runs have no score (2 missing)" in text
-    assert "2 record files damaged or in conflict" in text
+    assert "2 records damaged or in conflict" in text
     assert f"another result for the same cell, {keys[0]}" in text
     assert main(["report", str(folder)]) == 1
     again = path.read_bytes()

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import msda_bench as mb
-from msda_bench.results.files import result_files, write_results
+from msda_bench.results.files import result_files
 from msda_bench.results.frame import runs_frame
 from msda_bench.results.leaderboard import analyse
 from msda_bench.store import Store
@@ -45,14 +45,6 @@ def test_the_order_of_cells_and_records_changes_no_byte():
     plan, records = Store(folder).read_plan(), records_of(folder)
     turned = runs_frame(replace(plan, cells=plan.cells[::-1]), dict(reversed(records.items())))
     assert result_files(analyse(runs_frame(plan, records))) == result_files(analyse(turned))
-
-
-def test_parquet_is_written_if_pyarrow_is_installed(sample, tmp_path):
-    pytest.importorskip("pyarrow")
-    write_results(tmp_path, analyse(sample))
-    read = pd.read_parquet(tmp_path / "runs.parquet")
-    assert read["status"].tolist() == sample["status"].tolist()
-    assert list(read) == list(sample)
 
 
 def test_a_part_of_a_loaded_folder_is_written_as_parquet_and_still_has_its_plan(tmp_path):

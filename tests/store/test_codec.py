@@ -1,4 +1,4 @@
-"""A record's file: every changed byte shows, and only possible contents are written or read."""
+"""A record's line: every changed byte shows, and only possible contents are written or read."""
 
 from __future__ import annotations
 
@@ -118,6 +118,13 @@ def test_impossible_values_are_refused_in_one_line_and_never_written(name: str) 
             BadRecordError, match=r"^record abababababab: (does not match its schema|cannot be written)"
         ):
             encode(replace(made(), **wrong))
+
+
+@pytest.mark.parametrize("part", [{"dataset": []}, {"dataset": None}, {"dataset": {"params": 3}}, {"target": 1}])
+def test_what_tables_need_is_refused_where_it_is_something_else(part: dict[str, object]) -> None:
+    for change in ({"cell": part}, {"provenance": {"torch": part}}, {"status": "fine"}):
+        with pytest.raises(BadRecordError, match=r"^does not match its schema: .{1,300}$"):
+            decode_head(forged(change))
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), "\udcff", {1, 2}])
