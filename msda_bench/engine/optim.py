@@ -1,8 +1,7 @@
-"""Optimisers over a run's parts, and an Adadelta that updates only the rows with a gradient."""
+"""Optimisers over a run's parts."""
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -13,57 +12,7 @@ from msda_bench.api import BagLinear, Phase
 from msda_bench.component.pretrained import Trunk
 from msda_bench.engine import machine
 from msda_bench.engine.tensors import has_flat_view
-from msda_bench.layers.inputs import bag_product
 from msda_bench.suite import protocol
-
-
-class LazyAdadelta:
-    """Exact Adadelta (Zeiler 2012, algorithm 1) of a matrix whose gradient is sparse in its rows.
-
-    Without a gradient a row does not change and both of its accumulators decay by rho. So a row can wait for its next
-    gradient and then be multiplied by rho ** skipped at once: the same numbers up to rounding.
-
-    Args:
-        weight: (rows, columns) float32, whose `grad` is best a sparse COO tensor over rows.
-        lr: learning rate.
-        rho: decay of the accumulators.
-        eps: added under the roots.
-    """
-
-    def __init__(self, weight: nn.Parameter, lr: float, rho: float, eps: float) -> None:
-        self._weight, self._lr, self._rho, self._eps = weight, lr, rho, eps
-        self._square_average = torch.zeros_like(weight, requires_grad=False)
-        self._delta_average = torch.zeros_like(weight, requires_grad=False)
-        self._last_step = torch.zeros(len(weight), dtype=torch.int64)
-        self._steps = 0
-
-    def zero_grad(self) -> None:
-        """Forgets the gradient."""
-        self._weight.grad = None
-
-    def set_lr(self, lr: float) -> None:
-        """The learning rate of the steps to come."""
-        self._lr = lr
-
-    @torch.no_grad()
-    def step(self) -> None:
-        """One update from `weight.grad`; a missing gradient counts as zero."""
-        self._steps += 1
-        if self._weight.grad is None:
-            return
-        gradient = self._weight.grad
-        gradient = gradient.coalesce() if gradient.is_sparse else gradient.to_sparse(1)
-        rows, values = gradient.indices()[0], gradient.values()
-        skipped = self._steps - 1 - self._last_step[rows]
-        decay = (self._rho ** skipped.to(torch.float64)).to(values.dtype).unsqueeze(1)
-        square = self._square_average[rows].mul_(decay * self._rho).addcmul_(values, values, value=1 - self._rho)
-        delta_average = self._delta_average[rows].mul_(decay)
-        delta = (delta_average + self._eps).sqrt_().div_((square + self._eps).sqrt_()).mul_(values)
-        delta_average.mul_(self._rho).addcmul_(delta, delta, value=1 - self._rho)
-        self._square_average[rows] = square
-        self._delta_average[rows] = delta_average
-        self._weight.index_add_(0, rows, delta, alpha=-self._lr)
-        self._last_step[rows] = self._steps
 
 
 class _Optimizer(Protocol):
@@ -104,10 +53,11 @@ class Trainable(NamedTuple):
         Args:
             module: a part of a model.
             training: the protocol.
-            sparse: the examples are sparse rows; Adadelta then updates the weights of occurring words only, unless
-                other words' weights decay or the norm needs the whole gradient.
+            sparse: the examples are sparse rows; compiled, Adadelta then updates the weights of occurring words only,
+                unless other words' weights decay or the norm needs the whole gradient.
         """
         lazy = sparse and _fast(training.optimizer.name, training.optimizer.params) and training.clip is None
+        lazy = lazy and machine.can_compile()
         bags = [layer for layer in module.modules() if isinstance(layer, BagLinear)] if lazy else []
         apart = {id(bag.weight) for bag in bags}
         trunk: list[Tensor] = [value for each in _trunks(module) for value in each.parameters()]
@@ -222,9 +172,10 @@ def _optimizers(name: str, params: Mapping[str, Any], parts: Sequence[Trainable]
         yield _one_pass_adadelta(params, at_once)
     if plain:
         yield _dense(name, params, plain)
-    for part in parts:
-        for bag in part.bags:
-            yield lazy_adadelta(bag, params)
+    for bag in (bag for part in parts for bag in part.bags):
+        from msda_bench.engine.compiled import CompiledBag
+
+        yield CompiledBag(bag, params["lr"], params["rho"], params["eps"])
 
 
 def _in_one_pass(parameter: Tensor) -> bool:
@@ -291,14 +242,3 @@ def _dense(name: str, params: Mapping[str, Any], parameters: list[Tensor]) -> _O
     if name != "sgd":
         given["capturable"] = True
     return _Dense(makers[name](parameters, **given))
-
-
-def lazy_adadelta(bag: BagLinear, params: Mapping[str, Any]) -> _Optimizer:
-    """Lazy Adadelta of a layer's weight: compiled, or in plain torch where numba cannot be imported."""
-    settings = params["lr"], params["rho"], params["eps"]
-    if machine.can_compile():
-        from msda_bench.engine.compiled import CompiledBag
-
-        return CompiledBag(bag, *settings)
-    bag.product = functools.partial(bag_product, sparse_gradient=True)
-    return LazyAdadelta(bag.weight, *settings)

@@ -17,14 +17,13 @@ MEAN = (0.485, 0.456, 0.406)
 DEVIATION = (0.229, 0.224, 0.225)
 
 
-def bag_product(x: SparseRows, weight: Tensor, *, sparse_gradient: bool = False) -> Tensor:
-    """The product in plain torch; with `sparse_gradient` the weight's gradient holds only the rows that occur."""
+def bag_product(x: SparseRows, weight: Tensor) -> Tensor:
+    """The product in plain torch."""
     return nn.functional.embedding_bag(
         x.columns,
         weight,
         x.offsets,
         mode="sum",
-        sparse=sparse_gradient,
         per_sample_weights=x.values,
         include_last_offset=True,
     )
