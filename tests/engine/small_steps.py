@@ -33,6 +33,8 @@ BESIDE = {
     "spectral_l2": ("DARN", "discrepancy", {"iterations": 5}),
     "aad": ("SHOT", "scheme", {}),
     "joint": ("TAR", "scheme", {}),
+    "adabn": ("MFSAN", "scheme", {}),
+    "pass_through": ("MFSAN", "scheme", {}),
 }
 """What the field's suite leaves out, in place of a part of one of its methods."""
 Inputs: TypeAlias = Literal["vectors", "images"]
