@@ -1,6 +1,6 @@
 """The methods as scikit-learn estimators: `DARN(gamma=0.9).fit(X, y, sample_domain=domains)`.
 
-This package needs scikit-learn (`pip install "msda-bench[sklearn]"`); the rest of msda-bench does not.
+This package needs scikit-learn (`pip install ".[sklearn]"` in the clone); the rest of msda-bench does not.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 if find_spec("sklearn") is None:
-    raise ImportError("msda_bench.sklearn needs scikit-learn; install it: pip install 'msda-bench[sklearn]'")
+    raise ImportError("msda_bench.sklearn needs scikit-learn; install it: pip install '.[sklearn]' in the clone")
 
 from msda_bench.sklearn import methods
 from msda_bench.sklearn.criterion import Criterion

@@ -28,7 +28,7 @@ class DaskExecutor(Executor):
     def check(cls, scheduler: str | None) -> None:
         """See `Executor`."""
         if find_spec("distributed") is None:
-            raise BenchError("--executor dask needs dask, which is not installed: pip install 'msda-bench[dask]'")
+            raise BenchError("--executor dask needs dask, which is not installed: pip install '.[dask]' in the clone")
         if scheduler is not None and not _ADDRESS.fullmatch(scheduler):
             raise BenchError(f"--scheduler {scheduler!r}: write protocol://host:port, such as tcp://node1:8786")
 

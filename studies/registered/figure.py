@@ -50,7 +50,8 @@ def gains(over_tasks: pd.DataFrame, margin: float) -> Any:
         base.mark_text(align="left").encode(x=alt.value(505), text="text"),
         names.encode(y=y, x=alt.value(-12), text="method"),
     )
-    return chart.properties(width=490, height=_ROW * len(order))
+    padding = {"left": 8, "top": 5, "right": 48, "bottom": 5}  # for readers with wider fonts than the one that measures
+    return chart.properties(width=490, height=_ROW * len(order), padding=padding)
 
 
 if __name__ == "__main__":

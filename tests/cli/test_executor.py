@@ -74,7 +74,7 @@ def test_dask_that_is_missing_or_does_not_answer_is_one_line(capsys, monkeypatch
     assert Store(Path("results/tiny")).refresh().results.keys() == set()
     monkeypatch.setattr("msda_bench_dask.find_spec", lambda _: None)
     assert run(*DASK) == 2
-    wanted = "--executor dask needs dask, which is not installed: pip install 'msda-bench[dask]'"
+    wanted = "--executor dask needs dask, which is not installed: pip install '.[dask]' in the clone"
     assert capsys.readouterr().err == f"msda-bench: error: {wanted}\n"
 
 

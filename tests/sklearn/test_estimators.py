@@ -273,7 +273,7 @@ def test_without_domains_it_is_supervised_learning_on_one_source(rows: Rows) -> 
 def test_without_scikit_learn_one_line_says_what_to_install() -> None:
     code = "import sys; sys.modules['sklearn'] = None; import msda_bench.sklearn"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    said = "ImportError: msda_bench.sklearn needs scikit-learn; install it: pip install 'msda-bench[sklearn]'"
+    said = "ImportError: msda_bench.sklearn needs scikit-learn; install it: pip install '.[sklearn]' in the clone"
     assert done.stderr.splitlines()[-1] == said
 
 

@@ -52,7 +52,7 @@ class Baseline(FittedScheme):
         if self.hold_out and self.labels != "target":
             raise ValueError("hold_out is of the target's labels, which only `labels: target` learns from; remove it")
         if importlib.util.find_spec("sklearn") is None:
-            raise ValueError("needs scikit-learn; install it: pip install 'msda-bench[sklearn]'")
+            raise ValueError("needs scikit-learn; install it: pip install '.[sklearn]' in the clone")
 
     @property
     def needs_target_labels(self) -> bool:  # type: ignore[override]

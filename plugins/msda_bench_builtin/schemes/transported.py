@@ -22,7 +22,7 @@ class Transported(FittedScheme):
     def __post_init__(self) -> None:
         """Refuses to be without POT."""
         if any(importlib.util.find_spec(name) is None for name in ("ot", "sklearn")):
-            raise ValueError("needs POT and scikit-learn; install them: pip install 'msda-bench[transport]'")
+            raise ValueError("needs POT and scikit-learn; install them: pip install '.[transport]' in the clone")
 
     def groups(self, sources: Group, target: str) -> tuple[Group, ...]:
         """A group for each source."""

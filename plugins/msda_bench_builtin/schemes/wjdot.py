@@ -83,7 +83,7 @@ class Wjdot(Scheme):
     def __post_init__(self) -> None:
         """Refuses to be exact without POT."""
         if self.plan == "exact" and importlib.util.find_spec("ot") is None:
-            raise ValueError("needs POT; install it: pip install 'msda-bench[transport]', or set plan: entropic")
+            raise ValueError("needs POT; install it: pip install '.[transport]' in the clone, or set plan: entropic")
 
     @property
     def stackable(self) -> bool:  # type: ignore[override]

@@ -170,7 +170,7 @@ def test_without_scikit_learn_one_line_says_what_to_install(tmp_path: Path) -> N
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
     assert "methods.forest.scheme" in line
-    assert line.endswith("needs scikit-learn; install it: pip install 'msda-bench[sklearn]'")
+    assert line.endswith("needs scikit-learn; install it: pip install '.[sklearn]' in the clone")
 
 
 @pytest.mark.slow

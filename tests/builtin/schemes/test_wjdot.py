@@ -189,6 +189,6 @@ def test_without_pot_a_suite_says_what_to_install_in_one_line(
     assert main(["validate", str(suite)]) == 2
     (line,) = capsys.readouterr().err.strip().splitlines()
     assert "s.yaml:10" in line
-    assert "needs POT; install it: pip install 'msda-bench[transport]', or set plan: entropic" in line
+    assert "needs POT; install it: pip install '.[transport]' in the clone, or set plan: entropic" in line
     suite.write_text(SUITE.replace("SCHEME", "{wjdot: {plan: entropic}}"))
     assert main(["validate", str(suite)]) == 0

@@ -307,7 +307,7 @@ def _parquet(path: Path, content: bytes, missing: Collection[str]) -> dict[str, 
         import pyarrow as pa
         from pyarrow import parquet, types
     except ImportError:
-        remedy = "pip install 'msda-bench[parquet]', or save the table as CSV"
+        remedy = "pip install '.[parquet]' in the clone, or save the table as CSV"
         raise DataError(f"{path}: Parquet files need pyarrow: {remedy}") from None
     try:
         schema = parquet.read_schema(pa.BufferReader(content))
