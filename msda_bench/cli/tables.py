@@ -234,6 +234,7 @@ def show(args: argparse.Namespace, report: Report, write: Callable[[], Iterable[
 
 def _print(args: argparse.Namespace, report: Report, form: str, *, quiet: bool) -> None:
     """Prints the tables, without those in which `--methods` leaves nothing, and their sentences."""
+    from msda_bench.results.report import Line
     from msda_bench.results.tables import check_methods
 
     methods = getattr(args, "methods", ())
@@ -244,16 +245,17 @@ def _print(args: argparse.Namespace, report: Report, form: str, *, quiet: bool) 
         if methods:
             tables = [table for table in tables if table.names and len(table.rows)]
         shown.append((section, tables))
-    several = sum(len(tables) for _, tables in shown) > 1
+    several, said = sum(len(tables) for _, tables in shown) > 1, set[str]()
     for section, tables in shown:
         for table in tables:
             _print_table(table, form, quiet=quiet, several=several)
+            _print_lines((Line("caption", note) for note in table.notes if note not in said), form, quiet=quiet)
+            said |= {*table.notes}
         if tables or not section.tables:
             _print_lines(section.lines, form, quiet=quiet)
 
 
 def _print_table(table: Table, form: str, *, quiet: bool, several: bool) -> None:
-    from msda_bench.results.report import Line
     from msda_bench.results.tables import WIDTH, heading, paragraph, render
 
     width, unicode = _screen()
@@ -264,7 +266,6 @@ def _print_table(table: Table, form: str, *, quiet: bool, several: bool) -> None
     verdict = "" if quiet else paragraph(" ".join(table.verdict), min(WIDTH, width), "")
     title = paragraph(table.title, min(WIDTH, width))
     _say("\n" + "\n\n".join(filter(None, (title, verdict, text))) + "\n", unicode=unicode)
-    _print_lines((*(Line("caption", note) for note in table.notes), *table.remarks), form, quiet=quiet)
 
 
 def _print_lines(lines: Iterable[Line], form: str, *, quiet: bool) -> None:

@@ -13,7 +13,6 @@ from typing import TypeAlias
 
 import pandas as pd
 
-from msda_bench.errors import printable
 from msda_bench.results.decision import (
     BETTER,
     EXPLORATORY,
@@ -34,13 +33,10 @@ from msda_bench.results.estimates import mean_of, tied
 from msda_bench.results.frame import runs_of
 from msda_bench.results.gains import MeanGain
 from msda_bench.results.scores import Grid, grids
-from msda_bench.results.words import name_of
-from msda_bench.suite.plan import Experiment
+from msda_bench.results.words import first_of, name_of
 
-_STANDINGS = (
-    *("method", "reference", "mean_rank", "mean_gain", "mean_gain_low", "mean_gain_high"),
-    *("n_better", "n_worse", "n_tested", "n_experiments"),
-)
+_WHOLE = ("mean_rank", "mean_gain", "mean_gain_low", "mean_gain_high")
+_COUNTS = ("n_better", "n_worse", "n_tested", "n_experiments")
 _ESTIMATES = (
     *("p_two_sided", "p_corrected", "p_beyond", "p_beyond_corrected"),
     *("p_equivalent", "p_equivalent_corrected", "detectable"),
@@ -63,7 +59,7 @@ class Across:
     reference`, the mean `gain` over the `n` paired seeds, its standard `error`, and the `outcome` against the baseline,
     its `reason`, `standing` and the `detectable` gain, as decided in the experiment.
 
-    `margin` is that of `margin_over`; `primary` are the methods that all name.
+    `margin` is the mean of theirs, to hundredths; `primary` are the methods that all name.
     """
 
     datasets: tuple[str, ...]
@@ -77,7 +73,6 @@ class Across:
     baseline: str | None = None
     margin: float | None = None
     primary: tuple[str, ...] = ()
-    is_tuned: bool = False
     gains: tuple[Row, ...] = ()
 
     @property
@@ -123,8 +118,8 @@ def across(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
             whole plan.
 
     Returns:
-        One row per method, the best mean rank first, references last: `method, reference, mean_rank`, `mean_gain` (its
-        gain over the baseline, mean over experiments), the ends of its 1 - alpha interval over the seeds of these
+        One row per method, the largest mean gain first, references last: `method, reference, mean_rank`, `mean_gain`
+        (its gain over the baseline, mean over experiments), the ends of its 1 - alpha interval over the seeds of these
         experiments (`mean_gain_low`, `mean_gain_high`), `n_better` and `n_worse` (experiments where it is better or
         worse than the baseline), `n_tested` (experiments where a test could show a difference), `n_experiments`, and
         for each experiment the columns `gain:NAME` and `outcome:NAME`. Where the suite has a margin or primary methods,
@@ -144,18 +139,20 @@ def across(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
 def standings(comparison: Across) -> pd.DataFrame:
     """Builds the frame that `across` returns."""
     names = dict.fromkeys([*comparison.methods, *(row["method"] for row in comparison.gains)])
-    shown = ("gain", "outcome", "standing") if comparison.has_estimates else ("gain", "outcome")
-    more = [f"{what}:{name}" for what in shown for name in comparison.experiments]
-    estimated = ("family", "standing", *_ESTIMATES) if comparison.has_estimates else ()
-    by_method = _estimates(comparison) if comparison.has_estimates else {}
+    kinds, estimates, by_method = ("gain", "outcome"), tuple[str, ...](), dict[str, Row]()
+    if comparison.has_estimates:
+        kinds, estimates, by_method = (*kinds, "standing"), _ESTIMATES, _estimates(comparison)  # type: ignore[assignment]
+    by_experiment = [f"{what}:{name}" for what in kinds for name in comparison.experiments]
+    words = ("family", "standing") if estimates else ()
     frame = pd.DataFrame(
         [_standing(comparison, name) | by_method.get(name, {}) for name in names],
-        columns=[*_STANDINGS, *estimated, *more],
+        columns=["method", "reference", *_WHOLE, *_COUNTS, *words, *estimates, *by_experiment],
     )
-    reals = ["mean_rank", "mean_gain", "mean_gain_low", "mean_gain_high", *more[: len(comparison.experiments)]]
-    reals += estimated[2:]
+    reals = [*_WHOLE, *estimates, *(f"gain:{name}" for name in comparison.experiments)]
     frame = frame.astype(dict.fromkeys(reals, float))
-    return frame.sort_values("reference", kind="stable", ignore_index=True)
+    order = frame["mean_gain"].mask(frame["method"] == comparison.baseline, 0.0)
+    frame = frame.assign(order=order).sort_values(["reference", "order"], ascending=[True, False], kind="stable")
+    return frame.drop(columns="order").reset_index(drop=True)
 
 
 def _standing(comparison: Across, method: str) -> Row:
@@ -229,7 +226,9 @@ def across_datasets(tables: Sequence[Grid], pairs: Sequence[Sequence[Row]]) -> A
     one with an altered domain only if no other uses its dataset unaltered. `pairs` are the decided comparisons of each
     of the `tables`, on average at least; None for fewer than two datasets.
     """
-    counting = counted_of(grid.experiment for grid in tables)
+    of_accuracy = [grid.experiment for grid in tables if grid.metric == METRIC]
+    sound = {table.dataset for table in of_accuracy if not table.is_altered}
+    counting = [table for table in of_accuracy if not (table.is_altered and table.dataset in sound)]
     counted = [grid for grid in tables if grid.experiment in counting and grid.has_results and grid.has_headroom]
     by_dataset: dict[str, list[Grid]] = {}
     for grid in counted:
@@ -242,7 +241,8 @@ def across_datasets(tables: Sequence[Grid], pairs: Sequence[Sequence[Row]]) -> A
     alpha = min(grid.experiment.alpha for grid in counted)
     named = {grid.experiment.primary for grid in counted}
     primary = named.pop() if len(named) == 1 else ()
-    margin = margin_over([grid.experiment for grid in counted])
+    margins = [grid.experiment.margin for grid in counted]
+    margin = None if None in margins else round(mean_of(size for size in margins if size is not None), 2)
     by_baseline = len(names) > MOST_ALL_PAIRS or margin is not None or bool(primary)
     compared = [
         _compared(by_dataset, pair, alpha, margin if baseline in pair else None) for pair in combinations(names, 2)
@@ -265,26 +265,8 @@ def across_datasets(tables: Sequence[Grid], pairs: Sequence[Sequence[Row]]) -> A
         baseline=baseline,
         margin=margin,
         primary=primary,
-        is_tuned=baseline is not None and all(_selects(grid, baseline) for grid in counted),
         gains=tuple(row for of_table in gains for row in of_table) if baseline is not None else (),
     )
-
-
-def counted_of(planned: Iterable[Experiment]) -> list[Experiment]:
-    """The experiments that count across datasets: of accuracy, not altered unless no other has their dataset."""
-    of_accuracy = [table for table in planned if table.measure.column == METRIC]
-    sound = {table.dataset for table in of_accuracy if not table.is_altered}
-    return [table for table in of_accuracy if not (table.is_altered and table.dataset in sound)]
-
-
-def margin_over(tables: Iterable[Experiment]) -> float | None:
-    """The margin of the mean gain over experiments: the mean of theirs, to hundredths; None unless all have one."""
-    margins = [table.margin for table in tables]
-    return None if None in margins else round(mean_of(size for size in margins if size is not None), 2)
-
-
-def _selects(grid: Grid, name: str) -> bool:
-    return any(method.search is not None for method in grid.experiment.methods if method.name == name)
 
 
 def _gains(grid: Grid, pairs: Sequence[Row], baseline: str | None) -> Iterator[Row]:
@@ -363,19 +345,19 @@ def _grown(
 
 
 def _skipped(tables: Sequence[Grid], counted: Sequence[Grid], names: Sequence[str]) -> Iterator[str]:
-    if waiting := [grid.experiment.name for grid in tables if not grid.has_results]:
-        yield f"{', '.join(waiting)}: no results yet"
-    for grid in (grid for grid in tables if grid.has_results):
-        if grid.metric != METRIC:
-            yield f"{grid.experiment.name}: its metric is {grid.metric}, not accuracy"
+    left: dict[str, list[str]] = {}
+    for grid in tables:
+        table, base = grid.experiment, name_of(grid.experiment.baseline)
+        if not grid.has_results:
+            why = "no results yet"
+        elif grid.metric != METRIC:
+            why = f"its metric is {grid.metric}, not accuracy"
         elif not grid.has_headroom:
-            best, base = (name_of(str(name)) for name in (grid.experiment.headroom, grid.experiment.baseline))
-            yield f"{grid.experiment.name}: no headroom, since {best} is not shown to gain over {base}"
-        elif grid not in counted:
-            shift, without = grid.experiment.label_shift, grid.experiment.without
-            what = printable(shift) if shift is not None else f"source {name_of(without)} is left out"
-            if grid.experiment.corrupted is not None:
-                what = f"the labels of source {name_of(grid.experiment.corrupted)} are shuffled"
-            yield f"{grid.experiment.name}: {what}, and {name_of(grid.experiment.dataset)} itself counts"
-    if others := dict.fromkeys(name for grid in counted for name in grid.ranked if name not in names):
-        yield f"{', '.join(map(name_of, others))}: not ranked in every experiment"
+            why = f"no headroom, since {name_of(table.headroom)} is not shown to gain over {base}"
+        else:
+            why = f"its domains are altered, and {name_of(table.dataset)} itself counts"
+        if grid not in counted:
+            left.setdefault(why, []).append(name_of(table.name))
+    others = dict.fromkeys(name_of(name) for grid in counted for name in grid.ranked if name not in names)
+    left |= {"not ranked in every experiment": [*others]} if others else {}
+    yield from (f"{first_of(skipped)}: {why}" for why, skipped in left.items())

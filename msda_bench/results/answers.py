@@ -1,4 +1,4 @@
-"""Builds what the commands answer: the tables of an analysis with its notes, as one report."""
+"""Builds what the commands answer: the tables of an analysis, then its notes and problems, each once."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import pandas as pd
 
 from msda_bench.results.across import Across, standings
 from msda_bench.results.across_tables import across_tables
-from msda_bench.results.experiment_tables import leaderboard_table, pairs_notes, pairs_tables, remarks, views
+from msda_bench.results.experiment_tables import leaderboard_table, pairs_notes, pairs_tables, views
 from msda_bench.results.leaderboard import Analysis
-from msda_bench.results.notes import all_ok, is_whole, problem_lines
+from msda_bench.results.notes import all_ok, folder_lines, is_whole, problem_lines
 from msda_bench.results.report import Line, Report, Section
+from msda_bench.results.verdict import conclusion, how_to_read, verdict_across
 
 
 def folder_report(
@@ -25,14 +26,21 @@ def folder_report(
     """
     shown = list(views(analysis))
     complete = not faults and all_ok(analysis.selected)
-    sections, data = [Section(tuple(map(leaderboard_table, shown)))], analysis.leaderboard
+    lines = tuple(folder_lines(analysis.runs, noted=analysis.notes))
     if command == "compare":
-        data, sections = analysis.comparisons, []
-        for view in shown:
-            captions = (Line("caption", note) for note in pairs_notes(view))
-            sections.append(Section(tuple(pairs_tables(view)), (*captions, *remarks(view))))
-        sections.append(Section(tuple(across_tables(analysis.across))))
-    return Report(tuple(sections), data, complete)
+        sections = [
+            Section(tuple(pairs_tables(view)), tuple(Line("caption", note) for note in pairs_notes(view)))
+            for view in shown
+        ]
+        sections += [Section(tuple(across_tables(analysis.across))), Section(lines=lines)]
+        return Report(tuple(sections), analysis.comparisons, complete)
+    alphas = {view.experiment.alpha for view in shown if not view.pairs.empty}
+    read = (Line("caption", how_to_read(alpha)) for alpha in sorted(alphas))
+    said = [conclusion(view.experiment, view.pairs) for view in shown]
+    said += verdict_across(analysis.across)[:1] if analysis.across is not None else ()
+    ends = (Line("caption", line) for line in ("", *said))
+    sections = [Section(tuple(map(leaderboard_table, shown)), (*read, *lines, *ends))]
+    return Report(tuple(sections), analysis.leaderboard, complete)
 
 
 def across_report(runs: pd.DataFrame, across: Across, by: str | None = None) -> Report:

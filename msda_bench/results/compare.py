@@ -17,7 +17,8 @@ COLUMNS = (
     *("suite", "experiment", "dataset", "metric", "scope", "target", "first", "second", "outcome", "reason"),
     *("family", "n_family", "control", "alpha", "n_planned", "n_paired", "n_zero"),
     *("statistic", "p_one_sided", "p_two_sided", "p_holm", "p_bh", "attainable_p", "detectable"),
-    *("mean_difference", "standard_deviation", "median_difference", "hodges_lehmann", "hl_low", "hl_high"),
+    *("mean_difference", "difference_low", "difference_high", "standard_deviation"),
+    *("median_difference", "hodges_lehmann", "hl_low", "hl_high"),
     *("wins", "ties", "losses"),
 )
 """The columns of comparisons.csv, explained in docs/results.md."""

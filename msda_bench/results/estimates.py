@@ -61,7 +61,8 @@ def summarize(values: Iterable[float]) -> Summary:
 def paired_effect(differences: Reals, alpha: float, decimals: int) -> dict[str, float | None]:
     """Estimates the size of one or more paired differences, in columns of comparisons.csv.
 
-    The interval is bounded by the k-th smallest and k-th largest Walsh average (the mean of two differences, or one
+    `difference_low` and `difference_high` are Student's interval of the mean, of level 1 - alpha. The Hodges-Lehmann
+    interval is bounded by the k-th smallest and k-th largest Walsh average (the mean of two differences, or one
     difference itself), with k from the exact null distribution of the signed-rank statistic of n untied differences
     (Hodges and Lehmann 1963; Hollander and Wolfe, section 3.3). Zeros count. With ties it covers at least 1 - alpha.
     """
@@ -70,8 +71,11 @@ def paired_effect(differences: Reals, alpha: float, decimals: int) -> dict[str, 
     places = (last // 2, last - last // 2, *((cut - 1, last + 1 - cut) if cut else ()))
     below, above, *ends = _walsh_averages(np.sort(differences), places)
     low, high = ends or (math.nan, math.nan)
+    half = summary.half_width(alpha)
     sizes = {
         "mean_difference": summary.mean,
+        "difference_low": summary.mean - half,
+        "difference_high": summary.mean + half,
         "standard_deviation": summary.standard_error * math.sqrt(n),
         "median_difference": float(np.median(differences)),
         "hodges_lehmann": (below + above) / 2,

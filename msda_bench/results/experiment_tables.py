@@ -12,8 +12,8 @@ import pandas as pd
 from msda_bench.results.decision import MIN_PAIRS_ACROSS
 from msda_bench.results.frame import AVERAGE, own_rows
 from msda_bench.results.leaderboard import Analysis
-from msda_bench.results.notes import Note, problem_lines
-from msda_bench.results.report import BETTER_MARK, MARKS, WORSE_MARK, Column, Line, Table, Unit
+from msda_bench.results.notes import Note
+from msda_bench.results.report import BETTER_MARK, MARKS, WORSE_MARK, Column, Table, Unit
 from msda_bench.results.rows import against, control_of, shown_family
 from msda_bench.results.verdict import verdict
 from msda_bench.results.words import counted
@@ -101,7 +101,7 @@ def leaderboard_table(view: View) -> Table:
     columns = [Column("method", "text", ["method"]), *(column for column in shown if column.name in view.columns)]
     title = f"{experiment.name} ({experiment.dataset}): {view.unit.label}, mean +- standard error of {_seeds_of(board)}"
     notes = tuple(_caption(view, {*rows["mark"]} - {""}))
-    return Table(experiment.name, title, rows, tuple(columns), "method", notes, view.verdict, tuple(remarks(view)))
+    return Table(experiment.name, title, rows, tuple(columns), "method", notes, view.verdict)
 
 
 def summary_table(view: View) -> Table:
@@ -145,11 +145,10 @@ def pairs_notes(view: View) -> tuple[str, ...]:
     head = pair_columns(view.unit, view.pairs)[4].name
     read = (
         "a > b: a is significantly better, and differences are positive where a is better; a = b: every pair is equal; "
-        "where nothing is shown, nothing is ordered: a against b, differences a - b. median: of the differences; "
-        f"interval: of their Hodges-Lehmann estimate, level {100 * (1 - alpha):g} %; p: exact two-sided Wilcoxon "
-        f"signed-rank test; {head}: p after Holm's correction over {family} in the same table; 80 %: the smallest true "
-        "difference that the test would find with probability 0.8; W/T/L: pairs won, tied, lost by a; n: pairs at "
-        "hand, of those planned."
+        "a against b: nothing is shown, so nothing is ordered. difference: the mean, with Student's "
+        f"{100 * (1 - alpha):g} % interval, uncorrected; p: exact two-sided Wilcoxon signed-rank test; {head}: p after "
+        f"Holm's correction over {family} in the same table; 80 %: the smallest true difference that the test would "
+        "find with probability 0.8; W/T/L: pairs won, tied, lost by a; n: pairs at hand, of those planned."
     )
     if margin is not None:
         read += (
@@ -170,8 +169,8 @@ def pair_columns(unit: Unit, pairs: pd.DataFrame) -> tuple[Column, ...]:
     control = control_of(pairs)
     return (
         Column("pair", "pair", [*PAIR, "outcome"]),
-        Column("median", "difference of a pair", ["median_difference", "outcome"], unit),
-        Column("interval", "interval of a pair", ["hl_low", "hl_high", "outcome"], unit),
+        Column("difference", "difference of a pair", ["mean_difference", "outcome"], unit),
+        Column("interval", "interval of a pair", ["difference_low", "difference_high", "outcome"], unit),
         Column("p", "p", ["p_two_sided"]),
         Column(corrected[0], "p with mark", [corrected[1], "outcome"]),
         Column("80 %", "number", ["detectable"], unit),
@@ -226,12 +225,6 @@ def _family(view: View) -> str:
         others = counted(ranked - 1 - primary, "exploratory one")
         return f"{confirmed}, Benjamini and Hochberg's over the {others}" if ranked - 1 > primary else confirmed
     return f"the {counted(ranked - 1, 'comparison')} with {view.control}"
-
-
-def remarks(view: View) -> Iterator[Line]:
-    """Notes on the experiment's runs, then their problems."""
-    yield from (Line("note", note.line) for note in view.notes)
-    yield from (Line("problem", line) for line in problem_lines(view.runs))
 
 
 def _summary_notes(view: View, column: str) -> Iterator[str]:

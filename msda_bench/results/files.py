@@ -19,9 +19,10 @@ from msda_bench.results.experiment_tables import (
     views,
 )
 from msda_bench.results.leaderboard import Analysis
+from msda_bench.results.notes import folder_lines
 from msda_bench.results.report import Table
 from msda_bench.results.serialize import csv_text
-from msda_bench.results.tables import WRITTEN, latex_file, markdown_text
+from msda_bench.results.tables import WRITTEN, latex_file, markdown_list, markdown_text
 from msda_bench.store.store import PLAN
 
 RUNS = "runs.csv"
@@ -74,10 +75,13 @@ def runs_file(analysis: Analysis) -> str:
 def table_files(analysis: Analysis, shown: Iterable[View]) -> dict[str, str]:
     """The other text files of `write_results`."""
     tables = list(_tables(analysis, shown))
+    texts = [markdown_text(table) for table in tables]
+    if lines := list(folder_lines(analysis.runs, noted=analysis.notes)):
+        texts.append(f"### Notes\n\n{markdown_list(lines)}")
     return {
         LEADERBOARD: csv_text(analysis.leaderboard),
         COMPARISONS: csv_text(analysis.comparisons),
-        MARKDOWN: "\n\n".join(markdown_text(table) for table in tables) + "\n",
+        MARKDOWN: "\n\n".join(texts) + "\n",
         **{f"{LATEX}/{table.name}.tex": latex_file(table) for table in tables},
     }
 

@@ -14,7 +14,7 @@ from msda_bench.results.decision import BETTER, NOT_SIGNIFICANT, OPPOSITE, SAME,
 from msda_bench.results.door import Kind
 from msda_bench.results.estimates import NOTHING, summarize
 from msda_bench.results.frame import AVERAGE, PROBLEMS, runs_of
-from msda_bench.results.notes import Note, lines_of, notes
+from msda_bench.results.notes import Note, note_lines, notes
 from msda_bench.results.scores import Column, Grid, grids
 from msda_bench.results.select import select
 
@@ -71,7 +71,7 @@ def analyse(runs: pd.DataFrame) -> Analysis:
     across = across_datasets(tables, pairs)
     rows = [row for grid, compared in zip(tables, pairs, strict=True) for row in _rows(grid, compared)]
     suite, noted = runs.attrs["plan"].suite, tuple(notes(runs))
-    lines = lines_of(noted)
+    lines = note_lines(runs, noted)
     frame = pd.DataFrame(
         [{"suite": suite, **row, "notes": "; ".join(lines.get(row["experiment"], ()))} for row in rows],
         columns=COLUMNS,

@@ -9,7 +9,6 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from msda_bench.errors import printable
 from msda_bench.results.frame import PROBLEMS, experiments
@@ -17,36 +16,26 @@ from msda_bench.results.metric import unmeasured, why_unmeasured
 from msda_bench.results.recorded import VALIDATOR, VERSION
 from msda_bench.results.report import Line
 from msda_bench.results.select import TRACK, Candidates, select
-from msda_bench.results.words import spans
+from msda_bench.results.words import first_of, spans
 from msda_bench.store.record import made_on
-from msda_bench.suite.plan import FIRST, ORACLE, SELECTED_BY, TARGET_ACCURACY, Experiment, parts_of
+from msda_bench.suite.plan import (
+    CHANCE_REFERENCE,
+    FIRST,
+    ORACLE,
+    SELECTED_BY,
+    TARGET_ACCURACY,
+    Experiment,
+    parts_of,
+)
 
-Kind: TypeAlias = Literal[
-    "suite",
-    "candidates",
-    "conflict",
-    "damaged",
-    "metric",
-    "validator",
-    "fallen",
-    "slower",
-    "process",
-    "versions",
-    "steps",
-]
+Kind: TypeAlias = Literal["suite", "candidates", "store", "scores", "outliers", "made", "steps"]
 _MESSAGE = 200
 """The maximum length of a shown message."""
 _RAISED = " raised "
 _AFTER_MENDING = "; `run` makes these runs again once it is mended and its `version` raised"
 _SOURCES = f"{VALIDATOR}source_accuracy"
-_FALLEN = (
-    "accuracy on the sources' held-out examples far below that of the other seeds, so the training may have failed"
-)
-_FALL, _SPREADS, _SIBLINGS = 0.1, 5, 3
-"""A run is flagged if it is this far below the median of three siblings or more: 10 points, and 5 median deviations.
-
-In results/paper-amazon this flags 2 of 480 runs, with 50 and 60 %; the others have 86 and 78 %.
-"""
+_MIN_RUNS = 5
+"""With fewer runs of a method at a target, none is called far from the others."""
 _UNSELECTED = {
     "unfinished": "incomplete candidates; their runs count as missing",
     "diverged": "candidates that diverged, which cannot be selected",
@@ -125,10 +114,17 @@ def scorers_raised(selected: pd.DataFrame) -> bool:
     return bool(said.astype(str).str.contains(_RAISED, regex=False).any())
 
 
-def folder_lines(runs: pd.DataFrame, more: Iterable[str] = ()) -> Iterator[Line]:
-    """The notes of all experiments, each once and after these, then their problems."""
-    lines = [*more, *(line for lines in note_lines(runs).values() for line in lines)]
-    yield from (Line("note", line) for line in dict.fromkeys(lines))
+def folder_lines(runs: pd.DataFrame, more: Iterable[str] = (), noted: Iterable[Note] | None = None) -> Iterator[Line]:
+    """The notes of all experiments, each once and after `more`, then their problems; `noted` are notes if known."""
+    lines = note_lines(runs, noted)
+    where: dict[str, list[str]] = {line: [*lines] for line in more}
+    for name, own in lines.items():
+        for line in own:
+            where.setdefault(line, []).append(name)
+    every = len(runs.attrs["plan"].experiments)
+    for line, names in where.items():
+        some = f"{first_of(names)}: " if 0 < len(names) < every else ""
+        yield Line("note", f"{some}{line}")
     yield from (Line("problem", line) for line in problem_lines(runs))
 
 
@@ -151,17 +147,11 @@ def selection_notes(runs: pd.DataFrame) -> list[Note]:
     ]
 
 
-def note_lines(runs: pd.DataFrame) -> dict[str, list[str]]:
-    """The sentences of the notes by experiment, without the notes on steps, which only tables show."""
-    return lines_of(notes(runs))
-
-
-def lines_of(noted: Iterable[Note]) -> dict[str, list[str]]:
-    """The lines that `note_lines` returns, of known notes."""
+def note_lines(runs: pd.DataFrame, noted: Iterable[Note] | None = None) -> dict[str, list[str]]:
+    """The sentences of the notes, of a frame if they are not known yet, by experiment."""
     lines: dict[str, list[str]] = {}
-    for note in noted:
-        if note.kind != "steps":
-            lines.setdefault(note.experiment, []).append(note.line)
+    for note in notes(runs) if noted is None else noted:
+        lines.setdefault(note.experiment, []).append(note.line)
     return lines
 
 
@@ -174,16 +164,14 @@ def problems(runs: pd.DataFrame) -> pd.DataFrame:
     for experiment, own in experiments(select(runs)):
         planned = Counter(own["method"].astype(object))
         bad = own[(own["status"] != "ok").to_numpy()]
-        for (method, status), group in bad.groupby(["method", "status"], observed=True, sort=False):
-            first = group.iloc[0]
+        for (method, status), group in _grouped(bad, "method", "status"):
+            first, place = group.iloc[0], ([*planned].index(method), PROBLEMS.index(str(status)))
             message = None if pd.isna(first["message"]) else printable(first["message"], _MESSAGE)
-            row = {"experiment": experiment.name, "method": method, "status": status, "runs": len(group)}
-            row |= {"planned": planned[method], "target": first["target"], "seed": first["seed"], "message": message}
-            rows.append((list(planned).index(method), PROBLEMS.index(str(status)), row))
-    rows.sort(key=lambda row: (row[2]["experiment"], *row[:2]))
-    columns = ("experiment", "method", "status", "runs", "planned", "target", "seed", "message")
-    frame = pd.DataFrame([row for *_, row in rows], columns=columns).astype({"message": object})
-    return frame.assign(message=frame["message"].where(frame["message"].notna(), None))
+            counts = len(group), planned[method], first["target"], first["seed"], message
+            rows.append((experiment.name, *place, method, status, *counts))
+    columns = ("experiment", "_", "__", "method", "status", "runs", "planned", "target", "seed", "message")
+    rows.sort(key=lambda row: row[:3])
+    return pd.DataFrame(rows, columns=columns, dtype=object).drop(columns=["_", "__"])
 
 
 def problem_lines(runs: pd.DataFrame) -> Iterator[str]:
@@ -191,87 +179,71 @@ def problem_lines(runs: pd.DataFrame) -> Iterator[str]:
     rows = problems(runs)
     same = ["experiment", "status", "runs", "planned", "target", "seed", "message"]
     for _, group in rows.groupby(same, dropna=False, sort=False):
-        first, names = group.iloc[0], ", ".join(group["method"])
+        first, each = group.iloc[0], " each" if len(group) > 1 else ""
+        which = f"{', '.join(group['method'])}: {first['runs']} of {first['planned']} runs{each}"
         status = _WORDS.get(first["status"], first["status"])
-        each = " each" if len(group) > 1 else ""
-        text = (
-            f"{first['experiment']}: {names}: {first['runs']} of {first['planned']} runs{each} {status}, "
-            f"first at target {printable(first['target'])}, seed {first['seed']}"
-        )
-        yield text if pd.isna(first["message"]) else f"{text}: {first['message']}"
+        place = f"first at target {printable(first['target'])}, seed {first['seed']}"
+        why = "" if pd.isna(first["message"]) else f": {first['message']}"
+        yield f"{first['experiment']}: {which} {status}, {place}{why}"
 
 
 def _remarks(experiment: Experiment, rows: pd.DataFrame) -> Iterator[tuple[Kind, str]]:
-    made = rows[rows["key"].notna()]
-    faults = rows.attrs["faults"]
-    for kind, keys, what in (
-        ("conflict", faults.conflicting, "another result of the same cell is stored with the one that counts"),
-        ("damaged", faults.damaged, "a damaged record counts as missing; run the suite again to replace it"),
+    made, faults = rows[rows["key"].notna()], rows.attrs["faults"]
+    for keys, what in (
+        (faults.conflicting, "another result of the same cell is stored with the one that counts"),
+        (faults.damaged, "a damaged record counts as missing; run the suite again to replace it"),
     ):
         if len(affected := made[made["key"].isin(keys)]):
-            yield kind, f"{what}: {which_runs(affected, made)}"  # type: ignore[misc]
-    yield from _unscored(experiment, made)
-    for (size, why), affected in _grouped(made[made["stack_note"].notna()], "stack", "stack_note"):
-        how = "alone" if size == 1 else f"in stacks of {size}"
-        yield "slower", f"trained {how}, which is slower: {which_runs(affected, made)}: {printable(why, _MESSAGE)}"
-    plain = made[(made["device"] == "cpu") & (made["numba"] == "")]
-    if len(plain):
-        where = which_runs(plain, made)
-        yield "slower", f"trained without numba, by plain loops, which are slower and round differently: {where}"
+            yield "store", f"{what}: {which_runs(affected, made)}"
+    yield from (("scores", line) for line in _unscored(experiment, made))
+    if len(plain := made[(made["device"] == "cpu") & (made["numba"] == "")]):
+        what = "trained without numba, by plain loops, which are slower and round differently"
+        yield "made", f"{what}: {which_runs(plain, made)}"
     for (what,), affected in _grouped(made, "put_back"):
         changed = f"a component changed {printable(what, _MESSAGE)}, which was restored after its run"
-        yield "process", f"{changed}: {which_runs(affected, made)}"
-    for line in (*_environments(made), *_versions(experiment, made)):
-        yield "versions", line
-    yield from _fallen(made)
-    yield from _steps(rows)
+        yield "made", f"{changed}: {which_runs(affected, made)}"
+    yield from (("made", line) for line in _versions(experiment, made))
+    ok = made[(made["status"] == "ok") & (made["method"] != CHANCE_REFERENCE)]
+    if far := _far(ok, "score"):
+        yield "outliers", f"scores far from those of the method's other seeds: {far}"
+    if _SOURCES in ok and (far := _far(ok.assign(sources=100 * ok[_SOURCES].astype(float)), "sources", least=10)):
+        what = "accuracy on the sources' held-out examples far below that of the method's other seeds"
+        yield "outliers", f"{what}, so the training may have failed: {far}"
+    yield from (("steps", line) for line in _steps(rows))
 
 
-def _fallen(made: pd.DataFrame) -> Iterator[tuple[Kind, str]]:
-    """Notes runs whose accuracy on the sources is far below that of the method's other seeds at the target."""
-    if _SOURCES not in made:
-        return
-    scored = made[(made["status"] == "ok") & made[_SOURCES].notna()]
-    lines = [line for names, own in _grouped(scored, "method", "target") for line in _far_below(own, *names)]
-    if lines:
-        yield "fallen", f"{_FALLEN}: {'; '.join(lines)}"
+def _far(ok: pd.DataFrame, column: str, least: float | None = None) -> str:
+    """Names runs far from the median of their method and target, without labels of the target only those far below.
+
+    Far is ten times the median distance, of the method or of all methods at the target, whichever is larger, so that
+    nearly equal runs have no outliers. With `least` it is this distance, and five times the method's own.
+    """
+    values, place = ok[column].astype(float), [ok["method"].astype(object), ok["target"].astype(object)]
+    medians, counts = (values.groupby(place).transform(what) for what in ("median", "count"))
+    away = (values - medians).abs()
+    usual = away.groupby(place).transform("median")
+    if least is None:
+        limit = 10 * usual.clip(lower=usual.groupby(place[1]).transform("median"))
+    else:
+        limit, away = (5 * usual).clip(lower=least), medians - values
+    rows = ok.assign(median=medians, away=away)[(counts >= _MIN_RUNS) & (away > limit)]
+    return first_of(
+        f"{row['method']} at target {printable(row['target'])}, seed {row['seed']} "
+        f"({row[column]:.4g}, median {row['median']:.4g})"
+        for row in rows.sort_values("away", ascending=False, kind="stable").to_dict("records")
+    )
 
 
-def _far_below(own: pd.DataFrame, method: str, target: str) -> Iterator[str]:
-    scores = own[_SOURCES].to_numpy()
-    if len(scores) <= _SIBLINGS:
-        return
-    middles, spreads = medians_of_others(scores), np.zeros(len(scores))
-    for middle in np.unique(middles):  # at most three
-        same = middles == middle
-        spreads[same] = medians_of_others(np.abs(scores - middle))[same]
-    for place in np.flatnonzero(middles - scores > np.maximum(_FALL, _SPREADS * spreads)):
-        seen = f"{100 * scores[place]:.1f}; median of the others {100 * middles[place]:.1f}"
-        yield f"{method} at target {printable(target)}, seed {own['seed'].iloc[place]} ({seen})"
-
-
-def medians_of_others(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """For each of n >= 2 values, the median of the other n - 1; (n,)."""
-    n, ordered = len(values), np.sort(values)
-    ranks = np.empty(n, int)
-    ranks[np.argsort(values, kind="stable")] = np.arange(n)
-    low, high = (ordered[place + (ranks <= place)] for place in ((n - 2) // 2, (n - 1) // 2))
-    middles: NDArray[np.float64] = (low + high) / 2
-    return middles
-
-
-def _unscored(experiment: Experiment, made: pd.DataFrame) -> Iterator[tuple[Kind, str]]:
+def _unscored(experiment: Experiment, made: pd.DataFrame) -> Iterator[str]:
     """Notes runs that are ok but have no value of the table's metric, or no score of a metric or validator."""
     without = unmeasured(experiment, made)
     if len(without := without[without["message"].isna().to_numpy()]):
         measure = experiment.measure
-        yield "metric", f"without {measure.label}: {which_runs(without, made)}: {why_unmeasured(measure)}"
-    unscored = made[(made["status"] == "ok") & made["message"].notna()]
-    for _, affected in _grouped(unscored, "method"):
+        yield f"without {measure.label}: {which_runs(without, made)}: {why_unmeasured(measure)}"
+    for _, affected in _grouped(made[(made["status"] == "ok") & made["message"].notna()], "method"):
         why = printable(affected["message"].iloc[0], _MESSAGE)
         whose = "its metric" if why.startswith("metric ") else "a validator's score"
-        remedy = _AFTER_MENDING if _RAISED in why else ""
-        yield "validator", f"without {whose}: {which_runs(affected, made)}: {why}{remedy}"
+        yield f"without {whose}: {which_runs(affected, made)}: {why}{_AFTER_MENDING if _RAISED in why else ''}"
 
 
 def environments(made: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
@@ -281,52 +253,40 @@ def environments(made: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     return sorted(((str(on), own) for on, own in made.groupby(words)), key=lambda one: (-len(one[1]), one[0]))
 
 
-def _environments(made: pd.DataFrame) -> Iterator[str]:
-    """Notes the runs that were made on a different system than most."""
-    (most, home), *others = environments(made) or [("", made)]
-    n = len(home) + sum(len(own) for _, own in others)
-    if others:
-        away = [f"{len(own)} of {n} runs were made on {on} ({which_runs(own, made)})" for on, own in others]
-        yield f"{'; '.join(away)}; {len(home)} on {most}"
-
-
 def _versions(experiment: Experiment, made: pd.DataFrame) -> Iterator[str]:
-    """Notes distributions whose versions are not the plan's, or are mixed."""
+    """Notes runs of more than one system, and distributions whose versions are not the plan's, or are mixed."""
     planned: dict[str, set[str]] = {}
     for distribution in (text for method in experiment.methods for text in method.distributions):
         name, _, version = distribution.rpartition(" ")
         planned.setdefault(name, set()).add(version)
-    columns = {name.removeprefix(VERSION): name for name in map(str, made) if name.startswith(VERSION)}
-    for name, column in sorted(columns.items()):
-        by_version = {str(version): own for (version,), own in _grouped(made, column)}
-        lines = {
-            version: f"{printable(version)} ({which_runs(by_version[version], made)})" for version in sorted(by_version)
-        }
-        strange = [line for version, line in lines.items() if version not in planned.get(name, by_version)]
-        if strange:
-            known = " and ".join(sorted(planned[name]))
-            yield f"made with another {name} than the plan's {known}: {'; '.join(strange)}"
-        elif len(by_version) > 1:
-            yield f"made with more than one {name}: {'; '.join(lines.values())}"
+    columns = sorted(str(column) for column in made if str(column).startswith(VERSION))
+    by_name = {name.removeprefix(VERSION): [(str(v), own) for (v,), own in _grouped(made, name)] for name in columns}
+    for name, groups in {"system": environments(made), **by_name}.items():
+        known = planned.get(name, {value for value, _ in groups})
+        strange = [(value, own) for value, own in groups if value not in known]
+        if strange or len(groups) > 1:
+            what = (
+                f"another {name} than the plan's {' and '.join(sorted(known))}" if strange else f"more than one {name}"
+            )
+            which = sorted(f"{printable(value)} ({which_runs(own, made)})" for value, own in strange or groups)
+            yield f"made with {what}: {'; '.join(which)}"
 
 
-def _steps(rows: pd.DataFrame) -> Iterator[tuple[Kind, str]]:
+def _steps(rows: pd.DataFrame) -> Iterator[str]:
     """Notes methods that took different numbers of training steps per run at a target."""
     # What is fitted at once has a note of its own, and a run that diverged stopped early.
     taken = rows[(rows["steps"] > 0) & (rows["status"] == "ok")]
-    by_method = {method: set(own["steps"]) for (method,), own in _grouped(taken, "method")}
     # Source sizes differ between targets, and with them the steps; only differences within a target count.
-    unequal = any(own["steps"].nunique() > 1 for _, own in _grouped(taken, "target"))
-    if not unequal:
+    if not (taken.groupby("target", observed=True)["steps"].nunique() > 1).any():
         return
     by_steps: dict[str, list[str]] = {}
-    for method, steps in by_method.items():
-        low, high = min(steps), max(steps)
+    for (method,), own in _grouped(taken, "method"):
+        low, high = own["steps"].min(), own["steps"].max()
         by_steps.setdefault(f"{low}" if low == high else f"{low} to {high}", []).append(method)
     text = "; ".join(f"{', '.join(methods)} {steps}" for steps, methods in by_steps.items())
     references = list(dict.fromkeys(taken.loc[taken["reference"].astype(bool), "method"].astype(object)))
     bound = f"; {' and '.join(references)} need not be an upper bound" if references else ""
-    yield "steps", f"different numbers of training steps per run: {text}{bound}"
+    yield f"different numbers of training steps per run: {text}{bound}"
 
 
 def _grouped(rows: pd.DataFrame, *columns: str) -> Iterator[tuple[tuple[Any, ...], pd.DataFrame]]:
@@ -338,10 +298,8 @@ def which_runs(affected: pd.DataFrame, made: pd.DataFrame) -> str:
     """Names runs: `all runs`, or each method with `all runs`, or with their number and the first one."""
     if len(affected) == len(made):
         return "all runs"
-    of = Counter(made["method"].astype(object))
-    parts = []
+    of, parts = Counter(made["method"].astype(object)), []
     for (method,), own in _grouped(affected, "method"):
-        first = own.iloc[0]
-        part = f"{len(own)} of {of[method]} runs, first at target {first['target']}, seed {first['seed']}"
+        part = f"{len(own)} of {of[method]} runs, first at target {own['target'].iloc[0]}, seed {own['seed'].iloc[0]}"
         parts.append(f"{method}, {'all runs' if len(own) == of[method] else part}")
     return "; ".join(parts)

@@ -105,7 +105,6 @@ class Table:
         by: the column whose values have a row of the table each, if `columns` show rows side by side; else empty.
         notes: paragraphs that explain the table.
         verdict: sentences on the result.
-        remarks: notes on its runs, and their problems.
         about: the columns of the methods that a row is about.
         by_column: whether each column but the first is about the method that it is named after instead.
     """
@@ -117,7 +116,6 @@ class Table:
     by: str = ""
     notes: tuple[str, ...] = ()
     verdict: tuple[str, ...] = ()
-    remarks: tuple[Line, ...] = ()
     about: tuple[str, ...] = ("method",)
     by_column: bool = False
 

@@ -66,9 +66,9 @@ def against(rows: pd.DataFrame, to: str) -> pd.DataFrame:
     """The pairs with one method, turned so that outcomes and differences are those of the other method.
 
     Returns:
-        `method` (the other one), `outcome` and `reason`, `gain` (the mean difference), `difference, low, high`
-        (Hodges-Lehmann estimate and interval), `p` (after the family's correction), `pairs` and `detectable`; where the
-        suite has a margin, `standing`, which only methods have against the control.
+        `method` (the other one), `outcome` and `reason`, `difference, low, high` (mean and interval), `p` (after the
+        family's correction), `pairs` and `detectable`; where the suite has a margin, `standing`, which only methods
+        have against the control.
     """
     first, second = rows["first"].astype(object), rows["second"].astype(object)
     mine = (first == to) | (second == to)
@@ -78,15 +78,14 @@ def against(rows: pd.DataFrame, to: str) -> pd.DataFrame:
 def turned_pairs(rows: pd.DataFrame, turned: pd.Series[bool]) -> pd.DataFrame:
     """Pairs with the second method as `method` where turned, otherwise with the first; see `against`."""
     sign, outcome = 1 - 2 * turned.astype(int), rows["outcome"].astype(object)
-    columns = ("mean_difference", "hodges_lehmann", "hl_low", "hl_high")
-    gain, estimate, *ends = (sign * rows[name].astype(float) + 0.0 for name in columns)  # avoids -0.0
+    columns = ("mean_difference", "difference_low", "difference_high")
+    difference, *ends = (sign * rows[name].astype(float) + 0.0 for name in columns)  # avoids -0.0
     turned_rows = pd.DataFrame(
         {
             "method": rows["second"].astype(object).where(turned, rows["first"].astype(object)),
             "outcome": outcome.where(~turned, outcome.replace(OPPOSITE)),
             "reason": rows["reason"].astype(object),
-            "gain": gain,
-            "difference": estimate,
+            "difference": difference,
             "low": ends[0].where(~turned, ends[1]),
             "high": ends[1].where(~turned, ends[0]),
             "p": rows["p_corrected" if "p_corrected" in rows else "p_holm"].astype(float),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 import pandas as pd
@@ -80,7 +80,7 @@ def latex_file(table: Table) -> str:
         f"  \\caption{{{tex(clean(table.title))}}}",
         f"  \\label{{tab:{table.name}}}",
         render(table, "latex_booktabs"),
-        *(f"  \\par\\footnotesize {tex(note)}" for note in _beside(table) if note),
+        *(f"  \\par\\footnotesize {tex(clean(text))}" for text in (" ".join(table.verdict), *table.notes) if text),
         r"\end{table}",
     ]
     return "\n".join(lines) + "\n"
@@ -88,15 +88,14 @@ def latex_file(table: Table) -> str:
 
 def markdown_text(table: Table) -> str:
     """Writes a table as GitHub's Markdown, with its title and notes."""
-    verdict, *notes = _beside(table)
-    listed = "\n".join(f"- {_escaped(note, 'pipe')}" for note in notes)
-    parts = (f"### {_escaped(clean(table.title), 'pipe')}", _escaped(verdict, "pipe"), render(table, "pipe"), listed)
+    title, verdict = (_escaped(clean(text), "pipe") for text in (table.title, " ".join(table.verdict)))
+    parts = (f"### {title}", verdict, render(table, "pipe"), markdown_list(table.notes))
     return "\n\n".join(part for part in parts if part).replace("+-", "±")
 
 
-def _beside(table: Table) -> list[str]:
-    """The verdict of a table, then its notes."""
-    return [*map(clean, (" ".join(table.verdict), *table.notes, *map(str, table.remarks)))]
+def markdown_list(lines: Iterable[object]) -> str:
+    """Writes sentences as a list in GitHub's Markdown."""
+    return "\n".join(f"- {_escaped(clean(str(line)), 'pipe')}" for line in lines)
 
 
 def clean(text: str) -> str:

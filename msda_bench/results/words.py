@@ -20,6 +20,12 @@ def listed(names: Iterable[str]) -> str:
     return f"{', '.join(most)} and {last}" if most else last
 
 
+def first_of(names: Iterable[str], most: int = 6) -> str:
+    """`a, b and 3 more`: all names, or of more than `most` the first ones and the number of the others."""
+    every = [*names]
+    return listed(every if len(every) <= most else [*every[: most - 1], f"{len(every) - most + 1} more"])
+
+
 def spans(numbers: Iterable[int]) -> str:
     """Whole numbers as spans: `0-3, 7`."""
     runs: list[list[int]] = []

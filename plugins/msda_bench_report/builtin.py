@@ -32,7 +32,17 @@ _BEYOND = {
     "regret_standard_error": "± ",
 }
 _PAIRS = [
-    *("first", "second", "outcome", "reason", "hodges_lehmann", "hl_low", "hl_high", "p_holm", "n_paired"),
+    *(
+        "first",
+        "second",
+        "outcome",
+        "reason",
+        "mean_difference",
+        "difference_low",
+        "difference_high",
+        "p_holm",
+        "n_paired",
+    ),
     "detectable",
 ]
 _CRITERIA = ["criterion", "selects", "mean", "regret", "regret_standard_error"]

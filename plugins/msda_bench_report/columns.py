@@ -14,12 +14,11 @@ from msda_bench.plugins import Registry
 from msda_bench.results.experiment_tables import View
 from msda_bench.results.notes import environments
 from msda_bench.results.recorded import load_cells
-from msda_bench.results.rows import against, main_pairs, main_rows, testable
+from msda_bench.results.rows import main_rows
 from msda_bench.results.scores import Grid
 from msda_bench.results.serialize import rows_of
 from msda_bench.results.words import counted
 from msda_bench.suite.plan import Experiment
-from msda_bench_report.decision import headroom
 from msda_bench_report.figures import slugs
 from msda_bench_report.page import REPORT, Findings
 
@@ -64,21 +63,6 @@ class Column:
         unmarked = {"bold_holm": None} if rows["rank"].notna().sum() < 2 else {}  # noqa: PLR2004
         mark = self.view.mark if self.view.control else lambda _: ""
         return {row["method"]: row | {"mark": mark(row)} | unmarked for row in rows_of(rows)}
-
-    @cached_property
-    def better(self) -> tuple[str, ...] | None:
-        """The methods significantly better than its baseline, the best first; None if no test could show it."""
-        baseline, ranks = self.experiment.baseline, {name: row["rank"] for name, row in self.rows.items()}
-        if baseline is None or ranks.get(baseline) is None:
-            return None
-        others = against(main_pairs(self.view.pairs), baseline)
-        better = others.loc[others["outcome"] == "better", "method"]
-        return tuple(sorted(better, key=ranks.__getitem__)) if testable(others).any() else None
-
-    @property
-    def headroom(self) -> str:
-        """A sentence on what its references gain over its baseline."""
-        return headroom(self.grid)
 
     @property
     def compares(self) -> str:
@@ -153,8 +137,7 @@ def in_order(columns: Iterable[Column]) -> list[Column]:
 
     def place(column: Column) -> tuple[bool, bool, int, int]:
         shared = sum(int(counts[name]) - 1 for name in column.rows)
-        tested = column.is_tested or column.better is not None
-        return column.compares == "variants", not (shared and tested), -shared, -column.n_ok
+        return column.compares == "variants", not (shared and column.is_tested), -shared, -column.n_ok
 
     return sorted(every, key=place)
 

@@ -21,10 +21,9 @@ from msda_bench.results.decision import (
 )
 from msda_bench.results.estimates import Summary
 from msda_bench.results.leaderboard import Analysis
-from msda_bench.results.scores import Grid
 from msda_bench.results.select import select
-from msda_bench.results.words import listed, name_of
-from msda_bench.suite.plan import FIRST, ORACLE
+from msda_bench.results.words import name_of
+from msda_bench.suite.plan import CHANCE_REFERENCE, FIRST, ORACLE
 
 MARKS = {BETTER_BY_MORE: "▲", BETTER: "△", EQUIVALENT: "=", SAME: "=", WORSE: "▽"}
 """What stands beside a gain, so that colours need not be seen."""
@@ -96,7 +95,7 @@ class Decision(NamedTuple):
         cells = {(row["method"], row["experiment"]): _cell(row, across.alpha) for row in across.gains}
         rows: list[DecisionRow] = []
         alone: list[DecisionRow] = []
-        for record in frame[frame["method"] != across.baseline].to_dict("records"):
+        for record in frame[~frame["method"].isin([across.baseline, CHANCE_REFERENCE])].to_dict("records"):
             own = tuple(cells.get((record["method"], name)) for name in across.experiments)
             row = _row(record, own, has_margin=across.margin is not None)
             (alone if _there(own) < min(2, len(own)) else rows).append(row)
@@ -142,30 +141,6 @@ def decisions(analysis: Analysis) -> list[Decision]:
 def _of_track(track: str, across: Across | None) -> Decision | None:
     how = _CHOSEN.get(track, "settings chosen without labels of the target")
     return Decision.of(across, f"Track {name_of(track)}: {how}")
-
-
-def headroom(grid: Grid) -> str:
-    """A sentence on what references gain over an experiment's baseline; empty if none can gain.
-
-    A reference can gain whose interval reaches above 0. Headroom is shown if one's interval lies above it.
-    """
-    experiment, merits = grid.experiment, grid.merits[None]
-    if experiment.baseline not in grid.methods:
-        return ""
-    form = "{:+.1f}" if experiment.measure.percent else "{:+.3g}"
-    known, is_shown = [], False
-    for name in grid.methods:
-        if name not in grid.references:
-            continue
-        gain, low, high = _gain(merits.gain(name, experiment.baseline), experiment.alpha)[:3]
-        if gain is not None and (gain if high is None else high) > 0:
-            is_shown |= (gain if low is None else low) > 0
-            ends = "" if low is None else f" [{form.format(low)}, {form.format(high)}]"
-            known.append((gain, f"{name_of(name)} {form.format(gain)}{ends}"))
-    if not known:
-        return ""
-    gains = listed(text for _, text in sorted(known, reverse=True))
-    return f"{'Headroom' if is_shown else 'No headroom shown'}: over {name_of(experiment.baseline)}, {gains}."
 
 
 def _row(record: Mapping[Any, Any], cells: tuple[Gain | None, ...], *, has_margin: bool) -> DecisionRow:

@@ -27,7 +27,7 @@ from msda_bench.results.words import name_of
 from msda_bench.store.store import Store
 from msda_bench_report.assets import asset, digest, download, environment, library, policy
 from msda_bench_report.builtin import SECTIONS, headline
-from msda_bench_report.decision import decisions, headroom
+from msda_bench_report.decision import decisions
 from msda_bench_report.facts import facts
 from msda_bench_report.figures import Drawn, drawn, slugs
 from msda_bench_report.plots import critical_difference
@@ -153,7 +153,6 @@ def _experiments(findings: Findings) -> Iterator[dict[str, Any]]:
     """The data of each experiment for experiment.html."""
     runs, files, bad = findings.analysis.runs, findings.files, problems(findings.analysis.selected)
     ids = slugs(experiment.name for experiment in runs.attrs["plan"].experiments)
-    of_grids = {grid.experiment.name: grid for grid in findings.analysis.grids}
     for view, results in _results(findings):
         name, board = view.experiment.name, Board.of(view)
         tables = (f"tables/{name}{kind}.tex" for kind in ("", "-summary", "-pairs"))
@@ -161,7 +160,6 @@ def _experiments(findings: Findings) -> Iterator[dict[str, Any]]:
             "id": ids[name],
             "experiment": view.experiment,
             "verdict": view.verdict,
-            "headroom": headroom(of_grids[name]),
             "notes": [note.line for note in view.notes],
             "warns": any(note.kind not in _PLAIN for note in view.notes),
             "board": board,

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,8 +17,8 @@ from msda_bench.results.across import METRIC, Across, across_datasets
 from msda_bench.results.decision import MIN_PAIRS_ACROSS
 from msda_bench.results.files import LEADERBOARD, RUNS, refuse_result_folders, replace_file, runs_file
 from msda_bench.results.serialize import csv_text
-from msda_bench.results.verdict import by_count, verdict_across
-from msda_bench.results.words import counted, listed, name_of
+from msda_bench.results.verdict import verdict_across
+from msda_bench.results.words import name_of
 from msda_bench.store.store import Store
 from msda_bench_report.assets import asset, digest, environment, policy
 from msda_bench_report.columns import Column, columns, in_order
@@ -30,7 +29,7 @@ from msda_bench_report.plots import critical_difference
 
 INDEX = "index.html"
 _MOST_NAMED = 4
-"""The maximum number of experiments that a sentence names."""
+"""The maximum number of experiments of which the first screen tells the finding."""
 
 
 def write_site(folders: Sequence[Path], out: Path, registry: Registry) -> tuple[str, ...]:
@@ -211,38 +210,7 @@ def _datasets(columns: Iterable[Column]) -> int:
 
 
 def _finding(columns: Sequence[Column], across: Across | None) -> Sequence[str]:
-    """Sentences on which methods are better than the baseline, or which is best, and how certain that is."""
+    """Sentences on which methods gain over the baseline, over all datasets or on single experiments."""
     if across is not None and (finding := verdict_across(across)):
         return finding
-    n = _datasets(column for column in columns if column.grid.metric == METRIC)
-    few = f"{counted(n, 'dataset')} cannot show which method is best across datasets"
-    return [
-        *_over_baselines(columns),
-        f"{few}: {MIN_PAIRS_ACROSS} that rank the same methods by accuracy are needed.",
-    ]
-
-
-def _over_baselines(columns: Sequence[Column]) -> Iterator[str]:
-    """Names the methods that beat the baselines, and the experiments or their number."""
-    better = {column.experiment.name: column.better for column in columns if column.better is not None}
-    if not better:
-        return
-    if any(better.values()):
-        where = _named(better) if len(better) <= _MOST_NAMED else _times(better)
-        yield f"Significantly better than the baseline: {where}."
-    else:
-        of = "the one experiment" if len(better) == 1 else f"any of the {len(better)} experiments"
-        yield f"No method was shown to be better than the baseline in {of} with enough seeds for that test."
-    if left := len(columns) - len(better):
-        have = "has" if left == 1 else "have"
-        yield f"{counted(left, 'other experiment')} {have} no baseline, or too few seeds for that test."
-
-
-def _named(better: Mapping[str, Sequence[str]]) -> str:
-    where = better.items()
-    return "; ".join(f"{listed(map(name_of, names)) if names else 'none'} in {name_of(name)}" for name, names in where)
-
-
-def _times(better: Mapping[str, Sequence[str]]) -> str:
-    times = by_count(Counter(name for names in better.values() for name in names)).items()
-    return "; ".join(f"{listed(map(name_of, names))} in {n} of {len(better)} experiments" for n, names in times)
+    return [f"{name_of(column.experiment.name)}: {column.view.verdict[0]}" for column in columns[:_MOST_NAMED]]

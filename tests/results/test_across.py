@@ -103,11 +103,7 @@ def test_what_does_not_count_is_named():
     comparison = across_of(frame_of(*sound, *poisoned, *left_out))
     assert comparison.experiments == tuple(f"e{place}" for place in range(6))
     assert comparison.rows == across_of(frame_of(*sound)).rows
-    assert comparison.skipped == (
-        "bad: the labels of source s [31m are shuffled, and d0 itself counts",
-        "less: source s is left out, and d0 itself counts",
-    )
-    assert "than the tuned baseline SRC on all 6" in verdict_across(comparison)[0]
+    assert comparison.skipped == ("bad and less: its domains are altered, and d0 itself counts",)
     # Alone, it is the only experiment on its dataset.
     assert across_of(frame_of(*sound[1:], *poisoned)).experiments[-1] == "bad"
 
@@ -128,10 +124,9 @@ def test_gains_and_ranks_of_fewer_datasets_say_of_how_many():
     lost = {cell.key for cell in cells if (cell.method, cell.target) == ("up", "x")}
     parts[-1] = experiment, cells, {key: record for key, record in records.items() if key not in lost}
     said = " ".join(verdict_across(across_of(frame_of(*parts))))
-    assert "Some mean gains are of fewer datasets than others: up on 6 of 7." in said
-    assert "up has the best mean rank over 6 datasets: 1.00 of 3 methods." in said
-    assert "The largest mean gain over all 7 in points of accuracy: even" in said
-    assert "fewer" not in " ".join(verdict_across(across_of(frame_of(*gaining(20, 30, 10, 40, 20, 50, 60)))))
+    assert "(6 of 7)" in said
+    assert "up has the best mean rank over 6 datasets, 1.00 of 3; " in said
+    assert "of 7)" not in " ".join(verdict_across(across_of(frame_of(*gaining(20, 30, 10, 40, 20, 50, 60)))))
 
 
 def test_each_dataset_has_its_test_against_the_baseline():
@@ -148,13 +143,12 @@ def test_each_dataset_has_its_test_against_the_baseline():
     assert [even[name] for name in ("n_better", "n_worse", "n_tested", "outcome:e0")] == [0, 0, 6, "unknown"]
     assert np.isnan(table.loc["SRC", "mean_gain"])
     assert (ref["reference"], ref["mean_gain"], ref["n_tested"]) == (True, 10, 0)
-    text = " ".join(verdict_across(across_of(runs)))
-    assert text.startswith(
-        "Of 2 methods, none is significantly better than the baseline SRC on all 6 datasets; 1 could not be shown to "
-        "be better on any"
+    first, second, *others = verdict_across(across_of(runs))
+    assert first.startswith(
+        "1 of 2 methods gains over SRC on some of 6 datasets, better on 4 and worse on 1 of 5: up +0.83 "
     )
-    assert "Better: up on 4. Worse: up on 1. Shown neither better nor worse on any dataset: even." in text
-    assert "The largest mean gain in points of accuracy: up +0.83 [+0.83, +0.83] (the reference ref +10.00 " in text
+    assert second.startswith("There is headroom: with labels of the target, ref +10.00 [")
+    assert others[0].startswith("Not shown to differ from SRC: even ")
     pairs = mb.compare(runs)  # the tables of each dataset agree
     decided = pairs[(pairs["scope"] == "average") & (pairs["first"] == "SRC") & (pairs["second"] == "up")]
     assert decided["outcome"].tolist() == ["worse", "worse", "worse", "worse", "same", "better"]
@@ -163,12 +157,12 @@ def test_each_dataset_has_its_test_against_the_baseline():
 def test_too_few_seeds_for_many_methods_are_reported_and_nothing_is_counted():
     runs = frame_of(*gaining(*SIX, n_seeds=6))
     assert not mb.across(runs)["n_tested"].any()
-    few = "Too few seeds to show a difference from the baseline SRC after Holm's correction."
-    assert verdict_across(across_of(runs))[0] == few
+    assert verdict_across(across_of(runs))[0].startswith("Whether a method gains over SRC is open: too few seeds")
     two = frame_of(*gaining(20, 30))
     assert mb.across(two)["n_tested"].max() == 2
-    better = "Of 2 methods, 1 is significantly better than the baseline SRC on both datasets; 1 "
-    assert verdict_across(across_of(two))[0].startswith(better)
+    assert verdict_across(across_of(two))[0].startswith(
+        "1 of 2 methods gains over SRC on some of 2 datasets, better on 2 of 2"
+    )
 
 
 def test_without_a_common_baseline_there_are_no_gains():

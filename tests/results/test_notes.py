@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from msda_bench.results.frame import runs_frame
-from msda_bench.results.notes import medians_of_others, note_lines, notes, problem_lines, problems
+from msda_bench.results.notes import folder_lines, note_lines, notes, problem_lines, problems
 from msda_bench.results.recorded import Faults
 from msda_bench.store.record import Record
 from msda_bench.suite.plan import Method, Plan
-from tests.results.conftest import planned
+from tests.results.conftest import frame_of, planned
 
 SOUND = {"device": "cpu", "numba": "0.61", "torch": "2.11", "stack": 1, "distributions": {"msda-bench": "0.1.0"}}
 
@@ -40,12 +37,6 @@ def made(record: Record, **provenance) -> Record:
     return replace(record, provenance=SOUND | provenance)
 
 
-def alone(record, method, *_):
-    if method == "a":
-        return made(record, stack_note="aggregator 'n' cannot be stacked\n(stackable = False)")
-    return made(record, stack=4, stack_note="8 runs at once did not fit in memory") if _[1] > 3 else made(record)
-
-
 def fails(record, method, target, seed):
     return replace(record, message=f"validator 'v' raised {seed}\x1b[31m") if target == "y" else None
 
@@ -67,9 +58,8 @@ OLD = {"distributions": {"msda-bench": "0.0.9"}}
 SLOW = "trained without numba, by plain loops, which are slower and round differently"
 AT_0, AT_3 = (f"2 of 12 runs, first at target x, seed {seed}" for seed in (0, 3))
 AT_X, AT_Y = (f"6 of 12 runs, first at target {target}, seed 0" for target in "xy")
+MOST = "; ".join(f"{name}, 10 of 12 runs, first at target x, seed 1" for name in "ab")
 HERE = "an unnamed system with torch 2.11"
-STACKED = "trained in stacks of 4, which is slower: b, 4 of 12 runs, first at target x, seed 4: 8 runs at once "
-STACKED += "did not fit in memory"
 VALIDATOR = f"{AT_Y}: validator 'v' raised 0 [31m"
 VALIDATOR += "; `run` makes these runs again once it is mended and its `version` raised"
 OTHER = "made with another msda-bench than the plan's 0.1.0: 0.0.9"
@@ -86,14 +76,6 @@ OTHER = "made with another msda-bench than the plan's 0.1.0: 0.0.9"
             [f"{SLOW}: a, {AT_3}; b, {AT_3}"], id="plain loops of a seed",
         ),
         pytest.param(lambda record, *_: made(record, numba=None, device="cuda"), [], id="no loops on a GPU"),
-        pytest.param(
-            alone,
-            [
-                "trained alone, which is slower: a, all runs: aggregator 'n' cannot be stacked (stackable = False)",
-                STACKED,
-            ],
-            id="not stacked",
-        ),
         pytest.param(fails, [f"without a validator's score: {name}, {VALIDATOR}" for name in "ab"], id="validator"),
         pytest.param(
             lambda record, *_: Record(record.key, {}, "failed", message="no", provenance=SOUND), [], id="failed",
@@ -112,7 +94,7 @@ OTHER = "made with another msda-bench than the plan's 0.1.0: 0.0.9"
         pytest.param(
             mixed,
             [
-                f"4 of 24 runs were made on {HERE} and cuda (a, {AT_0}; b, {AT_0}); 20 on {HERE}",
+                f"made with more than one system: {HERE} ({MOST}); {HERE} and cuda (a, {AT_0}; b, {AT_0})",
                 f"made with more than one their-data: 1.False (a, {AT_X}; b, {AT_X}); 1.True (a, {AT_Y}; b, {AT_Y})",
             ],
             id="mixed",
@@ -124,7 +106,7 @@ def test_how_runs_were_made_is_noted(lines, change, expected):
 
 
 @pytest.mark.parametrize(("score", "named"), [(0.6, True), (0.75, False)])
-def test_a_run_far_below_its_siblings_is_named(lines, score, named):
+def test_a_run_far_from_its_siblings_is_named(lines, score, named):
     """One of a method's seeds at a target no longer classifies the sources; only their labels show it."""
 
     def falls(record, method, target, seed):
@@ -133,14 +115,7 @@ def test_a_run_far_below_its_siblings_is_named(lines, score, named):
 
     found = lines(falls)
     assert len(found) == named
-    assert all(line.endswith(": b at target y, seed 3 (60.0; median of the others 84.0)") for line in found)
-
-
-@settings(max_examples=40)
-@given(st.lists(st.floats(0, 1), min_size=2, max_size=9))
-def test_medians_of_other_runs_leave_each_run_out_in_turn(values: list[float]) -> None:
-    medians = medians_of_others(np.array(values))
-    assert medians.tolist() == [np.median(np.delete(values, place)) for place in range(len(values))]
+    assert all(line.endswith(": b at target y, seed 3 (60, median 83.5)") for line in found)
 
 
 @pytest.mark.parametrize(
@@ -161,7 +136,7 @@ def test_systems_are_named_without_their_releases(lines, platform, words):
         release = f"{platform}-{seed}" if platform.startswith("W") else platform
         return made(record, platform=release if seed else "Plan9", device="cuda", device_name="H\x07")
 
-    assert lines(two)[0].endswith(f"; 20 on {words} with torch 2.11 and H")
+    assert f"{words} with torch 2.11 and H (a, 10 of 12 runs" in lines(two)[0]
 
 
 def test_faults_of_the_store_are_noted(lines):
@@ -174,7 +149,7 @@ def test_faults_of_the_store_are_noted(lines):
     assert damage.endswith("first at target x, seed 1")
 
 
-def test_methods_with_unequal_numbers_of_steps_are_noted_but_not_in_the_csv(table, sample):
+def test_methods_with_unequal_numbers_of_steps_are_noted(table, sample):
     runs = table({"SRC": {"x": [1], "y": [1]}, "a": {"x": [1], "y": [1]}, "ref": {"x": [1], "y": [1]}})
     # Targets of different sizes take different numbers of steps; methods are still treated equally.
     assert notes(runs.assign(steps=[10, 30] * 3)) == []
@@ -183,7 +158,6 @@ def test_methods_with_unequal_numbers_of_steps_are_noted_but_not_in_the_csv(tabl
         "different numbers of training steps per run: SRC 30 to 90; a, ref 10 to 30; ref need not be an upper bound"
     )
     assert [note.line for note in notes(uneven)] == [unequal]
-    assert note_lines(uneven) == {}
     # A run that diverged stopped early.
     early = runs.assign(steps=[10, 30, 10, 30, 5, 30], status=["ok"] * 4 + ["diverged", "ok"])
     assert not any("training steps" in note.line for note in notes(early))
@@ -207,3 +181,17 @@ def test_problems_are_grouped_by_severity_and_methods_with_equal_problems_share_
         "table: a: 1 of 3 runs failed, first at target x, seed 0: no [31m way",
         "table: b, c: 1 of 3 runs each missing, first at target x, seed 2",
     ]
+
+
+def test_outlying_scores_are_named(table):
+    runs = table(
+        {"SRC": {"x": [100, 103, 98, 110, 95, 104, 99, 20]}, "DARN": {"x": [104, 103, 98, 110, 95, 104, 99, 96]}}
+    )
+    (note,) = notes(runs)
+    assert note.line.endswith(": SRC at target x, seed 7 (10, median 49.75)")
+
+
+def test_a_note_is_told_once_with_the_experiments_that_have_it(table):
+    own = {"SRC": {"x": [1, 2]}}
+    parts = [planned(own, name, notes=("for all", *more)) for name, more in (("one", ()), ("two", ("for one",)))]
+    assert [line.text for line in folder_lines(frame_of(*parts))] == ["for all", "two: for one"]

@@ -112,8 +112,7 @@ def test_seven_datasets_give_ranks_tests_and_groups(tmp_path):
     write_folder(tmp_path / "seven", *seven, scores("z", own=3))
     assert main(["site", str(tmp_path / "seven"), "--out", str(tmp_path / "site")]) == 0
     page = index(tmp_path / "site")
-    assert re.search(r"[ab] has the best mean rank over 7 datasets: 1\.\d\d of 3 methods\.", said(page))
-    assert "Significantly worse: c." in said(page)
+    assert re.search(r"[ab] has the best mean rank over 7 datasets, 1\.\d\d of 3; shown to be worse: c\.", said(page))
     assert '<section class="experiment" id="across"' in page
     assert "<svg" in page
 
@@ -140,7 +139,7 @@ def test_the_decision_table_comes_first_and_other_methods_and_scores_are_folded(
     assert shown[5][4] == "-4.00 ▽ (worse) -4.0 to -4.0"
     assert said(body[1]).startswith("own +20.00"), "folded below the table"
     assert "1 method of one experiment alone" in said(page[table:scored])
-    assert said(page).count("Headroom: over SRC, ref +20.0 [+20.0, +20.0].") == 2
+    assert said(page).count("There is headroom: with labels of the target, ref +20.00 [+20.00, +20.00]") == 3
     assert next(iter(rows(tmp_path / "site"))) == "up"
 
 
@@ -150,7 +149,9 @@ def test_a_reference_that_may_gain_nothing_shows_no_headroom(tmp_path):
     table = planned(runs, "on-d0", "d0", baseline="SRC")
     folder = write_folder(tmp_path / "made", table)
     assert main(["site", str(folder), "--out", str(tmp_path / "site")]) == 0
-    assert "No headroom shown: over SRC, ref +0.0 [-2.3, +2.3]." in said(index(tmp_path / "site"))
+    assert "Headroom is not shown: with labels of the target, ref +0.00 [-2.30, +2.30]" in said(
+        index(tmp_path / "site")
+    )
 
 
 def test_with_a_margin_a_method_of_some_experiments_says_of_how_many_and_comes_last(tmp_path):
@@ -229,7 +230,7 @@ def test_the_first_sentence_names_what_beats_which_baseline_and_skips_variants(t
     whole = [scores(f"d{n}", a=800, SRC=700) for n in range(2)]
     folder, out = write_folder(tmp_path / "made", *whole, less), tmp_path / "site"
     assert main(["site", str(folder), "--out", str(out)]) == 0
-    assert "Leaderboard Significantly better than the baseline: a in on-d1." in said(index(out))
+    assert "Leaderboard on-d1: 1 of 1 method gains over SRC: a +10.00 [" in said(index(out))
     assert "eadroom" not in said(index(out))
     assert "rank 1 80.25 ± 0.08 * (significantly better than SRC)" in rows(out)["a"]
     assert next(iter(rows(out))) == "a", "what beats a baseline comes first"

@@ -28,7 +28,7 @@ _MOST_WIDE = 12
 
 
 def differences(comparisons: str | Path | pd.DataFrame, to: str | None = None) -> Chart:
-    """Draws the difference of each method from one method: Hodges-Lehmann estimates with intervals, paired by seed.
+    """Draws the difference of each method from one method, with its interval, paired by seed.
 
     Args:
         comparisons: a result folder, or a frame from `compare`; the scope `average` or the only target is drawn.
@@ -39,7 +39,7 @@ def differences(comparisons: str | Path | pd.DataFrame, to: str | None = None) -
     """
     comparisons, to = KINDS["comparisons"].take(comparisons), argument("to", to, str | None)
     rows = main_pairs(comparisons)
-    rows = rows[rows["hodges_lehmann"].notna()]
+    rows = rows[rows["mean_difference"].notna()]
     if to is not None and to not in (known := {*rows["first"], *rows["second"]}):
         raise ValueError(f"to: no pair here has the method {shown(to)}{hint(to, sorted(known))}")
     return parts.panels("comparisons", rows, ("experiment",), lambda rows: _differences(rows, to or best_of(rows)))
@@ -129,7 +129,7 @@ def critical_difference(runs: str | Path | pd.DataFrame | Across) -> Chart:
 
 def _ranks(across: Across, scale: alt.Scale) -> Chart:
     """A row for each method at its mean rank, with wins and losses against the baseline."""
-    ranked = standings(across).dropna(subset="mean_rank")
+    ranked = standings(across).dropna(subset="mean_rank").sort_values("mean_rank", kind="stable")
     rows = ranked[["method"]].assign(
         rank=ranked["mean_rank"],
         gain=ranked["mean_gain"],

@@ -81,10 +81,7 @@
     }
 
     sortBy(button) {
-      const head = button.closest("th"), first = button.dataset.first;
-      const other = first === "ascending" ? "descending" : "ascending";
-      const direction = head.getAttribute("aria-sort") === first ? other : first;
-      sort(this.table, head.cellIndex, direction);
+      const direction = turn(this.table, button);
       keep(`${this.id}.sort`, [`${button.textContent.trim()}:${direction}`]);
       this.tell(`sorted by ${button.textContent.trim()}, ${direction}`);
     }

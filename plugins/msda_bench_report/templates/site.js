@@ -53,9 +53,7 @@
   }
   for (const button of heads) {
     button.addEventListener("click", () => {
-      const head = button.closest("th"), first = button.dataset.first;
-      const other = first === "ascending" ? "descending" : "ascending";
-      sort(table, head.cellIndex, head.getAttribute("aria-sort") === first ? other : first);
+      turn(table, button);
       keep();
     });
   }

@@ -23,3 +23,16 @@ function sort(table, column, direction) {
   });
 }
 
+// Sorts by the column of a head's button, turned around if it is sorted so already; returns the direction.
+function turn(table, button) {
+  const head = button.closest("th"), first = button.dataset.first;
+  const other = first === "ascending" ? "descending" : "ascending";
+  const direction = head.getAttribute("aria-sort") === first ? other : first;
+  sort(table, head.cellIndex, direction);
+  return direction;
+}
+
+for (const table of all("table.decision")) {
+  for (const button of all("thead button", table)) button.addEventListener("click", () => turn(table, button));
+}
+
