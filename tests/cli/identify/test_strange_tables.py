@@ -73,7 +73,11 @@ TABLES: dict[str, tuple[str | bytes, str, str]] = {
         "",
         "doubt: '-1' among the classes may stand for a missing value; `--missing=-1`",
     ),
-    "signs": ("\n".join(lines(label=lambda _, row: "-1" if row % 2 else "1")), "", "c: -1 50 %, 1 50 %"),
+    "signs": (
+        "\n".join(lines(label=lambda _, row: "-1" if row % 2 else "1")),
+        "",
+        "class a b c -1 15 15 15 1 15 15 15 ",
+    ),
     "masked": (
         "\n".join(lines(label=lambda s, row: -1 if s == "c" else row % 2)),
         "--missing=-1",
