@@ -83,8 +83,7 @@ def _across(args: argparse.Namespace) -> int:
 
 
 def _compare(args: argparse.Namespace) -> int:
-    from msda_bench.results.folder_diff import diff_folders
-    from msda_bench.results.folder_diff_text import diff_report
+    from msda_bench.results.align import align_report
     from msda_bench.results.frame import load_results
     from msda_bench.results.notes import is_whole
 
@@ -93,8 +92,7 @@ def _compare(args: argparse.Namespace) -> int:
     report_faults(a)
     report_faults(b)
     a, b = (selected(only_experiments(runs, args.experiments), args.by) for runs in (a, b))
-    diff = diff_folders(a, b, matches)
-    return show(args, diff_report(diff, complete=is_whole(a) and is_whole(b)))
+    return show(args, align_report(a, b, matches, complete=is_whole(a) and is_whole(b)))
 
 
 def _matches(given: list[str]) -> dict[str, str]:

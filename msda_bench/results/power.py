@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -30,23 +30,6 @@ _COLUMNS = (
     *("experiment", "to_train", "hours", "standard_deviation", "seeds", "finds", "needed", "at_most", "hours_needed"),
 )
 
-Smallest: TypeAlias = Callable[[int, float], float | None]
-"""The smallest true gain that so many seeds find with a probability; None if they can find none."""
-
-
-class Spread(NamedTuple):
-    """The standard deviations of the methods' differences from the baseline over a pilot's seeds.
-
-    Attributes:
-        deviations: by method, in points.
-        seeds: the median of the methods' numbers of pairs.
-        targets: those whose mean the differences are of.
-    """
-
-    deviations: Mapping[str, float]
-    seeds: int
-    targets: tuple[str, ...]
-
 
 class Pilot:
     """A frame of runs from which standard deviations and seconds are taken, for experiments of the same data set."""
@@ -57,56 +40,33 @@ class Pilot:
         self._grids = [grid for grid in grids(runs) if grid.experiment.name in self._rows]
         self.devices = tuple(runs.loc[runs["status"] == "ok", "device_name"].dropna().unique())
 
-    def like(self, experiment: Experiment) -> Grid | None:
+    def _like(self, experiment: Experiment) -> Grid | None:
         """The runs on the same data set; rather those of the experiment of this name."""
         alike = [grid for grid in self._grids if grid.experiment.dataset == experiment.dataset]
         return min(alike, key=lambda grid: grid.experiment.name != experiment.name, default=None)
 
-    def spread(self, experiment: Experiment) -> Spread | None:
-        """The standard deviations, over the targets that both have; None without two pairs of any method."""
-        grid, baseline = self.like(experiment), experiment.baseline
-        is_percent = experiment.measure.percent and grid is not None and grid.metric == experiment.measure.column
-        if grid is None or baseline not in grid.methods or not is_percent:
+    def spread(self, experiment: Experiment) -> tuple[float, int] | None:
+        """The standard deviation of a method's gain over the baseline, in points, and the pairs that it is of.
+
+        Both are medians of the methods, of means over the targets that both have. None without two pairs of any method.
+        """
+        grid, baseline = self._like(experiment), experiment.baseline
+        if grid is None or baseline not in grid.methods or not experiment.measure.percent:
             return None
-        targets = tuple(
-            target for target in experiment.targets if target in grid.targets and grid.merits[target].by_seed[baseline]
-        )
-        merits = {
-            name: mean_by_seed([grid.merits[target].by_seed[name] for target in targets]) for name in grid.methods
-        }
-        differences = {
-            name: np.subtract(*paired(merits[name], merits[baseline])).tolist()
-            for name in tested(experiment)
-            if name in merits
-        }
-        sums = {name: summarize(values) for name, values in differences.items() if len(values) > 1}
+        if grid.metric != experiment.measure.column:
+            return None
+        merits = [grid.merits[target].by_seed for target in experiment.targets if target in grid.targets]
+        means = {name: mean_by_seed([of[name] for of in merits if of[baseline]]) for name in grid.methods}
+        names = [name for name in tested(experiment) if name in means]
+        gains = [np.subtract(*paired(means[name], means[baseline])).tolist() for name in names]
+        sums = [summarize(values) for values in gains if len(values) > 1]
         if not sums:
             return None
-        deviations = {name: of.standard_error * math.sqrt(of.n) for name, of in sums.items()}
-        return Spread(deviations, round(median(of.n for of in sums.values())), targets)
-
-    def seconds(self, experiment: Experiment) -> Callable[[str, Cell], float] | None:
-        """The expected seconds of a method's cell: the mean of its runs, or of an unknown method the median of all.
-
-        Seconds are in proportion to the steps of the cell, if its suite gives them. None without any run.
-        """
-        timed = self.timed(experiment)
-        if not timed:
-            return None
-        all_seconds, all_steps = zip(*timed.values(), strict=True)
-        usual = float(median(all_seconds)), float(median(all_steps))
-
-        def expected(method: str, cell: Cell) -> float:
-            seconds, steps = timed.get(method, usual)
-            training = cell.training
-            planned = training.steps and training.steps * (training.epochs or 1)
-            return seconds * planned / steps if planned and steps > 0 else seconds
-
-        return expected
+        return median(of.standard_error * math.sqrt(of.n) for of in sums), round(median(of.n for of in sums))
 
     def timed(self, experiment: Experiment) -> dict[str, tuple[float, float]]:
         """The mean seconds and steps of the runs of each method on the same data set."""
-        grid = self.like(experiment)
+        grid = self._like(experiment)
         if grid is None:
             return {}
         rows = self._rows[grid.experiment.name].astype({"method": str, "steps": float}).fillna({"steps": 0.0})
@@ -114,24 +74,31 @@ class Pilot:
         return {name: (seconds, steps) for name, seconds, steps in means.itertuples(name=None)}
 
 
-def of_experiment(deviation: float, level: float) -> Smallest:
-    """What the signed-rank test at this level finds, of differences with this standard deviation."""
+def _seconds(timed: Mapping[str, tuple[float, float]], method: str, cell: Cell) -> float:
+    """The expected seconds of a method's cell: the mean of its runs, or of an unknown method the median of all.
 
-    def smallest(seeds: int, power: float) -> float | None:
-        shift = detectable_shift(seeds, level, power)
-        return None if shift is None else shift * deviation
+    Seconds are in proportion to the steps of the cell, if its suite gives them.
+    """
+    usual = [float(median(values)) for values in zip(*timed.values(), strict=True)]
+    seconds, steps = timed.get(method, usual)
+    planned = cell.training.steps and cell.training.steps * (cell.training.epochs or 1)
+    return seconds * planned / steps if planned and steps > 0 else seconds
 
-    return smallest
+
+def _finds(seeds: int, deviation: float, level: float, power: float) -> float | None:
+    """The smallest true gain that the signed-rank test at this level finds with this probability; None if it cannot."""
+    shift = detectable_shift(seeds, level, power)
+    return None if shift is None else shift * deviation
 
 
-def seeds_for(smallest: Smallest, gain: float, power: float) -> int | None:
-    """The fewest seeds that find a true gain with this probability; None if that takes more than 10,000."""
+def _needed(gain: float, deviation: float, level: float, power: float) -> int | None:
+    """The fewest seeds that find a true gain; None if that takes more than 10,000."""
 
-    def finds(seeds: int) -> bool:
-        size = smallest(seeds, power)
+    def enough(seeds: int) -> bool:
+        size = _finds(seeds, deviation, level, power)
         return size is not None and size <= gain
 
-    seeds = 1 + bisect_left(range(1, _MOST_SEEDS + 1), x=True, key=finds)
+    seeds = 1 + bisect_left(range(1, _MOST_SEEDS + 1), x=True, key=enough)
     return seeds if seeds <= _MOST_SEEDS else None
 
 
@@ -191,17 +158,16 @@ def _row(
     from scipy.special import chdtri
 
     row: dict[str, Any] = {"experiment": table.name, "seeds": len(table.seeds)}
-    spread, expected = pilot.spread(table), pilot.seconds(table)
+    spread, timed = pilot.spread(table), pilot.timed(table)
     if spread is not None:
-        size, level = median(spread.deviations.values()), table.alpha / tests_with_baseline(table)
-        largest = size * math.sqrt((spread.seeds - 1) / chdtri(spread.seeds - 1, SURE))  # (n - 1) s^2 is chi-squared
-        usual, careful = of_experiment(size, level), of_experiment(largest, level)
-        row |= {"standard_deviation": size, "finds": usual(len(table.seeds), power)}
-        row |= {"needed": seeds_for(usual, detect, power), "at_most": seeds_for(careful, detect, power)}
-    if expected is None:
+        (size, n), level = spread, table.alpha / tests_with_baseline(table)
+        largest = size * math.sqrt((n - 1) / chdtri(n - 1, SURE))  # (n - 1) s^2 is chi-squared
+        row |= {"standard_deviation": size, "finds": _finds(len(table.seeds), size, level, power)}
+        row |= {"needed": _needed(detect, size, level, power), "at_most": _needed(detect, largest, level, power)}
+    if not timed:
         return row
     cells = {cell.key: cell for cell in expansion.plan.most if cell.experiment == table.name}
-    seconds = {key: expected(cell.method, expansion.cells[key]) for key, cell in cells.items()}
+    seconds = {key: _seconds(timed, cell.method, expansion.cells[key]) for key, cell in cells.items()}
     to_train = [value for key, value in seconds.items() if key in missing]
     row |= {"to_train": len(to_train), "hours": sum(to_train) / _HOUR}
     if row.get("needed") is not None:

@@ -29,8 +29,8 @@ TRACK = "track"
 GAPS = "gaps"
 """The key in `attrs` of the headroom, by experiment and seed, with the settings that the oracle chose."""
 _OF_PLAN = ["suite", "experiment", "dataset", "task", "target", "method", "reference", "seed", "status"]
-_UNFINISHED = frozenset({"failed", "timeout", "oom", "skipped", "missing"})
-_SHOWN = ("failed", "timeout", "oom", "skipped", "missing", "diverged")
+_UNFINISHED = ("failed", "timeout", "oom", "skipped", "missing")
+_SHOWN = {status: place for place, status in enumerate((*_UNFINISHED, "diverged", "ok"))}
 """Which candidate represents a run without a choice: the first of the first of these statuses."""
 Run: TypeAlias = Mapping[int, int]
 """The positions of the rows of a run's candidates, by number."""
@@ -70,7 +70,8 @@ class Choices:
         numbers: dict[_Place, frozenset[int]] = {}
         for (*place, _), choice in self.of.items():
             at = place[0], place[1], place[2]
-            numbers[at] = numbers.get(at, frozenset()) | ({choice.number} - {None})
+            found = frozenset() if choice.number is None else frozenset({choice.number})
+            numbers[at] = numbers.get(at, frozenset()) | found
         return numbers
 
     def without(self, *, unfinished: bool) -> frozenset[_Place]:
@@ -120,7 +121,8 @@ class Candidates:
             # What trains with the target's labels is not reselected by what the others cannot see, or are not to see.
             by = own if by is None or (method.reference and own in {ORACLE, TARGET_ACCURACY}) else by
             yield from (
-                self._choice(by, target, seed, [run], [*run], _UNFINISHED) for (target, seed), run in runs.items()
+                self._choice(by, target, seed, [run], [*run], frozenset(_UNFINISHED))
+                for (target, seed), run in runs.items()
             )
             return
         track, known = by or table.tuning.tracks[0], self.runs.attrs.get(CHOICES, Choices()).of
@@ -187,11 +189,9 @@ class Candidates:
         rows = {}
         for (target, seed), run in self.of(table, method, votes=False).items():
             number = chosen[target, None if table.tuning else seed]
-            order = {status: place for place, status in enumerate(_SHOWN)}
-            first = min(run.values(), key=lambda row: order.get(self.status[row], len(order)))
+            first = min(run.values(), key=lambda row: _SHOWN[self.status[row]])
             row = first if number is None else run.get(number, first)
-            lost = number not in run and (table.tuning is not None or self.status[row] == "ok")
-            rows[row] = lost
+            rows[row] = number not in run and (table.tuning is not None or self.status[row] == "ok")
         return rows
 
 
@@ -250,7 +250,8 @@ def _gaps(candidates: Candidates) -> Mapping[str, Mapping[int, float]]:
             continue
         pair = [method for method in table.methods if method.name in {table.headroom, table.baseline}]
         shown = [candidates.shown(table, method, ORACLE).items() for method in pair]
-        runs = candidates.runs.iloc[[row for of_method in shown for row, lost in of_method if not lost]]
+        rows = [row for of_method in shown for row, lost in of_method if not lost]
+        runs = candidates.runs[["method", "target", "seed", "status", "score"]].iloc[rows]
         runs = runs[runs["status"] == "ok"].astype({"method": object})
         scores = runs.pivot(index="seed", columns=["method", "target"], values="score")
         if {table.headroom, table.baseline} <= {*scores.columns.get_level_values("method")}:

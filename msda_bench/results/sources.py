@@ -124,7 +124,7 @@ def sources(runs: pd.DataFrame, worth: Worth) -> pd.DataFrame:
         own = pd.DataFrame({
             "weight": weighed,
             "worth": pd.Series(worth.of(cell["dataset"], target), dtype=float),
-        }).reindex(dict.fromkeys([*cell["sources"], *weighed.index]))  # fmt: skip
+        }).reindex([*dict.fromkeys([*cell["sources"], *weighed.index])])  # fmt: skip
         compared = decided([_compare(whole, less, method, target) for less in others.values()], family="sources")
         without, score = (
             dict(zip(others, compared, strict=True)),

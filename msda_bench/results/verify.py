@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from functools import cached_property
 from itertools import combinations
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -84,21 +85,16 @@ class Verification:
     pairs: pd.DataFrame
     absent: Mapping[str, list[str]]
 
-    @property
-    def sources(self) -> pd.DataFrame:
-        """Each list of numbers once, in the order of the table: `ORIGIN` and `comparable`."""
-        return self.cells[[*ORIGIN, "comparable"]].drop_duplicates(ignore_index=True)
-
-    @property
+    @cached_property
     def ranges(self) -> pd.DataFrame:
-        """A row for each method and target with comparable numbers, whose `low`, `high` and number (`numbers`) it has.
+        """A row for each method and target with comparable numbers: their `low` and `high`, and our `mean`.
 
-        `within` reports whether our `mean` is between them or at most two standard errors from one of them; NA if
-        there are too few runs.
+        `within` reports whether our mean is between them or at most two standard errors from one of them; NA if there
+        are too few runs.
         """
         groups = self.cells[self.cells["comparable"]].groupby(["target", "method"], sort=False)
         ranges = groups.agg(
-            low=("published_mean", "min"), high=("published_mean", "max"), numbers=("published_mean", "size"),
+            low=("published_mean", "min"), high=("published_mean", "max"),
             mean=("mean", "first"), near=("within_2_se", "max"),
         ).reset_index()  # fmt: skip
         between = ranges["mean"].between(ranges["low"], ranges["high"]).astype("boolean")
@@ -107,37 +103,18 @@ class Verification:
     @property
     def disagreements(self) -> pd.DataFrame:
         """The ranges in which comparable sources differ."""
-        ranges = self.ranges
-        return ranges[ranges["low"] < ranges["high"]]
+        return self.ranges[self.ranges["low"] < self.ranges["high"]]
 
     @property
     def judged(self) -> pd.DataFrame:
         """The ranges that decide the status: those of the means over targets, or all ranges if no mean is published."""
-        ranges = self.ranges
-        averages = ranges[ranges["target"] == AVERAGE]
-        return averages if len(averages) else ranges
-
-    @property
-    def of_targets(self) -> pd.DataFrame:
-        """The comparable cells without the means over targets."""
-        return self.cells[self.cells["comparable"] & (self.cells["target"] != AVERAGE)]
-
-    @property
-    def expected_far(self) -> float:
-        """The number of targets' cells expected beyond `FAR` by chance, if all true means are equal."""
-        from scipy.special import stdtr
-
-        return float(2 * stdtr(self.of_targets["degrees_of_freedom"].dropna(), -FAR).sum())
+        averages = self.ranges[self.ranges["target"] == AVERAGE]
+        return averages if len(averages) else self.ranges
 
     @property
     def inversions(self) -> pd.DataFrame:
         """The pairs whose order is the reverse of the published one."""
         return self.pairs[self.pairs["ours"] < 0]
-
-    @property
-    def n_not_ok(self) -> int:
-        """Runs that are not ok."""
-        return int((self.runs["status"] != "ok").sum())
 
     @property
     def status(self) -> Status:
@@ -149,7 +126,7 @@ class Verification:
         differ by chance even if all true means are equal.
         """
         within = self.judged["within"]
-        if self.n_not_ok:
+        if (self.runs["status"] != "ok").any():
             return "incomplete"
         if within.empty:
             return "not comparable"
@@ -183,22 +160,15 @@ def _tables(runs: pd.DataFrame, name: str | None) -> dict[str, PublishedNumbers]
         numbers = find_table(name)
     except UnreadableError as error:
         raise BenchError(f"{name}: {error}") from None
-    tables = {
-        table.name: _as_chosen(numbers, table)
-        for table in plan.experiments
-        if not numbers.targets.isdisjoint(table.targets)
-    }
-    if not tables:
+    alike = [table for table in plan.experiments if not numbers.targets.isdisjoint(table.targets)]
+    if not alike:
         raise BenchError(f"{folder}: has no results on any of the targets, the subject of table {numbers.name}")
-    return tables
-
-
-def _as_chosen(table: PublishedNumbers, experiment: Experiment) -> PublishedNumbers:
-    """A table that the user names, with the networks, protocols and method names of the suite's own table."""
-    named = experiment.published
-    if named is None:
-        return table
-    return replace(table, backbones=named.backbones, protocols=named.protocols, methods=named.methods)
+    # A table that the user names has the networks, protocols and method names of the suite's own.
+    return {
+        table.name: replace(numbers, backbones=own.backbones, protocols=own.protocols, methods=own.methods)
+        for table in alike
+        for own in [table.published or numbers]
+    }
 
 
 def _verified(experiment: Experiment, table: PublishedNumbers, rows: pd.DataFrame) -> Verification:
@@ -296,26 +266,17 @@ def _pairs(cells: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     averages = averages[averages["method"].isin(scores.columns)].sort_values(
         "published_mean", ascending=False, kind="stable"
     )
-    rows = [
-        row
-        for _, numbers in averages.groupby([*ORIGIN], sort=False)
-        for first, second in combinations(numbers.to_dict("records"), 2)
-        for row in _pair(first, second, scores)
-    ]
-    pairs = pd.DataFrame(
-        rows, columns=["first", "second", "published", "ours", "n", "error", "published_error", "runs"]
-    )
-    published = pairs.pop("published_error"), pairs.pop("runs")
+    rows = []
+    for _, numbers in averages.groupby([*ORIGIN], sort=False):
+        for first, second in combinations(numbers.to_dict("records"), 2):
+            ours = (scores[first["method"]] - scores[second["method"]]).dropna()
+            published = first["published_mean"] - second["published_mean"]
+            if first["method"] != second["method"] and len(ours) and published:
+                figures = published, round(ours.mean(), 9), len(ours), ours.sem()  # equal means differ by rounding
+                error = (first["error"] ** 2 + second["error"] ** 2) ** 0.5
+                rows.append((first["method"], second["method"], *figures, error, min(first["runs"], second["runs"])))
+    names = ["first", "second", "published", "ours", "n", "error", "published_error", "runs"]
+    pairs = pd.DataFrame(rows, columns=names)
+    published_errors = pairs.pop("published_error"), pairs.pop("runs")
     difference = pairs["ours"] - pairs["published"]
-    return pairs.assign(**_standardised(difference, pairs.pop("n"), pairs.pop("error"), *published))
-
-
-def _pair(
-    first: Mapping[Hashable, Any], second: Mapping[Hashable, Any], scores: pd.DataFrame
-) -> Iterator[tuple[Any, ...]]:
-    ours = (scores[first["method"]] - scores[second["method"]]).dropna()
-    published = first["published_mean"] - second["published_mean"]
-    if first["method"] != second["method"] and len(ours) and published:
-        error = (first["error"] ** 2 + second["error"] ** 2) ** 0.5
-        figures = round(ours.mean(), 9), len(ours), ours.sem(), error  # equal means differ by rounding
-        yield first["method"], second["method"], published, *figures, min(first["runs"], second["runs"])
+    return pairs.assign(**_standardised(difference, pairs.pop("n"), pairs.pop("error"), *published_errors))

@@ -1,4 +1,4 @@
-"""Formats our runs beside published numbers: tables, sources with their certainty, one verdict."""
+"""Formats our runs beside published numbers: a table, sources with their certainty, one verdict."""
 
 from __future__ import annotations
 
@@ -8,73 +8,26 @@ from typing import Any
 import pandas as pd
 
 from msda_bench.results.frame import AVERAGE
-from msda_bench.results.notes import note_lines, problem_lines
+from msda_bench.results.notes import folder_lines
 from msda_bench.results.report import BETTER_MARK, Column, Line, Report, Section, Table, Unit
 from msda_bench.results.verify import FAR, ORIGIN, Verification, verified_frame
 
 _FINE = ("agrees", "not comparable")
 """The statuses with exit code 0."""
 _SPREADS = {"standard error": "", "standard deviation": " sd", "not said": " ?"}
-_ORIGINS = {"backbone": "Network", "protocol": "Protocol", "certainty": "Certainty"}
-
-
-def verify_tables(verification: Verification) -> Iterator[Table]:
-    """A table for each target, with a row for each published number."""
-    unit, rows = Unit("accuracy in percent"), _numbered(verification)
-    experiment = verification.experiment.name
-    # A bold set of ours is of interest only beside a published one.
-    rows = rows.assign(
-        source_number="[" + (rows["number"] + 1).astype(str) + "]",
-        spread=rows["published_spread_is"].map(_SPREADS).where(rows["published_spread"].notna(), "").fillna("")
-        + _stars(rows["published_bold"]),
-        star=_stars(rows["bold_paper"]).where(rows["published_bold"].notna(), ""),
-    )
-    for target, block in rows.groupby("target", sort=False):
-        columns = [
-            Column("method", "text", ["method"]),
-            Column("published", "number with error", ["published_mean", "published_spread", "spread"], unit),
-            Column("source", "text", ["source_number"]),
-            Column("ours", "number with error", ["mean", "standard_error", "star"], unit),
-            Column("n", "n/planned", ["n_ok", "n_planned"]),
-        ]
-        if block["comparable"].any():
-            columns.append(Column("difference", "difference if comparable", ["difference", "comparable"], unit))
-            columns.append(Column("z", "z if comparable", ["standardised_difference", "comparable"]))
-        title = f"{experiment}, {target}: {unit.label} beside the numbers of {verification.table.name}"
-        yield Table(f"{experiment}-verify-{target}", title, block, tuple(columns))
-
-
-def _numbered(verification: Verification) -> pd.DataFrame:
-    """The rows, each with the number of its source."""
-    sources = verification.sources.rename_axis("number").reset_index()
-    return verification.cells.merge(sources, "left", [*ORIGIN, "comparable"])
-
-
-def _stars(bold: pd.Series[Any]) -> pd.Series[str]:
-    return bold.eq(True).fillna(value=False).map({True: BETTER_MARK, False: ""})  # noqa: FBT003 - pandas names it other
-
-
-def _sentences(verification: Verification) -> Iterator[Line]:
-    """Paragraphs on each source and its certainty, on notable differences, how to read the tables, and our runs."""
-    lines = (*_sources(verification), *_disagreements(verification), *_order_lines(verification), _legend(verification))
-    yield from (Line("caption", line) for line in lines)
-    notes = [*note_lines(verification.runs).get(verification.experiment.name, ())]
-    notes += [
-        f"{what} without a published number, skipped: {', '.join(names)}"
-        for what, names in verification.absent.items()
-        if names
-    ]
-    yield from (Line("note", line) for line in notes)
-    yield from (Line("problem", line) for line in problem_lines(verification.runs))
+_ABOUT = {"backbone": "Network", "protocol": "Protocol", "certainty": "Certainty"}
+LEGEND = (
+    "difference: ours - published; z: the same divided by its standard error, which uses the published runs' standard "
+    "deviation where n is 1, and ours alone if a source gives no spread or does not state its kind (?). Both are shown "
+    "only where network and protocol are comparable. *: in bold in the source; of ours, by the paper's rule."
+)
 
 
 def verify_report(runs: pd.DataFrame, verified: Sequence[Verification]) -> Report:
     """What `msda-bench verify` answers."""
     names = {verification.experiment.name for verification in verified}
     without = [table.name for table in runs.attrs["plan"].experiments if table.name not in names]
-    sections = [
-        Section(tuple(verify_tables(verification)), tuple(_sentences(verification))) for verification in verified
-    ]
+    sections = [Section(tuple(_tables(verification)), tuple(_sentences(verification))) for verification in verified]
     notes = (Line("note", f"{name} names no published table and is not verified", wrapped=False) for name in without)
     verdicts = (Line("verdict", verdict(verification), wrapped=False) for verification in verified)
     last = Section(lines=(Line("line", "", wrapped=False), *notes, *verdicts))
@@ -82,64 +35,66 @@ def verify_report(runs: pd.DataFrame, verified: Sequence[Verification]) -> Repor
     return Report((*sections, last), verified_frame(verified), complete)
 
 
-def _sources(verification: Verification) -> Iterator[str]:
-    for index, row in enumerate(verification.sources.to_dict("records"), 1):
-        origin = "".join(f" {word}: {row[name]}." for name, word in _ORIGINS.items() if row[name])
-        yield f"[{index}] {row['source']}, {row['source_table']}.{origin}{_why_not(verification, row)}"
+def _sources(verification: Verification) -> pd.DataFrame:
+    """Each list of numbers once, in the order of the table, with the number that the table has for it."""
+    sources = verification.cells[[*ORIGIN, "comparable"]].drop_duplicates(ignore_index=True)
+    return sources.assign(number=[f"[{place}]" for place in range(1, len(sources) + 1)])
 
 
-def _why_not(verification: Verification, row: Mapping[Hashable, Any]) -> str:
-    table = verification.table
-    if row["comparable"]:
-        return ""
-    if not table.backbones and not table.protocols:
-        return " Not comparable: the suite does not name comparable networks and protocols."
-    choices = {"network": ("backbone", table.backbones), "protocol": ("protocol", table.protocols)}
-    other = [part for part, (column, names) in choices.items() if row[column] not in ("", *names)]
-    return f" Not comparable: another {' and '.join(other)}."
+def _tables(verification: Verification) -> Iterator[Table]:
+    """A row for each published number, if there are any."""
+    unit, experiment = Unit("accuracy in percent"), verification.experiment.name
+    rows = verification.cells.merge(_sources(verification), "left", [*ORIGIN, "comparable"])
+    spread = rows["published_spread_is"].map(_SPREADS).where(rows["published_spread"].notna(), "").fillna("")
+    # A bold set of ours is of interest only beside a published one.
+    star = _stars(rows["bold_paper"]).where(rows["published_bold"].notna(), "")
+    columns = [
+        Column("method", "text", ["method"]),
+        Column("target", "text", ["target"]),
+        Column("published", "number with error", ["published_mean", "published_spread", "spread"], unit),
+        Column("source", "text", ["number"]),
+        Column("ours", "number with error", ["mean", "standard_error", "star"], unit),
+        Column("n", "n/planned", ["n_ok", "n_planned"]),
+        Column("difference", "difference if comparable", ["difference", "comparable"], unit),
+        Column("z", "z if comparable", ["standardised_difference", "comparable"]),
+    ]
+    rows = rows.assign(spread=spread + _stars(rows["published_bold"]), star=star)
+    title = f"{experiment}: {unit.label} beside the numbers of {verification.table.name}"
+    if len(rows):
+        yield Table(f"{experiment}-verify", title, rows, tuple(columns))
 
 
-def _disagreements(verification: Verification) -> Iterator[str]:
-    numbered = _numbered(verification)
-    numbered = numbered[numbered["comparable"]]
-    for row in verification.disagreements.to_dict("records"):
-        same = numbered[(numbered["target"] == row["target"]) & (numbered["method"] == row["method"])]
-        pairs = zip(same["published_mean"], same["number"], strict=True)
-        numbers = " and ".join(f"{mean:g} [{number + 1}]" for mean, number in pairs)
-        within = "too few runs" if pd.isna(row["within"]) else "within" if row["within"] else "outside"
-        yield f"Sources disagree on {row['method']} at {row['target']}: {numbers}; ours {row['mean']:.2f}: {within}."
+def _stars(bold: pd.Series[Any]) -> pd.Series[str]:
+    return bold.eq(True).fillna(value=False).map({True: BETTER_MARK, False: ""})  # noqa: FBT003 - pandas names it other
 
 
-def _order_lines(verification: Verification) -> Iterator[str]:
-    for pair in verification.inversions.to_dict("records"):
-        figures = f"published {pair['published']:+.2f}, ours {pair['ours']:+.2f}"
-        noise = f"z {pair['standardised_difference']:+.1f}: {'within' if pair['within_2_se'] else 'beyond'} noise"
-        yield f"Order by average: {pair['first']} - {pair['second']}: {figures}, {noise}."
-
-
-def _legend(verification: Verification) -> str:
-    single = ", which uses the published runs' standard deviation where n is 1"
-    bold = (
-        " *: in bold in the source; of ours, by the paper's rule." if verification.cells["published_bold"].any() else ""
-    )
-    return (
-        "difference: ours - published; z: the same divided by its standard error"
-        f"{single if (verification.cells['n_ok'] == 1).any() else ''}, or by ours alone if a source gives no spread or "
-        f"does not state its kind (?). Both are shown only where network and protocol are comparable.{bold}"
-    )
+def _sentences(verification: Verification) -> Iterator[Line]:
+    """Each source and its certainty, how to read the table, and what is wrong with our runs."""
+    for row in _sources(verification).to_dict("records"):
+        about = "".join(f" {word}: {row[name]}." for name, word in _ABOUT.items() if row[name])
+        about += "" if row["comparable"] else " Not comparable: another network or protocol than the suite names."
+        yield Line("caption", f"{row['number']} {row['source']}, {row['source_table']}.{about}")
+    yield Line("caption", LEGEND)
+    absent = [
+        f"{what} without a published number, skipped: {', '.join(names)}"
+        for what, names in verification.absent.items()
+        if names
+    ]
+    yield from folder_lines(verification.runs, absent)
 
 
 def verdict(verification: Verification) -> str:
     """One sentence with the status, and for each comparison the numbers that agree."""
-    cells, rest = verification.cells, int((~verification.cells["comparable"]).sum())
+    cells, bad = verification.cells, int((verification.runs["status"] != "ok").sum())
     parts = [*_judged(verification), *_near(verification), *_order(verification)]
     if line := disagreement(verification):
         parts.append(line)
+    rest = int((~cells["comparable"]).sum())
     if not parts:
         parts = [f"none of {len(cells)} published numbers is of the suite's network and protocol"]
     elif rest:
         parts.append(f"{rest} of {len(cells)} published numbers are not comparable")
-    why = f" ({verification.n_not_ok} of {len(verification.runs)} runs are not ok)" if verification.n_not_ok else ""
+    why = f" ({bad} of {len(verification.runs)} runs are not ok)" if bad else ""
     return f"{verification.experiment.name}: {verification.status}{why}: {'; '.join(parts)}"
 
 
@@ -152,13 +107,11 @@ def disagreement(verification: Verification) -> str:
 
 def _judged(verification: Verification) -> Iterator[str]:
     judged = verification.judged
-    if judged.empty:
-        return
     away = judged[~judged["within"].fillna(value=False)]
-    off = [f"{row['method']} at {row['target']} {_off(row)}" for row in away.to_dict("records")]
+    off = ", ".join(f"{row['method']} at {row['target']} {_off(row)}" for row in away.to_dict("records"))
     noun = "averages" if (judged["target"] == AVERAGE).any() else "numbers"
-    text = f"{judged['within'].sum()} of {len(judged)} {noun} within the published range"
-    yield f"{text} (not {', '.join(off)})" if off else text
+    if len(judged):
+        yield f"{judged['within'].sum()} of {len(judged)} {noun} within the published range{off and f' (not {off})'}"
 
 
 def _off(row: Mapping[Hashable, Any]) -> str:
@@ -171,18 +124,21 @@ def _off(row: Mapping[Hashable, Any]) -> str:
 
 
 def _near(verification: Verification) -> Iterator[str]:
-    near = verification.of_targets["within_2_se"]
+    """How many targets' cells are near, and how many are not expected to be if all true means are equal."""
+    from scipy.special import stdtr
+
+    cells = verification.cells[verification.cells["comparable"] & (verification.cells["target"] != AVERAGE)]
+    near, expected = cells["within_2_se"], 2 * stdtr(cells["degrees_of_freedom"].dropna(), -FAR).sum()
     if len(near.dropna()):
-        outside = f"{(~near.dropna()).sum()} outside, {verification.expected_far:.1f} expected by chance"
+        outside = f"{(~near.dropna()).sum()} outside, {expected:.1f} expected by chance"
         without = f", {near.isna().sum()} with too few runs" if near.isna().any() else ""
         yield f"{near.sum()} of {len(near)} cells within {FAR:g} standard errors ({outside}{without})"
 
 
 def _order(verification: Verification) -> Iterator[str]:
     pairs, inversions = len(verification.pairs), verification.inversions
+    within = int(inversions["within_2_se"].sum())
+    counts = (within, "within"), (len(inversions) - within, "beyond")
+    turned = ", ".join(f"{count} turned {how} noise" for count, how in counts if count)
     if pairs:
-        within = inversions["within_2_se"].sum()
-        counts = (within, "within"), (len(inversions) - within, "beyond")
-        turned = [f"{count} turned {how} noise" for count, how in counts if count]
-        text = f"order of methods agrees in {pairs - len(inversions)} of {pairs} pairs"
-        yield f"{text} ({', '.join(turned)})" if turned else text
+        yield f"order of methods agrees in {pairs - len(inversions)} of {pairs} pairs{turned and f' ({turned})'}"

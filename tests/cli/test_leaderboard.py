@@ -151,7 +151,7 @@ def test_sources_shows_weights_and_says_what_is_unknown_or_missing(make_results,
     folder = make_results(records=change)
     assert main(["sources", str(folder)]) == 0
     out = capsys.readouterr().out
-    assert "toy (toy), DARN, target x" in out
+    assert "toy (toy): accuracy in percent" in out
     assert "0.750" in out
     assert "note: the worth of the sources of toy is unknown: unknown dataset 'toy'" in " ".join(out.split())
     assert "weight: alpha" in out

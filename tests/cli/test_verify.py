@@ -42,9 +42,9 @@ def test_a_folder_that_agrees_exits_with_0(make_folder, capsys):
     folder = make_folder(0.1)
     assert main(["verify", str(folder)]) == 0
     out = capsys.readouterr().out
-    assert "toy, x: accuracy in percent beside the numbers of mine" in out
+    assert "toy: accuracy in percent beside the numbers of mine" in out
     row = next(line for line in out.splitlines() if line.startswith("DARN"))
-    assert " ".join(row.split()) == "DARN 62.60 +- 0.40 [1] 62.50 +- 0.76 6/6 -0.10 -0.1"
+    assert " ".join(row.split()) == "DARN x 62.60 +- 0.40 [1] 62.50 +- 0.76 6/6 -0.10 -0.1"
     verdict = out.splitlines()[-1]
     assert verdict.startswith("verdict: toy: agrees: 2 of 2 averages within the published range; 4 of 4 cells within 2")
     assert verdict.endswith("; order of methods agrees in 1 of 1 pairs")

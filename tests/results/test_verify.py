@@ -162,8 +162,6 @@ def test_an_inversion_within_noise_agrees(held: Held) -> None:
     assert turned["standardised_difference"] == pytest.approx((-1 / 6 - 0.2) / math.sqrt(squares + 0.5), rel=1e-5)
     assert found.verified.status == "agrees"
     assert "order of methods agrees in 0 of 1 pairs (1 turned within noise)" in found.verdict
-    z = f"z {turned['standardised_difference']:+.1f}"
-    assert f"Order by average: a - b: published +0.20, ours -0.17, {z}: within noise." in words(found)
 
 
 def test_an_inversion_beyond_noise_differs_though_the_averages_are_within(held: Held) -> None:
@@ -239,11 +237,9 @@ def test_another_network_is_never_compared(held: Held) -> None:
     found = held(OURS, several(numbers("old", "DARN", means), backbones=("ResNet-50",)))
     assert (found.verified.status, found.code, len(found.verified.ranges)) == ("not comparable", 0, 0)
     assert found.file["difference"].isna().all()
-    assert "Not comparable: another network." in words(found)
+    assert "Not comparable: another network or protocol than the suite names." in words(found)
     none = "table: not comparable: none of 3 published numbers is of the suite's network and protocol"
     assert found.verdict == f"verdict: {none}"
-    found = held(OURS, PublishedNumbers("mine", TWO.numbers, methods=TWO.methods))
-    assert "the suite does not name comparable networks and protocols" in words(found)
 
 
 def test_a_number_without_network_and_protocol_is_compared_with_every_suite_that_names_it(held: Held) -> None:
