@@ -213,4 +213,5 @@ def _finding(columns: Sequence[Column], across: Across | None) -> Sequence[str]:
     """Sentences on which methods gain over the baseline, over all datasets or on single experiments."""
     if across is not None and (finding := verdict_across(across)):
         return finding
-    return [f"{name_of(column.experiment.name)}: {column.view.verdict[0]}" for column in columns[:_MOST_NAMED]]
+    lines = [f"{name_of(column.experiment.name)}: {column.view.verdict[0]}" for column in columns[:_MOST_NAMED]]
+    return [line.replace("+-", "±") for line in dict.fromkeys(lines)]

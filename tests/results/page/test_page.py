@@ -113,7 +113,7 @@ def test_the_page_is_complete_and_loads_nothing(page):
     assert {*wanted, *named} <= set(identifiers)
     parts = [f"suite-{part}" for part in ("runs", "pairs", "beyond", "weights", "course", "curves", "time", "origin")]
     assert [name for name in identifiers if name in parts] == parts
-    assert "DARN has the best mean on average over 2 targets: 88.50 ± 0.21 % accuracy." in page.said.split("Filter")[0]
+    assert "1 of 1 method gains over SRC: DARN +7.50 [+7.50, +7.50] points." in page.said.split("Filter")[0]
     assert "msda-bench run <b>.yaml" in page.said
     assert re.search(r"PyTorch 2\.13 \(\d\d\) 2\.12 \(\d\)", page.said), "the most frequent first"
 
@@ -291,7 +291,7 @@ def test_smaller_squared_errors_are_better(tmp_path):
         return Outcome(200, sum_squared_error=2.0 + seed + errors[method])
 
     said = report(build(tmp_path / "results", make, tuple(errors), seeds=6, task="regression")).said
-    assert "DARN has the best mean on average over 2 targets: 0.0275" in said
+    assert "1 of 1 method gains over SRC: DARN +0.01 [+0.01, +0.01] in mean squared error" in said
     assert "mean squared error, lower is better" in said.lower()
 
 
