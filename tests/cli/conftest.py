@@ -123,7 +123,6 @@ def marred(make_results: Callable[..., Path]) -> Path:
             ("SRC", "x", 0): None,
             ("SRC", "x", 1): {"status": "diverged", "outcome": None, "message": "a risk was not finite in epoch 1"},
             ("DARN", "x", 2): {"status": "failed", "outcome": None, "message": "ValueError: a plugin's bug"},
-            ("DARN", "y"): {"provenance": made | {"stack_note": "aggregator 'sharpmax' cannot be stacked"}},
             ("TAR", "y"): {"message": "validator 'v' raised KeyError", "provenance": made | {"numba": None}},
             ("TAR", "x", 0): {"provenance": made | {"distributions": {"msda-bench": "0.0.9"}}},
         }
@@ -146,7 +145,6 @@ MARKS = (
     "DARN: 1 of 12 runs failed, first at target x, seed 2: ValueError: a plugin's bug",
     f"another result of the same cell is stored with the one that counts: SRC, 1 {_OF_12} y, seed 3",
     f"a damaged record counts as missing; run the suite again to replace it: SRC, 1 {_OF_12} y, seed 4",
-    f"trained alone, which is slower: DARN, 6 {_OF_12} y, seed 0: aggregator 'sharpmax' cannot be stacked",
     f"trained without numba, by plain loops, which are slower and round differently: TAR, 6 {_OF_12} y, seed 0",
     (
         f"without a validator's score: TAR, 6 {_OF_12} y, seed 0: validator 'v' raised KeyError"
