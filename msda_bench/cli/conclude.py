@@ -39,10 +39,8 @@ def survey_report(survey: Survey, folder: Path, waiting: int) -> Report:
     names = ("experiment", "method", "stored", "to_train")
     columns = tuple(Column(name.replace("_", " "), "text", [name]) for name in names)
     table = Table("dry-run", "cells of each method", pd.DataFrame(rows, columns=names), columns)
-    left_out = len({cell.key for cell in survey.selected if cell.left_out is not None} & survey.missing.keys())
-    of_them = f" ({left_out} of them to leave one source out)" if left_out else ""
     beyond = f", {survey.left} skipped by --limit" if survey.left else ""
-    train = f"{len(survey.missing)} to train{of_them}{beyond}"
+    train = f"{len(survey.missing)} to train{beyond}"
     train += f"; {counted(waiting, 'run')} must wait for what is chosen on tuning seeds" if waiting else ""
     line = Line("line", f"{folder}: {survey.stored} cells stored, {train}; nothing was changed", wrapped=False)
     return Report((Section((table,), (line,)),), complete=not survey.missing)

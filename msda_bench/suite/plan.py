@@ -30,8 +30,6 @@ FIRST = "first"
 """The choice of candidate 0, without any selection."""
 TARGET_ACCURACY = "target_accuracy"
 """Selection of an oracle by its score on labelled examples of the target that it holds out from training."""
-LEAVE_ONE_OUT = "leave_one_source_out"
-"""Selection by the mean test score over the sources, each in turn the target of the others."""
 SELECTED_BY = "Settings selected"
 """The beginning of an experiment's note on what selects for each target and seed."""
 
@@ -104,7 +102,7 @@ DEFAULT_MEASURES = MappingProxyType(
 class Search:
     """The selection of a method's settings, for each target and seed.
 
-    `by` is the validator whose best score decides, `LEAVE_ONE_OUT` or `ORACLE`; each candidate sets paths to plain JSON
+    `by` is the validator whose best score decides, or `ORACLE`; each candidate sets paths to plain JSON
     values.
     """
 
