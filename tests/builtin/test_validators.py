@@ -98,17 +98,6 @@ def test_source_accuracy_and_risk_give_every_source_the_same_weight() -> None:
     assert SourceRisk().score(view) == pytest.approx(-np.mean(losses), rel=1e-6)
 
 
-def test_uninformative_features_give_weights_of_one() -> None:
-    made = toy.validation_view(toy.CLASSIFICATION, 3)
-    blind = dataclasses.replace(
-        made,
-        source_features=tuple(torch.ones_like(features) for features in made.source_features),
-        target_features=torch.ones_like(made.target_features),
-    )
-    for validator in (ImportanceWeightedRisk(), Dev()):
-        assert validator.score(blind) == pytest.approx(SourceRisk().score(blind), rel=1e-6)
-
-
 def test_dev_equals_its_formula() -> None:
     view = toy.validation_view(toy.CLASSIFICATION, 2, rows=20)
     found = weighted_losses(view, ridge=0.01, examples=2000)

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 
 import numpy as np
 import pydantic
@@ -55,18 +54,6 @@ def test_a_domain_without_download_says_so_in_one_line(tmp_path):
     assert "27650633 bytes, sha256 5baad899dece7cc3684dfcaa8aa7430788db739b3b22e1e624a419eefcc51916" in line
     assert "data fetch" not in line
     assert "run `msda-bench data fetch digits`" in only_line(Digits().load, "mnist_m", files)
-
-
-def test_a_checked_file_with_wrong_content_is_not_cached(tmp_path, monkeypatch):
-    content = b"checked, and yet no archive"
-    where = Folders(None, tmp_path)
-    bad = dataclasses.replace(known.mnist_m("reduced"), sha256=hashlib.sha256(content).hexdigest(), size=len(content))
-    monkeypatch.setattr(known, "mnist_m", lambda copies: bad)
-    where.cached(bad).parent.mkdir(parents=True)
-    where.cached(bad).write_bytes(content)
-    before = sorted(tmp_path.rglob("*"))
-    assert "not a whole tar.gz archive" in only_line(Digits().load, "mnist_m", LocalFiles(where, "digits"))
-    assert sorted(tmp_path.rglob("*")) == before
 
 
 @pytest.fixture
