@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
@@ -27,7 +26,6 @@ from msda_bench_builtin.aggregators import (
     Uniform,
     Wadn,
 )
-from msda_bench_builtin.aggregators.darn import sparsemax
 from msda_bench_builtin.aggregators.wadn import sized_sharpmax
 from tests.builtin.gradients import same_gradient
 
@@ -46,13 +44,13 @@ PENALTIES: dict[str, tuple[Aggregator, Tensor, Penalty]] = {
 }
 
 
+@pytest.mark.parametrize("risks", [[0.31, 0.12, 0.48], [2.0, 0.3, 0.4]])
 @pytest.mark.parametrize("name", PENALTIES)
-def test_the_objective_is_the_minimum_of_the_bound(name: str) -> None:
+def test_the_objective_is_the_minimum_of_the_bound(name: str, risks: list[float]) -> None:
     aggregator, state, penalty = PENALTIES[name]
-    risks = torch.tensor([0.31, 0.12, 0.48], dtype=torch.float64)
     gaps = torch.tensor([0.2, 1.1, 0.0], dtype=torch.float64)
-    found = aggregator(risks, gaps, 0.5, state)
-    g = (risks + 0.5 * gaps).numpy()
+    found = aggregator(torch.tensor(risks, dtype=torch.float64), gaps, 0.5, state)
+    g = np.array(risks) + 0.5 * gaps.numpy()
     least = scipy.optimize.minimize(
         lambda a: g @ a + penalty(a),
         np.full(3, 1 / 3),
@@ -88,18 +86,6 @@ def test_the_gradient_equals_the_weights(values: list[float], gamma: float, name
 
 
 @settings(max_examples=25, deadline=None)
-@given(st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=10))
-def test_sparsemax_is_the_nearest_point_of_the_simplex(values: list[float]) -> None:
-    """Checks the optimality conditions: sources with weight share a threshold, and no other source lies above it."""
-    z = torch.tensor(values, dtype=torch.float64)
-    alpha = sparsemax(z)
-    threshold = (z - alpha)[alpha > 0]
-    assert alpha.sum().item() == pytest.approx(1)
-    assert threshold.max() - threshold.min() < 1e-9 * (1 + z.abs().max())
-    assert (z[alpha == 0] <= threshold.max() + 1e-9).all()
-
-
-@settings(max_examples=25, deadline=None)
 @given(st.lists(st.tuples(st.floats(-100, 100), st.floats(0.05, 20)), min_size=1, max_size=10))
 def test_sized_sharpmax_agrees_with_bisection(pairs: list[tuple[float, float]]) -> None:
     z, sizes = (torch.tensor(part, dtype=torch.float64) for part in zip(*pairs, strict=True))
@@ -113,11 +99,37 @@ def test_sized_sharpmax_agrees_with_bisection(pairs: list[tuple[float, float]]) 
     assert torch.allclose(sized_sharpmax(z, sizes), weights / weights.sum(), atol=1e-7)
 
 
-def test_wadn_weights_grow_with_size() -> None:
-    wadn, g = Wadn(), torch.full((3,), 0.4)
-    state = wadn.start(torch.tensor([100.0, 200.0, 300.0]))
-    assert state.tolist() == [0.5, 1.0, 1.5]
-    assert wadn(g, torch.zeros(3), 0.0, state).weights.tolist() == pytest.approx([1 / 6, 2 / 6, 3 / 6])
+FOUR = [3.0, 1.0, 2.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("aggregator", "sizes", "risks", "gaps", "objective", "weights"),
+    [
+        (Uniform(), [1] * 3, [1.0, 2.0, 1.2], [5.0, 2.0, 1.0], 8.2 / 3, [1 / 3] * 3),
+        (Hardmax(), [1] * 3, [1.0, 2.0, 1.2], [5.0, 2.0, 1.0], 3.5, [1, 0, 0]),
+        # The largest risk and the smallest gap.
+        (Hardmax(form="code"), [1] * 3, [1.0, 2.0, 1.2], [5.0, 2.0, 1.0], 2 + 0.5 * 1, [0, 1, 0]),
+        (Hardmax(), [1] * 3, [2.0, 2.0, 1.0], [0.0] * 3, 2, [0.5, 0.5, 0]),
+        (Hardmax(form="code"), [1] * 3, [2.0, 2.0, 1.0], [0.0] * 3, 2, [0.5, 0.5, 0]),
+        (TopK(n=1), [1] * 4, FOUR, [0.0] * 4, 1, [0, 1, 0, 0]),
+        (TopK(n=2), [1] * 4, FOUR, [0.0] * 4, 1.5, [0, 0.5, 0.25, 0.25]),
+        (TopK(n=9), [1] * 4, FOUR, [0.0] * 4, 2, [0.25] * 4),
+        (Size(), [100, 300], [1.0, 2.0], [0.0, 4.0], 0.25 * 1 + 0.75 * 4, [0.25, 0.75]),
+        (Wadn(), [100, 200, 300], [0.4] * 3, [0.0] * 3, 0.4 + 3**-0.5, [1 / 6, 2 / 6, 3 / 6]),
+    ],
+)
+def test_simple_rules_give_their_weights(
+    aggregator: Aggregator,
+    sizes: list[float],
+    risks: list[float],
+    gaps: list[float],
+    objective: float,
+    weights: list[float],
+) -> None:
+    state = aggregator.start(torch.tensor(sizes, dtype=torch.float32))
+    found = aggregator(torch.tensor(risks), torch.tensor(gaps), 0.5, state)
+    assert found.objective.item() == pytest.approx(objective)
+    assert found.weights.tolist() == pytest.approx(weights)
 
 
 @pytest.mark.parametrize("values", [[0.2, 0.7], [0.1, 0.5, 0.9]])
@@ -130,26 +142,6 @@ def test_logsumexp_equals_scipys_and_softmax_is_its_mirror_image(values: list[fl
     assert best.objective == -worst.objective
 
 
-@pytest.mark.parametrize(
-    ("aggregator", "objective", "weights"),
-    [
-        (Uniform(), 8.2 / 3, [1 / 3] * 3),
-        (Hardmax(), 3.5, [1, 0, 0]),
-        (Hardmax(form="code"), 2 + 0.5 * 1, [0, 1, 0]),  # the largest risk and the smallest gap
-    ],
-)
-def test_simple_rules_give_their_weights(aggregator: Aggregator, objective: float, weights: list[float]) -> None:
-    found = aggregator(torch.tensor([1.0, 2.0, 1.2]), torch.tensor([5.0, 2.0, 1.0]), 0.5, EMPTY)
-    assert found.objective.item() == pytest.approx(objective)
-    assert found.weights.tolist() == pytest.approx(weights)
-
-
-@pytest.mark.parametrize("form", ["bound", "code"])
-def test_tied_sources_share_hardmaxs_weight(form: Any) -> None:
-    weights = Hardmax(form=form)(torch.tensor([2.0, 2.0, 1.0]), torch.zeros(3), 1.0, EMPTY).weights
-    assert weights.tolist() == [0.5, 0.5, 0]
-
-
 def test_the_codes_sharpmax_objective_is_gamma_times_the_texts() -> None:
     risks = torch.tensor([0.3, 0.9, 1.4], dtype=torch.float64, requires_grad=True)
     gaps = torch.tensor([0.5, 0.2, 0.1], dtype=torch.float64, requires_grad=True)
@@ -159,16 +151,6 @@ def test_the_codes_sharpmax_objective_is_gamma_times_the_texts() -> None:
     g = (risks + 0.5 * gaps).detach()
     assert code.objective.item() == pytest.approx((0.1 * g @ text.weights + text.weights.norm()).item())
     same_gradient(code.objective, 0.1 * text.objective, (risks, gaps))
-
-
-def test_topk_takes_the_best_sources_and_ties_share() -> None:
-    g, zero = torch.tensor([3.0, 1.0, 2.0, 2.0]), torch.zeros(4)
-    assert TopK(n=1)(g, zero, 1.0, EMPTY).weights.tolist() == [0, 1, 0, 0]
-    assert TopK(n=2)(g, zero, 1.0, EMPTY).weights.tolist() == [0, 0.5, 0.25, 0.25]
-    assert TopK(n=3)(g, zero, 1.0, EMPTY).objective.item() == pytest.approx(5 / 3)
-    many, all_of_them = TopK(n=9)(g, zero, 1.0, EMPTY), Uniform()(g, zero, 1.0, EMPTY)
-    assert many.weights.tolist() == all_of_them.weights.tolist()
-    assert many.objective.item() == pytest.approx(all_of_them.objective.item())
 
 
 losses = st.lists(st.lists(st.floats(0, 5), min_size=3, max_size=3), min_size=1, max_size=6)
@@ -190,13 +172,3 @@ def test_group_dro_equals_its_recursion(steps: list[list[float]], eta: float) ->
         assert torch.allclose(weights, q, atol=1e-6)
         assert objective.item() == pytest.approx((q @ g).item(), abs=1e-6)
         assert torch.equal(torch.autograd.grad(objective, risks)[0], weights)
-
-
-def test_size_is_the_mean_over_all_examples() -> None:
-    aggregator = Size()
-    state = aggregator.start(torch.tensor([100.0, 300.0]))
-    found = aggregator(torch.tensor([1.0, 2.0]), torch.tensor([0.0, 4.0]), 0.5, state)
-    assert found.weights.tolist() == [0.25, 0.75]
-    assert found.objective.item() == pytest.approx(0.25 * 1 + 0.75 * 4)
-    assert torch.equal(found.state, state)
-    assert aggregator.start(torch.full((5,), 70.0)).tolist() == pytest.approx([0.2] * 5)

@@ -17,6 +17,7 @@ COMPONENTS += [
     Sharpmax(gamma=0.3, scale="code"),
     *(Regularised(by="bnm"), Regularised(by="entropy"), Wjdot(plan="entropic")),
     Digits(copies="reduced", domains=("mnist_m", "svhn"), train=0.1),
+    Digits(domains=("synth_fonts", "mnist_m_made"), train=20, test=10, made_train=30, made_test=20),
     Amazon(train={"books": 100, "default": "all"}, target_train=0.5),
     Stress(protocol="transductive", train="all"),
 ]

@@ -2,53 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Callable
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from msda_bench.api import Dataset, Pip, Url
-from msda_bench.data import Folders, LocalFiles
 from msda_bench.plugins import discover
 from msda_bench_builtin.datasets import Amazon, Digits, Fonts, OfficeHome, Sine, Stress
 from tests.builtin.datasets.conftest import OneFolder
-from tests.data.refusal import only_line
-
-DAMAGE: dict[str, Callable[[bytes], bytes]] = {
-    "truncated: ": lambda content: content[: len(content) // 2],
-    "wrong checksum: sha256 ": lambda content: content[:-1] + bytes([content[-1] ^ 1]),
-}
-
-
-@pytest.mark.parametrize(
-    ("dataset", "domain"),
-    [
-        (Amazon(), "books"),
-        *((Digits(domains=(one, "synth_fonts"), copies="reduced"), one) for one in ("mnist", "mnist_m", "svhn")),
-    ],
-    ids=lambda one: one if isinstance(one, str) else one.name,
-)
-@pytest.mark.parametrize("what", [*DAMAGE, "not in the cache"])
-def test_a_bad_file_is_reported_in_one_line_and_not_cached(
-    real: Callable[[Dataset], LocalFiles], tmp_path: Path, dataset: Dataset, domain: str, what: str
-) -> None:
-    local, where = real(dataset), Folders(None, tmp_path)
-    needed = [file for file in dataset.files if domain in file.path.split("/")[-1] or dataset.name == "digits"]
-    for file in needed:
-        where.cached(file).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(local.path(file), where.cached(file))
-    bad = where.cached(needed[-1])
-    content = bad.read_bytes()
-    bad.unlink()
-    if what in DAMAGE:
-        bad.write_bytes(DAMAGE[what](content))
-    before = sorted(tmp_path.rglob("*"))
-    line = only_line(dataset.load, domain, LocalFiles(where, dataset.name))
-    assert what in line
-    assert line.startswith(f"{bad}: " if what in DAMAGE else needed[-1].path)
-    assert sorted(tmp_path.rglob("*")) == before
 
 
 @pytest.mark.parametrize(

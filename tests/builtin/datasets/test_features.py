@@ -87,8 +87,3 @@ def test_another_archive_is_reported_in_one_line(put: Any, kind: Any, content: b
     line = only_line(data.load, data.domains[0], files)
     assert re.search(what, line)
     assert line.endswith("; replace the file")
-
-
-def test_checksums_are_those_of_the_published_archives() -> None:
-    assert OfficeHomeFeatures.archive.sha256 == "be46195bd8737e997ade333341a6c943139f974211bbbf726d760c990124f749"
-    assert OfficeHomeFeatures().sizes() == {"art": 2427, "clipart": 4365, "product": 4439, "real_world": 4357}

@@ -19,16 +19,6 @@ from msda_bench_builtin.datasets.glyphs import LETTERS, Distortion, font_path, g
 CLEAN = {"rotation": 0.0, "shift": 0.0, "scale": 0.0, "aspect": 0.0, "blur": 0.0, "fade": 0.0, "noise": 0.0}
 
 
-def test_images_are_grey_and_in_the_order_of_the_alphabet(crafted):
-    fonts = Fonts(per_class=3)
-    data = fonts.load("serif", crafted)
-    assert data.x.shape == (78, 1, 20, 20)
-    assert data.x.dtype == np.float32
-    assert data.x.min() == 0
-    assert data.x.max() == 1
-    assert data.y.tolist() == [*range(26)] * 3
-
-
 def test_every_letter_of_every_font_looks_different(crafted):
     fonts = Fonts(per_class=1, **CLEAN)
     images = np.concatenate([fonts.load(domain, crafted).x.reshape(26, -1) for domain in fonts.domains])
@@ -52,21 +42,17 @@ def test_an_h_has_the_requested_height():
     assert rows[-1] - rows[0] + 1 == pytest.approx(24, abs=1)
 
 
-def test_a_font_that_matplotlib_lacks_is_named():
-    with pytest.raises(
-        DataError, match=r"Comic\.ttf: matplotlib .* does not have this font; install the pinned release"
-    ):
-        font_path("Comic.ttf")
-
-
-def test_a_font_without_letters_is_named():
-    with pytest.raises(DataError, match=r"STIXSizOneSymReg\.ttf: the font has no letter"):
-        glyphs(font_path("STIXSizOneSymReg.ttf"), 24, 64)
-
-
-def test_a_letter_too_large_for_its_square_is_named():
-    with pytest.raises(DataError, match=r"DejaVuSans\.ttf: letter A is \d+ pixels long and does not fit 20"):
-        glyphs(font_path("DejaVuSans.ttf"), 24, 20)
+@pytest.mark.parametrize(
+    ("font", "side", "says"),
+    [
+        ("Comic.ttf", 64, r"Comic\.ttf: matplotlib .* does not have this font; install the pinned release"),
+        ("STIXSizOneSymReg.ttf", 64, r"STIXSizOneSymReg\.ttf: the font has no letter"),
+        ("DejaVuSans.ttf", 20, r"DejaVuSans\.ttf: letter A is \d+ pixels long and does not fit 20"),
+    ],
+)
+def test_a_font_that_cannot_be_used_is_named(font: str, side: int, says: str) -> None:
+    with pytest.raises(DataError, match=says):
+        glyphs(font_path(font), 24, side)
 
 
 NONE = Distortion(rotation=0, shift=0, scale=0, aspect=0, blur=0, fade=0, noise=0)
@@ -87,13 +73,8 @@ def apply(distortion: Distortion, images: np.ndarray, n: int = 40, *, size: int 
     return distortion.apply(images, soft, which, size=size, zoom=zoom, draws=Draws(("test", seed))) / 255
 
 
-def test_zero_distortion_changes_nothing(bar):
-    found = apply(NONE, bar)
-    assert np.array_equal(found[::2], np.repeat(bar[:1], 20, 0))
-    assert np.array_equal(found[1::2], np.repeat(bar[1:], 20, 0))
-
-
-def test_zoom_shrinks_images(bar):
+def test_zero_distortion_changes_nothing_and_zoom_shrinks(bar):
+    assert np.array_equal(apply(NONE, bar)[:2], bar)
     assert np.allclose(apply(NONE, bar, 2, size=17, zoom=2), bar[:, ::2, ::2])
 
 
@@ -107,27 +88,22 @@ def spread(images: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.n
     return y, x, yy, xx, xy
 
 
-def test_shift_moves_images_up_to_its_share_of_the_side(bar):
-    y, x, *_ = spread(apply(replace(NONE, shift=0.1), bar, 200))
-    for moved in (y, x):
-        assert abs(moved).max() == pytest.approx(3.3, abs=0.15)
-        assert abs(moved.mean()) < 0.5
-
-
-def test_rotation_turns_images_up_to_its_angle(bar):
+def test_shift_rotation_scale_and_aspect_reach_their_parameters(bar):
+    moved = spread(apply(replace(NONE, shift=0.1), bar, 200))[:2]
     *_, yy, xx, xy = spread(apply(replace(NONE, rotation=20), bar[:1], 200))
-    angle = np.rad2deg(np.arctan2(2 * xy, yy - xx) / 2)
-    assert abs(angle).max() == pytest.approx(20, abs=1)
-    assert abs(angle.mean()) < 2
-
-
-def test_scale_and_aspect_change_lengths(bar):
-    _, _, yy, xx, _ = spread(apply(replace(NONE, scale=0.2), bar[:1], 200))
+    angles = np.rad2deg(np.arctan2(2 * xy, yy - xx) / 2)
     still = spread(bar[:1])
-    assert 0.5 * np.log(yy / still[2]).max() == pytest.approx(0.2, abs=0.03)
+    longer = spread(apply(replace(NONE, scale=0.2), bar[:1], 200))[2]
     _, _, yy, xx, _ = spread(apply(replace(NONE, aspect=0.4), bar[:1], 200))
-    ratio = 0.5 * np.log((xx / yy) / (still[3] / still[2]))
-    assert abs(ratio).max() == pytest.approx(0.4, abs=0.06)
+    for drawn, most, close in (
+        (moved[0] / SIDE, 0.1, 0.005),
+        (moved[1] / SIDE, 0.1, 0.005),
+        (angles, 20, 1),
+        (np.log(longer / still[2]) / 2, 0.2, 0.03),
+        (np.log((xx / yy) / (still[3] / still[2])) / 2, 0.4, 0.06),
+    ):
+        assert drawn.max() == pytest.approx(most, abs=close)
+        assert drawn.min() < -0.7 * most
 
 
 def test_blur_fade_and_noise_change_the_greys(bar):
@@ -140,24 +116,12 @@ def test_blur_fade_and_noise_change_the_greys(bar):
     assert noisy.std() == pytest.approx(0.1, rel=0.02)
 
 
-def test_different_identities_give_different_images(bar):
-    worn = replace(NONE, shift=0.1, noise=0.1)
-    assert np.array_equal(apply(worn, bar), apply(worn, bar))
-    assert not np.array_equal(apply(worn, bar), apply(worn, bar, seed=1))
-
-
 COUNT = 60
 
 
 @pytest.fixture(scope="module")
 def rendered():
     return synth_fonts.render(COUNT, ("a test",))
-
-
-def test_rendered_digits_take_turns(rendered):
-    assert rendered["x"].shape == (COUNT, 3, 32, 32)
-    assert rendered["x"].dtype == np.uint8
-    assert rendered["y"].tolist() == list(range(10)) * 6
 
 
 def test_more_rendered_digits_extend_fewer(rendered, monkeypatch):
@@ -193,27 +157,12 @@ def test_a_blend_shows_the_photograph_and_its_negative_under_the_ink():
     assert np.array_equal(made["x"][ink], 255 - plain[ink])
 
 
-def test_pieces_of_the_photograph_differ_and_are_reproducible():
-    pieces = mnist_m_made.pieces(50, Draws(("a test",)))
-    assert pieces.shape == (50, 3, 32, 32)
-    assert np.array_equal(pieces, mnist_m_made.pieces(50, Draws(("a test",))))
-    assert len(np.unique(pieces.reshape(50, -1), axis=0)) == 50
-    assert 60 < pieces.mean() < 195
-    assert mnist_m_made.photograph().shape == (3, 600, 512)
-
-
 def test_the_numbers_are_pinned():
     draws = Draws(("golden", 1))
     assert draws.uniform("a", (3,)).tolist() == [0.5195987446744198, 0.392981318824304, 0.791229952162026]
     assert np.allclose(
         draws.normal("a", (3,)), [-0.8951973739503911, 0.25275746996119425, 0.922042145989415], rtol=1e-12
     )
-
-
-def test_a_longer_draw_extends_a_shorter_one():
-    draws = Draws(("x",))
-    assert draws.uniform("a", (50,))[:9].tolist() == draws.uniform("a", (9,)).tolist()
-    assert draws.normal("a", (10, 5))[:2].tolist() == draws.normal("a", (2, 5)).tolist()
 
 
 def test_identities_and_purposes_have_different_draws():

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 import scipy.optimize
@@ -54,21 +52,6 @@ def test_the_gradient_is_that_of_the_limit() -> None:
         step[place] = 1e-5
         slope = (divergence(x + step) - divergence(x - step)) / 2e-5
         assert found[0][place].item() == pytest.approx(slope, abs=1e-6)
-
-
-@pytest.mark.parametrize(("k", "size", "width"), [(1, 4, 3), (3, 20, 100)])
-def test_batches_of_one_size_give_identical_bits_together(k: int, size: int, width: int) -> None:
-    generator = torch.Generator().manual_seed(k)
-    source, target = torch.randn(k, size, width, generator=generator), torch.rand(size, width, generator=generator)
-    module: Any = Sinkhorn(iterations=20).build(width, k)
-    found = []
-    for together in (True, False):
-        if not together:
-            module._all_transports = lambda costs: [module._transport(cost) for cost in costs]
-        ours, theirs = source.clone().requires_grad_(), target.clone().requires_grad_()
-        gaps = module(ours, theirs)
-        found.append((gaps.detach(), *torch.autograd.grad(gaps.sum(), (ours, theirs))))
-    assert all(torch.equal(one, other) for one, other in zip(*found, strict=True))
 
 
 @pytest.mark.parametrize("order", [1, 2])

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from msda_bench.api import Network, PluginError
-from msda_bench_builtin.discrepancies import Coral, NoDiscrepancy, ProxyADistance
-from msda_bench_builtin.schemes import Adapt, Cdan, Mdd
+from msda_bench_builtin.discrepancies import Coral, ProxyADistance
+from msda_bench_builtin.schemes import Cdan, Mdd
 from tests.builtin.gradients import same_gradient
 from tests.builtin.schemes.small_run import CLASSES, B, K, SmallRun
 
@@ -99,65 +99,20 @@ def test_gaps_use_all_products(discrepancy: Any) -> None:
     same_gradient(taken.objective, expected, run.modules.parameters())
 
 
-def gradients(run: SmallRun, part: str) -> list[torch.Tensor]:
-    objective = run.step(run.scheme.stages[0].phases[0]).objective
-    return list(torch.autograd.grad(objective, list(run.modules[part].parameters()), materialize_grads=True))
-
-
-def test_fixed_predictions_give_the_predictor_only_the_risks_gradient() -> None:
-    fixed, free = (
-        SmallRun(Cdan(sources="apart", predictions=how, ramp=None), ProxyADistance()) for how in ("fixed", "trained")
-    )
-    expected = gradients(SmallRun(Adapt(), NoDiscrepancy()), "predictor")
-    for one, other in zip(gradients(fixed, "predictor"), expected, strict=True):
-        assert torch.allclose(one, other)
-    assert not torch.allclose(gradients(free, "predictor")[0], expected[0])
-
-
-@pytest.mark.parametrize("progress", [0.0, 0.3])
-def test_the_ramp_scales_the_networks_gradient_but_not_the_critics(progress: float) -> None:
-    """Features get the risks' gradient plus (1 - e^-10t) / (1 + e^-10t) times the discrepancy's."""
-    ramped, full = (SmallRun(Cdan(sources="apart", ramp=ramp), ProxyADistance()) for ramp in (10.0, None))
-    plain = SmallRun(Adapt(), NoDiscrepancy())
-    ramped.batch = ramped.batch._replace(progress=torch.tensor(progress))
-    share = (1 - math.exp(-10 * progress)) / (1 + math.exp(-10 * progress))
-    of_risks = gradients(plain, "features")
-    expected = [risk + share * (all_ - risk) for risk, all_ in zip(of_risks, gradients(full, "features"), strict=True)]
-    for one, other in zip(gradients(ramped, "features"), expected, strict=True):
-        assert torch.allclose(one, other)
-    for one, other in zip(gradients(ramped, "critic"), gradients(full, "critic"), strict=True):
-        assert torch.allclose(one, other)
-
-
-def test_certain_examples_weigh_more() -> None:
-    """CDAN+E's loss, and its gradient, from the formula: each domain's losses by 1 + e^-H over their constant sum."""
-    run = SmallRun(Cdan(sources="apart", entropy=True, ramp=None), ProxyADistance(sign="code"))
-    taken = run.step(run.scheme.stages[0].phases[0])
-    losses = []
-    for i in range(4):
-        outputs = run.modules["predictor"](run.domain(i))
-        p = torch.softmax(outputs, 1)
-        weights = 1 + (p * p.log()).sum(1).exp()
-        joint = torch.einsum("bf,bc->bfc", run.domain(i), p.detach()).flatten(1)
-        critics = run.modules["critic"].discrepancy.critics
-        logits = critics(joint.expand(3, -1, -1)).squeeze(-1)
-        losses.append(nn.functional.softplus(logits if i == 3 else -logits) @ weights / weights.sum().detach())
-    loss = torch.stack([losses[i][i] + losses[3][i] for i in range(3)])
-    assert torch.allclose(taken.gaps, loss)
-    # The network climbs what the critics descend.
-    same_gradient(taken.objective - taken.risks.mean(), -run.mu * loss.mean(), run.modules["features"].parameters())
-
-
+@pytest.mark.parametrize(("ramp", "progress"), [(None, 0.3), (10.0, 0.3), (10.0, 0.0)])
 @pytest.mark.parametrize("entropy", [False, True])
-def test_by_default_it_is_the_authors_loss_of_pooled_sources(entropy: bool) -> None:
+def test_by_default_it_is_the_authors_loss_of_pooled_sources(
+    *, entropy: bool, ramp: float | None, progress: float
+) -> None:
     """At mu 0.5, one critic's BCE over both batches, sum w BCE / sum w, with w scaled to add up to 1 in each.
 
-    The target's batch is half of the pool's, and counts as much.
+    The target's batch is half of the pool's, and counts as much. The network gets (1 - e^-10t) / (1 + e^-10t) of the
+    game's gradient, the critic all of it, and the predictor of losses without weights the risk's alone.
     """
-    scheme = Cdan(entropy=entropy, ramp=None)
+    scheme = Cdan(entropy=entropy, ramp=ramp)
     assert scheme.groups(("a", "b", "c"), "t") == (("a", "b", "c"),)
     run = SmallRun(scheme, ProxyADistance(hidden=(6, 6)), k=1, mu=0.5)
-    run.batch = run.batch._replace(x=run.x[:6])
+    run.batch = run.batch._replace(x=run.x[:6], progress=torch.tensor(progress))
     taken = run.step(scheme.stages[0].phases[0])
     features = run.modules["features"](run.x[[0, 1, 2, 3, 4, 5, 4, 5]])
     p = torch.softmax(run.modules["predictor"](features), 1)
@@ -169,7 +124,9 @@ def test_by_default_it_is_the_authors_loss_of_pooled_sources(entropy: bool) -> N
     game = (weights * losses).sum() / weights.sum().detach()
     assert taken.gaps.item() == pytest.approx(2 - 2 * game.item(), rel=1e-12)
     same_gradient(taken.objective, game, run.modules["critic"].parameters(), atol=1e-14)
-    same_gradient(taken.objective, run.risk(0) - game, run.modules["features"].parameters(), atol=1e-14)
+    share = 1.0 if ramp is None else (1 - math.exp(-ramp * progress)) / (1 + math.exp(-ramp * progress))
+    network = [*run.modules["features"].parameters(), *run.modules["predictor"].parameters()]
+    same_gradient(taken.objective, run.risk(0) - share * game, network, atol=1e-14)
 
 
 def test_discrepancies_without_example_weights_are_refused() -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+import importlib.util
 from pathlib import Path
 from typing import Any
 
@@ -157,18 +156,16 @@ def test_a_suite_that_cannot_have_such_a_row_gets_one_line(
         assert says in line
 
 
-def test_without_scikit_learn_one_line_says_what_to_install(tmp_path: Path) -> None:
+def test_without_scikit_learn_one_line_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     made(tmp_path)
-    path = suite(tmp_path, "  forest: {scheme: random_forest}")
-    code = (
-        "import importlib.util as u, sys; found = u.find_spec\n"
-        "u.find_spec = lambda name, *rest: None if name == 'sklearn' else found(name, *rest)\n"
-        "from msda_bench.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    known = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *rest: None if name == "sklearn" else known(name, *rest)
     )
-    words = [sys.executable, "-c", code, "validate", str(path)]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    (line,) = done.stderr.splitlines()
+    assert main(["validate", str(suite(tmp_path, "  forest: {scheme: random_forest}"))]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
     assert "methods.forest.scheme" in line
     assert line.endswith("needs scikit-learn; install it: pip install '.[sklearn]' in the clone")
 

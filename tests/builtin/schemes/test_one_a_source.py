@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from msda_bench.api import Scheme, Sizes, Stage
 from msda_bench_builtin.schemes import BestSingle, Ensemble
-from tests.builtin.schemes.small_run import CLASSES, B, K, SmallRun
+from tests.builtin.schemes.small_run import B, K, SmallRun
 
 SCHEMES = (Ensemble(), BestSingle())
 NEW = torch.randn(7, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
@@ -126,12 +126,3 @@ def test_the_best_single_makes_the_fewest_errors_and_of_equal_ones_has_the_least
 def test_regression_chooses_by_loss() -> None:
     carried = BestSingle().carry(started(BestSingle()).parts, Sizes((4, 4), 4, 5, 1), Stage("all"))
     assert set(carried) == {"elsewhere", "shares"}
-
-
-@pytest.mark.parametrize("scheme", SCHEMES, ids=lambda one: one.name)
-def test_one_source_has_one_model(scheme: Scheme) -> None:
-    run = started(scheme, k=1)
-    follow(run)
-    _, outputs = run.scheme.predict(run.parts, NEW, run.batch.carried)
-    assert torch.allclose(outputs.softmax(1), answer(run, 0, NEW).softmax(1))
-    assert outputs.shape == (7, CLASSES)

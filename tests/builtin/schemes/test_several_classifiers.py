@@ -226,12 +226,6 @@ def test_phases_repeat_as_requested() -> None:
     assert [phase.trains for phase in Mcd().stages[0].phases[2:]] == [("features",)] * 4
 
 
-def test_the_classifiers_phase_gives_the_features_no_gradient() -> None:
-    run = SmallRun(M3sda())
-    torch.autograd.backward(run.step(run.scheme.stages[0].phases[1]).objective)
-    assert [value.grad for value in run.modules["features"].parameters()] == [None, None]
-
-
 def test_domains_with_equal_features_have_finite_gradients() -> None:
     run = SmallRun(M3sda())
     run.batch = run.batch._replace(x=run.x[:B].repeat(K + 1, 1))

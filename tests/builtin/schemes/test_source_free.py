@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from msda_bench.api import Scheme, TargetPass
 from msda_bench_builtin.schemes import Aad, Decision, Shot
 from msda_bench_builtin.schemes.decision import joint_labels
-from msda_bench_builtin.schemes.source_free import information, pseudo_labels
+from msda_bench_builtin.schemes.source_free import pseudo_labels
 from tests.builtin.gradients import same_gradient
 from tests.builtin.schemes.small_run import B, K, SmallRun
 
@@ -67,18 +67,6 @@ def test_joint_labels_belong_to_the_nearest_summed_centre(seed: int) -> None:
     far[:, [c for c in range(4) if c not in there]] = np.inf
     found = joint_labels([one[0] for one in each], [one[1] for one in each], alpha)
     assert found.tolist() == far.argmin(1).tolist()
-
-
-def test_information_equals_mean_entropy_minus_entropy_of_the_mean() -> None:
-    _, outputs = clouds(0)
-    p = outputs.softmax(1).numpy()
-    entropies = [-sum(value * np.log(value) for value in row) for row in p]
-    mean = p.mean(0)
-    expected = np.mean(entropies) + sum(value * np.log(value) for value in mean)
-    assert information(outputs).item() == pytest.approx(expected, abs=1e-3)
-    one_class, both = (20 * torch.tensor(rows) for rows in ([[1.0, 0.0]] * 4, [[1.0, 0.0], [0.0, 1.0]] * 2))
-    assert information(one_class).item() == pytest.approx(0, abs=1e-3)
-    assert information(both).item() == pytest.approx(-np.log(2), abs=1e-3)
 
 
 def smoothed(outputs: Tensor, labels: Tensor) -> Tensor:

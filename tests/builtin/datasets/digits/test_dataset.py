@@ -1,16 +1,13 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 
 import numpy as np
 import pydantic
 import pytest
 
-from msda_bench.api import InputSpec, Task
 from msda_bench.data import Folders, LocalFiles
 from msda_bench.data.folders import folders
-from msda_bench.testing import checks, contract
 from msda_bench_builtin.datasets import Digits
 from msda_bench_builtin.datasets.digits import files as known
 from tests.data.refusal import only_line
@@ -19,15 +16,6 @@ AT_HAND = ("mnist", "mnist_m", "svhn", "synth_fonts", "mnist_m_made")
 EVERY = ("mnist", "mnist_m", "svhn", "synth", "usps", "synth_fonts", "mnist_m_made")
 MADE = Digits(domains=("synth_fonts", "mnist_m_made"), train=20, test=10, made_train=30, made_test=20)
 REDUCED = Digits(domains=AT_HAND, copies="reduced", train=150, test=100, made_train=200, made_test=100)
-
-
-def test_the_defaults_are_the_papers():
-    digits = Digits()
-    assert (digits.train, digits.test) == (20000, 9000)
-    assert digits.domains == ("mnist", "mnist_m", "svhn", "synth")
-    assert digits.task == Task("classification", 10)
-    assert digits.input == InputSpec((3, 32, 32))
-    assert digits.notes == ()
 
 
 @pytest.mark.parametrize("domains", [("mnist",), ("mnist", "mnist"), ("mnist", "emnist"), ()])
@@ -68,24 +56,6 @@ def test_a_domain_without_download_says_so_in_one_line(tmp_path):
     assert "run `msda-bench data fetch digits`" in only_line(Digits().load, "mnist_m", files)
 
 
-def test_a_checked_file_with_wrong_content_is_not_cached(tmp_path, monkeypatch):
-    content = b"checked, and yet no archive"
-    where = Folders(None, tmp_path)
-    bad = dataclasses.replace(known.mnist_m("reduced"), sha256=hashlib.sha256(content).hexdigest(), size=len(content))
-    monkeypatch.setattr(known, "mnist_m", lambda copies: bad)
-    where.cached(bad).parent.mkdir(parents=True)
-    where.cached(bad).write_bytes(content)
-    before = sorted(tmp_path.rglob("*"))
-    assert "not a whole tar.gz archive" in only_line(Digits().load, "mnist_m", LocalFiles(where, "digits"))
-    assert sorted(tmp_path.rglob("*")) == before
-
-
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory):
-    """A cache that all checks of the contract share, so that archives are unpacked once."""
-    return tmp_path_factory.mktemp("cache")
-
-
 @pytest.fixture
 def reached(real, tmp_path):
     """The files of a dataset, with a cache of the test's own."""
@@ -116,14 +86,6 @@ def test_mnist_m_is_read_from_real_files_and_cached(reached, monkeypatch):
     assert data.y[:5].tolist() == [0, 3, 3, 3, 1]
     monkeypatch.setattr("msda_bench_builtin.datasets.digits.origins.read_mnist_m", None)
     assert np.array_equal(digits.load("mnist_m", files).x, data.x)
-
-
-@pytest.mark.parametrize("check", checks("dataset"))
-def test_made_digits_keep_the_contract_of_datasets(check, real, cache):
-    real(MADE)
-    test = contract(MADE)
-    test.files = LocalFiles(Folders(folders().given, cache), "digits")
-    getattr(test, check)()
 
 
 def test_bytes_equal_255_times_the_unit_scale(crafted):
