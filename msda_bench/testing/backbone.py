@@ -63,15 +63,13 @@ class BackboneContract(FilesContract, CalledContract):
         self.holds(cases, f"it accepts none of the inputs {self.inputs}; set `inputs` to some that suit it")
         return cases
 
-    def embeddings(self) -> Iterator[tuple[Tensor | list[str], Embedding]]:
-        """Examples and the embedding, for each input of texts or dense input that has one."""
+    def embeddings(self) -> Iterator[tuple[InputSpec, Tensor | list[str], Embedding]]:
+        """The input, examples and the embedding, for each input of texts or dense input that has one."""
         for spec in self.inputs:
             with contextlib.suppress(PluginError):
                 embedding = self.component.embedding(spec)
-                if embedding is not None and embedding.texts:
-                    yield _TEXTS, embedding
-                elif embedding is not None and not spec.sparse:
-                    yield toy.numbers(_ROWS, *spec.shape), embedding
+                if embedding is not None and (embedding.texts or not spec.sparse):
+                    yield spec, _TEXTS if embedding.texts else toy.numbers(_ROWS, *spec.shape), embedding
 
     def batch(self, case: Case, stream: int = 0) -> Tensor | SparseRows:
         """A batch of five examples."""
@@ -97,14 +95,6 @@ class BackboneContract(FilesContract, CalledContract):
             self.is_sound(features, (_ROWS, network.feature_dim), f"the features for {case}", torch.float32)
             outputs = network.predictor(features)
             self.is_sound(outputs, (_ROWS, case.task.outputs), f"the outputs for {case}", torch.float32)
-
-    def test_parameters_are_float32_on_the_cpu(self) -> None:
-        """The parameters are float32 and on the CPU; the engine moves them."""
-        for case in self.cases():
-            for name, parameter in _module(self.network(case)).named_parameters():
-                right = parameter.dtype == torch.float32 and parameter.device.type == "cpu"
-                where = f"parameter {name} is {parameter.dtype} on {parameter.device}"
-                self.holds(right, f"{where}; the contract asks for float32 on the CPU")
 
     def test_gradient_reaches_every_parameter(self) -> None:
         """The outputs give each parameter a finite gradient."""
@@ -134,7 +124,7 @@ class BackboneContract(FilesContract, CalledContract):
 
     def test_embeddings_are_vectors_of_one_example_each(self) -> None:
         """An embedding maps each example to `width` finite float32 numbers, whatever else is in the batch."""
-        for examples, embedding in self.embeddings():
+        for _, examples, embedding in self.embeddings():
             module = embedding.module(self.reach()).eval()
             with self.leaves_alone(), torch.no_grad():
                 first, second, few = module(examples), module(examples), module(examples[:2])
@@ -145,16 +135,11 @@ class BackboneContract(FilesContract, CalledContract):
     def test_embeddings_are_named(self) -> None:
         """An embedding's identity is fixed text, and its numbers depend only on that identity."""
         remade = cast("Backbone", self.remade())
-        for spec in self.inputs:
-            with contextlib.suppress(PluginError):
-                embedding, again = self.component.embedding(spec), remade.embedding(spec)
-                self.holds((embedding is None) == (again is None), "it has an embedding only some of the time")
-                if embedding is not None and again is not None:
-                    name = embedding.identity
-                    self.holds(isinstance(name, str) and name, f"the identity is {name!r}, not text")
-                    failure = "the same parameters give another identity, so cached features would be lost"
-                    self.holds(again.identity == name, failure)
-        for examples, embedding in self.embeddings():
+        for spec, examples, embedding in self.embeddings():
+            name, again = embedding.identity, cast("Embedding", remade.embedding(spec))
+            self.holds(isinstance(name, str) and name, f"the identity is {name!r}, not text")
+            failure = "the same parameters give another identity, so cached features would be lost"
+            self.holds(again.identity == name, failure)
             first, second = (embedding.module(self.reach()).eval() for _ in range(2))
             with torch.no_grad():
                 self.close(second(examples), first(examples), "building the embedding again changes it", 0)

@@ -9,7 +9,7 @@ from typing import ClassVar, cast
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from msda_bench.api import (
     Aggregator,
@@ -22,18 +22,14 @@ from msda_bench.api import (
     Phase,
     PluginError,
     Scheme,
-    SourcePass,
-    Stage,
     Step,
-    TargetPass,
     Task,
 )
-from msda_bench.engine.carried import HOOKS, overrides
 from msda_bench.errors import describe
 from msda_bench.plugins import Entry
 from msda_bench.store.record import Record
 from msda_bench.testing import toy
-from msda_bench.testing.component import RUNS, Call, TaskContract, brief
+from msda_bench.testing.component import BRANCHES, Call, TaskContract
 from msda_bench.testing.toy import SOURCES, TARGET, ToyRun
 
 PARTS: Group = ("north/0", "north/1", "east/0", "east/1", f"{TARGET}/labelled")
@@ -123,27 +119,20 @@ class SchemeContract(_TrainedContract):
 
     def predictor(self, task: Task) -> Callable[[Tensor], Mapping[str, Tensor]]:
         """The features and outputs of a run after its last stage has begun."""
-        run = self.run(task=task).eval()
+        run = self.run(task=task)
+        run.modules.eval()
         carried = run.carried(self.component.stages[-1])
-        return lambda x: dict(zip(("features", "outputs"), run("predict", {}, x, carried), strict=True))
+        return lambda x: dict(zip(("features", "outputs"), self.component.predict(run.parts, x, carried), strict=True))
 
     def calls(self) -> Iterator[Call]:
         """One step of each phase."""
         return map(self._call, self.phases)
 
-    def test_epoch_has_steps(self) -> None:
-        """An epoch has a whole number of steps, at least one, even if the batch is larger than the data."""
-        groups = self.component.groups(SOURCES, TARGET)
-        for size, batch in ((100, 20), (3, 20)):
-            steps = self.component.steps(tuple((size,) * len(group) for group in groups), batch)
-            failure = f"an epoch has {steps!r} steps; the contract asks for a whole number of at least 1"
-            self.holds(type(steps) is int and steps >= 1, failure)
-
     def test_critic_is_its_own(self) -> None:
         """The critic shares no parameter with the network, since phases train whole parts."""
-        parts = self.run().parts
-        network = {id(value) for name in ("features", "predictor") for value in parts[name].parameters()}
-        shared = [name for name, value in parts["critic"].named_parameters() if id(value) in network]
+        modules = self.run().modules
+        network = {id(value) for name in ("features", "predictor") for value in modules[name].parameters()}
+        shared = [name for name, value in modules["critic"].named_parameters() if id(value) in network]
         asked = "for separate parameters (msda_bench.api.fresh_copy makes a new module of equal shape)"
         self.holds(not shared, f"the critic's {', '.join(shared)} belong to the network; the contract asks {asked}")
 
@@ -162,15 +151,14 @@ class SchemeContract(_TrainedContract):
             run = self.run(discrepancy=toy.Blind())
         except PluginError as error:
             raise unittest.SkipTest(f"{self.who} refuses it: {error}") from error
-        for phase in self.phases:
-            try:
+        try:
+            for phase in self.phases:
                 run.step(phase)
-            except Exception as error:
-                raise AssertionError(
-                    f"{self.who}: phase {phase.name!r} fails with a discrepancy that ignores the target: "
-                    f"{describe(error)}. No target batch is drawn in this case; the contract asks for a step without "
-                    "one, or for `needs_target = True`"
-                ) from error
+        except Exception as error:
+            raise AssertionError(
+                f"{self.who}: a step fails with a discrepancy that ignores the target: {describe(error)}. No target "
+                "batch is drawn in this case; the contract asks for a step without one, or for `needs_target = True`"
+            ) from error
 
     def test_gradient_reaches_what_a_phase_trains(self) -> None:
         """Each phase gives a finite gradient to the parts that it trains; some phase gives one to the features."""
@@ -179,7 +167,8 @@ class SchemeContract(_TrainedContract):
             run = self.run()
             torch.autograd.backward(run.step(phase).objective)
             for name in phase.trains:
-                gradients = [parameter.grad for parameter in self._part(run, name).parameters()]
+                self.holds(name in run.modules, f"a phase trains {name!r}; the parts are {', '.join(run.modules)}")
+                gradients = [parameter.grad for parameter in run.modules[name].parameters()]
                 given = [gradient for gradient in gradients if gradient is not None]
                 idle = f"phase {phase.name!r} declares that it trains {name}, but gives it no gradient"
                 self.holds(given or not gradients, idle)
@@ -188,34 +177,6 @@ class SchemeContract(_TrainedContract):
                 if given:  # may be zero at first, e.g. if a gate rejects uncertain predictions
                     reached.add(name)
         self.holds("features" in reached, "no phase gives the features a gradient, so nothing would be learned")
-
-    def test_carries_what_it_started_with(self) -> None:
-        """All hooks return new tensors with the names, shapes and dtypes from `carry`."""
-        for stage in self.component.stages:
-            run = self.run()
-            for phase in stage.phases:
-                returned = dict(run.step(phase).carried)
-                given = run.given(phase)
-                with self.unchanged(given), torch.no_grad():
-                    returned |= run("after_step", given, phase)
-                self._check_carried(returned, run.carried(stage), f"in phase {phase.name!r}")
-            for hook, right in (("at_stage", "sources"), ("at_epoch", "target")):
-                if right in stage.sees:
-                    self._check_pass(hook, run, stage)
-
-    def test_stacked_training_equals_each_alone(self) -> None:
-        """Two runs with hooks other than the step give equal scores when trained in a stack and alone."""
-        self.must_stack()
-        hooks = (*HOOKS, "predict")
-        self.applies(any(overrides(self.component, hook) for hook in hooks), "has no hook other than its step")
-        blobs = toy.Blobs(regression=self.tasks()[0].kind == "regression")
-        alone, together = self.trained(blobs)[0], self.trained(blobs, 2)[0]
-        note = together.provenance.get("stack_note")
-        self.holds(note is None, f"it trains alone, not in a stack: {note}")
-        for name, value in alone.validation.items():
-            both = torch.tensor([together.validation.get(name, torch.nan), value])
-            near = abs(float(both[0] - both[1])) <= _CLOSE * max(1.0, abs(value))
-            self.holds(near, f"stacking changes a run's predictions: {brief(both)}")
 
     def test_recorded_steps_are_the_hosts(self) -> None:
         """If it is `capturable`: on a GPU, steps that a CUDA graph replays change no bit of the training."""
@@ -238,51 +199,29 @@ class SchemeContract(_TrainedContract):
         super().test_leaves_the_process_alone()
 
     def test_stacked_runs_equal_each_alone(self) -> None:
-        """Each run of a stack gets the objective, weights and gradient that it gets alone."""
+        """A run has equal risks, gaps, weights and scores when it trains in a stack of two and alone."""
         self.must_stack()
-        runs = [self.run(seed=seed) for seed in range(RUNS)]
-        for phase in self.phases:
-            given = [run.given(phase) for run in runs]
-            inputs = {name: torch.stack([one[name] for one in given]) for name in given[0]}
-            step, parameters = self.stacked(runs, "step", inputs, phase)
-            weight = parameters["parts.features.0.weight"]
-            gradients = torch.autograd.grad(step.objective.sum(), weight, materialize_grads=True)[0]
-            for run, objective, weights, gradient in zip(runs, step.objective, step.weights, gradients, strict=True):
-                alone = run.step(phase)
-                own = run.feature_gradient(alone.objective)
-                self.close(objective, alone.objective, "stacking changes a run's objective", 1e-4)
-                self.close(weights, alone.weights, "stacking changes a run's weights", 1e-4)
-                self.close(gradient, own, "stacking changes a run's gradient", 1e-4)
+        blobs = toy.Blobs(regression=self.tasks()[0].kind == "regression")
+        alone, together = self.trained(blobs)[0], self.trained(blobs, 2)[0]
+        note = together.provenance.get("stack_note")
+        self.holds(note is None, f"it cannot be stacked with other runs: {note}. {BRANCHES}")
+        for what in ("risks", "gaps", "weights"):
+            one, other = (torch.tensor(getattr(record.curves, what)) for record in (together, alone))
+            self.close(one, other, f"stacking changes a run's {what}", _CLOSE)
+        for name, value in alone.validation.items():
+            one, other = torch.tensor([together.validation.get(name, torch.nan), value])
+            self.close(one, other, f"stacking changes a run's score by {name}", _CLOSE)
 
     def _call(self, phase: Phase) -> Call:
         run = self.run()
-        given = run.given(phase)
+        batch = run.batch(phase)
 
         def outputs() -> dict[str, Tensor]:
-            *named, carried = run("step", given, phase)
+            *named, carried = run.step(phase, batch)
             return {**dict(zip(Step._fields, named, strict=False)), **carried}
 
-        return Call(outputs, given)
-
-    def _check_pass(self, hook: str, run: ToyRun, stage: Stage) -> None:
-        run.eval()
-        carried, key = run.carried(stage), torch.tensor([3, 7], dtype=torch.int32)
-        n = run.sizes.target if hook == "at_epoch" else sum(run.sizes.groups)
-        with torch.no_grad():
-            features, outputs = run("predict", {}, toy.numbers(n, toy.WIDTH, stream=4), carried)
-            target = TargetPass(features, outputs, key, torch.tensor(0.5))
-            groups = torch.arange(len(run.groups)).repeat_interleave(torch.tensor(run.sizes.groups))
-            sources = SourcePass(features, outputs, toy.labels(run.task, n, stream=4), groups, key)
-            seen = target if hook == "at_epoch" else sources
-            with self.unchanged({**seen._asdict(), **carried}):
-                returned = run(hook, {}, seen, carried, stage)
-        self._check_carried(returned, carried, f"in {hook}")
-
-    def _check_carried(self, returned: Mapping[str, Tensor], carried: Mapping[str, Tensor], where: str) -> None:
-        for name, value in returned.items():
-            what = f"the carried {name!r} {where}"
-            self.holds(name in carried, f"{where} it returns {name!r} to carry, which `carry` did not name")
-            self.is_sound(value, tuple(carried[name].shape), what, carried[name].dtype)
+        given = {f"batch's {name}": value for name, value in {**batch._asdict(), **batch.carried}.items()}
+        return Call(outputs, {name: value for name, value in given.items() if isinstance(value, Tensor)})
 
     def _check_step(self, run: ToyRun, phase: Phase) -> None:
         k = len(run.groups)
@@ -297,10 +236,6 @@ class SchemeContract(_TrainedContract):
             self.on_simplex(step.weights, k, f"the weights {where}")
         if step.state.shape != (0,):
             self.is_sound(step.state, tuple(run.state.shape), f"the state {where}")
-
-    def _part(self, run: ToyRun, name: str) -> nn.Module:
-        self.holds(name in run.parts, f"a phase trains {name!r}; the parts are {', '.join(run.parts)}")
-        return run.parts[name]
 
 
 class FittedSchemeContract(_TrainedContract):

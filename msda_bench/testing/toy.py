@@ -6,7 +6,7 @@ import contextlib
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import torch
@@ -209,8 +209,13 @@ class Mean(Aggregator):
         return Aggregate((risks + mu * gaps).mean(), torch.full_like(risks, 1 / len(risks)), state)
 
 
-class ToyRun(nn.Module):
-    """A run before its first step, with modules and a batch drawn from the seed as the engine draws them."""
+class ToyRun:
+    """A run before its first step, with modules and a batch drawn from the seed as the engine draws them.
+
+    Attributes:
+        modules: features, predictor and critic, by name.
+        parts: what the scheme sees of them.
+    """
 
     def __init__(
         self,
@@ -222,7 +227,6 @@ class ToyRun(nn.Module):
         task: Task,
         seed: int,
     ) -> None:
-        super().__init__()
         self.scheme, self.aggregator, self.mu, self.task = scheme, aggregator, mu, task
         self.groups = scheme.groups(sources, TARGET)
         k = len(self.groups)
@@ -230,14 +234,18 @@ class ToyRun(nn.Module):
         with seeded(seed):
             network = OneLayer().build(task, InputSpec((WIDTH,)))
             critic = scheme.build(network, k, used)
-        self.parts = nn.ModuleDict({"features": network.features, "predictor": network.predictor, "critic": critic})
+        self.modules = nn.ModuleDict({"features": network.features, "predictor": network.predictor, "critic": critic})
+        named = Modules(dict(self.modules.items()))
+        functions: dict[str, Any] = named.functions()
+        self.parts = Parts(**functions, loss=task_loss(task), aggregate=self._aggregate, mu=mu, modules=named)
         self.sizes = Sizes((_SIZE,) * k, _SIZE, network.feature_dim, task.outputs)
         self._drawn = k + scheme.draws_target(used)
         self._seed, self.state = seed, aggregator.start(torch.full((k,), float(_SIZE)))
 
-    def given(self, phase: Phase) -> dict[str, Tensor]:
-        """The inputs of a step by name: the batch that the phase's stage may see, carried tensors and the state."""
-        k, stage = len(self.groups), self.stage_of(phase)
+    def batch(self, phase: Phase) -> Batch:
+        """What the phase's stage may see of a batch, and the tensors that the run carries at its start."""
+        k, stages = len(self.groups), self.scheme.stages
+        stage = next((stage for stage in stages if phase in stage.phases), stages[0])
         x = numbers(self._drawn * _SIZE, WIDTH, stream=self._seed)
         y = labels(self.task, k, _SIZE, stream=self._seed + 50)
         if "sources" not in stage.sees:
@@ -245,40 +253,16 @@ class ToyRun(nn.Module):
         elif "target" not in stage.sees:
             x = x[: k * _SIZE]
         key, rows = torch.tensor([self._seed, 7], dtype=torch.int32), torch.arange(len(x)) % _SIZE
-        batch = {"x": x, "y": y, "key": key, "progress": torch.tensor(0.5), "rows": rows}
-        carried = {f"carried {name}": value for name, value in self.carried(stage).items()}
-        return {f"batch's {name}": value for name, value in batch.items()} | carried | {"state": self.state}
+        return Batch(x, y, key, torch.tensor(0.5), rows, self.carried(stage))
 
     def carried(self, stage: Stage) -> dict[str, Tensor]:
         """The tensors that the run carries at the start of the stage."""
-        carried = self("carry", {}, self.sizes, stage)
+        carried = self.scheme.carry(self.parts, self.sizes, stage)
         return {name: value.detach().clone() for name, value in carried.items()}
 
-    def stage_of(self, phase: Phase) -> Stage:
-        """The first stage that contains the phase."""
-        return next((stage for stage in self.scheme.stages if phase in stage.phases), self.scheme.stages[0])
-
-    def forward(self, hook: str, given: dict[str, Tensor], *inputs: Any) -> Any:
-        """The result of a scheme's hook for the run's parts, the batch and state in `given`, if any, and the inputs."""
-        modules, loss = Modules(dict(self.parts.items())), task_loss(self.task)
-        functions: dict[str, Any] = modules.functions()
-        parts = Parts(**functions, loss=loss, aggregate=self._aggregate, mu=self.mu, modules=modules)
-        call = getattr(self.scheme, hook)
-        if not given:
-            return call(parts, *inputs)
-        x, y, key, progress, rows, *carried, state = given.values()
-        names = [name.removeprefix("carried ") for name in given if name.startswith("carried ")]
-        batch = Batch(x, y, key, progress, rows, dict(zip(names, carried, strict=True)))
-        return Step(*call(parts, batch, state, *inputs)) if hook == "step" else call(parts, batch, *inputs)
-
-    def step(self, phase: Phase) -> Step:
-        """One step of this run alone."""
-        return cast("Step", self("step", self.given(phase), phase))
-
-    def feature_gradient(self, objective: Tensor) -> Tensor:
-        """The objective's gradient with respect to the first layer's weights."""
-        weight = next(self.parts["features"].parameters())
-        return torch.autograd.grad(objective, weight, materialize_grads=True)[0]
+    def step(self, phase: Phase, batch: Batch | None = None) -> Step:
+        """One step, with the phase's own batch when None."""
+        return Step(*self.scheme.step(self.parts, batch or self.batch(phase), self.state, phase))
 
     def _aggregate(self, risks: Tensor, gaps: Tensor, state: Tensor) -> Aggregate:
         who = f"scheme {self.scheme.name!r}"

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
-from msda_bench.functional import fit_ngrams, frequent_columns, ngram_counts, select_columns, tokens
+from msda_bench.functional import fit_ngrams, frequent_columns, ngram_counts, tokens
 
 
 @pytest.mark.parametrize(
@@ -57,16 +57,6 @@ def test_frequent_columns_are_those_of_most_rows(parts, most, least):
     rows = sum((part.toarray() > 0).sum(0) for part in parts)
     ranked = sorted(range(5), key=lambda column: (-rows[column], column))[:most]
     assert frequent_columns(parts, most, least).tolist() == [column for column in ranked if rows[column] >= least]
-
-
-@settings(max_examples=30)
-@given(counts=matrices, columns=st.permutations(range(5)), kept=st.integers(0, 5), more=st.integers(0, 3))
-def test_selected_columns_keep_their_order_and_empty_ones_follow(counts, columns, kept, more):
-    chosen = select_columns(counts, np.array(columns[:kept], np.int64), kept + more)
-    assert chosen.shape == (counts.shape[0], kept + more)
-    assert chosen.has_sorted_indices
-    assert np.array_equal(chosen.toarray()[:, :kept], counts.toarray()[:, columns[:kept]])
-    assert not chosen.toarray()[:, kept:].any()
 
 
 @settings(max_examples=30)

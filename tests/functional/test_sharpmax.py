@@ -5,7 +5,6 @@ from __future__ import annotations
 import decimal
 import importlib
 import itertools
-import math
 from decimal import Decimal
 
 import pytest
@@ -80,16 +79,6 @@ def test_equals_the_closed_form_up_to_rounding(z, dtype):
     assert ((alpha.double() - expected).abs() <= tolerance).all()
 
 
-@settings(max_examples=60)
-@given(hard)
-def test_newton_needs_no_more_rounds_than_the_bound(z):
-    alpha = sharpmax(z)
-    with pytest.MonkeyPatch.context() as patch:
-        # One more than log4(k / enough), since the search in float32 may end on the wrong side of the root.
-        patch.setattr(module, "ROUNDS", math.ceil(math.log(len(z) ** 1.5 * 2**26.5, 4)) + 1)
-        assert torch.equal(sharpmax(z), alpha)
-
-
 @settings(max_examples=40)
 @given(hard, st.randoms(use_true_random=False))
 def test_weights_lie_on_the_simplex_follow_permutations_and_ignore_constants(z, random):
@@ -120,30 +109,12 @@ def test_a_row_does_not_depend_on_other_rows(k, dtype):
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64])
 @pytest.mark.parametrize("repeats", [1, 32])
 def test_tied_and_infinite_scores_share_the_weight(dtype, repeats):
-    cases = [[0, 0], [INF, 0], [INF, INF], [-INF, 0], [-INF, -INF], [6e4, -6e4]]
+    cases = [[0, 0], [5, 4], [INF, 0], [INF, INF], [-INF, 0], [-INF, -INF], [6e4, -6e4]]
     for pair in cases + ([] if dtype == torch.float16 else [[1e30, -1e30], [-1e30, -1e30]]):
         z = torch.tensor(pair, dtype=dtype).repeat(repeats)
         taken = (z == z.max()).to(dtype)
         assert torch.equal(sharpmax(z), taken / taken.sum())
     assert sharpmax(torch.tensor([-7.5], dtype=dtype)).tolist() == [1.0]
-
-
-@pytest.mark.parametrize("k", [4, 1000])
-def test_scores_exactly_one_below_the_largest_get_no_weight(k):
-    z = torch.full((k,), 4.0)
-    z[3] = 5.0
-    assert sharpmax(z).nonzero().tolist() == [[3]]
-    assert sharpmax(z)[3] == 1
-
-
-@pytest.mark.parametrize("dim", [0, 1, 2, -1, -2])
-def test_works_along_any_dimension_of_any_batch(dim):
-    z = torch.randn(3, 4, 5, generator=torch.Generator().manual_seed(1))
-    alpha = sharpmax(z, dim=dim)
-    assert alpha.shape == z.shape
-    rows = alpha.movedim(dim, -1).reshape(-1, z.shape[dim])
-    singly = torch.stack([sharpmax(row) for row in z.movedim(dim, -1).reshape(-1, z.shape[dim])])
-    assert torch.equal(rows, singly)
 
 
 def test_an_empty_batch_gives_an_empty_result_and_an_empty_dimension_is_refused():
@@ -152,12 +123,6 @@ def test_an_empty_batch_gives_an_empty_result_and_an_empty_dimension_is_refused(
         sharpmax(torch.tensor([1, 2]))
     with pytest.raises(ValueError, match="empty"):
         sharpmax(torch.zeros(3, 0))
-
-
-@pytest.mark.parametrize(("k", "scale"), [(2, 0.3), (5, 3.0), (module.FEW, 1e-3), (1000, 0.3), (200_000, 0.0)])
-def test_sorting_and_newton_agree(k, scale):
-    z = normal(50 * k, scale, 6).view(50, k)
-    torch.testing.assert_close(module._by_newton(z), module._by_sorting(z), rtol=1e-9, atol=1e-14)
 
 
 @pytest.mark.parametrize("scale", [0.05, 0.3, 1.0, 4.0])

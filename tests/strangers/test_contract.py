@@ -18,7 +18,7 @@ from tests.strangers.tiny_net import FILE, WEIGHTS, TinyNet
 def test_third_party_schemes_keep_the_contract(scheme: type) -> None:
     found = list(examine(scheme()))
     assert [finding for finding in found if finding.outcome == "broken"] == []
-    assert sum(finding.outcome == "kept" for finding in found) >= 15
+    assert sum(finding.outcome == "kept" for finding in found) >= 13
 
 
 class TestTinyNet(BackboneContract):

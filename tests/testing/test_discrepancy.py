@@ -1,4 +1,4 @@
-"""The contract of discrepancies accepts correct ones, and sins against it."""
+"""Sins against the contract of discrepancies."""
 
 from __future__ import annotations
 
@@ -7,14 +7,8 @@ import random
 import torch
 from torch import nn
 
-from msda_bench.api import Discrepancy, component
-from msda_bench.testing import DiscrepancyContract
-from msda_bench.testing.toy import WeightedMeans
+from msda_bench.api import Discrepancy
 from tests.testing.sins import after, sins
-
-
-class TestWeightedMeans(DiscrepancyContract):
-    component = WeightedMeans()
 
 
 class Made(nn.Module):
@@ -31,21 +25,6 @@ class Made(nn.Module):
 
 def means(source, target):
     return (source.mean(1) - target.mean(0)).square().sum(-1)
-
-
-@component
-class AcrossSources(Discrepancy):
-    """The spread of the sources; ignores the target."""
-
-    name = "across"
-    uses_target = False
-
-    def build(self, feature_dim, k):
-        return Made(lambda s, t: (s.mean(1) - s.mean((0, 1))).square().sum(-1))
-
-
-class TestAcrossSources(DiscrepancyContract):
-    component = AcrossSources()
 
 
 class Spoiled(Discrepancy):

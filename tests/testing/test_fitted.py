@@ -1,4 +1,4 @@
-"""The contract of schemes that are fitted at once accepts a correct one, and sins against it."""
+"""Sins against the contract of schemes that are fitted at once."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import sys
 import numpy as np
 
 from msda_bench.api import FittedScheme, component
-from msda_bench.testing import FittedSchemeContract
 from tests.testing.sins import after, sins
 
 ROWS = 90
@@ -43,10 +42,6 @@ class Nearest(FittedScheme):
 
     def outputs(self, values):
         return values
-
-
-class TestNearest(FittedSchemeContract):
-    component = Nearest()
 
 
 def outputs(function):
@@ -98,7 +93,6 @@ BROKEN = {
     },
     "input_is_not_changed": {"changed its input, the x": before(overwrite)},
     "leaves_the_process_alone": {"Python's global random generator": before(lambda rows: random.random())},
-    "tasks_are_known": {r"'clustering'\); the contract asks for": {"tasks": ("classification", "clustering")}},
     "groups_hold_known_domains": {
         r"draws from \['elsewhere'\]; there are only": {
             "groups": lambda self, sources, target: ((*sources, *["elsewhere"] * ("north/0" in sources)),)

@@ -1,11 +1,10 @@
-"""The contract of metrics accepts a correct one, and sins against it."""
+"""Sins against the contract of metrics."""
 
 from __future__ import annotations
 
 import random
 
 from msda_bench.api import Metric, component
-from msda_bench.testing import MetricContract
 from tests.testing.sins import after, sins
 
 
@@ -25,10 +24,6 @@ class Right(Metric):
         return right
 
 
-class TestRight(MetricContract):
-    component = Right()
-
-
 def value(make):
     return {"spoil": lambda _, right, tested: make(right, tested)}
 
@@ -36,7 +31,6 @@ def value(make):
 BROKEN = {
     "says_what_it_is": {"label is ''; the contract asks for text for tables": {"label": ""}},
     "perfect_runs_are_best": {"check higher_is_better": {"higher_is_better": False}},
-    "tasks_are_known": {r"'ranking'\); the contract asks for": {"tasks": ("classification", "ranking")}},
     "value_is_a_finite_float": {
         "the value is a int; the contract asks for a float": value(lambda right, tested: 1),
         "in percent returns a share in": value(lambda right, tested: 100 * right),

@@ -1,4 +1,4 @@
-"""The contract of validators, and what it has in common with all, accepts a correct one; and sins against both."""
+"""Sins against the contract of validators, and against what it has in common with all."""
 
 from __future__ import annotations
 
@@ -24,10 +24,6 @@ class Confidence(Validator):
 
     def spoil(self, score, view):
         return score
-
-
-class TestConfidence(ValidatorContract):
-    component = Confidence()
 
 
 @component
@@ -70,7 +66,6 @@ BROKEN = {
         "needs a whole `version` of at least 1, not '1'": {"version": "1"},
         "needs a whole `version` of at least 1, not 0": {"version": 0},
     },
-    "tasks_are_known": {r"'ranking'\); the contract asks for": {"tasks": ("classification", "ranking")}},
     "score_is_a_finite_float": {
         "the score for classification is a Tensor; the contract asks for a float": score(
             lambda score, _: torch.tensor(score)
