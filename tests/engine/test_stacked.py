@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,14 +14,11 @@ from torch import nn
 from msda_bench.api import PluginError
 from msda_bench.engine import stacking
 from msda_bench.engine import train as training
-from msda_bench.engine.draws import Draws
 from msda_bench.engine.model import Components
 from msda_bench.engine.stacked import Stacked
 from msda_bench.engine.train import Trainer
 from msda_bench.suite.protocol import Splitting
-from msda_bench_builtin.schemes.adapt import Pooled
 from tests.engine.conftest import (
-    CPU,
     METHODS,
     NoFiles,
     aggregator,
@@ -149,20 +145,6 @@ def test_a_run_does_not_depend_on_other_runs_in_its_stack(method, stranger):
     close(beside(run, *cells[5:8]), found)
 
 
-@pytest.mark.parametrize("company", [[7], [7, 1, 2, 3]], ids=str)
-def test_draws_and_initial_weights_depend_only_on_the_cell(company):
-    """Bit for bit, alone or in a stack, in any place."""
-    drawn = []
-    for seeds in ([4], [*company, 4]):
-        runs = [run_of(make_cell(seed=seed, steps=5)) for seed in seeds]
-        program = Stacked(runs, CPU)
-        draws = Draws(runs[-1], program.keyed)
-        weights = [value[-1].detach() for part in program.trainable.values() for value in part.parameters]
-        drawn.append([draws.rows(3), draws.keys(3), *weights])
-        torch.manual_seed(1)
-    assert all(torch.equal(*pair) for pair in zip(*drawn, strict=True))
-
-
 @pytest.mark.parametrize("stack", [1, 2])
 def test_kept_arrays_are_of_the_tested_model_with_its_statistics_and_without_counters_and_keys(stack):
     keep = ("predictions", "weights")
@@ -197,20 +179,6 @@ def test_stacks_are_powers_of_two_of_like_programs_and_at_most_64():
     assert run_of(make_cell(epochs=5)).of_steps(3).all_steps == 3  # of the run that is tried first
     alone = Trainer(installed(), NoFiles(), "cpu").train(cells[:2])
     assert [record.provenance["stack"] for record in alone] == [1, 1]  # the CPU stacks only on request
-
-
-def test_runs_with_different_shapes_are_not_stacked():
-    usual = {"steps": 5, "batch": 9, "batches": 1, "k": 2, "width": 30}
-    runs = [
-        SimpleNamespace(
-            **shape,
-            groups=("a",) * shape["k"],
-            data=SimpleNamespace(x=torch.zeros(4, shape["width"])),
-            components=SimpleNamespace(scheme=Pooled()),
-        )
-        for shape in (usual, usual, *({**usual, name: usual[name] + 1} for name in usual))
-    ]
-    assert stacking.same_shapes(runs) == [runs[:2], *([run] for run in runs[2:])]
 
 
 def equal(risks):
@@ -313,8 +281,3 @@ def test_networks_that_convolve_are_stacked_only_on_request(wanted, size):
     sizing = stacking.Sizing(torch.device("cuda"), wanted, FakeMemory(1))
     assert sizing.size(Components.of(cell, installed(Cropped)), lambda: None) == (size, None)
     assert torch.equal(torch.get_rng_state(), before)
-
-
-@pytest.mark.parametrize(("count", "size"), [(1, 1), (2, 2), (3, 4), (5, 8), (8, 8)])
-def test_padding_repeats_the_last_run(count, size):
-    assert stacking.padded(list(range(count))) == [*range(count), *[count - 1] * (size - count)]
