@@ -25,7 +25,25 @@ SGD, ADADELTA = (
     for optimizer in ({"sgd": {"lr": 0.1}}, "adadelta")
 )
 PARTS = ("features", "predictor", "critic")
+PHASES = [Phase("all"), Phase("heads", ("predictor", "critic")), Phase("body", ("features",))]
 HALVES = st.integers(-(2**31), 2**31 - 1)
+
+
+def optimized(phases):
+    parts = {name: nn.Linear(1, 1, bias=False) for name in PARTS}
+    trainable = {name: Trainable.of(part, SGD, sparse=False) for name, part in parts.items()}
+    return parts, PhaseOptimizers(SGD, trainable, phases)
+
+
+@pytest.mark.parametrize(("phases", "place"), [(PHASES[:1], 0), (PHASES, 0), (PHASES, 1), (PHASES, 2)])
+def test_phases_train_only_the_parts_they_name(phases, place):
+    parts, optimizers = optimized(phases)
+    before = {name: part.weight.item() for name, part in parts.items()}
+    sum(part.weight.sum() for part in parts.values()).backward()
+    optimizers.step(phases[place], {})
+    assert {name for name, part in parts.items() if part.weight.item() != before[name]} == set(phases[place].trains)
+    optimizers.zero_grad()
+    assert [part.weight.grad for part in parts.values()] == [None] * 3
 
 
 class Apart(Kd3a):
