@@ -13,11 +13,10 @@ import pytest
 import torch
 
 from msda_bench.api import DataError, DomainData, InputSpec, Task, component
-from msda_bench.engine.prepare import Preparer
 from msda_bench.store.record import decode, encode
 from msda_bench.suite.cell import Ref
 from msda_bench.suite.protocol import Splitting
-from tests.engine.conftest import CPU, METHODS, POOLED, NoFiles, Toy, make_cell, prepare, swapped, train
+from tests.engine.conftest import METHODS, POOLED, Toy, make_cell, prepare, swapped, train
 
 HARMS = {  # of inputs, labels, the place among the domains, and whether it is the target's
     "none": lambda x, y, place, last: (x, y),
@@ -181,13 +180,6 @@ def test_sizes_can_be_set_by_domain_and_for_the_target():
     assert (len(usual.test.y), [len(source.y) for source in usual.held_out]) == (90, [90, 90])
 
 
-def test_a_split_is_prepared_once():
-    preparer = Preparer(NoFiles(), CPU)
-    first = preparer.prepare(Toy(), make_cell("DARN"))
-    assert preparer.prepare(Toy(), make_cell("SRC")) is first
-    assert preparer.prepare(Toy(), make_cell(seed=1)) is not first
-
-
 def test_only_the_named_source_has_shuffled_labels():
     def labels(seed, **params):
         prepared = prepare(make_cell(seed=seed), Toy(sparse=False, **params))
@@ -231,24 +223,6 @@ def test_texts_without_a_fitted_map_are_refused():
 
     with pytest.raises(DataError, match="must map them to numbers"):
         prepare(make_cell(), Wordy(sparse=False))
-
-
-class Takes(Toy):
-    """Row i is the same recording in every domain."""
-
-    shared_groups = True
-
-    def load(self, domain, files):
-        data = super().load(domain, files)
-        return replace(data, x=np.repeat(np.arange(150, dtype=np.float32)[:, None], 30, 1), groups=np.arange(150))
-
-
-def test_no_recording_is_seen_and_tested():
-    prepared = prepare(make_cell(), Takes(sparse=False, train=0.5, test=0.2))
-    trained, tested = (set(part.x[:, 0].tolist()) for part in (prepared.training, prepared.test))
-    held_out = {number for source in prepared.held_out for number in source.x[:, 0].tolist()}
-    assert [len(trained), len(tested), len(held_out)] == [75, 30, 30]
-    assert len(trained | tested | held_out) == 135
 
 
 def test_validators_are_refused_if_a_source_holds_nothing_out():

@@ -15,7 +15,7 @@ from msda_bench.engine.draws import Draws, Sampler
 from msda_bench.engine.fit import Trace
 from msda_bench.engine.model import Keyed
 from msda_bench.engine.prepare import TrainingData
-from msda_bench.engine.settings import seeded, stream_key
+from msda_bench.engine.settings import stream_key
 from tests.engine.conftest import OwnStep, backbone, make_cell, run_of, swapped, train
 from tests.strangers.source_free import SourceFree
 
@@ -30,16 +30,6 @@ def test_a_stream_never_changes_and_depends_on_purpose_seed_and_target_but_not_o
     for other in (make_cell(seed=1), make_cell(target="a")):
         assert stream_key(other, "batches").tolist() != same
     assert stream_key(make_cell(), "steps").tolist() != same
-
-
-def test_seeding_is_undone_after_the_block():
-    before = torch.get_rng_state()
-    drawn = []
-    for _ in range(2):
-        with seeded(make_cell(), "x"):
-            drawn.append(torch.rand(3))
-    assert torch.equal(*drawn)
-    assert torch.equal(before, torch.get_rng_state())
 
 
 def test_a_critic_that_draws_does_not_change_the_networks_draws():
@@ -72,10 +62,6 @@ def test_keys_of_a_first_phase_match_stored_records(method):
     assert hashlib.sha256(keys.numpy().tobytes()).hexdigest() == KEYS
 
 
-def test_keyed_modules_are_counted_by_part():
-    assert Keyed.of(["features.0", "features.2", "predictor.1", "critic", "critic.3"]) == Keyed(3, 2)
-
-
 def sampler(groups, batch, steps, *seeds, whole=False):
     rows = {"a": torch.arange(7), "b": torch.arange(7, 20), "t": torch.arange(20, 50)}
     keys = torch.tensor([[seed, 6] for seed in seeds], dtype=torch.int32)
@@ -98,12 +84,6 @@ def test_pooled_domains_are_drawn_in_proportion_to_their_sizes():
     counts = torch.bincount(sampler([("t", "a")], 500, 40, 4).epoch(0)[0].flatten(), minlength=50)
     assert counts[7:20].sum() == 0
     assert stats.chisquare(torch.cat([counts[:7], counts[20:]]).numpy()).pvalue > 1e-4
-
-
-def test_epochs_differ_and_are_reproducible():
-    drawn = sampler([("a",), ("b",)], 10, 10, 5, 6)
-    assert torch.equal(drawn.epoch(3)[0], sampler([("a",), ("b",)], 10, 10, 5, 6).epoch(3)[0])
-    assert not torch.equal(drawn.epoch(3)[0], drawn.epoch(4)[0])
 
 
 def test_full_batches_take_groups_in_order_and_repeat_smaller_ones():

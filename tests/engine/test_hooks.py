@@ -8,8 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from msda_bench.api import Embedding, Parts, PluginError, Stage, Step, component, fresh_copy
-from msda_bench.component.parts import Modules
+from msda_bench.api import Embedding, PluginError, Stage, Step, component, fresh_copy
 from msda_bench.engine.model import Components
 from msda_bench.functional import SparseRows, drop_entries
 from msda_bench.testing.toy import OneLayer
@@ -294,15 +293,3 @@ def test_a_run_too_short_for_its_stages_is_refused():
 def test_an_invalid_stage_is_refused(given):
     with pytest.raises(ValueError, match="stage 'a'"):
         Stage("a", **given)
-
-
-def test_offsets_move_the_weights_that_they_name_and_let_gradients_through():
-    modules = Modules({"features": nn.Linear(3, 2), "predictor": nn.Linear(2, 1)})
-    functions: dict[str, Any] = modules.functions()
-    parts = Parts(**functions, critic=lambda: None, loss=torch.sub, aggregate=lambda *_: None, mu=1.0, modules=modules)
-    weight, x = modules.modules["predictor"].weight, torch.ones(4, 2)
-    moved = parts.with_offsets({"predictor.weight": torch.full((1, 2), 3.0), "a count": torch.ones(())})
-    assert torch.allclose(moved.predictor(x), parts.predictor(x) + 6)
-    assert torch.equal(moved.features(torch.ones(4, 3)), parts.features(torch.ones(4, 3)))
-    assert torch.equal(torch.autograd.grad(moved.predictor(x).sum(), weight)[0], torch.full((1, 2), 4.0))
-    assert torch.equal(moved.weights["predictor.weight"], weight.detach() + 3)

@@ -12,7 +12,7 @@ import torch
 
 from msda_bench.api import BenchError, DataError, Dataset, DomainData, InputSpec, Task, component
 from msda_bench.engine import tensors
-from msda_bench.engine.tensors import HostBytes, batch_of, chunk, concatenate, take, whole
+from msda_bench.engine.tensors import HostBytes, batch_of, whole
 from msda_bench.functional import uniform
 from msda_bench.suite.protocol import Splitting
 from tests.engine.conftest import CPU, make_cell, prepare, swapped, train, train_with_weights
@@ -114,21 +114,6 @@ def test_every_byte_becomes_numpys_quotient():
     assert host.take(torch.arange(0)).resident().shape == (0, 1)
 
 
-def test_rows_of_several_arrays_are_those_of_their_concatenation():
-    draw = np.random.default_rng(3)
-    first, second = (draw.integers(0, 256, (size, 2, 3), np.uint8) for size in (7, 5))
-    picks = [(first, np.array([6, 0, 3])), (second, np.array([4, 4])), (first, np.array([1]))]
-    joined = concatenate([HostBytes.of(array, rows, CPU) for array, rows in picks])
-    expected = torch.from_numpy(np.concatenate([array[rows] for array, rows in picks]))
-    assert len(joined.arrays) == 2
-    assert joined.shape == (6, 2, 3)
-    rows = torch.tensor([[5, 0, 3], [3, 2, 4]])
-    assert torch.equal(joined.gather(rows), expected[rows])
-    some = take(joined, torch.tensor([5, 3, 1]))
-    assert isinstance(some, HostBytes)
-    assert torch.equal(some.gather(torch.arange(3)), expected[[5, 3, 1]])
-
-
 def test_augmentation_draws_from_the_cells_stream_and_skips_test_batches(monkeypatch):
     drawn: list[Any] = []
     plain = Cropped.augment
@@ -158,14 +143,6 @@ def test_augmentation_draws_from_the_cells_stream_and_skips_test_batches(monkeyp
 def test_data_that_contradict_the_dataset_are_reported_in_one_line(dataset, error, what):
     with pytest.raises(error, match=what):
         train([cell_of(dataset)], dataset)
-
-
-def test_evaluation_uses_chunks_of_bounded_size():
-    def held(*shape):
-        return HostBytes.of(np.zeros((1, *shape), np.uint8), np.zeros(999, np.int64), CPU)
-
-    assert [chunk(held(3, side, side)) for side in (28, 32, 64, 224, 4096)] == [256, 256, 203, 16, 1]
-    assert chunk(torch.zeros(9, 5000)) == 256  # as before, so that no number changes
 
 
 def test_bytes_stay_on_the_gpu_if_they_fit_a_quarter_of_its_memory(monkeypatch):

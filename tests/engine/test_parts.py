@@ -63,11 +63,6 @@ def test_distant_clusters_are_found(seed):
     assert kmeans(points, 2, 2, key_of(seed)).tolist() == [0] * 6 + [1] * 2  # it takes the nearest points
 
 
-def test_too_few_points_are_refused():
-    with pytest.raises(ValueError, match="2 clusters of at least 3 need more than the 5 points"):
-        kmeans(torch.zeros(5, 1).double(), 2, 3, key_of(0))
-
-
 def rows_of(dataset, cell):
     """The rows of the parts of each source, as lists."""
     seen = prepare(cell, dataset).training_for(Adapt(), cell)

@@ -20,7 +20,6 @@ from tests.engine.conftest import (
     CPU,
     METHODS,
     OwnStep,
-    discrepancy,
     make_cell,
     run_of,
     stacked,
@@ -78,16 +77,6 @@ def test_groups_that_cannot_see_equally_many_examples_are_refused():
     assert train([swapped(make_cell(epochs=1), Uneven)], Uneven)[0].status == "ok"
     with pytest.raises(PluginError, match="hold 1 and 2 domains; add epoch: scheme to training"):
         train([swapped(make_cell(epoch="equal"), Uneven)], Uneven)
-
-
-PairsRows = discrepancy("pairs_rows", lambda source, target: (source - target).square().mean((1, 2)))
-"""Fails if the sides differ in size."""
-
-
-@pytest.mark.parametrize("stack", [1, 2])
-def test_a_discrepancy_that_pairs_rows_works_with_a_pool(stack):
-    cells = [swapped(make_cell("DANN", seed=seed, epoch="equal", steps=2), PairsRows) for seed in range(stack)]
-    assert {record.status for record in stacked(cells, PairsRows)} == {"ok"}
 
 
 # A number of steps

@@ -15,14 +15,12 @@ from torch import nn
 from msda_bench.api import PluginError
 from msda_bench.engine import stacking
 from msda_bench.engine import train as training
-from msda_bench.engine.draws import Draws
 from msda_bench.engine.model import Components
 from msda_bench.engine.stacked import Stacked
 from msda_bench.engine.train import Trainer
 from msda_bench.suite.protocol import Splitting
 from msda_bench_builtin.schemes.adapt import Pooled
 from tests.engine.conftest import (
-    CPU,
     METHODS,
     NoFiles,
     aggregator,
@@ -147,20 +145,6 @@ def test_a_run_does_not_depend_on_other_runs_in_its_stack(method, stranger):
     assert result(beside(cells[3], run, cells[6], cells[5])) == result(found)
     assert result(beside(cells[1], run, cells[5])) == result(found)
     close(beside(run, *cells[5:8]), found)
-
-
-@pytest.mark.parametrize("company", [[7], [7, 1, 2, 3]], ids=str)
-def test_draws_and_initial_weights_depend_only_on_the_cell(company):
-    """Bit for bit, alone or in a stack, in any place."""
-    drawn = []
-    for seeds in ([4], [*company, 4]):
-        runs = [run_of(make_cell(seed=seed, steps=5)) for seed in seeds]
-        program = Stacked(runs, CPU)
-        draws = Draws(runs[-1], program.keyed)
-        weights = [value[-1].detach() for part in program.trainable.values() for value in part.parameters]
-        drawn.append([draws.rows(3), draws.keys(3), *weights])
-        torch.manual_seed(1)
-    assert all(torch.equal(*pair) for pair in zip(*drawn, strict=True))
 
 
 @pytest.mark.parametrize("stack", [1, 2])
@@ -313,8 +297,3 @@ def test_networks_that_convolve_are_stacked_only_on_request(wanted, size):
     sizing = stacking.Sizing(torch.device("cuda"), wanted, FakeMemory(1))
     assert sizing.size(Components.of(cell, installed(Cropped)), lambda: None) == (size, None)
     assert torch.equal(torch.get_rng_state(), before)
-
-
-@pytest.mark.parametrize(("count", "size"), [(1, 1), (2, 2), (3, 4), (5, 8), (8, 8)])
-def test_padding_repeats_the_last_run(count, size):
-    assert stacking.padded(list(range(count))) == [*range(count), *[count - 1] * (size - count)]

@@ -24,6 +24,7 @@ SIZES = frozenset(
 """The shape of the result depends on numbers, so the host reads it before it goes on."""
 CHECKED = frozenset({"_linalg_svd", "_linalg_eigh", "linalg_eig", "linalg_lstsq", "_linalg_check_errors"})
 """On a GPU torch reads whether the solver converged."""
+DEVICE = "meta"
 COPIES = frozenset({"_to_copy", "copy_", "_copy_from"})
 TORCH = str(Path(torch.__file__).parent)
 
@@ -39,22 +40,18 @@ class Wait(NamedTuple):
 
 
 class Watch(TorchDispatchMode):
-    """Lists operations below autograd and `torch.vmap` that make the host wait.
+    """Lists operations below autograd and `torch.vmap` that make the host wait for the device "meta".
+
+    That device holds no numbers: one that is read is 1, and what is copied to the host is zeros.
 
     Attributes:
         waits: those that make the host wait.
-
-    Args:
-        device: the type of the device that trains. On "meta", which holds no numbers, and on a simulated device, a
-            number that is read is 1, and what is copied to the host is zeros.
-        simulated: whether the device holds no numbers.
     """
 
-    def __init__(self, device: str = "meta", *, simulated: bool = True) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._device, self._simulated = device, simulated
         self.waits: Counter[Wait] = Counter()
-        self._made = _Made(device, self.waits)
+        self._made = _Made(self.waits)
 
     def __enter__(self) -> Self:
         self._made.__enter__()
@@ -81,10 +78,10 @@ class Watch(TorchDispatchMode):
 
     def _reason(self, name: str, tensors: Sequence[Tensor], args: tuple[Any, ...], given: dict[str, Any]) -> str:
         """Why an operation makes the host wait; nothing if it does not."""
-        here = [tensor.device.type == self._device for tensor in tensors]
+        here = [tensor.device.type == DEVICE for tensor in tensors]
         if name in COPIES:
             asked = given.get("device")
-            places = {*here, torch.device(asked).type == self._device} if asked is not None else set(here)
+            places = {*here, torch.device(asked).type == DEVICE} if asked is not None else set(here)
             return name if len(places) > 1 and not _waits_for_nothing(name, args, given) else ""
         if any(here) and name in READS | SIZES | CHECKED:
             return name
@@ -94,9 +91,7 @@ class Watch(TorchDispatchMode):
         return f"{name} of tensors of two devices" if any(here) and host else ""
 
     def _no_numbers(self, name: str, given: dict[str, Any]) -> bool:
-        if not self._simulated:
-            return False
-        to_host = name == "_to_copy" and torch.device(given.get("device") or "cpu").type != self._device
+        to_host = name == "_to_copy" and torch.device(given.get("device") or "cpu").type != DEVICE
         return name in READS or to_host
 
     def _answer(self, name: str, tensors: Sequence[Tensor], given: dict[str, Any]) -> Any:
@@ -133,9 +128,9 @@ def _by_mask(args: tuple[Any, ...]) -> bool:
 class _Made(TorchFunctionMode):
     """Lists tensors that are made on the device of numbers of the host, which a simulated device makes unseen."""
 
-    def __init__(self, device: str, waits: Counter[Wait]) -> None:
+    def __init__(self, waits: Counter[Wait]) -> None:
         super().__init__()
-        self._device, self._waits = device, waits
+        self._waits = waits
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
@@ -143,7 +138,7 @@ class _Made(TorchFunctionMode):
         given = dict(kwargs or {})
         if func in {torch.tensor, torch.as_tensor, torch.asarray} and not isinstance(args[0], Tensor):
             asked = given.get("device")
-            if asked is not None and torch.device(asked).type == self._device:
+            if asked is not None and torch.device(asked).type == DEVICE:
                 self._waits[Wait(func.__name__, _where())] += 1
         return func(*args, **given)
 

@@ -122,7 +122,7 @@ def test_an_empty_batch_gives_an_empty_result_and_an_empty_dimension_is_refused(
     with pytest.raises(TypeError, match="floating point"):
         sharpmax(torch.tensor([1, 2]))
     with pytest.raises(ValueError, match="empty"):
-        sharpmax(torch.zeros(3, 0))
+        sharpmax(torch.zeros(0, 3), dim=0)
 
 
 @pytest.mark.parametrize("scale", [0.05, 0.3, 1.0, 4.0])
