@@ -167,7 +167,7 @@ def test_with_a_margin_a_method_of_some_experiments_says_of_how_many_and_comes_l
     body = re.search(r'class="decision".*?<tbody>(.*?)</tbody>', page, re.DOTALL)[1]
     shown = [[said(cell) for cell in re.findall(r"<t[hd].*?</t[hd]>", row, re.DOTALL)] for row in body.split("<tr")[1:]]
     assert [row[0] for row in shown] == ["up", "down", "own"]
-    assert shown[2][2] == "in 2 of 3"
+    assert shown[2][2] == "mean over 2 of 3"
     assert "over all experiments the margin is 1." in said(page)
 
 
