@@ -128,9 +128,9 @@ def columns(folder: str, findings: Findings, registry: Registry) -> Iterator[Col
 
 
 def in_order(columns: Iterable[Column]) -> list[Column]:
-    """Orders columns by how many of their methods other columns have.
+    """Keeps each folder's columns in its suite's order; folders that share most methods with others come first.
 
-    Columns whose tests can show a difference come first, those that compare variants last.
+    Folders whose tests can show a difference come before others; columns that compare variants come last.
     """
     every = list(columns)
     counts = pd.Series([name for column in every for name in column.rows], dtype=object).value_counts()
@@ -139,7 +139,8 @@ def in_order(columns: Iterable[Column]) -> list[Column]:
         shared = sum(int(counts[name]) - 1 for name in column.rows)
         return column.compares == "variants", not (shared and column.is_tested), -shared, -column.n_ok
 
-    return sorted(every, key=place)
+    first = {column.folder: place(column)[1:] for column in sorted(every, key=place, reverse=True)}
+    return sorted(every, key=lambda column: (column.compares == "variants", *first[column.folder], column.folder))
 
 
 def _modality(dataset: str, registry: Registry) -> str:

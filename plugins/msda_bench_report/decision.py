@@ -147,9 +147,10 @@ def _row(record: Mapping[Any, Any], cells: tuple[Gain | None, ...], *, has_margi
     counts = [f"{word} on {n}" for word in (BETTER, WORSE) if (n := record[f"n_{word}"])]
     tested = record["n_tested"]
     text = f"{', '.join(counts)} of\u00a0{tested}" if counts else UNDECIDED if tested else "no test"
-    if has_margin:
-        there = _there(cells)
-        text = f"in {there} of\u00a0{len(cells)}" if there < len(cells) else ""
+    if (there := _there(cells)) < len(cells):
+        text = f"mean over {there} of\u00a0{len(cells)}"
+    elif has_margin:
+        text = ""
     gain, low, high = (_known(record[f"mean_gain{end}"]) for end in ("", "_low", "_high"))
     standing = record.get("standing")
     return DecisionRow(

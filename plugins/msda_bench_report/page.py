@@ -11,7 +11,6 @@ import pandas as pd
 
 from msda_bench import __version__, load_confusion, load_curves
 from msda_bench.errors import printable
-from msda_bench.results.across import Across
 from msda_bench.results.criteria import criteria, sensitivity
 from msda_bench.results.experiment_tables import View, views
 from msda_bench.results.files import LEADERBOARD, MARKDOWN, RUNS, replace_file, runs_file, table_files
@@ -29,11 +28,11 @@ from msda_bench_report.assets import asset, digest, download, environment, libra
 from msda_bench_report.builtin import SECTIONS, headline
 from msda_bench_report.decision import decisions
 from msda_bench_report.facts import facts
-from msda_bench_report.figures import Drawn, drawn, slugs
-from msda_bench_report.plots import critical_difference
+from msda_bench_report.figures import Drawn, drawn, picture, slugs
 from msda_bench_report.plots.epochs import by_epoch
+from msda_bench_report.plots.pairs import critical_difference, gains
 from msda_bench_report.plots.still import CONFIG, paper
-from msda_bench_report.section import Figure, Results, Section
+from msda_bench_report.section import Results, Section
 
 REPORT = "report.html"
 MOST_FIGURES = 60
@@ -85,7 +84,8 @@ def render_page(findings: Findings, commands: Iterable[str] = (), home: str | No
             plan=runs.attrs["plan"],
             sections=list(_experiments(findings)),
             across=across,
-            diagram=_diagram(across),
+            gains=picture(gains(across)) if across is not None and across.gains else None,
+            diagram=picture(critical_difference(across)) if across and across.concludes and across.mean_ranks else None,
             finding=verdict_across(across) if across is not None else (),
             decisions=decisions(findings.analysis),
             # Lines on files name them from the folder on.
@@ -205,15 +205,6 @@ def _parts(results: Results, within: str, shown: Sequence[str]) -> Iterator[Part
         if (section := make(results)) is not None:
             figures = [drawn(figure, within, shown) for figure in section.figures]
             yield Part(f"{within}-{section.name}", section, figures)
-
-
-def _diagram(across: Across | None) -> Drawn | None:
-    if across is None or not across.concludes or not across.mean_ranks:
-        return None
-    ranks = pd.DataFrame({"method": across.methods, "mean rank": [across.mean_ranks[name] for name in across.methods]})
-    label = "Mean ranks over datasets; bars join groups in which no difference was shown"
-    chart = critical_difference(across)
-    return drawn(Figure("ranks", "Critical differences", label, chart, ranks, wide=True), "across", (), is_still=True)
 
 
 class BoardRow(NamedTuple):

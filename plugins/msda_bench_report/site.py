@@ -25,7 +25,7 @@ from msda_bench_report.columns import Column, columns, in_order
 from msda_bench_report.decision import Decision
 from msda_bench_report.figures import picture, slugs
 from msda_bench_report.page import REPORT, Findings, render_page
-from msda_bench_report.plots import critical_difference
+from msda_bench_report.plots.pairs import critical_difference, gains
 
 INDEX = "index.html"
 _MOST_NAMED = 4
@@ -128,6 +128,7 @@ def _render(folders: Sequence[str], columns: Sequence[Column], faults: Sequence[
             decisions=decisions,
             has_both=len({column.compares for column in columns}) > 1,
             across=across if decisions or concludes else None,
+            gains=picture(gains(across)) if across is not None and decisions else None,
             diagram=picture(critical_difference(across)) if across is not None and concludes else None,
             faults=faults,
             downloads=(LEADERBOARD, *(f"{folder}/{RUNS}" for folder in folders)),

@@ -25,6 +25,8 @@ from msda_bench_report.plots.parts import BLUE, GREEN, GREY, KINDS, ORANGE, ROW,
 _COLOURS = {"better": GREEN, "worse": ORANGE, "same": GREY, "unknown": GREY}
 _MOST_WIDE = 12
 """The number of methods beyond which the columns of a matrix are narrower."""
+_PADDING = {"left": 16, "right": 24, "top": 5, "bottom": 5}
+"""A reader's font may be wider than the one with which the text was measured."""
 
 
 def differences(comparisons: str | Path | pd.DataFrame, to: str | None = None) -> Chart:
@@ -104,6 +106,33 @@ def _pairs(rows: pd.DataFrame) -> Chart:
     return layered(cells, marks, text, steps=steps, width=side, height=alt.Step(ROW + 2))
 
 
+def gains(across: Across) -> Chart:
+    """Draws the mean gain of each method over the baseline with its interval; shaded: within the margin.
+
+    References, and methods without a score in some experiment, are not drawn.
+    """
+    frame = standings(across)
+    frame = frame[~frame["reference"].astype(bool) & (frame["method"] != across.baseline).to_numpy()]
+    frame = frame[(frame["n_experiments"] == frame["n_experiments"].max()).to_numpy()]
+    columns = {"mean_gain": "gain", "mean_gain_low": "low", "mean_gain_high": "high"}
+    rows = frame[["method", *columns]].rename(columns=columns).assign(order=range(len(frame)))
+    rows["text"] = rows["gain"].map("{:+.2f}".format)
+    title = [f"mean gain over {name_of(across.baseline)}, with {100 * (1 - across.alpha):g} % interval"]
+    once, base = alt.Chart().transform_aggregate(n="count()"), alt.Chart().encode(y=parts.rows_of())
+    with debug_mode(arg=False):  # skips validation, as in `parts.panels`
+        marks = [
+            once.mark_rule(strokeDash=[4, 3], opacity=0.7).encode(x=alt.datum(0)),
+            base.mark_rule(strokeWidth=3, color=BLUE).encode(x=alt.X("low:Q", title=title), x2=alt.X2("high:Q")),
+            base.mark_point(filled=True, size=90, opacity=1, color=BLUE).encode(x=alt.X("gain:Q", title=title)),
+            base.mark_text(align="left", dx=12).encode(x=alt.value("width"), text=alt.Text("text:N")),
+        ]
+        if across.margin is not None:
+            title.append(f"shaded: within the margin of {across.margin:g}")
+            band = once.mark_rect(opacity=0.15, color=GREY)
+            marks.insert(0, band.encode(x=alt.datum(-across.margin), x2=alt.X2Datum(across.margin)))
+        return layered(rows, *marks, width=2 * WIDTH, height=alt.Step(ROW)).properties(padding=_PADDING)
+
+
 def critical_difference(runs: str | Path | pd.DataFrame | Across) -> Chart:
     """Draws mean ranks over datasets; bars join methods between which no difference was shown.
 
@@ -123,8 +152,7 @@ def critical_difference(runs: str | Path | pd.DataFrame | Across) -> Chart:
         scale = alt.Scale(domain=[1, max(2, len(across.mean_ranks))], nice=False, padding=12)
         ranks = _ranks(across, scale)
         chart: Chart = alt.vconcat(ranks, _groups(across, scale)) if across.cliques else ranks
-        # A reader's font may be wider than the one with which the text was measured.
-        return chart.properties(padding={"left": 16, "right": 24, "top": 5, "bottom": 5})
+        return chart.properties(padding=_PADDING)
 
 
 def _ranks(across: Across, scale: alt.Scale) -> Chart:

@@ -318,13 +318,14 @@ def test_with_six_datasets_the_page_first_names_what_beats_the_baseline(tmp_path
     text = report(write_folder(tmp_path / "six", *gaining(20, 30, 10, 40, -50, 60))).source
     lines = (
         "1 of 2 methods gains over SRC",
+        'aria-label="Mean gain of each method over',
         '<table class="decision">',
         "+2.00",
-        'id="across-ranks"',
+        'id="ranks"',
         'id="e0"',
     )
     order = [text.index(words) for words in lines]
     assert order == sorted(order)
     few = report(write_folder(tmp_path / "two", *gaining(20, 30))).source
     assert few.index('<table class="decision">') < few.index('id="e0"')
-    assert 'id="across-ranks"' not in few
+    assert 'id="ranks"' not in few
