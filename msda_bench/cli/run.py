@@ -207,6 +207,7 @@ def load_work(args: argparse.Namespace, own: Path | None = None) -> Work:
     warn_of(registry.problems)
     suite = load_suite(args.suite, registry, own)
     expansion = expand(suite, registry)
+    warn_of(expansion.warnings)
     args.fetch = args.fetch or suite.fetch
     return Work(expansion, registry, trains)
 

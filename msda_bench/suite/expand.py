@@ -59,10 +59,12 @@ class Expansion:
     """The tables of a suite, and its runs by key, in the plan's order.
 
     There are fewer runs than planned cells if two methods have the same settings.
+    `warnings` are lines on settings that train, but leave little to learn from.
     """
 
     plan: Plan
     cells: dict[str, Cell]
+    warnings: tuple[str, ...]
 
 
 def expand(suite: Suite, registry: Registry) -> Expansion:
@@ -85,7 +87,8 @@ def expand(suite: Suite, registry: Registry) -> Expansion:
                 cells[place.key] = replace(known, keep=tuple(dict.fromkeys((*known.keep, *cell.keep))))
             planned.append(place)
     tables = tuple(draft.table() for draft in drafts)
-    return Expansion(Plan(suite.name, tables, tuple(planned)), cells)
+    warnings = tuple(line for draft in drafts for line in draft.single_rows())
+    return Expansion(Plan(suite.name, tables, tuple(planned)), cells, warnings)
 
 
 class _Draft:
@@ -117,6 +120,16 @@ class _Draft:
                 candidate = index if self._searches[name] is not None else None
                 own = {"target": target, "sources": self._facts.kept_sources(target), "seed": seed}
                 yield PlannedCell(file.name, name, target, seed, key(own), candidate), replace(cell, **own)
+
+    def single_rows(self) -> Iterator[str]:
+        """A warning for each way of normalising a batch that has one row of each domain."""
+        tried = [settings for every in self._settings.values() for settings in every]
+        ones = {getattr(settings.backbone.component, "norm", "") for settings in tried if settings.training.batch == 1}
+        for norm in sorted(ones & {"batch", "domain"}):
+            yield (
+                f"{self._file.name}: training.batch is 1, so norm: {norm} normalises one row of each domain, which "
+                "leaves little or nothing to learn from; set a batch of 2 or more, or another norm"
+            )
 
     def table(self) -> Experiment:
         """The experiment's part of the plan."""

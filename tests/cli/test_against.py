@@ -112,7 +112,8 @@ def test_the_page_shows_it_among_the_recorded_methods_or_alone(home, capsys):
     assert said.startswith("clouds: fewer than two methods are ranked, so no pair is compared; `--against REFERENCE`")
     assert main(["report", "results/clouds-mine"]) == 0
     page = Path("results/clouds-mine/report.html").read_text()
-    assert "; no other method is ranked here.</p>" in page
+    assert 'data-method="Mine"' in page
+    assert 'data-method="SRC"' not in page
     assert "is number " not in page
 
 

@@ -183,7 +183,7 @@ def cases() -> Iterator[object]:
             line = None if plain is None or value is None else f"{plain} {option} {value}"
             if plain is not None and "KIND" in plain:
                 line = plain.replace("KIND", str(value))
-            before = None if name in UNSEEN else "" if option == "--help" else plain
+            before = None if name in UNSEEN or option == "--help" else plain
             yield pytest.param(line, before, value == str(action.default), id=f"{name} {value or ''}".strip())
 
 
