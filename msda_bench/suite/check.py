@@ -12,12 +12,12 @@ from msda_bench.component.dataset import corrupted_source, shifted_domain
 from msda_bench.component.pretrained import Pretrained
 from msda_bench.component.sizes import DEFAULT, beside_all, is_transductive
 from msda_bench.errors import BenchError, message_of
-from msda_bench.suite.facts import Facts
+from msda_bench.suite.facts import Facts, takes_parts, weighs_sources
 from msda_bench.suite.mistakes import PLAIN_NAME, PLAIN_WORDS, Fault, Loc, hint, shown
 from msda_bench.suite.plan import CHANCE_REFERENCE, ORACLE
-from msda_bench.suite.protocol import labelled_part, source_parts
+from msda_bench.suite.protocol import UpdateRule, labelled_part, source_parts
 from msda_bench.suite.published import AVERAGE, PublishedNumbers
-from msda_bench.suite.search import check_search
+from msda_bench.suite.search import check_search, sees_target
 
 RESERVED = (AVERAGE, "better", "class", "experiment", "interval", "method", "worse")
 """What no target, method or experiment may be called."""
@@ -48,6 +48,31 @@ def _augmented(facts: Facts) -> Iterator[Fault]:
     why = f"backbone {facts.backbone.name} computes the features of each stored image once"
     remedy = "; set trainable: all, or remove" if isinstance(facts.backbone.component, Pretrained) else "; remove"
     yield Fault(("dataset", facts.name, named[0]), f"cannot be used: {why}{remedy} {', '.join(named)}")
+
+
+def _without_effect(facts: Facts) -> Iterator[Fault]:
+    """Settings of parts that are not trained, do not exist or see no difference, which no run would show."""
+    backbone = facts.backbone
+    trained = getattr(backbone.component, "trainable", "") if backbone is not None else "all"
+    if backbone is not None and isinstance(backbone.component, Pretrained) and trained != "all":
+        if backbone.component.batch_norm == "train":
+            what = "changes nothing, since the network is not trained; set trainable: all or remove it"
+            yield Fault(("backbone", backbone.name, "batch_norm"), what, "key")
+        layers = {"hidden", "dropout", "norm", "bottleneck"} if trained == "none" else set()
+        what = "changes nothing, since trainable: none has no hidden layers; set trainable: head or remove it"
+        yield from (Fault(("backbone", backbone.name, name), what, "key") for name in sorted(backbone.given & layers))
+    rules: list[tuple[Loc, UpdateRule | None]] = [((), facts.training)]
+    rules += [(("methods", name), method.training) for name, method in facts.file.methods.items()]
+    factors = [(loc, *one) for loc, rule in rules if rule is not None for one in rule.factors]
+    for loc, place, rates in factors if backbone is not None else ():
+        if trained != "all" and rates.trunk != 1 and backbone is not None:
+            remedy = "set trainable: all or remove it" if isinstance(backbone.component, Pretrained) else "remove it"
+            what = f"is for a pretrained network, and backbone {backbone.name} trains none; {remedy}"
+            yield Fault((*loc, "training", *place, "trunk"), what)
+    for name, method in facts.file.methods.items():
+        if method.split_sources is not None and not takes_parts(method.scheme.component):
+            what = f"changes nothing, since {method.scheme.name} does not distinguish sources; remove it"
+            yield Fault(("methods", name, "split_sources"), what, "key")
 
 
 def _unknown_domains(facts: Facts) -> Iterator[Fault]:
@@ -91,6 +116,18 @@ def _too_few_sources(facts: Facts) -> Iterator[Fault]:
         else:
             has = ", ".join(facts.sources[target])
             yield Fault(("sources",), f"hold no source of target {shown(target)}; it has {has}")
+    lonely = [target for target in facts.targets if len(facts.kept_sources(target)) == 1]
+    # Parts of one source, or labelled examples of the target, are sources to weigh, too.
+    names = [
+        name
+        for name, method in facts.file.methods.items()
+        if weighs_sources(method.scheme.component) and not (facts.splitting(method) or facts.labelled_target(method))
+    ]
+    if lonely and names:
+        need = "weighs sources and needs two" if len(names) == 1 else "weigh sources and need two"
+        what = f"target {shown(lonely[0])} has one source left, but {', '.join(names)} {need}"
+        loc: Loc = ("dataset",) if wanted is None else ("sources",)
+        yield Fault(loc, f"{what}; only a scheme that pools them may have one")
 
 
 def _untrainable(facts: Facts) -> Iterator[Fault]:
@@ -255,15 +292,20 @@ def _confirmed(facts: Facts) -> Iterator[Fault]:
 
 
 def _left_out(facts: Facts) -> Iterator[Fault]:
-    """An experiment without each source must leave another one, and needs a name."""
+    """An experiment without each source must leave methods enough of them, and needs a name."""
     if not facts.file.leave_out_sources:
         return
     loc = ("leave_out_sources",)
     if facts.file.select is not None:
         yield Fault(loc, "cannot stand beside select, which would choose other settings without each source", "key")
+    weigh = any(
+        weighs_sources(method.scheme.component) for method in facts.file.methods.values() if not sees_target(method)
+    )
     for target in facts.targets:
-        if len(facts.kept_sources(target)) == 1:
-            yield Fault(loc, f"target {shown(target)} has 1 source; to leave one out takes 2")
+        count, need = len(facts.kept_sources(target)), 3 if weigh else 2
+        if 0 < count < need:
+            yield Fault(loc, f"target {shown(target)} has {count} sources; to leave one out takes {need}")
+            break
     sources = dict.fromkeys(source for target in facts.targets for source in facts.kept_sources(target))
     for source in sources if "name" in facts.file.model_fields_set else ():
         name = facts.file.name_without(source)
@@ -312,6 +354,7 @@ _CHECKS = (
     _too_few_sources,
     _untrainable,
     _augmented,
+    _without_effect,
     _other_task,
     _classes,
     _no_labels,

@@ -25,11 +25,15 @@ C = TypeVar("C", bound=Component)
 
 @dataclass(frozen=True)
 class Configured(Generic[C]):
-    """An installed component with checked parameters: all of them, defaults included, as plain JSON values."""
+    """An installed component with checked parameters: all of them, defaults included, as plain JSON values.
+
+    `given` names those that the suite gives.
+    """
 
     entry: Entry
     component: C
     params: dict[str, Any]
+    given: frozenset[str] = field(default=frozenset(), compare=False)
 
     @property
     def name(self) -> str:
@@ -130,7 +134,7 @@ def with_param(configured: Configured[Any], param: str, value: Any) -> Configure
 def _create(entry: Entry, params: Mapping[str, Any]) -> Configured[Any]:
     with entry.blamed("cannot be made", ValidationError):
         component = entry.create(params)
-        return Configured(entry, component, component.params())
+        return Configured(entry, component, component.params(), frozenset(params))
 
 
 def _placed(entry: Entry, params: Mapping[str, Any], folder: Path) -> dict[str, str]:

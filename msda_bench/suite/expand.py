@@ -87,7 +87,7 @@ def expand(suite: Suite, registry: Registry) -> Expansion:
                 cells[place.key] = replace(known, keep=tuple(dict.fromkeys((*known.keep, *cell.keep))))
             planned.append(place)
     tables = tuple(draft.table() for draft in drafts)
-    warnings = tuple(line for draft in drafts for line in draft.single_rows())
+    warnings = tuple(line for draft in drafts for line in draft.odd_batches())
     return Expansion(Plan(suite.name, tables, tuple(planned)), cells, warnings)
 
 
@@ -121,9 +121,15 @@ class _Draft:
                 own = {"target": target, "sources": self._facts.kept_sources(target), "seed": seed}
                 yield PlannedCell(file.name, name, target, seed, key(own), candidate), replace(cell, **own)
 
-    def single_rows(self) -> Iterator[str]:
-        """A warning for each way of normalising a batch that has one row of each domain."""
-        tried = [settings for every in self._settings.values() for settings in every]
+    def odd_batches(self) -> Iterator[str]:
+        """Warnings about batches with more examples than a domain has, and of one that is normalised."""
+        tried, fewest = [settings for every in self._settings.values() for settings in every], self._facts.fewest
+        batches = {settings.training.batch for settings in tried}
+        for batch in sorted(size for size in batches if isinstance(size, int) and fewest is not None and size > fewest):
+            yield (
+                f"{self._file.name}: training.batch is {batch}, but a domain has {fewest} training examples (train: "
+                f"{self._facts.data.train} of dataset {self._facts.name}), so every step draws some more than once"
+            )
         ones = {getattr(settings.backbone.component, "norm", "") for settings in tried if settings.training.batch == 1}
         for norm in sorted(ones & {"batch", "domain"}):
             yield (

@@ -102,7 +102,7 @@ class Facts:
     def splitting(self, method: MethodSpec) -> Splitting | None:
         """How a method's sources are split; None if that changes nothing for it, so that cells are shared."""
         split = method.split_sources or self.file.split_sources
-        splits = split is not None and split.clusters > 1 and _takes_parts(method.scheme.component)
+        splits = split is not None and split.clusters > 1 and takes_parts(method.scheme.component)
         return split if splits else None
 
     def labelled_target(self, method: MethodSpec) -> int:
@@ -119,19 +119,30 @@ class Facts:
         if not (scheme.needs_target_labels and scheme.hold_out):
             count = self.labelled_target(method)
             return count, str(count or "")
-        known = [self._trained_on(target) for target in self.targets]
+        known = [self._trained_on(target, target) for target in self.targets]
         numbers = sorted({trained_of(count, scheme.hold_out) for count in known if count is not None})
         if None in known or not numbers:
             return math.inf, f"{1 - scheme.hold_out:.3g} of the"
         return numbers[-1], " to ".join(map(str, dict.fromkeys((numbers[0], numbers[-1]))))
 
-    def _trained_on(self, target: str) -> int | None:
-        """The number of training examples of a target; None if it is known only after loading, or wrong."""
+    @property
+    def fewest(self) -> int | None:
+        """The smallest known number of training examples of a domain."""
+        known = [
+            self._trained_on(domain, target)
+            for target in self.targets
+            for domain in (target, *self.kept_sources(target))
+        ]
+        return min((count for count in known if count is not None), default=None)
+
+    def _trained_on(self, domain: str, target: str) -> int | None:
+        """The number of training examples of a domain; None if it is known only after loading, or wrong."""
         with contextlib.suppress(DataError):
-            if target in self.extents:
-                return counts(self.data, target, target, self.extents[target])[0]
-            part = asked(self.data, target, target)[1]
-            return part if isinstance(part, int) and not is_transductive(self.data) else None
+            if domain in self.extents:
+                return counts(self.data, domain, target, self.extents[domain])[0]
+            part = asked(self.data, domain, target)[1]
+            whole = is_transductive(self.data) and domain == target
+            return part if isinstance(part, int) and not whole else None
         return None
 
 
@@ -147,9 +158,18 @@ def without_each_source(file: ExperimentFile) -> Iterator[ExperimentFile]:
             yield file.leaving_out(source, others, targets)
 
 
-def _takes_parts(scheme: Scheme) -> bool:
+def takes_parts(scheme: Scheme) -> bool:
     """Whether a scheme distinguishes the parts of a source; one that pools all sources does not."""
-    with contextlib.suppress(BenchError), blaming(()):  # training reports what its scheme raises
-        split = labelled_groups(scheme, ("a", "b"), "t", Splitting(clusters=2), 0)
-        return split != labelled_groups(scheme, ("a", "b"), "t", None, 0)
-    return False
+    return _groups_of_two(scheme, Splitting(clusters=2)) != _groups_of_two(scheme)
+
+
+def weighs_sources(scheme: Scheme) -> bool:
+    """Whether two sources are two groups for a scheme."""
+    return len(_groups_of_two(scheme)) > 1
+
+
+def _groups_of_two(scheme: Scheme, splitting: Splitting | None = None) -> tuple[Group, ...]:
+    """The groups of two sources; empty if the scheme raises, which training reports."""
+    with contextlib.suppress(BenchError), blaming(()):
+        return labelled_groups(scheme, ("a", "b"), "t", splitting, 0)
+    return ()

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, PlainValidator, WithJsonSchema, model_validator
 from pydantic_core import CoreSchema
 
 from msda_bench.component.base import Added, Count, NonNegative, Positive, Rate, without_added
-from msda_bench.suite.mistakes import Fault, refusal, refuse_any, shown
+from msda_bench.suite.mistakes import Fault, Loc, refusal, refuse_any, shown
 
 if TYPE_CHECKING:
     from msda_bench.api import Group, Scheme
@@ -231,6 +231,14 @@ class UpdateRule(SuitePart):
     lr_factors: Annotated[Factors, Added({})] = Factors()
     average: Annotated[Averaged | None, Added()] = None
     stages: Annotated[dict[str, StageRule], Added({})] = {}
+
+    @property
+    def factors(self) -> Iterator[tuple[Loc, Factors]]:
+        """Every given set of factors, with its place."""
+        yield ("lr_factors",), self.lr_factors
+        for name, stage in self.stages.items():
+            if stage.lr_factors is not None:
+                yield ("stages", name, "lr_factors"), stage.lr_factors
 
 
 class OwnTraining(UpdateRule):

@@ -263,6 +263,10 @@ methods: {SRC: {scheme: pooled}}
         ("", "none", None),
         ("flip: true, crop: 48", "none", "dataset.image_folder.crop: cannot be used: .*: all, or remove crop, flip"),
         ("grey: 0.1, scale: [1, 1]", "none", "dataset.image_folder.scale: cannot be used: .* or remove scale, grey"),
+        ("", "head, batch_norm: train", "backbone.torchvision.batch_norm: changes nothing, .*; set trainable: all"),
+        ("", "none, hidden: [9]", "backbone.torchvision.hidden: changes nothing, .*; set trainable: head or rem"),
+        # Also the default, which whoever writes it takes to have an effect.
+        ("", "none, dropout: 0.5", "backbone.torchvision.dropout: changes nothing, .*; set trainable: head or rem"),
     ],
 )
 def test_options_without_effect_are_refused_when_the_suite_is_loaded(tmp_path, options, how, fault):
@@ -271,7 +275,7 @@ def test_options_without_effect_are_refused_when_the_suite_is_loaded(tmp_path, o
     if fault is None:
         loaded(path)
         return
-    with pytest.raises(SuiteError, match=f"tried.yaml:4:.*: {fault}") as caught:
+    with pytest.raises(SuiteError, match=f"tried.yaml:[46]:.*: {fault}") as caught:
         loaded(path)
     assert len(caught.value.lines) == 1
 
@@ -342,3 +346,24 @@ def test_networks_and_transforms_work_in_a_new_process_with_any_torch_build() ->
     use = "print(torchvision('models').resnet18().fc.in_features, torchvision('transforms.v2').Resize(8).size[0])"
     found = python(f"{OURS}{use}; import torchvision.ops; print('whole')")
     assert (found.returncode, found.stdout.split()) == (0, ["512", "8", "whole"]), found.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", ["RuntimeError('out of luck')", "ImportError('no such thing')"])
+def test_other_import_errors_are_passed_on(fault: str) -> None:
+    hook = f"""
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == "torchvision":
+            raise {fault}
+sys.meta_path.insert(0, Finder())
+"""
+    found = python(f"\n{hook}\n{OURS}torchvision()")
+    assert found.returncode == 1
+    assert fault.replace("('", ": ").removesuffix("')") in found.stderr.splitlines()[-1]
+    assert "torchvision::nms" not in found.stderr
+
+
+def test_help_and_component_lists_do_not_import_torchvision() -> None:
+    code = "from msda_bench.cli.main import main; main(['--help']); main(['plugins'])"
+    assert python(f"{code}; sys.exit('torchvision' in sys.modules)").returncode == 0

@@ -59,7 +59,7 @@ def test_domains_that_are_too_small_are_named_before_anything_trains(tmp_path, m
     Path("s.yaml").write_text((HERE / "sizes.yaml").read_text().replace("DATASET", f"amazon: {{{data}}}"))
     for command in ("validate", "run"):
         assert main([command, "s.yaml"]) == 2
-        assert capsys.readouterr().err.startswith(f"msda-bench: error: dataset amazon: {line}")
+        assert f"\nmsda-bench: error: dataset amazon: {line}" in f"\n{capsys.readouterr().err}"
     assert not Path("results").exists()
 
 
