@@ -17,7 +17,7 @@ from msda_bench.results.recorded import VALIDATOR, VERSION
 from msda_bench.results.report import Line
 from msda_bench.results.select import TRACK, Candidates, select
 from msda_bench.results.words import first_of, spans
-from msda_bench.store.record import made_on
+from msda_bench.store.check import made_on
 from msda_bench.suite.plan import (
     CHANCE_REFERENCE,
     FIRST,

@@ -80,8 +80,10 @@ class Arrays:
     def add(self, name: str, data: bytes) -> None:
         """Keeps arrays; raises a StoreError if they cannot be written."""
         with named(self._loose / name, "cannot be written, what was stored before is intact"):
-            make_folder(self._loose)
-            write(self._loose / name, data)
+            while True:
+                make_folder(self._loose)
+                with contextlib.suppress(FileNotFoundError):  # another process, which seals, removed the empty folder
+                    return write(self._loose / name, data)
 
     def read(self, name: str) -> bytes | None:
         """The bytes of this name; None where they were left out, as of a copy without large files.

@@ -24,6 +24,8 @@ from msda_bench.store.record import LIMIT
 SEALED = "records.jsonl.gz"
 LOGS = "log"
 UNFINISHED = "ends in an unfinished line"
+_REMOVED = "sealed-"
+"""Prefix of a log whose lines are in the sealed file, too, while it is being removed."""
 _MEMBER = 1 << 18
 """The size of a gzip member's lines in bytes."""
 _PIECE = 1 << 13
@@ -151,12 +153,13 @@ class Writer:
             StoreError: the folder of logs is a link.
         """
         while True:
-            path, self._path = self._begun(), None
-            with contextlib.suppress(FileNotFoundError), opened(path, os.O_WRONLY | os.O_APPEND) as handle:
-                _write(handle, line)
-                if os.path.samestat(os.fstat(handle), path.stat()):
-                    self._path = path
-                    return path
+            with contextlib.suppress(FileNotFoundError):  # it was sealed, and the empty folder removed
+                path, self._path = self._begun(), None
+                with opened(path, os.O_WRONLY | os.O_APPEND) as handle:
+                    _write(handle, line)
+                    if os.path.samestat(os.fstat(handle), path.stat()):
+                        self._path = path
+                        return path
 
     def _begun(self) -> Path:
         if self._path is None or self._process != os.getpid():
@@ -180,3 +183,20 @@ def _write(handle: int, line: bytes) -> None:
     if written != len(line):
         os.ftruncate(handle, before)
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def stamp(path: Path) -> tuple[int, int, int]:
+    """Changes when another file takes the path; zeros without one."""
+    with contextlib.suppress(OSError):
+        status = path.stat()
+        return status.st_ino, status.st_size, status.st_mtime_ns
+    return 0, 0, 0
+
+
+def remove(path: Path, size: int) -> None:
+    """Removes a log that was read up to this size, unless its writer, which looks at its name, has added more."""
+    moved = path if path.name.startswith(_REMOVED) else path.with_name(_REMOVED + path.name)
+    with contextlib.suppress(FileNotFoundError):
+        path.rename(moved)
+        if moved.stat().st_size <= size:
+            moved.unlink()

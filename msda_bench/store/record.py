@@ -11,15 +11,16 @@ import contextlib
 import functools
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 from msgspec import Meta, Raw, Struct
 from msgspec.structs import force_setattr
 
-from msda_bench.errors import StoreError, printable
+from msda_bench.errors import StoreError
+from msda_bench.store.arrays import KINDS, name_of
 from msda_bench.suite.cell import canonical_json, refuse_overflow
 
 SCHEMA = 1
@@ -257,6 +258,19 @@ class Head(Struct, frozen=True, gc=False):
         return self.status in RESULTS
 
 
+class Stored(NamedTuple):
+    """A record that was read: its head, and the sha256 of its line."""
+
+    head: Head
+    digest: bytes
+
+    @property
+    def arrays(self) -> dict[str, str]:
+        """The name of each file of arrays that is kept with it, by kind."""
+        saved = self.head.saved
+        return {kind: name_of(self.head.key, kind, saved[kind]) for kind in KINDS if kind in saved}
+
+
 class BadRecordError(StoreError):
     """Bytes that are not an intact record, or a record that cannot be written."""
 
@@ -381,32 +395,3 @@ def same_result(first: Record, second: Record) -> bool:
     if first.outcome is None or second.outcome is None:
         return a == b and first.outcome is second.outcome
     return a == b and first.outcome.agrees(second.outcome)
-
-
-_MACHINE = re.compile(r"(?<![a-z0-9_])(x86_64|amd64|arm64|aarch64|armv7l|i[3-6]86|ppc64le|riscv64|s390x)(?![a-z0-9_])")
-_LONG = 60
-
-
-def made_on(provenance: Mapping[Any, Any]) -> str | None:
-    """Such as `macOS arm64 with torch 2.11.0`; None where a record says nothing of it.
-
-    Args:
-        provenance: of a record, or its row of a frame of runs, with None for what it does not say.
-    """
-    return _words(*map(provenance.get, ("platform", "torch", "device", "device_name")))
-
-
-@functools.lru_cache(maxsize=1000)
-def _words(platform: str | None, torch: str | None, device: str | None, device_name: str | None) -> str | None:
-    if not (platform or torch):
-        return None
-    system = _system(platform) if platform else "an unnamed system"
-    system += f" with torch {printable(torch, _LONG)}" if torch else ""
-    return system + (f" and {printable(device_name or device, _LONG)}" if device not in {None, "cpu"} else "")
-
-
-def _system(platform: str) -> str:
-    """The system and the machine of what `platform.platform()` says, without the releases of kernels and libraries."""
-    # The last one named is the machine: before it a kernel's release may name another.
-    machines = _MACHINE.findall(platform.lower())
-    return " ".join([printable(platform.partition("-")[0], _LONG), *machines[-1:]])

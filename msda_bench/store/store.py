@@ -19,11 +19,11 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from msda_bench.atomic import NO_LINK, append, leftovers, make_folder, named, owner_lives, read_file, write, written
 from msda_bench.errors import StoreError, printable
-from msda_bench.store.arrays import FOLDER, KINDS, Arrays, name_of, unpack
+from msda_bench.store.arrays import FOLDER, Arrays, name_of, unpack
 from msda_bench.store.log import (
     LOGS,
     SEALED,
@@ -35,12 +35,14 @@ from msda_bench.store.log import (
     read_line,
     read_log,
     read_sealed,
+    remove,
+    stamp,
 )
 from msda_bench.store.record import (
     BadRecordError,
-    Head,
     NewerRecordError,
     Record,
+    Stored,
     decode,
     decode_head,
     digest_of,
@@ -52,10 +54,7 @@ from msda_bench.suite.plan import PLAN_LIMIT, NewerPlanError, Plan, parse_plan, 
 
 PLAN = "plan.json"
 COMMANDS = "commands.txt"
-_MOST_COMMANDS = 1 << 20
-"""The maximum size of commands.txt in bytes."""
-_SEALED = "sealed-"
-"""Prefix of a log whose lines are in the sealed file, too, while it is being removed."""
+_MOST_COMMANDS = 1 << 20  # bytes
 _KEY = re.compile(rb'"key":"([0-9a-f]{64})"')
 _MOST_LINES = 20
 """The maximum number of damaged lines that are named of a file."""
@@ -65,19 +64,6 @@ _NO_FILE = {errno.ELOOP: NO_LINK, errno.EINVAL: "is not a regular file"}
 
 class DamagedPlanError(StoreError):
     """A plan.json that cannot be parsed; a run replaces it."""
-
-
-class Stored(NamedTuple):
-    """A record that was read: its head, and the sha256 of its line."""
-
-    head: Head
-    digest: bytes
-
-    @property
-    def arrays(self) -> dict[str, str]:
-        """The name of each file of arrays that is kept with it, by kind."""
-        saved = self.head.saved
-        return {kind: name_of(self.head.key, kind, saved[kind]) for kind in KINDS if kind in saved}
 
 
 class Store:
@@ -111,7 +97,7 @@ class Store:
         self._places: dict[bytes, Place] = {}
         self._next: dict[Path, int] = {}
         self._named: set[Path] = set()
-        self._sealed = (0, 0, 0) if sealed else _stamp(folder / SEALED)
+        self._sealed = (0, 0, 0) if sealed else stamp(folder / SEALED)
         self._writer = Writer(folder)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Store:
@@ -191,9 +177,9 @@ class Store:
 
     def _new_of_sealed(self, path: Path) -> Iterator[Line]:
         """All lines, if the file is another than was read."""
-        if self._sealed != (stamp := _stamp(path)):
+        if self._sealed != (now := stamp(path)):
             yield from read_sealed(path)
-            self._sealed = stamp
+            self._sealed = now
 
     def _new_of_log(self, path: Path) -> Iterator[Line]:
         """The lines that were added; a torn last one, once, if its writer is gone, and again when it is whole."""
@@ -312,12 +298,12 @@ class Store:
                     if part.name != Path(stream.name).name and owner_lives(part.name) is not False:
                         raise StoreError(f"{path}: is being written; seal again later, or remove {part} if nobody does")
                 fresh = type(self)(self.folder)
-                sizes = {log: _stamp(log)[1] for log in self._logs() if log.is_file() and not log.is_symlink()}
+                sizes = {log: stamp(log)[1] for log in self._logs() if log.is_file() and not log.is_symlink()}
                 fresh.refresh()
                 dropped = self.arrays.seal()
                 stream.writelines(members(fresh.line(stored) for stored in fresh.in_order()))
             for log, size in sizes.items():
-                _remove(log, size)
+                remove(log, size)
             with contextlib.suppress(OSError):
                 (self.folder / LOGS).rmdir()
         return [*fresh.drain_warnings(), *dropped]
@@ -398,23 +384,6 @@ class Store:
         """Returns the lines of `faults`, and clears it."""
         lines, self.faults = self.faults, []
         return lines
-
-
-def _stamp(path: Path) -> tuple[int, int, int]:
-    """Changes when another file takes the path; zeros without one."""
-    with contextlib.suppress(OSError):
-        status = path.stat()
-        return status.st_ino, status.st_size, status.st_mtime_ns
-    return 0, 0, 0
-
-
-def _remove(path: Path, size: int) -> None:
-    """Removes a log that was read up to this size, unless its writer, which looks at its name, has added more."""
-    moved = path if path.name.startswith(_SEALED) else path.with_name(_SEALED + path.name)
-    with contextlib.suppress(FileNotFoundError):
-        path.rename(moved)
-        if moved.stat().st_size <= size:
-            moved.unlink()
 
 
 def _check(folder: Path) -> None:

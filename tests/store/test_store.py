@@ -235,6 +235,26 @@ def test_writers_and_a_sealer_at_once_lose_nothing(store: Store) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
+@pytest.mark.parametrize("folder", ["arrays", "log"])
+def test_a_folder_that_sealing_removes_before_a_file_is_in_it_is_made_again(
+    store: Store, monkeypatch: pytest.MonkeyPatch, folder: str
+) -> None:
+    (store.folder / "log").rmdir()
+    mkdir, gone = Path.mkdir, []
+
+    def made_and_removed(path: Path, *given: Any, **options: Any) -> None:
+        mkdir(path, *given, **options)
+        if path.name == folder and len(gone) < 2:
+            path.rmdir()
+            gone.append(path)
+
+    monkeypatch.setattr(Path, "mkdir", made_and_removed)
+    monkeypatch.setattr("msda_bench.atomic.sync", lambda _: None)
+    store.publish(kept_with(1.0, seed=0))
+    assert len(gone) == 2
+    assert len(Store(store.folder).refresh().results) == len(store.arrays.loose()) == 1
+
+
 def test_twenty_writers_give_the_bytes_of_one(store: Store, tmp_path: Path) -> None:
     """As an array job: each publishes its shard, with arrays, and seals the folder, unless another does so."""
     alone, n = Store.create(tmp_path / "alone"), 20
