@@ -29,16 +29,17 @@ from msda_bench.suite.plan import Experiment
 COLUMNS = (
     *("experiment_a", "experiment_b"),
     *("target", "method_a", "method_b", "outcome", "reason", "n_family", "n_planned", "n_paired", "n_zero"),
-    *("mean_a", "standard_error_a", "mean_b", "standard_error_b", "mean_difference", "standard_deviation"),
+    *("mean_a", "standard_error_a", "mean_b", "standard_error_b", "mean_difference"),
+    *("difference_low", "difference_high", "standard_deviation"),
     *("median_difference", "hodges_lehmann", "hl_low", "hl_high", "wins", "ties", "losses"),
     *("statistic", "p_two_sided", "p_holm", "attainable_p", "detectable"),
 )
 """The columns of a comparison, explained in docs/results.md."""
 LEGEND = (
-    "A, B: means over the pairs; a pair is a seed that is ok in both; average: over the targets that both have. shift: "
-    "Hodges-Lehmann estimate of the differences, positive where B is better; interval: its own, level 1 - alpha. p: "
-    "exact two-sided signed-rank test, after Holm's correction over the methods. *: p at most alpha; in brackets: too "
-    "few pairs to be significant, however they differ. n: pairs that are ok / planned by both."
+    "A, B: means over the pairs; a pair is a seed that is ok in both; average: over the targets that both have. "
+    "difference: B less A, positive where B is better; interval: Student's, of the mean, level 1 - alpha. p: exact "
+    "two-sided signed-rank test, after Holm's correction over the methods. *: p at most alpha; in brackets: too few "
+    "pairs to be significant, however they differ. n: pairs that are ok / planned by both."
 )
 _MADE_WITH = ("python", "torch", "numpy", "numba", "platform", "device", "device_name")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -236,8 +237,8 @@ def _table(pair: Aligned) -> Table:
         Column("target", "text", ["target"]),
         Column("A", "number", ["mean_a"], unit),
         Column("B", "number", ["mean_b"], unit),
-        Column("shift", "difference", ["hodges_lehmann"], unit),
-        Column("interval", "interval", ["hl_low", "hl_high"], unit),
+        Column("difference", "difference", ["mean_difference"], unit),
+        Column("interval", "interval", ["difference_low", "difference_high"], unit),
         Column("p", "p in brackets", ["p_holm", "outcome", "reason", "n_paired"]),
         Column("n", "n/planned", ["n_paired", "n_planned"]),
     )

@@ -86,8 +86,8 @@ def test_curves_are_part_of_a_result(make_results, compared):
 def test_two_stages_of_one_suite_are_compared(make_results, compared):
     a, b = make_results("before"), make_results("after", cells=longer, records=better)
     code, lines = compared(a, b)
-    darn = ["62.50", "66.00", "+3.50", "1.00", "..", "6.00", "(0.0938)", "6/6"]
-    src = ["52.50", "49.00", "-3.50", "-6.00", "..", "-1.00", "(0.0938)", "6/6"]
+    darn = ["62.50", "66.00", "+3.50", "1.54", "..", "5.46", "(0.0938)", "6/6"]
+    src = ["52.50", "49.00", "-3.50", "-5.46", "..", "-1.54", "(0.0938)", "6/6"]
     tar = ["72.50", "72.50", "+0.00", "0.00", "..", "0.00", "1.0000", "6/6"]
     assert (rows(lines, "DARN"), rows(lines, "SRC"), rows(lines, "TAR")) == ([darn] * 3, [src] * 3, [tar] * 3)
     assert "differs: training.epochs: A 2, B 4: all runs" in lines
