@@ -6,6 +6,7 @@ A page asks for a part with a comment of its own line, such as `<!-- made: suite
 from __future__ import annotations
 
 import argparse
+import ast
 import doctest
 import inspect
 import re
@@ -46,11 +47,27 @@ def fill(markdown: str) -> str:
 
 def _make(what: str) -> str:
     schema = suite_schema(discover())
-    makers = {"suite": lambda: _suite(schema), "components": lambda: _components(schema), "cli": _commands}
+    makers = {
+        "suite": lambda: _suite(schema),
+        "components": lambda: _components(schema),
+        "cli": _commands,
+        "files": _files,
+    }
     makers |= {kind: lambda: _clauses(what) for kind in KINDS}
     makers |= {name: lambda: _example(what) for name in HOOKS}
     makers |= {f"stranger_{path.stem}": partial(_code, path) for path in STRANGERS.glob("*.py")}
     return makers[what]()
+
+
+def _files() -> str:
+    """The first sentence of each module of the core, by folder."""
+    core = ROOT / "msda_bench"
+    lines = ["| file | what it is for |", "|---|---|"]
+    for path in sorted(core.rglob("*.py"), key=lambda path: (path.parent, path.name)):
+        if said := ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))):
+            first = " ".join(said.partition("\n\n")[0].split())
+            lines.append(f"| `{path.relative_to(core)}` | {_plain(first)} |")
+    return "\n".join(lines)
 
 
 def _commands() -> str:
