@@ -49,12 +49,12 @@ def cause_of(error: BenchError) -> BaseException:
 
 def packages_of(distributions: Iterable[str]) -> frozenset[str]:
     """The top-level packages that plugins are loaded from, by their distributions' entry points."""
-    found: set[str] = set()
+    named: set[str] = set()
     for name in distributions:
         with contextlib.suppress(Exception):  # without readable metadata it fails differently in each Python
             points = importlib.metadata.distribution(name).entry_points
-            found |= {package(point.value) for point in points if point.group == PROJECT}
-    return frozenset(found)
+            named |= {package(point.value) for point in points if point.group == PROJECT}
+    return frozenset(named)
 
 
 def package_of(cls: type) -> str:

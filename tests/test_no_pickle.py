@@ -25,8 +25,6 @@ LOADERS = {
     "yaml.CUnsafeLoader",
 }
 ALLOWED = {
-    # By the safe loader, in its compiled form.
-    ("msda_bench/cli/suites.py", "calls yaml.load"),
     # The contract kit unpickles what it has just pickled: components must be able to go to other processes.
     ("msda_bench/testing/component.py", "imports pickle"),
     # Weights are read with weights_only=True, which runs no code; of pickle its error alone is named.

@@ -49,14 +49,14 @@ def _leaks(args: argparse.Namespace) -> int:
     registry = discover()
     warn_of(registry.problems)
     problems: list[str] = []
-    found = list(_found(expand(load_suite(args.suite, registry), registry), registry, problems))
-    if found:
-        rows = pd.concat(found, ignore_index=True)
-        show(args, Report(tuple(map(_section, found)), rows, complete=not rows["leak"].any()))
-    return 2 if warn_of(problems, "error") else int(any(rows["leak"].any() for rows in found))
+    tables = list(_tables(expand(load_suite(args.suite, registry), registry), registry, problems))
+    if tables:
+        rows = pd.concat(tables, ignore_index=True)
+        show(args, Report(tuple(map(_section, tables)), rows, complete=not rows["leak"].any()))
+    return 2 if warn_of(problems, "error") else int(any(rows["leak"].any() for rows in tables))
 
 
-def _found(expansion: Expansion, registry: Registry, problems: list[str]) -> Iterator[pd.DataFrame]:
+def _tables(expansion: Expansion, registry: Registry, problems: list[str]) -> Iterator[pd.DataFrame]:
     """What is found on each dataset; adds lines to `problems` for those that cannot be read."""
     from msda_bench.data import LocalFiles
     from msda_bench.engine.loaded import load_domain

@@ -117,7 +117,7 @@ def distances(queries: Matrix, rows: Matrix, own: Array | None = None) -> Array:
 
     `own` are the places of the queries among the rows, where they are of the same domain: none is its own neighbour.
     """
-    found, squares = np.full(queries.shape[0], np.inf), _squares(queries)
+    nearest, squares = np.full(queries.shape[0], np.inf), _squares(queries)
     for start in range(0, rows.shape[0], _CHUNK):
         chunk = rows[start : start + _CHUNK]
         product = queries @ chunk.T
@@ -126,5 +126,5 @@ def distances(queries: Matrix, rows: Matrix, own: Array | None = None) -> Array:
         if own is not None:
             here = np.flatnonzero((own >= start) & (own < start + _CHUNK))
             apart[here, own[here] - start] = np.inf
-        found = np.minimum(found, apart.min(1))
-    return found
+        nearest = np.minimum(nearest, apart.min(1))
+    return nearest

@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 import pandas as pd
 
+from msda_bench.errors import printable
 from msda_bench.results.decision import (
     BETTER,
     EXPLORATORY,
@@ -355,7 +356,10 @@ def _skipped(tables: Sequence[Grid], counted: Sequence[Grid], names: Sequence[st
         elif not grid.has_headroom:
             why = f"no headroom, since {name_of(table.headroom)} is not shown to gain over {base}"
         else:
-            why = f"its domains are altered, and {name_of(table.dataset)} itself counts"
+            what = printable(table.label_shift or f"source {name_of(table.without or '')} is left out")
+            if table.corrupted is not None:
+                what = f"the labels of source {name_of(table.corrupted)} are shuffled"
+            why = f"{what}, and {name_of(table.dataset)} itself counts"
         if grid not in counted:
             left.setdefault(why, []).append(name_of(table.name))
     others = dict.fromkeys(name_of(name) for grid in counted for name in grid.ranked if name not in names)

@@ -70,8 +70,8 @@ class Choices:
         numbers: dict[_Place, frozenset[int]] = {}
         for (*place, _), choice in self.of.items():
             at = place[0], place[1], place[2]
-            found = frozenset() if choice.number is None else frozenset({choice.number})
-            numbers[at] = numbers.get(at, frozenset()) | found
+            chosen = frozenset() if choice.number is None else frozenset({choice.number})
+            numbers[at] = numbers.get(at, frozenset()) | chosen
         return numbers
 
     def without(self, *, unfinished: bool) -> frozenset[_Place]:

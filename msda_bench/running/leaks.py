@@ -47,7 +47,7 @@ def find_leaks(dataset: Dataset, cells: Sequence[Cell], domains: Mapping[str, Do
     except DataError as error:
         raise DataError(*(f"dataset {dataset.name}: {line}" for line in error.lines)) from None
     prints = {name: digests(data.x) for name, data in domains.items()}
-    found = []
+    every = []
     for target in dict.fromkeys(cell.target for cell in cells):
         mine = [cell for cell in cells if cell.target == target]
         used = {name: domains[name] for name in (target, *(source for cell in mine for source in cell.sources))}
@@ -57,8 +57,8 @@ def find_leaks(dataset: Dataset, cells: Sequence[Cell], domains: Mapping[str, Do
         for name, mask in seen.items():
             mask[splits[name].train] = name != target or not is_transductive(dataset)
         own = _rows(target, splits[target].test, used, seen, prints, rows)
-        found += [{"target": target, "seed": seed, **row} for row in own]
-    return pd.DataFrame(found)
+        every += [{"target": target, "seed": seed, **row} for row in own]
+    return pd.DataFrame(every)
 
 
 def _rows(
@@ -80,9 +80,9 @@ def _rows(
         equal_seen = np.isin(mine, prints[name][seen[name]])
         row = {"domain": name, "tested": len(test), "compared": len(some), "near": np.nan, "near_seen": np.nan}
         row |= {"equal": equal.sum(), "equal_seen": equal_seen.sum()}
-        found = equal_seen[: len(some)]
+        leaked = equal_seen[: len(some)]
         if telling:
             near = distances(queries, rows[name], some if inside else None) <= usual
-            found = found | (distances(queries, rows[name][seen[name]]) <= usual)
-            row |= {"near": (near | equal[: len(some)]).sum(), "near_seen": found.sum()}
-        yield row | {"leak": found.sum() >= SUSPECTED * len(some)}
+            leaked = leaked | (distances(queries, rows[name][seen[name]]) <= usual)
+            row |= {"near": (near | equal[: len(some)]).sum(), "near_seen": leaked.sum()}
+        yield row | {"leak": leaked.sum() >= SUSPECTED * len(some)}

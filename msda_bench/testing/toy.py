@@ -286,8 +286,8 @@ def passes(module: nn.Module, batches: Sequence[Tensor], device: torch.device, *
         outputs = module(batch.x)
         outputs.sum().backward()
         gradients = [value.grad.flatten() for value in module.parameters() if value.grad is not None]
-        found = torch.cat([outputs.detach().flatten(), *gradients])
-        return Step(found.sum(), found, nothing, nothing, nothing, {})
+        values = torch.cat([outputs.detach().flatten(), *gradients])
+        return Step(values.sum(), values, nothing, nothing, nothing, {})
 
     way = Replayed(take, device) if recorded else take
     given = [Batch(x.to(device), nothing, nothing, torch.zeros((), device=device), nothing) for x in batches]

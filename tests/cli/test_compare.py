@@ -59,7 +59,7 @@ def test_across_shows_where_methods_beat_the_baseline_and_draws_it(many, capsys)
     assert {"+4.00*", "-5.00!", "+6.00*"} <= {*out.split()}  # the gains on the last datasets
     assert rows["SRC"] == [*["-"] * 4, "1.83", *["-"] * 3]
     assert rows["ref"] == ["+10.00", "10.00", "..", "10.00", "-", "-", "-", *["+10.00"] * 3]
-    assert "Not included: bad: its domains are altered, and d0 itself counts." in " ".join(out.split())
+    assert "Not included: bad: the labels of source s are shuffled, and d0 itself counts." in " ".join(out.split())
     assert "toy" not in out  # no table of a single experiment
     picture = unescape((many / "critical-difference.svg").read_text())
     assert {"better on 5, worse on 1 of 6", "the baseline"} <= set(re.findall(r">([^<>]+)<", picture))

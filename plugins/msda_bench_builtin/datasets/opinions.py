@@ -153,14 +153,14 @@ def _bag(_: str, counts: Inputs, *, columns: Array, words: int, binary: bool) ->
 def _encoded(path: Path, ngrams: int) -> Mapping[str, Array]:
     """Ratings and counts of the four domains, over one set of columns in alphabetical order."""
     sentences = {domain: _sentences(lines, domain) for domain, lines in _members(path).items()}
-    counts, vocabulary = ngram_counts([text for found in sentences.values() for _, text in found], ngrams)
+    counts, vocabulary = ngram_counts([text for rated in sentences.values() for _, text in rated], ngrams)
     arrays: dict[str, Array] = {"columns": np.array(len(vocabulary))}
     start = 0
-    for domain, found in sentences.items():
-        part = counts[start : start + len(found)]
-        start += len(found)
-        arrays[f"{domain}_ratings"] = np.array([rating for rating, _ in found])
-        arrays[f"{domain}_texts"] = np.frombuffer("\n".join(text for _, text in found).encode(), np.uint8)
+    for domain, rated in sentences.items():
+        part = counts[start : start + len(rated)]
+        start += len(rated)
+        arrays[f"{domain}_ratings"] = np.array([rating for rating, _ in rated])
+        arrays[f"{domain}_texts"] = np.frombuffer("\n".join(text for _, text in rated).encode(), np.uint8)
         arrays |= {f"{domain}_{name}": getattr(part, name) for name in ("data", "indices", "indptr")}
     return arrays
 

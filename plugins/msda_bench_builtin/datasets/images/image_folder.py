@@ -16,7 +16,7 @@ from msda_bench_builtin.datasets.images.identify import FIRST_SIDE, first_suite,
 from msda_bench_builtin.datasets.images.layout import LAST_TWO, Placed, layout_of, part_of, placed, same
 from msda_bench_builtin.datasets.images.listing import files_of, is_archive, listed, plain
 
-Found = dict[str, dict[str, list[Placed]]]
+Tree = dict[str, dict[str, list[Placed]]]
 """Images by domain and class."""
 
 
@@ -43,9 +43,9 @@ class FolderImages(Images):
         """
         path = files.path(self.files[0])
         images = placed(files_of(path).images, self.layout)
-        found, classes = self._found(images, self.domains)
-        if domain not in found:
-            absent = [name for name in self.domains if name not in found]
+        tree, classes = self._tree(images, self.domains)
+        if domain not in tree:
+            absent = [name for name in self.domains if name not in tree]
             present = {image.domain for image in images}
             held = f"domains {listed(present)}" if present else f"no {self.layout.removeprefix('**/')}/FILE"
             what = f"no images of domains {listed(absent)}; it holds {held}"
@@ -53,7 +53,7 @@ class FolderImages(Images):
         if len(classes) != self.classes:
             expected = f"{self.classes} classes expected, it has {listed(classes)}"
             raise DataError(f"{path}: {expected}; {self._remedy('classes')}")
-        mine = found[domain]
+        mine = tree[domain]
         rows = [
             (image.row, place, part_of(image.part) == "test")
             for place, name in enumerate(classes)
@@ -63,15 +63,15 @@ class FolderImages(Images):
         odd = [f"no images of classes {listed(missing)}"] if missing else []
         return Listing(rows, [*odd, *_merged({domain: mine})])
 
-    def _found(self, images: Sequence[Placed], known: Collection[str]) -> tuple[Found, list[str]]:
+    def _tree(self, images: Sequence[Placed], known: Collection[str]) -> tuple[Tree, list[str]]:
         """The images of the known domains, or of all if none is known, and the classes in order."""
         domains = self._names([image.domain for image in images], known)
         here = [image for image in images if not known or domains[image.domain] in known]
         labels = self._names([image.label for image in here])
-        found: Found = {}
+        tree: Tree = {}
         for image in here:
-            found.setdefault(domains[image.domain], {}).setdefault(labels[image.label], []).append(image)
-        return found, [*dict.fromkeys(labels.values())]
+            tree.setdefault(domains[image.domain], {}).setdefault(labels[image.label], []).append(image)
+        return tree, [*dict.fromkeys(labels.values())]
 
     def _names(self, folders: Sequence[str], known: Collection[str] = ()) -> dict[str, str]:
         """For each folder, by its plain name, the known spelling, or else that of most images."""
@@ -96,14 +96,14 @@ class FolderImages(Images):
             return None
         files = files_of(path)
         layout, nested = (self.layout, False) if self.published else layout_of(files.images)
-        found, classes = self._found(placed(files.images, layout), self.published)
-        if len(found) <= len(self.published) / 2 or len(found) < len(("source", "target")):
+        tree, classes = self._tree(placed(files.images, layout), self.published)
+        if len(tree) <= len(self.published) / 2 or len(tree) < len(("source", "target")):
             return None
-        counts = {name: {label: len(images) for label, images in of.items()} for name, of in found.items()}
+        counts = {name: {label: len(images) for label, images in of.items()} for name, of in tree.items()}
         missing = [*what_is_missing(counts, self.published, self.classes if self.published else None)]
-        rows = [image.row for of in found.values() for images in of.values() for image in images]
+        rows = [image.row for of in tree.values() for images in of.values() for image in images]
         lines, turned = headers(rows)
-        lines += [f"odd: {line}" for line in _merged(found)]
+        lines += [f"odd: {line}" for line in _merged(tree)]
         lines += [f"turned: {turned} images, as their EXIF orientation says (`upright`)"] if turned else []
         number = f"{len(rows)} images"
         params = {"folder": path.absolute().name, "sha256": sha256, "side": FIRST_SIDE}
@@ -113,13 +113,13 @@ class FolderImages(Images):
             state = "incomplete, or another copy" if missing else "as many images of each domain as published"
             what = self.copies_known.get(sha256) or f"{number}; {state}"
         else:
-            what = f"{number} of {len(found)} domains, {layout.removeprefix('**/')}/FILE"
+            what = f"{number} of {len(tree)} domains, {layout.removeprefix('**/')}/FILE"
             if nested:
                 wrong = f"nested folders, such as {rows[0].name}, are read as {layout}/FILE"
                 doubts.append(f"{wrong}; move them, or correct `layout` in the suite")
-            doubts += _doubts(found)
-            params = {"domains": list(found), "classes": len(classes), "layout": layout, **params, **_train(found)}
-        whole = not self.published or (len(classes) == self.classes and len(found) == len(self.published))
+            doubts += _doubts(tree)
+            params = {"domains": list(tree), "classes": len(classes), "layout": layout, **params, **_train(tree)}
+        whole = not self.published or (len(classes) == self.classes and len(tree) == len(self.published))
         return Identified(
             what,
             counts,
@@ -132,9 +132,9 @@ class FolderImages(Images):
         )
 
 
-def _merged(found: Found) -> Iterator[str]:
+def _merged(tree: Tree) -> Iterator[str]:
     """A line for domains, and one for classes, that have folders of several names."""
-    images = [(domain, label, image) for domain, of in found.items() for label, some in of.items() for image in some]
+    images = [(domain, label, image) for domain, of in tree.items() for label, some in of.items() for image in some]
     for kind, ways in (
         ("domain", {(domain, image.domain): image.domain for domain, _, image in images}),
         ("class", {(label, image.label): f"{image.domain}/{image.label}" for _, label, image in reversed(images)}),
@@ -144,30 +144,30 @@ def _merged(found: Found) -> Iterator[str]:
             yield f"{kind} folders whose names mean the same are merged, {listed(several)}"
 
 
-def _doubts(found: Found) -> Iterator[str]:
+def _doubts(tree: Tree) -> Iterator[str]:
     """Why a user's folders may mean something else."""
-    for kind, names in (("domains", {*found}), ("classes", {label for of in found.values() for label in of})):
+    for kind, names in (("domains", {*tree}), ("classes", {label for of in tree.values() for label in of})):
         parts = [name for name in names if part_of(name)]
         if len(parts) > 1:
             yield f"{kind} are named as parts of one domain are, {listed(parts)}; give each its own folder"
-    for line in dict.fromkeys(line for domain, of in found.items() for line in _merged({domain: of})):
+    for line in dict.fromkeys(line for domain, of in tree.items() for line in _merged({domain: of})):
         yield f"{line} beside each other; rename them if they mean two things"
-    shared = {label for label, count in Counter(label for of in found.values() for label in of).items() if count > 1}
-    if alone := [name for name, of in found.items() if shared.isdisjoint(of)]:
+    shared = {label for label, count in Counter(label for of in tree.values() for label in of).items() if count > 1}
+    if alone := [name for name, of in tree.items() if shared.isdisjoint(of)]:
         yield f"domains without a class of another domain, {listed(alone)}; correct the names or levels of folders"
-    if tests := [name for name, count in _parts(found).items() if not count["train"]]:
+    if tests := [name for name, count in _parts(tree).items() if not count["train"]]:
         yield f"domains of which all images are an official test, {listed(tests)}; move some to another part"
 
 
-def _train(found: Found) -> dict[str, int]:
+def _train(tree: Tree) -> dict[str, int]:
     """The size of training parts, if some are official."""
-    sizes = [count["train"] if count["test"] else count["train"] // 2 for count in _parts(found).values()]
-    return {"train": max(1, min(1000, *sizes))} if any(count["test"] for count in _parts(found).values()) else {}
+    sizes = [count["train"] if count["test"] else count["train"] // 2 for count in _parts(tree).values()]
+    return {"train": max(1, min(1000, *sizes))} if any(count["test"] for count in _parts(tree).values()) else {}
 
 
-def _parts(found: Found) -> dict[str, Counter[str]]:
+def _parts(tree: Tree) -> dict[str, Counter[str]]:
     """Images for the test, and others, in each domain."""
-    parts = {name: [part_of(image.part) for some in of.values() for image in some] for name, of in found.items()}
+    parts = {name: [part_of(image.part) for some in of.values() for image in some] for name, of in tree.items()}
     return {name: Counter("test" if part == "test" else "train" for part in of) for name, of in parts.items()}
 
 

@@ -56,7 +56,7 @@ class ListedImages(Images):
             if absent := [name for name in names if name not in here]:
                 lines.append(f"missing: domain {domain}, listed files are not there, {listed(absent)}")
         missing = tuple(what_is_missing(counts, self.published, self.classes))
-        what = f"{sum(sum(found.values()) for found in counts.values())} listed images"
+        what = f"{sum(sum(listed.values()) for listed in counts.values())} listed images"
         params = {"folder": path.absolute().name, "sha256": sha256, "side": FIRST_SIDE}
         suite = first_suite(counts) if not lines and len(counts) == len(self.published) else ""
         return Identified(what, counts, (*lines, *missing, *self.facts), params, suite=suite)
@@ -118,8 +118,8 @@ def _remedy(folder: Path, domain: str, name: str) -> str:
         f"remove {first}/ in the list": rest,
         f"write {domain}/ before each path in the list": f"{domain}/{name}",
     }
-    found = (what for what, other in tries.items() if other not in {"", name} and row_of(folder, other) is not None)
-    return next(found, "complete the folder")
+    remedies = (what for what, other in tries.items() if other not in {"", name} and row_of(folder, other) is not None)
+    return next(remedies, "complete the folder")
 
 
 def _text(path: Path) -> str:

@@ -139,18 +139,18 @@ def _leak(
             return "drop", f"leak: each value of column {name!r} has one label alone, {known}"
     if len(numbers) < max(_FEWEST, len(rows) // 2) or not (numbers % 1 == 0).all():
         return None
-    found = expected = 0.0
+    observed = expected = 0.0
     for domain in np.unique(domains[there]):
         mine = np.flatnonzero(there & (domains == domain))
         of = labels[mine[np.argsort(numbers[codes[mine]], kind="stable")]]
         if regression and np.ptp(of):
-            found += len(of) * abs(np.corrcoef(of.argsort(kind="stable").argsort(), np.arange(len(of)))[0, 1])
+            observed += len(of) * abs(np.corrcoef(of.argsort(kind="stable").argsort(), np.arange(len(of)))[0, 1])
             expected += len(of)
         elif not regression:
             # Neighbours with different labels, and how many there would be in any order.
             chance = len(of) - (np.bincount(of) ** 2).sum() / len(of)
-            found, expected = found + chance - (np.diff(of) != 0).sum(), expected + chance
-    if not found > _SORTED * expected > 0:
+            observed, expected = observed + chance - (np.diff(of) != 0).sum(), expected + chance
+    if not observed > _SORTED * expected > 0:
         return None
     return "drop", f"leak: the whole numbers of column {name!r} put each domain in the order of the labels, {known}"
 

@@ -106,10 +106,10 @@ class Column:
         none = {"", *missing}
         lacking = np.fromiter((text.strip() in none for text in texts), bool, len(texts))
         kept = np.array(texts, object)
-        found = {text.strip() for text in kept[used & lacking]} - {""}
+        blanks = {text.strip() for text in kept[used & lacking]} - {""}
         kept[~used | lacking] = None
         places, different = pd.factorize(kept)
-        return cls(tuple(different), np.append(places, -1)[codes], missing, frozenset({*gaps, *found}))
+        return cls(tuple(different), np.append(places, -1)[codes], missing, frozenset({*gaps, *blanks}))
 
 
 def is_table(path: Path) -> bool:
