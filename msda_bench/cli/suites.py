@@ -56,10 +56,11 @@ def _list(_: argparse.Namespace) -> int:
 
 def _contents(suite: Path, here: Collection[str]) -> str:
     """A suite's data, methods and seeds, and the packages that it needs and that are not here."""
-    from msda_bench.suite.files import files_of
-    from msda_bench.suite.reader import parse_document
+    import yaml  # type: ignore[import-untyped, unused-ignore]
 
-    files = [parse_document(path.read_bytes(), path.name).value for path in files_of(suite)]
+    from msda_bench.suite.files import files_of
+
+    files = [yaml.safe_load(path.read_bytes()) for path in files_of(suite)]
     parts = [file for file in files if "include" not in file]
     named = (part["dataset"] for part in parts)
     data = dict.fromkeys(one if isinstance(one, str) else next(iter(one)) for one in named)

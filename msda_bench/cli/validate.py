@@ -31,8 +31,8 @@ def command(args: argparse.Namespace) -> int:
     warn_of(registry.problems)
     suite = load_suite(args.suite, registry)
     expansion = expand(suite, registry)
-    warn_of(expansion.warnings)
     check_sizes(expansion.cells.values(), registry)
+    warn_of(expansion.warnings)
     plan = expansion.plan
     for experiment, file in zip(plan.experiments, suite.experiments, strict=True):
         drawn = file.select is not None and file.select.how == "shared"

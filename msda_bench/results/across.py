@@ -356,7 +356,7 @@ def _skipped(tables: Sequence[Grid], counted: Sequence[Grid], names: Sequence[st
         elif not grid.has_headroom:
             why = f"no headroom, since {name_of(table.headroom)} is not shown to gain over {base}"
         else:
-            what = printable(table.label_shift or f"source {name_of(table.without or '')} is left out")
+            what = printable(table.label_shift or "a source is left out")
             if table.corrupted is not None:
                 what = f"the labels of source {name_of(table.corrupted)} are shuffled"
             why = f"{what}, and {name_of(table.dataset)} itself counts"

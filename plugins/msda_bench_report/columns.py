@@ -139,8 +139,9 @@ def in_order(columns: Iterable[Column]) -> list[Column]:
         shared = sum(int(counts[name]) - 1 for name in column.rows)
         return column.compares == "variants", not (shared and column.is_tested), -shared, -column.n_ok
 
-    first = {column.folder: place(column)[1:] for column in sorted(every, key=place, reverse=True)}
-    return sorted(every, key=lambda column: (column.compares == "variants", *first[column.folder], column.folder))
+    first = {one.folder: min(place(other)[1:] for other in every if other.folder == one.folder) for one in every}
+    given = [*first]
+    return sorted(every, key=lambda one: (one.compares == "variants", *first[one.folder], given.index(one.folder)))
 
 
 def _modality(dataset: str, registry: Registry) -> str:

@@ -103,7 +103,10 @@ def test_what_does_not_count_is_named():
     comparison = across_of(frame_of(*sound, *poisoned, *left_out))
     assert comparison.experiments == tuple(f"e{place}" for place in range(6))
     assert comparison.rows == across_of(frame_of(*sound)).rows
-    assert comparison.skipped == ("bad and less: its domains are altered, and d0 itself counts",)
+    assert comparison.skipped == (
+        "bad: the labels of source s [31m are shuffled, and d0 itself counts",
+        "less: a source is left out, and d0 itself counts",
+    )
     # Alone, it is the only experiment on its dataset.
     assert across_of(frame_of(*sound[1:], *poisoned)).experiments[-1] == "bad"
 
