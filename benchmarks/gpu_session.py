@@ -125,7 +125,7 @@ def of_tests(session: Session, seconds: float) -> None:
 
 def of_steps(session: Session, seconds: float) -> None:
     """A step's milliseconds of each work before and after, and without each of the ways that are not measured yet."""
-    child = [sys.executable, "-m", "benchmarks.gpu_session", session.out, "--part", "steps"]
+    child = [sys.executable, "-m", "benchmarks.gpu_session", session.out, "--measure"]
     session.limited("steps", [*child, *(["--quick"] if session.quick else [])], seconds)
 
 
@@ -164,15 +164,15 @@ def works(folder: Path, *, quick: bool) -> list[Work]:
         return engine_train(Trainer(registry, NoFiles(), DEVICE, stack=runs), cells)
 
     found: list[Work] = [
-        ("amazon, DARN", 2 if quick else 200, stack("amazon", 1, "float32")),
+        ("amazon, DARN", 2 if quick else 1000, stack("amazon", 1, "float32")),
         ("digits, DARN, float32", 1 if quick else 40, stack("digits", 1, "float32")),
     ]
     if DEVICE == "cpu":
         return found
     found += [
-        ("digits, DARN, tf32", 40, stack("digits", 1, "tf32")),
-        ("amazon, DARN, stack of 64", 50, stack("amazon", 64, "float32")),
-        ("digits, DARN, stack of 8, tf32", 10, stack("digits", 8, "tf32")),
+        ("digits, DARN, tf32", 200, stack("digits", 1, "tf32")),
+        ("amazon, DARN, stack of 64", 400, stack("amazon", 64, "float32")),
+        ("digits, DARN, stack of 8, tf32", 40, stack("digits", 8, "tf32")),
     ]
     for precision in ("tf32", "float32"):
         made = folder, DEVICE, precision
@@ -227,26 +227,27 @@ def of_amazon(session: Session, seconds: float) -> None:
 
 
 def _run(session: Session, suite: Path) -> list[str | Path]:
-    command = Path(sys.executable).with_name("msda-bench")
-    return [command, "run", suite, "--out", session.out / "results", "--device", DEVICE, "--workers", "1", "--quiet"]
+    command = [sys.executable, "-c", "from msda_bench.cli.main import entry; entry()"]
+    return [*command, "run", suite, "--out", session.out / "results", "--device", DEVICE, "--workers", "1", "--quiet"]
 
 
 PARTS = {"machine": of_machine, "tests": of_tests, "steps": of_steps, "digits": of_digits, "amazon": of_amazon}
 
 
 def main() -> None:
-    """All parts in order, or one."""
+    """All parts in order, or some."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=Path, metavar="DIR")
     parser.add_argument("--quick", action="store_true", help="at small sizes")
-    parser.add_argument("--part", choices=["steps"], help=argparse.SUPPRESS)  # a process of its own, which may be ended
+    parser.add_argument("--parts", nargs="+", choices=WHOLE, default=[*WHOLE], metavar="PART", help=", ".join(WHOLE))
+    parser.add_argument("--measure", action="store_true", help=argparse.SUPPRESS)  # a process that may be ended
     args = parser.parse_args()
     session = Session(args.out.absolute(), quick=args.quick)
-    if args.part:
+    if args.measure:
         steps(session)
         return
-    for name, seconds in (QUICK if args.quick else WHOLE).items():
-        PARTS[name](session, seconds)
+    for name in args.parts:
+        PARTS[name](session, (QUICK if args.quick else WHOLE)[name])
 
 
 if __name__ == "__main__":

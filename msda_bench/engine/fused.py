@@ -1,4 +1,4 @@
-"""Adadelta on a GPU in one pass over weights and state: a kernel of Triton, which torch for CUDA on Linux brings."""
+"""Adadelta and dropout on a GPU in one pass each: kernels of Triton, which torch for CUDA on Linux brings."""
 
 from __future__ import annotations
 
@@ -53,19 +53,7 @@ class FusedAdadelta:
 
 
 @triton.jit  # type: ignore[untyped-decorator]
-def _adadelta(
-    gradients: Any,
-    weights: Any,
-    squares: Any,
-    deltas: Any,
-    lr: Any,
-    rho: Any,
-    rest: Any,
-    eps: Any,
-    count: Any,
-    block: tl.constexpr,
-) -> None:
-    """Changes flat arrays in place, except the gradients; `rest` is 1 - rho."""
+def _adadelta(gradients, weights, squares, deltas, lr, rho, rest, eps, count, block: tl.constexpr):  # type: ignore[no-untyped-def]
     at = tl.program_id(0) * block + tl.arange(0, block)
     there = at < count
     g, before = tl.load(gradients + at, there), tl.load(deltas + at, there)
@@ -74,3 +62,58 @@ def _adadelta(
     tl.store(weights + at, tl.load(weights + at, there) - tl.load(lr) * delta, there)
     tl.store(squares + at, square, there)
     tl.store(deltas + at, before * rho + rest * delta * delta, there)
+
+
+def fused_dropout(x: Tensor, key: Tensor, rate: float) -> Tensor:
+    """As `msda_bench.layers.step_key.dropout`, to the last bit, for a float32 tensor on a GPU; `torch.vmap` maps it."""
+    dropped: Tensor = _Dropout.apply(x, key, rate)  # type: ignore[no-untyped-call]
+    return dropped
+
+
+class _Dropout(torch.autograd.Function):
+    """Of x (*lead, ...) with keys (*lead, 2)."""
+
+    @staticmethod
+    def forward(x: Tensor, key: Tensor, rate: float) -> Tensor:
+        x, key = x.detach().contiguous(), key.contiguous()
+        out = torch.empty_like(x)
+        runs = max(1, key.numel() // 2)
+        count = x.numel() // runs
+        with torch.cuda.device_of(x):  # type: ignore[no-untyped-call]  # Triton's is the current GPU
+            grid = (triton.cdiv(count, _BLOCK), runs)
+            _dropped[grid](x, key, out, round(rate * (1 << 31)), 1 / (1 - rate), count, block=_BLOCK)
+        return out
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, float], output: Tensor) -> None:  # noqa: ARG004 - torch's
+        _, key, ctx.rate = inputs
+        ctx.save_for_backward(key)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
+        (key,) = ctx.saved_tensors
+        return fused_dropout(gradient, key, ctx.rate), None, None
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, x: Tensor, key: Tensor, rate: float) -> tuple[Tensor, int]:
+        x, key = (
+            value.expand(info.batch_size, *value.shape) if place is None else value.movedim(place, 0)
+            for value, place in zip((x, key), in_dims[:2], strict=True)
+        )
+        return fused_dropout(x, key, rate), 0
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def _dropped(x, keys, out, threshold, scale, count, block: tl.constexpr):  # type: ignore[no-untyped-def]
+    """`msda_bench.functional.random.keep_mask` of each run, applied to its `count` numbers."""
+    run, place = tl.program_id(1), tl.program_id(0) * block + tl.arange(0, block)
+    index, there = place.to(tl.uint32), place < count
+    at = run.to(tl.int64) * count + place
+    h = (index * 0x9E3779B1) ^ tl.load(keys + 2 * run).to(tl.uint32, bitcast=True)
+    h = ((h ^ (h >> 16)) * 0x85EBCA6B).to(tl.uint32)
+    h = ((h ^ (h >> 13)) * 0xC2B2AE35).to(tl.uint32)
+    h = ((h ^ (h >> 16)) + index) ^ tl.load(keys + 2 * run + 1).to(tl.uint32, bitcast=True)
+    h = ((h ^ (h >> 16)) * 0x85EBCA6B).to(tl.uint32)
+    h = ((h ^ (h >> 13)) * 0xC2B2AE35).to(tl.uint32)
+    kept = ((h ^ (h >> 16)) & 0x7FFFFFFF).to(tl.int64) >= threshold
+    tl.store(out + at, tl.load(x + at, there) * kept.to(tl.float32) * scale, there)

@@ -55,14 +55,17 @@ def compiles_for(device: torch.device) -> bool:
     return device.type == "cpu" and can_compile()
 
 
-def accelerate(modules: nn.Module, device: torch.device) -> None:
+def accelerate(modules: nn.Module, device: torch.device, *, stacked: bool = False) -> None:
     """Gives the dropout layers their compiled form; the optimisers choose theirs when they are built."""
-    if compiles_for(device):
-        from msda_bench.engine.compiled import compiled_dropout
-
-        for layer in modules.modules():
-            if isinstance(layer, Dropout):
-                layer.drop = compiled_dropout
+    if compiles_for(device) and not stacked:
+        from msda_bench.engine.compiled import compiled_dropout as drop
+    elif fuses_for(device):
+        from msda_bench.engine.fused import fused_dropout as drop
+    else:
+        return
+    for layer in modules.modules():
+        if isinstance(layer, Dropout):
+            layer.drop = drop
 
 
 def provenance(device: torch.device, distributions: dict[str, str], stack: int) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from torch.func import stack_module_state
 
 from msda_bench.api import Batch, Component, EachDomain, Phase, Step
 from msda_bench.component.parts import Modules
+from msda_bench.engine.machine import accelerate
 from msda_bench.engine.model import Keyed, build_model, keyed, make_parts, tell_domains, timed
 from msda_bench.engine.optim import Trainable
 from msda_bench.engine.program import Augment, floating, predicted
@@ -40,6 +41,8 @@ class Stacked:
         models = [build_model(run.cell, run.components, len(run.groups), run.files, device) for run in runs]
         self._run, self.feature_dim = first, models[0].feature_dim
         self.modules: nn.ModuleDict = models[0].modules.train()
+        if first.cell.training.precision != "bf16":  # the fused dropout takes no bfloat16
+            accelerate(self.modules, device, stacked=True)
         stacks = {name: stack_module_state([model.modules[name] for model in models]) for name in self.modules}
         self._parameters: _State = {name: parameters for name, (parameters, _) in stacks.items()}
         self._buffers = {name: dict(buffers) for name, (_, buffers) in stacks.items()}

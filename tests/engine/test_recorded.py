@@ -12,6 +12,7 @@ from torch import nn
 
 from msda_bench.engine import graph, machine
 from msda_bench.engine.optim import _dense
+from msda_bench.layers.step_key import dropout
 from tests.engine.conftest import make_cell, ref, result, train
 from tests.engine.simulated import simulate
 
@@ -105,3 +106,26 @@ def test_adadelta_in_one_pass_is_torchs(fused):
     for one, other in zip(*trained, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-6, atol=3e-7)
     assert torch.equal(trained[0][2], trained[1][2])
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.7])
+def test_dropout_in_one_pass_is_the_plain_one_to_the_bit(fused, rate):
+    """Alone, and mapped over inputs, keys or both, with its gradient."""
+    torch.manual_seed(0)
+    keys = torch.randint(-(2**31), 2**31 - 1, (3, 2), device=DEVICE).int()
+    x = torch.randn(3, 37, 41, device=DEVICE)
+    ways = [
+        lambda drop, x: drop(x[0], keys[0], rate),
+        lambda drop, x: torch.vmap(lambda x, key: drop(x, key, rate))(x, keys),
+        lambda drop, x: torch.vmap(lambda x: drop(x, keys[0], rate), in_dims=1)(x.transpose(0, 1)),
+        lambda drop, x: torch.vmap(lambda key: drop(x[0], key, rate))(keys),
+    ]
+    for way in ways:
+        found = []
+        for drop in (fused.fused_dropout, dropout):
+            given = x.clone().requires_grad_()
+            dropped = way(drop, given)
+            dropped.sin().sum().backward()
+            found.append((dropped.detach(), given.grad))
+        assert all(map(torch.equal, *found))
+        assert 0 < (found[0][0] == 0).float().mean() < 1
