@@ -97,3 +97,17 @@ def test_recipes_train_as_written(part, method):
     points = {name: 100 * outcome.n_correct / outcome.n_test for name, outcome in records.items()}
     assert points["SRC"] > 10 * chance
     assert points[method] > points["SRC"] - 10
+
+
+def test_the_small_table_of_digits_is_the_records():
+    page = (ROOT / "docs" / "reproduction.md").read_text(encoding="utf-8")
+    table = page.split("\n| | mnist | ")[1].split("\n\n")[0]
+    head, *rows = [line.strip("| ").split(" | ") for line in table.splitlines()]
+    runs = mb.load_results(ROOT / "results" / "paper-digits-small").astype({"method": str})
+    scores = runs.pivot(index="seed", columns=["target", "method"], values="score")
+    assert len(rows) == 1 + 5
+    for method, *shown in rows[1:]:
+        for target, text in zip(["mnist", *head], shown, strict=True):
+            gains = (scores[target, method] - scores[target, "SRC"]).dropna()
+            low, high = stats.ttest_1samp(gains, 0).confidence_interval()
+            assert text == f"{gains.mean():+.2f} [{low:+.2f}, {high:+.2f}]", (method, target)

@@ -23,13 +23,13 @@ CUDA_ENGINE = 2
 
 
 class OnGpu(NamedTuple):
-    """What training does on a GPU and no GPU has measured yet; `benchmarks/gpu_session.py` turns each off.
+    """What training does on a GPU; `benchmarks/gpu_session.py` turns each off, to measure it.
 
     Attributes:
         timed: in tf32 and bf16 cuDNN times its deterministic convolutions, once a process, and keeps the fastest; in
             float32 its heuristics choose, so that numbers repeat from process to process.
         channels_last: batches of images lie with their channels last, as weights of convolutions do.
-        fused: an update is one pass over weights and state, and is recorded with the gradients.
+        fused: an update is one pass over weights and state, recorded with the gradients; dropout is one kernel.
     """
 
     timed: bool = True
