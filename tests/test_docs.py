@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import importlib.util
 import re
+from importlib import resources
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -139,3 +141,11 @@ def test_the_cited_version_is_the_current_one():
 def test_the_page_on_ranking_has_the_method_that_the_example_plugin_ranks():
     (method,) = (block.text for block in blocks("verify.md") if block.title == "mine.yaml")
     assert method == (ROOT / "plugins/example-aggregator/mine.yaml").read_text()
+
+
+def test_pages_name_methods_and_papers_as_the_reference_does():
+    listed = resources.files("msda_bench_report").joinpath("templates", "methods.csv").read_text(encoding="utf-8")
+    text = (DOCS / "methods.md").read_text(encoding="utf-8")
+    for row in csv.DictReader(listed.splitlines()):
+        source = f"[{row['source']}]({row['paper']})" if row["paper"] else row["source"]
+        assert re.search(rf"^\| {row['label']}, {re.escape(row['name'])}.*{re.escape(source)}", text, re.MULTILINE), row

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import csv
 import gzip
 import hashlib
 import json
@@ -44,7 +45,8 @@ def environment() -> Environment:
     )
     made.filters |= {"plain": printable, "spans": spans, "listed": listed, "json": json_block, "rows": shown_rows}
     made.filters["score"] = lambda row: mean_text(row).replace("+-", "±")
-    made.globals |= {"counted": counted}
+    papers = resources.files(_PACKAGE).joinpath("templates", "methods.csv").read_text(encoding="utf-8")
+    made.globals |= {"counted": counted, "papers": {row["label"]: row for row in csv.DictReader(papers.splitlines())}}
     return made
 
 

@@ -33,9 +33,10 @@ Facts = dict[str, list[tuple[str, int]]]
 
 def facts(runs: pd.DataFrame) -> dict[str, Facts]:
     """Facts on one experiment's runs, by heading; facts without a value are omitted."""
-    made = runs[(runs["status"] != "missing").to_numpy()]
+    made = runs[(runs["status"] != "missing").to_numpy()].copy()
     # Runs of one method and target differ only in the seed.
     cells = load_cells(made.drop_duplicates(["method", "target"])).values()
+    made["numba"] = made["numba"].where(made["device"] == "cpu")  # a GPU has kernels of its own
     values = {
         "Software": {label: _column(made, name) for label, name in _SOFTWARE.items()},
         "Device": {label: _column(made, name) for label, name in _DEVICE.items()},
