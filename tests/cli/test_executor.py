@@ -11,14 +11,11 @@ from pathlib import Path
 
 import pytest
 import torch
-from rich.console import Console
 
-from msda_bench.cli import run as run_command
 from msda_bench.cli.executor import add_options, cells_of_a_job, find_executor, make_executor
 from msda_bench.cli.main import main
 from msda_bench.results import files
 from msda_bench.running.execute import Executor
-from msda_bench.running.progress import PlainProgress
 from msda_bench.store import Store
 from tests.cli.conftest import CELLS, ENTRY, INLINE
 
@@ -162,10 +159,3 @@ def test_another_distributions_executor_trains_the_same_records(install, capsys)
     assert run("--executor", "backwards") == 0
     assert "trained backwards" in capsys.readouterr().err
     assert tables("inline") == tables("results")
-
-
-def test_no_bar_is_drawn_over_a_debugger() -> None:
-    terminal, piped = Console(force_terminal=True), Console(force_terminal=False)
-    assert isinstance(run_command._observer(executor("--executor", "inline"), terminal), PlainProgress)
-    assert not isinstance(run_command._observer(executor("--workers", "1"), terminal), PlainProgress)
-    assert isinstance(run_command._observer(executor("--workers", "1"), piped), PlainProgress)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import errno
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from io import StringIO
@@ -19,7 +17,6 @@ from tests.cli.conftest import toy_cell
 from tests.logs import lines_of, relog
 from tests.store.faulty import faults
 
-SRC_1 = toy_cell("SRC", "x", 1)
 TABLES = ["comparisons.csv", "leaderboard.csv", "runs.csv"]
 
 
@@ -53,33 +50,6 @@ def test_tables_are_printed_and_written_with_equal_bytes_by_both_commands(make_f
     assert [(folder / name).read_bytes() for name in TABLES] == first
 
 
-def test_methods_are_refused_where_every_row_is_printed(command, make_folder, capsys):
-    assert main([command, str(make_folder()), "--methods", "SRC", "--format", "csv"]) == 2
-    line = "msda-bench: error: --methods is for tables; csv has every method, so leave it out\n"
-    assert capsys.readouterr().err == line
-
-
-def test_the_verdict_is_between_title_and_table(make_folder, capsys):
-    folder = make_folder(("SRC", "x", 2))
-    assert main(["leaderboard", str(folder)]) == 1
-    title, verdict, table, *_ = capsys.readouterr().out.split("\n\n")
-    assert title.startswith("\ntoy (")
-    assert max(map(len, verdict.splitlines())) <= 80
-    assert " ".join(verdict.split()).startswith("DARN has the best mean on average over 2 targets: ")
-    assert table.startswith("method")
-    for option in ("--quiet", "--format=csv"):
-        assert main(["leaderboard", str(folder), option]) == 1
-        assert "best mean" not in capsys.readouterr().out
-
-
-def test_results_in_conflict_are_named(command, make_folder, capsys):
-    folder = make_folder()
-    path = Store(folder).publish(Record(SRC_1.key, SRC_1.to_json(), "ok", Outcome(100, n_correct=1)))
-    assert main([command, str(folder)]) == 1
-    assert capsys.readouterr().err == f"msda-bench: {path}: another result for the same cell, {SRC_1.key}\n"
-    assert tables(folder) == TABLES
-
-
 def test_a_read_only_folder_is_shown_and_a_full_disk_is_an_error(command, make_folder, capsys):
     folder = make_folder()
     for missing in (TABLES, [TABLES[0]], []):
@@ -103,18 +73,6 @@ def test_a_folder_without_results_is_one_line(command, tmp_path, capsys):
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)
     assert err.startswith(f"msda-bench: error: {tmp_path / 'nowhere'}: ")
-
-
-def test_the_tables_are_written_even_if_nobody_reads_the_output(make_folder):
-    folder = make_folder()
-    words = [sys.executable, "-c", "from msda_bench.cli.main import entry; entry()", "leaderboard", str(folder)]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
-        process.stdout.close()
-        assert process.stderr.read() == b""
-        assert process.wait() == 0
-    assert tables(folder) == TABLES
 
 
 def test_the_page_names_problems_and_its_bytes_are_reproducible(make_folder, capsys):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -11,7 +9,6 @@ from typing import Any
 import pytest
 
 from msda_bench.cli.main import main
-from msda_bench.results import reference
 from msda_bench.suite.check import RESERVED
 from tests.store.faulty import faults
 
@@ -56,21 +53,6 @@ def test_nothing_is_written_into_a_result_folder_but_its_own(smoke: Path, capsys
     assert (tmp_path / "mine.txt").read_text() == "mine"
     for _ in range(2):  # a reference may be replaced
         assert main(["store", "reference", str(smoke), "--out", str(tmp_path / "r.json.gz")]) == 0
-
-
-@pytest.mark.parametrize("column", ["device", "message", "method", "status", "target"])
-def test_a_number_in_the_place_of_a_text_is_refused_before_anything_trains(
-    smoke: Path, tmp_path: Path, capsys: Any, column: str
-) -> None:
-    data = reference.reference_of(reference.load_results(smoke)).to_bytes()
-    document = json.loads(gzip.decompress(data))
-    rows = len(document["runs"]["seed"])
-    document["runs"][column] = [7] * rows
-    (tmp_path / "r.json.gz").write_bytes(gzip.compress(json.dumps(document).encode()))
-    words = ["run", str(SMOKE), "--out", str(tmp_path / "out"), "--against", str(tmp_path / "r.json.gz")]
-    assert main(words) == 2
-    assert f"({column} has other values than texts)" in capsys.readouterr().err
-    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(

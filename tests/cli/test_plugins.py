@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
-from pathlib import Path
 
 import pytest
 
@@ -41,11 +39,6 @@ AGGREGATOR = """
     @hookimpl
     def msda_aggregators():
         return [Equal]
-"""
-BROKEN_PART = """
-    @hookimpl
-    def msda_schemes():
-        raise ValueError("not today")
 """
 
 
@@ -147,21 +140,6 @@ def test_each_part_of_a_distribution_is_checked_once(install, said):
     assert "--params is for one component; 2 are named here" in said("check two-parts --params '{x: 1}'")[2][0]
 
 
-def test_an_unusable_component_fails_its_distribution(install, said):
-    install("two-parts", plugin() + BROKEN_PART)
-    assert said("check two-parts")[1][-1] == "1 of 1 components pass; parts that cannot be used: 1"
-    assert said("check two-parts")[0] == 1
-
-
-def test_a_shared_reason_is_printed_once(said, monkeypatch, tmp_path):
-    monkeypatch.delenv("MSDA_BENCH_DATA", raising=False)
-    monkeypatch.setenv("MSDA_BENCH_CACHE", str(tmp_path))
-    code, lines, _ = said("check amazon")
-    out = "\n".join(lines)
-    assert (code, out.count("data of amazon are missing: 8 files, 13.1 MB to fetch")) == (0, 1)
-    assert out.count(" (as: every target can be split)") == out.count("  skipped  ") - 1 > 3
-
-
 @pytest.mark.parametrize(
     ("words", "line"),
     [
@@ -182,24 +160,6 @@ def test_mistakes_of_check_are_one_line(words, line, install, said):
     assert said("check twice --kind validator")[0] == 0
 
 
-def test_new_writes_a_distribution_and_says_what_comes_next(said, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    for options, folder, place in (
-        ("", Path("msda-bench-inverse"), "./msda-bench-inverse"),
-        (f" --out {tmp_path / 'there'}", tmp_path / "there/msda-bench-inverse", None),
-    ):
-        assert said(f"new aggregator inverse{options}")[:2] == (
-            0,
-            [
-                f"{folder}: the aggregator inverse, ready to install. Next:",
-                f"  pip install {place or folder}",
-                "  msda-bench check inverse --kind aggregator",
-                f"  msda-bench run {place or folder}/suite.yaml",
-            ],
-        )
-        assert (folder / "src" / "msda_bench_inverse.py").is_file()
-
-
 @pytest.mark.parametrize(
     ("words", "line"),
     [
@@ -215,13 +175,3 @@ def test_bad_names_are_refused_and_nothing_is_written(words, line, tmp_path, ins
     code, _, err = said(f"new {words} --out {tmp_path / 'out'}")
     assert (code, line in err[-1]) == (2, True)
     assert not (tmp_path / "out").exists()
-
-
-def test_the_schema_has_the_installed_components(install, said):
-    install("kind-stranger", plugin())
-    code, lines, _ = said("schema")
-    document = json.loads("\n".join(lines))
-    assert (code, document["$schema"]) == (0, "https://json-schema.org/draft/2020-12/schema")
-    assert document["$defs"]["aggregator.sharpmax"]["properties"]["gamma"]["exclusiveMinimum"] == 0
-    assert {"amazon", "fonts", "opinions", "sine"} <= set(document["$defs"]["dataset"]["anyOf"][0]["enum"])
-    assert "mine" in document["$defs"]["validator"]["anyOf"][0]["enum"]

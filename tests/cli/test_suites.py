@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import errno
-import itertools
-import shutil
 from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
 
-import msda_bench as mb
 from msda_bench import plugins
 from msda_bench.cli.main import main
 from msda_bench.plugins import discover
 from msda_bench.suite import files as shipped
-from tests.store.faulty import faults
 
 SUITES = Path(__file__).parents[2] / "suites"
-SMOKE = (SUITES / "smoke.yaml").read_text()
 
 
 @pytest.fixture
@@ -80,33 +74,6 @@ def test_show_prints_the_files_and_a_copy_is_complete_and_never_overwrites(said,
     assert not Path(written[0]).exists(), "all or nothing"
 
 
-def test_a_copy_on_a_full_disk_leaves_no_partial_file(capsys, here):
-    for at in itertools.count():
-        with faults(errno.ENOSPC, at) as faulty:
-            code = main(["suites", "copy", "smoke", "--out", "my suites"])
-        out, err = capsys.readouterr()
-        if faulty.refused is None:
-            break
-        assert "cannot be written: No space left on device" in err
-        assert all(path.read_text() == SMOKE for path in here.rglob("*.*"))
-        shutil.rmtree(here / "my suites", ignore_errors=True)
-    assert (code, out.splitlines()[-1]) == (0, "next: msda-bench run 'my suites/smoke.yaml'")
-
-
-@pytest.mark.parametrize("action", ["show", "copy"])
-def test_an_unknown_name_is_one_line(said, here, action):
-    code, out, err = said(f"suites {action} ../smoke")
-    assert (code, out, err.count("\n")) == (2, "", 1)
-    assert "no suite of that name comes with msda-bench (did you mean 'smoke'?)" in err
-    assert list(here.iterdir()) == []
-
-
-def test_a_suite_can_be_run_by_name(here):
-    runs = mb.run("smoke", only="method=SRC,seed=0", device="cpu", quiet=True)
-    assert (here / "results" / "smoke" / "plan.json").exists()
-    assert (runs["status"] == "ok").sum() == 2
-
-
 def test_validate_summarises_a_suite(said):
     assert said("validate smoke")[:2] == (
         0,
@@ -119,25 +86,6 @@ def test_validate_summarises_a_suite(said):
             "suite smoke is valid: 1 experiment, 12 cells\n"
         ),
     )
-
-
-def test_validate_shows_unusual_seeds_and_identical_methods(said, here):
-    text = SMOKE.replace("seeds: 2", "seeds: [4]").replace("[target_0, target_1]", "all")
-    Path("twins.yaml").write_text(text.replace("  TAR:", "  SRC2: {scheme: pooled}\n  TAR:"))
-    Path("both.yaml").write_text("schema: 1\nname: both\ninclude: [twins.yaml, b.yaml]\n")
-    Path("b.yaml").write_text(text.replace("name: smoke", "name: b").replace("[4]", "[0, 2]"))
-    code, out, err = said("validate both.yaml")
-    lines, targets = out.splitlines(), "target_0, target_1, target_2, target_3"
-    assert (code, lines[0]) == (0, f"smoke: sine (regression), targets {targets}; seeds 4; 16 cells")
-    assert f"b: sine (regression), targets {targets}; seeds 0, 2; 24 cells" in lines
-    assert lines[-1] == "suite both is valid: 2 experiments, 40 cells, 36 of them different"
-    assert err == ""
-
-
-def test_a_mistake_is_a_line_with_its_place(said, here):
-    Path("s.yaml").write_text(SMOKE.replace("gamma: 1.0", "gamma: -1.0"))
-    line = "s.yaml:14:77: methods.DARN.aggregator.sharpmax.gamma: must be greater than 0, not -1.0"
-    assert said("validate s.yaml") == (2, "", f"msda-bench: error: {line}\n")
 
 
 @pytest.mark.parametrize("suite", sorted(SUITES.glob("*.yaml")), ids=lambda path: path.stem)
