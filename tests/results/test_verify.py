@@ -242,21 +242,6 @@ def test_another_network_is_never_compared(held: Held) -> None:
     assert found.verdict == f"verdict: {none}"
 
 
-def test_a_number_without_network_and_protocol_is_compared_with_every_suite_that_names_it(held: Held) -> None:
-    theirs = published({"DARN": [58.0, 58.0]}).numbers
-    found = held(OURS, PublishedNumbers("mine", (*theirs, *numbers("old", "DARN", {"x": 1.0}))))
-    assert found.file["comparable"].tolist() == [True, False, True, True]
-    assert (found.verified.status, found.file["backbone"].isna().sum()) == ("agrees", 3)
-    assert "; 1 of 4 published numbers are not comparable" in found.verdict
-
-
-def test_a_chosen_table_keeps_the_suites_description_of_its_numbers(table: Any) -> None:
-    found = mb.verify(table({"SRC": {"photo": BASE}}, published=TWO), "pacs")
-    assert set(found["published_method"]) == {"source-only", "ERM"}
-    assert not found["comparable"].any()  # the protocol is in other words
-    assert set(found["backbone"]) >= {"ResNet-18"}
-
-
 def test_output_matches_the_golden_files(held: Held, golden: Any) -> None:
     """Three sources, bold numbers, missing and diverged runs, and names with terminal control sequences."""
     ours = {

@@ -24,7 +24,6 @@ from msda_bench.suite.published import PublishedNumber, PublishedNumbers
 from msda_bench_report.assets import download, library
 from msda_bench_report.figures import shown_rows
 from msda_bench_report.page import Findings, render_page
-from tests.results.conftest import gaining, write_folder
 from tests.results.page.conftest import Page
 
 HOSTILE = (
@@ -229,16 +228,6 @@ def test_many_methods_are_compared_with_the_baseline_where_all_pairs_cannot_conc
     assert all(some <= shown[0] for some in shown)
 
 
-def test_means_are_coloured_by_the_tests_of_the_verdict_where_the_control_is_best(tmp_path):
-    methods = ("SRC", *(f"m{place}" for place in range(7)))
-
-    def make(method, _, seed):
-        return 150 + seed - methods.index(method)
-
-    page = report(build(tmp_path / "results", make, methods, ("x",), 9))
-    assert page.forest == {"SRC": "best mean", **dict.fromkeys(methods[1:], "significantly worse than the best")}
-
-
 @pytest.mark.parametrize(("first", "coloured"), [(150, ["A"]), (171, [])])
 def test_a_loss_is_coloured_only_where_the_corrected_test_finds_it(tmp_path, first, coloured):
     """Seven losses of eight have p 0.016, and 0.09 after the correction over all six pairs."""
@@ -284,17 +273,6 @@ def test_a_folder_without_records_has_a_page_unless_it_cannot_be_written(tmp_pat
     assert "report.html: cannot be written" in capsys.readouterr().err
 
 
-def test_smaller_squared_errors_are_better(tmp_path):
-    errors = {"SRC": 3.0, "DARN": 1.0}
-
-    def make(method, _, seed):
-        return Outcome(200, sum_squared_error=2.0 + seed + errors[method])
-
-    said = report(build(tmp_path / "results", make, tuple(errors), seeds=6, task="regression")).said
-    assert "1 of 1 method gains over SRC: DARN +0.01 [+0.01, +0.01] in mean squared error" in said
-    assert "mean squared error, lower is better" in said.lower()
-
-
 def test_curves_of_many_runs_show_the_first_seeds_with_a_note(page, folder, monkeypatch):
     assert "of 8 seeds." not in page.said
     monkeypatch.setattr("msda_bench_report.page.MOST_CURVES", 12)
@@ -311,21 +289,3 @@ def test_a_page_does_not_hold_a_long_table_of_runs(page, folder, monkeypatch):
     assert 'download="runs.csv' not in text
     assert 'download="leaderboard.csv"' in text
     assert "runs.csv is too long for this page; <code>msda-bench leaderboard</code> writes it" in text
-
-
-@pytest.mark.slow
-def test_with_six_datasets_the_page_first_names_what_beats_the_baseline(tmp_path):
-    text = report(write_folder(tmp_path / "six", *gaining(20, 30, 10, 40, -50, 60))).source
-    lines = (
-        "1 of 2 methods gains over SRC",
-        'aria-label="Mean gain of each method over',
-        '<table class="decision">',
-        "+2.00",
-        'id="ranks"',
-        'id="e0"',
-    )
-    order = [text.index(words) for words in lines]
-    assert order == sorted(order)
-    few = report(write_folder(tmp_path / "two", *gaining(20, 30))).source
-    assert few.index('<table class="decision">') < few.index('id="e0"')
-    assert 'id="ranks"' not in few

@@ -203,26 +203,11 @@ def test_nothing_to_draw_is_reported(table):
             draw(frame)
 
 
-def test_a_chart_of_several_experiments_has_a_panel_for_each(table):
-    boards = [mb.leaderboard(table(at(a=0, b=0), name=name, dataset=name)) for name in ("first", "second")]
-    assert {"first", "second"} <= set(words(mb.plots.forest(pd.concat(boards))))
-
-
 def test_charts_are_saved_as_svg_alone(table, tmp_path):
     chart = mb.plots.forest(mb.leaderboard(table(at(a=0, b=0))))
     assert mb.plots.save(chart, tmp_path / "a.svg").read_text().startswith("<svg")
     with pytest.raises(ValueError, match=r"path: must end in \.svg, not 'a\.png'; `chart\.save` of Altair writes"):
         mb.plots.save(chart, tmp_path / "a.png")
-
-
-def test_sensitivity_and_regrets_are_drawn():
-    rows = [("e", "DARN", "mu", value, 80 - abs(value - 0.1)) for value in (0.001, 0.1, 10.0)]
-    points = pd.DataFrame(rows, columns=["experiment", "method", "parameter", "value", "score"])
-    assert "DARN" in words(mb.plots.sensitivity(points))
-    values = {"mean": [70.0, 71.0], "regret": [1.0, 0.0], "regret_standard_error": [0.1, 0.0], "rank_correlation": 0.5}
-    place = {"experiment": "e", "method": "all methods", "target": "average", "criterion": ["risk", "oracle"]}
-    texts = words(mb.plots.regrets(pd.DataFrame(place | values)))
-    assert {"risk", "oracle"} & set(texts) == {"risk"}
 
 
 def test_critical_difference_shows_ranks_groups_and_where_methods_beat_the_baseline():
