@@ -102,24 +102,6 @@ def test_seeds_may_be_a_number_a_list_or_a_span(load, good, text, seeds):
     assert load(good.replace("seeds: 2", f"seeds: {text}")).experiments[0].seeds == seeds
 
 
-@pytest.mark.parametrize(
-    ("more", "weighing"),
-    [
-        ("targets: all", True),
-        ("", True),
-        (f"{TARGETS}sources: [kitchen, electronics]", True),
-        (f"{TARGETS}sources: [books, dvd, kitchen]", True),
-        (f"{TARGETS}sources: [kitchen]", False),
-        (f"{TARGETS}sources: [books, dvd]", False),
-        (f"{TARGETS}sources: [kitchen]\n{SPLIT}", True),
-        (f"{TARGETS}sources: [kitchen]\n{LABELS}", True),
-    ],
-)
-def test_two_sources_are_enough_and_one_for_methods_that_pool(load, good, more, weighing):
-    lines = [line for line in good.splitlines() if weighing or line[2:6] not in {"MDMN", "DARN"}]
-    assert load("\n".join(lines).replace(TARGETS.strip(), more))
-
-
 @pytest.mark.parametrize(("dataset", "validator"), [("amazon", "source_accuracy"), ("sine", "source_risk")])
 def test_the_default_validator_and_targets_are_those_of_the_task(expanded, good, dataset, validator):
     text = good.replace("{amazon: {train: 2000}}", dataset).replace("validators: [source_accuracy]\n", "")
@@ -237,25 +219,6 @@ def test_a_recipe_names_what_differs_from_the_default(expanded, good, method, op
     assert table.methods[0].recipe == recipe
 
 
-@pytest.mark.parametrize(
-    ("method", "recipe"),
-    [
-        ("{scheme: {mcd: {repeats: 1}}, optimizer: adam}", "mcd(repeats=1), adam, 3 updates a step"),
-        ("{scheme: alternate, discrepancy: d_A, mu: 1.0}", "alternate + d_A, mu 1, 6 updates a step"),
-    ],
-)
-def test_a_recipe_names_updates_per_step(expanded, installed, method, recipe):
-    text = SIZES.replace("{DATASET}", "fonts").replace("{scheme: pooled}", method)
-    assert expanded(text, installed).plan.experiments[0].methods[0].recipe == recipe
-
-
-def test_a_method_may_have_its_own_optimiser(expanded, good):
-    text = good.replace("SRC: {scheme: pooled}", "SRC: {scheme: pooled, optimizer: {sgd: {momentum: 0.9}}}")
-    training = {name: cell.to_json()["training"] for name, cell in cells_of(expanded(text)).items()}
-    assert [name for name in training if training[name]["optimizer"] == "sgd"] == ["SRC"]
-    assert training["SRC"]["optimizer_params"] == {"lr": 0.01, "momentum": 0.9, "weight_decay": 0.0}
-
-
 def test_a_methods_training_replaces_its_suites_key_by_key(expanded, good):
     suites = good.replace("epochs: 2,", "epochs: 2, schedule: cosine, clip: 5, lr_factors: {critic: 10},")
     method = "{scheme: pooled, training: {optimizer: sgd, lr_factors: {features: 0.1}, clip: null}}"
@@ -268,12 +231,6 @@ def test_a_methods_training_replaces_its_suites_key_by_key(expanded, good):
         "optimizer_params": {"lr": 0.01, "momentum": 0.0, "weight_decay": 0.0},
         "lr_factors": {"features": 0.1},
     }
-
-
-def test_both_forms_of_a_methods_optimiser_are_one_cell(expanded, good):
-    texts = (good.replace("SRC: {", f"SRC: {{{own}, ") for own in ("optimizer: sgd", "training: {optimizer: sgd}"))
-    short, long = (expanded(text) for text in texts)
-    assert short == long
 
 
 def test_sources_are_split_only_for_methods_that_separate_them(expanded, good):
@@ -324,8 +281,3 @@ def test_sources_are_left_out_one_after_another(expanded, good):
     }
     assert [cell.key for cell in expansion.plan.cells if cell.experiment == "good"] == list(expanded(good).cells)
     assert [table.without for table in expansion.plan.experiments] == [None, "books", "dvd", "electronics", "kitchen"]
-
-
-def test_a_scheme_may_take_steps_of_its_own(load, good):
-    text = good.replace("scheme: mdmn", "scheme: uneven").replace("{epochs:", "{epoch: scheme, epochs:")
-    assert load(text)
