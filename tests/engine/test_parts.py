@@ -139,19 +139,6 @@ def test_sparse_and_dense_bags_are_split_identically(monkeypatch):
     assert sparse == rows_of(Blobs(form="bags"), cell)
 
 
-@pytest.mark.parametrize("method", ["DARN", "MDAN", "MDMN", "MMD"])
-def test_methods_train_on_the_parts(method):
-    fine, coarse = train([make_cell(method, epochs=6, split_sources=given) for given in (FOUR, None)])
-    assert fine.status == "ok"
-    assert fine.outcome.n_correct > 55
-    assert fine.curves.groups == [[f"{source}/{part}"] for source in "ab" for part in range(4)]
-    assert [len(weights) for weights in fine.curves.weights] == [8] * 6
-    assert sum(fine.curves.weights[-1]) == pytest.approx(1, abs=1e-5)
-    assert fine.timing["steps"] == coarse.timing["steps"]
-    assert (fine.cell["split_sources"], fine.target_labels) == ({"clusters": 4, "by": "kmeans"}, False)
-    assert "split_sources" not in coarse.cell
-
-
 @pytest.mark.parametrize("options", [{"split_sources": FOUR}, {"labelled_target": 12}])
 def test_the_effective_sample_size_accounts_for_the_sizes_of_groups(options):
     cell = make_cell("MDAN", **options)

@@ -14,7 +14,6 @@ from msda_bench.engine.optim import clip_gradients
 from msda_bench.engine.schedule import lr_shares
 from msda_bench.engine.single import Single
 from msda_bench.engine.stacked import Stacked
-from msda_bench.suite.cell import Ref
 from msda_bench.suite.protocol import Protocol, Splitting
 from tests.engine.conftest import (
     CPU,
@@ -198,23 +197,6 @@ def test_a_named_stage_starts_anew_as_its_formula_says(stack, stages, legs, aver
     for run in range(stack):
         moved = start[run] - program.weights(run)["predictor.bias"]
         torch.testing.assert_close(moved, wanted.expand(2))
-
-
-def test_stages_train_alike_alone_and_stacked():
-    """Lazy, compiled and torch's optimisers of a real method with two stages."""
-    stages = {"start": {}, "adapt": {"lr_factors": {"features": 0.1}}}
-    for optimizer in ("adadelta", {"sgd": {"lr": 0.1, "momentum": 0.9}}):
-        own = {"optimizer": optimizer, "schedule": "polynomial"}
-        scheme = Ref("scheme", "shot", 1, "msda-bench", {"beta": 0.3, "smoothing": 0.1, "adapt": 0.5})
-        usual, cells = (
-            [replace(make_cell("TAR", seed=seed, **own, **more), scheme=scheme) for seed in range(2)]
-            for more in ({}, {"stages": stages})
-        )
-        together = stacked(cells)
-        for mine, alone in zip(together, train(cells, stack=1), strict=True):
-            torch.testing.assert_close(torch.tensor(mine.curves.risks), torch.tensor(alone.curves.risks))
-            assert mine.outcome == alone.outcome
-        assert [record.curves for record in together] != [record.curves for record in stacked(usual)]
 
 
 # Optimisers

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import platform
 import re
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -89,24 +88,6 @@ def test_tf32_needs_a_gpu():
         train([make_cell(precision="tf32")])
 
 
-@pytest.mark.parametrize(
-    ("text", "name"),
-    [
-        ("processor\t: 0\nmodel name\t: AMD EPYC\n\nprocessor\t: 1\nmodel name\t: AMD EPYC\n", "AMD EPYC"),
-        ("processor\t: 0\nBogoMIPS\t: 50.00\n", platform.processor() or platform.machine()),
-        (None, platform.processor() or platform.machine()),
-    ],
-)
-def test_a_record_names_the_processors_model_or_else_the_architecture(tmp_path, monkeypatch, text, name):
-    about = tmp_path / "cpuinfo"
-    monkeypatch.setattr(machine, "Path", lambda _: about)
-    monkeypatch.setattr(machine, "processor", machine.processor.__wrapped__)
-    if text is not None:
-        about.write_text(text)
-    made = machine.provenance(torch.device("cpu"), {}, 1)
-    assert (made["device"], made["device_name"]) == ("cpu", name)
-
-
 NanAtOnce = aggregator("nan", lambda risks, mu: (risks.sum() * torch.nan, risks.detach() * torch.nan))
 NanLast = aggregator("nan_last", lambda risks, mu: (risks.sum() * torch.nan, torch.full_like(risks, 0.5)))
 
@@ -125,19 +106,11 @@ def narrow(width, outputs):
     return nn.Sequential(BagLinear(width, 4), nn.ReLU())
 
 
-def slanted(width, outputs):
-    """A parameter with non-contiguous memory, which no kernel supports."""
-    head = nn.Linear(4, outputs)
-    head.weight = nn.Parameter(0.1 * torch.randn(4, outputs).t())
-    return narrow(width, outputs), head, 4
-
-
 WrongShape = aggregator("wrong_shape", lambda risks, mu: (risks, risks.detach()))
 OffSimplex = aggregator("off_simplex", lambda risks, mu: (risks.mean(), torch.full_like(risks, -5.0)))
 NearSimplex = aggregator("near_simplex", lambda risks, mu: (risks.mean(), torch.tensor([-0.002, 1.002])))
 WrongGap = discrepancy("wrong_gap", lambda source, target: source.mean(1) @ target.T[:, :8])
 WrongWidth = backbone("wrong_width", lambda width, outputs: (narrow(width, outputs), nn.Linear(4, outputs), 5))
-Slanted = backbone("slanted", slanted)
 
 
 @component
@@ -162,11 +135,6 @@ class NoAggregate(Aggregator):
 def test_a_component_that_breaks_its_contract_is_named(stranger, told):
     with pytest.raises(BenchError, match=told):
         train([swapped(make_cell(), stranger)], stranger)
-
-
-def test_torch_trains_parameters_that_no_kernel_supports():
-    (record,) = train([swapped(make_cell("SRC", mu=0.0, epochs=10), Slanted)], Slanted)
-    assert record.curves.risks[-1][0] < record.curves.risks[0][0]
 
 
 @component
