@@ -54,21 +54,6 @@ def test_office_home_keeps_the_contract_of_datasets(where: Folders, sums: Any, k
     keeps_contract(OfficeHome(train=10, sha256=sums), LocalFiles(where))
 
 
-@pytest.mark.parametrize("how", ["domain", "pooled"])
-def test_features_are_standardised_by_training_examples_on_request(where: Folders, sums: Any, how: Any) -> None:
-    data, plain = OfficeHome(sha256=sums, standardise=how), OfficeHome(sha256=sums)
-    inputs = {domain: data.load(domain, LocalFiles(where)).x + at for at, domain in enumerate(data.domains)}
-    mapped = data.fit({name: x[:9] for name, x in inputs.items()})
-    fitted = {name: np.asarray(mapped(name, x[:9])) for name, x in inputs.items()}
-    assert how == "pooled" or not fitted["art"][:, 17].any()
-    for x in fitted.values() if how == "domain" else [np.concatenate(list(fitted.values()))]:
-        np.testing.assert_allclose(x.mean(0), 0, atol=1e-5)
-        np.testing.assert_allclose(np.delete(x, 17, 1).std(0), 1, atol=1e-4)
-    assert plain.fit(inputs)("art", inputs["art"]) is inputs["art"]
-    assert "standardise" not in plain.identity()
-    assert [any("standardised" in note for note in one.notes) for one in (data, plain)] == [True, False]
-
-
 @pytest.mark.parametrize("dtype", [np.uint8, np.int64, np.uint64])
 def test_integer_labels_of_any_dtype_and_one_column_are_accepted(where: Folders, dtype: Any) -> None:
     given = features(9)

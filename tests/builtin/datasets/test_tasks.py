@@ -220,11 +220,3 @@ def test_characters_are_counted_in_groups_of_two_to_the_longest(crafted: Any, tm
     assert np.sort(short[short > 0]).tolist() == [1] * 5  # " a", "ab", "b ", " ab", "ab "
     assert np.sort(long[long > 0]).tolist() == [1] * 7 + [2]  # "ab" twice
     assert long[short > 0].tolist().count(0) == 0
-
-
-def test_the_real_sentences_differ_within_an_intent_and_stay(real: Any) -> None:
-    path = real(Intents()).path(Intents().files[0])
-    made = sentences(path, "fr", 30)
-    assert made == sentences(path, "fr", 30)
-    assert len({(sentence.intent, sentence.text) for sentence in made}) == 450
-    assert not any(mark in sentence.text for sentence in made for mark in "[](){}<>|;")
