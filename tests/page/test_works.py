@@ -135,19 +135,6 @@ def test_selecting_a_method_updates_every_chart(paper):
     assert not box(paper, "TAR").is_enabled()
 
 
-def test_a_method_beyond_the_first_can_be_shown(browser, pages):
-    browser.show(pages("hostile"))
-    late = browser.run(VISIBLE)[13]
-    figures = [figure.get_attribute("id") for figure in browser.all("figure")]
-    figures = [name for name in figures if "pairs" not in name and "gap" not in name]
-    for figure in figures:
-        assert late not in words(browser, figure), figure
-        assert "TAR" in words(browser, figure), "the reference, which is last"
-    box(browser, late).click()
-    for figure in figures:
-        browser.until(lambda figure=figure: late in words(browser, figure))
-
-
 def reopened(browser):
     address = browser.run("return location.href")
     browser.driver.get("about:blank")
@@ -217,31 +204,6 @@ def test_shift_and_the_wheel_zoom_and_a_double_click_resets(paper):
 
 def said(browser):
     return browser.run("return document.getElementById('said').textContent")
-
-
-def test_values_of_every_chart_can_be_reached_by_keyboard(paper):
-    """Each mark has a description and a place, and a table holds all of them."""
-    from selenium.webdriver.common.keys import Keys
-
-    for figure in [one.get_attribute("id") for one in paper.all("figure")]:
-        root = paper.drawn(figure)
-        plot = root.find_element("css selector", ".plot")
-        assert plot.get_attribute("aria-label")
-        assert paper.all(f"#{plot.get_attribute('aria-describedby')}")
-        assert root.find_elements("css selector", ".values tbody tr")
-        paper.run("arguments[0].focus()", plot)
-        paper.press(Keys.ARROW_RIGHT)
-        first = said(paper)
-        n = int(first.partition(":")[0].removeprefix("1 of "))
-        assert n > 1, figure
-        assert "undefined" not in first
-        assert "method " in first
-        assert len(paper.all("#tip.visible")) == len(root.find_elements("css selector", ".live .at")) == 1
-        paper.press(Keys.ARROW_LEFT)
-        assert said(paper).startswith(f"{n} of {n}: ")
-        assert said(paper) != first
-        paper.press(Keys.ESCAPE)
-        assert not paper.all("#tip.visible, .live .at")
 
 
 def test_the_keyboard_moves_through_the_shown_rows(paper):
@@ -342,12 +304,3 @@ def test_a_tooltip_shows_names_as_text(browser, pages):
     browser.until(lambda: browser.all("#tip.visible"))
     assert "<script>" in browser.run("return document.getElementById('tip').textContent")
     assert browser.complaints() == []
-
-
-def test_on_a_phone_the_table_scrolls_and_names_stay_visible(browser, pages):
-    browser.show(pages("paper-amazon"), 390)
-    browser.run("document.querySelector('.scroller').scrollLeft = 300")
-    left = browser.run("return document.querySelector('.board tbody th').getBoundingClientRect().left")
-    assert 0 <= left < 40
-    head(browser, "dvd").click()
-    assert numbers(browser, "dvd") == sorted(numbers(browser, "dvd"), reverse=True)

@@ -3,13 +3,7 @@
 from __future__ import annotations
 
 import math
-import os
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -259,13 +253,6 @@ def test_a_backbone_that_reads_gets_the_other_columns_after_its_features(
     assert x[:, 6].min() > 1  # standardised over the source, whose ages are 20 less
 
 
-def test_concurrent_processes_compute_shared_features_once(tmp_path: Path) -> None:
-    with ThreadPoolExecutor() as pool:
-        one, other = pool.map(lambda _: computed(tmp_path / "cache", 1), range(2))
-    assert np.array_equal(one, other)
-    assert seen(tmp_path) == len(one)
-
-
 def test_two_suites_share_features_and_compute_only_needed_domains(
     installed: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -295,54 +282,6 @@ def test_a_domain_that_raises_fails_its_runs_and_other_domains_are_computed(inst
     assert seen(tmp_path) == 2 * 600
 
 
-def test_after_a_kill_only_missing_features_are_computed_with_identical_bytes(
-    installed: None, site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = suite(tmp_path / "killed.yaml")
-    environ = os.environ | {"PYTHONPATH": os.pathsep.join([str(site), *sys.path]), "TINY_NET_SLEEP": "0.05"}
-    code = "import sys; from msda_bench.cli.main import main; sys.exit(main(sys.argv[1:]))"
-    with subprocess.Popen([sys.executable, "-c", code, "run", str(path)], env=environ, process_group=0) as process:
-        while len(parts := list(tmp_path.glob("cache/derived/parts/*.part"))) < 1:
-            assert process.poll() is None
-            time.sleep(0.01)
-        os.killpg(process.pid, signal.SIGKILL)
-    wait_for_children(tmp_path)
-    done = {path: path.stat().st_size - 32 for path in tmp_path.glob("cache/derived/parts/*.part")}
-    whole = 4 * WIDTH * 600 * len(list(tmp_path.glob("cache/derived/*.npy")))
-    rows = (sum(done.values()) + whole) // (4 * WIDTH)
-    assert parts
-    assert 0 < rows < 3 * 600
-    (tmp_path / "log").unlink()
-    monkeypatch.setenv("PYTHONPATH", environ["PYTHONPATH"])
-    assert main(["run", str(path), "--workers", "1"]) == 0  # in a worker process, which finds the features
-    assert seen(tmp_path) == 3 * 600 - rows
-    assert not list(tmp_path.glob("cache/derived/parts/*.part"))
-    resumed = kept(tmp_path / "cache")
-    assert len(resumed) == 3
-    assert kept_of_thin(tmp_path) in resumed
-
-
-def kept_of_thin(folder: Path) -> bytes:
-    computed(folder / "undisturbed", 1)
-    (only,) = kept(folder / "undisturbed")
-    return only
-
-
-def wait_for_children(folder: Path) -> None:
-    """Waits until the worker processes have ended by themselves, as they do when their parent dies."""
-    until = time.monotonic() + 60
-    while any(str(folder) in arguments(path) for path in Path("/proc").glob("[0-9]*")):
-        assert time.monotonic() < until
-        time.sleep(0.05)
-
-
-def arguments(process: Path) -> str:
-    try:
-        return (process / "cmdline").read_text()
-    except OSError:
-        return ""
-
-
 def test_missing_or_wrong_weights_are_reported_before_anything_is_computed(
     installed: None, given: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -361,17 +300,6 @@ def test_missing_or_wrong_weights_are_reported_before_anything_is_computed(
     assert main(["data", "fetch", "tiny_net"]) == 2
     assert "tiny/weights.bin: " in capsys.readouterr().err
     assert seen(tmp_path) == 0
-
-
-def test_a_fault_shared_by_all_domains_is_reported_in_one_line(
-    install: Callable[..., None], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    text = Path(tiny_net.__file__).read_text()
-    install("strange-net", text.replace("len(content) != len(WEIGHTS)", "content"), entry="net")
-    assert main(["run", str(suite(tmp_path / "suite.yaml")), "--executor", "inline"]) == 2
-    (line,) = [line for line in capsys.readouterr().err.splitlines() if "error" in line]
-    assert all(domain in line for domain in ("thin", "middle", "thick"))
-    assert line.endswith("tiny/weights.bin: not 864 bytes")
 
 
 def test_a_failing_network_is_reported_with_its_file_and_line(tmp_path: Path) -> None:
