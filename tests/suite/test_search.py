@@ -12,7 +12,6 @@ from msda_bench.suite.search_space import Values, draws, grid, grid_size
 SELECT = Path(__file__).with_name("select.yaml").read_text(encoding="utf-8")
 GRID = SELECT.replace("random", "grid").replace("[0.001, 0.01, 0.1]", "[0.01, 0.1]")
 LR, GAMMA = "training.optimizer.adadelta.lr", "aggregator.sharpmax.gamma"
-ORACLE = "by oracle, the score on the target's own test labels, which are not available in practice"
 
 
 @pytest.fixture
@@ -46,26 +45,6 @@ def test_keys_depend_on_the_settings_and_not_on_the_search(expanded, good):
     assert other.plan != first.plan
 
 
-def test_rows_and_notes_name_the_selection_criterion(expanded, good, searching):
-    (table,) = expanded(searching).plan.experiments
-    assert {method.name: method.recipe for method in table.methods} == {
-        "SRC": "pooled, best of 2 (lr) by source_accuracy",
-        "TAR": "target_only, best of 2 (lr) by oracle",
-        "DANN": "pooled + d_A, mu *, best of 4 (lr, mu) by source_accuracy",
-        "MDMN": "mdmn, mu *, best of 4 (lr, mu) by source_accuracy",
-        "DARN": "adapt + d_A + sharpmax(gamma=*), mu *, best of 4 (lr, mu, gamma) by source_accuracy",
-    }
-    among = "for each target and seed, among 4 candidates"
-    assert table.notes[3:] == (
-        f"Settings selected by source_accuracy, without target labels, {among} drawn at random.",
-        "Fewer candidates than 4, since the search space has no more: SRC 2, TAR 2.",
-        f"Trained with the target's labels, and so selected {ORACLE}: TAR.",
-    )
-    (table,) = expanded(good + GRID.replace("by: source_accuracy", "by: oracle")).plan.experiments
-    assert table.notes[3] == f"Settings selected {ORACLE}, {among} of a grid."
-    assert all(method.recipe.endswith("by oracle") for method in table.methods)
-
-
 DROPOUT = "backbone.mlp.dropout"
 SHARED = f"""select:
   how: shared
@@ -73,36 +52,6 @@ SHARED = f"""select:
   by: source_accuracy
   space: {{{LR}: [0.3, 1.0, 3.0], {DROPOUT}: [0.2, 0.5]}}
 """
-
-
-def test_shared_candidates_are_the_own_settings_and_points_that_all_methods_share(expanded, good):
-    axes = {"SRC": "training.batch: [10, 20, 30, 40]", "DANN": "mu: [0.001, 0.01, 0.1, 1.0]", "MDMN": "mu: [0.01, 0.1]"}
-    text = good
-    for name, axis in axes.items():
-        text = text.replace(f"{name}: {{", f"{name}: {{search: {{{axis}}}, ")
-    expansion = expanded(text + SHARED)
-    tried = {method.name: method.search.candidates for method in expansion.plan.experiments[0].methods}
-    at = {name: [(values[LR], values[DROPOUT]) for values in candidates] for name, candidates in tried.items()}
-    usual = {cell.key for cell in expanded(good).plan.cells}
-    assert {cell.key for cell in expansion.plan.cells if cell.candidate == 0} == usual
-    assert (tried["DANN"][0], tried["SRC"][0]["training.batch"]) == ({LR: 1.0, DROPOUT: 0.5, "mu": 0.01}, 20)
-    assert at["SRC"] == at["DANN"] == at["MDMN"]
-    assert len(set(at["SRC"][1:7])) == 6
-    assert at["SRC"][0] == (1.0, 0.5)
-    # Without an axis of its own a method has no more than the six points, in the same places.
-    assert set(at["DARN"]) == set(at["TAR"]) == set(at["SRC"])
-    assert len(at["DARN"]) == 6
-    assert at["DARN"][1:] == [point for point in at["SRC"][1:7] if point != (1.0, 0.5)]
-    keys = {(cell.method, cell.candidate): cell.key for cell in expansion.plan.cells if cell.seed == 0}
-    assert len(set(keys.values())) == len(keys) == 8 * 3 + 6 * 2
-    assert expansion.plan.experiments[0].notes[4].endswith("has no more: TAR 6, DARN 6.")
-    # Neither the other methods nor the budget changes a draw; the experiment and the method do.
-    alone = "".join(line for line in text.splitlines(keepends=True) if "SRC:" not in line and "DANN:" not in line)
-    few = expanded(alone + SHARED.replace("budget: 8", "budget: 5")).plan.experiments[0]
-    assert {method.name: method.search.candidates for method in few.methods}["MDMN"] == tried["MDMN"][:5]
-    assert [values["mu"] for values in tried["DANN"][:4]] != [values["mu"] for values in tried["MDMN"][:4]]
-    other = expanded(text.replace("name: good", "name: other") + SHARED).plan.experiments[0]
-    assert {method.name: method.search.candidates for method in other.methods}["DANN"] != tried["DANN"]
 
 
 def test_a_shared_grid_has_at_most_ten_thousand_points(expanded, good):
