@@ -15,7 +15,6 @@ import torch
 from msda_bench.api import DataError, DomainData, InputSpec, Task, component
 from msda_bench.store.record import decode, encode
 from msda_bench.suite.cell import Ref
-from msda_bench.suite.protocol import Splitting
 from tests.engine.conftest import METHODS, POOLED, Toy, make_cell, prepare, swapped, train
 
 HARMS = {  # of inputs, labels, the place among the domains, and whether it is the target's
@@ -163,14 +162,6 @@ def test_a_target_that_is_its_own_source_is_refused():
         train_on("DARN", sources=("s0", "t"))
 
 
-@pytest.mark.parametrize("options", [{"split_sources": Splitting(clusters=2)}, {"labelled_target": 4}])
-def test_unusual_examples_can_be_split_and_labelled(options):
-    """Equal examples can be split into clusters."""
-    for harm in ("same inputs", "zeros", "constant", "missing class"):
-        check_defined(train_on("DARN", harm, **options))
-    assert train_on("DARN", "nan in a source", **options).status == "diverged"
-
-
 def test_sizes_can_be_set_by_domain_and_for_the_target():
     sizes = {"train": {"a": 30, "default": 0.5}, "target_train": 20, "test": 0.1}
     prepared = prepare(make_cell(), Toy(**sizes))
@@ -214,15 +205,6 @@ def test_a_fitted_feature_map_gets_the_domain_and_no_test_input():
         torch.testing.assert_close(known.x[rows], x[rows] - means[name])
     torch.testing.assert_close(centred.test.x, plain.test.x - means["c"])
     torch.testing.assert_close(centred.held_out[1].x, plain.held_out[1].x - means["b"])
-
-
-def test_texts_without_a_fitted_map_are_refused():
-    class Wordy(Toy):
-        def fit(self, train):
-            return lambda _, x: np.array([str(row) for row in x])
-
-    with pytest.raises(DataError, match="must map them to numbers"):
-        prepare(make_cell(), Wordy(sparse=False))
 
 
 def test_validators_are_refused_if_a_source_holds_nothing_out():

@@ -126,17 +126,6 @@ def test_warm_up_is_given_in_steps_or_as_a_share(warmup, rising):
     assert rates == sorted(rates)
 
 
-@pytest.mark.parametrize("optimizer", ["adadelta", {"sgd": {"lr": 0.1, "momentum": 0.0}}])
-@pytest.mark.parametrize("sparse", [True, False])
-def test_steps_at_rate_zero_change_nothing(optimizer, sparse):
-    """Holds for compiled, lazy and torch's optimizers."""
-    given = {"dataset": {"sparse": sparse}, "optimizer": optimizer, "epochs": None}
-    stopped = {"schedule": {"polynomial": {"b": 1000.0}}}  # 1 in the first step, then 0
-    cells = make_cell(steps=1, **given), make_cell(steps=4, **stopped, **given)
-    short, long = (train_with_weights(cell)["weights"] for cell in cells)
-    assert short == long
-
-
 # Stages
 
 
