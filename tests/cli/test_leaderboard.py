@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable
-from dataclasses import replace
-from io import StringIO
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from msda_bench.cli.main import main
-from msda_bench.store import Curves, Outcome, Record, Store
+from msda_bench.store import Outcome, Record, Store
 from tests.cli.conftest import toy_cell
 from tests.logs import lines_of, relog
 from tests.store.faulty import faults
@@ -93,30 +90,3 @@ def test_the_page_names_problems_and_its_bytes_are_reproducible(make_folder, cap
     again = path.read_bytes()
     assert main(["report", str(folder)]) == 1
     assert path.read_bytes() == again
-
-
-def weighted(groups: list[list[str]], weights: list[float], **cell: object) -> Callable[..., Record]:
-    """Gives the runs of DARN weights of these groups of sources."""
-    flat = [[0.0] * len(groups)]
-    curves = Curves(groups, flat, flat, [weights])
-    return lambda record, method, *_: (
-        replace(record, curves=curves, cell=record.cell | cell) if method == "DARN" else record
-    )
-
-
-def test_sources_shows_weights_and_says_what_is_unknown_or_missing(make_results, capsys):
-    change = weighted([["p"], ["q"]], [0.75, 0.25])
-    folder = make_results(records=change)
-    assert main(["sources", str(folder)]) == 0
-    out = capsys.readouterr().out
-    assert "toy (toy): accuracy in percent" in out
-    assert "0.750" in out
-    assert "note: the worth of the sources of toy is unknown: unknown dataset 'toy'" in " ".join(out.split())
-    assert "weight: alpha" in out
-    assert main(["sources", str(folder), "--format", "csv"]) == 0
-    assert set(pd.read_csv(StringIO(capsys.readouterr().out))["target"]) == {"x", "y"}
-    relog(folder, {toy_cell("DARN", "x", 0).key: b""})
-    assert main(["sources", str(folder), "--quiet"]) == 1
-    out = capsys.readouterr().out
-    assert "DARN: 1 of 12 runs missing" in out
-    assert "weight: alpha" not in out

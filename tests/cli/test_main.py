@@ -38,12 +38,13 @@ def python(*words: str, **changed: str) -> subprocess.CompletedProcess[str]:
             "torch pandas scipy numpy matplotlib pydantic rich altair",
         ),
         ("main(['leaderboard', 'golden'])", "altair vl_convert jinja2 torch"),
+        ("main(['plugins'])", "torchvision"),
         (
             f"assert main({list(INLINE)}) == 0",
             "scipy.stats altair vl_convert matplotlib torchvision numba sklearn distributed msda_bench.engine.train",
         ),
     ],
-    ids=["help", "tables", "a rerun"],
+    ids=["help", "tables", "plugins", "a rerun"],
 )
 def test_nothing_that_is_not_needed_is_imported(tiny: Path, code: str, absent: str) -> None:
     shutil.copytree(GOLDEN, "golden")
@@ -164,12 +165,6 @@ def test_output_that_cannot_be_written_is_one_line_and_exit_code_2(tiny: Path, c
     assert (done.returncode, done.stderr) == (2, line)
     if command == RUN:  # the trained cells are stored
         assert verify(Store(Path("results/tiny"))).records == 1
-
-
-def test_a_run_trains_in_workers_without_stderr(tiny: Path) -> None:
-    done = shell("run tiny.yaml --device cpu --workers 1 --quiet", "2>&-")
-    assert done.returncode == 0
-    assert verify(Store(Path("results/tiny"))).records == 8
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from msda_bench.cli.main import main
-from msda_bench.suite.check import RESERVED
 from tests.store.faulty import faults
 
 SMOKE = Path(__file__).parents[2] / "suites" / "smoke.yaml"
@@ -24,15 +23,6 @@ def smoke(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("results")
     assert main(["run", str(SMOKE), "--out", str(out), "--executor", "inline", "--quiet"]) == 0
     return out / "smoke"
-
-
-@pytest.mark.parametrize("word", RESERVED)
-@pytest.mark.parametrize("place", ["name: smoke", "SRC:"])
-def test_no_method_or_experiment_is_called_like_a_column(tmp_path: Path, capsys: Any, place: str, word: str) -> None:
-    suite = tmp_path / "suite.yaml"
-    suite.write_text(SMOKE.read_text().replace(place, place.replace("smoke", word).replace("SRC", word), 1))
-    assert main(["validate", str(suite)]) == 2
-    assert f"{word} is the name of a column of tables" in capsys.readouterr().err
 
 
 def test_nothing_is_written_into_a_result_folder_but_its_own(smoke: Path, capsys: Any, tmp_path: Path) -> None:

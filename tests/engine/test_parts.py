@@ -51,6 +51,18 @@ def test_every_point_has_a_cluster_and_none_is_too_small(problem):
     assert torch.equal(found, kmeans(points.clone(), clusters, smallest, key))
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_distant_clusters_are_found(seed):
+    generator = torch.Generator().manual_seed(seed)
+    sizes, centres = [50, 40, 30], torch.tensor([[0.0, 0.0], [9.0, 0.0], [0.0, 9.0]]).double()
+    truth = torch.repeat_interleave(torch.arange(3), torch.tensor(sizes))[torch.randperm(120, generator=generator)]
+    noise = torch.rand(120, 2, generator=generator).double()
+    assert torch.equal(kmeans(centres[truth] + noise, 3, 10, key_of(seed)), truth)
+    points = torch.tensor([0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 100.0]).double().unsqueeze(1)
+    assert kmeans(points, 2, 1, key_of(seed)).tolist() == [0] * 7 + [1]
+    assert kmeans(points, 2, 2, key_of(seed)).tolist() == [0] * 6 + [1] * 2  # it takes the nearest points
+
+
 def rows_of(dataset, cell):
     """The rows of the parts of each source, as lists."""
     seen = prepare(cell, dataset).training_for(Adapt(), cell)

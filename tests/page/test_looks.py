@@ -75,19 +75,3 @@ def test_everything_is_readable_without_the_script(browser, pages):
     for figure in browser.all("figure"):
         (shown,) = figure.find_elements("css selector", ".still svg, .values[open] table")
         assert shown.is_displayed(), "the picture, or else the numbers"
-
-
-def test_a_printed_page_has_the_pictures_and_numbers_of_every_part(browser, pages):
-    browser.show(pages("paper-amazon"))
-    browser.drawn("paper-amazon-forest")
-    browser.drawn("paper-amazon-runs-books")
-    browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
-    try:
-        browser.run("dispatchEvent(new Event('beforeprint'))")
-        assert all(still.is_displayed() for still in browser.all(".still"))
-        assert not any(live.is_displayed() for live in browser.all(".still + .live"))
-        assert browser.all("#paper-amazon-runs-books .live svg")[0].is_displayed()
-        assert all(table.size["height"] for table in browser.all(".values table"))
-        assert not any(button.is_displayed() for button in browser.all(".tools button"))
-    finally:
-        browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})

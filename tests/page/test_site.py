@@ -60,21 +60,6 @@ def test_the_page_opens_completely_and_nothing_overflows(browser, site, width, d
     assert browser.run(OUTSIDE) == []
 
 
-def test_filters_hide_columns_and_methods_without_a_visible_column(board):
-    choose(board, "compare", "both")
-    assert columns(board) == ["paper-amazon", "smoke", "pixels-unit", "pixels-bytes"]
-    assert board.all(".count")[0].text == "8 methods in 4 experiments"
-    choose(board, "modality", "images")
-    assert columns(board) == ["pixels-unit", "pixels-bytes"]
-    assert sorted(board.run(VISIBLE)) == ["DARN-code", "DARN-text"]
-    assert board.all(".count")[0].text == "2 methods in 2 of 4 experiments"
-    choose(board, "modality", "all kinds")
-    choose(board, "protocol", "unequal steps")
-    assert columns(board) == ["paper-amazon"]
-    board.all("#methods")[0].send_keys("sharpmax")
-    assert board.run(VISIBLE) == ["DARN"]
-
-
 def test_variants_are_shown_when_asked_for_a_click_sorts_and_the_address_keeps_both(board, site):
     assert columns(board) == ["paper-amazon", "smoke"]
     assert board.all("#address")[0].text == f"{site.parent.as_uri()}/"
@@ -93,17 +78,3 @@ def test_variants_are_shown_when_asked_for_a_click_sorts_and_the_address_keeps_b
     reopened(board)
     assert columns(board) == ["paper-amazon"]
     assert board.run(VISIBLE) == [*reversed(order)]
-
-
-def test_the_keyboard_reaches_filters_order_and_pages(board):
-    from selenium.webdriver.common.keys import Keys
-
-    board.run("document.getElementById('methods').focus()")
-    board.press("DARN", Keys.TAB, Keys.TAB, Keys.ENTER)
-    assert board.run("return document.querySelector('#board thead th').getAttribute('aria-sort')") == "ascending"
-    assert set(board.run(VISIBLE)) == {"DARN"}
-    board.run("document.querySelector('#board tbody tr:not([hidden]) a').focus()")
-    board.press(Keys.ENTER)
-    board.until(lambda: "/paper-amazon/report.html#paper-amazon" in board.driver.current_url)
-    board.all(".eyebrow a")[0].click()
-    board.until(lambda: board.driver.current_url.endswith("/index.html"))

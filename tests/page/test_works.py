@@ -171,55 +171,6 @@ def test_the_address_keeps_selection_sorting_filters_and_what_is_open(browser, p
     assert {*browser.run(VISIBLE)} == {*BEST}
 
 
-def test_an_invalid_address_fragment_shows_the_page_and_a_link_opens_its_part(browser, pages):
-    page = pages("paper-amazon").as_uri()
-    for state in ("x&paper-amazon.show=[&open=%&paper-amazon.sort=9:up", "%&%=%&open=a,b&&=&"):
-        browser.driver.get("about:blank")
-        browser.driver.get(f"{page}#{state}")
-        assert browser.run(VISIBLE) == BEST
-        assert "TAR" in words(browser, FOREST)
-        assert browser.complaints() == []
-    browser.driver.get("about:blank")
-    browser.driver.get(f"{page}#paper-amazon-weights-dvd")
-    browser.until(lambda: browser.all("#paper-amazon-weights[open]"))
-
-
-def test_shift_and_the_wheel_zoom_and_a_double_click_resets(paper):
-    before = words(paper, POINTS)
-    plot = paper.all(f"#{POINTS} .live svg")[0]
-    paper.run(WHEEL, plot, False)
-    assert words(paper, POINTS) == before
-    paper.run(WHEEL, plot, True)
-    paper.until(lambda: set(words(paper, POINTS)) != set(before))
-    paper.run(
-        """
-        const { x, y, width, height } = arguments[0].getBoundingClientRect();
-        const at = { clientX: x + width * 0.6, clientY: y + height * 0.3, bubbles: true };
-        document.elementFromPoint(at.clientX, at.clientY).dispatchEvent(new MouseEvent("dblclick", at));
-    """,
-        plot,
-    )
-    paper.until(lambda: set(words(paper, POINTS)) == set(before))
-
-
-def said(browser):
-    return browser.run("return document.getElementById('said').textContent")
-
-
-def test_the_keyboard_moves_through_the_shown_rows(paper):
-    from selenium.webdriver.common.keys import Keys
-
-    paper.drawn(FOREST)
-    box(paper, "MDMN").click()
-    paper.until(lambda: "MDMN" not in words(paper, FOREST))
-    paper.run("document.querySelector(arguments[0]).focus()", f"#{FOREST} .plot")
-    for name in (name for name in BEST if name != "MDMN"):
-        paper.press(Keys.ARROW_DOWN)
-        assert said(paper).partition("method ")[2].partition(",")[0] == name
-    paper.press(Keys.TAB)
-    assert not paper.all("#tip.visible"), "what has no focus has no tip"
-
-
 @pytest.mark.parametrize("by", ["keys", "buttons"])
 def test_charts_can_be_zoomed_without_a_mouse(paper, by):
     from selenium.webdriver.common.action_chains import ActionChains
@@ -275,32 +226,4 @@ def test_figures_are_downloaded_dark_on_white_and_as_they_are_zoomed(browser, pa
     link.click()
     browser.until((tmp_path / "runs.csv").exists)
     browser.until(lambda: len((tmp_path / "runs.csv").read_text().splitlines()) == 481)
-    assert browser.complaints() == []
-
-
-def test_enlarging_gives_a_figure_the_width_of_the_page(paper):
-    root = paper.drawn(POINTS)
-    before = root.size["width"]
-    root.find_element("css selector", "[data-enlarge]").click()
-    paper.until(lambda: root.size["width"] > 2 * before)
-    paper.until(lambda: root.find_element("css selector", ".live svg").size["width"] > 1.8 * before)
-
-
-def test_a_tooltip_shows_names_as_text(browser, pages):
-    browser.show(pages("hostile"))
-    (name,) = [one.get_attribute("id") for one in browser.all("figure") if "weights-script" in one.get_attribute("id")]
-    root = browser.drawn(name)
-    browser.run(
-        """
-        const mark = arguments[0].querySelector(".live .mark-rect path");
-        const at = { bubbles: true, clientX: 9, clientY: 9 };
-        for (const kind of ["move", "over"]) {
-          mark.dispatchEvent(new MouseEvent(`mouse${kind}`, at));
-          mark.dispatchEvent(new PointerEvent(`pointer${kind}`, at));
-        }
-    """,
-        root,
-    )
-    browser.until(lambda: browser.all("#tip.visible"))
-    assert "<script>" in browser.run("return document.getElementById('tip').textContent")
     assert browser.complaints() == []

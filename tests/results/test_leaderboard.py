@@ -9,7 +9,6 @@ from dataclasses import replace
 import pytest
 
 import msda_bench as mb
-from msda_bench.errors import StoreError
 from msda_bench.results.experiment_tables import views
 from msda_bench.results.leaderboard import analyse
 from msda_bench.store.record import Outcome
@@ -147,23 +146,6 @@ def test_the_mean_over_targets_uses_only_complete_seeds(table):
 def test_a_run_without_a_row_is_missing(table):
     row = entries(table({"a": {"x": [1, 2]}, "b": {"x": [1, 2]}}).iloc[[0, 2, 3]])["a"]
     assert (row.n_ok, row.n_missing) == (1, 1)
-
-
-@pytest.mark.parametrize(
-    ("task", "outcome"),
-    [
-        ("classification", Outcome(5, sum_squared_error=1.0)),
-        ("regression", Outcome(5, n_correct=1)),
-        ("classification", Outcome(0, n_correct=0)),
-        ("classification", Outcome(5, n_correct=6)),
-        ("classification", Outcome(5, n_correct=-1)),
-        ("classification", Outcome(5, n_correct=1, sum_squared_error=1.0)),
-        ("regression", Outcome(5, sum_squared_error=-1.0)),
-    ],
-)
-def test_an_ok_record_without_a_possible_outcome_is_named(table, task, outcome):
-    with pytest.raises(StoreError, match=f"record [0-9a-f]{{64}}: ok, but without a possible outcome of a {task} run"):
-        table({"a": {"x": [outcome]}}, task=task)
 
 
 @pytest.mark.parametrize("is_reference", [True, False])

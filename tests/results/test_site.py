@@ -15,7 +15,6 @@ import pytest
 
 import msda_bench as mb
 from msda_bench.cli.main import main
-from msda_bench.plugins import discover
 from msda_bench.store import Outcome, Record
 from msda_bench.suite.plan import Experiment, Method, PlannedCell, Search, Tuning
 from tests.logs import lines_of, relog
@@ -179,22 +178,6 @@ def test_each_track_has_a_decision_table(tmp_path):
         assert f"up {gain}" in part
 
 
-def test_the_first_sentence_names_what_beats_which_baseline_and_skips_variants(tmp_path):
-    """Sources left out are variants, and so is the whole experiment beside them."""
-    less = scores("d0", "s", a=800, SRC=700)
-    whole = [scores(f"d{n}", a=800, SRC=700) for n in range(2)]
-    folder, out = write_folder(tmp_path / "made", *whole, less), tmp_path / "site"
-    assert main(["site", str(folder), "--out", str(out)]) == 0
-    assert "Leaderboard on-d1: 1 of 1 method gains over SRC: a +10.00 [" in said(index(out))
-    assert "eadroom" not in said(index(out))
-    assert "rank 1 80.25 ± 0.08 * (significantly better than SRC)" in rows(out)["a"]
-    assert next(iter(rows(out))) == "a", "what beats a baseline comes first"
-    for name in ("on-d0", "less-d0"):
-        assert re.search(rf'data-compares="variants"[^>]*><button[^>]*>{name}<', index(out))
-    table = pd.read_csv(out / "leaderboard.csv")
-    assert set(table[table["compares"] == "methods"]["experiment"]) == {"on-d1"}
-
-
 def test_a_faulty_folder_is_one_line_and_the_others_are_shown(tmp_path, capsys, monkeypatch):
     where, out = tmp_path / "results", tmp_path / "site"
     write_folder(where / "good", scores("amazon", a=800))
@@ -228,11 +211,3 @@ def test_a_site_is_not_written_into_a_result_folder_nor_without_one(mixed, tmp_p
     assert main(["site", str(tmp_path / "none"), "--out", str(tmp_path / "site")]) == 2
     assert capsys.readouterr().err.endswith("no result folder is left to show\n")
     assert not (tmp_path / "site").exists()
-
-
-def test_every_built_in_dataset_states_its_modality():
-    registry = discover()
-    classes = [registry.entry("dataset", name).cls for name in registry.names("dataset")]
-    kinds = [cls.modality for cls in classes if cls.__module__.startswith("msda_bench_builtin")]
-    assert len(kinds) > 10
-    assert set(kinds) == {"text", "images", "audio", "signals", "tabular", "synthetic", "other"}

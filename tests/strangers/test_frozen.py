@@ -18,11 +18,6 @@ from msda_bench.api import Array, DataError, DomainData, Embedding, component
 from msda_bench.cli.main import main
 from msda_bench.data import Folders, LocalFiles
 from msda_bench.data.features import Frozen
-from msda_bench.plugins import Entry, Registry, discover
-from msda_bench.running.data import ensure_features
-from msda_bench.store import Store
-from msda_bench.suite.expand import expand
-from msda_bench.suite.load import load_suite
 from tests.data.refusal import only_line
 from tests.strangers import tiny_net
 from tests.strangers.tiny_net import FILE, LOG, WEIGHTS, WIDTH, Stripes, TinyNet
@@ -82,17 +77,6 @@ class Failing(TinyNet):
 
     def trunk(self, files):
         raise ValueError("no such thing")
-
-
-@component
-class Raising(Stripes):
-    """A dataset with a domain that cannot be loaded."""
-
-    name = "stripes"
-
-    def load(self, domain, files):
-        np.random.seed(1)  # noqa: NPY002 - as a stranger may
-        return super().load(domain, files) if domain != "middle" else {}[domain]
 
 
 @component
@@ -251,35 +235,6 @@ def test_a_backbone_that_reads_gets_the_other_columns_after_its_features(
     ages = x[:, 6] * (rows[1] - rows[0]) / (x[1, 6] - x[0, 6])
     np.testing.assert_allclose(ages - ages[0], rows - rows[0], atol=1e-4)
     assert x[:, 6].min() > 1  # standardised over the source, whose ages are 20 less
-
-
-def test_two_suites_share_features_and_compute_only_needed_domains(
-    installed: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for index, options in enumerate(({}, {"train": 50, "target": "thin", "hidden": 4})):
-        path = suite(tmp_path / f"suite{index}.yaml", **options)  # type: ignore[arg-type]
-        assert main(["run", str(path), "--executor", "inline", "--out", str(tmp_path / "out")]) == 0
-        assert seen(tmp_path) == 3 * 600
-    found = load_suite(path, registry := discover())
-    cells = expand(found, registry).cells.values()
-    (tmp_path / "log").unlink()
-    empty = LocalFiles(Folders(None, tmp_path / "empty"))
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    ensure_features(cells, registry, lambda _: empty, "cuda")  # of other machines
-    assert seen(tmp_path) == 0
-    (stored,) = Store(tmp_path / "out" / "suite0").refresh().results.values()
-    assert stored.head.status == "ok"
-
-
-def test_a_domain_that_raises_fails_its_runs_and_other_domains_are_computed(installed: None, tmp_path: Path) -> None:
-    found = load_suite(suite(tmp_path / "raising.yaml"), discover())
-    cells = expand(found, discover()).cells.values()
-    entries = [Entry("dataset", Raising, "tests", "1"), Entry("backbone", TinyNet, "tests", "1")]
-    files = LocalFiles(Folders(None, tmp_path / "cache"))
-    state = np.random.get_state()[1].copy()  # type: ignore[index,union-attr] # noqa: NPY002
-    ensure_features(cells, Registry(entries), lambda _: files)
-    assert np.array_equal(state, np.random.get_state()[1])  # type: ignore[index] # noqa: NPY002
-    assert seen(tmp_path) == 2 * 600
 
 
 def test_missing_or_wrong_weights_are_reported_before_anything_is_computed(

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from msda_bench.api import Dataset, Fits
+from msda_bench.api import Dataset
 from msda_bench.data import Folders, LocalFiles
 from msda_bench_builtin.datasets import (
     Amazon,
@@ -82,24 +82,3 @@ def test_both_forms_of_the_hospitals_are_the_same_patients(real: Real, tmp_path:
         one, other = data.load(domain, here), data.load(domain, published)
         np.testing.assert_array_equal(one.x, other.x)
         assert one.y.tolist() == other.y.tolist()
-
-
-def test_a_cholesterol_of_zero_is_missing(real: Real) -> None:
-    data = Hospitals()
-    raw = {name: data.load(name, real(data)).x for name in data.domains}
-    assert isinstance(data, Fits)
-    made = np.asarray(data.fit(raw)("switzerland", raw["switzerland"]))
-    # After age, two columns of sex, five of pain, pressure and its gaps: cholesterol, and that it is missing.
-    start = 1 + 3 + 5 + 2
-    assert np.unique(made[:, start]).size == 1
-    assert made[:, start + 1].tolist() == [1.0] * 123
-
-
-def test_the_solubility_is_a_number_or_one_of_three_classes(real: Real) -> None:
-    classes, values = Solubility(), Solubility(mode="regression")
-    kind, value = (data.load("F", real(data)) for data in (classes, values))
-    assert kind.y.tolist() == ((value.y >= -4).astype(int) + (value.y >= -2)).tolist()
-    # Molecule A-3, the first of the table, has a logarithm of -3.6161271205 and 392.51 g/mol, the 17 others fewer.
-    first = values.load("A", real(values))
-    assert abs(first.y[0] + 3.6161271205) < 1e-6
-    assert first.x.shape == (3656, 17)

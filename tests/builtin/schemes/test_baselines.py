@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestRegressor
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
 import msda_bench as mb
@@ -92,18 +92,6 @@ def test_a_row_is_scikit_learns_on_the_rows_of_every_method(tmp_path: Path) -> N
         assert scored["n_test"] == len(test)
         assert scored["n_correct"] == (model.predict(x[test]) == y[test]).sum(), method
         assert scored["target_labels"] == (method == "own")
-
-
-def test_a_forest_predicts_numbers_and_repeats(tmp_path: Path) -> None:
-    x, y = made(tmp_path, regression=True)
-    path = suite(tmp_path, "  forest: {scheme: {random_forest: {n_estimators: 30}}}")
-    error = score(tmp_path, path, "forest")["sum_squared_error"]
-    train, test = rows_of("train", "a", "b"), rows_of("test", "t")
-    other = RandomForestRegressor(30, random_state=0).fit(x[train], y[train]).predict(x[test])
-    assert error == pytest.approx(((other - y[test]) ** 2).sum(), rel=0.3)  # another seed, other trees
-    again = tmp_path / "again"
-    again.mkdir()
-    assert score(again, path, "forest")["sum_squared_error"] == error
 
 
 @pytest.mark.parametrize(

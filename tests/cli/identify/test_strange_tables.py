@@ -88,6 +88,26 @@ TABLES: dict[str, tuple[str | bytes, str, str]] = {
         r"error: .*all labels of domain 'c' are -1; .* `--missing=-1`",
     ),
     "NA": ("\n".join(lines(site=lambda s, _: "NA" if s == "c" else s)), "", r"error: .*row 61 .*'NA'.*`--missing=''`"),
+    "an infinite label": (
+        "\n".join(lines(label=lambda s, row: "inf" if row == 5 else row / 7)),
+        "",
+        "error: .*label .column 'y'. holds 'inf', which is no finite number; correct it",
+    ),
+    "rows twice": (
+        "\n".join([lines(more=lambda s, row: row)[0], *2 * lines(more=lambda s, row: ord(s) + row / 64)[1:]]),
+        "",
+        "numbers: x, more",
+    ),
+    "nothing but a leak": (
+        "\n".join(["site,code,y", *(f"{'ab'[n % 2]},{'xy'[n // 2 % 2]},{n // 2 % 2}" for n in range(80))]),
+        "",
+        "error: .*no column is left to learn from.*leak: each value of column 'code' has one label alone",
+    ),
+    "the mean's name": (
+        "\n".join(lines(site=lambda s, _: "average" if s == "c" else s)),
+        "",
+        "error: .*average is the name of a column of tables",
+    ),
     "NA as a name": ("\n".join(lines(site=lambda s, _: "NA" if s == "c" else s)), "--missing=", "class a b NA"),
     "task": ("\n".join(lines(label=lambda _, row: row % 25)), "--task regression", "90 rows of 3 domains, regression"),
     "many numbers": (

@@ -60,31 +60,6 @@ def test_a_table_is_looked_through_and_its_first_suite_is_valid(identify, tmp_pa
     assert methods == ["SRC", "CORAL", "DANN", "logistic", "forest", "TAR"]
 
 
-def test_rows_that_occur_twice_make_no_column_a_leak(identify, tmp_path) -> None:
-    path, rows = tmp_path / "t.csv", [f"{'ab'[n % 2]},{n * 0.37:.2f},{n % 7},{n * 7 % 5 % 2}" for n in range(80)]
-    path.write_text("\n".join(["site,size,age,ill", *rows, *rows]))
-    assert "numbers: size, age" in identify(path, "--domain", "site", "--label", "ill")[1]
-
-
-def test_without_a_column_that_is_no_leak_the_lines_say_why(identify, tmp_path) -> None:
-    path = tmp_path / "t.csv"
-    path.write_text(
-        "\n".join(["site,code,ill", *(f"{'ab'[n % 2]},{'xy'[n // 2 % 2]},{n // 2 % 2}" for n in range(80))])
-    )
-    code, _, errors = identify(path, "--domain", "site", "--label", "ill")
-    assert code == 2
-    assert f"{path}: no column is left to learn from" in errors[0]
-    assert f"{path}: leak: each value of column 'code' has one label alone, so it is in `drop`" in errors[1]
-
-
-def test_an_infinite_number_among_labels_is_no_class(identify, tmp_path) -> None:
-    path = tmp_path / "t.csv"
-    rows = [f"{'ab'[n % 2]},{n % 7},{'inf' if n == 5 else n * 0.37}" for n in range(80)]
-    path.write_text("\n".join(["site,size,dose", *rows]))
-    said = refused(identify(path, "--domain", "site", "--label", "dose"))
-    assert said == f"{path}: label (column 'dose') holds 'inf', which is no finite number; correct it"
-
-
 def test_a_survey_of_many_countries_says_how_to_keep_what_is_left_out(identify, tmp_path) -> None:
     rows = []
     for place, land in enumerate(("Österreich", "日本", "Réunion")):
