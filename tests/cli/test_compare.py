@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from html import unescape
 from io import StringIO
@@ -20,15 +19,6 @@ def many(tmp_path, monkeypatch):
     monkeypatch.setattr("os.fsync", lambda _: None)
     bad = gaining(-90, name="bad", dataset="d0", corrupted="s")
     return write_folder(tmp_path / "many", *gaining(20, 30, 10, 40, -50, 60), *bad)
-
-
-def test_several_tables_of_one_format_have_their_titles(many, capsys):
-    assert main(["compare", str(many), "--format", "github"]) in {0, 1}
-    parts = capsys.readouterr().out.split("\n\n")
-    assert len(parts) > 3
-    assert all(
-        part.startswith("|") != other.startswith("|") for part, other in itertools.pairwise(filter(str.strip, parts))
-    )
 
 
 def test_across_shows_where_methods_beat_the_baseline_and_draws_it(many, capsys):

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import errno
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from msda_bench.cli.main import main
-from msda_bench.store import Outcome, Record, Store
-from tests.cli.conftest import toy_cell
-from tests.logs import lines_of, relog
 from tests.store.faulty import faults
 
 TABLES = ["comparisons.csv", "leaderboard.csv", "runs.csv"]
@@ -47,6 +46,12 @@ def test_tables_are_printed_and_written_with_equal_bytes_by_both_commands(make_f
     assert [(folder / name).read_bytes() for name in TABLES] == first
 
 
+def test_methods_are_refused_where_every_row_is_printed(command, make_folder, capsys):
+    assert main([command, str(make_folder()), "--methods", "SRC", "--format", "csv"]) == 2
+    line = "msda-bench: error: --methods is for tables; csv has every method, so leave it out\n"
+    assert capsys.readouterr().err == line
+
+
 def test_a_read_only_folder_is_shown_and_a_full_disk_is_an_error(command, make_folder, capsys):
     folder = make_folder()
     for missing in (TABLES, [TABLES[0]], []):
@@ -72,21 +77,13 @@ def test_a_folder_without_results_is_one_line(command, tmp_path, capsys):
     assert err.startswith(f"msda-bench: error: {tmp_path / 'nowhere'}: ")
 
 
-def test_the_page_names_problems_and_its_bytes_are_reproducible(make_folder, capsys):
-    folder = make_folder(("DARN", "x", 2))
-    keys = [toy_cell("DARN", "x", seed).key for seed in range(2)]
-    relog(folder, {keys[1]: lines_of(folder)[keys[1]][:-20] + b"\n"})
-    Store(folder).publish(Record(keys[0], {}, "ok", Outcome(100, n_correct=1)))
-    assert main(["report", str(folder)]) == 1
-    path = folder / "report.html"
-    out, err = capsys.readouterr()
-    assert (out, err.count("\n")) == (f"{path}\n", 2)
-    text = path.read_text(encoding="utf-8")
-    assert text.startswith("<!doctype html>")
-    assert "2 of 24 runs have no score (2 missing)" in text
-    assert "2 records damaged or in conflict" in text
-    assert f"another result for the same cell, {keys[0]}" in text
-    assert main(["report", str(folder)]) == 1
-    again = path.read_bytes()
-    assert main(["report", str(folder)]) == 1
-    assert path.read_bytes() == again
+def test_the_tables_are_written_even_if_nobody_reads_the_output(make_folder):
+    folder = make_folder()
+    words = [sys.executable, "-c", "from msda_bench.cli.main import entry; entry()", "leaderboard", str(folder)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait() == 0
+    assert tables(folder) == TABLES

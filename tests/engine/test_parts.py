@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from msda_bench.api import Dataset, DomainData, InputSpec, Size, Task, component
-from msda_bench.engine import prepare as preparing
 from msda_bench.engine.parts import kmeans
 from msda_bench.suite.cell import Ref
 from msda_bench.suite.protocol import Splitting
@@ -129,14 +128,6 @@ def test_parts_depend_only_on_split_and_source():
     assert alone == {name: rows for name, rows in found.items() if name.startswith("a/")}
     assert found != rows_of(Toy(), make_cell(split_sources=FOUR, seed=1))
     assert found != rows_of(Toy(), make_cell(split_sources=Splitting(clusters=4, by="chance")))
-
-
-def test_sparse_and_dense_bags_are_split_identically(monkeypatch):
-    """A GPU holds bags of words as dense rows."""
-    cell = make_cell(split_sources=FOUR)
-    sparse = rows_of(Blobs(form="bags"), cell)
-    monkeypatch.setattr(preparing, "as_examples", lambda inputs, _: torch.from_numpy(inputs.toarray()))
-    assert sparse == rows_of(Blobs(form="bags"), cell)
 
 
 @pytest.mark.parametrize("options", [{"split_sources": FOUR}, {"labelled_target": 12}])

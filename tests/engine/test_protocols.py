@@ -59,11 +59,6 @@ def test_the_steps_are_those_of_the_largest_whole_source(given):
     assert pool.batches == (3 if "labelled_target" in given else 2)  # a batch for the target's labels
 
 
-def test_the_schemes_own_rule_is_a_named_choice():
-    records = train([make_cell("SRC"), make_cell("DARN")])
-    assert [record.timing["steps"] for record in records] == [24, 12]
-
-
 @component
 class Uneven(OwnStep):
     name = "uneven"

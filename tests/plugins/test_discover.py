@@ -6,12 +6,10 @@ import importlib.metadata
 from collections.abc import Callable
 from pathlib import Path
 
-import pydantic
 import pytest
 
-from msda_bench.api import Component, Count, Rate, component
 from msda_bench.errors import PluginError
-from msda_bench.plugins import Entry, Registry, discover
+from msda_bench.plugins import Registry, discover
 
 GOOD = '''
     from msda_bench.api import Validator, component, hookimpl
@@ -123,12 +121,6 @@ def test_valid_classes_of_a_partly_broken_plugin_are_usable(install, discovered)
     assert "int is not a subclass" in registry.broken[0].line
 
 
-def test_interruption_by_the_user_is_not_blamed_on_the_plugin(install, discovered):
-    install("slow-stranger", "raise KeyboardInterrupt")
-    with pytest.raises(KeyboardInterrupt):
-        discovered()
-
-
 def test_an_unknown_name_gets_a_suggestion_and_the_broken_plugin(install, discovered):
     install("broken-stranger", "raise OSError('no licence')", version="0.3")
     install("kind-stranger", good("softmin"))
@@ -161,23 +153,3 @@ def test_a_distribution_without_metadata_is_usable(install, discovered, site):
     (site / "bare-1.0.dist-info" / "METADATA").unlink()
     install("kind-stranger", good("other"))
     assert discovered().names("validator") == ["good", "other"]
-
-
-@component
-class Toy(Component):
-    """A component with parameters of several types."""
-
-    kind = "backbone"
-    name = "toy"
-    widths: tuple[Count, ...] = (3,)
-    rate: Rate = 0.5
-
-
-def test_parameters_are_checked_as_a_suite_writes_them():
-    entry = Entry("backbone", Toy, "toys", "1.0")
-    made = entry.create({"widths": [5, 4], "rate": 0})
-    assert made == Toy(widths=(5, 4), rate=0.0)
-    assert made.params() == {"widths": [5, 4], "rate": 0.0}
-    for params in ({"width": 3}, {"widths": [0]}, {"widths": "3"}, {"widths": ["3"]}, {"rate": 1.0}, {"rate": True}):
-        with pytest.raises(pydantic.ValidationError):
-            entry.create(params)

@@ -20,14 +20,14 @@ SOUND = {"device": "cpu", "numba": "0.61", "torch": "2.11", "stack": 1, "distrib
 def lines():
     """`lines(change)`: of methods a and b, targets x and y, seeds 0 to 5, with records altered by `change`."""
 
-    def make(change, faults=None) -> tuple[str, ...]:
+    def make(change) -> tuple[str, ...]:
         experiment, cells, records = planned({name: {"x": [5] * 6, "y": [5] * 6} for name in ("a", "b")})
         methods = tuple(Method(name, False, "recipe", ("msda-bench 0.1.0",)) for name in ("a", "b"))
         for cell in cells:
             sound = replace(records[cell.key], provenance=SOUND)
             records[cell.key] = change(sound, cell.method, cell.target, cell.seed) or sound
         runs = runs_frame(Plan("suite", (replace(experiment, methods=methods),), tuple(cells)), records)
-        runs.attrs["faults"] = faults([cell.key for cell in cells]) if faults else Faults()
+        runs.attrs["faults"] = Faults()
         return tuple(note.line for note in notes(runs))
 
     return make
@@ -137,16 +137,6 @@ def test_systems_are_named_without_their_releases(lines, platform, words):
         return made(record, platform=release if seed else "Plan9", device="cuda", device_name="H\x07")
 
     assert f"{words} with torch 2.11 and H (a, 10 of 12 runs" in lines(two)[0]
-
-
-def test_faults_of_the_store_are_noted(lines):
-    def faults(keys):
-        return Faults(damaged=frozenset(keys[1:3]), conflicting=frozenset(keys[-1:]))
-
-    conflict, damage = lines(lambda *_: None, faults)
-    assert conflict.startswith("another result of the same cell is stored with the one that counts: b, 1 of 12 runs, ")
-    assert damage.startswith("a damaged record counts as missing; run the suite again to replace it: a, 2 of 12 runs, ")
-    assert damage.endswith("first at target x, seed 1")
 
 
 def test_methods_with_unequal_numbers_of_steps_are_noted(table, sample):

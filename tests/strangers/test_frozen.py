@@ -19,21 +19,7 @@ from msda_bench.cli.main import main
 from msda_bench.data import Folders, LocalFiles
 from msda_bench.data.features import Frozen
 from tests.data.refusal import only_line
-from tests.strangers import tiny_net
 from tests.strangers.tiny_net import FILE, LOG, WEIGHTS, WIDTH, Stripes, TinyNet
-
-SUITE = """
-schema: 1
-name: {name}
-dataset: {{stripes: {{train: {train}}}}}
-targets: [{target}]
-sources: [thin, middle, thick]
-seeds: 1
-backbone: {{tiny_net: {{hidden: [{hidden}]}}}}
-training: {{epochs: 5, batch: 10, optimizer: {{adadelta: {{lr: 1.0}}}}}}
-methods:
-  SRC: {{scheme: pooled}}
-"""
 
 
 @pytest.fixture(autouse=True)
@@ -48,16 +34,6 @@ def given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("MSDA_BENCH_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv(LOG, str(tmp_path / "log"))
     return weights
-
-
-@pytest.fixture
-def installed(install: Callable[..., None]) -> None:
-    install("strange-net", Path(tiny_net.__file__).read_text(), entry="net")
-
-
-def suite(path: Path, target: str = "thick", train: int = 100, hidden: int = 8) -> Path:
-    path.write_text(SUITE.format(name=path.stem, target=target, train=train, hidden=hidden))
-    return path
 
 
 def seen(folder: Path) -> int:
@@ -235,26 +211,6 @@ def test_a_backbone_that_reads_gets_the_other_columns_after_its_features(
     ages = x[:, 6] * (rows[1] - rows[0]) / (x[1, 6] - x[0, 6])
     np.testing.assert_allclose(ages - ages[0], rows - rows[0], atol=1e-4)
     assert x[:, 6].min() > 1  # standardised over the source, whose ages are 20 less
-
-
-def test_missing_or_wrong_weights_are_reported_before_anything_is_computed(
-    installed: None, given: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = suite(tmp_path / "suite.yaml")
-
-    def said() -> str:
-        assert main(["run", str(path), "--executor", "inline"]) == 2
-        (line,) = [line for line in capsys.readouterr().err.splitlines() if "error" in line]
-        return line
-
-    given.write_bytes(WEIGHTS[:-1] + b"x")
-    assert f"{given}: wrong checksum: sha256" in said()
-    given.unlink()
-    assert "data of tiny_net are missing: 1 file, 864 bytes to fetch" in (line := said())
-    assert "run `msda-bench data fetch tiny_net`, add --fetch to `run`" in line
-    assert main(["data", "fetch", "tiny_net"]) == 2
-    assert "tiny/weights.bin: " in capsys.readouterr().err
-    assert seen(tmp_path) == 0
 
 
 def test_a_failing_network_is_reported_with_its_file_and_line(tmp_path: Path) -> None:

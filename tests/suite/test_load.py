@@ -156,20 +156,6 @@ def test_unreadable_files_are_refused_with_a_suggestion(folder, registry, good):
         assert lines(path, registry) == [f"{path}: {what}"]
 
 
-def test_named_suites_are_listed_once_without_the_parts_of_others():
-    parts = {"quickstart/fonts", "field/amazon", "ablations/digits-scale/unit"}
-    assert parts < set(files.names())
-    listed = files.listed()
-    assert not parts & set(listed)
-    assert {"quickstart", "paper", "paper-amazon", "ablations/mu"} < set(listed)
-    assert [*listed] == sorted(listed, key=lambda name: ("/" in name, name))
-    for name in listed:
-        words = files.purpose(files.shipped(name))
-        assert words[0].isupper(), name
-        assert words.endswith("."), name
-        assert len(words) < 160, name
-
-
 def test_a_name_is_loaded_from_anywhere_with_all_that_it_includes(folder, installed, monkeypatch):
     suite = load_suite("quickstart", installed)
     assert (suite.name, [experiment.name for experiment in suite.experiments]) == ("quickstart", ["fonts", "opinions"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import random
 
 import torch
 from torch import nn
@@ -153,6 +154,7 @@ BROKEN = {
     },
     "leaves_the_process_alone": {
         "torch's global random generator.*use msda_bench.api.Dropout": {"more": lambda self: [nn.Dropout(0.5)]},
+        "Python's global random generator": more(lambda x: after(random.random(), x)),
     },
     "stacked_runs_equal_each_alone": {
         "use msda_bench.api.Dropout in place of torch.nn.Dropout": {"more": lambda self: [nn.Dropout(0.5)]},

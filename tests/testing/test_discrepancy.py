@@ -68,6 +68,7 @@ BROKEN = {
     },
     "leaves_the_process_alone": {
         "changed torch's global random generator": gaps(lambda s, t: means(s + torch.rand_like(s), t)),
+        "Python's global random generator": gaps(lambda s, t: after(random.random(), means(s, t))),
     },
     "input_is_not_changed": {
         "changed its input, the sources' features, in place": gaps(

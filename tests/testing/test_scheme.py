@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import random
 import sys
 
 import torch
@@ -130,6 +131,7 @@ BROKEN = {
         "changed torch's number of threads": objective(
             lambda value: after(torch.set_num_threads(torch.get_num_threads() + 1), value)
         ),
+        "Python's global random generator": objective(lambda value: after(random.random(), value)),
     },
     "stacked_runs_equal_each_alone": {
         "cannot be stacked.*torch.vmap refuses it.*no Python branch": objective(
