@@ -164,11 +164,3 @@ def test_what_cannot_be_planned_is_a_line(here, capsys, words, line):
     pilot(here / "pilot", {"stress": drawn(1, 3, 2)})
     assert main(["plan", "fonts.yaml", *words.split()]) == 2
     assert line in capsys.readouterr().err.splitlines()[-1]
-
-
-@pytest.mark.slow
-def test_it_reads_the_first_seeds_that_run_made(here, capsys):
-    assert main(["run", "stress.yaml", "--device", "cpu", "--executor", "inline", "--only", "seed=0-3", "--quiet"]) == 0
-    capsys.readouterr()
-    row = plan(capsys, "stress.yaml")[0]["stress"]
-    assert (row["to_train"], row["needed"] > 1, row["hours"] > 0) == (80 - 16, True, True)
