@@ -128,6 +128,16 @@ def test_an_example_does_not_affect_its_own_ratio() -> None:
     assert (before[odd] == after[odd]).sum() == 9
 
 
+def test_the_fit_uses_only_the_first_examples() -> None:
+    view = toy.validation_view(toy.CLASSIFICATION, 2, rows=20)
+    late = view.target_features.clone()
+    late[-1] += 5
+    moved = dataclasses.replace(view, target_features=late)
+    few, all_ = ({"ridge": 0.01, "examples": count} for count in (8, 2000))
+    assert (weighted_losses(view, **few).ratios == weighted_losses(moved, **few).ratios).all()
+    assert (weighted_losses(view, **all_).ratios != weighted_losses(moved, **all_).ratios).any()
+
+
 LOGITS = arrays.arrays(
     np.float64,
     st.tuples(st.integers(2, 9), st.integers(2, 5)),
@@ -205,6 +215,11 @@ def test_mixval_equals_its_definition_example_by_example(share: float, examples:
     expected = (np.mean(kept[True]) + np.mean(kept[False])) / 2
     assert 0.2 < expected < 0.9
     assert Mixval(share=share, examples=examples).score(steps(x, classes)) == pytest.approx(expected)
+
+
+def test_snd_uses_only_the_first_examples() -> None:
+    logits = np.random.default_rng(0).normal(size=(12, 3))
+    assert Snd(examples=7).score(view(logits)) == Snd().score(view(logits[:7]))
 
 
 @pytest.mark.parametrize(

@@ -82,6 +82,19 @@ def test_two_stages_of_one_suite_are_compared(make_results, compared):
     assert lines[-1] == "verdict: of 3 methods B is better for 0, worse for 0; what differs: training.epochs"
 
 
+def test_parts_of_only_one_folder_are_named(make_results, compared):
+    a = make_results("mine", methods=["SRC", "DARN"], seeds=range(4))
+    b = make_results("theirs", methods=["DARN", "TAR"], seeds=range(2, 9), table={"alpha": 0.01})
+    code, lines = compared(a, b, "--quiet")
+    assert code == 0
+    assert "only in A: methods SRC; seeds 0-1" in lines
+    assert "only in B: methods TAR; seeds 4-8" in lines
+    assert "differs: alpha: A 0.05, B 0.01; that of A counts here" in lines
+    assert [row[-1] for row in rows(lines, "DARN")] == ["2/2"] * 3
+    assert lines[-1] == "verdict: the same: 4 runs of the same cells have equal results"
+    assert not [line for line in lines if "Hodges-Lehmann" in line]
+
+
 def test_differences_in_data_components_versions_engine_and_precision_are_named(make_results, compared):
     def changed(cell, method, target, seed):
         aggregator = cell.aggregator and replace(cell.aggregator, version=2, params={"gamma": 0.5})
@@ -107,6 +120,21 @@ def test_differences_in_data_components_versions_engine_and_precision_are_named(
         f"differs: made with msda-bench: A 0.1.0, B 0.2.0: {late}",
     } <= {*lines}
     assert "; what differs: " in lines[-1]
+
+
+def test_experiments_on_one_dataset_pair_whatever_their_names(make_results, compared):
+    a = make_results("mine")
+    code, lines = compared(a, make_results("theirs", table={"name": "own"}))
+    assert (code, "toy, in B own (toy): accuracy in percent" in lines) == (0, True)
+    code, lines = compared(a, make_results("others", table={"name": "own", "dataset": "digits"}))
+    assert (code, lines[-3:]) == (
+        1,
+        [
+            "only in A: toy (toy), a whole experiment",
+            "only in B: own (digits), a whole experiment",
+            "verdict: nothing in common: no run is ok in both",
+        ],
+    )
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -90,6 +91,23 @@ def test_list_describes_each_dataset_and_its_files(toy, capsys, tmp_path):
     (tmp_path / "cache/toy").mkdir(parents=True)
     (tmp_path / "cache/toy/a").write_bytes(CONTENT)
     assert "1 of 2" in row(run(capsys, "list")[1], "toy")
+
+
+def test_many_domains_are_cut_in_the_table_but_complete_for_a_named_dataset(install, capsys, monkeypatch):
+    domains = [f"d{number:03}" for number in range(139)]
+    install("toy-data", plugin("[Toy]").replace('("near", "far")', str(tuple(domains))))
+    assert "  d000, d001, d002, d003, d004, d005, d006, d007, ... (139 in all)  " in row(run(capsys, "list")[1], "toy")
+    code, out, err = run(capsys, "list", "toy")
+    assert (code, err) == (0, [])
+    assert max(map(len, out.splitlines())) <= 80
+    assert " ".join(out.split()).endswith(f"domains: {', '.join(domains)}")
+    assert "licence: CC0-1.0 [really]" in out
+    with monkeypatch.context() as patch:
+        patch.setattr(sys.stdout, "isatty", lambda: True)
+        out = run(capsys, "list")[1]
+    assert max(map(len, out.splitlines())) <= 80
+    assert "toy: classification, 3 classes; files here: 0 of 2" in out
+    assert "(139 in all)" in out
 
 
 def test_fetch_downloads_missing_files_once_and_verify_checks_them(toy, capsys, tmp_path):

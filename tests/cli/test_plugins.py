@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from pathlib import Path
 
 import pytest
 
@@ -39,6 +40,11 @@ AGGREGATOR = """
     @hookimpl
     def msda_aggregators():
         return [Equal]
+"""
+BROKEN_PART = """
+    @hookimpl
+    def msda_schemes():
+        raise ValueError("not today")
 """
 
 
@@ -131,6 +137,12 @@ def test_each_part_of_a_distribution_is_checked_once(install, said):
     assert "--params is for one component; 2 are named here" in said("check two-parts --params '{x: 1}'")[2][0]
 
 
+def test_an_unusable_component_fails_its_distribution(install, said):
+    install("two-parts", plugin() + BROKEN_PART)
+    assert said("check two-parts")[1][-1] == "1 of 1 components pass; parts that cannot be used: 1"
+    assert said("check two-parts")[0] == 1
+
+
 @pytest.mark.parametrize(
     ("words", "line"),
     [
@@ -149,6 +161,24 @@ def test_mistakes_of_check_are_one_line(words, line, install, said):
     assert code == 2
     assert re.search(line, error)
     assert said("check twice --kind validator")[0] == 0
+
+
+def test_new_writes_a_distribution_and_says_what_comes_next(said, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for options, folder, place in (
+        ("", Path("msda-bench-inverse"), "./msda-bench-inverse"),
+        (f" --out {tmp_path / 'there'}", tmp_path / "there/msda-bench-inverse", None),
+    ):
+        assert said(f"new aggregator inverse{options}")[:2] == (
+            0,
+            [
+                f"{folder}: the aggregator inverse, ready to install. Next:",
+                f"  pip install {place or folder}",
+                "  msda-bench check inverse --kind aggregator",
+                f"  msda-bench run {place or folder}/suite.yaml",
+            ],
+        )
+        assert (folder / "src" / "msda_bench_inverse.py").is_file()
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ import pytest
 import torch
 
 from msda_bench.cli.main import main
+from msda_bench.engine import machine
 from msda_bench.store import Record
 from tests.cli.conftest import CELLS, ENTRY, INLINE, SUITE
 from tests.logs import n_lines, records_of, relog
@@ -21,7 +22,7 @@ from tests.logs import n_lines, records_of, relog
 pytestmark = pytest.mark.usefixtures("tiny")
 PLUGIN = """
     import pathlib
-    from msda_bench.api import Aggregate, Aggregator, component, hookimpl
+    from msda_bench.api import Aggregate, Aggregator, Validator, component, hookimpl
 
     @component
     class Talker(Aggregator):
@@ -33,9 +34,20 @@ PLUGIN = """
             print("I talk")
             return Aggregate(risks.mean(), risks.new_full(risks.shape, 1 / len(risks)), state)
 
+    @component
+    class Judge(Validator):
+        name = "judge"
+
+        def score(self, view):
+            raise KeyError("no")
+
     @hookimpl
     def msda_aggregators():
         return [Talker]
+
+    @hookimpl
+    def msda_validators():
+        return [Judge]
 """
 BUG = "theirs.py:11: ValueError: a bug"
 
@@ -105,6 +117,19 @@ def test_a_dry_run_changes_nothing_and_parts_add_up(capsys) -> None:
     assert "5 stored before, 3 trained" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("command", [["run", "--dry-run", "--quiet"], ["validate"]])
+def test_unusable_plugins_are_named_and_do_not_affect_the_run(install, capsys, command) -> None:
+    install("broken-stranger", "raise OSError('no')")
+    for owner in ("one", "two"):
+        install(owner, PLUGIN.replace("[Talker]", "[]"))
+    assert main([*command, "tiny.yaml"]) == 0
+    what = "entry point 'plugin' (broken_stranger): broken_stranger.py:1: OSError: no"
+    assert capsys.readouterr().err.splitlines() == [
+        f"msda-bench: warning: broken-stranger 1.0: {what}",
+        "msda-bench: warning: validator 'judge' is claimed by one 1.0 and two 1.0; uninstall one of them",
+    ]
+
+
 NO_GPU = pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")
 DASK = "--executor dask --scheduler tcp://127.0.0.1:1"
 
@@ -138,6 +163,18 @@ def test_bad_usage_is_one_line(capsys, options: str, line: str) -> None:
     assert len(errors) == 1
     assert line in errors[0]
     assert not list(Path().rglob("*.jsonl*"))
+
+
+def test_quiet_keeps_warnings(capsys, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "can_compile", lambda: False)
+    assert run("--quiet") == 0
+    shown = capsys.readouterr()
+    assert shown.err.splitlines() == [
+        "msda-bench: numba cannot be used here: runs on the CPU take the slower plain loops, which round differently"
+    ]
+    slow = "trained without numba, by plain loops, which are slower and round differently: all runs"
+    assert f"note: {slow}" in shown.out.replace("\n  ", " ").splitlines()
+    assert slow in Path("results/tiny/leaderboard.csv").read_text()
 
 
 def test_missing_data_are_reported_before_anything_is_trained(capsys, monkeypatch: pytest.MonkeyPatch) -> None:

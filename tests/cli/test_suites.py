@@ -13,6 +13,7 @@ from msda_bench.plugins import discover
 from msda_bench.suite import files as shipped
 
 SUITES = Path(__file__).parents[2] / "suites"
+SMOKE = (SUITES / "smoke.yaml").read_text()
 
 
 @pytest.fixture
@@ -74,6 +75,14 @@ def test_show_prints_the_files_and_a_copy_is_complete_and_never_overwrites(said,
     assert not Path(written[0]).exists(), "all or nothing"
 
 
+@pytest.mark.parametrize("action", ["show", "copy"])
+def test_an_unknown_name_is_one_line(said, here, action):
+    code, out, err = said(f"suites {action} ../smoke")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "no suite of that name comes with msda-bench (did you mean 'smoke'?)" in err
+    assert list(here.iterdir()) == []
+
+
 def test_validate_summarises_a_suite(said):
     assert said("validate smoke")[:2] == (
         0,
@@ -86,6 +95,19 @@ def test_validate_summarises_a_suite(said):
             "suite smoke is valid: 1 experiment, 12 cells\n"
         ),
     )
+
+
+def test_validate_shows_unusual_seeds_and_identical_methods(said, here):
+    text = SMOKE.replace("seeds: 2", "seeds: [4]").replace("[target_0, target_1]", "all")
+    Path("twins.yaml").write_text(text.replace("  TAR:", "  SRC2: {scheme: pooled}\n  TAR:"))
+    Path("both.yaml").write_text("schema: 1\nname: both\ninclude: [twins.yaml, b.yaml]\n")
+    Path("b.yaml").write_text(text.replace("name: smoke", "name: b").replace("[4]", "[0, 2]"))
+    code, out, err = said("validate both.yaml")
+    lines, targets = out.splitlines(), "target_0, target_1, target_2, target_3"
+    assert (code, lines[0]) == (0, f"smoke: sine (regression), targets {targets}; seeds 4; 16 cells")
+    assert f"b: sine (regression), targets {targets}; seeds 0, 2; 24 cells" in lines
+    assert lines[-1] == "suite both is valid: 2 experiments, 40 cells, 36 of them different"
+    assert err == ""
 
 
 @pytest.mark.parametrize("suite", sorted(SUITES.glob("*.yaml")), ids=lambda path: path.stem)

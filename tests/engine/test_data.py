@@ -207,6 +207,15 @@ def test_a_fitted_feature_map_gets_the_domain_and_no_test_input():
     torch.testing.assert_close(centred.held_out[1].x, plain.held_out[1].x - means["b"])
 
 
+def test_texts_without_a_fitted_map_are_refused():
+    class Wordy(Toy):
+        def fit(self, train):
+            return lambda _, x: np.array([str(row) for row in x])
+
+    with pytest.raises(DataError, match="must map them to numbers"):
+        prepare(make_cell(), Wordy(sparse=False))
+
+
 def test_validators_are_refused_if_a_source_holds_nothing_out():
     cell = make_cell(dataset={"train": {"a": 150, "default": 60}}, epochs=1)
     what = r"^dataset toy: source_accuracy needs held-out examples of the sources, and none of 'a' are left; set a sma"

@@ -92,3 +92,14 @@ def test_classes_on_one_side_alone_are_said(tmp_path: Path, capsys: Any) -> None
         in said
     )
     assert said.count("target c: of") == 2
+
+
+def test_a_batch_of_one_is_not_normalised_without_a_word(tmp_path: Path, capsys: Any) -> None:
+    ran(tmp_path, X, CLASS, backbone=", norm: domain")
+    assert "norm" not in capsys.readouterr().err
+    path = tmp_path / "own.yaml"
+    for norm in ("batch", "domain", "layer"):
+        path.write_text(path.read_text().replace("batch: 16", "batch: 1").replace("norm: domain", f"norm: {norm}"))
+        assert main(["validate", str(path)]) == 0
+        assert ("norm: " in capsys.readouterr().err) == (norm != "layer")
+        path.write_text(path.read_text().replace(f"norm: {norm}", "norm: domain"))

@@ -101,3 +101,11 @@ def test_em_equals_the_papers_equations(tmp_path: Path) -> None:
     expected = by_hand(plain, np.bincount(y) / len(y))
     assert corrected == pytest.approx(expected, abs=1e-5)
     assert np.abs(expected.mean(0) - np.bincount(y) / len(y)).max() > 0.01  # there is something to correct
+
+
+def test_tables_say_what_was_shifted_and_corrected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    runs_of(tmp_path, "train: 300, label_shift: {domain: target, shares: [0.8, 0.2]}", BOTH, seeds="1")
+    said = " ".join(capsys.readouterr().out.split())
+    assert "Label shift (`label_shift`): the classes of the target have the shares 0.8, 0.2." in said
+    assert main(["validate", str(tmp_path / "s.yaml")]) == 0
+    assert "pooled, shares of classes by EM" in capsys.readouterr().out

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from msda_bench.engine.model import Components
 from msda_bench.engine.stacked import Stacked
 from msda_bench.engine.train import Trainer
 from msda_bench.suite.protocol import Splitting
+from msda_bench_builtin.schemes.adapt import Pooled
 from tests.engine.conftest import (
     METHODS,
     NoFiles,
@@ -179,6 +181,20 @@ def test_stacks_are_powers_of_two_of_like_programs_and_at_most_64():
     assert run_of(make_cell(epochs=5)).of_steps(3).all_steps == 3  # of the run that is tried first
     alone = Trainer(installed(), NoFiles(), "cpu").train(cells[:2])
     assert [record.provenance["stack"] for record in alone] == [1, 1]  # the CPU stacks only on request
+
+
+def test_runs_with_different_shapes_are_not_stacked():
+    usual = {"steps": 5, "batch": 9, "batches": 1, "k": 2, "width": 30}
+    runs = [
+        SimpleNamespace(
+            **shape,
+            groups=("a",) * shape["k"],
+            data=SimpleNamespace(x=torch.zeros(4, shape["width"])),
+            components=SimpleNamespace(scheme=Pooled()),
+        )
+        for shape in (usual, usual, *({**usual, name: usual[name] + 1} for name in usual))
+    ]
+    assert stacking.same_shapes(runs) == [runs[:2], *([run] for run in runs[2:])]
 
 
 def equal(risks):

@@ -121,6 +121,12 @@ def test_valid_classes_of_a_partly_broken_plugin_are_usable(install, discovered)
     assert "int is not a subclass" in registry.broken[0].line
 
 
+def test_interruption_by_the_user_is_not_blamed_on_the_plugin(install, discovered):
+    install("slow-stranger", "raise KeyboardInterrupt")
+    with pytest.raises(KeyboardInterrupt):
+        discovered()
+
+
 def test_an_unknown_name_gets_a_suggestion_and_the_broken_plugin(install, discovered):
     install("broken-stranger", "raise OSError('no licence')", version="0.3")
     install("kind-stranger", good("softmin"))

@@ -12,6 +12,7 @@ from msda_bench.suite.search_space import Values, draws, grid, grid_size
 SELECT = Path(__file__).with_name("select.yaml").read_text(encoding="utf-8")
 GRID = SELECT.replace("random", "grid").replace("[0.001, 0.01, 0.1]", "[0.01, 0.1]")
 LR, GAMMA = "training.optimizer.adadelta.lr", "aggregator.sharpmax.gamma"
+ORACLE = "by oracle, the score on the target's own test labels, which are not available in practice"
 
 
 @pytest.fixture
@@ -43,6 +44,26 @@ def test_keys_depend_on_the_settings_and_not_on_the_search(expanded, good):
     )
     assert list(other.cells) == list(first.cells)
     assert other.plan != first.plan
+
+
+def test_rows_and_notes_name_the_selection_criterion(expanded, good, searching):
+    (table,) = expanded(searching).plan.experiments
+    assert {method.name: method.recipe for method in table.methods} == {
+        "SRC": "pooled, best of 2 (lr) by source_accuracy",
+        "TAR": "target_only, best of 2 (lr) by oracle",
+        "DANN": "pooled + d_A, mu *, best of 4 (lr, mu) by source_accuracy",
+        "MDMN": "mdmn, mu *, best of 4 (lr, mu) by source_accuracy",
+        "DARN": "adapt + d_A + sharpmax(gamma=*), mu *, best of 4 (lr, mu, gamma) by source_accuracy",
+    }
+    among = "for each target and seed, among 4 candidates"
+    assert table.notes[3:] == (
+        f"Settings selected by source_accuracy, without target labels, {among} drawn at random.",
+        "Fewer candidates than 4, since the search space has no more: SRC 2, TAR 2.",
+        f"Trained with the target's labels, and so selected {ORACLE}: TAR.",
+    )
+    (table,) = expanded(good + GRID.replace("by: source_accuracy", "by: oracle")).plan.experiments
+    assert table.notes[3] == f"Settings selected {ORACLE}, {among} of a grid."
+    assert all(method.recipe.endswith("by oracle") for method in table.methods)
 
 
 DROPOUT = "backbone.mlp.dropout"

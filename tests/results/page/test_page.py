@@ -24,6 +24,7 @@ from msda_bench.suite.published import PublishedNumber, PublishedNumbers
 from msda_bench_report.assets import download, library
 from msda_bench_report.figures import shown_rows
 from msda_bench_report.page import Findings, render_page
+from tests.results.conftest import gaining, write_folder
 from tests.results.page.conftest import Page
 
 HOSTILE = (
@@ -147,6 +148,21 @@ def test_the_page_does_not_depend_on_the_order(page, tmp_path):
     assert report(turned).source == page.source
 
 
+def test_what_cannot_be_concluded_is_one_sentence_and_long_lists_are_cut(tmp_path):
+    def make(method, _, seed):
+        counts = tuple((place, place, 3 + (seed + len(method)) % 2) for place in range(41))
+        correct = sum(count for *_, count in counts)
+        return Outcome(correct + 9, correct, confusion=(*counts, (0, 1, 9)))
+
+    page = report(build(tmp_path / "few", make, ("a", "bb"), tuple(f"t{place}" for place in range(18)), 2))
+    assert "Pairs of methods. With 2 paired seeds no test of a pair of methods can be significant" in page.said
+    assert "1.0000" not in page.said
+    assert not any("differences" in name for name in page.values("id"))
+    assert "10 more targets without a figure" in page.said
+    assert 30 < len(page.figures) <= 60
+    assert "Single classes. 41 are too many for a chart; msda-bench leaderboard" in page.said
+
+
 def test_missing_runs_and_single_classes_are_shown(tmp_path):
     def make(method, target, seed):
         if method == "DARN" and seed == 7:
@@ -192,6 +208,35 @@ def test_numbers_of_a_column_have_equally_many_decimals_and_small_ones_stay_visi
     }
     frame = pd.DataFrame({f"c{place}": pd.Series(own, dtype=object) for place, own in enumerate(columns.values())})
     assert [*zip(*shown_rows(frame), strict=True)] == [*columns]
+
+
+def test_many_methods_are_compared_with_the_baseline_where_all_pairs_cannot_conclude(tmp_path, monkeypatch):
+    """Charts show the best method at first, and the baseline always."""
+    more = {"down": -9, "SRC": 0, "up": 9, **{f"m{place}": 0 for place in range(5)}}
+
+    def make(method, _, seed):
+        return 150 + more[method] + (-1) ** (len(method) * seed)
+
+    monkeypatch.setattr("msda_bench_report.page.MOST_SHOWN", 1)
+    page = report(build(tmp_path / "results", make, tuple(more), ("x",), 9))
+    marks = re.findall(r"([\d.]+) ± [\d.]+ [*!] \(significantly (\w+) than SRC\)", page.said)
+    assert marks == [("80.00", "better"), ("71.00", "worse")]
+    assert "Differences from SRC" in page.said
+    assert "Pairs of methods. With 9 paired seeds no test of a pair of methods can be significant" in page.said
+    assert {*page.forest} == {*more}
+    shown = [set(one["value"]) for spec in page.specs for one in spec.get("params", ()) if one["name"] == "shown"]
+    assert shown[0] == {"SRC", "up"}
+    assert all(some <= shown[0] for some in shown)
+
+
+def test_means_are_coloured_by_the_tests_of_the_verdict_where_the_control_is_best(tmp_path):
+    methods = ("SRC", *(f"m{place}" for place in range(7)))
+
+    def make(method, _, seed):
+        return 150 + seed - methods.index(method)
+
+    page = report(build(tmp_path / "results", make, methods, ("x",), 9))
+    assert page.forest == {"SRC": "best mean", **dict.fromkeys(methods[1:], "significantly worse than the best")}
 
 
 @pytest.mark.parametrize(("first", "coloured"), [(150, ["A"]), (171, [])])
@@ -246,3 +291,30 @@ def test_curves_of_many_runs_show_the_first_seeds_with_a_note(page, folder, monk
     assert render_page(Findings.of(runs)).count("Curves of 2 of 8 seeds.") == 3
     few, every = mb.load_curves(runs, most=12), mb.load_curves(runs)
     pd.testing.assert_frame_equal(few, every[every["seed"] < 2].reset_index(drop=True))
+
+
+def test_a_page_does_not_hold_a_long_table_of_runs(page, folder, monkeypatch):
+    assert "too long" not in page.said
+    monkeypatch.setattr("msda_bench_report.page.MOST_EMBEDDED", 10)
+    text = render_page(Findings.of(mb.load_results(folder)))
+    assert 'download="runs.csv' not in text
+    assert 'download="leaderboard.csv"' in text
+    assert "runs.csv is too long for this page; <code>msda-bench leaderboard</code> writes it" in text
+
+
+@pytest.mark.slow
+def test_with_six_datasets_the_page_first_names_what_beats_the_baseline(tmp_path):
+    text = report(write_folder(tmp_path / "six", *gaining(20, 30, 10, 40, -50, 60))).source
+    lines = (
+        "1 of 2 methods gains over SRC",
+        'aria-label="Mean gain of each method over',
+        '<table class="decision">',
+        "+2.00",
+        'id="ranks"',
+        'id="e0"',
+    )
+    order = [text.index(words) for words in lines]
+    assert order == sorted(order)
+    few = report(write_folder(tmp_path / "two", *gaining(20, 30))).source
+    assert few.index('<table class="decision">') < few.index('id="e0"')
+    assert 'id="ranks"' not in few

@@ -31,6 +31,11 @@ def words(chart, **shown):
     return [unescape(text) for text in re.findall(r"<(?:text|tspan)\b[^>]*>([^<]+)<", drawn(chart, **shown))]
 
 
+def fills(chart, **shown):
+    """The colours of the cells of a chart's picture."""
+    return set(re.findall(r'fill="(rgb[^"]+)"', drawn(chart, **shown)))
+
+
 def ticks(chart, **shown):
     """The numbers at a chart's axes."""
     texts = [text.replace("\N{MINUS SIGN}", "-") for text in words(chart, **shown)]
@@ -84,6 +89,17 @@ def test_an_outlying_run_does_not_squeeze_the_others(table):
     assert (ticks(far)[0], "55.00 to 56.50" in words(far)) == (85, True), "drawn as arrows"
 
 
+def test_a_mean_or_an_interval_beyond_the_edge_is_drawn_at_the_edge(table):
+    svg = drawn(mb.plots.points(table({"SRC": {"x": [20, *NEAR[1:]]}, "DARN": {"x": NEAR}})))
+    marks = {float(y): float(x) for x, y in re.findall(rf'd="M([\d.]+),([\d.]+)h2.5v16h-2.5Z" fill="{HUES[1]}"', svg)}
+    assert marks[max(marks)] < 10, "SRC's, below DARN's: 77 of an axis from 85 on"
+    assert marks[min(marks)] > 100
+    board = mb.leaderboard(table(at(**FIVE)))
+    assert ticks(mb.plots.forest(board))[0] > 84
+    board.loc[board["method"] == "m0", "mean_low"] = 5.0
+    assert ticks(mb.plots.forest(board))[0] > 70
+
+
 def test_scales_follow_the_shown_methods_and_colours_stay(table):
     points = mb.plots.points(table(at(SRC=0, DARN=1, BAD=-60)))
     assert ticks(points)[0] < 60
@@ -93,6 +109,56 @@ def test_scales_follow_the_shown_methods_and_colours_stay(table):
     scales = [layer["encoding"]["color"]["scale"] for layer in chart.to_dict()["layer"] if "color" in layer["encoding"]]
     assert all(scale == {"domain": ["one", "two", "three"], "range": list(HUES[:3])} for scale in scales)
     assert {"one", "two", "three"} & {*words(chart, shown=["one", "three"])} == {"one", "three"}
+
+
+def test_a_large_gap_of_one_method_does_not_squeeze_the_others():
+    frame = pd.concat([curves({"a": 0.5, "b": 0.5}, method=name) for name in ("one", "two", "three", "four", "far")])
+    gap = frame["epoch"] * frame["method"].map({"one": -0.1, "two": 0.1, "three": 0.2, "four": 0.1, "far": 50.0})
+    chart = mb.plots.curves(frame.assign(gap=gap), what="gap")
+    assert {0, 1, 10, 100} <= set(ticks(chart))
+    assert "gap between source and target, log scale" in words(chart)
+    assert max(ticks(chart, shown=["one", "two"])) <= 6, "of the epochs"
+
+
+def test_a_source_has_one_colour_at_every_target():
+    frame = pd.concat([curves({"a": 0.6, "b": 0.4}, target="t"), curves({"c": 0.6, "b": 0.4}, target="u")])
+    panels = mb.plots.weights(frame).to_dict()["concat"]
+    scales = [panel["spec"]["layer"][-1]["encoding"]["color"]["scale"] for panel in panels]
+    colours = [dict(zip(scale["domain"], scale["range"], strict=True)) for scale in scales]
+    assert colours == [{"a": HUES[0], "b": HUES[1]}, {"c": HUES[2], "b": HUES[1]}]
+
+
+def test_the_matrix_of_pairs_begins_with_the_method_that_wins_most(table):
+    (rows,) = mb.plots.pairs(mb.compare(table(at(low=0, mid=5, top=9)))).to_dict()["datasets"].values()
+    assert {row["row"]: row["order"] for row in rows} == {"top": 0, "mid": 1, "low": 2}
+
+
+def test_noise_in_weights_does_not_look_like_a_preference():
+    noise = curves({"a": 0.3334, "b": 0.3333, "c": 0.3333}, jitter=1e-4)
+    assert {0.3, 0.35} <= set(ticks(mb.plots.weights(noise)))
+    tones = [
+        step["calculate"] for step in mb.plots.weight_map(noise).to_dict()["transform"] if step.get("as") == "tone"
+    ]
+    assert tones == ["datum.away / max(0.05, datum.most)"]
+
+
+def test_colours_of_classes_compare_the_shown_methods():
+    rows = [("e", "t", "SRC", 0, 9, 70.0, 1), ("e", "t", "DARN", 0, 9, 74.0, 1), ("e", "t", "BAD", 0, 9, 10.0, pd.NA)]
+    columns = ["experiment", "target", "method", "class", "n", "accuracy", "taken_for"]
+    chart = mb.plots.classes(pd.DataFrame(rows, columns=columns))
+    assert {"SRC", "DARN", "70", "74", "10"} <= set(words(chart))
+    colours = {name: fills(chart, shown=["SRC", name]) for name in ("DARN", "BAD")}
+    assert colours["BAD"] == {"rgb(98, 171, 219)", "rgb(229, 154, 82)"}, "the ends of the scale"
+    assert not colours["DARN"] & colours["BAD"], "2 of the 5 points that the scale reaches at least"
+
+
+def test_many_lines_have_fewer_points_from_the_first_epoch_to_the_last():
+    few, sources = curves({"a": 0.6, "b": 0.4}, epochs=90), {f"s{place}": place / 28 for place in range(8)}
+    many = pd.concat([curves(sources, epochs=90, method=f"m{place}", seeds=1) for place in range(20)])
+    for frame, most in ((few, 40 * 2), (many, 9 * 8 * 20)):
+        (rows,) = mb.plots.weights(frame).to_dict()["datasets"].values()
+        assert len(rows) == most
+        assert {1, 90} <= {row["epoch"] for row in rows}
 
 
 def test_final_weights_are_means_over_seeds_of_the_last_epoch_for_methods_that_weigh():
@@ -134,6 +200,16 @@ def test_charts_are_saved_as_svg_alone(table, tmp_path):
     assert mb.plots.save(chart, tmp_path / "a.svg").read_text().startswith("<svg")
     with pytest.raises(ValueError, match=r"path: must end in \.svg, not 'a\.png'; `chart\.save` of Altair writes"):
         mb.plots.save(chart, tmp_path / "a.png")
+
+
+def test_sensitivity_and_regrets_are_drawn():
+    rows = [("e", "DARN", "mu", value, 80 - abs(value - 0.1)) for value in (0.001, 0.1, 10.0)]
+    points = pd.DataFrame(rows, columns=["experiment", "method", "parameter", "value", "score"])
+    assert "DARN" in words(mb.plots.sensitivity(points))
+    values = {"mean": [70.0, 71.0], "regret": [1.0, 0.0], "regret_standard_error": [0.1, 0.0], "rank_correlation": 0.5}
+    place = {"experiment": "e", "method": "all methods", "target": "average", "criterion": ["risk", "oracle"]}
+    texts = words(mb.plots.regrets(pd.DataFrame(place | values)))
+    assert {"risk", "oracle"} & set(texts) == {"risk"}
 
 
 def test_critical_difference_shows_ranks_groups_and_where_methods_beat_the_baseline():
