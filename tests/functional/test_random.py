@@ -6,7 +6,7 @@ import pytest
 import torch
 from scipy import stats
 
-from msda_bench.functional import normal, random_bits, split_key, uniform
+from msda_bench.functional import keep_mask, normal, random_bits, split_key, uniform
 
 DRAWS = 1 << 18
 
@@ -37,6 +37,12 @@ def test_uniform_numbers_are_uniform_and_uncorrelated_with_their_own_and_other_s
 
 def test_a_draw_does_not_depend_on_the_shape():
     assert torch.equal(uniform(key(1, 1), (6, 7)).flatten()[:20], uniform(key(1, 1), (20,)))
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.3, 0.7])
+def test_dropout_keeps_the_rate(rate):
+    kept = keep_mask(key(5, 6), torch.arange(DRAWS, dtype=torch.int32), rate).double().mean().item()
+    assert abs(kept - (1 - rate)) < 5 * (rate * (1 - rate) / DRAWS) ** 0.5 + 1e-12
 
 
 def test_stacked_keys_draw_what_each_key_draws_alone():
