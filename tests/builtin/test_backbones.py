@@ -48,14 +48,6 @@ def test_convnet_is_the_papers_digits_network() -> None:
     assert network.predictor(x).shape == (2, 10)
 
 
-@pytest.mark.parametrize("size", [16, 31, 33])
-def test_convnet_takes_any_size_from_16(size: int) -> None:
-    network = ConvNet(channels=(2, 3, 4), hidden=(5,)).build(TEN, InputSpec((1, size, size + 1)))
-    features = network.features(torch.rand(2, 1, size, size + 1))
-    assert features.shape == (2, network.feature_dim)
-    assert network.predictor(features).shape == (2, 10)
-
-
 def test_convnet_refuses_small_images_and_other_input() -> None:
     with pytest.raises(PluginError, match="at least 15x15, not"):
         ConvNet().build(TEN, InputSpec((3, 14, 32)))

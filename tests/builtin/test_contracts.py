@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from msda_bench.api import Component
-from msda_bench.plugins import KINDS, discover
+from msda_bench.plugins import discover
 from msda_bench.testing import checks, contract
 from msda_bench_builtin.aggregators import Sharpmax
 from msda_bench_builtin.datasets import Amazon, Digits, Stress
@@ -21,10 +21,6 @@ COMPONENTS += [
     Amazon(train={"books": 100, "default": "all"}, target_train=0.5),
     Stress(protocol="transductive", train="all"),
 ]
-
-
-def test_there_is_a_component_of_every_kind():
-    assert {entry.kind for entry in ENTRIES} == set(KINDS)
 
 
 @pytest.mark.parametrize(

@@ -5,21 +5,18 @@ from __future__ import annotations
 import functools
 import hashlib
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import torch
 from torch import nn
 
-from msda_bench.api import DataError, InputSpec, PluginError, Task, fresh_copy
+from msda_bench.api import DataError, InputSpec, PluginError, Task
 from msda_bench.data import LocalFiles, fetch
 from msda_bench.data.folders import Folders
 from msda_bench.errors import SuiteError
 from msda_bench.plugins import discover
 from msda_bench.suite.choice import make
-from msda_bench.testing import checks, contract
 from msda_bench_builtin.backbones import Torchvision, headless
 from msda_bench_builtin.vision import torchvision
 from tests.builtin.suites import loaded
@@ -96,13 +93,6 @@ def test_every_network_has_a_family_or_is_refused_in_one_line():
     for name in REFUSED:
         with pytest.raises(ValueError, match=f"{name} .*, so its features cannot be taken; choose another network"):
             headless.width(name)
-
-
-@pytest.mark.nightly
-def test_every_network_of_torchvision_that_is_not_refused_gives_its_features():
-    models = torchvision("models")
-    for name in set(models.list_models(module=models)) - REFUSED:
-        assert headless.fault(name, 224, 224) is None
 
 
 class Code:
@@ -235,15 +225,6 @@ def test_impossible_parameters_are_refused_in_one_line(params, fault):
     assert len(caught.value.lines) == 1
 
 
-@pytest.mark.parametrize("trainable", ["none", "head"])
-@pytest.mark.parametrize("check", checks("backbone"))
-def test_a_network_with_weights_keeps_the_contract(supplied, trainable, check):
-    backbone, files = supplied(SMALL, network(SMALL).state_dict(), trainable=trainable)
-    kit = contract(backbone)
-    kit.files, kit.inputs = files, (InputSpec((3, 32, 32)),)
-    getattr(kit, check)()
-
-
 SUITE = """
 schema: 1
 name: tried
@@ -324,46 +305,3 @@ def test_every_scheme_that_copies_a_fine_tuned_network_keeps_its_weights_and_sta
                 value.data_ptr() for value in built.features.parameters()
             }
     assert {"ensemble", "best_single", "decision", "kd3a"} <= copied
-
-
-def test_a_copy_of_a_network_without_weights_draws_new_ones(where):
-    drawn = Torchvision(model=SMALL, weights=None, trainable="all")
-    files = LocalFiles(where, "mine")
-    built = drawn.build(Task("classification", 3), InputSpec((3, 32, 32)), files)
-    first, second = (next(module.parameters()) for module in (built.features, fresh_copy(built.features)))
-    assert not torch.equal(first, second)
-
-
-OURS = "from msda_bench_builtin.vision import torchvision; "
-
-
-def python(code: str) -> subprocess.CompletedProcess[str]:
-    path = f"import sys; sys.path[:] = {sys.path!r}; "
-    return subprocess.run([sys.executable, "-c", path + code], capture_output=True, text=True, check=False)
-
-
-def test_networks_and_transforms_work_in_a_new_process_with_any_torch_build() -> None:
-    use = "print(torchvision('models').resnet18().fc.in_features, torchvision('transforms.v2').Resize(8).size[0])"
-    found = python(f"{OURS}{use}; import torchvision.ops; print('whole')")
-    assert (found.returncode, found.stdout.split()) == (0, ["512", "8", "whole"]), found.stderr
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("fault", ["RuntimeError('out of luck')", "ImportError('no such thing')"])
-def test_other_import_errors_are_passed_on(fault: str) -> None:
-    hook = f"""
-class Finder:
-    def find_spec(self, name, path=None, target=None):
-        if name == "torchvision":
-            raise {fault}
-sys.meta_path.insert(0, Finder())
-"""
-    found = python(f"\n{hook}\n{OURS}torchvision()")
-    assert found.returncode == 1
-    assert fault.replace("('", ": ").removesuffix("')") in found.stderr.splitlines()[-1]
-    assert "torchvision::nms" not in found.stderr
-
-
-def test_help_and_component_lists_do_not_import_torchvision() -> None:
-    code = "from msda_bench.cli.main import main; main(['--help']); main(['plugins'])"
-    assert python(f"{code}; sys.exit('torchvision' in sys.modules)").returncode == 0

@@ -217,11 +217,6 @@ def test_mixval_equals_its_definition_example_by_example(share: float, examples:
     assert Mixval(share=share, examples=examples).score(steps(x, classes)) == pytest.approx(expected)
 
 
-def test_mixval_of_a_single_kind_of_pair_is_its_accuracy() -> None:
-    assert Mixval().score(steps(np.array([0.5, 1.5, 0.2]), [0, 0])) == 1
-    assert Mixval().score(steps(np.array([0.5, 1.1]), [0, 1])) == 1 / 2
-
-
 def test_snd_uses_only_the_first_examples() -> None:
     logits = np.random.default_rng(0).normal(size=(12, 3))
     assert Snd(examples=7).score(view(logits)) == Snd().score(view(logits[:7]))

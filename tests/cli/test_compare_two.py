@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import re
 from dataclasses import replace
 
-import pandas as pd
 import pytest
 
 from msda_bench.cli.main import main
 from msda_bench.store import Outcome
-from msda_bench.store.record import Curves
 from tests.cli.conftest import METHODS
 
 
@@ -72,17 +69,6 @@ def test_golden(make_results, monkeypatch, capsys, golden):
     golden("compare-two.csv", capsys.readouterr().out)
 
 
-def test_curves_are_part_of_a_result(make_results, compared):
-    def traced(last):
-        curves = Curves([["x"], ["y"]], [[0.5, 0.4]] * 2, [[0.1, 0.2]] * 2, [[0.5, 0.5], [0.5, last]])
-        return lambda record, *run: replace(record, curves=curves) if run == ("SRC", "x", 1) else record
-
-    a, b, c = (make_results(name, records=traced(last)) for name, last in (("a", 0.5), ("b", 0.5), ("c", 0.5000000001)))
-    for other, verdict in ((b, "the same: 36 runs"), (c, "of 3 methods B is better for 0")):
-        code, lines = compared(a, other)
-        assert (code, lines[-1].startswith(f"verdict: {verdict}")) == (0, True)
-
-
 def test_two_stages_of_one_suite_are_compared(make_results, compared):
     a, b = make_results("before"), make_results("after", cells=longer, records=better)
     code, lines = compared(a, b)
@@ -94,19 +80,6 @@ def test_two_stages_of_one_suite_are_compared(make_results, compared):
     assert "same: 36 of 36 runs that both plan are ok in both, 0 of the same cell, 0 with an equal result" in lines
     assert code == 0
     assert lines[-1] == "verdict: of 3 methods B is better for 0, worse for 0; what differs: training.epochs"
-
-
-def test_enough_seeds_show_differences(make_results, capsys):
-    a = make_results("before", seeds=range(8))
-    b = make_results("after", seeds=range(8), cells=longer, records=better)
-    assert main(["compare", str(a), str(b)]) == 0
-    said = "verdict: of 3 methods B is better for 1 (DARN), worse for 1 (SRC)"
-    assert said in " ".join(capsys.readouterr().out.split())
-    assert main(["compare", str(a), str(b), "--format", "csv"]) == 0
-    row = pd.read_csv(io.StringIO(capsys.readouterr().out)).set_index(["target", "method_a"]).loc["average", "DARN"]
-    assert row["p_two_sided"] == 2 * 0.5**8
-    assert row["p_holm"] == pytest.approx(6 * 0.5**8, rel=1e-5)
-    assert (row["hodges_lehmann"], row["wins"], row["outcome"]) == (4.5, 8, "better")
 
 
 def test_parts_of_only_one_folder_are_named(make_results, compared):
@@ -147,19 +120,6 @@ def test_differences_in_data_components_versions_engine_and_precision_are_named(
         f"differs: made with msda-bench: A 0.1.0, B 0.2.0: {late}",
     } <= {*lines}
     assert "; what differs: " in lines[-1]
-
-
-def test_a_method_is_matched_with_one_of_another_name(make_results, compared):
-    a, b = make_results("mine", methods=["SRC"]), make_results("theirs", methods=["DARN"])
-    code, lines = compared(a, b)
-    assert "toy (toy): no method and target in common" in lines
-    hint = (
-        "verdict: nothing in common: no run is ok in both; if methods have other names in B, pair them, as in --match"
-    )
-    assert (code, lines[-1]) == (1, f"{hint} SRC=DARN")
-    code, lines = compared(a, b, "--match", "SRC=DARN")
-    assert [row[-8:-5] for row in rows(lines, "SRC")] == [["52.50", "62.50", "+10.00"]] * 3
-    assert (code, "differs: aggregator: A none, B sharpmax(gamma=0.9): all runs" in lines) == (0, True)
 
 
 def test_experiments_on_one_dataset_pair_whatever_their_names(make_results, compared):

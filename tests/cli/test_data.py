@@ -128,15 +128,6 @@ def test_fetch_downloads_missing_files_once_and_verify_checks_them(toy, capsys, 
     assert (code, "wrong checksum" in out, out.count("ok: ")) == (1, True, 1)
 
 
-def test_fetch_names_every_file_that_it_could_not_get(toy, capsys):
-    (toy / "a").unlink()
-    (toy / "b").write_bytes(CONTENT[::-1])
-    code, _, (absent, wrong) = run(capsys, "fetch", "toy")
-    assert (code, "wrong checksum" in wrong) == (2, True)
-    assert absent.startswith("msda-bench: error: toy/a: could not be fetched: file:///")
-    assert "No such file or directory; try again, or put the file (sha256 " in absent
-
-
 def test_verify_reads_all_arrays_of_the_cache_and_removes_damaged_ones(toy, capsys, tmp_path, monkeypatch):
     files = LocalFiles(processes=1)
     for name in ("some", "whole"):

@@ -6,11 +6,9 @@ machine was replaced afterwards, and they were sealed again.
 
 from __future__ import annotations
 
-import re
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
-from html import unescape
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -46,18 +44,6 @@ def said(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str]]:
     return run
 
 
-def part(folder: Path, name: str, seeds: tuple[int, ...]) -> Path:
-    """A separate folder with the runs of these seeds."""
-    whole, plan = Store(folder), Store(folder).read_plan()
-    found = Store.create(folder.with_name(name))
-    cells = tuple(cell for cell in plan.cells if cell.seed in seeds)
-    found.write_plan(replace(plan, experiments=(replace(plan.experiments[0], seeds=seeds),), cells=cells))
-    for key, record in records_of(whole.folder).items():
-        if key in {cell.key for cell in cells}:
-            found.publish(record)
-    return found.folder
-
-
 def test_a_folder_from_two_machines_is_accepted_and_names_both(folder, said):
     code, text = said("store", "verify", folder)
     assert (code, text.startswith(f"{folder}: 8 intact, 0 bad, 0 in conflict; ")) == (0, True)
@@ -66,21 +52,6 @@ def test_a_folder_from_two_machines_is_accepted_and_names_both(folder, said):
     which = "SRC, 2 of 4 runs, first at target target_0, seed 2; DARN, 2 of 4 runs, first at target target_0, seed 2"
     assert (code, "note: made with more than one system: " in text, f"{AWAY} ({which})" in text) == (0, True, True)
     assert said("store", "verify", "--strict", folder)[0] == 0, "with its tables it can be submitted"
-
-
-def test_a_site_of_folders_from_two_machines_names_both(folder, said):
-    here, away = part(folder, "here", (0, 1)), part(folder, "away", (2, 3))
-    assert "more than one system" not in said("leaderboard", away)[1], "it has nothing to be held beside"
-    out = folder.with_name("site")
-    assert said("site", here, away, folder, "--out", out)[0] == 0
-    page = unescape(re.sub("<[^>]+>", " ", (out / "index.html").read_text(encoding="utf-8")))
-    shown = [" ".join(line.split()) for line in page.splitlines() if "made on" in line]
-    assert [line.partition("; made on ")[2].removesuffix(".") for line in shown if "; made on " in line] == [
-        f"{HERE} (4 runs) and {AWAY} (4 runs)",
-        HERE,
-        AWAY,
-    ]
-    assert "macOS-15.5-arm64-arm-64bit" in (out / "away" / "report.html").read_text(encoding="utf-8")
 
 
 Forgery: TypeAlias = Callable[[Store, Record], str]

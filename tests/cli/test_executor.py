@@ -11,14 +11,11 @@ from pathlib import Path
 
 import pytest
 import torch
-from rich.console import Console
 
-from msda_bench.cli import run as run_command
 from msda_bench.cli.executor import add_options, cells_of_a_job, find_executor, make_executor
 from msda_bench.cli.main import main
 from msda_bench.results import files
 from msda_bench.running.execute import Executor
-from msda_bench.running.progress import PlainProgress
 from msda_bench.store import Store
 from tests.cli.conftest import CELLS, ENTRY, INLINE
 
@@ -65,13 +62,7 @@ def tables(folder: str) -> bytes:
     return Path(folder, "tiny/leaderboard.csv").read_bytes() + Path(folder, "tiny/comparisons.csv").read_bytes()
 
 
-def test_dask_that_is_missing_or_does_not_answer_is_one_line(capsys, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("msda_bench_dask.cluster.ANSWER", 0.5)
-    assert run(*DASK) == 2
-    error = capsys.readouterr().err
-    assert "--scheduler tcp://127.0.0.1:1: no dask scheduler answers there" in error
-    assert "Traceback" not in error
-    assert Store(Path("results/tiny")).refresh().results.keys() == set()
+def test_dask_that_is_missing_is_one_line(capsys, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("msda_bench_dask.find_spec", lambda _: None)
     assert run(*DASK) == 2
     wanted = "--executor dask needs dask, which is not installed: pip install '.[dask]' in the clone"
@@ -162,10 +153,3 @@ def test_another_distributions_executor_trains_the_same_records(install, capsys)
     assert run("--executor", "backwards") == 0
     assert "trained backwards" in capsys.readouterr().err
     assert tables("inline") == tables("results")
-
-
-def test_no_bar_is_drawn_over_a_debugger() -> None:
-    terminal, piped = Console(force_terminal=True), Console(force_terminal=False)
-    assert isinstance(run_command._observer(executor("--executor", "inline"), terminal), PlainProgress)
-    assert not isinstance(run_command._observer(executor("--workers", "1"), terminal), PlainProgress)
-    assert isinstance(run_command._observer(executor("--workers", "1"), piped), PlainProgress)

@@ -5,9 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import socketserver
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -32,7 +30,7 @@ PLUGIN = """
         domains = ("target_0", "far" + OWN)
         task = Task("classification", 2)
         input = InputSpec((1,))
-        files = (File("toy/a", "0" * 64, 3, Url(({url!r},))),)
+        files = (File("toy/a", "0" * 64, 3, Url(("file:///nowhere" + OWN,))),)
 
         def load(self, domain, files):
             raise OSError(OWN)
@@ -66,25 +64,10 @@ PLUGIN = """
 """
 
 
-class _Answer(socketserver.StreamRequestHandler):
-    def handle(self) -> None:
-        self.rfile.readline()
-        self.wfile.write(f"HTTP/1.0 404 {OWN.partition(chr(0x202E))[0]}\r\n\r\n".encode("latin-1"))
-
-
 @pytest.fixture
-def url() -> Iterator[str]:
-    """A server whose reason phrases are malicious."""
-    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), _Answer) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_address[1]}/a"
-        server.shutdown()
-
-
-@pytest.fixture
-def command(install, url: str, tiny: Path, monkeypatch: pytest.MonkeyPatch, capfd) -> Callable[..., str]:
+def command(install, tiny: Path, monkeypatch: pytest.MonkeyPatch, capfd) -> Callable[..., str]:
     """Runs a command with hostile plugins; checks that its output is plain, and returns it."""
-    install("toy-stranger", PLUGIN.format(own=OWN, url=url))
+    install("toy-stranger", PLUGIN.format(own=OWN))
     monkeypatch.setenv("MSDA_BENCH_CACHE", str(tiny / "cache"))
     monkeypatch.setenv("MSDA_BENCH_DATA", str(tiny))
 
@@ -103,7 +86,7 @@ def command(install, url: str, tiny: Path, monkeypatch: pytest.MonkeyPatch, capf
     [
         ("plugins", "RuntimeError: ]0;own"),
         ("data list", "far ]0;own"),
-        ("data fetch toy", "404 ]0;own"),
+        ("data fetch toy", "nowhere ]0;own"),
         ("data verify toy", "toy/a"),
         ("check judge", "ValueError: ]0;own"),
         ("check judge --params PARAMS", "]0;own"),
@@ -111,7 +94,7 @@ def command(install, url: str, tiny: Path, monkeypatch: pytest.MonkeyPatch, capf
         ("validate toy.yaml", "far ]0;own"),
     ],
 )
-def test_text_of_plugins_and_servers_cannot_control_the_terminal(command, words: str, said: str) -> None:
+def test_text_of_plugins_cannot_control_the_terminal(command, words: str, said: str) -> None:
     for name in ("toy", "pure"):
         text = SUITE.replace("sine: {train: 20, test: 20}", name).replace("[target_0, target_1]", "all")
         Path(f"{name}.yaml").write_text(text.partition("  DARN")[0])

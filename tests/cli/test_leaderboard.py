@@ -6,20 +6,13 @@ import errno
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import replace
-from io import StringIO
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from msda_bench.cli.main import main
-from msda_bench.store import Curves, Outcome, Record, Store
-from tests.cli.conftest import toy_cell
-from tests.logs import lines_of, relog
 from tests.store.faulty import faults
 
-SRC_1 = toy_cell("SRC", "x", 1)
 TABLES = ["comparisons.csv", "leaderboard.csv", "runs.csv"]
 
 
@@ -59,27 +52,6 @@ def test_methods_are_refused_where_every_row_is_printed(command, make_folder, ca
     assert capsys.readouterr().err == line
 
 
-def test_the_verdict_is_between_title_and_table(make_folder, capsys):
-    folder = make_folder(("SRC", "x", 2))
-    assert main(["leaderboard", str(folder)]) == 1
-    title, verdict, table, *_ = capsys.readouterr().out.split("\n\n")
-    assert title.startswith("\ntoy (")
-    assert max(map(len, verdict.splitlines())) <= 80
-    assert " ".join(verdict.split()).startswith("DARN has the best mean on average over 2 targets: ")
-    assert table.startswith("method")
-    for option in ("--quiet", "--format=csv"):
-        assert main(["leaderboard", str(folder), option]) == 1
-        assert "best mean" not in capsys.readouterr().out
-
-
-def test_results_in_conflict_are_named(command, make_folder, capsys):
-    folder = make_folder()
-    path = Store(folder).publish(Record(SRC_1.key, SRC_1.to_json(), "ok", Outcome(100, n_correct=1)))
-    assert main([command, str(folder)]) == 1
-    assert capsys.readouterr().err == f"msda-bench: {path}: another result for the same cell, {SRC_1.key}\n"
-    assert tables(folder) == TABLES
-
-
 def test_a_read_only_folder_is_shown_and_a_full_disk_is_an_error(command, make_folder, capsys):
     folder = make_folder()
     for missing in (TABLES, [TABLES[0]], []):
@@ -115,50 +87,3 @@ def test_the_tables_are_written_even_if_nobody_reads_the_output(make_folder):
         assert process.stderr.read() == b""
         assert process.wait() == 0
     assert tables(folder) == TABLES
-
-
-def test_the_page_names_problems_and_its_bytes_are_reproducible(make_folder, capsys):
-    folder = make_folder(("DARN", "x", 2))
-    keys = [toy_cell("DARN", "x", seed).key for seed in range(2)]
-    relog(folder, {keys[1]: lines_of(folder)[keys[1]][:-20] + b"\n"})
-    Store(folder).publish(Record(keys[0], {}, "ok", Outcome(100, n_correct=1)))
-    assert main(["report", str(folder)]) == 1
-    path = folder / "report.html"
-    out, err = capsys.readouterr()
-    assert (out, err.count("\n")) == (f"{path}\n", 2)
-    text = path.read_text(encoding="utf-8")
-    assert text.startswith("<!doctype html>")
-    assert "2 of 24 runs have no score (2 missing)" in text
-    assert "2 records damaged or in conflict" in text
-    assert f"another result for the same cell, {keys[0]}" in text
-    assert main(["report", str(folder)]) == 1
-    again = path.read_bytes()
-    assert main(["report", str(folder)]) == 1
-    assert path.read_bytes() == again
-
-
-def weighted(groups: list[list[str]], weights: list[float], **cell: object) -> Callable[..., Record]:
-    """Gives the runs of DARN weights of these groups of sources."""
-    flat = [[0.0] * len(groups)]
-    curves = Curves(groups, flat, flat, [weights])
-    return lambda record, method, *_: (
-        replace(record, curves=curves, cell=record.cell | cell) if method == "DARN" else record
-    )
-
-
-def test_sources_shows_weights_and_says_what_is_unknown_or_missing(make_results, capsys):
-    change = weighted([["p"], ["q"]], [0.75, 0.25])
-    folder = make_results(records=change)
-    assert main(["sources", str(folder)]) == 0
-    out = capsys.readouterr().out
-    assert "toy (toy): accuracy in percent" in out
-    assert "0.750" in out
-    assert "note: the worth of the sources of toy is unknown: unknown dataset 'toy'" in " ".join(out.split())
-    assert "weight: alpha" in out
-    assert main(["sources", str(folder), "--format", "csv"]) == 0
-    assert set(pd.read_csv(StringIO(capsys.readouterr().out))["target"]) == {"x", "y"}
-    relog(folder, {toy_cell("DARN", "x", 0).key: b""})
-    assert main(["sources", str(folder), "--quiet"]) == 1
-    out = capsys.readouterr().out
-    assert "DARN: 1 of 12 runs missing" in out
-    assert "weight: alpha" not in out

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from msda_bench.cli.main import main
-from tests.logs import lines_of, relog
 
 GOLDEN = Path(__file__).parents[1] / "store" / "golden" / "schema-1"
 COMMANDS = (["leaderboard"], ["compare"], ["report"], ["store", "verify"])
@@ -70,18 +68,3 @@ def test_a_folder_that_is_a_link_is_refused(
         f"msda-bench: error: {folder}: is a symbolic link, which is not followed; put the folder itself in its place\n"
     )
     assert bystanders() == before
-
-
-@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_a_record_of_a_newer_schema_is_reported_in_one_line(
-    command: Sequence[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    key, line = min(lines_of(Path("results/one")).items())
-    text = line.decode()
-    body = text[: text.rindex(',"sha256"')].replace('"schema":1', '"schema":7') + "}"
-    changed = f'{body[:-1]},"sha256":"{hashlib.sha256(body.encode()).hexdigest()}"}}\n'.encode()
-    path = relog(Path("results/one"), {key: changed})
-    code = main([*command, "results/one"])
-    shown = capsys.readouterr()
-    line = f"{path}: a record has schema 7, but this msda-bench reads 1; install a newer one"
-    assert (code, shown.err) == (2, f"msda-bench: error: {line}\n")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -11,8 +9,6 @@ from typing import Any
 import pytest
 
 from msda_bench.cli.main import main
-from msda_bench.results import reference
-from msda_bench.suite.check import RESERVED
 from tests.store.faulty import faults
 
 SMOKE = Path(__file__).parents[2] / "suites" / "smoke.yaml"
@@ -27,15 +23,6 @@ def smoke(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("results")
     assert main(["run", str(SMOKE), "--out", str(out), "--executor", "inline", "--quiet"]) == 0
     return out / "smoke"
-
-
-@pytest.mark.parametrize("word", RESERVED)
-@pytest.mark.parametrize("place", ["name: smoke", "SRC:"])
-def test_no_method_or_experiment_is_called_like_a_column(tmp_path: Path, capsys: Any, place: str, word: str) -> None:
-    suite = tmp_path / "suite.yaml"
-    suite.write_text(SMOKE.read_text().replace(place, place.replace("smoke", word).replace("SRC", word), 1))
-    assert main(["validate", str(suite)]) == 2
-    assert f"{word} is the name of a column of tables" in capsys.readouterr().err
 
 
 def test_nothing_is_written_into_a_result_folder_but_its_own(smoke: Path, capsys: Any, tmp_path: Path) -> None:
@@ -56,21 +43,6 @@ def test_nothing_is_written_into_a_result_folder_but_its_own(smoke: Path, capsys
     assert (tmp_path / "mine.txt").read_text() == "mine"
     for _ in range(2):  # a reference may be replaced
         assert main(["store", "reference", str(smoke), "--out", str(tmp_path / "r.json.gz")]) == 0
-
-
-@pytest.mark.parametrize("column", ["device", "message", "method", "status", "target"])
-def test_a_number_in_the_place_of_a_text_is_refused_before_anything_trains(
-    smoke: Path, tmp_path: Path, capsys: Any, column: str
-) -> None:
-    data = reference.reference_of(reference.load_results(smoke)).to_bytes()
-    document = json.loads(gzip.decompress(data))
-    rows = len(document["runs"]["seed"])
-    document["runs"][column] = [7] * rows
-    (tmp_path / "r.json.gz").write_bytes(gzip.compress(json.dumps(document).encode()))
-    words = ["run", str(SMOKE), "--out", str(tmp_path / "out"), "--against", str(tmp_path / "r.json.gz")]
-    assert main(words) == 2
-    assert f"({column} has other values than texts)" in capsys.readouterr().err
-    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(

@@ -26,19 +26,6 @@ methods:
   chance: {scheme: chance, reference: true}
 select: {how: grid, budget: 3, by: source_accuracy, space: {training.optimizer.adam.lr: [0.0001, 0.1, 0.01]}}
 """
-REGRESSION = """\
-schema: 1
-name: s
-dataset: {sine: {train: 20, test: 20}}
-targets: [target_0]
-seeds: 1
-backbone: linear
-training: {steps: 3, batch: 5, optimizer: adam}
-methods:
-  TAR: {scheme: {target_only: {hold_out: 0.2}}, reference: true}
-  chance: {scheme: chance, reference: true}
-  SRC: {scheme: pooled}
-"""
 
 
 def run(folder: Path, text: str) -> Path:
@@ -78,23 +65,6 @@ def test_another_criterion_does_not_reselect_what_trains_with_the_targets_labels
         shown = pd.read_csv(io.StringIO(capsys.readouterr().out)).set_index("method")["mean"]
         own = mb.leaderboard(before).set_index("method")["mean"]
         assert shown[["TAR", "JOINT"]].tolist() == pytest.approx(own[["TAR", "JOINT"]].tolist(), abs=1e-3)
-
-
-def test_a_folder_in_which_no_criterion_has_selected_yet_has_a_page(tmp_path: Path, capsys) -> None:
-    (tmp_path / "s.yaml").write_text(SUITE)
-    words = ["run", str(tmp_path / "s.yaml"), "--out", str(tmp_path / "out"), "--executor", "inline", "--limit", "4"]
-    assert main(words) == 0
-    capsys.readouterr()
-    assert main(["report", str(tmp_path / "out" / "s")]) == 1
-    assert capsys.readouterr() == (f"{tmp_path / 'out' / 's' / 'report.html'}\n", "")
-
-
-def test_references_of_regression(tmp_path: Path) -> None:
-    folder = run(tmp_path, REGRESSION)
-    runs = mb.load_results(folder)
-    scores = runs.set_index(runs["method"].astype(str))["validator:target_accuracy"]
-    assert scores["TAR"] < 0
-    assert scores.drop("TAR").isna().all()
 
 
 def test_what_learns_nothing_is_never_ranked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -47,21 +47,3 @@ def test_every_fault_is_in_the_notes_of_leaderboard_csv(marred):
     before = files(marred)
     assert main(["leaderboard", str(marred)]) == 1
     assert files(marred) == before
-
-
-def test_two_folders(marred, make_results, capsys):
-    sound = make_results("sound")
-    before = files(marred, sound)
-    assert main(["compare", str(sound), str(marred)]) == 1
-    shown = capsys.readouterr()
-    lines = unwrapped(shown.out)
-    for mark in MARKS:
-        assert [line for line in lines if line in {f"note: B: {mark}", f"problem: B: toy: {mark}"}], mark
-    assert lines[-1].endswith("; 4 runs are not ok in both; what differs: made with msda-bench, made with numba")
-    assert "not a record; now" not in shown.err
-    assert shown.err.count("is truncated or not a record") == 1
-    assert main(["compare", str(marred), str(sound)]) == 1
-    lines = unwrapped(capsys.readouterr().out)
-    assert {f"note: A: {mark}" for mark in MARKS[3:]} <= set(lines)
-    assert not [line for line in lines if line.startswith("note: B: ")]
-    assert files(marred, sound) == before

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +11,7 @@ import pytest
 
 from msda_bench.cli.main import main
 from msda_bench.store import Outcome, Store
-from tests.cli.conftest import ENTRY, INLINE
+from tests.cli.conftest import INLINE
 from tests.store.faulty import faults
 
 pytestmark = pytest.mark.usefixtures("tiny")
@@ -75,39 +72,3 @@ def test_a_stored_conflict_is_shown_with_exit_code_1(capsys: pytest.CaptureFixtu
     capsys.readouterr()
     assert run() == 1
     assert "another result of the same cell is stored with the one that counts" in capsys.readouterr().out
-
-
-FULL = """
-mount -t tmpfs -o size=1m,mode=700 tmpfs full || exit 77
-go() { "$python" -c "$entry" "$@"; echo "code $?"; }
-sed -i "s/target_0, target_1/target_0/; /DARN/d" tiny.yaml
-go run tiny.yaml --device cpu --workers 1 --quiet --out full/results --only seed=0
-cat full/results/tiny/log/*.jsonl > before
-head -c 10000000 /dev/zero > full/ballast 2> /dev/null
-go run tiny.yaml --device cpu --workers 2 --quiet --out full/results
-cat full/results/tiny/log/*.jsonl | head -c $(stat -c %s before) | cmp - before && echo "intact"
-rm full/ballast
-go run tiny.yaml --device cpu --workers 2 --quiet --out full/results
-go store verify full/results/tiny
-"""
-
-
-@pytest.mark.nightly
-def test_a_full_disk_is_reported_and_the_command_resumes_after_space_is_freed() -> None:
-    Path("full").mkdir()
-    unshare = shutil.which("unshare")
-    if unshare is None:
-        pytest.skip("no unshare here, with which a small disk could be made")
-    variables = os.environ | {"python": sys.executable, "entry": ENTRY[2]}
-    command = [unshare, "-rm", "sh", "-c", FULL]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=variables)
-    if "code" not in done.stdout:
-        pytest.skip(f"no small disk can be made here: {done.stderr.strip()}")
-    lines = done.stdout.splitlines()
-    assert [line for line in lines if line.startswith("code")] == ["code 0", "code 2", "code 0", "code 0"]
-    assert "intact" in lines
-    assert "2 intact, 0 bad" in lines[-2]
-    reported = [line for line in done.stderr.splitlines() if "No space left on device" in line]
-    assert len(reported) == 1
-    assert reported[0].startswith("msda-bench: error: full/results")
-    assert "Traceback" not in done.stderr

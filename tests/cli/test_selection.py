@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import shutil
 from pathlib import Path
 
 import pytest
@@ -11,9 +10,8 @@ import pytest
 import msda_bench as mb
 from msda_bench.cli.main import main
 from msda_bench.results.criteria import COLUMNS
-from msda_bench.store import Store
 from tests.cli.conftest import INLINE, SUITE
-from tests.logs import lines_of, relog
+from tests.logs import lines_of
 
 SELECTING = (
     SUITE.replace("{sharpmax: {gamma: 1.0}}}", "sharpmax, search: {aggregator.sharpmax.gamma: [0.1, 10.0]}}").replace(
@@ -81,13 +79,6 @@ def test_another_criterion_trains_nothing_and_the_oracle_is_named_in_every_outpu
     assert {method for method, recipe in recipes.items() if recipe.endswith("by oracle")} == {"TAR"}
 
 
-def test_with_another_criterion_the_note_of_the_suites_own_is_not_shown(here: Path, capsys) -> None:
-    for by, said in ((), "Settings selected by source_risk"), (("--by", "oracle"), "Settings are those that oracle"):
-        assert main(["leaderboard", "results/tiny", *by]) == 0
-        (note,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("note: Settings")]
-        assert note.startswith(f"note: {said}")
-
-
 def test_criteria_lose_nothing_against_the_oracle_or_more(here: Path) -> None:
     assert run() == 0
     judged = mb.criteria(here)
@@ -99,14 +90,3 @@ def test_criteria_lose_nothing_against_the_oracle_or_more(here: Path) -> None:
     own = judged[judged["selects"] & (judged["method"] != "all methods")].set_index(["target", "method"])["mean"]
     board = mb.leaderboard(here).set_index(["target", "method"])["mean"]
     assert own.to_dict() == pytest.approx(board[own.index].to_dict())
-
-
-def test_a_copy_is_compared_and_names_a_missing_candidate(here: Path, tmp_path: Path, capsys) -> None:
-    copy = shutil.copytree(here, tmp_path / "copy")
-    assert main(["compare", str(here), str(copy)]) == 0
-    assert "lack" not in capsys.readouterr().out
-    relog(copy, {Store(copy).read_plan().cells[0].key: b""})
-    assert main(["leaderboard", str(copy)]) == 1
-    printed = " ".join(capsys.readouterr().out.split())
-    assert "their runs count as missing: SRC 1 of 6" in printed
-    assert "problem: tiny: SRC: 1 of 2 runs missing, first at target target_0, seed 0" in printed

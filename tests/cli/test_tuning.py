@@ -8,9 +8,6 @@ from __future__ import annotations
 import collections
 import re
 import shutil
-import signal
-import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -19,9 +16,8 @@ import msda_bench as mb
 from msda_bench.cli.main import main
 from msda_bench.results.select import select
 from msda_bench.store import Store
-from msda_bench.store.record import same_result
-from tests.cli.conftest import ENTRY, INLINE
-from tests.logs import n_lines, records_of, relog
+from tests.cli.conftest import INLINE
+from tests.logs import relog
 
 SUITE = """
 schema: 1
@@ -123,15 +119,6 @@ def test_another_track_trains_what_it_chooses_and_is_shown_on_request(here: Path
     assert run(TRACKS, capsys)[0]["trained"] == 0
 
 
-def test_a_part_of_the_evaluated_seeds_brings_the_tuning_cells_that_choose_for_it(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    counts, said = run(SUITE, capsys, "--only", "seed=1,method=SRC", "--only", "target=target_0")
-    assert (counts["trained"], "wait" in said) == (3 * 2 + 1, False)
-    runs = mb.load_results(Path("results") / "tiny")
-    runs = runs[runs["status"] != "missing"]
-    assert runs.groupby("seed").size().to_dict() == {1: 1, 100: 3, 101: 3}
-
-
 def test_a_shard_without_all_tuning_cells_says_what_waits_and_a_rerun_goes_on(here: Path, capsys) -> None:
     plan = Store(here).read_plan()
     lost = next(cell for cell in plan.cells if (cell.method, cell.seed, cell.candidate) == ("SRC", 101, 0))
@@ -156,21 +143,3 @@ def test_a_limit_stops_between_tuning_and_the_choice(tmp_path: Path, monkeypatch
     counts, _ = run(one, capsys, "--limit", "2")
     assert (counts["trained"], counts["skipped by --limit"]) == (2, 3)
     assert run(one, capsys)[0]["trained"] == 3
-
-
-def test_killed_while_the_choice_trains_a_rerun_has_the_records_of_an_undisturbed_run(tmp_path: Path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    Path("tiny.yaml").write_text(TRACKS.replace("seeds: 2\n", "seeds: 10\n"))
-    assert main([*INLINE, "--out", "whole"]) == 0
-    doomed = subprocess.Popen([*ENTRY, *INLINE, "--out", "killed"], stderr=subprocess.DEVNULL)
-    while doomed.poll() is None and n_lines(Path("killed/tiny")) <= TUNING + 3:
-        time.sleep(0.005)
-    doomed.send_signal(signal.SIGKILL)
-    assert doomed.wait() == -signal.SIGKILL
-    expected = records_of(Path("whole/tiny"))
-    assert TUNING < n_lines(Path("killed/tiny")) < len(expected)
-    assert main([*INLINE, "--out", "killed"]) == 0
-    again = records_of(Path("killed/tiny"))
-    assert again.keys() == expected.keys()
-    assert all(same_result(again[key], expected[key]) for key in expected)
-    assert Path("killed/tiny/leaderboard.csv").read_bytes() == Path("whole/tiny/leaderboard.csv").read_bytes()

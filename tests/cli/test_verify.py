@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from msda_bench.cli.main import main
-from msda_bench.suite.published import find_table, known_tables
-from tests.logs import lines_of, relog
+from msda_bench.suite.published import known_tables
 
 KNOWN = ", ".join(known_tables())
 HEAD = "method,target,mean,spread,spread_is,runs,source,table,certainty\n"
@@ -25,45 +22,6 @@ def published(path: Path, **means: float) -> Path:
     )
     path.write_text(HEAD + "".join(rows))
     return path
-
-
-@pytest.fixture
-def make_folder(make_results: Callable[..., Path], tmp_path: Path) -> Callable[..., Path]:
-    """A folder whose suite names a table that differs by `off` points."""
-
-    def make(off: float = 0.0, **options: object) -> Path:
-        table = published(tmp_path / "mine.csv", SRC=52.5 + off, DARN=62.5 + off)
-        return make_results(table={"published": find_table(str(table))}, **options)
-
-    return make
-
-
-def test_a_folder_that_agrees_exits_with_0(make_folder, capsys):
-    folder = make_folder(0.1)
-    assert main(["verify", str(folder)]) == 0
-    out = capsys.readouterr().out
-    assert "toy: accuracy in percent beside the numbers of mine" in out
-    row = next(line for line in out.splitlines() if line.startswith("DARN"))
-    assert " ".join(row.split()) == "DARN x 62.60 +- 0.40 [1] 62.50 +- 0.76 6/6 -0.10 -0.1"
-    verdict = out.splitlines()[-1]
-    assert verdict.startswith("verdict: toy: agrees: 2 of 2 averages within the published range; 4 of 4 cells within 2")
-    assert verdict.endswith("; order of methods agrees in 1 of 1 pairs")
-    written = (folder / "verify.csv").read_bytes()
-    rows = list(csv.DictReader(written.decode().splitlines()))
-    assert [row["difference"] for row in rows if row["target"] != "average"] == ["-0.1"] * 4
-    assert main(["verify", str(folder), "--format", "csv"]) == 0
-    assert capsys.readouterr().out.encode() == written
-    assert (folder / "verify.csv").read_bytes() == written
-
-
-def test_a_folder_that_differs_or_lacks_runs_exits_with_1(make_folder, capsys):
-    folder = make_folder(5.0)
-    assert main(["verify", str(folder)]) == 1
-    verdict = capsys.readouterr().out.splitlines()[-1]
-    assert verdict.startswith("verdict: toy: differs: 0 of 2 averages within the published range (not SRC at average")
-    relog(folder, dict.fromkeys(lines_of(folder), b""))
-    assert main(["verify", str(folder)]) == 1
-    assert "verdict: toy: incomplete (24 of 24 runs are not ok)" in capsys.readouterr().out
 
 
 def test_a_table_can_be_chosen_and_only_the_suites_own_is_written(make_results, tmp_path, capsys):

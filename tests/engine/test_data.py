@@ -15,7 +15,6 @@ import torch
 from msda_bench.api import DataError, DomainData, InputSpec, Task, component
 from msda_bench.store.record import decode, encode
 from msda_bench.suite.cell import Ref
-from msda_bench.suite.protocol import Splitting
 from tests.engine.conftest import METHODS, POOLED, Toy, make_cell, prepare, swapped, train
 
 HARMS = {  # of inputs, labels, the place among the domains, and whether it is the target's
@@ -161,14 +160,6 @@ def test_unusable_data_are_reported_in_one_line(harm, what):
 def test_a_target_that_is_its_own_source_is_refused():
     with pytest.raises(DataError, match="dataset hostile: target 't' is among its own sources"):
         train_on("DARN", sources=("s0", "t"))
-
-
-@pytest.mark.parametrize("options", [{"split_sources": Splitting(clusters=2)}, {"labelled_target": 4}])
-def test_unusual_examples_can_be_split_and_labelled(options):
-    """Equal examples can be split into clusters."""
-    for harm in ("same inputs", "zeros", "constant", "missing class"):
-        check_defined(train_on("DARN", harm, **options))
-    assert train_on("DARN", "nan in a source", **options).status == "diverged"
 
 
 def test_sizes_can_be_set_by_domain_and_for_the_target():

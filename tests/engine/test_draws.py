@@ -32,17 +32,6 @@ def test_a_stream_never_changes_and_depends_on_purpose_seed_and_target_but_not_o
     assert stream_key(make_cell(), "steps").tolist() != same
 
 
-def test_a_critic_that_draws_does_not_change_the_networks_draws():
-    run = run_of(make_cell())
-    plain, with_critic = Draws(run, Keyed(2, 0)), Draws(run, Keyed(2, 3))
-    for epoch in (0, 4):
-        assert torch.equal(plain.rows(epoch), with_critic.rows(epoch))
-        keys, more = plain.keys(epoch), with_critic.keys(epoch)
-        assert keys.shape == (run.steps, 1, 3, 2)
-        assert more.shape == (run.steps, 1, 6, 2)
-        assert torch.equal(more[:, :, :3], keys)
-
-
 @pytest.mark.parametrize("cell", [make_cell("MCD"), make_cell("WDGRL"), swapped(make_cell(), SourceFree)])
 def test_no_key_is_used_twice(cell):
     """Keys differ between phases of a step and between stages, too."""

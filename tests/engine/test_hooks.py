@@ -8,11 +8,9 @@ import pytest
 import torch
 from torch import nn
 
-from msda_bench.api import Embedding, PluginError, Stage, Step, component, fresh_copy
-from msda_bench.engine.model import Components
+from msda_bench.api import PluginError, Stage, Step, component, fresh_copy
 from msda_bench.functional import SparseRows, drop_entries
-from msda_bench.testing.toy import OneLayer
-from tests.engine.conftest import OwnStep, Toy, installed, make_cell, run_of, stacked, swapped, train
+from tests.engine.conftest import OwnStep, Toy, make_cell, run_of, stacked, swapped, train
 from tests.strangers.source_free import SourceFree
 
 
@@ -61,23 +59,6 @@ class Surveys(OwnStep):
         places = torch.arange(k).view(-1, 1) * (len(batch.carried["y"]) // k) + batch.rows.view(k, size)
         same = (batch.carried["y"][places] == batch.y).float().mean(1)
         return Step(parts.loss(outputs, batch.y.flatten()).mean(), risks, same)
-
-
-@component
-class Brief(OwnStep):
-    name = "brief"
-
-    def step(self, parts, batch, state, phase):
-        return Step(parts.forward(batch).risks.mean())
-
-
-@component
-class Wordy(OwnStep):
-    name = "wordy"
-
-    def step(self, parts, batch, state, phase):
-        risks = parts.forward(batch).risks
-        return Step(risks.mean(), risks, torch.zeros_like(risks), torch.full_like(risks, 1 / len(risks)), state)
 
 
 @component
@@ -142,14 +123,6 @@ class Viewed(Toy):
 
 
 @component
-class Embedded(OneLayer):
-    name = "embedded"
-
-    def embedding(self, input):
-        return Embedding("words", input.shape[0], lambda files: nn.Identity())
-
-
-@component
 class Looks(OwnStep):
     name = "looks"
     seen: ClassVar[list[bool]] = []
@@ -194,15 +167,6 @@ def nothing_seen():
         scheme.seen.clear()
 
 
-def test_frozen_features_are_distinguished_from_examples_of_equal_width():
-    known, cell = installed(Viewed, Embedded), swapped(make_cell("SRC"), Viewed, sparse=False)
-    words, frozen = Components.of(cell, known), Components.of(swapped(cell, Embedded), known)
-    assert frozen.input == words.input
-    x, key = torch.ones(3, 30), torch.zeros(2, dtype=torch.int32)
-    assert torch.equal(frozen.view(x, "strong", key), x)
-    assert not torch.equal(words.view(x, "strong", key), x)
-
-
 @pytest.mark.parametrize("sparse", [True, False])
 def test_a_stage_without_sources_receives_no_source_data(sparse):
     (record,) = train([swapped(make_cell(epochs=3, dataset={"sparse": sparse}), Cheat)], Cheat)
@@ -234,22 +198,6 @@ def test_a_stage_that_sees_the_sources_starts_with_a_pass_over_them():
         assert len(set(record.curves.risks[0])) == 2
         assert record.curves.risks[1] == together.curves.risks[1] == [-1, -1]
     assert alone[0].curves.risks[0] != alone[1].curves.risks[0]
-
-
-@pytest.mark.parametrize("stack", [1, 2])
-def test_a_step_may_give_its_objective_alone(stack):
-    """The record then has risks and gaps of 0 and equal weights; training is as if all were given."""
-    seeds = range(stack)
-    brief, wordy = (
-        stacked([swapped(make_cell(seed=seed), scheme) for seed in seeds], Brief, Wordy) for scheme in (Brief, Wordy)
-    )
-    for short, long in zip(brief, wordy, strict=True):
-        assert short.status == "ok"
-        assert "stages" not in short.provenance
-        assert short.outcome == long.outcome
-        assert (short.curves.gaps, short.curves.weights) == (long.curves.gaps, long.curves.weights)
-        assert {value for epoch in short.curves.risks for value in epoch} == {0.0}
-        assert min(value for epoch in long.curves.risks for value in epoch) > 0
 
 
 def test_rows_are_the_places_of_examples_within_their_domains():

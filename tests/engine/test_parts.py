@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from msda_bench.api import Dataset, DomainData, InputSpec, Size, Task, component
-from msda_bench.engine import prepare as preparing
 from msda_bench.engine.parts import kmeans
 from msda_bench.suite.cell import Ref
 from msda_bench.suite.protocol import Splitting
@@ -129,27 +128,6 @@ def test_parts_depend_only_on_split_and_source():
     assert alone == {name: rows for name, rows in found.items() if name.startswith("a/")}
     assert found != rows_of(Toy(), make_cell(split_sources=FOUR, seed=1))
     assert found != rows_of(Toy(), make_cell(split_sources=Splitting(clusters=4, by="chance")))
-
-
-def test_sparse_and_dense_bags_are_split_identically(monkeypatch):
-    """A GPU holds bags of words as dense rows."""
-    cell = make_cell(split_sources=FOUR)
-    sparse = rows_of(Blobs(form="bags"), cell)
-    monkeypatch.setattr(preparing, "as_examples", lambda inputs, _: torch.from_numpy(inputs.toarray()))
-    assert sparse == rows_of(Blobs(form="bags"), cell)
-
-
-@pytest.mark.parametrize("method", ["DARN", "MDAN", "MDMN", "MMD"])
-def test_methods_train_on_the_parts(method):
-    fine, coarse = train([make_cell(method, epochs=6, split_sources=given) for given in (FOUR, None)])
-    assert fine.status == "ok"
-    assert fine.outcome.n_correct > 55
-    assert fine.curves.groups == [[f"{source}/{part}"] for source in "ab" for part in range(4)]
-    assert [len(weights) for weights in fine.curves.weights] == [8] * 6
-    assert sum(fine.curves.weights[-1]) == pytest.approx(1, abs=1e-5)
-    assert fine.timing["steps"] == coarse.timing["steps"]
-    assert (fine.cell["split_sources"], fine.target_labels) == ({"clusters": 4, "by": "kmeans"}, False)
-    assert "split_sources" not in coarse.cell
 
 
 @pytest.mark.parametrize("options", [{"split_sources": FOUR}, {"labelled_target": 12}])

@@ -14,7 +14,6 @@ from msda_bench.engine.optim import clip_gradients
 from msda_bench.engine.schedule import lr_shares
 from msda_bench.engine.single import Single
 from msda_bench.engine.stacked import Stacked
-from msda_bench.suite.cell import Ref
 from msda_bench.suite.protocol import Protocol, Splitting
 from tests.engine.conftest import (
     CPU,
@@ -58,11 +57,6 @@ def test_the_steps_are_those_of_the_largest_whole_source(given):
     run, pool = (run_of(make_cell(method, **given, epoch="equal")) for method in ("DARN", "SRC"))
     assert (run.steps, run.batches, pool.steps) == (6, 1, 6)
     assert pool.batches == (3 if "labelled_target" in given else 2)  # a batch for the target's labels
-
-
-def test_the_schemes_own_rule_is_a_named_choice():
-    records = train([make_cell("SRC"), make_cell("DARN")])
-    assert [record.timing["steps"] for record in records] == [24, 12]
 
 
 @component
@@ -127,17 +121,6 @@ def test_warm_up_is_given_in_steps_or_as_a_share(warmup, rising):
     assert rates == sorted(rates)
 
 
-@pytest.mark.parametrize("optimizer", ["adadelta", {"sgd": {"lr": 0.1, "momentum": 0.0}}])
-@pytest.mark.parametrize("sparse", [True, False])
-def test_steps_at_rate_zero_change_nothing(optimizer, sparse):
-    """Holds for compiled, lazy and torch's optimizers."""
-    given = {"dataset": {"sparse": sparse}, "optimizer": optimizer, "epochs": None}
-    stopped = {"schedule": {"polynomial": {"b": 1000.0}}}  # 1 in the first step, then 0
-    cells = make_cell(steps=1, **given), make_cell(steps=4, **stopped, **given)
-    short, long = (train_with_weights(cell)["weights"] for cell in cells)
-    assert short == long
-
-
 # Stages
 
 
@@ -198,23 +181,6 @@ def test_a_named_stage_starts_anew_as_its_formula_says(stack, stages, legs, aver
     for run in range(stack):
         moved = start[run] - program.weights(run)["predictor.bias"]
         torch.testing.assert_close(moved, wanted.expand(2))
-
-
-def test_stages_train_alike_alone_and_stacked():
-    """Lazy, compiled and torch's optimisers of a real method with two stages."""
-    stages = {"start": {}, "adapt": {"lr_factors": {"features": 0.1}}}
-    for optimizer in ("adadelta", {"sgd": {"lr": 0.1, "momentum": 0.9}}):
-        own = {"optimizer": optimizer, "schedule": "polynomial"}
-        scheme = Ref("scheme", "shot", 1, "msda-bench", {"beta": 0.3, "smoothing": 0.1, "adapt": 0.5})
-        usual, cells = (
-            [replace(make_cell("TAR", seed=seed, **own, **more), scheme=scheme) for seed in range(2)]
-            for more in ({}, {"stages": stages})
-        )
-        together = stacked(cells)
-        for mine, alone in zip(together, train(cells, stack=1), strict=True):
-            torch.testing.assert_close(torch.tensor(mine.curves.risks), torch.tensor(alone.curves.risks))
-            assert mine.outcome == alone.outcome
-        assert [record.curves for record in together] != [record.curves for record in stacked(usual)]
 
 
 # Optimisers

@@ -10,7 +10,7 @@ import pytest
 from msda_bench.api import DataError, component
 from msda_bench.data.splits import split
 from msda_bench_builtin.schemes import Joint, TargetOnly
-from tests.engine.conftest import Toy, close, make_cell, prepare, ref, stacked, train, train_with_weights
+from tests.engine.conftest import Toy, make_cell, prepare, ref, train, train_with_weights
 
 TRAINED = split(Toy(), "c", {"c": 150}, seed=0)["c"].train
 KEPT, HELD = (tuple(rows.tolist()) for rows in (TRAINED[:45], TRAINED[45:]))
@@ -45,14 +45,6 @@ def test_labels_held_out_score_the_run_and_do_not_train_it(scheme, regression):
     assert mine == theirs
     assert right > wrong
     assert regression or right + wrong == pytest.approx(1)
-
-
-@pytest.mark.parametrize("scheme", ["target_only", "joint"])
-def test_stacked_references_equal_each_alone(scheme):
-    cells = [cell(scheme, seed=seed, epochs=1) for seed in range(2)]
-    for together, alone in zip(stacked(cells), train(cells), strict=True):
-        close(together, alone)
-        assert "target_accuracy" in alone.validation
 
 
 def test_joint_gives_every_domain_a_batch_of_its_own():

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from msda_bench.cli.main import main
-from tests.page.test_looks import CONTRAST, OUTSIDE
+from tests.page.test_looks import OUTSIDE
 from tests.page.test_works import reopened
 
 ROOT = Path(__file__).parents[2]
@@ -60,39 +60,6 @@ def test_the_page_opens_completely_and_nothing_overflows(browser, site, width, d
     assert browser.run(OUTSIDE) == []
 
 
-@pytest.mark.parametrize("dark", [False, True])
-def test_the_site_can_be_read_filtered_and_scrolled_on_a_phone(browser, site, dark):
-    browser.show(site, 390, dark=dark)
-    paper, ratios = browser.run(CONTRAST, [f"var(--{name})" for name in ("ink", "muted", "accent", "warn")])
-    assert (paper < 0.05) if dark else (paper > 0.9)
-    assert min(ratios.values()) >= 4.5
-    assert all(one.size["height"] >= 32 for one in browser.all(".controls select, .controls input"))
-    choose(browser, "compare", "both")
-    browser.run("document.querySelector('.scroller').scrollLeft = 900")
-    left = browser.run("return document.querySelector('#board tbody th').getBoundingClientRect().left")
-    assert 0 <= left < 40, "the name stays"
-    head = browser.all(HEADS)[3]
-    assert 0 < browser.run("return arguments[0].getBoundingClientRect().right", head) <= 390
-    head.find_element("css selector", "button").click()
-    assert browser.run(VISIBLE)[0] == "DARN-code"
-    assert browser.run("return document.documentElement.scrollWidth") == 390
-
-
-def test_filters_hide_columns_and_methods_without_a_visible_column(board):
-    choose(board, "compare", "both")
-    assert columns(board) == ["paper-amazon", "smoke", "pixels-unit", "pixels-bytes"]
-    assert board.all(".count")[0].text == "8 methods in 4 experiments"
-    choose(board, "modality", "images")
-    assert columns(board) == ["pixels-unit", "pixels-bytes"]
-    assert sorted(board.run(VISIBLE)) == ["DARN-code", "DARN-text"]
-    assert board.all(".count")[0].text == "2 methods in 2 of 4 experiments"
-    choose(board, "modality", "all kinds")
-    choose(board, "protocol", "unequal steps")
-    assert columns(board) == ["paper-amazon"]
-    board.all("#methods")[0].send_keys("sharpmax")
-    assert board.run(VISIBLE) == ["DARN"]
-
-
 def test_variants_are_shown_when_asked_for_a_click_sorts_and_the_address_keeps_both(board, site):
     assert columns(board) == ["paper-amazon", "smoke"]
     assert board.all("#address")[0].text == f"{site.parent.as_uri()}/"
@@ -111,25 +78,3 @@ def test_variants_are_shown_when_asked_for_a_click_sorts_and_the_address_keeps_b
     reopened(board)
     assert columns(board) == ["paper-amazon"]
     assert board.run(VISIBLE) == [*reversed(order)]
-
-
-def test_the_keyboard_reaches_filters_order_and_pages(board):
-    from selenium.webdriver.common.keys import Keys
-
-    board.run("document.getElementById('methods').focus()")
-    board.press("DARN", Keys.TAB, Keys.TAB, Keys.ENTER)
-    assert board.run("return document.querySelector('#board thead th').getAttribute('aria-sort')") == "ascending"
-    assert set(board.run(VISIBLE)) == {"DARN"}
-    board.run("document.querySelector('#board tbody tr:not([hidden]) a').focus()")
-    board.press(Keys.ENTER)
-    board.until(lambda: "/paper-amazon/report.html#paper-amazon" in board.driver.current_url)
-    board.all(".eyebrow a")[0].click()
-    board.until(lambda: board.driver.current_url.endswith("/index.html"))
-
-
-def test_everything_is_readable_without_the_script(browser, site):
-    browser.show(site, script=False)
-    browser.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
-    assert len(columns(browser)) == 4
-    assert len([row for row in browser.all("#board tbody tr") if row.is_displayed()]) == 8
-    assert not any(one.is_displayed() for one in browser.all(".controls"))

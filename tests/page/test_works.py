@@ -135,19 +135,6 @@ def test_selecting_a_method_updates_every_chart(paper):
     assert not box(paper, "TAR").is_enabled()
 
 
-def test_a_method_beyond_the_first_can_be_shown(browser, pages):
-    browser.show(pages("hostile"))
-    late = browser.run(VISIBLE)[13]
-    figures = [figure.get_attribute("id") for figure in browser.all("figure")]
-    figures = [name for name in figures if "pairs" not in name and "gap" not in name]
-    for figure in figures:
-        assert late not in words(browser, figure), figure
-        assert "TAR" in words(browser, figure), "the reference, which is last"
-    box(browser, late).click()
-    for figure in figures:
-        browser.until(lambda figure=figure: late in words(browser, figure))
-
-
 def reopened(browser):
     address = browser.run("return location.href")
     browser.driver.get("about:blank")
@@ -182,80 +169,6 @@ def test_the_address_keeps_selection_sorting_filters_and_what_is_open(browser, p
     browser.run("location.hash = ''")
     browser.until(lambda: "DARN" in words(browser, FOREST))
     assert {*browser.run(VISIBLE)} == {*BEST}
-
-
-def test_an_invalid_address_fragment_shows_the_page_and_a_link_opens_its_part(browser, pages):
-    page = pages("paper-amazon").as_uri()
-    for state in ("x&paper-amazon.show=[&open=%&paper-amazon.sort=9:up", "%&%=%&open=a,b&&=&"):
-        browser.driver.get("about:blank")
-        browser.driver.get(f"{page}#{state}")
-        assert browser.run(VISIBLE) == BEST
-        assert "TAR" in words(browser, FOREST)
-        assert browser.complaints() == []
-    browser.driver.get("about:blank")
-    browser.driver.get(f"{page}#paper-amazon-weights-dvd")
-    browser.until(lambda: browser.all("#paper-amazon-weights[open]"))
-
-
-def test_shift_and_the_wheel_zoom_and_a_double_click_resets(paper):
-    before = words(paper, POINTS)
-    plot = paper.all(f"#{POINTS} .live svg")[0]
-    paper.run(WHEEL, plot, False)
-    assert words(paper, POINTS) == before
-    paper.run(WHEEL, plot, True)
-    paper.until(lambda: set(words(paper, POINTS)) != set(before))
-    paper.run(
-        """
-        const { x, y, width, height } = arguments[0].getBoundingClientRect();
-        const at = { clientX: x + width * 0.6, clientY: y + height * 0.3, bubbles: true };
-        document.elementFromPoint(at.clientX, at.clientY).dispatchEvent(new MouseEvent("dblclick", at));
-    """,
-        plot,
-    )
-    paper.until(lambda: set(words(paper, POINTS)) == set(before))
-
-
-def said(browser):
-    return browser.run("return document.getElementById('said').textContent")
-
-
-def test_values_of_every_chart_can_be_reached_by_keyboard(paper):
-    """Each mark has a description and a place, and a table holds all of them."""
-    from selenium.webdriver.common.keys import Keys
-
-    for figure in [one.get_attribute("id") for one in paper.all("figure")]:
-        root = paper.drawn(figure)
-        plot = root.find_element("css selector", ".plot")
-        assert plot.get_attribute("aria-label")
-        assert paper.all(f"#{plot.get_attribute('aria-describedby')}")
-        assert root.find_elements("css selector", ".values tbody tr")
-        paper.run("arguments[0].focus()", plot)
-        paper.press(Keys.ARROW_RIGHT)
-        first = said(paper)
-        n = int(first.partition(":")[0].removeprefix("1 of "))
-        assert n > 1, figure
-        assert "undefined" not in first
-        assert "method " in first
-        assert len(paper.all("#tip.visible")) == len(root.find_elements("css selector", ".live .at")) == 1
-        paper.press(Keys.ARROW_LEFT)
-        assert said(paper).startswith(f"{n} of {n}: ")
-        assert said(paper) != first
-        paper.press(Keys.ESCAPE)
-        assert not paper.all("#tip.visible, .live .at")
-
-
-def test_the_keyboard_moves_through_the_shown_rows(paper):
-    from selenium.webdriver.common.keys import Keys
-
-    paper.drawn(FOREST)
-    box(paper, "MDMN").click()
-    paper.until(lambda: "MDMN" not in words(paper, FOREST))
-    paper.run("document.querySelector(arguments[0]).focus()", f"#{FOREST} .plot")
-    for name in (name for name in BEST if name != "MDMN"):
-        paper.press(Keys.ARROW_DOWN)
-        assert said(paper).partition("method ")[2].partition(",")[0] == name
-    paper.press(Keys.TAB)
-    assert not paper.all("#tip.visible"), "what has no focus has no tip"
 
 
 @pytest.mark.parametrize("by", ["keys", "buttons"])
@@ -314,40 +227,3 @@ def test_figures_are_downloaded_dark_on_white_and_as_they_are_zoomed(browser, pa
     browser.until((tmp_path / "runs.csv").exists)
     browser.until(lambda: len((tmp_path / "runs.csv").read_text().splitlines()) == 481)
     assert browser.complaints() == []
-
-
-def test_enlarging_gives_a_figure_the_width_of_the_page(paper):
-    root = paper.drawn(POINTS)
-    before = root.size["width"]
-    root.find_element("css selector", "[data-enlarge]").click()
-    paper.until(lambda: root.size["width"] > 2 * before)
-    paper.until(lambda: root.find_element("css selector", ".live svg").size["width"] > 1.8 * before)
-
-
-def test_a_tooltip_shows_names_as_text(browser, pages):
-    browser.show(pages("hostile"))
-    (name,) = [one.get_attribute("id") for one in browser.all("figure") if "weights-script" in one.get_attribute("id")]
-    root = browser.drawn(name)
-    browser.run(
-        """
-        const mark = arguments[0].querySelector(".live .mark-rect path");
-        const at = { bubbles: true, clientX: 9, clientY: 9 };
-        for (const kind of ["move", "over"]) {
-          mark.dispatchEvent(new MouseEvent(`mouse${kind}`, at));
-          mark.dispatchEvent(new PointerEvent(`pointer${kind}`, at));
-        }
-    """,
-        root,
-    )
-    browser.until(lambda: browser.all("#tip.visible"))
-    assert "<script>" in browser.run("return document.getElementById('tip').textContent")
-    assert browser.complaints() == []
-
-
-def test_on_a_phone_the_table_scrolls_and_names_stay_visible(browser, pages):
-    browser.show(pages("paper-amazon"), 390)
-    browser.run("document.querySelector('.scroller').scrollLeft = 300")
-    left = browser.run("return document.querySelector('.board tbody th').getBoundingClientRect().left")
-    assert 0 <= left < 40
-    head(browser, "dvd").click()
-    assert numbers(browser, "dvd") == sorted(numbers(browser, "dvd"), reverse=True)

@@ -12,11 +12,7 @@ from typing import Any
 import pytest
 
 from msda_bench import hookspecs
-from msda_bench.executors import CellFinished, Interrupt, Job, Setup, Store
 from msda_bench.plugins import KINDS, discover
-from msda_bench.running.execute import EXECUTORS, executors
-from msda_bench.suite.expand import expand
-from msda_bench.suite.load import load_suite
 from msda_bench.testing import examine
 
 HOOKS = {
@@ -35,8 +31,6 @@ def example(request, monkeypatch) -> Any:
     assert steps, f"the hook {request.param} has no example in its docstring"
     for step in steps:
         exec(compile(step.source, module.__name__, "exec", dont_inherit=True), vars(module))  # noqa: S102 - our docstring
-    if request.param == "msda_executors":
-        return executors([EntryPoint("example", module.__name__, EXECUTORS)])
     return discover([EntryPoint("example", module.__name__, "msda_bench")])
 
 
@@ -50,17 +44,6 @@ def test_docstring_is_a_doctest_that_passes(name):
     (test,) = finder.find(HOOKS[name], name, globs={})
     assert test.examples
     assert runner.run(test).failed == 0
-
-
-@pytest.mark.parametrize("example", ["msda_executors"], indirect=True)
-def test_an_executors_example_trains(example, tmp_path):
-    executor = example.entry("executor", "backwards").cls(setup=Setup("cpu"))
-    registry = discover()
-    cells = expand(load_suite("smoke", registry), registry).cells
-    jobs = [Job((key,), (cell,)) for key, cell in list(cells.items())[:2]]
-    store = Store.create(tmp_path / "smoke")
-    events = [event for event in executor.run(jobs, store, Interrupt()) if isinstance(event, CellFinished)]
-    assert [(event.key, event.status) for event in events] == [(job.keys[0], "ok") for job in jobs[::-1]]
 
 
 @pytest.mark.parametrize("example", sorted(HOOKS.keys() - OTHERS), indirect=True)

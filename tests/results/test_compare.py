@@ -166,9 +166,3 @@ def test_up_to_six_methods_are_compared_in_pairs_and_more_with_the_baseline(tabl
     assert [pair.family for pair in named] == ["against b", "all_pairs", "against b"]
     assert [pair.p_holm for pair in named] == [pytest.approx(size * 2 / 256) for size in (2, 3, 2)]
     assert {pair.family for pair in rows(table(many(7)))} == {"all_pairs"}
-
-
-def test_a_selection_of_runs_is_compared_like_a_whole_folder(table):
-    runs = table({"a": {"x": plus(*range(8)), "y": BASE}, "b": {"x": BASE, "y": BASE}, "c": {"x": BASE, "y": BASE}})
-    part = runs[(runs["method"] != "c") & (runs["seed"] < 6) & (runs["target"] == "x")]
-    assert rows(part) == rows(table({"a": {"x": plus(*range(8))[:6]}, "b": {"x": BASE[:6]}}))

@@ -20,14 +20,14 @@ SOUND = {"device": "cpu", "numba": "0.61", "torch": "2.11", "stack": 1, "distrib
 def lines():
     """`lines(change)`: of methods a and b, targets x and y, seeds 0 to 5, with records altered by `change`."""
 
-    def make(change, faults=None) -> tuple[str, ...]:
+    def make(change) -> tuple[str, ...]:
         experiment, cells, records = planned({name: {"x": [5] * 6, "y": [5] * 6} for name in ("a", "b")})
         methods = tuple(Method(name, False, "recipe", ("msda-bench 0.1.0",)) for name in ("a", "b"))
         for cell in cells:
             sound = replace(records[cell.key], provenance=SOUND)
             records[cell.key] = change(sound, cell.method, cell.target, cell.seed) or sound
         runs = runs_frame(Plan("suite", (replace(experiment, methods=methods),), tuple(cells)), records)
-        runs.attrs["faults"] = faults([cell.key for cell in cells]) if faults else Faults()
+        runs.attrs["faults"] = Faults()
         return tuple(note.line for note in notes(runs))
 
     return make
@@ -139,16 +139,6 @@ def test_systems_are_named_without_their_releases(lines, platform, words):
     assert f"{words} with torch 2.11 and H (a, 10 of 12 runs" in lines(two)[0]
 
 
-def test_faults_of_the_store_are_noted(lines):
-    def faults(keys):
-        return Faults(damaged=frozenset(keys[1:3]), conflicting=frozenset(keys[-1:]))
-
-    conflict, damage = lines(lambda *_: None, faults)
-    assert conflict.startswith("another result of the same cell is stored with the one that counts: b, 1 of 12 runs, ")
-    assert damage.startswith("a damaged record counts as missing; run the suite again to replace it: a, 2 of 12 runs, ")
-    assert damage.endswith("first at target x, seed 1")
-
-
 def test_methods_with_unequal_numbers_of_steps_are_noted(table, sample):
     runs = table({"SRC": {"x": [1], "y": [1]}, "a": {"x": [1], "y": [1]}, "ref": {"x": [1], "y": [1]}})
     # Targets of different sizes take different numbers of steps; methods are still treated equally.
@@ -181,14 +171,6 @@ def test_problems_are_grouped_by_severity_and_methods_with_equal_problems_share_
         "table: a: 1 of 3 runs failed, first at target x, seed 0: no [31m way",
         "table: b, c: 1 of 3 runs each missing, first at target x, seed 2",
     ]
-
-
-def test_outlying_scores_are_named(table):
-    runs = table(
-        {"SRC": {"x": [100, 103, 98, 110, 95, 104, 99, 20]}, "DARN": {"x": [104, 103, 98, 110, 95, 104, 99, 96]}}
-    )
-    (note,) = notes(runs)
-    assert note.line.endswith(": SRC at target x, seed 7 (10, median 49.75)")
 
 
 def test_a_note_is_told_once_with_the_experiments_that_have_it(table):

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
-from msda_bench.results.criteria import COLUMNS, criteria, sensitivity
+from msda_bench.results.criteria import criteria, sensitivity
 from msda_bench.results.notes import notes
 from msda_bench.results.select import select
 from msda_bench.results.serialize import csv_text
@@ -21,7 +21,6 @@ from msda_bench.store.record import Outcome, Record
 from msda_bench.suite.plan import CHANCE, ORACLE, Experiment, Method, PlannedCell, Search, Tuning
 from tests.results.conftest import frame_of
 
-ALL = "all methods"
 Run = tuple[int, Mapping[str, float]] | str | None
 """Correct of 100 (or the sum of squared errors), the validators' scores; a status; or None for a missing record."""
 Runs = Mapping[str, Sequence[Sequence[Run]]]
@@ -139,31 +138,9 @@ def test_select_runs_once_and_does_not_change_runs_without_candidates() -> None:
     assert select(plain) is plain
 
 
-@settings(max_examples=10)
-@given(st.permutations(range(12)))
-def test_the_order_of_rows_does_not_matter(order: list[int]) -> None:
-    runs = frame({"a": [THREE, THREE[::-1]], "b": [[*THREE[:2], "oom"], [THREE[0], None, "failed"]]})
-    assert select(runs.iloc[order]).equals(select(runs))
-
-
 def row(judgements: pd.DataFrame, by: str, method: str, target: str = "t") -> pd.Series:
     rows = judgements.set_index(["criterion", "method", "target"])
     return rows.loc[(by, method, target)]
-
-
-def test_regret_is_the_loss_compared_with_the_oracle() -> None:
-    same = [(90, {"v": 1.0, "w": 0.0})] * 3
-    judgements = criteria(frame({"a": [THREE, THREE], "b": [THREE, same], "ref": [THREE] * 2}))
-    tests = ["v", "w", CHANCE, ORACLE]
-    assert tuple(judgements) == COLUMNS
-    assert list(judgements["criterion"].unique()) == tests
-    assert list(judgements["method"].unique()) == [ALL, "a", "b"]  # references are not included
-    assert [row(judgements, by, "a")["regret"] for by in tests] == [10, 20, 10, 0]
-    assert [row(judgements, by, "a")["mean"] for by in tests] == [70, 60, 70, 80]
-    # Of both methods: 10 and 10 at the first seed, 10 and 0 at the second.
-    assert row(judgements, "v", ALL)[["regret", "regret_standard_error", "n_regret"]].tolist() == [7.5, 2.5, 2]
-    assert judgements.loc[judgements["selects"], "criterion"].unique().tolist() == ["v"]
-    assert judgements.loc[judgements["target_labels"], "criterion"].unique().tolist() == [ORACLE]
 
 
 def test_regret_of_errors_is_positive() -> None:
@@ -178,18 +155,6 @@ def test_means_over_targets_are_over_seeds_that_every_target_has() -> None:
     runs.loc[(runs["target"] == "u") & (runs["seed"] == 1) & (runs["candidate"] == 2), "status"] = "oom"
     judgements = criteria(runs)
     assert [row(judgements, "v", "a", target)["n"] for target in ("t", "u", "average")] == [2, 1, 1]
-
-
-def test_rank_correlation_is_averaged_over_runs() -> None:
-    judgements = criteria(frame({"a": [THREE, [(n, {"v": n, "w": 0.0}) for n in (1, 2, 3)]]}))
-    columns = ["rank_correlation", "n_rank_correlation"]
-    assert row(judgements, "v", "a")[columns].tolist() == pytest.approx([0.75, 2])
-    assert row(judgements, "w", "a")[columns].tolist() == pytest.approx([-0.5, 1])
-    assert row(judgements, ORACLE, "a")["n_rank_correlation"] == 0
-    lost = criteria(frame({"a": [[*THREE, "diverged", None]]}))
-    assert row(lost, "v", "a")[["rank_correlation", "n_regret"]].tolist() == pytest.approx(
-        [0.5, 0]
-    )  # nothing selected among fewer
 
 
 @settings(max_examples=15)

@@ -27,7 +27,6 @@ from tests.results.conftest import planned, write_folder
 ROOT = Path(__file__).parents[2]
 BASE = [100, 104, 108, 112, 116, 120]  # of 200: 50 to 60 percent, mean 55
 ERROR = math.sqrt(sum((value / 2 - 55) ** 2 for value in BASE) / 30)
-COLUMNS = (ROOT / "results" / "paper-amazon" / "verify.csv").read_text().partition("\n")[0].split(",")
 Held = Callable[..., Any]
 
 
@@ -89,22 +88,6 @@ def test_the_committed_file_is_equal_byte_for_byte(name: str, tmp_path: Path) ->
     assert (folder / "verify.csv").read_bytes() == (ROOT / "results" / name / "verify.csv").read_bytes()
 
 
-def test_each_number_of_the_suites_methods_is_a_row_target_by_target(held: Held) -> None:
-    ours = {"b": {"y": points(2), "x": points(4)}, "a": {"y": points(0), "x": points(0)}}
-    found = held(ours, published({"a": [55.0, 54.0], "b": [57.5, 56.0], "other": [1, 1]}))
-    cells = found.file
-    assert list(cells) == COLUMNS
-    places = list(zip(cells["target"], cells["method"], strict=True))
-    assert places == [(target, method) for target in ("y", "x", "average") for method in "ba"]
-    assert cells["difference"].tolist() == [0, 1, -0.5, 0, -0.25, 0.5]
-    assert cells["standardised_difference"][1] == pytest.approx(1 / math.hypot(ERROR, 0.5), rel=1e-5)
-    assert (found.code, found.verified.status) == (0, "agrees")
-    assert (set(cells["source"]), set(cells["published_runs"])) == ({"A. Author"}, {20})
-    near = "2 of 2 averages within the published range; 4 of 4 cells within 2 standard errors (0 outside, 0."
-    assert near in found.verdict
-    assert found.verdict.endswith("; order of methods agrees in 1 of 1 pairs")
-
-
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(st.integers(0, 200), min_size=2, max_size=9).filter(lambda runs: len({*runs}) > 1),
@@ -126,18 +109,6 @@ def test_the_standardised_difference_equals_welchs_t(
     assert z == pytest.approx(oracle.statistic, abs=1e-9)
     assert 2 * t.sf(abs(z), df) == pytest.approx(oracle.pvalue, abs=1e-9)
     assert found["within_2_se"] == (abs(z) <= 2)
-
-
-def test_one_run_is_compared_with_the_spread_of_the_published_runs(held: Held) -> None:
-    found = held({"a": {"x": [118, None], "y": [110, None]}}, published({"a": [55.0, 55.0]}))
-    first = found.file.iloc[0]
-    # A standard deviation of 0.5 sqrt(20), and the mean's 0.5.
-    assert first["standardised_difference"] == pytest.approx(4 / (0.5 * math.sqrt(21)), rel=1e-5)
-    assert (first["degrees_of_freedom"], first["n_ok"], first["n_planned"]) == (19, 1, 2)
-    assert "standard deviation where n is 1" in words(found)
-    alone = held({"a": both([110])}, published({"a": [56.0, 54.4]}, spread=None, spread_is=None, runs=None))
-    assert (alone.verified.status, pd.isna(alone.verified.ranges["within"].iloc[-1])) == ("incomplete", True)
-    assert "a at average -0.20, too few runs" in alone.verdict
 
 
 def test_an_average_beyond_noise_differs_though_a_single_target_does_not_decide(held: Held) -> None:
@@ -240,21 +211,6 @@ def test_another_network_is_never_compared(held: Held) -> None:
     assert "Not comparable: another network or protocol than the suite names." in words(found)
     none = "table: not comparable: none of 3 published numbers is of the suite's network and protocol"
     assert found.verdict == f"verdict: {none}"
-
-
-def test_a_number_without_network_and_protocol_is_compared_with_every_suite_that_names_it(held: Held) -> None:
-    theirs = published({"DARN": [58.0, 58.0]}).numbers
-    found = held(OURS, PublishedNumbers("mine", (*theirs, *numbers("old", "DARN", {"x": 1.0}))))
-    assert found.file["comparable"].tolist() == [True, False, True, True]
-    assert (found.verified.status, found.file["backbone"].isna().sum()) == ("agrees", 3)
-    assert "; 1 of 4 published numbers are not comparable" in found.verdict
-
-
-def test_a_chosen_table_keeps_the_suites_description_of_its_numbers(table: Any) -> None:
-    found = mb.verify(table({"SRC": {"photo": BASE}}, published=TWO), "pacs")
-    assert set(found["published_method"]) == {"source-only", "ERM"}
-    assert not found["comparable"].any()  # the protocol is in other words
-    assert set(found["backbone"]) >= {"ResNet-18"}
 
 
 def test_output_matches_the_golden_files(held: Held, golden: Any) -> None:

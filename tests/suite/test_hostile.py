@@ -8,10 +8,8 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -117,13 +115,6 @@ def test_hostile_suites_are_reported_in_short_lines_within_little_time_and_memor
 
 PLACE = re.compile(r"[1-9][0-9]*:[1-9][0-9]*: ")
 MARKS = [*"{}[],:-#&*!|>'\"%@`~? \n0x\t\0", "null", ".inf", "1e999", "- ", ": ", "\n  ", "<<: ", "!!int ", "&a ", "*a"]
-WORDS = ["d_A", "none", "all", "mdmn", "picky", "faulty", "lonely", "sine", "0-3", "books", "source_risk"]
-KEYS = st.text(max_size=5) | st.sampled_from(["sharpmax", "picky", "train", "size", "mu"])
-VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | st.sampled_from(WORDS),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3),
-    max_leaves=6,
-)
 altered = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
 
 
@@ -156,24 +147,3 @@ def test_an_edited_text_loads_or_is_refused_in_single_lines(tmp_path, registry, 
     for _ in range(data.draw(st.integers(0, 2))):
         raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
     assert_loads_or_is_refused(tmp_path, bytes(raw), registry)
-
-
-@altered
-@given(data=st.data())
-def test_edited_values_load_or_are_refused_in_single_lines(tmp_path, registry, good, data):
-    suite = yaml.safe_load(good)
-    for _ in range(data.draw(st.integers(1, 3))):
-        holder, key = data.draw(st.sampled_from(places(suite)))
-        if data.draw(st.booleans()) or isinstance(holder, list):
-            holder[key] = data.draw(VALUES)
-        else:
-            holder[data.draw(st.text(max_size=5))] = holder.pop(key)
-    text = yaml.safe_dump(suite, allow_unicode=True)
-    assert_loads_or_is_refused(tmp_path, text.encode("utf-8", "surrogatepass"), registry)
-
-
-def places(value: Any) -> list[tuple[Any, Any]]:
-    pairs = (
-        list(value.items()) if isinstance(value, dict) else list(enumerate(value)) if isinstance(value, list) else []
-    )
-    return [(value, key) for key, _ in pairs] + [place for _, item in pairs for place in places(item)]

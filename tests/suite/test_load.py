@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from msda_bench.errors import SuiteError
-from msda_bench.plugins import BrokenPlugin, Entry, Registry
+from msda_bench.plugins import Registry
 from msda_bench.suite import files
 from msda_bench.suite.expand import expand
-from msda_bench.suite.load import MAX_LINES, load_suite
+from msda_bench.suite.load import load_suite
 
 
 @pytest.fixture
@@ -154,39 +154,6 @@ def test_unreadable_files_are_refused_with_a_suggestion(folder, registry, good):
         "long.yaml": "is larger than 250000 bytes; a suite is a few thousand",
     }.items():
         assert lines(path, registry) == [f"{path}: {what}"]
-
-
-def test_the_number_of_lines_is_limited(folder, registry, good):
-    reported = lines(write("s.yaml", good + "".join(f"key{index}: 1\n" for index in range(200))), registry)
-    assert len(reported) == MAX_LINES + 1
-    assert reported[0].startswith("s.yaml:17:1: key0: unknown key (known: schema, name, description, requires, ")
-    assert reported[-1] == "s.yaml: and 150 more mistakes"
-
-
-def test_a_collision_and_a_broken_plugin_are_reported_in_place(folder, registry, good):
-    twin = registry.entry("aggregator", "sharpmax")
-    entries = [*registry.entries, Entry("aggregator", twin.cls, "rival", "2.0")]
-    other = Registry(entries, [BrokenPlugin("ruin", "ruin 3.0: hook msda_datasets: ImportError: no")])
-    claimed = "aggregator 'sharpmax' is claimed by toys 1.0 and rival 2.0; uninstall one of them"
-    unknown = "unknown dataset 'amazing' (did you mean 'amazon'?); a plugin could not be used: "
-    assert lines(write("s.yaml", good.replace("{amazon: {train: 2000}}", "amazing")), other) == [
-        f"s.yaml:3:10: dataset: {unknown}ruin 3.0: hook msda_datasets: ImportError: no",
-        f"s.yaml:13:51: methods.DARN.aggregator.sharpmax: {claimed}",
-    ]
-
-
-def test_named_suites_are_listed_once_without_the_parts_of_others():
-    parts = {"quickstart/fonts", "field/amazon", "ablations/digits-scale/unit"}
-    assert parts < set(files.names())
-    listed = files.listed()
-    assert not parts & set(listed)
-    assert {"quickstart", "paper", "paper-amazon", "ablations/mu"} < set(listed)
-    assert [*listed] == sorted(listed, key=lambda name: ("/" in name, name))
-    for name in listed:
-        words = files.purpose(files.shipped(name))
-        assert words[0].isupper(), name
-        assert words.endswith("."), name
-        assert len(words) < 160, name
 
 
 def test_a_name_is_loaded_from_anywhere_with_all_that_it_includes(folder, installed, monkeypatch):

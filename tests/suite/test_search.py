@@ -75,46 +75,10 @@ SHARED = f"""select:
 """
 
 
-def test_shared_candidates_are_the_own_settings_and_points_that_all_methods_share(expanded, good):
-    axes = {"SRC": "training.batch: [10, 20, 30, 40]", "DANN": "mu: [0.001, 0.01, 0.1, 1.0]", "MDMN": "mu: [0.01, 0.1]"}
-    text = good
-    for name, axis in axes.items():
-        text = text.replace(f"{name}: {{", f"{name}: {{search: {{{axis}}}, ")
-    expansion = expanded(text + SHARED)
-    tried = {method.name: method.search.candidates for method in expansion.plan.experiments[0].methods}
-    at = {name: [(values[LR], values[DROPOUT]) for values in candidates] for name, candidates in tried.items()}
-    usual = {cell.key for cell in expanded(good).plan.cells}
-    assert {cell.key for cell in expansion.plan.cells if cell.candidate == 0} == usual
-    assert (tried["DANN"][0], tried["SRC"][0]["training.batch"]) == ({LR: 1.0, DROPOUT: 0.5, "mu": 0.01}, 20)
-    assert at["SRC"] == at["DANN"] == at["MDMN"]
-    assert len(set(at["SRC"][1:7])) == 6
-    assert at["SRC"][0] == (1.0, 0.5)
-    # Without an axis of its own a method has no more than the six points, in the same places.
-    assert set(at["DARN"]) == set(at["TAR"]) == set(at["SRC"])
-    assert len(at["DARN"]) == 6
-    assert at["DARN"][1:] == [point for point in at["SRC"][1:7] if point != (1.0, 0.5)]
-    keys = {(cell.method, cell.candidate): cell.key for cell in expansion.plan.cells if cell.seed == 0}
-    assert len(set(keys.values())) == len(keys) == 8 * 3 + 6 * 2
-    assert expansion.plan.experiments[0].notes[4].endswith("has no more: TAR 6, DARN 6.")
-    # Neither the other methods nor the budget changes a draw; the experiment and the method do.
-    alone = "".join(line for line in text.splitlines(keepends=True) if "SRC:" not in line and "DANN:" not in line)
-    few = expanded(alone + SHARED.replace("budget: 8", "budget: 5")).plan.experiments[0]
-    assert {method.name: method.search.candidates for method in few.methods}["MDMN"] == tried["MDMN"][:5]
-    assert [values["mu"] for values in tried["DANN"][:4]] != [values["mu"] for values in tried["MDMN"][:4]]
-    other = expanded(text.replace("name: good", "name: other") + SHARED).plan.experiments[0]
-    assert {method.name: method.search.candidates for method in other.methods}["DANN"] != tried["DANN"]
-
-
 def test_a_shared_grid_has_at_most_ten_thousand_points(expanded, good):
     many = SHARED.replace("[0.2, 0.5]", str([place / 10_000 for place in range(4000)]))
     with pytest.raises(SuiteError, match="that of SRC has 12000 points, more than 10000"):
         expanded(good + many)
-
-
-def test_candidates_count_towards_the_limit(expanded, good):
-    text = good.replace("seeds: 2", "seeds: 9999") + SELECT
-    with pytest.raises(SuiteError, match=f"asks for {9999 * 16 * 2} cells; at most 100000"):
-        expanded(text)
 
 
 def test_a_grid_has_every_combination_with_the_last_varying_fastest():

@@ -56,7 +56,6 @@ BROKEN = {
     "objective_is_a_scalar_that_trains": {
         "no gradient flows from the objective": objective(lambda risks, k: risks.detach().mean()),
         "gradient is zero, so nothing would be trained": objective(lambda risks, k: (0 * risks).sum()),
-        r"shape of the objective is \(1,\); the contract": objective(lambda risks, k: risks.mean(0, keepdim=k == 2)),
     },
     "gradient_is_the_objectives_own": {
         "but the objective's slope is": objective(lambda risks, k: 2 * risks.mean() - risks.mean().detach()),
@@ -79,7 +78,6 @@ BROKEN = {
     },
     "leaves_the_process_alone": {
         "changed torch's global random generator": weigh(lambda risks: torch.rand(len(risks)).softmax(0)),
-        "changed torch's default dtype": weights(lambda w, k: after(torch.set_default_dtype(torch.float64), w)),
         "Python's global random generator": weights(lambda w, k: after(random.random(), w)),
     },
     "is_deterministic": {

@@ -136,10 +136,3 @@ def test_a_folder_is_identified_with_parameters_that_read_it(given: Any) -> None
     data = DigitsFive(**found.params)
     assert len(data.load("mnist", opened(folder)[1]).y) == 22
     assert DigitsFive().identify(folder.parent, "") is None
-
-
-def test_sizes_are_those_of_the_authors_loaders() -> None:
-    assert DigitsFive().sizes() == {
-        "mnist": (55000, 10000), "mnist_m": (55000, 9000), "svhn": (25000, 9000), "syn": (25000, 9000),
-        "usps": (29752, 1860),
-    }  # fmt: skip

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from msda_bench.api import Dataset, Fits
+from msda_bench.api import Dataset
 from msda_bench.data import Folders, LocalFiles
 from msda_bench_builtin.datasets import (
     Amazon,
@@ -65,44 +65,6 @@ def test_the_real_files_have_the_documented_examples(
     assert groups == (None if part.groups is None else len(np.unique(part.groups)))
 
 
-def test_the_papers_reviews_begin_with_as_many_good_as_bad_ones(real: Real) -> None:
-    for domain in Amazon().domains:
-        data = Amazon().load(domain, real(Amazon()))
-        assert data.x.shape[1] == 5000
-        assert data.x.data.min() >= 1
-        assert data.y[:2000].mean() == 0.5
-
-
-def test_mnist_and_svhn_have_their_official_test_and_order(real: Real) -> None:
-    mnist, svhn = (DIGITS.load(domain, real(DIGITS)) for domain in DIGITS.domains)
-    assert (mnist.x.shape, svhn.x.shape) == ((70000, 3, 32, 32), (11083, 3, 32, 32))
-    assert (mnist.test.sum(), mnist.test[:60000].any(), svhn.test.sum()) == (10000, False, 3583)
-    assert mnist.y[:10].tolist() == [5, 0, 4, 1, 9, 2, 1, 3, 1, 4]
-    assert mnist.y[60000:60005].tolist() == [7, 2, 1, 0, 4]
-
-
-def test_the_reactors_inputs_are_the_columns_of_the_file(real: Real) -> None:
-    files = real(Reactor())
-    table = np.load(files.path(Reactor().files[0]), allow_pickle=False)
-    rows, mode = table[table[:, 15] == 3], Reactor().load("mode_3", files)
-    assert np.array_equal(mode.x, rows[:, :14].astype(np.float32))
-    assert np.array_equal(mode.y, rows[:, 14])
-
-
-def test_opinions_are_rated_and_some_words_predict_them(real: Real) -> None:
-    files = real(Opinions())
-    data, rated = (Opinions(mode=mode).load("tweets", files) for mode in ("classification", "regression"))
-    assert (len(rated.y), rated.y.dtype, bool(abs(rated.y).max() < 4)) == (4200, np.float32, True)
-    assert data.y.tolist() == (rated.y[abs(rated.y) >= 0.5] > 0).tolist()
-    chosen = Opinions(words=3000).fit({"": data.x})("", data.x)
-    assert chosen.shape == (3432, 3000)
-    per_column = np.asarray(chosen.sum(0)).ravel()
-    assert (np.diff(per_column) <= 0).all()
-    positive = data.y @ chosen.toarray() / per_column
-    assert positive.max() > 0.97
-    assert positive.min() < 0.1
-
-
 def as_published(text: str) -> str:
     """The file as UCI has it: no header, a question mark for what is missing."""
     lines = (",".join(field or "?" for field in line.split(",")) for line in text.splitlines()[1:])
@@ -120,24 +82,3 @@ def test_both_forms_of_the_hospitals_are_the_same_patients(real: Real, tmp_path:
         one, other = data.load(domain, here), data.load(domain, published)
         np.testing.assert_array_equal(one.x, other.x)
         assert one.y.tolist() == other.y.tolist()
-
-
-def test_a_cholesterol_of_zero_is_missing(real: Real) -> None:
-    data = Hospitals()
-    raw = {name: data.load(name, real(data)).x for name in data.domains}
-    assert isinstance(data, Fits)
-    made = np.asarray(data.fit(raw)("switzerland", raw["switzerland"]))
-    # After age, two columns of sex, five of pain, pressure and its gaps: cholesterol, and that it is missing.
-    start = 1 + 3 + 5 + 2
-    assert np.unique(made[:, start]).size == 1
-    assert made[:, start + 1].tolist() == [1.0] * 123
-
-
-def test_the_solubility_is_a_number_or_one_of_three_classes(real: Real) -> None:
-    classes, values = Solubility(), Solubility(mode="regression")
-    kind, value = (data.load("F", real(data)) for data in (classes, values))
-    assert kind.y.tolist() == ((value.y >= -4).astype(int) + (value.y >= -2)).tolist()
-    # Molecule A-3, the first of the table, has a logarithm of -3.6161271205 and 392.51 g/mol, the 17 others fewer.
-    first = values.load("A", real(values))
-    assert abs(first.y[0] + 3.6161271205) < 1e-6
-    assert first.x.shape == (3656, 17)

@@ -6,7 +6,6 @@ import gzip
 import io
 import json
 import pickle
-import re
 import sys
 import tarfile
 import wave
@@ -18,19 +17,9 @@ import numpy as np
 import pytest
 
 from msda_bench.api import Array
-from msda_bench_builtin.datasets import Intents, Reactor, SpokenDigits, Watch
+from msda_bench_builtin.datasets import Intents, SpokenDigits, Watch
 from msda_bench_builtin.datasets.intents import sentences
 from tests.data.refusal import only_line
-
-
-@pytest.mark.parametrize(
-    ("content", "what"),
-    [(b"", "cannot be read"), (np.zeros((4, 16)), r"a table of shape \(4, 16\), expected \(n, 18\)")],
-)
-def test_a_wrong_table_of_the_reactor_is_named(crafted: Any, tmp_path: Path, content: Any, what: str) -> None:
-    path = tmp_path / "cstr_acfmeandata.npy"
-    path.write_bytes(content) if isinstance(content, bytes) else np.save(path, content)
-    assert re.search(what, only_line(Reactor().load, "mode_0", crafted))
 
 
 def wheel(path: Path, member: str, content: bytes) -> None:
@@ -220,11 +209,3 @@ def test_characters_are_counted_in_groups_of_two_to_the_longest(crafted: Any, tm
     assert np.sort(short[short > 0]).tolist() == [1] * 5  # " a", "ab", "b ", " ab", "ab "
     assert np.sort(long[long > 0]).tolist() == [1] * 7 + [2]  # "ab" twice
     assert long[short > 0].tolist().count(0) == 0
-
-
-def test_the_real_sentences_differ_within_an_intent_and_stay(real: Any) -> None:
-    path = real(Intents()).path(Intents().files[0])
-    made = sentences(path, "fr", 30)
-    assert made == sentences(path, "fr", 30)
-    assert len({(sentence.intent, sentence.text) for sentence in made}) == 450
-    assert not any(mark in sentence.text for sentence in made for mark in "[](){}<>|;")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestRegressor
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
 import msda_bench as mb
@@ -95,37 +94,6 @@ def test_a_row_is_scikit_learns_on_the_rows_of_every_method(tmp_path: Path) -> N
         assert scored["target_labels"] == (method == "own")
 
 
-def test_a_forest_predicts_numbers_and_repeats(tmp_path: Path) -> None:
-    x, y = made(tmp_path, regression=True)
-    path = suite(tmp_path, "  forest: {scheme: {random_forest: {n_estimators: 30}}}")
-    error = score(tmp_path, path, "forest")["sum_squared_error"]
-    train, test = rows_of("train", "a", "b"), rows_of("test", "t")
-    other = RandomForestRegressor(30, random_state=0).fit(x[train], y[train]).predict(x[test])
-    assert error == pytest.approx(((other - y[test]) ** 2).sum(), rel=0.3)  # another seed, other trees
-    again = tmp_path / "again"
-    again.mkdir()
-    assert score(again, path, "forest")["sum_squared_error"] == error
-
-
-def test_settings_of_a_row_are_selected_by_the_same_criterion(tmp_path: Path) -> None:
-    made(tmp_path)
-    path = suite(
-        tmp_path,
-        """\
-  logistic: {scheme: logistic_regression, search: {scheme.logistic_regression.c: [1.0e-9, 1.0]}}
-select: {how: grid, budget: 2, by: source_accuracy, space: {training.optimizer.adam.lr: [0.001, 0.01]}}""",
-    )
-    run(tmp_path, path)
-    runs = mb.load_results(tmp_path / "out" / "s")
-    tried = runs[runs["method"] == "logistic"]
-    assert tried["candidate"].tolist() == [0, 1]  # neither the network nor its learning rate is a setting of this row
-    first, second = tried["validator:source_accuracy"]
-    assert first < second
-    board = mb.leaderboard(runs)
-    mean = board.loc[(board["method"] == "logistic") & (board["target"] == "t"), "mean"].item()
-    assert mean == tried["score"].tolist()[1] != tried["score"].tolist()[0]
-
-
 @pytest.mark.parametrize(
     ("method", "changes", "says"),
     [
@@ -154,26 +122,3 @@ def test_a_suite_that_cannot_have_such_a_row_gets_one_line(
     if says is not None:
         (line,) = capsys.readouterr().err.splitlines()
         assert says in line
-
-
-def test_without_scikit_learn_one_line_says_what_to_install(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    made(tmp_path)
-    known = importlib.util.find_spec
-    monkeypatch.setattr(
-        importlib.util, "find_spec", lambda name, *rest: None if name == "sklearn" else known(name, *rest)
-    )
-    assert main(["validate", str(suite(tmp_path, "  forest: {scheme: random_forest}"))]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert "methods.forest.scheme" in line
-    assert line.endswith("needs scikit-learn; install it: pip install '.[sklearn]' in the clone")
-
-
-@pytest.mark.slow
-def test_importing_scikit_learn_is_no_change_of_the_process(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    made(tmp_path)
-    path = suite(tmp_path, "  boosting: {scheme: gradient_boosting}\n  forest: {scheme: random_forest}")
-    # A fresh process, which imports it for the first cell that needs it.
-    assert main(["run", str(path), "--out", str(tmp_path / "out"), "--workers", "1"]) == 0
-    assert "put back" not in "".join(capfd.readouterr())

@@ -74,29 +74,6 @@ def test_a_vendors_answers_are_counted_on_the_test_of_every_method(
     assert main(["store", "verify", "--strict", str(tmp_path / "out" / "s")]) == 0
 
 
-def test_arrays_may_have_a_score_for_each_class_which_metrics_use(tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    y = np.arange(3 * ROWS) % 2
-    scores = np.stack([1 - y, y], 1) + 0.5 * rng.random((3 * ROWS, 2))
-    np.savez(tmp_path / "t.npz", x=rng.normal(size=(len(y), 3)), y=y, domain=np.repeat(SITES, ROWS), clip=scores)
-    path = suite(tmp_path, "{arrays: {file: t.npz, predictions: clip}}")
-    path.write_text(path.read_text().replace("keep:", "metric: auc\nkeep:"))
-    assert main(["run", str(path), "--out", str(tmp_path / "out"), "--executor", "inline"]) == 0
-    board = mb.leaderboard(tmp_path / "out" / "s")
-    assert board.loc[board["method"] == "theirs", "mean"].tolist()[0] == pytest.approx(100)
-
-
-def test_a_regressions_numbers_are_counted(tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    y = rng.normal(size=3 * ROWS).astype(np.float32)
-    np.savez(tmp_path / "t.npz", x=rng.normal(size=(len(y), 3)), y=y, domain=np.repeat(SITES, ROWS), guess=y + 2)
-    path = suite(tmp_path, "{arrays: {file: t.npz, predictions: guess, task: regression}}")
-    assert main(["run", str(path), "--out", str(tmp_path / "out"), "--executor", "inline"]) == 0
-    runs = mb.load_results(tmp_path / "out" / "s")
-    mine = runs[runs["method"] == "theirs"]
-    assert mine["sum_squared_error"].tolist() == pytest.approx((4 * mine["n_test"]).tolist(), rel=1e-5)
-
-
 @pytest.mark.parametrize(
     ("dataset", "method", "says"),
     [

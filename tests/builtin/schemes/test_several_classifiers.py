@@ -219,13 +219,6 @@ def test_each_phase_equals_plain_loops(scheme: Scheme, k: int) -> None:
         same_gradient(taken.objective, expected, run.trained(phase))
 
 
-def test_phases_repeat_as_requested() -> None:
-    assert [phase.name for phase in M3sda().stages[0].phases] == ["task", "classifiers", "features"]
-    assert [phase.trains for phase in M3sda(repeats=1).stages[0].phases[1:]] == [HEADS, ("features",)]
-    assert Mcd().stages[0].phases == M3sda(repeats=4).stages[0].phases
-    assert [phase.trains for phase in Mcd().stages[0].phases[2:]] == [("features",)] * 4
-
-
 def test_domains_with_equal_features_have_finite_gradients() -> None:
     run = SmallRun(M3sda())
     run.batch = run.batch._replace(x=run.x[:B].repeat(K + 1, 1))

@@ -60,50 +60,6 @@ def test_a_table_is_looked_through_and_its_first_suite_is_valid(identify, tmp_pa
     assert methods == ["SRC", "CORAL", "DANN", "logistic", "forest", "TAR"]
 
 
-def test_rows_that_occur_twice_make_no_column_a_leak(identify, tmp_path) -> None:
-    path, rows = tmp_path / "t.csv", [f"{'ab'[n % 2]},{n * 0.37:.2f},{n % 7},{n * 7 % 5 % 2}" for n in range(80)]
-    path.write_text("\n".join(["site,size,age,ill", *rows, *rows]))
-    assert "numbers: size, age" in identify(path, "--domain", "site", "--label", "ill")[1]
-
-
-def test_without_a_column_that_is_no_leak_the_lines_say_why(identify, tmp_path) -> None:
-    path = tmp_path / "t.csv"
-    path.write_text(
-        "\n".join(["site,code,ill", *(f"{'ab'[n % 2]},{'xy'[n // 2 % 2]},{n // 2 % 2}" for n in range(80))])
-    )
-    code, _, errors = identify(path, "--domain", "site", "--label", "ill")
-    assert code == 2
-    assert f"{path}: no column is left to learn from" in errors[0]
-    assert f"{path}: leak: each value of column 'code' has one label alone, so it is in `drop`" in errors[1]
-
-
-def test_an_infinite_number_among_labels_is_no_class(identify, tmp_path) -> None:
-    path = tmp_path / "t.csv"
-    rows = [f"{'ab'[n % 2]},{n % 7},{'inf' if n == 5 else n * 0.37}" for n in range(80)]
-    path.write_text("\n".join(["site,size,dose", *rows]))
-    said = refused(identify(path, "--domain", "site", "--label", "dose"))
-    assert said == f"{path}: label (column 'dose') holds 'inf', which is no finite number; correct it"
-
-
-def test_a_column_of_sentences_says_how_to_read_them(identify, tmp_path) -> None:
-    path = tmp_path / "t.csv"
-    rows = [f"{'ab'[n % 2]},{n % 7},the {n} of them,{n * 7 % 5 % 2}" for n in range(80)]
-    path.write_text("\n".join(["site,size,said,ill", *rows]))
-    said = " ".join(identify(path, "--domain", "site", "--label", "ill")[1])
-    assert "column 'said' has 80 different texts, so it is in `drop`; to learn from its words name it by --text" in said
-
-
-def test_a_domain_with_the_name_of_the_mean_is_refused(identify, tmp_path) -> None:
-    path = tmp_path / "t.csv"
-    path.write_text(
-        "\n".join(
-            ["site,size,ill", *(f"{['a', 'b', 'average'][n % 3]},{n * 0.37:.2f},{n * 7 % 5 % 2}" for n in range(99))]
-        )
-    )
-    said = refused(identify(path, "--domain", "site", "--label", "ill", "--suite", tmp_path / "mine.yaml"))
-    assert "average is the name of a column of tables" in said
-
-
 def test_a_survey_of_many_countries_says_how_to_keep_what_is_left_out(identify, tmp_path) -> None:
     rows = []
     for place, land in enumerate(("Österreich", "日本", "Réunion")):
@@ -154,25 +110,6 @@ def test_a_domain_without_labels_is_the_target_of_the_suite_that_validators_choo
     assert set(answers["method"]) == {"SRC", "DARN", "logistic"}
     for _, rows in answers.groupby("method", observed=True):
         assert len(rows) == (15 if shared else 60)
-
-
-def test_given_predictions_are_a_reference_row_of_the_suite(identify, tmp_path) -> None:
-    rng = np.random.default_rng(0)
-    lines = [f"{site},{rng.random():.3f},{row % 2},{row % 3 % 2}" for site in "abc" for row in range(30)]
-    (tmp_path / "t.csv").write_text("\n".join(["site,x,y,vendor", *lines]))
-    site, y = np.repeat(["a", "b", "c"], 30), np.tile([0, 1], 45)
-    np.savez(tmp_path / "t.npz", x=rng.normal(size=(90, 3)), y=y, site=site, vendor=y)
-    for name in ("t.csv", "t.npz"):
-        suite = tmp_path / f"{name}.yaml"
-        options = shlex.split("--domain site --label y --predictions vendor --suite")
-        code, out, _ = identify(tmp_path / name, *options, suite)
-        assert (code, "vendor" in " ".join(out[2:-1])) == (0, False)  # no input, and so no leak
-        only = ["--only", "method=given,seed=0", "--executor", "inline", "--out", str(tmp_path / "out")]
-        assert main(["run", str(suite), *only]) == 0
-        runs = mb.load_results(tmp_path / "out" / name.replace(".", "-"))
-        given = runs[(runs["method"] == "given") & (runs["seed"] == 0)]
-        assert given["reference"].all()
-        assert (given["score"] == 100).all() == (name == "t.npz")
 
 
 def test_arrays_and_a_regression_get_a_suite_too(identify, tmp_path, capsys) -> None:

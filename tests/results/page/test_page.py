@@ -284,17 +284,6 @@ def test_a_folder_without_records_has_a_page_unless_it_cannot_be_written(tmp_pat
     assert "report.html: cannot be written" in capsys.readouterr().err
 
 
-def test_smaller_squared_errors_are_better(tmp_path):
-    errors = {"SRC": 3.0, "DARN": 1.0}
-
-    def make(method, _, seed):
-        return Outcome(200, sum_squared_error=2.0 + seed + errors[method])
-
-    said = report(build(tmp_path / "results", make, tuple(errors), seeds=6, task="regression")).said
-    assert "1 of 1 method gains over SRC: DARN +0.01 [+0.01, +0.01] in mean squared error" in said
-    assert "mean squared error, lower is better" in said.lower()
-
-
 def test_curves_of_many_runs_show_the_first_seeds_with_a_note(page, folder, monkeypatch):
     assert "of 8 seeds." not in page.said
     monkeypatch.setattr("msda_bench_report.page.MOST_CURVES", 12)

@@ -100,14 +100,6 @@ def test_a_mean_or_an_interval_beyond_the_edge_is_drawn_at_the_edge(table):
     assert ticks(mb.plots.forest(board))[0] > 70
 
 
-def test_names_of_methods_with_equal_times_do_not_overlap(table):
-    """One row per method, the best first, with its number at the right."""
-    runs = table(at(**FIVE) | {"ref": {"x": [100] * 8}}).assign(train_seconds=1.0, steps=1)
-    texts, names = words(mb.plots.cost(runs)), [*reversed(FIVE), "ref"]
-    assert [text for text in texts if text in names] == names
-    assert {"50.00", "85.75"} <= set(texts)
-
-
 def test_scales_follow_the_shown_methods_and_colours_stay(table):
     points = mb.plots.points(table(at(SRC=0, DARN=1, BAD=-60)))
     assert ticks(points)[0] < 60
@@ -201,11 +193,6 @@ def test_nothing_to_draw_is_reported(table):
     for draw, frame in ((mb.plots.points, missing), (mb.plots.cost, missing), (mb.plots.weights, even)):
         with pytest.raises(ValueError, match="nothing to draw"):
             draw(frame)
-
-
-def test_a_chart_of_several_experiments_has_a_panel_for_each(table):
-    boards = [mb.leaderboard(table(at(a=0, b=0), name=name, dataset=name)) for name in ("first", "second")]
-    assert {"first", "second"} <= set(words(mb.plots.forest(pd.concat(boards))))
 
 
 def test_charts_are_saved_as_svg_alone(table, tmp_path):

@@ -12,10 +12,8 @@ from msda_bench_builtin.datasets import Digits
 from msda_bench_builtin.datasets.digits import files as known
 from tests.data.refusal import only_line
 
-AT_HAND = ("mnist", "mnist_m", "svhn", "synth_fonts", "mnist_m_made")
 EVERY = ("mnist", "mnist_m", "svhn", "synth", "usps", "synth_fonts", "mnist_m_made")
 MADE = Digits(domains=("synth_fonts", "mnist_m_made"), train=20, test=10, made_train=30, made_test=20)
-REDUCED = Digits(domains=AT_HAND, copies="reduced", train=150, test=100, made_train=200, made_test=100)
 
 
 @pytest.mark.parametrize("domains", [("mnist",), ("mnist", "mnist"), ("mnist", "emnist"), ()])
@@ -34,17 +32,6 @@ def test_only_the_chosen_domains_need_files():
         "svhn/train_32x32.mat",
         "svhn/test_32x32.mat",
     }
-
-
-def test_substitutes_and_smaller_sizes_are_noted():
-    notes = REDUCED.notes
-    assert len(notes) == 4
-    assert notes[0].startswith("mnist_m: 10000 of the 59001 training images")
-    assert notes[1].startswith("svhn: 7500 training and 3583 test images")
-    assert "a stand-in for Synthetic Digits" in notes[2]
-    assert "a stand-in for MNIST-M" in notes[3]
-    assert not any(";" in note for note in notes)  # which parts them in the leaderboard
-    assert Digits(domains=("mnist", "synth_fonts"), copies="reduced").notes == notes[2:3]
 
 
 def test_a_domain_without_download_says_so_in_one_line(tmp_path):
@@ -74,18 +61,6 @@ def test_made_digits_are_those_of_mnist(reached):
     made = digits.load("mnist_m_made", files)
     assert made.y.tolist() == [*data.y[:300].tolist(), *data.y[60000:60100].tolist()]
     assert (made.test.sum(), len(made.test)) == (100, 400)
-
-
-@pytest.mark.slow
-def test_mnist_m_is_read_from_real_files_and_cached(reached, monkeypatch):
-    digits = Digits(domains=("mnist_m", "synth_fonts"), copies="reduced")
-    files = reached(digits)
-    data = digits.load("mnist_m", files)
-    assert data.x.shape == (14000, 3, 32, 32)
-    assert (data.test[:10000].sum(), data.test.sum()) == (0, 4000)
-    assert data.y[:5].tolist() == [0, 3, 3, 3, 1]
-    monkeypatch.setattr("msda_bench_builtin.datasets.digits.origins.read_mnist_m", None)
-    assert np.array_equal(digits.load("mnist_m", files).x, data.x)
 
 
 def test_bytes_equal_255_times_the_unit_scale(crafted):

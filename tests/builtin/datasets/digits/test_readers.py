@@ -140,13 +140,11 @@ def test_images_of_mnist_m_are_in_the_order_of_the_lists(tmp_path: Path) -> None
 
 FAULTS = [
     ("images.gz", b"\x00\x00\x0d\x03" + IMAGES[4:], "images.gz: magic number 00000d03, expected 00000803"),
-    ("images.gz", LABELS, "images.gz: magic number 00000801, expected 00000803"),
     ("images.gz", b"", "images.gz: magic number missing, expected 00000803"),
     ("images.gz", IMAGES[:9], "images.gz: truncated within its 16 bytes of head"),
     ("images.gz", IMAGES[:-1], "images.gz: 2351 bytes of data, expected 2352"),
     ("images.gz", IMAGES + b"\0", "images.gz: 2353 bytes of data, expected 2352"),
     ("images.gz", gzip.compress(IMAGES)[:-20], "images.gz: not a whole gzip file"),
-    ("images.gz", b"\x1f\x8b" + IMAGES, "images.gz: not a whole gzip file"),
     ("images.gz", idx(np.zeros((3, 28, 27))), "images.gz: images of 28x27 pixels, expected 28x28"),
     ("labels.gz", idx([7, 0]), "labels.gz: 2 labels for 3 images"),
     ("labels.gz", idx([7, 10, 9]), r"labels.gz: label 10 of image 1 is not one of 0\.\.9"),
@@ -154,15 +152,11 @@ FAULTS = [
     ("f.mat", mat(X=X), "holds no array 'y'"),
     ("f.mat", mat(X=X * 1.0, y=Y), r"X is float64 \(32, 32, 3, 4\), expected uint8 \(32, 32, 3, images\)"),
     ("f.mat", mat(X=X[:28], y=Y), r"X is uint8 \(28, 32, 3, 4\)"),
-    ("f.mat", mat(X=X[..., 0], y=Y), r"X is uint8 \(32, 32, 3\)"),
     ("f.mat", mat(X=X, y=Y[:3]), r"y is uint8 \(3, 1\), expected 4 labels"),
-    ("f.mat", mat(X=X, y="four"), "y is .*, expected 4 labels"),
     ("f.mat", mat(X=X, y=Y + 1), r"label 11 of image 1 is not one of 1\.\.10"),
     ("f.mat", mat(X=X, y=Y * 0), r"label 0 of image 0 is not one of 1\.\.10"),
-    ("f.mat", mat(X=X, y=Y - 0.5), "label 0.5 of image 0 is not one of"),
     ("f.mat", mat(X=X, y=np.array([1, np.nan, 2, 3])), "label nan of image 1 is not one of"),
     ("f.mat", b"no MATLAB file at all" * 20, "not a whole MATLAB file"),
-    ("f.mat", b"\x89HDF\r\n\x1a\n" + bytes(600), "not a whole MATLAB file"),
     *(("f.mat", GOOD["f.mat"][: int(len(GOOD["f.mat"]) * s)], "f.mat: ") for s in (0, 0.002, 0.01, 0.1, 0.5, 0.999)),
     *(
         ("f.bz2", usps(DARK, bad, HALF), "f.bz2:2: not a label and pairs `index:value`")
@@ -173,26 +167,20 @@ FAULTS = [
         for label in (0, 11, 2.5)
     ),
     ("f.bz2", GOOD["f.bz2"][:-10], "not a whole bzip2 file"),
-    ("f.bz2", b"no bzip2", "not a whole bzip2 file"),
     ("f.bz2", b"", "not a whole bzip2 file|holds no images"),
     *(
         ("f.tar.gz", archive(MEMBERS | members), what)
         for members, what in (
             ({"../escaped.png": b""}, r"member '\.\./escaped\.png' leads out of the archive"),
-            ({"mnist_m/../../escaped.txt": b""}, "leads out of the archive"),
             ({"/absolute.png": b""}, "member '/absolute.png' leads out of the archive"),
             ({"mnist_m/link.png": "/etc/passwd"}, "member 'mnist_m/link.png' is not a plain file"),
-            ({"mnist_m/mnist_m_train": "/etc"}, "member 'mnist_m/mnist_m_train' is not a plain file"),
             ({"mnist_m/large.png": bytes(100_001)}, "member 'mnist_m/large.png' is too large, 100001 bytes"),
             ({TEST: b"00000002.png 3\n"}, "mnist_m_test/00000002.png is listed but not there"),
             ({TEST: b"00000001.png\n"}, "mnist_m_test_labels.txt:1: not the name of a file and a label"),
             ({TRAIN: b"00000001.png 0\n00000007.png -1\n"}, "mnist_m_train_labels.txt:2: not the name of a file"),
             ({TRAIN: b"00000001.png 0\n00000007.png 10\n"}, r"label 10 of image 1 is not one of 0\.\.9"),
-            ({TRAIN: b"00000001.png 99999999999999999999\n"}, r"of image 0 is not one of 0\.\.9"),
             ({IMAGE: png(PIXELS[0][:28, :28])}, "00000001.png is RGB 28x28, expected RGB 32x32"),
-            ({IMAGE: png(PIXELS[0][..., 0])}, "00000001.png is L 32x32, expected RGB 32x32"),
             ({IMAGE: MEMBERS[IMAGE][:200]}, "00000001.png is not a PNG image"),
-            ({IMAGE: b"text"}, "00000001.png is not a PNG image"),
         )
     ),
     *(
@@ -200,7 +188,6 @@ FAULTS = [
         for gone in (TRAIN, TEST)
     ),
     ("f.tar.gz", GOOD["f.tar.gz"][:-300], "not a whole tar.gz archive"),
-    ("f.tar.gz", GOOD["f.tar.gz"][:40], "not a whole tar.gz archive|holds no"),
     ("f.tar.gz", b"text", "not a whole tar.gz archive"),
 ]
 
