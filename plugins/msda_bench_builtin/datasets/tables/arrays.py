@@ -2,41 +2,27 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import math
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, Annotated, NamedTuple, cast
+from typing import Annotated, cast
 
 import numpy as np
 from pydantic import AliasChoices, Field
 
 from msda_bench.api import Array, DataError, Identified, Inputs, InputSpec, component
-from msda_bench.functional import lost_in_float32
+from msda_bench.functional import lost_in_float32, standardiser
 from msda_bench_builtin.datasets.tables.identify import given_by, identified, repaired
 from msda_bench_builtin.datasets.tables.parts import Parts, Roles, parts_of, predictions_in
 from msda_bench_builtin.datasets.tables.read import Column, listed, plain, stamp, text_of
 from msda_bench_builtin.datasets.tables.rows import Contents, FromFile
 
-_MOST = 1 << 31
-"""The maximum size of a compressed array, unpacked, in bytes; one that is not compressed may have any."""
-_SMALL, _RATIO = 1 << 26, 100
-"""Above so many bytes an array that unpacks to so many times its size is taken for a bomb."""
-_ROWS = 4096
-"""Rows that are looked at in one go."""
-_LOCAL_HEADER = 30
-"""Bytes of a member's header in a zip archive, without its name and extra field."""
 _WIDEST = 1 << 20
-_HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-"""By the version of numpy's format; a third is for names of fields, which no array here has."""
-_DAMAGE = (
-    OSError, EOFError, ValueError, MemoryError, RuntimeError, OverflowError,
-    zipfile.BadZipFile, zlib.error, SyntaxError, TypeError,
-)  # fmt: skip
+_DAMAGE = (OSError, EOFError, ValueError, MemoryError, RuntimeError, zipfile.BadZipFile, zlib.error, SyntaxError)
 """Exceptions of zipfile and numpy for archives that are damaged, encrypted, or hold forbidden contents."""
 
 
@@ -44,8 +30,7 @@ _DAMAGE = (
 class Arrays(FromFile):
     """Your own features, an npz archive as `numpy.savez` writes it: inputs, labels and domains, an array each.
 
-    Archives written by `numpy.savez` stay on the disk and are mapped into memory; those of `numpy.savez_compressed` are
-    unpacked in memory. Python objects are never read.
+    Python objects are never read.
 
     Parameters:
         inputs: the array of inputs, (n, ...) numbers.
@@ -55,7 +40,7 @@ class Arrays(FromFile):
     """
 
     name = "arrays"
-    version = 1
+    version = 2
 
     inputs: str = "x"
     labels: str = "y"
@@ -83,10 +68,15 @@ class Arrays(FromFile):
                 predictions = predictions_in(path, part, self._column(arrays, self.predictions), parts)
             else:
                 predictions = _scores(path, part, given, (len(x), parts.task.outputs))
-        _check_finite(path, self.inputs, x)
+        with np.errstate(over="ignore"):
+            finite = np.isfinite(x.astype(np.float32, copy=False)).reshape(len(x), -1).all(1)
+        if not finite.all():
+            what = f"row {np.argmin(finite)} of array {self.inputs!r} holds a number that is not finite in float32"
+            raise DataError(f"{path}: {what}; correct or remove the row")
         with path.open("rb") as stream:
             sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
-        dtype = np.float64 if _blurred(x, parts) else np.float32
+        blurred = any(lost_in_float32(x[rows]).any() for rows in parts.rows.values())
+        dtype = np.float64 if blurred else np.float32
         spec = InputSpec(x.shape[1:])
         return Contents(**vars(parts), sha256=sha256, x=x, input=spec, predictions=predictions, dtype=dtype)
 
@@ -153,11 +143,13 @@ class Arrays(FromFile):
 
     def fit(self, train: Mapping[str, Inputs]) -> Callable[[str, Inputs], Inputs]:
         """Learns means and variances from training rows."""
-        arrays = cast("Mapping[str, Array]", train)
-        pooled = [arrays[name] for name in list(arrays)[:-1] or list(arrays)]
-        groups = {name: [rows] for name, rows in arrays.items()} if self.standardise == "domain" else {"": pooled}
-        scales = {} if self.standardise == "none" else {name: _moments(parts) for name, parts in groups.items()}
-        return functools.partial(_scaled, scales=scales)
+        if self.standardise == "none":
+            return lambda _, rows: rows
+        rows = cast("Mapping[str, Array]", train)
+        if self.standardise == "domain":
+            return cast("Callable[[str, Inputs], Inputs]", standardiser(rows, "domain"))
+        sources = {name: rows[name] for name in list(rows)[:-1] or rows}
+        return cast("Callable[[str, Inputs], Inputs]", standardiser(sources, "pooled"))
 
 
 def _scores(path: Path, part: str, scores: Array, shape: tuple[int, int]) -> Array:
@@ -175,24 +167,19 @@ def _scores(path: Path, part: str, scores: Array, shape: tuple[int, int]) -> Arr
 
 
 def read_arrays(path: Path, names: Sequence[str]) -> dict[str, Array]:
-    """The named arrays of an npz archive; those that are not compressed are mapped into memory.
-
-    What an archive claims of sizes is checked before anything is read.
+    """The named arrays of an npz archive.
 
     Raises:
-        DataError: it is no such archive, is damaged, lacks an array, holds Python objects, or unpacks to too much.
+        DataError: it is no such archive, is damaged, lacks an array, or holds Python objects.
     """
-    stamp(path)
+    held = names_in(path)
+    if absent := [name for name in names if name not in held]:
+        raise DataError(f"{path}: no array {absent[0]!r}; it has {listed(held) or 'none'}")
     try:
-        with path.open("rb") as stream, zipfile.ZipFile(stream) as archive:
-            held = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
-            for name in names:
-                if name not in held:
-                    raise DataError(f"{path}: no array {name!r}; it has {listed(held) or 'none'}")
-            return {name: _array(path, name, stream, archive, held[name]) for name in names}
+        with np.load(path) as archive:
+            return {name: archive[name] for name in names}
     except _DAMAGE as error:
-        why = f"cannot be read ({plain(error)})" if zipfile.is_zipfile(path) else "is no npz archive"
-        raise DataError(f"{path}: {why}; write it with numpy.savez") from None
+        raise DataError(f"{path}: cannot be read ({plain(error)}); save numbers or texts by numpy.savez") from None
 
 
 def names_in(path: Path) -> list[str]:
@@ -203,79 +190,3 @@ def names_in(path: Path) -> list[str]:
             return [name.removesuffix(".npy") for name in archive.namelist()]
     except _DAMAGE:
         raise DataError(f"{path}: is no npz archive; write it with numpy.savez") from None
-
-
-def _array(path: Path, name: str, stream: IO[bytes], archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Array:
-    stored = member.compress_type == zipfile.ZIP_STORED
-    bomb = member.file_size > _SMALL and member.file_size > _RATIO * max(1, member.compress_size)
-    if not stored and (member.file_size > _MOST or bomb):
-        what = f"array {name!r} unpacks from {member.compress_size} to {member.file_size} bytes"
-        raise DataError(f"{path}: {what}, too many; write it with numpy.savez, uncompressed")
-    with archive.open(member) as content:
-        version = np.lib.format.read_magic(content)
-        if version not in _HEADERS:
-            raise ValueError(f"array {name!r} has version {version} of numpy's format")
-        shape, fortran, dtype = _HEADERS[version](content)
-        offset, size = content.tell(), math.prod(shape) * dtype.itemsize
-        if dtype.hasobject:
-            raise DataError(f"{path}: array {name!r} holds Python objects, which are never read; save numbers or texts")
-        if any(side < 0 for side in shape) or offset + size != member.file_size:
-            raise ValueError(f"array {name!r} has {member.file_size - offset} bytes, its header says {size}")
-        if stored and not fortran and size:
-            while content.read(1 << 20):  # to its end, where zipfile compares the checksum
-                pass
-            stream.seek(member.header_offset + _LOCAL_HEADER - 4)
-            names = sum(np.frombuffer(stream.read(4), "<u2").tolist())  # and extra fields, before the contents
-            start = member.header_offset + _LOCAL_HEADER + names + offset
-            return np.memmap(stream, dtype, "r", start, shape)
-        content.seek(0)
-        return cast("Array", np.lib.format.read_array(content, allow_pickle=False))
-
-
-def _chunks(x: Array) -> Iterator[Array]:
-    return (x[start : start + _ROWS] for start in range(0, len(x), _ROWS))
-
-
-def _check_finite(path: Path, name: str, x: Array) -> None:
-    """All in float32; a few rows in memory at a time."""
-    for start, part in zip(range(0, len(x), _ROWS), _chunks(x), strict=True):
-        with np.errstate(over="ignore"):
-            fine = np.isfinite(part.astype(np.float32, copy=False)).reshape(len(part), -1).all(1)
-        if not fine.all():
-            row = start + int(np.argmin(fine))
-            what = f"row {row} of array {name!r} holds a number that is not finite in float32"
-            raise DataError(f"{path}: {what}; correct or remove the row")
-
-
-def _blurred(x: Array, parts: Parts) -> bool:
-    """Whether float32 would lose digits of inputs that standardising needs."""
-    if np.can_cast(x.dtype, np.float32):
-        return False
-    return any(lost_in_float32(x[some]).any() for rows in parts.rows.values() for some in _chunks(rows))
-
-
-class _Moments(NamedTuple):
-    mean: Array
-    deviation: Array
-
-
-def _moments(parts: Sequence[Array]) -> _Moments:
-    """The mean and standard deviation of each number over all rows, without a copy of them in double precision."""
-    rows = sum(map(len, parts))
-    chunks = [chunk for part in parts for chunk in _chunks(part)]
-    mean = np.asarray(sum(chunk.sum(0, dtype=np.float64) for chunk in chunks)) / rows
-    squares = np.asarray(sum(((chunk - mean) ** 2).sum(0) for chunk in chunks)) / rows
-    first = chunks[0][0]
-    constant = np.logical_and.reduce([(chunk == first).all(0) for chunk in chunks])
-    return _Moments(np.where(constant, first, mean).astype(np.float64), np.where(constant, 1, np.sqrt(squares)))
-
-
-def _scaled(domain: str, rows: Inputs, *, scales: Mapping[str, _Moments]) -> Inputs:
-    x = cast("Array", rows)
-    if not scales:
-        return x
-    mean, deviation = scales[domain if domain in scales else ""]
-    made = np.empty(x.shape, np.float32)
-    for start in range(0, len(x), _ROWS):
-        made[start : start + _ROWS] = (x[start : start + _ROWS] - mean) / deviation
-    return made
