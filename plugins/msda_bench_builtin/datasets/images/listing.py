@@ -16,10 +16,8 @@ from msda_bench.api import DataError, Row
 from msda_bench_builtin.datasets.images.decode import SUFFIXES
 
 _SHOWN = 3
-_COMPRESSED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\0", b"\x28\xb5\x2f\xfd", b"PK\x03\x04")
-"""The first bytes of gzip, bzip2, xz, zstd and zip."""
-_OTHERS = (".npz", ".parquet", ".csv.gz", ".tsv.gz", ".xlsx", ".xlsm", ".xlsb", ".ods")
-"""Endings of other files that begin as an archive does."""
+ARCHIVES = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".zip")
+"""Endings of archives, of which only the first is read."""
 _STARTS = re.compile(rb"\xff\xd8\xff|\x89PNG\r\n\x1a\n|GIF8[79]a|RIFF....WEBP", re.DOTALL)
 """The first bytes of an image, whatever the file's ending: JPEG, PNG, GIF, WebP."""
 
@@ -59,24 +57,6 @@ def files_of(path: Path) -> Listed:
         return _sorted(_folder_rows(path)) if path.is_dir() else _tar_rows(path, path.stat().st_mtime_ns)
     except (tarfile.TarError, EOFError, ValueError, OverflowError, RecursionError) as error:
         raise DataError(f"{path}: not a tar archive, or a compressed or damaged one ({error}); unpack it") from None
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error}); replace it") from None
-
-
-def is_archive(path: Path) -> bool:
-    """Whether a file begins as a tar archive does, or as a compressed file, which `images_of` refuses; reads no more.
-
-    Raises:
-        DataError: it cannot be read.
-    """
-    try:
-        with path.open("rb") as stream:
-            head = stream.read(tarfile.BLOCKSIZE)
-        if path.name.lower().endswith(_OTHERS):
-            return False
-        return head.startswith(_COMPRESSED) or bool(tarfile.TarInfo.frombuf(head, "utf-8", "surrogateescape"))
-    except tarfile.TarError:
-        return False
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error}); replace it") from None
 

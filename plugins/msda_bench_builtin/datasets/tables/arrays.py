@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping, Sequence
@@ -17,11 +16,10 @@ from pydantic import AliasChoices, Field
 from msda_bench.api import Array, DataError, Identified, Inputs, InputSpec, component
 from msda_bench.functional import lost_in_float32, standardiser
 from msda_bench_builtin.datasets.tables.identify import given_by, identified, repaired
-from msda_bench_builtin.datasets.tables.parts import Parts, Roles, parts_of, predictions_in
+from msda_bench_builtin.datasets.tables.parts import Roles, predictions_in
 from msda_bench_builtin.datasets.tables.read import Column, listed, plain, stamp, text_of
 from msda_bench_builtin.datasets.tables.rows import Contents, FromFile
 
-_WIDEST = 1 << 20
 _DAMAGE = (OSError, EOFError, ValueError, MemoryError, RuntimeError, zipfile.BadZipFile, zlib.error, SyntaxError)
 """Exceptions of zipfile and numpy for archives that are damaged, encrypted, or hold forbidden contents."""
 
@@ -47,25 +45,35 @@ class Arrays(FromFile):
     domain: Annotated[str, Field(validation_alias=AliasChoices("domains", "domain"))] = "domain"
     groups: str | None = None
 
-    def parts(self) -> Parts:
-        """The arrays that are no inputs; see `FromFile`."""
-        return self._parts(self._arrays())
+    def roles(self) -> Roles:
+        """The arrays of domains, labels and groups; see `FromFile`."""
+        given = [self.inputs, self.labels, self.domain, self.groups, self.predictions]
+        if twice := [name for name in given if name is not None and given.count(name) > 1]:
+            what = f"array {twice[0]!r} cannot be two of inputs, labels, domains, groups and predictions"
+            raise DataError(f"{self.file}: {what}")
+        parts = {"domain": self.domain, "label": self.labels, "group": self.groups}
+        columns = {role: self._column(name) for role, name in parts.items() if name is not None}
+        return Roles(
+            Path(self.file),
+            columns["domain"],
+            columns["label"],
+            columns.get("group"),
+            tuple(f"{role} (array {name!r})" for role, name in parts.items()),
+            frozenset().union(*(column.gaps for column in columns.values())),
+        )
 
     def read(self) -> Contents:
         """The arrays; see `FromFile`."""
-        path, arrays = Path(self.file), self._arrays()
-        x = arrays[self.inputs]
-        if x.ndim == 1 or x.dtype.kind not in "fiub" or 0 in x.shape:
+        path, parts = Path(self.file), self.parts()
+        x = read_arrays(path, [self.inputs])[self.inputs]
+        if x.ndim == 1 or x.dtype.kind not in "fiub" or 0 in x.shape or len(x) != len(parts.y):
             what = f"array {self.inputs!r} holds {x.dtype} of shape {x.shape}"
             raise DataError(f"{path}: {what}; inputs are numbers (n, ...), a row for each example")
-        width = math.prod(x.shape[1:])
-        if width > _WIDEST:
-            raise DataError(f"{path}: array {self.inputs!r} has {width} numbers a row, more than {_WIDEST}")
-        parts, predictions = self._parts(arrays), None
+        predictions = None
         if self.predictions is not None:
-            part, given = f"array {self.predictions!r}", arrays[self.predictions]
+            part, given = f"array {self.predictions!r}", read_arrays(path, [self.predictions])[self.predictions]
             if given.ndim == 1:
-                predictions = predictions_in(path, part, self._column(arrays, self.predictions), parts)
+                predictions = predictions_in(path, part, self._column(self.predictions), parts)
             else:
                 predictions = _scores(path, part, given, (len(x), parts.task.outputs))
         with np.errstate(over="ignore"):
@@ -80,29 +88,13 @@ class Arrays(FromFile):
         spec = InputSpec(x.shape[1:])
         return Contents(**vars(parts), sha256=sha256, x=x, input=spec, predictions=predictions, dtype=dtype)
 
-    def _arrays(self) -> dict[str, Array]:
-        names = [self.inputs, self.labels, self.domain, self.groups, self.predictions]
-        given = [name for name in names if name is not None]
-        twice = [name for name in given if given.count(name) > 1]
-        if twice:
-            what = f"array {twice[0]!r} cannot be two of inputs, labels, domains, groups and predictions"
-            raise DataError(f"{self.file}: {what}")
-        return read_arrays(Path(self.file), given)
-
-    def _parts(self, arrays: Mapping[str, Array]) -> Parts:
-        domain, label = self._column(arrays, self.domain), self._column(arrays, self.labels)
-        group = None if self.groups is None else self._column(arrays, self.groups)
-        names = (f"domain (array {self.domain!r})", f"label (array {self.labels!r})", f"group (array {self.groups!r})")
-        gaps = domain.gaps | label.gaps | (group.gaps if group is not None else frozenset())
-        roles = Roles(Path(self.file), domain, label, group, names, gaps)
-        return parts_of(roles, leave_out=self.leave_out, unlabelled=self.unlabelled, mode=self.mode)
-
-    def _column(self, arrays: Mapping[str, Array], name: str) -> Column:
+    def _column(self, name: str) -> Column:
         """An array of labels, domains or groups as a column of texts; NaN and empty texts are missing."""
-        values, rows = arrays[name], len(arrays[self.inputs]) if arrays[self.inputs].ndim else 0
-        if values.shape != (rows,) or values.dtype.kind not in "iubfUS":
+        arrays = read_arrays(Path(self.file), [self.domain, name])
+        values, rows = arrays[name], arrays[self.domain].shape[:1]
+        if values.shape != rows or values.dtype.kind not in "iubfUS":
             what = f"array {name!r} holds {values.dtype} of shape {values.shape}"
-            raise DataError(f"{self.file}: {what}; whole numbers or texts of shape ({rows},) are needed")
+            raise DataError(f"{self.file}: {what}; whole numbers or texts of shape ({rows[0]},) are needed")
         different, codes = np.unique(values, return_inverse=True)
         try:
             texts = [text_of(value) for value in different.tolist()]

@@ -28,7 +28,6 @@ NO_NAME = ("Unnamed: ", "__index_level_")
 """Begin names of columns without one, as pandas calls them, such as the index of a data frame."""
 _MOST = 1 << 29
 """The maximum size of a file in bytes."""
-_WIDEST = 1 << 17
 _CELLS = 1 << 27
 """The maximum number of values in a Parquet file, where equal ones take next to no bytes."""
 _SHOWN = 60
@@ -36,14 +35,11 @@ _SHOWN = 60
 _DAMAGE = (OSError, ValueError, TypeError, LookupError, NotImplementedError, OverflowError, MemoryError)
 """Exceptions of pyarrow for files that are damaged, encrypted, or hold what it cannot read."""
 _FOREIGN = {
-    b"PK\x03\x04": "is a zip archive; unpack it",
-    b"\x1f\x8b": "is compressed (gzip); name it .csv.gz",
-    b"BZh": "is compressed (bzip2); unpack it",
-    b"\xfd7zXZ": "is compressed (xz); unpack it",
-    b"PAR1": "is a Parquet file; name it .parquet",
-    b"\x93NUMPY": "is an array of numpy; read it as `arrays`, from an npz archive",
-    **{b"\x80" + bytes([kind]): "is a pickle, which is never read; write a CSV file" for kind in range(2, 6)},
+    b"PK\x03\x04": "a zip archive; unpack it",
+    b"\x1f\x8b": "compressed (gzip); name it .csv.gz",
+    b"PAR1": "a Parquet file; name it .parquet",
 }
+"""The first bytes of files that are often named as tables."""
 _NUMBER = re.compile(r"\s*[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf|infinity)\s*", re.IGNORECASE)
 _COMMA = re.compile(r"\s*([+-]?(?:\d+|\d{1,3}(?:\.\d{3})+)),(\d+([eE][+-]?\d+)?)\s*")
 _DOTS = re.compile(r"\s*[+-]?\d{1,3}(\.\d{3})+(,\d+)?\s*")
@@ -211,9 +207,8 @@ def _read(path: Path, missing: Collection[str]) -> tuple[str, dict[str, Column]]
 
 
 def _delimited(path: Path, content: bytes, missing: Collection[str]) -> dict[str, Column]:
-    for magic, what in _FOREIGN.items():
-        if content.startswith(magic):
-            raise DataError(f"{path}: {what}")
+    if what := next((what for magic, what in _FOREIGN.items() if content.startswith(magic)), None):
+        raise DataError(f"{path}: is {what}")
     wide = content.startswith((b"\xff\xfe", b"\xfe\xff"))
     try:
         text = content.decode("utf-16" if wide else "utf-8-sig")
@@ -228,17 +223,10 @@ def _delimited(path: Path, content: bytes, missing: Collection[str]) -> dict[str
     text = text[said.end() :] if said else text
     head = next(iter(text.splitlines()), "")
     order = (said[1] if said else "") + ("\t," if path.suffixes[-1:] != [".csv"] else "") + _SEPARATORS
-    width, separator = max(((_width(head, mark), mark) for mark in order), key=lambda pair: pair[0])
-    if head.startswith("#") and width == 1:
+    separator = max(order, key=re.sub(r'"[^"]*"', "", head).count)
+    if head.startswith("#") and separator not in head:
         raise DataError(f"{path}: begins with a comment, {head[:_SHOWN]!r}; remove the lines above the columns' names")
     return delimited(path, text, separator, missing=missing)
-
-
-def _width(line: str, separator: str) -> int:
-    try:
-        return len(next(csv.reader([line], delimiter=separator), ()))
-    except csv.Error:  # a long line that this does not separate
-        return 0
 
 
 def delimited(
@@ -288,8 +276,6 @@ def _factorized(values: Sequence[str], commas: bool, missing: Collection[str]) -
 
 def _by_name(path: Path, names: Sequence[str], columns: Sequence[Column]) -> dict[str, Column]:
     """The columns; one without a name is the first one, or empty."""
-    if len(names) > _WIDEST:
-        raise DataError(f"{path}: has {len(names)} columns, more than {_WIDEST}; save them as `arrays`")
     named = list(names)
     for place, column in enumerate(columns):
         if not names[place]:
@@ -305,49 +291,38 @@ def _by_name(path: Path, names: Sequence[str], columns: Sequence[Column]) -> dic
 def _parquet(path: Path, content: bytes, missing: Collection[str]) -> dict[str, Column]:
     try:
         import pyarrow as pa
-        from pyarrow import parquet, types
+        from pyarrow import parquet
     except ImportError:
         remedy = "pip install '.[parquet]' in the clone, or save the table as CSV"
         raise DataError(f"{path}: Parquet files need pyarrow: {remedy}") from None
     try:
-        schema = parquet.read_schema(pa.BufferReader(content))
-        if nested := next((field for field in schema if types.is_nested(field.type)), None):
+        file = parquet.ParquetFile(pa.BufferReader(content))
+        if nested := next((field for field in file.schema_arrow if pa.types.is_nested(field.type)), None):
             what = f"column {nested.name!r} holds {nested.type}, not one value in each row; leave it out of the file"
             raise DataError(f"{path}: {what}, or save such rows of numbers as an npz file for `arrays`")
-        # Texts stay as they are encoded: one that repeats may take no bytes, but a copy for each row all memory.
-        texts = [field.name for field in schema if types.is_string(field.type) or types.is_large_string(field.type)]
-        file = parquet.ParquetFile(pa.BufferReader(content), read_dictionary=texts)
-        held = file.metadata
-        size = sum(held.row_group(group).total_byte_size for group in range(held.num_row_groups))
-        if size > _MOST or held.num_rows * held.num_columns > _CELLS:
-            what = f"unpacks to {size} bytes, {held.num_rows} rows of {held.num_columns} columns"
-            raise DataError(f"{path}: {what}, more than {_MOST} bytes or {_CELLS} values; save them as `arrays`")
-        if not held.num_rows:
-            raise DataError(f"{path}: has no rows")
+        if file.metadata.num_rows * file.metadata.num_columns > _CELLS:
+            what = f"holds {file.metadata.num_rows} rows of {file.metadata.num_columns} columns"
+            raise DataError(f"{path}: {what}, more than {_CELLS} values; save them as `arrays`")
         # A thread of pyarrow that lets go of `content` while Python ends aborts the process.
         table = file.read(use_threads=False)
-        names = [str(name) for name in schema.names]
-        columns = [_arrow_column(path, name, table.column(place), missing) for place, name in enumerate(names)]
+        if not len(table):
+            raise DataError(f"{path}: has no rows")
+        columns = [_arrow_column(column.combine_chunks(), missing) for column in table.columns]
+    except UnicodeDecodeError:
+        raise DataError(f"{path}: holds bytes that are no UTF-8 text; save texts") from None
     except (*_DAMAGE, pa.ArrowException) as error:
         raise DataError(f"{path}: is no readable Parquet file: {plain(error)}") from None
-    return _by_name(path, names, columns)
+    return _by_name(path, [str(name) for name in table.column_names], columns)
 
 
-def _arrow_column(path: Path, name: str, values: Any, missing: Collection[str]) -> Column:
+def _arrow_column(values: Any, missing: Collection[str]) -> Column:
     import pyarrow as pa
-    from pyarrow import types
 
-    if types.is_float16(values.type):  # which cannot be encoded
+    if pa.types.is_float16(values.type):  # which cannot be encoded
         values = values.cast(pa.float32())
-    held = values.combine_chunks() if types.is_dictionary(values.type) else values.combine_chunks().dictionary_encode()
+    held = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
     codes = held.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-    try:
-        texts = [text_of(value) for value in held.dictionary.to_pylist()]
-    except UnicodeDecodeError:
-        raise DataError(
-            f"{path}: column {name!r} holds bytes that are no UTF-8 text; save texts, or leave it out of the file"
-        ) from None
-    return Column.of(texts, codes, missing)
+    return Column.of([text_of(value) for value in held.dictionary.to_pylist()], codes, missing)
 
 
 def text_of(value: object) -> str:

@@ -30,7 +30,7 @@ from msda_bench.api import (
 )
 from msda_bench.functional import MISSING_TEXTS
 from msda_bench_builtin.datasets.tables.columns import Plan, Standardise
-from msda_bench_builtin.datasets.tables.parts import Mode, Parts, Unlabelled
+from msda_bench_builtin.datasets.tables.parts import Mode, Parts, Roles, Unlabelled, parts_of
 from msda_bench_builtin.datasets.tables.read import listed, stamp
 
 _EMPTY = ("source_1", "source_2", "target")
@@ -103,16 +103,20 @@ class FromFile(Dataset):
     predictions: str | None = None
 
     @abstractmethod
-    def parts(self) -> Parts:
-        """The domains, labels and groups that the file holds.
+    def roles(self) -> Roles:
+        """The columns of domains, labels and groups.
 
         Raises:
             DataError: one line on a file that cannot be used.
         """
 
+    def parts(self) -> Parts:
+        """The domains, labels and groups that the file holds; raises as `roles`."""
+        return parts_of(self.roles(), leave_out=self.leave_out, unlabelled=self.unlabelled, mode=self.mode)
+
     @abstractmethod
     def read(self) -> Contents:
-        """All that the file holds; raises as `parts`."""
+        """All that the file holds; raises as `roles`."""
 
     def contents(self) -> Contents:
         """As `read`, once for equal parameters and an unchanged file."""
