@@ -66,7 +66,7 @@ TABLES: dict[str, tuple[str | bytes, str, str]] = {
     "mask": (
         "\n".join(lines(label=lambda s, row: -1 if s == "c" else row % 2)),
         "",
-        r"error: .*'-1', .* `--missing=-1`",
+        r"error: .*'-1'; .* `--missing=-1`",
     ),
     "a mask of some rows": (
         "\n".join(lines(label=lambda s, row: -1 if s == "c" and row % 3 else row % 2)),
@@ -86,7 +86,7 @@ TABLES: dict[str, tuple[str | bytes, str, str]] = {
     "masked numbers": (
         "\n".join(lines(label=lambda s, row: -1 if s == "c" else row / 7)),
         "",
-        r"error: .*all labels of domain 'c' are -1; .* `--missing=-1`",
+        r"error: .*domain 'c' has one number alone, '-1'; .* `--missing=-1`",
     ),
     "NA": ("\n".join(lines(site=lambda s, _: "NA" if s == "c" else s)), "", r"error: .*row 61 .*'NA'.*`--missing=''`"),
     "NA as a name": ("\n".join(lines(site=lambda s, _: "NA" if s == "c" else s)), "--missing=", "class a b NA"),

@@ -178,18 +178,16 @@ def encoded(plan: Plan, columns: Mapping[str, Column], *, scaled: bool) -> Array
             place = {text: number for number, text in enumerate(kind.levels)}
             numbers = np.array([place[text] for text in column.texts] + [place.get("", -1)], np.float64)
         else:
-            numbers = np.append(_moved(column.numbers) if scaled else column.numbers, 0)
+            numbers = column.numbers
+            if scaled:
+                low, half = numbers.min(), (numbers.max() - numbers.min()) / 2
+                numbers = (numbers - (low + half)) / (half or 1)
+            numbers = np.append(numbers, 0)
         parts.append(numbers[column.codes].astype(np.float32))  # -1, the last one, is the missing value
         if kind.gaps:
             parts.append((column.codes >= 0).astype(np.float32))
     rows = len(next(iter(columns.values())).codes)
     return np.stack(parts, axis=1) if parts else np.zeros((rows, 0), np.float32)
-
-
-def _moved(numbers: Array) -> Array:
-    low, high = numbers.min(), numbers.max()
-    half = (high - low) / 2
-    return np.asarray((numbers - (low + half)) / (half or 1))
 
 
 def with_words(dense: Array, column: Column, longest: int) -> csr_matrix:

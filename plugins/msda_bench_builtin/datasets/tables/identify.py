@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -212,21 +212,17 @@ def repaired(data: FromFile, unlabelled: str) -> tuple[Any, dict[str, Any], list
         kinds = np.unique(of[of >= 0])
         if len(of) == 1 or (of >= 0).sum() == 1:
             notes.append(f"one row: domain {text!r} has 1 row, such as a sum; this domain is left out")
-        elif len(kinds) == 1 and not regression:
-            what = f"domain {text!r} has one class alone, {label.texts[kinds[0]]!r}"
-            if kinds[0] not in several:
-                remedy = _doubt(option({*roles.gaps, label.texts[kinds[0]]}))
-                raise DataError(f"{data.file}: {what}, which no other domain has; {remedy}")
+        elif len(kinds) == 1:
+            what = f"domain {text!r} has one {'number' if regression else 'class'} alone, {label.texts[kinds[0]]!r}"
+            if regression or kinds[0] not in several:
+                remedy = f"if that stands for no label, {option({*roles.gaps, label.texts[kinds[0]]})} makes a target"
+                raise DataError(f"{data.file}: {what}; {remedy} of the domain; otherwise remove its rows")
             notes.append(f"one class: {what}; this domain is left out")
         else:
             continue
         out.append(text)
     more |= {"leave_out": tuple(out)} if out else {}
     return replace(data, **more), more, notes
-
-
-def _doubt(remedy: str) -> str:
-    return f"if that stands for no label, {remedy} makes a target of the domain; otherwise remove its rows"
 
 
 def identified(data: FromFile, params: Mapping[str, Any], lines: Sequence[str]) -> Identified:
@@ -244,7 +240,10 @@ def identified(data: FromFile, params: Mapping[str, Any], lines: Sequence[str]) 
     every |= {"task": every.pop("mode")} if "mode" in every else {}
     notes, classes = list(lines), read.classes
     labelled = {name: read.y[of] for name, of in read.rows.items() if name not in read.unlabelled}
-    doubts = [*read.doubts(), *_doubts_of_labels(data, read, labelled)]
+    doubts = [*read.doubts()]
+    if data.mode == "auto" and len(classes) > _MANY and all(name.isdecimal() for name in classes):
+        what = f"the label has {len(classes)} different whole numbers, taken for classes"
+        doubts.append(f"{what}; say --task classification, or --task regression to predict the number")
     counted = [np.bincount(y, minlength=len(classes)) if classes else np.array([len(y)]) for y in labelled.values()]
     rows_of = [dict(zip(classes or ("rows",), of.tolist(), strict=True)) for of in counted]
     counts = dict(zip(labelled, rows_of, strict=True))
@@ -266,17 +265,6 @@ def identified(data: FromFile, params: Mapping[str, Any], lines: Sequence[str]) 
     task = f"classification, {len(classes)} classes" if classes else "regression"
     what = f"{sum(map(len, read.rows.values()))} rows of {len(read.rows)} domains, {task}"
     return Identified(what, counts, tuple(notes), every, suite=suite, doubts=tuple(doubts), read=said)
-
-
-def _doubts_of_labels(data: FromFile, read: Contents, labelled: Mapping[str, Array]) -> Iterator[str]:
-    """Whether classes may be numbers; a DataError if a number may be a mask."""
-    for name, y in () if read.classes else labelled.items():
-        if len(y) > 1 and np.ptp(y) == 0:
-            remedy = _doubt(option({*read.gaps, f"{y[0]:g}"}))
-            raise DataError(f"{data.file}: all labels of domain {name!r} are {y[0]:g}; {remedy}")
-    if data.mode == "auto" and len(read.classes) > _MANY and all(name.isdecimal() for name in read.classes):
-        what = f"the label has {len(read.classes)} different whole numbers, taken for classes"
-        yield f"{what}; say --task classification, or --task regression to predict the number"
 
 
 def _read_of(data: FromFile, read: Contents, drop: Sequence[str]) -> str:

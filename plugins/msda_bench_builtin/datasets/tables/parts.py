@@ -142,14 +142,14 @@ def _domains(
         raise DataError(
             f"{path}: row {row} has no {name}{roles.hint(roles.domain)}; name its domain, or remove the row"
         )
-    left = plain_texts([*leave_out, *domain.texts], ())[: len(leave_out)]
-    unknown = [text for text in left if text not in domain.texts]
-    if unknown:
+    if unknown := [text for text in leave_out if text not in domain.texts]:
         raise DataError(f"{path}: `leave_out` names {unknown[0]!r}; the domains are {listed(domain.texts)}")
     if len(domain.texts) > _MOST_DOMAINS:
         what = f"{name} has {len(domain.texts)} different values, and at most {_MOST_DOMAINS} can be domains"
         raise DataError(f"{path}: {what}; name another column")
-    whole = {text: np.flatnonzero(domain.codes == place) for place, text in enumerate(domain.texts) if text not in left}
+    whole = {
+        text: np.flatnonzero(domain.codes == place) for place, text in enumerate(domain.texts) if text not in leave_out
+    }
     rows = {text: mine[label.codes[mine] >= 0] for text, mine in whole.items()}
     lacking = np.concatenate([[], *(np.setdiff1d(whole[text], rows[text]) for text in rows)]).astype(np.int64)
     if len(lacking) and unlabelled == "refuse":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import functools
 import gzip
@@ -67,9 +66,6 @@ class Column:
     @functools.cached_property
     def numbers(self) -> Array:
         """Its texts as numbers, float64, NaN for other texts; infinities are infinite."""
-        with contextlib.suppress(ValueError):  # most often all are numbers
-            if "_" not in "".join(self.texts):  # which Python takes for a separator of digits
-                return np.array([*map(float, self.texts)], np.float64)
         return np.array([float(text) if _NUMBER.fullmatch(text) else np.nan for text in self.texts], np.float64)
 
     @functools.cached_property
@@ -216,9 +212,6 @@ def _delimited(path: Path, content: bytes, missing: Collection[str]) -> dict[str
         line = content[: error.start].count(b"\n") + 1
         remedy = "save the file as UTF-8 (Excel: CSV UTF-8; or `iconv -f WINDOWS-1252 -t UTF-8`)"
         raise DataError(f"{path}: line {line} is no UTF-8 text; {remedy}") from None
-    if "\0" in text:
-        line = text[: text.index("\0")].count("\n") + 1
-        raise DataError(f"{path}: line {line} has a zero byte, which no UTF-8 text has; save the file as UTF-8")
     said = re.match(r"sep=(.)\r?\n?", text)  # for Excel
     text = text[said.end() :] if said else text
     head = next(iter(text.splitlines()), "")
@@ -226,13 +219,13 @@ def _delimited(path: Path, content: bytes, missing: Collection[str]) -> dict[str
     separator = max(order, key=re.sub(r'"[^"]*"', "", head).count)
     if head.startswith("#") and separator not in head:
         raise DataError(f"{path}: begins with a comment, {head[:_SHOWN]!r}; remove the lines above the columns' names")
-    return delimited(path, text, separator, missing=missing)
+    return delimited(path, text, separator, missing)
 
 
 def delimited(
-    path: Path, text: str, separator: str = ",", names: Sequence[str] = (), missing: Collection[str] = MISSING_TEXTS
+    path: Path, text: str, separator: str = ",", missing: Collection[str] = MISSING_TEXTS
 ) -> dict[str, Column]:
-    """The columns of text in lines; the first line has their names unless they are given.
+    """The columns of text in lines; the first line has their names.
 
     Lines without any value are left out. Where semicolons separate, a comma in a number is its point.
 
@@ -241,7 +234,7 @@ def delimited(
     """
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     try:
-        header = list(names) or [name.strip() for name in next(reader, ())]
+        header = [name.strip() for name in next(reader, ())]
         rows: list[list[str]] = []
         for row in reader:
             if len(row) == len(header) + 1 and not row[-1]:

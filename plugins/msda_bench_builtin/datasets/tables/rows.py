@@ -58,18 +58,6 @@ class Contents(Parts):
     predictions: Array | None = None
     dtype: type[np.floating[Any]] = np.float32
 
-    def lines(self) -> list[str]:
-        """What should be looked at, and what became of each column."""
-        columns = self.plan.lines() if self.plan else ()
-        return [*(f"odd: {doubt}" for doubt in self.doubts()), *self.remarks(), *columns]
-
-    def of(self, domain: str) -> Inputs:
-        """The rows of a domain, of `dtype`; of an array in a file they stay on the disk if they lie together there."""
-        rows = self.rows[domain]
-        together = isinstance(self.x, np.ndarray) and rows[-1] - rows[0] == len(rows) - 1
-        mine = self.x[int(rows[0]) : int(rows[-1]) + 1] if together else self.x[rows]
-        return mine.astype(self.dtype, copy=False)
-
 
 @component
 class FromFile(Dataset):
@@ -195,17 +183,14 @@ class FromFile(Dataset):
         if domain not in read.rows:
             raise DataError(f"{self.file}: has no domain {domain!r}; run the suite again")
         rows = read.rows[domain]
-        groups = None if read.groups is None else read.groups[rows]
-        texts = None if read.texts is None else read.texts[rows]
-        predictions = None if read.predictions is None else read.predictions[rows]
-        return DomainData(
-            read.of(domain),
-            read.y[rows],
-            groups=groups,
-            texts=texts,
-            predictions=predictions,
-            places=read.places.get(domain),
+        # Rows that lie together are no copy.
+        mine = slice(rows[0], rows[-1] + 1) if rows[-1] - rows[0] == len(rows) - 1 else rows
+        x = read.x[mine].astype(read.dtype, copy=False)
+        groups, texts, predictions = (
+            None if values is None else values[rows] for values in (read.groups, read.texts, read.predictions)
         )
+        places = read.places.get(domain)
+        return DomainData(x, read.y[rows], groups=groups, texts=texts, predictions=predictions, places=places)
 
     def fingerprint(self) -> str:
         """Changes with the file's bytes and the parameters."""
@@ -219,7 +204,9 @@ class FromFile(Dataset):
         what = f"classes: {listed(read.classes, 20)}" if read.classes else "label: a number"
         groups = [] if read.groups is None else [f"groups: {len(np.unique(read.groups))}"]
         lacking = [f"without labels, targets only: {listed(read.unlabelled)}"] if read.unlabelled else []
-        return (f"domains: {sizes}", *lacking, what, *groups, *read.lines())
+        columns = read.plan.lines() if read.plan else ()
+        odd = [f"odd: {doubt}" for doubt in read.doubts()]
+        return (f"domains: {sizes}", *lacking, what, *groups, *odd, *read.remarks(), *columns)
 
     @property
     def notes(self) -> tuple[str, ...]:

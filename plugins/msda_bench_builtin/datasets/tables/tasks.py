@@ -83,10 +83,7 @@ class TableTask(Dataset):
         return fitted(self.plan, train, self.standardise)
 
 
-_HEADER = (
-    "age", "sex", "cp", "trestbps", "chol", "fbs", "restecg", "thalach", "exang", "oldpeak", "slope", "ca", "thal",
-    "target",
-)  # fmt: skip
+_HEADER = "age,sex,cp,trestbps,chol,fbs,restecg,thalach,exang,oldpeak,slope,ca,thal,target"
 _HOSPITALS = (
     ("processed.cleveland.data", "a74b7efa387bc9d108d7d0115d831fe9b414b29ae7124f331b622b4efa0427c8", 18461,
      ("417c9c9b4786a091ccd53c141513ffb1e5bd492afd4c01c87f76228d23c66910", 18534)),
@@ -142,7 +139,7 @@ class Hospitals(TableTask):
         texts = [files.path(file).read_text(encoding="ascii") for file in self.files]
         bodies = [text[text.index("\n") + 1 :] if text.startswith("age") else text for text in texts]
         lines = [line for body in bodies for line in body.splitlines() if line]
-        columns = delimited(files.path(self.files[0]), "\n".join(lines), names=_HEADER)
+        columns = delimited(files.path(self.files[0]), "\n".join([_HEADER, *lines]))
         for name in ("trestbps", "chol"):
             column = columns[name]
             zeros = np.flatnonzero(column.numbers == 0)
