@@ -144,7 +144,11 @@ class Images(Dataset):
         """
         sizes: dict[str, Extent] = {}
         problems: list[str] = []
-        if files is None or not self._is_here(files):
+        try:
+            here = files is not None and files.path(self.files[0])
+        except DataError:
+            here = False
+        if files is None or not here:
             return sizes
         for domain in self.domains:
             try:
@@ -157,13 +161,6 @@ class Images(Dataset):
         if not sizes:
             raise DataError(*dict.fromkeys(problems))
         return sizes
-
-    def _is_here(self, files: Files) -> bool:
-        try:
-            files.path(self.files[0])
-        except DataError:
-            return False
-        return True
 
     def prepare(self, files: Files, domains: Sequence[str]) -> None:
         """Decodes domains, one after the other; reports all faults, and warns of oddities.

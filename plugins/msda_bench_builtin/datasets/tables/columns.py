@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
@@ -179,7 +178,11 @@ def encoded(plan: Plan, columns: Mapping[str, Column], *, scaled: bool) -> Array
             place = {text: number for number, text in enumerate(kind.levels)}
             numbers = np.array([place[text] for text in column.texts] + [place.get("", -1)], np.float64)
         else:
-            numbers = np.append(_moved(column.numbers) if scaled else column.numbers, 0)
+            numbers = column.numbers
+            if scaled:
+                low, half = numbers.min(), (numbers.max() - numbers.min()) / 2
+                numbers = (numbers - (low + half)) / (half or 1)
+            numbers = np.append(numbers, 0)
         parts.append(numbers[column.codes].astype(np.float32))  # -1, the last one, is the missing value
         if kind.gaps:
             parts.append((column.codes >= 0).astype(np.float32))
@@ -187,20 +190,10 @@ def encoded(plan: Plan, columns: Mapping[str, Column], *, scaled: bool) -> Array
     return np.stack(parts, axis=1) if parts else np.zeros((rows, 0), np.float32)
 
 
-def _moved(numbers: Array) -> Array:
-    low, high = numbers.min(), numbers.max()
-    half = (high - low) / 2
-    return np.asarray((numbers - (low + half)) / (half or 1))
-
-
 def with_words(dense: Array, column: Column, longest: int) -> csr_matrix:
     """The rows and, after them, how often each group of words occurs in the text, CSR float32."""
-    from scipy.sparse import csr_matrix, hstack
-
     counts, _ = ngram_counts([*column.texts, ""], longest)
-    made: csr_matrix = hstack([csr_matrix(dense), counts[column.codes]], format="csr", dtype=np.float32)
-    made.sort_indices()
-    return made
+    return _joined(dense, counts[column.codes])
 
 
 def fitted(
@@ -215,87 +208,81 @@ def fitted(
         words: columns of the bag of words; 0 if no column is text.
     """
     dense = {domain: _dense(rows, plan.raw) for domain, rows in train.items()}
-    sources = list(dense)[:-1] or list(dense)
-    pooled = np.concatenate([dense[domain] for domain in sources])
+    pooled = np.concatenate([dense[domain] for domain in list(dense)[:-1] or dense])
     every = np.concatenate(list(dense.values()))
-    start, maps = 0, []
-    for kind in plan.kinds:
-        mine = slice(start, start + kind.raw)
-        start += kind.raw
-        if kind.levels:
-            maps.append(functools.partial(_one_hot, mine.start, len(kind.levels), np.unique(every[:, mine.start])))
-            continue
-        all_of = _scale(pooled[:, mine], None, plain=standardise == "none")
-        by = {name: _scale(rows[:, mine], all_of) for name, rows in dense.items()} if standardise == "domain" else {}
-        maps.append(functools.partial(_number, mine.start, kind.gaps, all_of, by))
+    starts = np.cumsum([0, *(kind.raw for kind in plan.kinds)]).tolist()
+    columns = {kind: slice(start, start + kind.raw) for kind, start in zip(plan.kinds, starts, strict=False)}
+    scales: dict[tuple[str, Kind], _Scale] = {}
+    for kind, mine in columns.items():
+        if not kind.levels:
+            scales["", kind] = _scale(pooled[:, mine], 0.0, plain=standardise == "none")
+            by = dense if standardise == "domain" else {}
+            scales |= {(name, kind): _scale(by[name][:, mine], scales["", kind].median) for name in by}
     vocabulary = None
     if words:
         counts = [cast("csr_matrix", rows)[:, plan.raw :] for rows in train.values()]
         vocabulary = frequent_columns(counts, words, 2)
-    return functools.partial(_mapped, maps=maps, raw=plan.raw, vocabulary=vocabulary, words=words)
+
+    def mapped(domain: str, rows: Inputs) -> Inputs:
+        held = _dense(rows, plan.raw)
+        made = [np.zeros((len(held), 0), np.float32)]
+        for kind, mine in columns.items():
+            if kind.levels:
+                made.append(_one_hot(held[:, mine.start], len(kind.levels), every[:, mine.start]))
+            else:
+                made.append(_scaled(held[:, mine], scales.get((domain, kind)) or scales["", kind]))
+        whole = np.concatenate(made, axis=1, dtype=np.float32)
+        if vocabulary is None:
+            return whole
+        return _joined(whole, select_columns(cast("csr_matrix", rows)[:, plan.raw :], vocabulary, words))
+
+    return mapped
 
 
 def _dense(rows: Inputs, raw: int) -> Array:
     return rows if isinstance(rows, np.ndarray) else cast("Array", rows[:, :raw].toarray())
 
 
-def _mapped(
-    domain: str,
-    rows: Inputs,
-    *,
-    maps: Sequence[Callable[[str, Array], Array]],
-    raw: int,
-    vocabulary: Array | None,
-    words: int,
-) -> Inputs:
-    dense = _dense(rows, raw)
-    made = [np.zeros((len(dense), 0), np.float32), *(apply(domain, dense) for apply in maps)]
-    whole = np.concatenate(made, axis=1, dtype=np.float32)
-    if vocabulary is None:
-        return whole
+def _joined(dense: Array, sparse: csr_matrix) -> csr_matrix:
     from scipy.sparse import csr_matrix, hstack
 
-    chosen = select_columns(cast("csr_matrix", rows)[:, raw:], vocabulary, words)
-    joined: csr_matrix = hstack([csr_matrix(whole), chosen], format="csr", dtype=np.float32)
-    joined.sort_indices()
-    return joined
+    made: csr_matrix = hstack([csr_matrix(dense), sparse], format="csr", dtype=np.float32)
+    made.sort_indices()
+    return made
 
 
-def _one_hot(column: int, levels: int, seen: Array, _: str, rows: Array) -> Array:
+def _one_hot(places: Array, levels: int, seen: Array) -> Array:
     """A column for each level, then one for those that no training row has."""
-    places = np.where(np.isin(rows[:, column], seen), rows[:, column], levels).astype(np.int64)
-    return np.eye(levels + 1, dtype=np.float32)[places]
+    return np.eye(levels + 1, dtype=np.float32)[np.where(np.isin(places, seen), places, levels).astype(np.int64)]
 
 
-@dataclass(frozen=True)
-class _Scale:
+class _Scale(NamedTuple):
     median: float
     mean: float
     deviation: float
 
 
-def _scale(rows: Array, otherwise: _Scale | None, *, plain: bool = False) -> _Scale:
-    """Of the values that are there; of all rows if there are none."""
-    values = rows[:, 0].astype(np.float64)
-    there = values if rows.shape[1] == 1 else values[rows[:, 1] > 0]
-    if not len(there):
-        median = otherwise.median if otherwise is not None else 0.0
-        return _Scale(median, median, 1.0)
-    median = float(np.median(there))
+def _there(rows: Array) -> tuple[Array, Array]:
+    """Numbers, and which of them are not missing."""
+    return rows[:, 0].astype(np.float64), rows[:, 1] > 0 if rows.shape[1] > 1 else np.ones(len(rows), bool)
+
+
+def _scale(rows: Array, otherwise: float, *, plain: bool = False) -> _Scale:
+    """Of the values that are there; with another median if there are none."""
+    values, there = _there(rows)
+    if not there.any():
+        return _Scale(otherwise, otherwise, 1.0)
+    median = float(np.median(values[there]))
+    whole = np.where(there, values, median)
     if plain:
         return _Scale(median, 0.0, 1.0)
-    whole = values if rows.shape[1] == 1 else np.where(rows[:, 1] > 0, values, median)
     # Rounding can make the deviation of a constant column slightly larger than 0.
     if whole.min() == whole.max():
         return _Scale(median, float(whole[0]), 1.0)
     return _Scale(median, float(whole.mean()), float(whole.std()))
 
 
-def _number(column: int, gaps: bool, pooled: _Scale, by: Mapping[str, _Scale], domain: str, rows: Array) -> Array:  # noqa: FBT001
-    scale = by.get(domain, pooled)
-    values = rows[:, column].astype(np.float64)
-    if gaps:
-        there = rows[:, column + 1] > 0
-        values = np.where(there, values, scale.median)
-    scaled = ((values - scale.mean) / scale.deviation).astype(np.float32)
-    return np.stack([scaled, (~there).astype(np.float32)] if gaps else [scaled], axis=1)
+def _scaled(rows: Array, scale: _Scale) -> Array:
+    values, there = _there(rows)
+    numbers = ((np.where(there, values, scale.median) - scale.mean) / scale.deviation).astype(np.float32)
+    return np.stack([numbers, (~there).astype(np.float32)][: rows.shape[1]], axis=1)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import math
-import shlex
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,17 +14,14 @@ import numpy as np
 
 from msda_bench.api import Array, DataError, Identified
 from msda_bench_builtin.datasets.tables.columns import as_written, plan_of
-from msda_bench_builtin.datasets.tables.parts import Parts, RowsError, may_be_missing, option
+from msda_bench_builtin.datasets.tables.parts import Parts, is_regression, may_be_missing, option
 from msda_bench_builtin.datasets.tables.read import NO_NAME, Column, files_of, listed
 from msda_bench_builtin.datasets.tables.rows import Contents, FromFile
 
 _FEW = range(3, 11)
 """A number with so many values may be a code of a category; with two it makes no difference."""
-_SHOWN = 10
 _CODED = 50
 """A column of numbers and texts with at most so many values is taken for a category."""
-_REPAIRS = 500
-"""Domains of one class that are left out, one after the other."""
 _BOOSTED = 2000
 """Columns times classes for which boosting takes seconds rather than minutes."""
 _ALPHA = 0.05
@@ -57,9 +53,6 @@ _MANY = 20
 """More classes that are whole numbers may be meant as numbers."""
 _WORDS = 3
 """Texts of so many words on average may be sentences."""
-_DOMAINS = {"domain", "site", "source", "hospital", "centre", "center", "place", "location", "device", "batch", "year"}
-_LABELS = {"label", "labels", "y", "target", "class", "outcome", "diagnosis", "disease", "response"}
-"""Usual names of columns."""
 _SHIFT = 0.2
 """Shares of a class that differ by more between domains call for the mean over classes."""
 
@@ -174,22 +167,14 @@ def _odd(path: Path, name: str, column: Column, missing: Collection[str]) -> tup
     return None
 
 
-def guessed(path: Path, columns: Mapping[str, Column]) -> DataError:
-    """What to say of a table whose domain and label are not named: its columns, and which these may be."""
-    said = {name: f"{name} ({_kind_of(column)})" for name, column in columns.items()}
-    several = [name for name, of in columns.items() if 1 < len(of.texts) <= min(_CODED, len(of.codes) // _FEWEST)]
-    few = [name for name in several if np.isnan(columns[name].numbers).all()] or several
-    (domain,) = [name for name in few if name.casefold() in _DOMAINS][:1] or few[:1] or ["COLUMN"]
-    others = [name for name in columns if name != domain]
-    (label,) = [name for name in others if name.casefold() in _LABELS][:1] or others[-1:] or ["COLUMN"]
-    how = shlex.join(["--domain", domain, "--label", label])
-    what = f"its columns are {listed([*said.values()], _SHOWN)}"
-    return DataError(f"{path}: a table needs the columns of domains and of labels, such as `{how}`; {what}")
-
-
-def _kind_of(column: Column) -> str:
-    numbers = len(column.texts) and not np.isnan(column.numbers).any()
-    return f"{len(column.texts)} {'numbers' if numbers else 'texts'}" if column.texts else "empty"
+def unnamed(path: Path, columns: Mapping[str, Column]) -> DataError:
+    """What to say of a table whose domain and label are not named: its columns."""
+    said = []
+    for name, column in columns.items():
+        kind = "texts" if np.isnan(column.numbers).any() else "numbers"
+        said.append(f"{name} ({f'{len(column.texts)} {kind}' if column.texts else 'empty'})")
+    how = f"name its columns of domains and of labels by --domain and --label; it has {listed(said)}"
+    return DataError(f"{path}: {how}")
 
 
 def given_by(columns: Mapping[str, str]) -> dict[str, Any]:
@@ -208,34 +193,36 @@ def repaired(data: FromFile, unlabelled: str) -> tuple[Any, dict[str, Any], list
     Raises:
         DataError: the file cannot be used, or it is in doubt how its labels are meant.
     """
+    roles = data.roles()
+    domain, label = roles.domain.named, roles.label.named
+    labels = {text: label.codes[domain.codes == place] for place, text in enumerate(domain.texts)}
+    used = np.unique(label.codes[label.codes >= 0])
+    regression = is_regression(label.numbers[used], data.mode)
+    several = {code for of in labels.values() if len(kinds := np.unique(of[of >= 0])) > 1 for code in kinds.tolist()}
     more: dict[str, Any] = {}
     notes: list[str] = []
-    for _ in range(_REPAIRS):
-        try:
-            parts = data.parts()
-            if not (out := [name for name, rows in parts.rows.items() if len(rows) == 1][:1]):
-                break
-            notes.append(f"one row: domain {out[0]!r} has 1 row, such as a sum; this domain is left out")
-        except RowsError as error:
-            if error.mask:
-                raise DataError(f"{data.file}: {error.what}, which no other domain has; {_doubt(error.mask)}") from None
-            if error.domain is None:
-                more["unlabelled"], out = unlabelled, []
-                notes.append(f"no label: {error.what}; rows without one are left out")
-            else:
-                out = [error.domain]
-                notes.append(f"one class: {error.what}; this domain is left out")
-        more |= {"leave_out": (*more.get("leave_out", ()), *out)} if out else {}
-        data = replace(data, **more)
-    else:
-        parts = data.parts()
-    if "unlabelled" in more and not parts.unlabelled:
-        more["unlabelled"] = "drop"
+    out: list[str] = []
+    if lacking := int((label.codes < 0).sum()):
+        where = [text for text, of in labels.items() if len(of) > 1 and (of < 0).all()]
+        what = f"{lacking} rows have no {roles.names[1]}{roles.hint(roles.label)}"
+        what += f"; domains without any: {listed(where)}" if where else ""
+        notes.append(f"no label: {what}; rows without one are left out")
+        more["unlabelled"] = unlabelled if where else "drop"
+    for text, of in labels.items():
+        kinds = np.unique(of[of >= 0])
+        if len(of) == 1 or (of >= 0).sum() == 1:
+            notes.append(f"one row: domain {text!r} has 1 row, such as a sum; this domain is left out")
+        elif len(kinds) == 1:
+            what = f"domain {text!r} has one {'number' if regression else 'class'} alone, {label.texts[kinds[0]]!r}"
+            if regression or kinds[0] not in several:
+                remedy = f"if that stands for no label, {option({*roles.gaps, label.texts[kinds[0]]})} makes a target"
+                raise DataError(f"{data.file}: {what}; {remedy} of the domain; otherwise remove its rows")
+            notes.append(f"one class: {what}; this domain is left out")
+        else:
+            continue
+        out.append(text)
+    more |= {"leave_out": tuple(out)} if out else {}
     return replace(data, **more), more, notes
-
-
-def _doubt(remedy: str) -> str:
-    return f"if that stands for no label, {remedy} makes a target of the domain; otherwise remove its rows"
 
 
 def identified(data: FromFile, params: Mapping[str, Any], lines: Sequence[str]) -> Identified:
@@ -253,15 +240,14 @@ def identified(data: FromFile, params: Mapping[str, Any], lines: Sequence[str]) 
     every |= {"task": every.pop("mode")} if "mode" in every else {}
     notes, classes = list(lines), read.classes
     labelled = {name: read.y[of] for name, of in read.rows.items() if name not in read.unlabelled}
-    doubts = [*read.doubts(), *_doubts_of_labels(data, read, labelled)]
+    doubts = [*read.doubts()]
+    if data.mode == "auto" and len(classes) > _MANY and all(name.isdecimal() for name in classes):
+        what = f"the label has {len(classes)} different whole numbers, taken for classes"
+        doubts.append(f"{what}; say --task classification, or --task regression to predict the number")
     counted = [np.bincount(y, minlength=len(classes)) if classes else np.array([len(y)]) for y in labelled.values()]
     rows_of = [dict(zip(classes or ("rows",), of.tolist(), strict=True)) for of in counted]
     counts = dict(zip(labelled, rows_of, strict=True))
     counts |= {name: {NO_LABEL: len(read.rows[name])} for name in read.unlabelled}
-    if read.predictions is not None and classes:
-        rows = np.concatenate([read.rows[name] for name in labelled])
-        right = 100 * (read.predictions[rows].argmax(1) == read.y[rows]).mean()
-        notes.append(f"given predictions: right in {right:.0f} % of the rows with a label")
     if read.unlabelled:
         unknown = "how good a method is there cannot be known, and validators choose"
         notes.append(f"targets without labels: {', '.join(read.unlabelled)}; {unknown}")
@@ -279,17 +265,6 @@ def identified(data: FromFile, params: Mapping[str, Any], lines: Sequence[str]) 
     task = f"classification, {len(classes)} classes" if classes else "regression"
     what = f"{sum(map(len, read.rows.values()))} rows of {len(read.rows)} domains, {task}"
     return Identified(what, counts, tuple(notes), every, suite=suite, doubts=tuple(doubts), read=said)
-
-
-def _doubts_of_labels(data: FromFile, read: Contents, labelled: Mapping[str, Array]) -> Iterator[str]:
-    """Whether classes may be numbers; a DataError if a number may be a mask."""
-    for name, y in () if read.classes else labelled.items():
-        if len(y) > 1 and np.ptp(y) == 0:
-            remedy = _doubt(option({*read.gaps, f"{y[0]:g}"}))
-            raise DataError(f"{data.file}: all labels of domain {name!r} are {y[0]:g}; {remedy}")
-    if data.mode == "auto" and len(read.classes) > _MANY and all(name.isdecimal() for name in read.classes):
-        what = f"the label has {len(read.classes)} different whole numbers, taken for classes"
-        yield f"{what}; say --task classification, or --task regression to predict the number"
 
 
 def _read_of(data: FromFile, read: Contents, drop: Sequence[str]) -> str:

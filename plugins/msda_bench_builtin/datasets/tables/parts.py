@@ -24,23 +24,6 @@ _MANY = 20
 """More different labels than this, one of them with a fraction, are a regression's."""
 
 
-class RowsError(DataError):
-    """Rows that `data identify` leaves out of a first suite; elsewhere it is a line like others.
-
-    Attributes:
-        what: is wrong.
-        domain: that has one class alone; None if rows have no label.
-        mask: how to read its label as missing, if no domain with several classes has it.
-    """
-
-    def __init__(self, path: Path, what: str, remedy: str, domain: str | None = None, mask: str = "") -> None:
-        super().__init__(f"{path}: {what}; {remedy}")
-        self.what, self.domain, self.mask = what, domain, mask
-
-    def __reduce__(self) -> tuple[type[DataError], tuple[str, ...]]:
-        return DataError, self.lines
-
-
 @dataclass(frozen=True, eq=False)
 class Roles:
     """The columns of a file that are no inputs, and how messages call them, such as "domain (column 'site')"."""
@@ -49,7 +32,7 @@ class Roles:
     domain: Column
     label: Column
     group: Column | None
-    names: tuple[str, str, str]
+    names: tuple[str, ...]
     gaps: frozenset[str]
     """Texts that stand for missing values in any column."""
 
@@ -159,14 +142,14 @@ def _domains(
         raise DataError(
             f"{path}: row {row} has no {name}{roles.hint(roles.domain)}; name its domain, or remove the row"
         )
-    left = plain_texts([*leave_out, *domain.texts], ())[: len(leave_out)]
-    unknown = [text for text in left if text not in domain.texts]
-    if unknown:
+    if unknown := [text for text in leave_out if text not in domain.texts]:
         raise DataError(f"{path}: `leave_out` names {unknown[0]!r}; the domains are {listed(domain.texts)}")
     if len(domain.texts) > _MOST_DOMAINS:
         what = f"{name} has {len(domain.texts)} different values, and at most {_MOST_DOMAINS} can be domains"
         raise DataError(f"{path}: {what}; name another column")
-    whole = {text: np.flatnonzero(domain.codes == place) for place, text in enumerate(domain.texts) if text not in left}
+    whole = {
+        text: np.flatnonzero(domain.codes == place) for place, text in enumerate(domain.texts) if text not in leave_out
+    }
     rows = {text: mine[label.codes[mine] >= 0] for text, mine in whole.items()}
     lacking = np.concatenate([[], *(np.setdiff1d(whole[text], rows[text]) for text in rows)]).astype(np.int64)
     if len(lacking) and unlabelled == "refuse":
@@ -177,7 +160,7 @@ def _domains(
         remedy = (
             "set `unlabelled: drop` to leave such rows out (docs/own-data.md says what can be known without labels)"
         )
-        raise RowsError(path, what, remedy)
+        raise DataError(f"{path}: {what}; {remedy}")
     if not any(map(len, rows.values())):
         raise DataError(f"{path}: has no row with a label; adaptation needs two or more domains ({name})")
     if unlabelled == "target":
@@ -190,14 +173,20 @@ def _domains(
     return rows, {text: np.searchsorted(whole[text], mine) for text, mine in partly.items()}
 
 
+def is_regression(numbers: Array, mode: Mode) -> bool:
+    """Whether different labels are numbers to predict; NaN stands for other texts."""
+    if mode != "auto":
+        return mode == "regression"
+    fractions = bool(np.isfinite(numbers).all()) and len(numbers) > _MANY and bool((numbers % 1 != 0).any())
+    return fractions or bool(np.isinf(numbers).any() and not np.isnan(numbers).any())  # all are numbers, and no classes
+
+
 def _labels(roles: Roles, label: Column, rows: Mapping[str, Array], mode: Mode) -> tuple[Array, Task, tuple[str, ...]]:
     """Labels of all rows (-1 or NaN where there is none), the task, and the names of the classes."""
     path, name, numbers = roles.path, roles.names[1], label.numbers
     used = np.unique(np.concatenate([label.codes[mine] for mine in rows.values()]))
     real = bool(np.isfinite(numbers[used]).all())
-    fractions = real and len(used) > _MANY and bool((numbers[used] % 1 != 0).any())
-    infinite = not real and not np.isnan(numbers[used]).any()  # all are numbers, which is no choice of classes
-    if mode == "regression" or (mode == "auto" and (fractions or infinite)):
+    if is_regression(numbers[used], mode):
         if not real:
             text = label.texts[int(used[int(np.argmin(np.isfinite(numbers[used])))])]
             raise DataError(f"{path}: {name} holds {text!r}, which is no finite number; correct it")
@@ -213,16 +202,10 @@ def _labels(roles: Roles, label: Column, rows: Mapping[str, Array], mode: Mode) 
     order = sorted(used, key=lambda place: (numbers[place] if real else 0, label.texts[place]))
     places = np.full(len(label.texts) + 1, -1, np.int64)
     places[order] = np.arange(len(order))
-    kinds = {domain: np.unique(label.codes[mine]) for domain, mine in rows.items()}
-    several = np.concatenate([np.zeros(0, np.int64), *(of for of in kinds.values() if len(of) > 1)])
-    for domain, of in kinds.items():
-        if len(of) == 1:
-            text, mask = label.texts[int(of[0])], int(of[0]) not in several and len(rows[domain]) > 1
-            what, remedy = (
-                f"domain {domain!r} has one class alone, {text!r}",
-                "add rows of another, or name the domain in `leave_out`",
-            )
-            raise RowsError(path, what, remedy, domain, option({*roles.gaps, text}) if mask else "")
+    for domain, mine in rows.items():
+        if len(of := np.unique(label.codes[mine])) == 1:
+            what = f"domain {domain!r} has one class alone, {label.texts[int(of[0])]!r}"
+            raise DataError(f"{path}: {what}; add rows of another, or name the domain in `leave_out`")
     return places[label.codes], Task("classification", len(order)), tuple(label.texts[place] for place in order)
 
 

@@ -30,7 +30,7 @@ from msda_bench.api import (
 )
 from msda_bench.functional import MISSING_TEXTS
 from msda_bench_builtin.datasets.tables.columns import Plan, Standardise
-from msda_bench_builtin.datasets.tables.parts import Mode, Parts, Unlabelled
+from msda_bench_builtin.datasets.tables.parts import Mode, Parts, Roles, Unlabelled, parts_of
 from msda_bench_builtin.datasets.tables.read import listed, stamp
 
 _EMPTY = ("source_1", "source_2", "target")
@@ -57,18 +57,6 @@ class Contents(Parts):
     texts: Array | None = None
     predictions: Array | None = None
     dtype: type[np.floating[Any]] = np.float32
-
-    def lines(self) -> list[str]:
-        """What should be looked at, and what became of each column."""
-        columns = self.plan.lines() if self.plan else ()
-        return [*(f"odd: {doubt}" for doubt in self.doubts()), *self.remarks(), *columns]
-
-    def of(self, domain: str) -> Inputs:
-        """The rows of a domain, of `dtype`; of an array in a file they stay on the disk if they lie together there."""
-        rows = self.rows[domain]
-        together = isinstance(self.x, np.ndarray) and rows[-1] - rows[0] == len(rows) - 1
-        mine = self.x[int(rows[0]) : int(rows[-1]) + 1] if together else self.x[rows]
-        return mine.astype(self.dtype, copy=False)
 
 
 @component
@@ -103,16 +91,20 @@ class FromFile(Dataset):
     predictions: str | None = None
 
     @abstractmethod
-    def parts(self) -> Parts:
-        """The domains, labels and groups that the file holds.
+    def roles(self) -> Roles:
+        """The columns of domains, labels and groups.
 
         Raises:
             DataError: one line on a file that cannot be used.
         """
 
+    def parts(self) -> Parts:
+        """The domains, labels and groups that the file holds; raises as `roles`."""
+        return parts_of(self.roles(), leave_out=self.leave_out, unlabelled=self.unlabelled, mode=self.mode)
+
     @abstractmethod
     def read(self) -> Contents:
-        """All that the file holds; raises as `parts`."""
+        """All that the file holds; raises as `roles`."""
 
     def contents(self) -> Contents:
         """As `read`, once for equal parameters and an unchanged file."""
@@ -191,17 +183,14 @@ class FromFile(Dataset):
         if domain not in read.rows:
             raise DataError(f"{self.file}: has no domain {domain!r}; run the suite again")
         rows = read.rows[domain]
-        groups = None if read.groups is None else read.groups[rows]
-        texts = None if read.texts is None else read.texts[rows]
-        predictions = None if read.predictions is None else read.predictions[rows]
-        return DomainData(
-            read.of(domain),
-            read.y[rows],
-            groups=groups,
-            texts=texts,
-            predictions=predictions,
-            places=read.places.get(domain),
+        # Rows that lie together are no copy.
+        mine = slice(rows[0], rows[-1] + 1) if rows[-1] - rows[0] == len(rows) - 1 else rows
+        x = read.x[mine].astype(read.dtype, copy=False)
+        groups, texts, predictions = (
+            None if values is None else values[rows] for values in (read.groups, read.texts, read.predictions)
         )
+        places = read.places.get(domain)
+        return DomainData(x, read.y[rows], groups=groups, texts=texts, predictions=predictions, places=places)
 
     def fingerprint(self) -> str:
         """Changes with the file's bytes and the parameters."""
@@ -215,7 +204,9 @@ class FromFile(Dataset):
         what = f"classes: {listed(read.classes, 20)}" if read.classes else "label: a number"
         groups = [] if read.groups is None else [f"groups: {len(np.unique(read.groups))}"]
         lacking = [f"without labels, targets only: {listed(read.unlabelled)}"] if read.unlabelled else []
-        return (f"domains: {sizes}", *lacking, what, *groups, *read.lines())
+        columns = read.plan.lines() if read.plan else ()
+        odd = [f"odd: {doubt}" for doubt in read.doubts()]
+        return (f"domains: {sizes}", *lacking, what, *groups, *odd, *read.remarks(), *columns)
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -13,8 +13,8 @@ from pydantic import Field
 
 from msda_bench.api import Count, DataError, Identified, Inputs, InputSpec, component
 from msda_bench_builtin.datasets.tables.columns import encoded, fitted, plan_of, with_words
-from msda_bench_builtin.datasets.tables.identify import given_by, guessed, identified, look_through, repaired
-from msda_bench_builtin.datasets.tables.parts import Parts, Roles, parts_of, predictions_in
+from msda_bench_builtin.datasets.tables.identify import given_by, identified, look_through, repaired, unnamed
+from msda_bench_builtin.datasets.tables.parts import Parts, Roles, predictions_in
 from msda_bench_builtin.datasets.tables.read import Column, column, is_table, read_table, stamp
 from msda_bench_builtin.datasets.tables.rows import Contents, FromFile
 
@@ -55,23 +55,17 @@ class Table(FromFile):
     words: Count = 2000
     ngrams: Annotated[int, Field(ge=1, le=5)] = 2
 
-    def parts(self) -> Parts:
+    def roles(self) -> Roles:
         """The columns that are no inputs; see `FromFile`."""
-        self._roles()  # which refuses a column with two of them
+        self._named()  # which refuses a column with two of them
         path, columns = Path(self.file), self._columns()
-        group = None if self.group is None else column(path, columns, self.group, "group")
-        return parts_of(
-            Roles(
-                path,
-                column(path, columns, self.domain, "domain"),
-                column(path, columns, self.label, "label"),
-                group,
-                (f"domain (column {self.domain!r})", f"label (column {self.label!r})", f"`group` ({self.group!r})"),
-                frozenset().union(*(of.gaps for of in columns.values())),
-            ),
-            leave_out=self.leave_out,
-            unlabelled=self.unlabelled,
-            mode=self.mode,
+        return Roles(
+            path,
+            column(path, columns, self.domain, "domain"),
+            column(path, columns, self.label, "label"),
+            None if self.group is None else column(path, columns, self.group, "group"),
+            (f"domain (column {self.domain!r})", f"label (column {self.label!r})", f"`group` ({self.group!r})"),
+            frozenset().union(*(of.gaps for of in columns.values())),
         )
 
     def read(self) -> Contents:
@@ -107,10 +101,10 @@ class Table(FromFile):
         """None for what is no table; a folder may be one of images.
 
         Raises:
-            DataError: it is a table, whose domains and labels must be named: a line names its columns, and a guess.
+            DataError: it is a table, whose domains and labels must be named: a line names its columns.
         """
         if path.is_file() and is_table(path):
-            raise guessed(path, _opened(path, self.missing, self.domain, stamp(path))[1])
+            raise unnamed(path, _opened(path, self.missing, self.domain, stamp(path))[1])
         return None
 
     def identify_columns(self, path: Path, columns: Mapping[str, str]) -> Identified | None:
@@ -138,7 +132,7 @@ class Table(FromFile):
 
     def _inputs(self, columns: Mapping[str, Column], parts: Parts) -> dict[str, Column]:
         """The columns to learn from, as if the rows that are not read were like the others."""
-        path, roles = Path(self.file), self._roles()
+        path, roles = Path(self.file), self._named()
         if self.inputs and self.drop:
             raise DataError(f"{path}: `inputs` and `drop` are both given; name one of them")
         text = () if self.text is None else (self.text,)
@@ -153,15 +147,14 @@ class Table(FromFile):
         whole = len(rows) == len(parts.y)
         return {name: columns[name] if whole else columns[name].only(rows) for name in dict.fromkeys([*chosen, *text])}
 
-    def _roles(self) -> dict[str, str]:
+    def _named(self) -> dict[str, str]:
         """What columns are that are no inputs."""
-        roles: dict[str, str] = {}
         named = {"domain": self.domain, "label": self.label, "predictions": self.predictions, "group": self.group}
+        roles: dict[str, str] = {}
         for role, name in named.items():
-            if name is not None and role != "group" and name in roles:
+            if name in roles and role != "group":
                 raise DataError(f"{self.file}: column {name!r} is both {roles[name]} and {role}; name two columns")
-            if name is not None:
-                roles[name] = role
+            roles |= {} if name is None else {name: role}
         return roles
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
 
@@ -27,22 +27,7 @@ from msda_bench_builtin.datasets.tables.read import Column, delimited
 
 _UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases/heart-disease/"
 _AQSOL = "https://raw.githubusercontent.com/mcsorkun/AqSolDB/8e02b548fd9a78778ff89a5aa9a460d1a289cc3a/results/"
-
-
-class TaskRows(NamedTuple):
-    """The rows of all domains.
-
-    Attributes:
-        columns: the inputs.
-        places: each row's domain, by its place in `counts`.
-        labels: of the rows.
-        groups: of the rows, or None.
-    """
-
-    columns: dict[str, Column]
-    places: Array
-    labels: Array
-    groups: Array | None = None
+TaskRows: TypeAlias = tuple[dict[str, Column], Array, Array, Array | None]
 
 
 @component
@@ -76,7 +61,7 @@ class TableTask(Dataset):
 
     @abstractmethod
     def rows(self, files: Files) -> TaskRows:
-        """The rows of all domains.
+        """The inputs of all domains; and of each row its domain's place in `counts`, its label, and its group or None.
 
         Raises:
             DataError: a file is missing or damaged.
@@ -88,31 +73,28 @@ class TableTask(Dataset):
         Raises:
             DataError: a file is missing or damaged.
         """
-        rows = self.rows(files)
-        mine = rows.places == list(self.counts).index(domain)
-        x = encoded(self.plan, rows.columns, scaled=self.standardise != "none")
-        return DomainData(x[mine], rows.labels[mine], groups=None if rows.groups is None else rows.groups[mine])
+        columns, places, labels, groups = self.rows(files)
+        mine = places == list(self.counts).index(domain)
+        x = encoded(self.plan, columns, scaled=self.standardise != "none")
+        return DomainData(x[mine], labels[mine], groups=None if groups is None else groups[mine])
 
     def fit(self, train: Mapping[str, Inputs]) -> Callable[[str, Inputs], Inputs]:
         """Learns from training rows how columns become numbers."""
         return fitted(self.plan, train, self.standardise)
 
 
-_HEADER = (
-    "age", "sex", "cp", "trestbps", "chol", "fbs", "restecg", "thalach", "exang", "oldpeak", "slope", "ca", "thal",
-    "target",
-)  # fmt: skip
+_HEADER = "age,sex,cp,trestbps,chol,fbs,restecg,thalach,exang,oldpeak,slope,ca,thal,target"
 _HOSPITALS = (
-    ("cleveland", "a74b7efa387bc9d108d7d0115d831fe9b414b29ae7124f331b622b4efa0427c8", 18461,
-     "417c9c9b4786a091ccd53c141513ffb1e5bd492afd4c01c87f76228d23c66910", 18534),
-    ("hungarian", "d1ad108f785768cd3d7e82dc522e6f5a61eea93cccfb3a46ee8076f73fc3d796", 10263,
-     "d5c34e6c57d3cb1213d542bab964eab45dfcc34dfaa9a4585861943ad7db63fb", 10342),
-    ("switzerland", "834a405ccf5b66ab4056bb77794adc8df0b7125186454c0a1d002d33c6c3b314", 4109,
-     "5c325b1a8ce31b82c58e0dbbe3e5e54f0f685fead727c228fcb22356de706c76", 3915),
-    ("va", "e7c93d8d0d2acdadfa4c5e8de768e2191e7f618b952e29623f1f0d5949ff6b8f", 6737,
-     "7768a433fcb7971f4e3667e7ee081c84ac7bde9903e3dcc59cab887933a52da3", 6118),
+    ("processed.cleveland.data", "a74b7efa387bc9d108d7d0115d831fe9b414b29ae7124f331b622b4efa0427c8", 18461,
+     ("417c9c9b4786a091ccd53c141513ffb1e5bd492afd4c01c87f76228d23c66910", 18534)),
+    ("processed.hungarian.data", "d1ad108f785768cd3d7e82dc522e6f5a61eea93cccfb3a46ee8076f73fc3d796", 10263,
+     ("d5c34e6c57d3cb1213d542bab964eab45dfcc34dfaa9a4585861943ad7db63fb", 10342)),
+    ("processed.switzerland.data", "834a405ccf5b66ab4056bb77794adc8df0b7125186454c0a1d002d33c6c3b314", 4109,
+     ("5c325b1a8ce31b82c58e0dbbe3e5e54f0f685fead727c228fcb22356de706c76", 3915)),
+    ("processed.va.data", "e7c93d8d0d2acdadfa4c5e8de768e2191e7f618b952e29623f1f0d5949ff6b8f", 6737,
+     ("7768a433fcb7971f4e3667e7ee081c84ac7bde9903e3dcc59cab887933a52da3", 6118)),
 )  # fmt: skip
-"""Of each file its place's name, and sha256 and size as UCI has it, then with a header line."""
+"""Of each file its name, and sha256 and size as UCI has it, then with a header line."""
 
 
 @component
@@ -148,14 +130,8 @@ class Hospitals(TableTask):
     def files(self) -> tuple[File, ...]:
         """One file a hospital, of UCI or with a header line."""
         return tuple(
-            File(
-                f"hospitals/processed.{name}.data",
-                sha256,
-                size,
-                Url((f"{_UCI}processed.{name}.data",)),
-                same=((other, other_size),),
-            )
-            for name, sha256, size, other, other_size in _HOSPITALS
+            File(f"hospitals/{name}", sha256, size, Url((f"{_UCI}{name}",)), same=(again,))
+            for name, sha256, size, again in _HOSPITALS
         )
 
     def rows(self, files: Files) -> TaskRows:
@@ -163,14 +139,14 @@ class Hospitals(TableTask):
         texts = [files.path(file).read_text(encoding="ascii") for file in self.files]
         bodies = [text[text.index("\n") + 1 :] if text.startswith("age") else text for text in texts]
         lines = [line for body in bodies for line in body.splitlines() if line]
-        columns = delimited(files.path(self.files[0]), "\n".join(lines), names=_HEADER)
+        columns = delimited(files.path(self.files[0]), "\n".join([_HEADER, *lines]))
         for name in ("trestbps", "chol"):
             column = columns[name]
             zeros = np.flatnonzero(column.numbers == 0)
             columns[name] = Column.of(column.texts, np.where(np.isin(column.codes, zeros), -1, column.codes))
         target = columns.pop("target")
         places = np.repeat(np.arange(len(self.counts)), list(self.counts.values()))
-        return TaskRows(columns, places, (target.numbers > 0).astype(np.int64)[target.codes])
+        return columns, places, (target.numbers > 0).astype(np.int64)[target.codes], None
 
 
 _DESCRIPTORS = (
@@ -236,4 +212,4 @@ class Solubility(TableTask):
         classes = (values >= _POOR).astype(np.int64) + (values >= _FAIR)
         labels = classes if self.mode == "classification" else values.astype(np.float32)
         skeletons = np.array([text[:_SKELETON] for text in columns["InChIKey"].texts])[columns["InChIKey"].codes]
-        return TaskRows({name: columns[name] for name in _DESCRIPTORS}, places[numbers.codes], labels, skeletons)
+        return {name: columns[name] for name in _DESCRIPTORS}, places[numbers.codes], labels, skeletons
