@@ -281,7 +281,7 @@ def test_two_suites_share_features_and_compute_only_needed_domains(
     ensure_features(cells, registry, lambda _: empty, "cuda")  # of other machines
     assert seen(tmp_path) == 0
     (stored,) = Store(tmp_path / "out" / "suite0").refresh().results.values()
-    assert stored.head.status == "ok"
+    assert stored.status == "ok"
 
 
 def test_a_domain_that_raises_fails_its_runs_and_other_domains_are_computed(installed: None, tmp_path: Path) -> None:
