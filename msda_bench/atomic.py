@@ -80,13 +80,6 @@ def read_file(path: Path, limit: int | None = None) -> bytes:
         return stream.read(size)  # not more, since `read` allocates all of it at once
 
 
-def append(path: Path, data: bytes) -> None:
-    """Appends to a regular file at once, so that several processes may; creates a missing one."""
-    with opened(path, os.O_RDWR | os.O_APPEND | os.O_CREAT) as handle:
-        os.write(handle, data)
-        os.fsync(handle)
-
-
 @contextlib.contextmanager
 def opened(path: Path, flags: int) -> Iterator[int]:
     """A handle of a regular file.

@@ -24,7 +24,7 @@ def relog(folder: Path, changed: Mapping[str, bytes]) -> Path:
     """Puts these bytes in the place of the results of these keys, into one log, which is returned."""
     store = Store(folder).refresh()
     lines = [
-        changed[stored.head.key] if stored.head.is_result and stored.head.key in changed else store.line(stored)
+        changed[stored.key] if stored.is_result and stored.key in changed else store.line(stored)
         for stored in store.in_order()
     ]
     for path in (folder / "records.jsonl.gz", *folder.glob("log/*")):

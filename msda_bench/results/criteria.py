@@ -6,7 +6,8 @@ result is the oracle's only if the suite sets `by: oracle`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
@@ -43,6 +44,8 @@ _EXPLAINED = {
 _MIN_RANKED = 3
 """The number of candidates below which a rank correlation is meaningless."""
 
+_Scores: TypeAlias = Mapping[tuple[str, int], Mapping[int, float]]
+"""The scores of each run's candidates, by target and seed."""
 _Array: TypeAlias = NDArray[np.float64]
 """A value of each run, NaN where there is none: (methods, targets, seeds)."""
 
@@ -118,10 +121,14 @@ def _judgements(candidates: Candidates, table: Experiment, methods: Sequence[Met
     places = {target: [at] for at, target in enumerate(table.targets)} | ({AVERAGE: [*range(n)]} if n > 1 else {})
     groups = {ALL: [*range(len(methods))]} | {method.name: [at] for at, method in enumerate(methods)}
     seeds = table.tuning.seeds if table.tuning is not None else table.seeds
+    true = [
+        {at: candidates.scores([run], ORACLE) for at, run in candidates.of(table, method, votes=True).items()}
+        for method in methods
+    ]
     best, best_later = (_merits(candidates, table, methods, ORACLE, votes=votes) for votes in (True, False))
     for by in (*(by for by in table.criteria if by != ORACLE), CHANCE, ORACLE):
         merits, later = (_merits(candidates, table, methods, by, votes=votes) for votes in (True, False))
-        ranks = _ranks(candidates, table, methods, by)
+        ranks = _ranks(candidates, table, methods, by, true)
         of_each = merits, best - merits, later, best_later - later
         for target, at in places.items():
             means = [values[:, at].mean(axis=1) for values in of_each]
@@ -170,14 +177,16 @@ def _merits(candidates: Candidates, table: Experiment, methods: Sequence[Method]
     return merits
 
 
-def _ranks(candidates: Candidates, table: Experiment, methods: Sequence[Method], by: str) -> _Array:
-    """Each run's rank correlation of a criterion with the score on the target."""
+def _ranks(
+    candidates: Candidates, table: Experiment, methods: Sequence[Method], by: str, true: Sequence[_Scores]
+) -> _Array:
+    """Each run's rank correlation of a criterion with the score on the target, which is `true`, by method."""
     seeds = [*(table.seeds if table.tuning is None else table.tuning.seeds)]
     correlations = np.full((len(methods), len(table.targets), len(seeds)), np.nan)
     for place, method in enumerate(methods if by not in {CHANCE, FIRST, ORACLE} else ()):
         for (target, seed), run in candidates.of(table, method, votes=True).items():
-            scores, true = candidates.scores([run], by), candidates.scores([run], ORACLE)
-            pairs = [(score, true[number]) for number, score in scores.items() if number in true]
+            scores, known = candidates.scores([run], by), true[place][target, seed]
+            pairs = [(score, known[number]) for number, score in scores.items() if number in known]
             correlations[place, table.targets.index(target), seeds.index(seed)] = _rank_correlation(pairs)
     return correlations
 
@@ -188,4 +197,7 @@ def _rank_correlation(pairs: Sequence[tuple[float, float]]) -> float:
         return np.nan
     sides = np.array(pairs).T[:, :, None]
     twice = (sides > sides.mT).sum(axis=2) + (sides >= sides.mT).sum(axis=2)
-    return float(np.corrcoef(twice)[0, 1])
+    # Whole numbers, so that the correlation of equal ranks is exactly 1.
+    away = len(pairs) * twice - twice.sum(axis=1, keepdims=True)
+    (own, both), (_, other) = (away @ away.T).tolist()
+    return float(both / math.sqrt(own * other))

@@ -19,7 +19,6 @@ from msda_bench.results.verdict import verdict
 from msda_bench.results.words import counted
 from msda_bench.suite.plan import Experiment
 
-_DECIDED = ["method", "outcome"]
 PAIR = ("first", "second")
 """Columns that name a pair of methods."""
 _MEAN = ("mean", "standard_error", "rank", "mark", "partial")
@@ -36,13 +35,13 @@ class View:
     pairs: pd.DataFrame
     notes: tuple[Note, ...] = ()
 
-    @property
+    @cached_property
     def unit(self) -> Unit:
         """The unit of its numbers."""
         best = self.board.groupby("target", observed=True, sort=False)["mean"].min()
         return Unit.of(self.experiment.measure, best)
 
-    @property
+    @cached_property
     def columns(self) -> list[str]:
         """The targets and `average`, or the only target."""
         targets = list(dict.fromkeys(self.board["target"]))
@@ -67,10 +66,13 @@ class View:
     @cached_property
     def _against_control(self) -> dict[tuple[str, str], str]:
         """The outcomes against the control, by column and method."""
+        turned = against(self.pairs, self.control or "")
+        places = self.pairs.loc[turned.index, ["scope", "target"]]
+        rows = zip(*(places[name].tolist() for name in places), turned["method"], turned["outcome"], strict=True)
         return {
             (column, method): outcome
-            for column in self.columns
-            for method, outcome in against(self.within(column), self.control or "")[_DECIDED].to_numpy().tolist()
+            for scope, target, method, outcome in rows
+            if (column := target if scope == "target" else AVERAGE if scope == "average" else None) in self.columns
         }
 
     def within(self, column: str) -> pd.DataFrame:

@@ -76,7 +76,7 @@ def table_files(analysis: Analysis, shown: Iterable[View]) -> dict[str, str]:
     """The other text files of `write_results`."""
     tables = list(_tables(analysis, shown))
     texts = [markdown_text(table) for table in tables]
-    if lines := list(folder_lines(analysis.runs, noted=analysis.notes)):
+    if lines := list(folder_lines(analysis.selected, noted=analysis.notes)):
         texts.append(f"### Notes\n\n{markdown_list(lines)}")
     return {
         LEADERBOARD: csv_text(analysis.leaderboard),

@@ -19,7 +19,7 @@ from msda_bench.results.metric import METRIC, measured, refuse_unmeasured, with_
 from msda_bench.results.recorded import VALIDATOR, VERSION, Recorded, read_recorded, read_records, recorded_rows
 from msda_bench.results.select import CHOICES, Choices, choices_of, chosen_on_tuning_seeds, select
 from msda_bench.store import Record, Store
-from msda_bench.store.record import Curves
+from msda_bench.store.record import Curves, decode_head, encode
 from msda_bench.suite.plan import Experiment, Plan, PlannedCell
 from msda_bench.suite.protocol import Splitting, source_parts
 
@@ -177,7 +177,7 @@ def runs_frame(plan: Plan, records: Recorded | Mapping[str, Record], folder: Pat
         StoreError: a run is ok without a possible outcome.
     """
     if not isinstance(records, Recorded):
-        records = Recorded(recorded_rows(records.values()))
+        records = Recorded(recorded_rows([decode_head(encode(record)) for record in records.values()]))
     runs = pd.DataFrame.from_records(_planned(plan), columns=_PLANNED)
     recorded = records.rows.reindex(runs["key"]).reset_index(drop=True)
     runs = pd.concat([runs.assign(suite=plan.suite), recorded], axis=1)

@@ -70,7 +70,7 @@ def analyse(runs: pd.DataFrame) -> Analysis:
     pairs = [comparisons(grid) for grid in tables]
     across = across_datasets(tables, pairs)
     rows = [row for grid, compared in zip(tables, pairs, strict=True) for row in _rows(grid, compared)]
-    suite, noted = runs.attrs["plan"].suite, tuple(notes(runs))
+    suite, noted = runs.attrs["plan"].suite, tuple(notes(runs, selected))
     lines = note_lines(runs, noted)
     frame = pd.DataFrame(
         [{"suite": suite, **row, "notes": "; ".join(lines.get(row["experiment"], ()))} for row in rows],

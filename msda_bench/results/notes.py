@@ -15,7 +15,7 @@ from msda_bench.results.frame import PROBLEMS, experiments
 from msda_bench.results.metric import unmeasured, why_unmeasured
 from msda_bench.results.recorded import VALIDATOR, VERSION
 from msda_bench.results.report import Line
-from msda_bench.results.select import TRACK, Candidates, select
+from msda_bench.results.select import Candidates, select, track_of
 from msda_bench.results.words import first_of, spans
 from msda_bench.store.check import made_on
 from msda_bench.suite.plan import (
@@ -54,13 +54,16 @@ class Note:
     line: str
 
 
-def notes(runs: pd.DataFrame) -> list[Note]:
-    """The suite's own notes, then facts from the records, in an order independent of when they were made."""
+def notes(runs: pd.DataFrame, selected: pd.DataFrame | None = None) -> list[Note]:
+    """The suite's own notes, then facts from the records, in an order independent of when they were made.
+
+    `selected` are the runs with the selected settings, if known.
+    """
     candidates = selection_notes(runs)
     every: list[Note] = []
-    for experiment, rows in experiments(select(runs)):
+    for experiment, rows in experiments(select(runs) if selected is None else selected):
         name = experiment.name
-        by = runs.attrs.get(TRACK)
+        by = track_of(runs)
         own = (line for line in experiment.notes if by is None or not line.startswith(SELECTED_BY))
         every += [Note("suite", name, line) for line in (*own, *_chosen(experiment, by))]
         every += [note for note in candidates if note.experiment == name]
@@ -133,7 +136,7 @@ def selection_notes(runs: pd.DataFrame) -> list[Note]:
     candidates = Candidates(runs)
     reasons: dict[tuple[str, str], list[str]] = {}
     for table, method in candidates.methods():
-        choices = [*candidates.choices(table, method, runs.attrs.get(TRACK))]
+        choices = [*candidates.choices(table, method, track_of(runs))]
         times = 1 if table.tuning is not None else len(table.seeds)
         planned = len(method.search.candidates if method.search else ()) * len(table.targets) * times
         for what in _UNSELECTED:
@@ -161,7 +164,7 @@ def problems(runs: pd.DataFrame) -> pd.DataFrame:
     `target`, `seed` and `message` are those of the first run in table order; `planned` counts the method's runs.
     """
     rows = []
-    for experiment, own in experiments(select(runs)):
+    for experiment, own in experiments(select(runs)[["experiment", "method", "status", "target", "seed", "message"]]):
         planned = Counter(own["method"].astype(object))
         bad = own[(own["status"] != "ok").to_numpy()]
         for (method, status), group in _grouped(bad, "method", "status"):
@@ -226,7 +229,9 @@ def _far(ok: pd.DataFrame, column: str, least: float | None = None) -> str:
         limit = 10 * usual.clip(lower=usual.groupby(place[1]).transform("median"))
     else:
         limit, away = (5 * usual).clip(lower=least), medians - values
-    rows = ok.assign(median=medians, away=away)[(counts >= _MIN_RUNS) & (away > limit)]
+    rows = ok[["method", "target", "seed", column]].assign(median=medians, away=away)[
+        (counts >= _MIN_RUNS) & (away > limit)
+    ]
     return first_of(
         f"{row['method']} at target {printable(row['target'])}, seed {row['seed']} "
         f"({row[column]:.4g}, median {row['median']:.4g})"
@@ -249,8 +254,10 @@ def _unscored(experiment: Experiment, made: pd.DataFrame) -> Iterator[str]:
 def environments(made: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     """Groups runs by the system that made them, most runs first; skips runs whose record does not name it."""
     about = made[["platform", "torch", "device", "device_name"]].astype(object)
-    words = np.array([made_on(row) for row in about.where(about.notna(), None).to_dict("records")], dtype=object)
-    return sorted(((str(on), own) for on, own in made.groupby(words)), key=lambda one: (-len(one[1]), one[0]))
+    rows = [*about.where(about.notna(), None).itertuples(index=False, name=None)]
+    words = {row: made_on(dict(zip(about, row, strict=True))) for row in {*rows}}
+    groups = made.groupby(np.array([words[row] for row in rows], dtype=object))
+    return sorted(((str(on), own) for on, own in groups), key=lambda one: (-len(one[1]), one[0]))
 
 
 def _versions(experiment: Experiment, made: pd.DataFrame) -> Iterator[str]:

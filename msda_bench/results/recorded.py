@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +13,7 @@ import pandas as pd
 
 from msda_bench.errors import StoreError
 from msda_bench.store import Record, Store
-from msda_bench.store.record import Counts, Head, Provenance, decode_head, decode_provenance, encode
+from msda_bench.store.record import Counts, Head, Provenance
 
 VALIDATOR = "validator:"
 """Prefix of columns with the scores of validators."""
@@ -66,56 +65,53 @@ def read_recorded(store: Store, keys: Iterable[str]) -> Recorded:
     """
     store.refresh()
     wanted = list(dict.fromkeys(keys))
-    rows = _rows([stored.head for stored in map(store.latest, wanted) if stored is not None])
+    rows = recorded_rows([head for head in map(store.latest, wanted) if head is not None])
     conflicts = store.conflicting(wanted)
     faults = Faults(frozenset(store.damaged.intersection(wanted) - store.results.keys()), frozenset(conflicts))
     return Recorded(rows, faults, (*store.drain_warnings(), *conflicts.values()), store)
 
 
-def recorded_rows(records: Iterable[Record]) -> pd.DataFrame:
+def recorded_rows(heads: Sequence[Head]) -> pd.DataFrame:
     """The `rows` of these records."""
-    return _rows([decode_head(encode(record)) for record in records])
-
-
-def _rows(heads: Sequence[Head]) -> pd.DataFrame:
     # What most records have in common is decoded once.
-    once = {bytes(head.provenance): head for head in heads}
-    made = {where: _made(decode_provenance(head)) for where, head in once.items()}
+    codes, made_as = pd.factorize(np.array([bytes(head.provenance) for head in heads], dtype=object))
+    made = [_made(msgspec.json.decode(data, type=Provenance)) for data in made_as]
+    stacks = np.array([of.pop("stack") for of in made], np.float64)
     datasets = {bytes(head.cell.dataset) for head in heads}
     params = {data: msgspec.json.decode(data).get("params", {}) for data in datasets}
-    made_of = [made[bytes(head.provenance)] for head in heads]
     outcomes = [head.outcome or Counts() for head in heads]
     n_train = [
         _n_train(params[bytes(head.cell.dataset)], head.cell.target, outcome.n_test)
         for head, outcome in zip(heads, outcomes, strict=True)
     ]
     texts: dict[str, list[Any]] = {name: [getattr(head, name) for head in heads] for name in ("status", "message")}
-    texts |= {name: [of[name] for of in made_of] for name in ("numba", "distributions", "put_back", *_MADE_ON)}
-    numbers = {name: [getattr(outcome, name) for outcome in outcomes] for name in _COUNTS}
+    numbers: dict[str, Any] = {name: [getattr(outcome, name) for outcome in outcomes] for name in _COUNTS}
     numbers |= {name: [getattr(head.bound, name) for head in heads] for name in _BOUND}
     numbers |= {
         "train_seconds": [head.timing.train for head in heads],
         "steps": [None if head.timing.steps is None else int(head.timing.steps) for head in heads],
         "n_train": n_train,
-        "stack": [of["stack"] for of in made_of],
+        "stack": stacks[codes],
         "target_labels": [head.target_labels for head in heads],
     }
     validators = {name for head in heads for name in head.validation}
     numbers |= {f"{VALIDATOR}{name}": [head.validation.get(name) for head in heads] for name in sorted(validators)}
     typed: dict[str, Any] = {name: pd.Categorical(values) for name, values in texts.items()}
     typed |= {name: np.array(values, np.float64) for name, values in numbers.items()}
-    typed |= _versions(typed["distributions"])
+    told = dict.fromkeys(name for of in made for name in of)
+    typed |= {name: pd.Categorical([of.get(name) for of in made]).take(codes) for name in told}
     return pd.DataFrame(typed, index=pd.Index([head.key for head in heads], dtype=object))
 
 
 def _made(where: Provenance) -> dict[str, Any]:
-    put_back = where.put_back
+    put_back, versions = where.put_back, sorted(where.distributions.items())
     return {
         "numba": None if where.numba is msgspec.UNSET else where.numba or "",
-        "distributions": json.dumps(sorted(where.distributions.items())),
+        "distributions": "; ".join(f"{name} {version}" for name, version in versions),
         "put_back": " and ".join(map(str, put_back)) if isinstance(put_back, list) else None,
         "stack": where.stack,
         **{name: getattr(where, name) for name in _MADE_ON},
+        **{f"{VERSION}{name}": version for name, version in versions},
     }
 
 
@@ -135,17 +131,6 @@ def _n_train(params: dict[str, Any], target: str, n_test: int | None) -> int | N
     return size if type(size) is int and abs(size) < 1 << 53 else None
 
 
-def _versions(made: pd.Categorical) -> dict[str, Any]:
-    """The distributions in words, and a column for the version of each."""
-    pairs = [dict(json.loads(text)) for text in made.categories]
-    words = ["; ".join(f"{name} {version}" for name, version in of.items()) for of in pairs]
-    texts: dict[str, list[str | None]] = {"distributions": [*words]}
-    texts |= {
-        f"{VERSION}{name}": [of.get(name) for of in pairs] for name in sorted({name for of in pairs for name in of})
-    }
-    return {name: pd.Categorical(np.array([*values, None], dtype=object)[made.codes]) for name, values in texts.items()}
-
-
 def load_cells(runs: pd.DataFrame) -> dict[str, dict[str, Any]]:
     """Reads the cells of a frame's records, by key, as plain JSON values.
 
@@ -163,8 +148,7 @@ def read_records(runs: pd.DataFrame) -> Iterator[tuple[Any, Record]]:
     Raises:
         StoreError: a record cannot be read, or no longer exists.
     """
-    for row, key, store in stored(runs):
-        yield row, read_record(store, key)
+    return ((row, record) for row, record, _ in _stored(runs))
 
 
 def kept_files(runs: pd.DataFrame, name: str) -> Iterator[tuple[Any, dict[str, Any]]]:
@@ -173,25 +157,13 @@ def kept_files(runs: pd.DataFrame, name: str) -> Iterator[tuple[Any, dict[str, A
     Raises:
         StoreError: a record is missing, or it or its arrays are damaged or cannot be read.
     """
-    for row, key, store in stored(runs):
-        if (arrays := store.kept(read_record(store, key), name)) is not None:
+    for row, record, store in _stored(runs):
+        if (arrays := store.kept(record, name)) is not None:
             yield row, arrays
 
 
-def read_record(store: Store, key: str) -> Record:
-    """Reads the result of a cell, or its latest failure.
-
-    Raises:
-        StoreError: the record cannot be read, or no longer exists.
-    """
-    record = store.read(key)
-    if record is None:
-        raise StoreError(f"{store.folder}: the record of cell {key} is gone; run the command again")
-    return record
-
-
-def stored(runs: pd.DataFrame) -> Iterator[tuple[Any, str, Store]]:
-    """Yields the label, key and store of each row that has a record in a folder."""
+def _stored(runs: pd.DataFrame) -> Iterator[tuple[Any, Record, Store]]:
+    """Yields the label, record and store of each row that has a record in a folder."""
     runs = runs[(runs["status"] != "missing").to_numpy()]
     folders = runs["folder"] if "folder" in runs else pd.Series(runs.attrs.get("folder"), runs.index, dtype=object)
     known: Store | None = runs.attrs.get("store")
@@ -199,4 +171,6 @@ def stored(runs: pd.DataFrame) -> Iterator[tuple[Any, str, Store]]:
     stores |= {folder: Store(Path(folder)).refresh() for folder in folders.dropna().unique() if folder not in stores}
     for row, key, folder in zip(runs.index, runs["key"], folders, strict=True):
         if folder in stores:
-            yield row, key, stores[folder]
+            if (record := stores[folder].read(key)) is None:
+                raise StoreError(f"{folder}: the record of cell {key} is gone; run the command again")
+            yield row, record, stores[folder]

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import median
 from typing import Any, TypeAlias
 
 import pandas as pd
@@ -13,7 +14,7 @@ import pandas as pd
 from msda_bench.results.estimates import Summary, mean_of, summarize, tied
 from msda_bench.results.frame import PROBLEMS, experiments
 from msda_bench.results.gains import is_open
-from msda_bench.results.select import GAPS, select
+from msda_bench.results.select import SELECTED, select
 from msda_bench.suite.plan import CHANCE_REFERENCE, Experiment
 
 Column: TypeAlias = str | None
@@ -123,7 +124,7 @@ class Grid:
 def grids(runs: pd.DataFrame) -> Iterator[Grid]:
     """The experiments of a frame of runs, in the plan's order, with the selected candidates."""
     chosen = select(runs)
-    gaps = chosen.attrs.get(GAPS, {})
+    gaps = chosen.attrs[SELECTED].candidates.gaps if SELECTED in chosen.attrs else {}
     return (_grid(experiment, rows, gaps.get(experiment.name)) for experiment, rows in experiments(chosen[_COLUMNS]))
 
 
@@ -137,10 +138,10 @@ def _grid(experiment: Experiment, rows: pd.DataFrame, gap: Mapping[int, float] |
     rows.attrs = {}  # which pandas copies at each step
     score = rows["score"].where((rows["status"] == "ok").to_numpy()).fillna(at_chance(rows))
     scored = rows.assign(score=score)[score.notna()]
-    of = scored["target"].astype(object)
-    merits: dict[Column, Merits] = {
-        target: _merits(scored[of == target], methods, seeds, experiment) for target in targets
-    }
+    by_target: dict[str, dict[str, dict[int, float]]] = {name: {method: {} for method in methods} for name in targets}
+    for target, method, seed, merit in _values(scored, "target", "method", "seed", "score"):
+        by_target[target][method][seed] = experiment.measure.sign * merit
+    merits: dict[Column, Merits] = {name: _merits(by_target[name], seeds, experiment) for name in targets}
     merits[None] = _mean_merits([merits[target] for target in targets], methods)
     references = frozenset(rows.loc[rows["reference"].astype(bool), "method"].astype(object))
     ok = scored[(scored["status"] == "ok").to_numpy()]
@@ -169,17 +170,15 @@ def _mean_of_all(values: pd.Series[float]) -> float | None:
     return float(values.mean()) if len(values) and values.notna().all() else None
 
 
-def _merits(ok: pd.DataFrame, methods: Sequence[str], seeds: Sequence[int], experiment: Experiment) -> Merits:
-    """The merits of ok runs, all of one target."""
-    by_seed: dict[str, dict[int, float]] = {name: {} for name in methods}
-    for method, seed, score in _values(ok, "method", "seed", "score"):
-        by_seed[method][seed] = experiment.measure.sign * score
-    ordered = {name: {seed: merits[seed] for seed in seeds if seed in merits} for name, merits in by_seed.items()}
-    return Merits(ordered, _DECIMALS if experiment.measure.percent else _decimals(ok["score"]))
+def _merits(by_method: Mapping[str, Mapping[int, float]], seeds: Sequence[int], experiment: Experiment) -> Merits:
+    """The merits of one target, in the order of the seeds."""
+    by_seed = {name: {seed: merits[seed] for seed in seeds if seed in merits} for name, merits in by_method.items()}
+    sizes = [abs(merit) for merits in by_seed.values() for merit in merits.values()]
+    return Merits(by_seed, _DECIMALS if experiment.measure.percent else _decimals(sizes))
 
 
-def _decimals(scores: pd.Series[float]) -> int:
-    middle = scores.abs().median()
+def _decimals(sizes: Sequence[float]) -> int:
+    middle = median(sizes) if sizes else 0.0
     return min(_DECIMALS + 2 - math.ceil(math.log10(middle)), _MOST_DECIMALS) if middle > 0 else _DECIMALS
 
 

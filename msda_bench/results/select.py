@@ -6,6 +6,7 @@ are used, so that another criterion needs no training.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,13 +22,9 @@ from msda_bench.results.recorded import VALIDATOR
 from msda_bench.suite.plan import FIRST, ORACLE, TARGET_ACCURACY, Experiment, Method, parts_of
 
 SELECTED = "selected"
-"""The key in `attrs` that marks a frame from `select`."""
+"""The key in `attrs` of a frame's `Selection`, if it is from `select`."""
 CHOICES = "choices"
 """The key in `attrs` of what the tracks choose on tuning seeds."""
-TRACK = "track"
-"""The key in `attrs` of the criterion that was asked for instead of the plan's."""
-GAPS = "gaps"
-"""The key in `attrs` of the headroom, by experiment and seed, with the settings that the oracle chose."""
 _OF_PLAN = ["suite", "experiment", "dataset", "task", "target", "method", "reference", "seed", "status"]
 _UNFINISHED = ("failed", "timeout", "oom", "skipped", "missing")
 _SHOWN = {status: place for place, status in enumerate((*_UNFINISHED, "diverged", "ok"))}
@@ -154,16 +151,17 @@ class Candidates:
         Candidates that are not ok in one of them, or have no score, are left out. A criterion that tells no candidate
         from another adds 0 to a sum.
         """
-        numbers = [n for n in voters[0] if all(n in run and self.status[run[n]] == "ok" for run in voters)]
         parts = [self._column(part) for part in parts_of(by)]
-        means = np.array([[_mean([part[run[n]] for run in voters]) for n in numbers] for part in parts])
-        known = ~np.isnan(means).any(axis=0)
-        means = means[:, known]
-        if len(parts) > 1 and known.any():
-            spreads = np.where(np.ptp(means, axis=1) > 0, means.std(axis=1), np.inf)[:, None]
-            # Rounded, so that sums which are equal as fractions are equal.
-            means = ((means - means.mean(axis=1, keepdims=True)) / spreads).sum(axis=0, keepdims=True).round(9)
-        return dict(zip(np.array(numbers)[known].tolist(), means[0].tolist(), strict=True))
+        tried = [n for n in voters[0] if all(n in run and self.status[run[n]] == "ok" for run in voters)]
+        means = [{n: _mean([part[run[n]] for run in voters]) for n in tried} for part in parts]
+        numbers = [n for n in tried if not any(math.isnan(mean[n]) for mean in means)]
+        if len(parts) == 1 or not numbers:
+            return {n: means[0][n] for n in numbers}
+        sizes = np.array([[mean[n] for n in numbers] for mean in means])
+        spreads = np.where(np.ptp(sizes, axis=1) > 0, sizes.std(axis=1), np.inf)[:, None]
+        # Rounded, so that sums which are equal as fractions are equal.
+        sums = ((sizes - sizes.mean(axis=1, keepdims=True)) / spreads).sum(axis=0).round(9)
+        return dict(zip(numbers, sums.tolist(), strict=True))
 
     def _column(self, by: str) -> list[float]:
         """Each row's score by a single criterion, higher is better; NaN where there is none."""
@@ -194,6 +192,66 @@ class Candidates:
             rows[row] = number not in run and (table.tuning is not None or self.status[row] == "ok")
         return rows
 
+    def select(self, by: str | None = None) -> pd.DataFrame:
+        """The rows that `select` keeps."""
+        is_missing = dict.fromkeys(np.flatnonzero(self.runs["candidate"].isna()).tolist(), False)
+        for table in self.runs.attrs["plan"].experiments:
+            shown: dict[int, bool] = {}
+            for method in (method for of, method in self.methods() if of is table):
+                shown |= self.shown(table, method, by)
+            untold = by is not None and table.tuning is not None and by not in table.tuning.tracks
+            absent = sum(lost or self.status[row] == "missing" for row, lost in shown.items())
+            if untold and absent:
+                what = f"what {by} chooses was not trained for {absent} of {len(shown)} runs"
+                raise BenchError(f"{table.name}: {what}; add it to select.tracks and run the suite again")
+            is_missing |= shown
+        rows = sorted(is_missing)
+        chosen, missing = self.runs.iloc[rows].copy(), np.array([is_missing[row] for row in rows])
+        if missing.any():
+            recorded = chosen.columns.difference(_OF_PLAN)
+            chosen[recorded] = chosen[recorded].mask(np.repeat(missing[:, np.newaxis], len(recorded), axis=1))
+        chosen["status"] = chosen["status"].astype(object).mask(missing, "missing").astype("category")
+        chosen.attrs = {**self.runs.attrs, SELECTED: Selection(self, by)}
+        return chosen
+
+    @cached_property
+    def gaps(self) -> Mapping[str, Mapping[int, float]]:
+        """The headroom, by experiment and seed, with the settings that the oracle chose, where it is a track.
+
+        It is what the reference gains over the baseline, a mean over targets.
+        """
+        gaps = {}
+        for table in self.runs.attrs["plan"].experiments:
+            if table.headroom is None or table.tuning is None or ORACLE not in table.tuning.tracks:
+                continue
+            pair = [method for method in table.methods if method.name in {table.headroom, table.baseline}]
+            shown = [self.shown(table, method, ORACLE).items() for method in pair]
+            rows = [row for of_method in shown for row, lost in of_method if not lost]
+            runs = self.runs[["method", "target", "seed", "status", "score"]].iloc[rows]
+            runs = runs[runs["status"] == "ok"].astype({"method": object})
+            scores = runs.pivot(index="seed", columns=["method", "target"], values="score")
+            if {table.headroom, table.baseline} <= {*scores.columns.get_level_values("method")}:
+                gap = (scores[table.headroom] - scores[table.baseline]).dropna().mean(axis=1)
+                gaps[table.name] = (table.measure.sign * gap).to_dict()
+        return gaps
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Whence the rows of a frame from `select`, and by which criterion, if not the plan's."""
+
+    candidates: Candidates
+    track: str | None
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Selection:
+        """Itself, which never changes; see `Plan`."""
+        return self
+
+
+def track_of(runs: pd.DataFrame) -> str | None:
+    """The criterion by which a frame was selected instead of the plan's."""
+    return runs.attrs[SELECTED].track if SELECTED in runs.attrs else None
+
 
 def _mean(votes: Sequence[float]) -> float:
     """The mean of the votes; a single one counts to its last digit."""
@@ -220,44 +278,7 @@ def select(runs: pd.DataFrame, by: str | None = None) -> pd.DataFrame:
     """
     if SELECTED in runs.attrs or runs["candidate"].isna().all():
         return runs
-    candidates = Candidates(runs)
-    is_missing = dict.fromkeys(np.flatnonzero(candidates.runs["candidate"].isna()).tolist(), False)
-    for table in runs.attrs["plan"].experiments:
-        shown: dict[int, bool] = {}
-        for method in (method for of, method in candidates.methods() if of is table):
-            shown |= candidates.shown(table, method, by)
-        untold = by is not None and table.tuning is not None and by not in table.tuning.tracks
-        absent = sum(lost or candidates.status[row] == "missing" for row, lost in shown.items())
-        if untold and absent:
-            what = f"what {by} chooses was not trained for {absent} of {len(shown)} runs"
-            raise BenchError(f"{table.name}: {what}; add it to select.tracks and run the suite again")
-        is_missing |= shown
-    rows = sorted(is_missing)
-    chosen, missing = candidates.runs.iloc[rows].copy(), np.array([is_missing[row] for row in rows])
-    if missing.any():
-        recorded = chosen.columns.difference(_OF_PLAN)
-        chosen[recorded] = chosen[recorded].mask(np.repeat(missing[:, np.newaxis], len(recorded), axis=1))
-    chosen["status"] = chosen["status"].astype(object).mask(missing, "missing").astype("category")
-    chosen.attrs = {**runs.attrs, SELECTED: True, GAPS: _gaps(candidates)} | ({TRACK: by} if by is not None else {})
-    return chosen
-
-
-def _gaps(candidates: Candidates) -> Mapping[str, Mapping[int, float]]:
-    """What the reference of the headroom gains over the baseline, a mean over targets, where the oracle is a track."""
-    gaps = {}
-    for table in candidates.runs.attrs["plan"].experiments:
-        if table.headroom is None or table.tuning is None or ORACLE not in table.tuning.tracks:
-            continue
-        pair = [method for method in table.methods if method.name in {table.headroom, table.baseline}]
-        shown = [candidates.shown(table, method, ORACLE).items() for method in pair]
-        rows = [row for of_method in shown for row, lost in of_method if not lost]
-        runs = candidates.runs[["method", "target", "seed", "status", "score"]].iloc[rows]
-        runs = runs[runs["status"] == "ok"].astype({"method": object})
-        scores = runs.pivot(index="seed", columns=["method", "target"], values="score")
-        if {table.headroom, table.baseline} <= {*scores.columns.get_level_values("method")}:
-            gap = (scores[table.headroom] - scores[table.baseline]).dropna().mean(axis=1)
-            gaps[table.name] = (table.measure.sign * gap).to_dict()
-    return gaps
+    return Candidates(runs).select(by)
 
 
 def choices_of(runs: pd.DataFrame) -> Choices:

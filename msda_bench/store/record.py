@@ -13,7 +13,7 @@ import hashlib
 import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
-from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 from msgspec import Meta, Raw, Struct
@@ -238,7 +238,10 @@ class _Timing(Struct, frozen=True, gc=False):
 
 
 class Head(Struct, frozen=True, gc=False):
-    """What tables need of a record; `dataset` and `provenance` stay JSON, since they are the same in most records."""
+    """What tables need of a record; `dataset` and `provenance` stay JSON, since they are the same in most records.
+
+    `digest` is the sha256 of the line, by which equal lines are known, as 64 hexadecimal digits.
+    """
 
     key: Digest
     cell: _Dataset
@@ -251,24 +254,17 @@ class Head(Struct, frozen=True, gc=False):
     timing: _Timing = _Timing()
     provenance: Raw = Raw(b"{}")
     saved: Saved = {}
+    digest: bytes = msgspec.field(name="sha256 of the line", default=b"")
 
     @property
     def is_result(self) -> bool:
         """See `Record`."""
         return self.status in RESULTS
 
-
-class Stored(NamedTuple):
-    """A record that was read: its head, and the sha256 of its line."""
-
-    head: Head
-    digest: bytes
-
     @property
     def arrays(self) -> dict[str, str]:
         """The name of each file of arrays that is kept with it, by kind."""
-        saved = self.head.saved
-        return {kind: name_of(self.head.key, kind, saved[kind]) for kind in KINDS if kind in saved}
+        return {kind: name_of(self.key, kind, self.saved[kind]) for kind in KINDS if kind in self.saved}
 
 
 class BadRecordError(StoreError):
@@ -333,6 +329,7 @@ def decode_head(data: bytes) -> Head:
         # Raw is a view, which would keep the whole line, with its curves.
         force_setattr(head.cell, "dataset", _shared(bytes(head.cell.dataset), _Ref))
         force_setattr(head, "provenance", _shared(bytes(head.provenance), Provenance))
+        force_setattr(head, "digest", digest_of(data))
     return head
 
 
@@ -341,11 +338,6 @@ def _shared(data: bytes, of: type[Struct]) -> Raw:
     """JSON of this type, which is the same in most records."""
     msgspec.json.decode(data, type=of)
     return Raw(data)
-
-
-def decode_provenance(head: Head) -> Provenance:
-    """What is read of the provenance."""
-    return msgspec.json.decode(head.provenance, type=Provenance)
 
 
 @contextlib.contextmanager
@@ -357,7 +349,7 @@ def _matching() -> Iterator[None]:
 
 
 def digest_of(data: bytes) -> bytes:
-    """The sha256 that a line claims, by which equal lines are known, as 64 hexadecimal digits."""
+    """The sha256 that a line claims."""
     return data[-67:-3]
 
 

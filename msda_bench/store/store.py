@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from msda_bench.atomic import NO_LINK, append, leftovers, make_folder, named, owner_lives, read_file, write, written
+from msda_bench.atomic import NO_LINK, leftovers, make_folder, named, opened, owner_lives, read_file, write, written
 from msda_bench.errors import StoreError, printable
 from msda_bench.store.arrays import FOLDER, Arrays, name_of, unpack
 from msda_bench.store.log import (
@@ -40,9 +40,9 @@ from msda_bench.store.log import (
 )
 from msda_bench.store.record import (
     BadRecordError,
+    Head,
     NewerRecordError,
     Record,
-    Stored,
     decode,
     decode_head,
     digest_of,
@@ -89,11 +89,11 @@ class Store:
         _check(folder)
         self.folder = folder
         self.arrays = Arrays(folder)
-        self.results: dict[str, Stored] = {}
-        self.failures: dict[str, list[Stored]] = {}
+        self.results: dict[str, Head] = {}
+        self.failures: dict[str, list[Head]] = {}
         self.damaged: set[str] = set()
         self.faults: list[str] = []
-        self._later: dict[str, list[Stored]] = {}
+        self._later: dict[str, list[Head]] = {}
         self._places: dict[bytes, Place] = {}
         self._next: dict[Path, int] = {}
         self._named: set[Path] = set()
@@ -207,18 +207,17 @@ class Store:
             of = f"; it is of cell {keys[0]}" if keys else ""
             faults.append(f"{place.path}: {fault or f'a record {bad}{of}'}")
             return
-        stored = Stored(head, digest_of(data))
-        is_new, self._places[stored.digest] = stored.digest not in self._places, place
+        is_new, self._places[head.digest] = head.digest not in self._places, place
         if not is_new:
             return
         if not head.is_result:
-            self.failures.setdefault(head.key, []).append(stored)
+            self.failures.setdefault(head.key, []).append(head)
         elif head.key in self.results:
-            self._later.setdefault(head.key, []).append(stored)
+            self._later.setdefault(head.key, []).append(head)
         else:
-            self.results[head.key] = stored
+            self.results[head.key] = head
 
-    def line(self, stored: Stored) -> bytes:
+    def line(self, stored: Head) -> bytes:
         """The bytes of a record that was read, from where it is now.
 
         Raises:
@@ -229,9 +228,9 @@ class Store:
                 if digest_of(data := read_line(self._places[stored.digest])) == stored.digest:
                     return data
             self.refresh()  # another process may have sealed it
-        raise StoreError(f"{self.folder}: the record of cell {stored.head.key} is gone; run the command again")
+        raise StoreError(f"{self.folder}: the record of cell {stored.key} is gone; run the command again")
 
-    def file_of(self, stored: Stored) -> Path:
+    def file_of(self, stored: Head) -> Path:
         """The file that holds a record."""
         return self._places[stored.digest].path
 
@@ -244,7 +243,7 @@ class Store:
         stored = self.latest(key)
         return None if stored is None else decode(self.line(stored))
 
-    def latest(self, key: str) -> Stored | None:
+    def latest(self, key: str) -> Head | None:
         """The result of a cell, or else its latest failure, as of the last `refresh`."""
         return self.results.get(key) or next(reversed(self.failures.get(key, ())), None)
 
@@ -266,7 +265,7 @@ class Store:
         what = "another result for the same cell"
         return {key: f"{self.file_of(other[0])}: {what}, {key}" for key, other in others if other}
 
-    def _distinct(self, key: str) -> list[Stored]:
+    def _distinct(self, key: str) -> list[Head]:
         """The results of a cell that differ in more than how they were made; the first counts."""
         distinct = [self.results[key]] if key in self.results else []
         for stored in self._later.get(key, ()):
@@ -308,11 +307,11 @@ class Store:
                 (self.folder / LOGS).rmdir()
         return [*fresh.drain_warnings(), *dropped]
 
-    def has(self, stored: Stored) -> bool:
+    def has(self, stored: Head) -> bool:
         """Whether a record of the same bytes was read."""
         return stored.digest in self._places
 
-    def in_order(self) -> Iterator[Stored]:
+    def in_order(self) -> Iterator[Head]:
         """All records: cells in the plan's order, then others; of each the attempts, then the distinct results."""
         planned: dict[str, None] = {}
         with contextlib.suppress(StoreError):
@@ -377,8 +376,9 @@ class Store:
         known, path = self.commands(), self.folder / COMMANDS
         shown = dict.fromkeys(printable(line, len(line)) for line in lines)
         if added := [line for line in shown if line not in known]:
-            with named(path, "cannot be written"):
-                append(path, "".join(f"{line}\n" for line in added).encode())
+            with named(path, "cannot be written"), opened(path, os.O_RDWR | os.O_APPEND | os.O_CREAT) as handle:
+                os.write(handle, "".join(f"{line}\n" for line in added).encode())
+                os.fsync(handle)
 
     def drain_warnings(self) -> list[str]:
         """Returns the lines of `faults`, and clears it."""

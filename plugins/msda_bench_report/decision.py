@@ -21,7 +21,7 @@ from msda_bench.results.decision import (
 )
 from msda_bench.results.estimates import Summary
 from msda_bench.results.leaderboard import Analysis
-from msda_bench.results.select import select
+from msda_bench.results.select import SELECTED
 from msda_bench.results.words import name_of
 from msda_bench.suite.plan import CHANCE_REFERENCE, FIRST, ORACLE
 
@@ -134,7 +134,15 @@ def decisions(analysis: Analysis) -> list[Decision]:
     if len(tracks) < 2:  # noqa: PLR2004
         tables = [Decision.of(analysis.across)]
     else:
-        tables = [_of_track(track, across_of(select(runs, track))) for track in tracks]
+        selected = analysis.selected
+        own = tracks if selected is runs else tracks[:1]  # the first is the plan's own
+        tables = [
+            _of_track(
+                track,
+                analysis.across if track in own else across_of(selected.attrs[SELECTED].candidates.select(track)),
+            )
+            for track in tracks
+        ]
     return [table for table in tables if table is not None]
 
 

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,8 @@ from msda_bench.cli.main import main
 from msda_bench.results import files
 from msda_bench.running.execute import Executor
 from msda_bench.store import Store
-from tests.cli.conftest import CELLS, ENTRY, INLINE
+from tests.cli.conftest import CELLS, ENTRY, INLINE, SUITE
+from tests.store.conftest import forked
 
 pytestmark = pytest.mark.usefixtures("tiny")
 DOCS = Path(__file__).parents[2] / "docs"
@@ -94,6 +96,18 @@ def test_a_shard_that_ends_while_another_writes_its_tables_is_in_them(monkeypatc
     monkeypatch.setattr(files, "write_results", write_late)
     assert run("--shard", "0/2") == 0
     assert tables("results") == tables("whole")
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
+def test_twenty_shards_at_once_give_the_bytes_of_one_run() -> None:
+    """Processes that share a folder, and seal it when nothing is missing."""
+    Path("tiny.yaml").write_text(SUITE.replace("seeds: 2", "seeds: 10"))
+    assert run("--out", "whole") == 0
+    shards = [partial(run, "--shard", f"{shard}/20") for shard in range(20)]
+    assert set(forked(*shards)) <= {0, 1}  # 1: others were not yet done
+    assert tables("results") == tables("whole")
+    assert not Path("results/tiny/log").exists()
 
 
 @pytest.mark.parametrize("tasks", [2, pytest.param(20, marks=pytest.mark.nightly)])

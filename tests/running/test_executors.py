@@ -65,7 +65,7 @@ def test_a_faulty_cell_costs_no_other_and_is_tried_again_if_its_process_was_lost
         assert trained().count(key) == (2 if do in twice else 1), do
     store = Store(tmp_path / "s")
     assert verify(store).bad == []
-    failures = [stored.head for event in summary.failed for stored in store.failures[event.key]]
+    failures = [stored for event in summary.failed for stored in store.failures[event.key]]
     assert [head.message for head in failures] == [event.message for event in summary.failed]
     assert sum("runs again" in note for note in summary.notes) == len(twice)
     assert sum(do in {"hang", "freeze"} for do in ends) == len(_log().split("grandchild")) - 1

@@ -98,7 +98,7 @@ def test_merge_copies_what_is_missing_once_and_names_the_rest(stores: tuple[Stor
         assert (code, total) == (1, f"{into.folder}: 2 results, 2 failures, sealed")
         fresh = Store(into.folder).refresh()
         assert (fresh.read(shared.key), fresh.read(new.key)) == (shared, new)
-        assert [stored.head.message for stored in fresh.failures[failed.key]] == [None, "no disk"]
+        assert [stored.message for stored in fresh.failures[failed.key]] == [None, "no disk"]
     assert (path.read_bytes(), into.read_plan(), into.commands()) == (before, Plan("one", (), ()), ("run one.yaml",))
     source.write_plan(Plan("two", (), ()))
     kept = f"{into.folder / 'plan.json'} stays, and cells that it does not name stay unused"

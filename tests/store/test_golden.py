@@ -38,7 +38,7 @@ def test_the_first_layout_is_read() -> None:
     assert (diverged.status, diverged.outcome) == ("diverged", None)
     assert diverged.message == "a risk, gap or weight was not finite in epoch 1"
     (failure,) = store.failures[second.key]
-    assert (failure.head.status, failure.head.message) == ("timeout", "its process took longer than 0.01 s")
+    assert (failure.status, failure.message) == ("timeout", "its process took longer than 0.01 s")
     assert store.conflicting([first.key, oracle.key]).keys() == {oracle.key}
 
 

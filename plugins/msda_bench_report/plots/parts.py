@@ -52,7 +52,9 @@ def layered(frame: pd.DataFrame, *layers: alt.Chart, steps: alt.Chart | None = N
     columns = {str(name): _plain(frame[name]) for name in frame}
     rows = tuple(dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
     data = alt.InlineData(values=rows)  # a tuple, since Altair copies lists
-    return alt.LayerChart(data=data, layer=[*layers], transform=steps.transform if steps else alt.Undefined, **size)
+    chart = alt.LayerChart(data=data, transform=steps.transform if steps else alt.Undefined, **size)
+    chart.layer = [*layers]  # given above, Altair would copy each of them four times, in search of what they share
+    return chart
 
 
 def only_shown() -> alt.Chart:
