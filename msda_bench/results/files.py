@@ -69,7 +69,10 @@ def result_files(analysis: Analysis, shown: Iterable[View] | None = None) -> dic
 
 def runs_file(analysis: Analysis) -> str:
     """runs.csv, without what depends on the order of execution, such as times, and `n_train`, which the cells have."""
-    return csv_text(analysis.runs.drop(columns=list(_NOT_KEPT)))
+    kept = analysis.runs.drop(columns=list(_NOT_KEPT))
+    # Recorded files have this column of a selection that is gone, always empty.
+    kept.insert(kept.columns.get_loc("key"), "left_out", None)
+    return csv_text(kept)
 
 
 def table_files(analysis: Analysis, shown: Iterable[View]) -> dict[str, str]:
