@@ -276,9 +276,9 @@ def _without_arrays(store: Store, expansion: Expansion, surveyed: Survey) -> Ite
 
 def _chosen(args: argparse.Namespace, plan: Plan) -> tuple[PlannedCell, ...]:
     from msda_bench.running.runner import shard_of
-    from msda_bench.suite.select import parse_selection
+    from msda_bench.suite.select import select_cells
 
-    chosen = plan.cells if args.only is None else parse_selection(",".join(args.only)).of(plan)
+    chosen = plan.cells if args.only is None else select_cells(plan, ",".join(args.only))
     return chosen if args.shard is None else shard_of(chosen, args.shard)
 
 

@@ -71,7 +71,7 @@ def runs_file(analysis: Analysis) -> str:
     """runs.csv, without what depends on the order of execution, such as times, and `n_train`, which the cells have."""
     kept = analysis.runs.drop(columns=list(_NOT_KEPT))
     # Recorded files have this column of a selection that is gone, always empty.
-    kept.insert(kept.columns.get_loc("key"), "left_out", None)
+    kept.insert([*kept].index("key"), "left_out", None)
     return csv_text(kept)
 
 
