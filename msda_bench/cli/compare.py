@@ -6,20 +6,7 @@ import argparse
 from pathlib import Path
 
 import msda_bench
-from msda_bench.cli.tables import (
-    add_against_option,
-    add_by_option,
-    add_experiments_option,
-    add_metric_option,
-    add_output_options,
-    add_table_options,
-    load_folder,
-    only_experiments,
-    report_faults,
-    selected,
-    show,
-    show_folder,
-)
+from msda_bench.cli.tables import add_shared, load_folder, show, show_folder
 from msda_bench.errors import BenchError
 
 
@@ -40,12 +27,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="compare the methods of A only across its datasets, and draw their ranks as critical-difference.svg in A",
     )
-    add_against_option(parser)
-    add_by_option(parser)
-    add_experiments_option(parser)
-    add_table_options(parser)
-    add_metric_option(parser)
-    add_output_options(parser)
+    add_shared(parser, "--against", "--by", "--experiments", "--format", "--methods", "--metric", "--quiet")
 
 
 def command(args: argparse.Namespace) -> int:
@@ -84,14 +66,10 @@ def _across(args: argparse.Namespace) -> int:
 
 def _compare(args: argparse.Namespace) -> int:
     from msda_bench.results.align import align_report
-    from msda_bench.results.frame import load_results
     from msda_bench.results.notes import is_whole
 
     matches = _matches(args.match)
-    a, b = (load_results(path, metric=args.metric) for path in (args.folder, args.other))
-    report_faults(a)
-    report_faults(b)
-    a, b = (selected(only_experiments(runs, args.experiments), args.by) for runs in (a, b))
+    a, b = load_folder(args), load_folder(args, args.other)
     return show(args, align_report(a, b, matches, complete=is_whole(a) and is_whole(b)))
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msda_bench.cli.lines import say_text, warn, warn_of
-from msda_bench.cli.tables import against_report, show
+from msda_bench.cli.tables import show
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,7 +55,7 @@ def conclude(args: argparse.Namespace, summary: Summary, store: Store, plan: Pla
     Raises:
         KeyboardInterrupt: the run was interrupted; no tables are written.
     """
-    from msda_bench.results.answers import folder_report
+    from msda_bench.results.answers import against_report, folder_report
     from msda_bench.results.files import write_results
     from msda_bench.results.frame import read_runs
     from msda_bench.results.leaderboard import analyse

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from msda_bench.cli.command import Actions
 from msda_bench.cli.lines import warn_of
 from msda_bench.cli.suites import add_suite_argument
-from msda_bench.cli.tables import add_format_option, show
+from msda_bench.cli.tables import add_shared, show
 from msda_bench.errors import BenchError
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def add_action(actions: Actions) -> None:
     """Adds the action."""
     parser = actions.add_parser("leaks", help="look for test rows of a suite that training has seen elsewhere")
     add_suite_argument(parser)
-    add_format_option(parser)
+    add_shared(parser, "--format")
     parser.set_defaults(handler=_leaks)
 
 

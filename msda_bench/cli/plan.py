@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from msda_bench.cli.executor import number, probability
 from msda_bench.cli.run import load_work
 from msda_bench.cli.suites import add_suite_argument
-from msda_bench.cli.tables import add_format_option, add_output_options, report_faults
+from msda_bench.cli.tables import add_shared, load_folder
 
 if TYPE_CHECKING:
     from msda_bench.results.report import Report
@@ -39,21 +39,19 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--out", type=Path, default=Path("results"), metavar="DIR", help="parent of the suite's result folder (results)"
     )
-    add_format_option(parser)
-    add_output_options(parser, "print no verdict and no explanation of the table")
-    parser.set_defaults(executor="local", workers=None, scheduler=None, stack=None, timeout=None, fetch=False)
+    add_shared(parser, "--format")
+    add("--quiet", action="store_true", help="print no verdict and no explanation of the table")
+    parser.set_defaults(own=None, executor="local", workers=None, scheduler=None, stack=None, timeout=None, fetch=False)
 
 
 def command(args: argparse.Namespace) -> Report:
     """Reports what the suite takes."""
-    from msda_bench.results.frame import load_results
     from msda_bench.results.power import plan_report
     from msda_bench.running.runner import survey
     from msda_bench.store import Store
 
     expansion = load_work(args).expansion
     folder = args.out / expansion.plan.suite
-    runs = load_results(args.pilot or folder)
-    report_faults(runs)
+    runs = load_folder(args, args.pilot or folder)
     missing = survey(expansion, Store.find(folder), expansion.plan.most).missing
     return plan_report(expansion, missing, runs, args.detect, args.power)

@@ -6,15 +6,13 @@ import argparse
 from pathlib import Path
 
 from msda_bench.cli.lines import say
-from msda_bench.cli.tables import add_against_option, add_by_option, add_metric_option, load_folder, reference_of
+from msda_bench.cli.tables import add_shared, load_folder, reference_of
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Adds its arguments."""
     parser.add_argument("folder", metavar="DIR", type=Path, help="a result folder, such as results/quickstart")
-    add_by_option(parser)
-    add_metric_option(parser)
-    add_against_option(parser)
+    add_shared(parser, "--by", "--metric", "--against")
 
 
 def command(args: argparse.Namespace) -> int:

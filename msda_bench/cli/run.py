@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import shlex
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -13,10 +14,10 @@ from msda_bench.cli.command import Parser
 from msda_bench.cli.conclude import conclude, survey_report
 from msda_bench.cli.executor import add_options, cells_of_a_job, find_device, find_executor, make_executor, whole_number
 from msda_bench.cli.lines import warn, warn_of
-from msda_bench.cli.stages import Stages
-from msda_bench.cli.suites import add_methods_option, add_suite_argument
-from msda_bench.cli.tables import add_against_option, add_output_options, show
+from msda_bench.cli.suites import add_suite_argument
+from msda_bench.cli.tables import add_shared, show
 from msda_bench.errors import LONGEST_LINE, BenchError, printable
+from msda_bench.results.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -122,10 +123,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_suite_argument(parser)
     add("--out", type=Path, default=Path("results"), metavar="DIR", help="parent of the result folder (results)")
     add_options(parser)
-    add_methods_option(
-        parser, "train the methods of this file, such as mine.yaml, instead of the suite's; all else is the suite's"
-    )
-    add_against_option(parser)
+    what = "train the methods of this file, such as mine.yaml, instead of the suite's; all else is the suite's"
+    add("--methods", type=Path, dest="own", metavar="FILE", help=what)
+    add_shared(parser, "--against")
     what = "a part of the suite, such as method=DARN|MDAN,target=books,seed=0-4; given again, it adds conditions"
     add("--only", metavar="SELECTION", action="append", help=what)
     add(
@@ -142,9 +142,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--keep-going", action="store_true", help="train the other cells although a method's first one fails")
     add("--dry-run", action="store_true", help="report what is stored and what would be trained, and change nothing")
     add("--fetch", action="store_true", help="download missing data")
-    add_output_options(
-        parser, "print no progress, no verdict and no explanation of the tables; warnings and problems are still shown"
-    )
+    what = "print no progress, no verdict and no explanation of the tables; warnings and problems are still shown"
+    add("--quiet", action="store_true", help=what)
     if isinstance(parser, Parser):
         parser.elsewhere = {f"--{key}s": f"--only {key}={value}" for key, value in _PARTS.items()}
 
@@ -157,7 +156,7 @@ def command(args: argparse.Namespace) -> int:
     with aside.status("loading the suite and its components") if aside.is_terminal else contextlib.nullcontext():
         from msda_bench.running.execute import terminable
 
-        work = load_work(args, args.own)
+        work = load_work(args)
     with terminable():
         return _run_suite(args, work, aside)
 
@@ -171,7 +170,7 @@ def _run_suite(args: argparse.Namespace, work: Work, aside: Console) -> int:
     folder = args.out / plan.suite
     refuse_result_folders(args.out)
     store = Store.find(folder)
-    stages = Stages(plan, _chosen(args, plan))
+    stages = _Stages(plan, _chosen(args, plan))
     if args.dry_run:
         surveyed = survey(work.expansion, store, stages.first + stages.rest(store), args.limit)
         show(args, survey_report(surveyed, folder, stages.waiting))
@@ -188,6 +187,70 @@ def _run_suite(args: argparse.Namespace, work: Work, aside: Console) -> int:
     return conclude(args, summary, store, plan, reference)
 
 
+class _Stages:
+    """The selected cells of a plan; those that are trained first are all, unless settings are chosen on tuning seeds.
+
+    Attributes:
+        first: the cells on tuning seeds, or all cells.
+        tunes: whether there are others.
+        waiting: how many selected runs wait for tuning cells.
+    """
+
+    def __init__(self, plan: Plan, selected: tuple[PlannedCell, ...]) -> None:
+        self._plan, self._selected = plan, selected
+        self._tuning = {table.name: table.tuning for table in plan.experiments if table.tuning is not None}
+        self.tunes = bool(self._tuning)
+        self.first = tuple(filter(self._is_tuning, selected)) if self.tunes else selected
+        self.waiting = self._stuck = self._planned = self._chosen = 0
+
+    def rest(self, store: Store | None) -> tuple[PlannedCell, ...]:
+        """The other cells, as far as the records of the first have chosen them."""
+        if not self.tunes:
+            return ()
+        from msda_bench.results.frame import tuned
+
+        choices = tuned(self._plan, store)
+        unfinished, without = choices.without(unfinished=True), choices.without(unfinished=False)
+        others = [cell for cell in self._selected if not self._is_tuning(cell)]
+        runs = {(cell.experiment, cell.method, cell.target, cell.seed) for cell in others}
+        self.waiting = sum(run[:3] in unfinished for run in runs)
+        self._stuck = sum(run[:3] in without for run in runs)
+        self._chosen = len(choices.numbers) - len(unfinished | without)
+        wanted = {
+            cell
+            for cell in self._plan.cells
+            if not self._is_tuning(cell)
+            and (
+                cell.experiment not in self._tuning
+                or cell.candidate in choices.numbers[cell.experiment, cell.method, cell.target]
+            )
+        }
+        self._planned = len({cell.key for cell in self._plan.cells if cell in wanted or self._is_tuning(cell)})
+        return tuple(cell for cell in others if cell in wanted)
+
+    def describe(self, missing: int) -> str:
+        """One line on what was chosen."""
+        tracks = dict.fromkeys(by for tuning in self._tuning.values() for by in tuning.tracks)
+        where = f"for {self._chosen} pairs of method and target"
+        left = f"{counted(missing, 'cell')} of theirs to train"
+        return f"settings chosen on tuning seeds ({', '.join(tracks)}) {where}; {left}"
+
+    def summary(self, summary: Summary) -> Summary:
+        """The outcome of both parts, of all cells that are planned as far as is known."""
+        return replace(summary, planned=self._planned, stuck=self._stuck)
+
+    def gaps(self) -> Iterator[str]:
+        """A line for runs that wait, and one for those without any candidate to choose."""
+        if self.waiting:
+            waiting = counted(self.waiting, "run")
+            yield f"{waiting} must wait for tuning cells without a result; train these, then run again"
+        if self._stuck:
+            yield f"{counted(self._stuck, 'run')} cannot train, since no candidate has a score on the tuning seeds"
+
+    def _is_tuning(self, cell: PlannedCell) -> bool:
+        return cell.experiment in self._tuning and cell.seed in self._tuning[cell.experiment].seeds
+
+
 class Work(NamedTuple):
     """A suite's tables and cells, and whatever trains them."""
 
@@ -196,8 +259,8 @@ class Work(NamedTuple):
     trains: type[Executor]
 
 
-def load_work(args: argparse.Namespace, own: Path | None = None) -> Work:
-    """Expands `args.suite`, with its own methods or others, after warnings; sets `args.fetch` if the suite does."""
+def load_work(args: argparse.Namespace) -> Work:
+    """Expands `args.suite`, with the methods of `args.own` if given, after warnings; sets `args.fetch` if it does."""
     from msda_bench.plugins import discover
     from msda_bench.suite.expand import expand
     from msda_bench.suite.load import load_suite
@@ -205,7 +268,7 @@ def load_work(args: argparse.Namespace, own: Path | None = None) -> Work:
     trains = find_executor(args)
     registry = discover()
     warn_of(registry.problems)
-    suite = load_suite(args.suite, registry, own)
+    suite = load_suite(args.suite, registry, args.own)
     expansion = expand(suite, registry)
     warn_of(expansion.warnings)
     args.fetch = args.fetch or suite.fetch
@@ -251,8 +314,7 @@ def _reference(args: argparse.Namespace, expansion: Expansion) -> Reference | No
     from msda_bench.results.reference import deviations, read_reference
 
     reference, cells = read_reference(args.against), expansion.cells
-    planned = (cell for cell in expansion.plan.cells if cell.left_out is None)
-    places = ((cell.experiment, cell.method, cells[cell.key].to_json()) for cell in planned)
+    places = ((cell.experiment, cell.method, cells[cell.key].to_json()) for cell in expansion.plan.cells)
     if lines := [*deviations(reference, expansion.plan, places)]:
         raise BenchError(*lines)
     return reference
@@ -277,9 +339,9 @@ def _without_arrays(store: Store, expansion: Expansion, surveyed: Survey) -> Ite
 
 def _chosen(args: argparse.Namespace, plan: Plan) -> tuple[PlannedCell, ...]:
     from msda_bench.running.runner import shard_of
-    from msda_bench.suite.select import parse_selection
+    from msda_bench.suite.select import select_cells
 
-    chosen = plan.cells if args.only is None else parse_selection(",".join(args.only)).of(plan)
+    chosen = plan.cells if args.only is None else select_cells(plan, ",".join(args.only))
     return chosen if args.shard is None else shard_of(chosen, args.shard)
 
 

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msda_bench.cli.tables import add_experiments_option, add_output_options, add_table_options, load_folder
+from msda_bench.cli.tables import add_shared, load_folder
 
 if TYPE_CHECKING:
     from msda_bench.results.report import Report
@@ -15,9 +15,7 @@ if TYPE_CHECKING:
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Adds its arguments."""
     parser.add_argument("folder", metavar="DIR", type=Path, help="a result folder, such as results/leaderboard-sources")
-    add_experiments_option(parser)
-    add_table_options(parser)
-    add_output_options(parser)
+    add_shared(parser, "--experiments", "--format", "--methods", "--quiet")
 
 
 def command(args: argparse.Namespace) -> Report:

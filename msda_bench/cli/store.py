@@ -90,7 +90,7 @@ def _outdated(folder: Path) -> Iterator[str]:
     from msda_bench.results.files import result_files, stale_tables
     from msda_bench.results.frame import load_results
     from msda_bench.results.leaderboard import analyse
-    from msda_bench.results.serialize import csv_text
+    from msda_bench.results.tables import csv_text
     from msda_bench.results.verify import VERIFIED, verify
 
     runs = load_results(folder)

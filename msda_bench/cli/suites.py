@@ -37,11 +37,6 @@ def add_suite_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("suite", type=Path, metavar="SUITE", help=what)
 
 
-def add_methods_option(parser: argparse.ArgumentParser, what: str) -> None:
-    """Adds `--methods FILE` of a command that reads a suite, as `args.own`."""
-    parser.add_argument("--methods", type=Path, dest="own", metavar="FILE", help=what)
-
-
 def _list(_: argparse.Namespace) -> int:
     """Reads the files alone: loading the components that they name takes seconds."""
     from importlib.metadata import distributions

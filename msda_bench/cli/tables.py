@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import errno
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 from msda_bench.cli.lines import say, say_text, warn
 from msda_bench.errors import BenchError, StoreError
@@ -21,48 +21,55 @@ if TYPE_CHECKING:
     from msda_bench.results.reference import Reference
     from msda_bench.results.report import Line, Report, Table
 
-_FORMATS = ("simple", "csv", "github", "latex")
 _READ_ONLY = {errno.EACCES, errno.EPERM, errno.EROFS}
 
 
-def add_output_options(
-    parser: argparse.ArgumentParser, quiet: str = "print no verdict and no explanation of the tables"
-) -> None:
-    """Adds `--quiet`, with this help text."""
-    parser.add_argument("--quiet", action="store_true", help=quiet)
+def _names(text: str) -> list[str]:
+    """Parses names that commas separate."""
+    return [name for part in text.split(",") if (name := part.strip())]
 
 
-def add_format_option(parser: argparse.ArgumentParser) -> None:
-    """Adds `--format`."""
-    what = "how tables are printed; csv has every row and column"
-    parser.add_argument("--format", choices=_FORMATS, default="simple", help=what)
+_SHARED: Mapping[str, Mapping[str, Any]] = MappingProxyType(
+    {
+        "--against": {
+            "metavar": "REFERENCE",
+            "help": "rank these methods among recorded ones of the same protocol: `reference`, those that come with "
+            "msda-bench, or a result folder or file of `store reference`",
+        },
+        "--by": {
+            "metavar": "NAME",
+            "help": "use the settings that this criterion selects, such as oracle, instead of the suite's; files do "
+            "not change",
+        },
+        "--experiments": {
+            "metavar": "A,B",
+            "type": _names,
+            "default": (),
+            "help": "only these experiments of the folder; its files do not change",
+        },
+        "--format": {
+            "choices": ("simple", "csv", "github", "latex"),
+            "default": "simple",
+            "help": "how tables are printed; csv has every row and column",
+        },
+        "--methods": {"metavar": "A,B", "type": _names, "default": (), "help": "only these methods"},
+        "--metric": {
+            "metavar": "NAME",
+            "type": _names,
+            "default": (),
+            "help": "show this metric, such as macro_f1, instead of the suite's; of several, each table shows one for "
+            "its task",
+        },
+        "--quiet": {"action": "store_true", "help": "print no verdict and no explanation of the tables"},
+    }
+)
+"""The options that several commands have."""
 
 
-def add_table_options(parser: argparse.ArgumentParser) -> None:
-    """Adds `--format` and `--methods`."""
-    add_format_option(parser)
-    parser.add_argument("--methods", metavar="A,B", type=names, default=[], help="only these methods")
-
-
-def add_experiments_option(parser: argparse.ArgumentParser) -> None:
-    """Adds `--experiments`."""
-    what = "only these experiments of the folder; its files do not change"
-    parser.add_argument("--experiments", metavar="A,B", type=names, default=[], help=what)
-
-
-def add_metric_option(parser: argparse.ArgumentParser) -> None:
-    """Adds `--metric`."""
-    what = "show this metric, such as macro_f1, instead of the suite's; of several, each table shows one for its task"
-    parser.add_argument("--metric", metavar="NAME", type=names, default=[], help=what)
-
-
-def add_against_option(parser: argparse.ArgumentParser) -> None:
-    """Adds `--against`."""
-    what = (
-        "rank these methods among recorded ones of the same protocol: `reference`, those that come with msda-bench, or "
-        "a result folder or file of `store reference`"
-    )
-    parser.add_argument("--against", metavar="REFERENCE", help=what)
+def add_shared(parser: argparse.ArgumentParser, *options: str) -> None:
+    """Adds options that other commands have, too, in this order."""
+    for name in options:
+        parser.add_argument(name, **_SHARED[name])
 
 
 def reference_of(args: argparse.Namespace) -> Reference | None:
@@ -78,37 +85,8 @@ def reference_of(args: argparse.Namespace) -> Reference | None:
     return None if args.against is None else read_reference(args.against)
 
 
-def against_report(command: str, runs: pd.DataFrame, reference: Reference) -> Report:
-    """The report of a folder's runs among those of a reference, with a sentence for each of its methods.
-
-    Raises:
-        BenchError: they are of another protocol.
-    """
-    from msda_bench.results.answers import folder_report
-    from msda_bench.results.leaderboard import analyse
-    from msda_bench.results.rank_sentence import own_methods, standing
-    from msda_bench.results.reference import beside
-    from msda_bench.results.report import Line, Section
-
-    analysis = analyse(beside(runs, reference))
-    report = folder_report(command, analysis, runs.attrs["fault_lines"])
-    lines = tuple(Line("verdict", line) for line in standing(analysis, own_methods(runs)))
-    return replace(report, sections=(*report.sections, Section(lines=lines)))
-
-
-def add_by_option(parser: argparse.ArgumentParser) -> None:
-    """Adds `--by`."""
-    what = "use the settings that this criterion selects, such as oracle, instead of the suite's; files do not change"
-    parser.add_argument("--by", metavar="NAME", help=what)
-
-
-def names(text: str) -> list[str]:
-    """Parses names that commas separate."""
-    return [name for part in text.split(",") if (name := part.strip())]
-
-
-def load_folder(args: argparse.Namespace) -> pd.DataFrame:
-    """Loads the runs of `args.folder`; reports damaged records on stderr.
+def load_folder(args: argparse.Namespace, folder: Path | None = None) -> pd.DataFrame:
+    """Loads the runs of a folder, by default `args.folder`; reports damaged and conflicting records on stderr.
 
     Raises:
         BenchError: the folder cannot be read, an experiment of `--experiments` is missing from it, or `--by` names no
@@ -116,17 +94,14 @@ def load_folder(args: argparse.Namespace) -> pd.DataFrame:
     """
     from msda_bench.results.frame import load_results
 
-    runs = load_results(args.folder, metric=getattr(args, "metric", ()))
-    report_faults(runs)
-    return selected(only_experiments(runs, getattr(args, "experiments", ())), getattr(args, "by", None))
+    runs = load_results(folder or args.folder, metric=getattr(args, "metric", ()))
+    for line in runs.attrs["fault_lines"]:
+        warn(line)
+    return _selected(_only_experiments(runs, getattr(args, "experiments", ())), getattr(args, "by", None))
 
 
-def selected(runs: pd.DataFrame, by: str | None) -> pd.DataFrame:
-    """The runs with the settings that a criterion selects instead of the suite's own; all runs if none is named.
-
-    Raises:
-        BenchError: there is no such criterion, or what it chooses was not trained.
-    """
+def _selected(runs: pd.DataFrame, by: str | None) -> pd.DataFrame:
+    """The runs with the settings that a criterion selects instead of the suite's own; all runs if none is named."""
     from msda_bench.results.select import select
     from msda_bench.suite.mistakes import hint, shown
 
@@ -139,12 +114,8 @@ def selected(runs: pd.DataFrame, by: str | None) -> pd.DataFrame:
     return select(runs, by)
 
 
-def only_experiments(runs: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
-    """Keeps the runs of these experiments, as if no others had been planned; all runs if none are named.
-
-    Raises:
-        BenchError: there is no such experiment.
-    """
+def _only_experiments(runs: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+    """Keeps the runs of these experiments, as if no others had been planned; all runs if none are named."""
     from msda_bench.suite.mistakes import hint, shown
 
     if not names:
@@ -168,7 +139,7 @@ def show_folder(args: argparse.Namespace, command: str) -> int:
     Returns:
         0, or 1 if runs are missing or failed, or records are damaged or in conflict.
     """
-    from msda_bench.results.answers import folder_report
+    from msda_bench.results.answers import against_report, folder_report
     from msda_bench.results.files import write_results
     from msda_bench.results.leaderboard import analyse
 
@@ -184,17 +155,6 @@ def show_folder(args: argparse.Namespace, command: str) -> int:
         return ()
 
     return show(args, report, None if is_part else write)
-
-
-@contextlib.contextmanager
-def beside_output(folder: Path) -> Iterator[None]:
-    """For files that a command writes into a result folder beside what it prints: a read-only folder is a warning."""
-    try:
-        yield
-    except StoreError as error:
-        if not (isinstance(error.__cause__, OSError) and error.__cause__.errno in _READ_ONLY):
-            raise
-        warn(f"warning: {folder} is read-only, so its files stay as they are: {error}")
 
 
 def show(args: argparse.Namespace, report: Report, write: Callable[[], Iterable[Path]] | None = None) -> int:
@@ -217,15 +177,18 @@ def show(args: argparse.Namespace, report: Report, write: Callable[[], Iterable[
     paths: list[Path] = []
     try:
         if form == "csv" and report.data is not None:
-            from msda_bench.results.serialize import csv_text
+            from msda_bench.results.tables import csv_text
 
             print(csv_text(report.data), end="")
         else:
             _print(args, report, form, quiet=quiet)
     finally:
-        if write is not None:
-            with beside_output(args.folder):
-                paths += write()
+        try:
+            paths += write() if write is not None else ()
+        except StoreError as error:
+            if not (isinstance(error.__cause__, OSError) and error.__cause__.errno in _READ_ONLY):
+                raise
+            warn(f"warning: {args.folder} is read-only, so its files stay as they are: {error}")
     if form == "simple" and not quiet:
         for path in paths:
             say(str(path))
@@ -290,9 +253,3 @@ def _screen() -> tuple[int, bool]:
 
 def _say(text: str, *, unicode: bool) -> None:
     say_text(text.replace("+-", "±") if unicode else text.encode("ascii", "backslashreplace").decode())
-
-
-def report_faults(runs: pd.DataFrame) -> None:
-    """Reports on stderr each record of a folder that is damaged or in conflict."""
-    for line in runs.attrs["fault_lines"]:
-        warn(line)

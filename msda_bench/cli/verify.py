@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from msda_bench.cli.tables import add_output_options, add_table_options, load_folder, show
+from msda_bench.cli.tables import add_shared, load_folder, show
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -17,14 +17,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TABLE",
         help="a table of published numbers, or a .csv file with one, instead of the suite's own",
     )
-    add_table_options(parser)
-    add_output_options(parser)
+    add_shared(parser, "--format", "--methods", "--quiet")
 
 
 def command(args: argparse.Namespace) -> int:
     """Compares the folder with published numbers and writes verify.csv."""
     from msda_bench.results.files import replace_file
-    from msda_bench.results.serialize import csv_text
+    from msda_bench.results.tables import csv_text
     from msda_bench.results.verify import VERIFIED, verifications, verified_frame
     from msda_bench.results.verify_text import verify_report
 

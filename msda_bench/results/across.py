@@ -30,9 +30,8 @@ from msda_bench.results.decision import (
     measured,
     with_standings,
 )
-from msda_bench.results.estimates import mean_of, tied
+from msda_bench.results.estimates import MeanGain, mean_of, tied
 from msda_bench.results.frame import runs_of
-from msda_bench.results.gains import MeanGain
 from msda_bench.results.scores import Grid, grids
 from msda_bench.results.words import first_of, name_of
 

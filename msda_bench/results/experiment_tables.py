@@ -1,4 +1,4 @@
-"""Builds the tables of an experiment: leaderboard, averages, pairs of methods."""
+"""Builds the tables of an experiment, leaderboard, averages and pairs of methods, and those across datasets."""
 
 from __future__ import annotations
 
@@ -9,17 +9,20 @@ from typing import Any
 
 import pandas as pd
 
+from msda_bench.results.across import Across, standings
+from msda_bench.results.compare import comparison_columns
 from msda_bench.results.decision import MIN_PAIRS_ACROSS
 from msda_bench.results.frame import AVERAGE, own_rows
 from msda_bench.results.leaderboard import Analysis
 from msda_bench.results.notes import Note
 from msda_bench.results.report import BETTER_MARK, MARKS, WORSE_MARK, Column, Table, Unit
 from msda_bench.results.rows import against, control_of, shown_family
-from msda_bench.results.verdict import verdict
+from msda_bench.results.verdict import too_few_datasets, verdict, verdict_across
 from msda_bench.results.words import counted
-from msda_bench.suite.plan import Experiment
+from msda_bench.suite.plan import DEFAULT_MEASURES, Experiment
 
-PAIR = ("first", "second")
+_DECIDED = ["method", "outcome"]
+_PAIR = ("first", "second")
 """Columns that name a pair of methods."""
 _MEAN = ("mean", "standard_error", "rank", "mark", "partial")
 _COLUMN = {"average": AVERAGE, "across_targets": "across targets", "across_datasets": "across datasets"}
@@ -135,7 +138,7 @@ def pairs_tables(view: View) -> Iterator[Table]:
         column = _COLUMN.get(str(scope), str(target))
         name = f"{view.experiment.name}-pairs" + ("" if column == view.columns[-1] else f"-{column}")
         title = f"{view.experiment.name}: pairs of methods, {column}, {view.unit.label}"
-        yield Table(name, title, block, pair_columns(view.unit, block), about=PAIR)
+        yield Table(name, title, block, _pair_columns(view.unit, block), about=_PAIR)
 
 
 def pairs_notes(view: View) -> tuple[str, ...]:
@@ -144,7 +147,7 @@ def pairs_notes(view: View) -> tuple[str, ...]:
         what = "fewer than two methods are ranked, so no pair is compared"
         return (f"{view.experiment.name}: {what}; `--against REFERENCE` compares with recorded methods.",)
     alpha, family, margin = view.experiment.alpha, _family(view), view.experiment.margin
-    head = pair_columns(view.unit, view.pairs)[4].name
+    head = _pair_columns(view.unit, view.pairs)[4].name
     read = (
         "a > b: a is significantly better, and differences are positive where a is better; a = b: every pair is equal; "
         "a against b: nothing is shown, so nothing is ordered. difference: the mean, with Student's "
@@ -164,13 +167,13 @@ def pairs_notes(view: View) -> tuple[str, ...]:
     return (read, more) if len(view.columns) > 1 else (read,)
 
 
-def pair_columns(unit: Unit, pairs: pd.DataFrame) -> tuple[Column, ...]:
+def _pair_columns(unit: Unit, pairs: pd.DataFrame) -> tuple[Column, ...]:
     """The columns of a table of pairs, and where the suite has a margin or primary methods those of these."""
     corrected = ("corrected", "p_corrected") if "p_corrected" in pairs else ("Holm", "p_holm")
     has_standings = "standing" in pairs and pairs["standing"].notna().any()
     control = control_of(pairs)
     return (
-        Column("pair", "pair", [*PAIR, "outcome"]),
+        Column("pair", "pair", [*_PAIR, "outcome"]),
         Column("difference", "difference of a pair", ["mean_difference", "outcome"], unit),
         Column("interval", "interval of a pair", ["difference_low", "difference_high", "outcome"], unit),
         Column("p", "p", ["p_two_sided"]),
@@ -247,3 +250,57 @@ def _summary_notes(view: View, column: str) -> Iterator[str]:
 def _range(counts: pd.Series[int]) -> str:
     low, high = (counts.min(), counts.max()) if len(counts) else (0, 0)
     return counted(high, "seed") if low == high else f"{low} to {high} seeds"
+
+
+def across_tables(across: Across | None) -> Iterator[Table]:
+    """Tables of methods across datasets: gains over the baseline and mean ranks, then the pairs."""
+    if across is None or not (across.mean_ranks or across.gains):
+        return
+    unit = Unit.of(DEFAULT_MEASURES["classification"], ())
+    title = f"across {len(across.datasets)} datasets: {', '.join(across.datasets)}"
+    rows = standings(across)
+    columns = [Column("method", "text", ["method"])]
+    if across.baseline is not None:
+        sizes = ["mean_gain", "mean_gain_low", "mean_gain_high"]
+        rows[sizes] = rows[sizes].mask(rows["method"] == across.baseline)
+        columns += [
+            Column("mean gain", "difference", sizes[:1], unit),
+            Column("interval", "interval", sizes[1:], unit),
+        ]
+        if across.has_estimates:
+            columns += [Column("corrected p", "p", ["p_corrected"]), Column("80 %", "number", ["detectable"], unit)]
+        if across.margin is not None:
+            columns.append(Column(f"against {across.baseline}", "standing", ["standing"]))
+        columns += [Column(what, "of tested", [f"n_{what}", "n_tested"]) for what in ("better", "worse")]
+    columns.append(Column("mean rank", "rank", ["mean_rank"]))
+    columns += [
+        Column(name, "gain with mark", [f"gain:{name}", f"outcome:{name}"], unit) for name in across.experiments
+    ]
+    notes = tuple(_across_notes(across))
+    yield Table("across-datasets", title, rows, tuple(columns), notes=notes, verdict=verdict_across(across))
+    if across.concludes:
+        kept = comparison_columns(with_margin=across.margin is not None or bool(across.primary))
+        pairs, title = shown_family(pd.DataFrame(across.rows, columns=kept)), "pairs of methods across datasets"
+        yield Table("across-datasets-pairs", title, pairs, _pair_columns(unit, pairs), about=_PAIR)
+
+
+def _across_notes(across: Across) -> Iterator[str]:
+    if across.baseline is not None:
+        yield (
+            f"mean gain and the columns of experiments: gain over {across.baseline} in points of accuracy, mean over "
+            f"targets and seeds, each experiment with equal weight, with its {100 * (1 - across.alpha):g} % interval "
+            f"over the seeds; {BETTER_MARK}, {WORSE_MARK}: significantly better or worse than {across.baseline} by the "
+            "experiment's own tests; better, worse: in how many experiments, of those where a test could show it."
+        )
+    if across.has_estimates:
+        holm = "Holm's correction"
+        if across.primary:
+            holm += " over the primary methods, Benjamini and Hochberg's over the others, which are exploratory"
+        yield f"corrected p: of the mean gain's t test, with {holm}; 80 %: the true mean gain that it finds so often."
+    if across.mean_ranks:
+        yield f"Mean rank: {across.reason}."
+    if across.separates:
+        yield from (f"No difference was shown within {', '.join(group)}." for group in across.cliques)
+    elif across.concludes:
+        yield f"One group: {too_few_datasets(across)}."
+    yield from (f"Not included: {line}." for line in across.skipped)

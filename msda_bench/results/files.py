@@ -9,9 +9,9 @@ from pathlib import Path
 
 from msda_bench.atomic import make_folder, named, read_file, write
 from msda_bench.errors import BenchError
-from msda_bench.results.across_tables import across_tables
 from msda_bench.results.experiment_tables import (
     View,
+    across_tables,
     leaderboard_table,
     pairs_notes,
     pairs_tables,
@@ -21,8 +21,7 @@ from msda_bench.results.experiment_tables import (
 from msda_bench.results.leaderboard import Analysis
 from msda_bench.results.notes import folder_lines
 from msda_bench.results.report import Table
-from msda_bench.results.serialize import csv_text
-from msda_bench.results.tables import WRITTEN, latex_file, markdown_list, markdown_text
+from msda_bench.results.tables import WRITTEN, csv_text, latex_file, markdown_list, markdown_text
 from msda_bench.store.store import PLAN
 
 RUNS = "runs.csv"
@@ -62,14 +61,17 @@ def stale_tables(folder: Path, made: Container[str]) -> list[Path]:
         return [path for path in plain if path.read_bytes().startswith(WRITTEN.encode())]
 
 
-def result_files(analysis: Analysis, shown: Iterable[View] | None = None) -> dict[str, str]:
-    """The contents of the text files of `write_results`, by name; `shown` are the analysis's views, if known."""
-    return {RUNS: runs_file(analysis), **table_files(analysis, views(analysis) if shown is None else shown)}
+def result_files(analysis: Analysis) -> dict[str, str]:
+    """The contents of the text files of `write_results`, by name."""
+    return {RUNS: runs_file(analysis), **table_files(analysis, views(analysis))}
 
 
 def runs_file(analysis: Analysis) -> str:
     """runs.csv, without what depends on the order of execution, such as times, and `n_train`, which the cells have."""
-    return csv_text(analysis.runs.drop(columns=list(_NOT_KEPT)))
+    kept = analysis.runs.drop(columns=list(_NOT_KEPT))
+    # Recorded files have this column of a selection that is gone, always empty.
+    kept.insert([*kept].index("key"), "left_out", None)
+    return csv_text(kept)
 
 
 def table_files(analysis: Analysis, shown: Iterable[View]) -> dict[str, str]:

@@ -28,21 +28,19 @@ AVERAGE = "average"
 PROBLEMS = ("diverged", "failed", "timeout", "oom", "skipped", "missing")
 """The statuses of runs that are not ok, the worst first."""
 
-_PLANNED = (
-    *("experiment", "dataset", "task", "target", "method", "reference", "seed", "candidate", "left_out", "key"),
-)
+_PLANNED = ("experiment", "dataset", "task", "target", "method", "reference", "seed", "candidate", "key")
 TEXTS = frozenset(
     {
-        *("suite", "experiment", "dataset", "task", "target", "method", "left_out", "status", "message", "device"),
+        *("suite", "experiment", "dataset", "task", "target", "method", "status", "message", "device"),
         *("device_name", "stack_note", "torch", "numba", "python", "numpy", "platform", "distributions", "put_back"),
     }
 )
 _WHOLE = ("candidate", "n_test", "n_train", "n_correct", "steps", "stack")
 _REAL = ("sum_squared_error", "score", "train_seconds", "effective_sample_size", "weights_norm")
-_RUN = ("experiment", "target", "method", "seed", "candidate", "left_out")
+_RUN = ("experiment", "target", "method", "seed", "candidate")
 """The columns that identify a row."""
 COLUMNS = (
-    *("suite", "experiment", "dataset", "task", "target", "method", "reference", "seed", "candidate", "left_out"),
+    *("suite", "experiment", "dataset", "task", "target", "method", "reference", "seed", "candidate"),
     *("key", "status", "n_test", "n_correct", "sum_squared_error", "score", "message", "train_seconds", "steps"),
     *("device", "device_name", "stack", "stack_note", "torch", "numba", "python", "numpy", "platform"),
     *("distributions", "effective_sample_size", "weights_norm", "target_labels", "put_back", "n_train"),
@@ -121,12 +119,8 @@ def _faults(runs: pd.DataFrame) -> Iterator[str]:
     tables = plan.experiments
     methods = {(table.name, table.dataset, table.task, method.name) for table in tables for method in table.methods}
     targets = {(table.name, target) for table in tables for target in table.targets}
-    whole = runs[runs["left_out"].isna().to_numpy()]
-    for rows, names, known in (
-        (runs, ["experiment", "dataset", "task", "method"], methods),
-        (whole, ["experiment", "target"], targets),
-    ):
-        if unknown := {*rows[names].drop_duplicates().astype(object).itertuples(index=False, name=None)} - known:
+    for names, known in ((["experiment", "dataset", "task", "method"], methods), (["experiment", "target"], targets)):
+        if unknown := {*runs[names].drop_duplicates().astype(object).itertuples(index=False, name=None)} - known:
             yield f"has {', '.join(map(repr, min(unknown, key=repr)))} in a row, which its plan lacks"
     numbers = ["seed", *_WHOLE, *_REAL, *(name for name in runs if str(name).startswith((VALIDATOR, METRIC)))]
     yield from (f"has other values than numbers in {name!r}" for name in numbers if not is_numeric_dtype(runs[name]))
@@ -230,7 +224,7 @@ def _planned(plan: Plan) -> Iterator[tuple[Any, ...]]:
         for method, target, seed in product(table.methods, table.targets, table.every_seed):
             place = table.name, method.name, target, seed
             for cell in cells.get(place, [PlannedCell(*place, key="")] if seed in table.seeds else ()):
-                run = target, method.name, method.reference, seed, cell.candidate, cell.left_out, cell.key or None
+                run = target, method.name, method.reference, seed, cell.candidate, cell.key or None
                 yield table.name, table.dataset, table.task, *run
 
 

@@ -40,7 +40,7 @@ FILES = ("reference", "*.json.gz")
 _LIMIT = 1 << 26
 """The maximum size of the document in bytes."""
 _LEFT_OUT = {
-    *("suite", "dataset", "task", "reference", "candidate", "left_out", "key", "score", "folder"),
+    *("suite", "dataset", "task", "reference", "candidate", "key", "score", "folder"),
     *("effective_sample_size", "weights_norm"),
 }
 """Columns of runs that follow from the others or that no table shows."""

@@ -11,9 +11,8 @@ from typing import Any, TypeAlias
 
 import pandas as pd
 
-from msda_bench.results.estimates import Summary, mean_of, summarize, tied
+from msda_bench.results.estimates import Summary, is_open, mean_of, summarize, tied
 from msda_bench.results.frame import PROBLEMS, experiments
-from msda_bench.results.gains import is_open
 from msda_bench.results.select import SELECTED, select
 from msda_bench.suite.plan import CHANCE_REFERENCE, Experiment
 

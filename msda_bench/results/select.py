@@ -85,9 +85,7 @@ class Candidates:
         self.status: list[str] = self.runs["status"].tolist()
         self._scores: dict[str, list[float]] = {}
         self._tried: dict[tuple[str, str], dict[tuple[str, int], dict[int, int]]] = {}
-        tried = (
-            self.runs["candidate"].notna() & self.runs["left_out"].isna() & (SELECTED not in runs.attrs)
-        ).to_numpy()
+        tried = (self.runs["candidate"].notna() & (SELECTED not in runs.attrs)).to_numpy()
         columns = (
             self.runs.loc[tried, name].tolist() for name in ("candidate", "experiment", "method", "target", "seed")
         )

@@ -7,11 +7,12 @@ from collections.abc import Iterable
 from msda_bench.errors import printable
 
 _NAME = 60
+_MOST = 6
 
 
-def counted(number: int, noun: str, plural: str | None = None) -> str:
+def counted(number: int, noun: str) -> str:
     """`1 run`, `2 runs`."""
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def listed(names: Iterable[str]) -> str:
@@ -20,10 +21,10 @@ def listed(names: Iterable[str]) -> str:
     return f"{', '.join(most)} and {last}" if most else last
 
 
-def first_of(names: Iterable[str], most: int = 6) -> str:
-    """`a, b and 3 more`: all names, or of more than `most` the first ones and the number of the others."""
+def first_of(names: Iterable[str]) -> str:
+    """`a, b and 3 more`: all names, or of more than six the first five and the number of the others."""
     every = [*names]
-    return listed(every if len(every) <= most else [*every[: most - 1], f"{len(every) - most + 1} more"])
+    return listed(every if len(every) <= _MOST else [*every[: _MOST - 1], f"{len(every) - _MOST + 1} more"])
 
 
 def spans(numbers: Iterable[int]) -> str:

@@ -106,7 +106,7 @@ def _misplaced(record: Record, places: Sequence[tuple[PlannedCell, Experiment]])
     """What is wrong with each place that the plan gives the record and that its cell is not of."""
     cell, dataset = record.cell, record.cell.get("dataset", {}).get("name")
     for place, table in places:
-        planned = table.dataset, place.left_out or place.target, place.seed
+        planned = table.dataset, place.target, place.seed
         if planned != (trained := (dataset, cell.get("target"), cell.get("seed"))):
             place_of = "{!r}, target {!r}, seed {!r}".format
             yield f"plan.json has it at {place_of(*planned)}, but its cell is of {place_of(*trained)}"

@@ -209,8 +209,7 @@ class Experiment:
 class PlannedCell:
     """The place of a cell in the tables; methods with the same settings share a key.
 
-    `candidate` is the index among the method's candidates, None if there is nothing to select. `left_out` is the source
-    that acts as the target, learned from the other sources; None for the target itself.
+    `candidate` is the index among the method's candidates, None if there is nothing to select.
     """
 
     __pydantic_config__ = _STRICT
@@ -221,7 +220,6 @@ class PlannedCell:
     seed: Whole
     key: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
     candidate: Whole | None = None
-    left_out: Text | None = None
 
 
 @dataclass(frozen=True)
@@ -356,11 +354,11 @@ def _misplaced(plan: Plan) -> Iterator[str]:
         size, candidate = sizes.get((cell.experiment, cell.method)), cell.candidate
         if size is None or cell.target not in targets or cell.seed not in seeds:
             yield f"cells[{index}] belongs to none of its experiments"
-        elif (candidate is None) != (size == 0) or (candidate or 0) >= max(size, 1) or (cell.left_out and not size):
+        elif (candidate is None) != (size == 0) or (candidate or 0) >= max(size, 1):
             yield f"cells[{index}].candidate must be one of its method's, not {shown(candidate)}"
         run = cell.experiment, cell.method, cell.target, cell.seed
-        tried[run] += cell.left_out is None
-        seen.add((*run, candidate, cell.left_out))
+        tried[run] += 1
+        seen.add((*run, candidate))
         if len(seen) <= index:
             yield f"cells[{index}] is the same run as another"
     for run, count in tried.items():

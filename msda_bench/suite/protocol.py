@@ -222,8 +222,12 @@ class StageRule(SuitePart):
 
 
 class UpdateRule(SuitePart):
-    """How the weights are updated: what changes neither the number of steps nor the labels that a method sees."""
+    """How the weights are updated: what changes neither the number of steps nor the labels that a method sees.
 
+    A method's own replaces what it gives of the suite's training.
+    """
+
+    noun: ClassVar[str] = "key of training"
     optimizer: Optimizer | None = None
     schedule: Annotated[Schedule, Added({"none": {}})] = Schedule(none=Constant())
     warmup: Annotated[float, PlainValidator(_warmup), WithJsonSchema(_WARMUP_SCHEMA), Added()] = 0
@@ -240,22 +244,16 @@ class UpdateRule(SuitePart):
             if stage.lr_factors is not None:
                 yield ("stages", name, "lr_factors"), stage.lr_factors
 
-
-class OwnTraining(UpdateRule):
-    """What a method replaces of the suite's training; whatever it does not give is the suite's."""
-
-    noun: ClassVar[str] = "key of training"
-
     @property
     def given(self) -> dict[str, Any]:
-        """The replaced values by name, in the order of the fields."""
+        """The given values by name, in the order of the fields."""
         return {name: getattr(self, name) for name in type(self).model_fields if name in self.model_fields_set}
 
     @model_validator(mode="before")
     @classmethod
     def _equal_steps(cls, raw: Any) -> Any:
         of_all = Protocol.model_fields.keys() - cls.model_fields.keys()
-        if isinstance(raw, dict):
+        if cls is UpdateRule and isinstance(raw, dict):
             what = (
                 "is the same for all methods, which take equal steps on as many labels; set it in the suite's training"
             )
@@ -273,6 +271,7 @@ class Protocol(UpdateRule):
     an epoch, None to let `epoch` decide; without `epochs` they are all steps of the run.
     """
 
+    noun: ClassVar[str] = "key"
     epochs: Count | None = None
     batch: BatchSize
     optimizer: Optimizer

@@ -26,7 +26,7 @@ from msda_bench.suite.plan import (
     parts_of,
 )
 from msda_bench.suite.protocol import Protocol
-from msda_bench.suite.search_space import Values, draws, grid, grid_size, shared_draws
+from msda_bench.suite.search_space import Space, draws, grid, grid_size, shared_draws
 from msda_bench.suite.spec import DEFAULT_VALIDATOR, ExperimentFile, MethodSpec, SelectSpec
 
 _MOST_SHARED = 10_000
@@ -150,10 +150,10 @@ def _with(usual: Settings, values: Mapping[str, Any]) -> Settings:
     return reduce(lambda settings, item: settings.having(*item), values.items(), usual)
 
 
-def space_of(select: SelectSpec, settings: Settings) -> dict[str, Values]:
+def space_of(select: SelectSpec, settings: Settings) -> Space:
     """The suite's space, restricted to the method's parameters, and the method's own, which has precedence."""
     known = settings.paths
-    return {path: dimension for path, dimension in select.space.items() if path in known} | settings.method.search
+    return {path: values for path, values in select.space.items() if path in known} | settings.method.search
 
 
 def criterion_of(select: SelectSpec, method: MethodSpec) -> str:
@@ -229,25 +229,25 @@ def _tuning(select: SelectSpec, facts: Facts) -> Iterator[Fault]:
 def _space(select: SelectSpec, methods: Mapping[str, Settings]) -> Iterator[Fault]:
     """Paths that no method has, values that a method refuses, and ranges that a grid cannot enumerate."""
     known = dict.fromkeys(path for settings in methods.values() for path in settings.paths)
-    for path, dimension in select.space.items():
+    for path, values in select.space.items():
         loc: Loc = ("select", "space", path)
         if path not in known:
             yield Fault(loc, f"no method has this parameter{hint(path, known)}", "key")
         sharing = [settings for settings in methods.values() if path not in settings.method.search]
-        yield from _dimension(loc, path, dimension, sharing)
+        yield from _refused(loc, path, values, sharing)
     for name, settings in methods.items():
-        for path, dimension in settings.method.search.items():
+        for path, values in settings.method.search.items():
             loc = ("methods", name, "search", path)
             if path not in settings.paths:
                 yield Fault(loc, f"is not a parameter of this method{hint(path, settings.paths)}", "key")
-            yield from _dimension(loc, path, dimension, [settings])
+            yield from _refused(loc, path, values, [settings])
 
 
-def _dimension(loc: Loc, path: str, dimension: Values, methods: Iterable[Settings]) -> Iterator[Fault]:
+def _refused(loc: Loc, path: str, values: Iterable[Any], methods: Iterable[Settings]) -> Iterator[Fault]:
     having = [settings for settings in methods if path in settings.paths]
-    for below, value in dimension.corners:
+    for index, value in enumerate(values):
         if what := next(filter(None, (settings.refusal_of(path, value) for settings in having)), None):
-            yield Fault((*loc, *below), what)
+            yield Fault((*loc, index), what)
 
 
 def _grid_sizes(select: SelectSpec, methods: Mapping[str, Settings]) -> Iterator[Fault]:

@@ -6,54 +6,33 @@ import hashlib
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 import torch
 from pydantic import PlainValidator, WithJsonSchema
 from torch import Tensor
 
 from msda_bench.functional import random
-from msda_bench.suite.mistakes import Fault, Loc, refusal, refuse_any, shown
+from msda_bench.suite.mistakes import Fault, refusal, refuse_any, shown
 
+Space: TypeAlias = Mapping[str, tuple[Any, ...]]
+"""The values of each parameter, by its path."""
 _ATTEMPTS = 64
 """Attempts for each candidate, since duplicates are drawn again."""
 
 
-@dataclass(frozen=True)
-class Values:
-    """Plain JSON values as listed, all different and equally likely."""
-
-    values: Sequence[Any]
-
-    @property
-    def size(self) -> int:
-        """The number of values."""
-        return len(self.values)
-
-    @property
-    def corners(self) -> tuple[tuple[Loc, Any], ...]:
-        """Values that must be valid for all to be valid, each with its place below the dimension."""
-        return tuple(((index,), value) for index, value in enumerate(self.values))
-
-    def at(self, u: float) -> Any:
-        """The value for a random number in [0, 1)."""
-        return self.values[int(u * self.size)]
-
-
-def grid_size(space: Mapping[str, Values]) -> int:
+def grid_size(space: Space) -> int:
     """The number of candidates of a space."""
-    return math.prod(dimension.size for dimension in space.values())
+    return math.prod(map(len, space.values()))
 
 
-def grid(space: Mapping[str, Values]) -> list[dict[str, Any]]:
+def grid(space: Space) -> list[dict[str, Any]]:
     """All candidates of a space, the last path varying fastest; an empty space has one without settings."""
-    values = (dimension.values for dimension in space.values())
-    return [dict(zip(space, candidate, strict=True)) for candidate in product(*values)]
+    return [dict(zip(space, candidate, strict=True)) for candidate in product(*space.values())]
 
 
-def draws(space: Mapping[str, Values], budget: int, owner: tuple[str, str]) -> list[dict[str, Any]]:
+def draws(space: Space, budget: int, owner: tuple[str, str]) -> list[dict[str, Any]]:
     """Different random candidates: those of a smaller budget are the first of a larger one's.
 
     Each path has its own counter-based stream, so draws depend only on the arguments; `owner` names the suite and the
@@ -64,7 +43,7 @@ def draws(space: Mapping[str, Values], budget: int, owner: tuple[str, str]) -> l
     streams = [random.uniform(_key(*owner, path), (_ATTEMPTS * budget,)).tolist() for path in space]
     candidates: list[dict[str, Any]] = []
     for at in zip(*streams, strict=True):
-        drawn = {path: dimension.at(u) for (path, dimension), u in zip(space.items(), at, strict=True)}
+        drawn = {path: values[int(u * len(values))] for (path, values), u in zip(space.items(), at, strict=True)}
         if drawn not in candidates:
             candidates.append(drawn)
         if len(candidates) == budget:
@@ -73,7 +52,7 @@ def draws(space: Mapping[str, Values], budget: int, owner: tuple[str, str]) -> l
 
 
 def shared_draws(
-    space: Mapping[str, Values], own: Mapping[str, Values], budget: int, owner: tuple[str, str]
+    space: Space, own: Space, budget: int, owner: tuple[str, str]
 ) -> Iterator[tuple[int, Iterator[dict[str, Any]]]]:
     """What each place 1, 2, ... among a method's candidates may hold, in the order in which it is tried.
 
@@ -110,12 +89,12 @@ def _key(*purpose: str) -> Tensor:
     return torch.tensor(halves, dtype=torch.int32)
 
 
-def _values(raw: Any) -> Values:
+def _values(raw: Any) -> tuple[Any, ...]:
     """Reads `[value, ...]`."""
     if not isinstance(raw, list):
         raise refusal(Fault((), f"must be a list of values such as [0.001, 0.1], not {shown(raw)}"))
     refuse_any(_wrong_values(raw))
-    return Values(tuple(raw))
+    return tuple(raw)
 
 
 def _wrong_values(raw: list[Any]) -> Iterator[Fault]:
@@ -129,4 +108,5 @@ def _wrong_values(raw: list[Any]) -> Iterator[Fault]:
 
 
 _SCHEMA = {"type": "array", "minItems": 1, "uniqueItems": True}
-SpaceDimension = Annotated[Values, PlainValidator(_values), WithJsonSchema(_SCHEMA)]
+Values = Annotated[tuple[Any, ...], PlainValidator(_values), WithJsonSchema(_SCHEMA)]
+"""Of one parameter: plain JSON values, all different and equally likely."""

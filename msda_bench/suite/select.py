@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from msda_bench.errors import BenchError
 from msda_bench.suite.mistakes import hint, shown
@@ -35,36 +34,33 @@ def meant_span(text: str) -> str | None:
     return "-".join(map(str, numbers)) if len(numbers) in {1, 2} else None
 
 
-@dataclass(frozen=True)
-class Selection:
-    """A predicate on planned cells: each key has alternatives, and a cell must meet one of every key."""
+def select_cells(plan: Plan, text: str) -> tuple[PlannedCell, ...]:
+    """The cells of a plan that a selection means, and those at tuning seeds that choose their settings.
 
-    text: str
-    wanted: dict[str, tuple[str, ...]]
+    Commas join conditions, and a cell must meet all; `|` or a repeated key gives alternatives. A value in quotes may
+    have both characters; a comma without a `=` behind it belongs to the name of a target.
 
-    def __call__(self, cell: PlannedCell) -> bool:
-        """Whether the cell is selected."""
-        return all(any(_meets(key, value, cell) for value in values) for key, values in self.wanted.items())
-
-    def of(self, plan: Plan) -> tuple[PlannedCell, ...]:
-        """The selected cells of a plan, and those at tuning seeds that choose their settings.
-
-        Raises:
-            BenchError: a value is not in the plan, or no cell meets all conditions.
-        """
-        faults = [fault for key, values in self.wanted.items() for fault in _absent(key, values, plan.cells)]
-        if faults:
-            raise BenchError(*faults)
-        cells = list(filter(self, plan.cells))
-        if not cells:
-            raise BenchError(f"selection {shown(self.text)}: no cell of suite {plan.suite} meets all conditions")
-        tuning = {table.name: table.tuning.seeds for table in plan.experiments if table.tuning is not None}
-        chosen = {_choice(cell) for cell in cells if cell.experiment in tuning}
-        return tuple(
-            cell
-            for cell in plan.cells
-            if self(cell) or (cell.seed in tuning.get(cell.experiment, ()) and _choice(cell) in chosen)
-        )
+    Raises:
+        BenchError: it is no selection, a value is not in the plan, or no cell meets all conditions.
+    """
+    wanted = _parse(text)
+    faults = [fault for key, values in wanted.items() for fault in _absent(key, values, plan.cells)]
+    if faults:
+        raise BenchError(*faults)
+    cells = {
+        cell
+        for cell in plan.cells
+        if all(any(_meets(key, value, cell) for value in values) for key, values in wanted.items())
+    }
+    if not cells:
+        raise BenchError(f"selection {shown(text)}: no cell of suite {plan.suite} meets all conditions")
+    tuning = {table.name: table.tuning.seeds for table in plan.experiments if table.tuning is not None}
+    chosen = {_choice(cell) for cell in cells if cell.experiment in tuning}
+    return tuple(
+        cell
+        for cell in plan.cells
+        if cell in cells or (cell.seed in tuning.get(cell.experiment, ()) and _choice(cell) in chosen)
+    )
 
 
 def _choice(cell: PlannedCell) -> tuple[str, str, str]:
@@ -72,11 +68,8 @@ def _choice(cell: PlannedCell) -> tuple[str, str, str]:
     return cell.experiment, cell.method, cell.target
 
 
-def parse_selection(text: str) -> Selection:
-    """Parses a selection: commas join conditions, `|` or a repeated key gives alternatives.
-
-    A value in quotes may have both characters; a comma without a `=` behind it belongs to the name of a target.
-    """
+def _parse(text: str) -> dict[str, tuple[str, ...]]:
+    """The alternatives that a selection gives for each key."""
     wanted: dict[str, tuple[str, ...]] = {}
     plain = _QUOTED.sub(lambda match: match[2].translate(_HIDDEN), text)
     for condition in _TARGET.sub(lambda match: match[0].replace(",", _COMMA), plain).split(","):
@@ -90,7 +83,7 @@ def parse_selection(text: str) -> Selection:
             raise BenchError(f"selection {shown(text)}: unknown key {shown(key)}{hint(key, _KEYS)}")
         names = (value.strip().replace(_COMMA, ",").replace(_BAR, "|") for value in values.split("|"))
         wanted[key] = (*wanted.get(key, ()), *(_value(text, key, name) for name in names))
-    return Selection(text, wanted)
+    return wanted
 
 
 def _meant(condition: str) -> str:

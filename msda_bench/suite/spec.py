@@ -36,9 +36,9 @@ from msda_bench.errors import SuiteError
 from msda_bench.suite.choice import Configured, OfKind, choose, context_of
 from msda_bench.suite.files import UnreadableError, included
 from msda_bench.suite.mistakes import PLAIN_NAME, Fault, hint, refusal, refuse_any, shown
-from msda_bench.suite.protocol import Optimizer, OwnTraining, Protocol, Share, Splitting, SuitePart
+from msda_bench.suite.protocol import Optimizer, Protocol, Share, Splitting, SuitePart, UpdateRule
 from msda_bench.suite.published import ENDING, PublishedNumbers, find_table
-from msda_bench.suite.search_space import SpaceDimension
+from msda_bench.suite.search_space import Values
 from msda_bench.suite.select import meant_span, span
 
 MAX_SEED = 2**31 - 1
@@ -156,7 +156,7 @@ class SelectSpec(SuitePart):
     by: _Text
     seeds: Seeds | None = None
     tracks: list[_Text] = Field(default_factory=list)
-    space: dict[str, SpaceDimension] = Field(default_factory=dict)
+    space: dict[str, Values] = Field(default_factory=dict)
 
     @property
     def criteria(self) -> tuple[str, ...]:
@@ -178,11 +178,11 @@ class MethodSpec(SuitePart):
     mu: NonNegative = 0.0
     reference: bool = False
     optimizer: Optimizer | None = None
-    training: OwnTraining = OwnTraining()
+    training: UpdateRule = UpdateRule()
     split_sources: Splitting | None = None
     labelled_target: Labels | None = None
     prior_correction: Literal["em"] | None = None
-    search: dict[str, SpaceDimension] = Field(default_factory=dict)
+    search: dict[str, Values] = Field(default_factory=dict)
 
     @property
     def adapts(self) -> bool:

@@ -16,7 +16,7 @@ from msda_bench.results.notes import environments
 from msda_bench.results.recorded import load_cells
 from msda_bench.results.rows import main_rows
 from msda_bench.results.scores import Grid
-from msda_bench.results.serialize import rows_of
+from msda_bench.results.tables import rows_of
 from msda_bench.results.words import counted
 from msda_bench.suite.plan import Experiment
 from msda_bench_report.figures import slugs

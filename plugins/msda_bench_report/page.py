@@ -11,6 +11,7 @@ import pandas as pd
 
 from msda_bench import __version__, load_confusion, load_curves
 from msda_bench.errors import printable
+from msda_bench.results.answers import own_methods, standing
 from msda_bench.results.criteria import criteria, sensitivity
 from msda_bench.results.experiment_tables import View, views
 from msda_bench.results.files import LEADERBOARD, MARKDOWN, RUNS, replace_file, runs_file, table_files
@@ -18,9 +19,8 @@ from msda_bench.results.frame import AVERAGE, PROBLEMS, own_rows
 from msda_bench.results.leaderboard import Analysis, analyse
 from msda_bench.results.notes import problems
 from msda_bench.results.predictions import per_class
-from msda_bench.results.rank_sentence import own_methods, standing
 from msda_bench.results.reference import Reference, beside
-from msda_bench.results.serialize import rows_of
+from msda_bench.results.tables import rows_of
 from msda_bench.results.verdict import verdict_across
 from msda_bench.results.words import name_of
 from msda_bench.store.store import Store

@@ -16,7 +16,7 @@ from msda_bench.plugins import Registry
 from msda_bench.results.across import METRIC, Across, across_datasets
 from msda_bench.results.decision import MIN_PAIRS_ACROSS
 from msda_bench.results.files import LEADERBOARD, RUNS, refuse_result_folders, replace_file, runs_file
-from msda_bench.results.serialize import csv_text
+from msda_bench.results.tables import csv_text
 from msda_bench.results.verdict import verdict_across
 from msda_bench.results.words import name_of
 from msda_bench.store.store import Store

@@ -13,7 +13,7 @@ from scipy import stats
 
 import msda_bench as mb
 from msda_bench.results.across import across_of, cliques
-from msda_bench.results.across_tables import across_tables
+from msda_bench.results.experiment_tables import across_tables
 from msda_bench.results.verdict import verdict_across
 from msda_bench.store.record import Outcome
 from tests.results.conftest import frame_of, gaining, holm, planned

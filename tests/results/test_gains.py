@@ -11,7 +11,7 @@ from scipy import stats
 import msda_bench as mb
 from msda_bench.results.across import across_of
 from msda_bench.results.decision import decided, measured
-from msda_bench.results.gains import MeanGain
+from msda_bench.results.estimates import MeanGain
 from msda_bench.results.verdict import verdict_across
 from msda_bench.store.record import Outcome
 from tests.results.conftest import frame_of, planned

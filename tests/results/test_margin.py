@@ -11,7 +11,7 @@ from scipy import stats
 
 import msda_bench as mb
 from msda_bench.results.rows import against
-from msda_bench.results.serialize import csv_text
+from msda_bench.results.tables import csv_text
 from msda_bench.store.record import Outcome
 from tests.results.conftest import frame_of, holm, planned
 

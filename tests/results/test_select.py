@@ -16,7 +16,7 @@ from scipy.stats import spearmanr
 from msda_bench.results.criteria import criteria, sensitivity
 from msda_bench.results.notes import notes
 from msda_bench.results.select import select
-from msda_bench.results.serialize import csv_text
+from msda_bench.results.tables import csv_text
 from msda_bench.store.record import Outcome, Record
 from msda_bench.suite.plan import CHANCE, ORACLE, Experiment, Method, PlannedCell, Search, Tuning
 from tests.results.conftest import frame_of

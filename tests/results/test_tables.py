@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from msda_bench.results.experiment_tables import leaderboard_table, pairs_tables, views
 from msda_bench.results.leaderboard import analyse
 from msda_bench.results.report import Column, Table, Unit
-from msda_bench.results.serialize import csv_text
-from msda_bench.results.tables import latex_file, markdown_text, render
+from msda_bench.results.tables import csv_text, latex_file, markdown_text, render
 from msda_bench.store.record import Outcome
 from msda_bench.suite.plan import DEFAULT_MEASURES
 

@@ -85,7 +85,6 @@ def test_the_layout_is_pinned():
         ("cells 1 target", "X", "cells[1] belongs to none of its experiments"),
         ("cells 1 seed", 2, "cells[1] belongs to none of its experiments"),
         ("cells 1 seed", 0, "cells[1] is the same run as another"),
-        ("cells 1 left_out", "dvd", "cells[1].candidate must be one of its method's, not null"),
     ],
 )
 def test_invalid_plans_are_refused(path, value, text):
@@ -104,7 +103,6 @@ def test_invalid_plans_are_refused(path, value, text):
         (lambda cells: cells[0].update(candidate=2), "cells[0].candidate must be one of its method's, not 2"),
         (lambda cells: cells[0].pop("candidate"), "cells[0].candidate must be one of its method's, not null"),
         (lambda cells: cells.pop(0), "the run of SRC at target books, seed 0 is missing candidates"),
-        (lambda cells: cells[1].update(left_out="dvd"), "the run of SRC at target books, seed 0 is missing candidates"),
     ],
 )
 def test_invalid_candidates_are_refused(change, text):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from msda_bench.errors import SuiteError
-from msda_bench.suite.search_space import Values, draws, grid, grid_size
+from msda_bench.suite.search_space import draws, grid, grid_size
 
 SELECT = Path(__file__).with_name("select.yaml").read_text(encoding="utf-8")
 GRID = SELECT.replace("random", "grid").replace("[0.001, 0.01, 0.1]", "[0.01, 0.1]")
@@ -82,13 +82,13 @@ def test_a_shared_grid_has_at_most_ten_thousand_points(expanded, good):
 
 
 def test_a_grid_has_every_combination_with_the_last_varying_fastest():
-    space = {"a": Values((1, 2)), "b": Values((5, 6))}
+    space = {"a": (1, 2), "b": (5, 6)}
     assert grid_size(space) == 4
     assert grid(space) == [{"a": 1, "b": 5}, {"a": 1, "b": 6}, {"a": 2, "b": 5}, {"a": 2, "b": 6}]
     assert grid({}) == [{}]
 
 
-SPACE = {"lr": Values((0.1, 0.3, 1.0)), "mu": Values(tuple(range(50)))}
+SPACE = {"lr": (0.1, 0.3, 1.0), "mu": tuple(range(50))}
 
 
 def test_draws_depend_on_suite_method_and_path_alone():
@@ -106,7 +106,7 @@ def test_draws_depend_on_suite_method_and_path_alone():
 
 @pytest.mark.parametrize("budget", [1, 5, 6, 12])
 def test_a_small_space_is_exhausted_without_repeats(budget):
-    space = {"a": Values((1, 2, 3)), "b": Values(("x", "y"))}
+    space = {"a": (1, 2, 3), "b": ("x", "y")}
     drawn = draws(space, budget, ("suite", "m"))
     assert len(drawn) == min(budget, 6)
     assert all(candidate in grid(space) and candidate not in drawn[:index] for index, candidate in enumerate(drawn))

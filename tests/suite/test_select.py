@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from msda_bench.errors import BenchError
 from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell
-from msda_bench.suite.select import parse_selection
+from msda_bench.suite.select import select_cells
 
 
 def table(name: str, targets: tuple[str, ...], methods: tuple[str, ...]) -> Experiment:
@@ -49,7 +49,7 @@ PLAN = Plan("toy", TABLES, CELLS)
     ],
 )
 def test_a_selection_chooses_the_named_runs(text, chosen):
-    assert parse_selection(text).of(PLAN) == tuple(filter(chosen, CELLS))
+    assert select_cells(PLAN, text) == tuple(filter(chosen, CELLS))
 
 
 QUOTES = "; join alternatives with |, and put a name with a comma or | in quotes"
@@ -86,7 +86,7 @@ SEEDS = "(known: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11)"
 )
 def test_invalid_selections_are_refused(text, lines):
     with pytest.raises(BenchError) as caught:
-        parse_selection(text).of(PLAN)
+        select_cells(PLAN, text)
     assert [*caught.value.lines] == [
         f"selection{line}" if line.startswith(": ") else f"selection {text!r}: {line}" for line in lines
     ]
@@ -96,7 +96,7 @@ def test_invalid_selections_are_refused(text, lines):
 @given(st.text(alphabet="method=seed,|-0123456789 DARN"))
 def test_any_text_is_read_or_refused(text):
     try:
-        cells = parse_selection(text).of(PLAN)
+        cells = select_cells(PLAN, text)
     except BenchError:
         return
     assert 1 <= len(cells) <= len(CELLS)
