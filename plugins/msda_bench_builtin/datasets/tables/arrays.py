@@ -168,10 +168,14 @@ def read_arrays(path: Path, names: Sequence[str]) -> dict[str, Array]:
     if absent := [name for name in names if name not in held]:
         raise DataError(f"{path}: no array {absent[0]!r}; it has {listed(held) or 'none'}")
     try:
-        with np.load(path) as archive:
-            return {name: archive[name] for name in names}
+        with np.load(path, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in names}
+        if others := [name for name, array in arrays.items() if not isinstance(array, np.ndarray)]:
+            raise ValueError(f"{others[0]!r} is no array of numpy")
     except _DAMAGE as error:
         raise DataError(f"{path}: cannot be read ({plain(error)}); save numbers or texts by numpy.savez") from None
+    else:
+        return arrays
 
 
 def names_in(path: Path) -> list[str]:
