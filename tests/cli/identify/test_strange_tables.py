@@ -256,13 +256,14 @@ def test_a_folder_of_tables_has_a_domain_for_each_file(identify, tmp_path: Path,
 PLACES = (("t.csv", "site"), ("sites", "domain"))
 
 
-def test_without_domain_and_label_the_columns_are_said(identify, tmp_path: Path) -> None:
+def test_without_domain_and_label_the_columns_and_a_guess_are_said(identify, tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("\n".join(lines()))
     (tmp_path / "t.csv.gz").write_bytes(gzip.compress("\n".join(lines(more=lambda *_: "")).encode()))
     for name, more in (("t.csv", ""), ("t.csv.gz", ", more (empty)")):
         code, _, errors = identify(tmp_path / name)
         assert (code, len(errors)) == (2, 1)
-        assert errors[0].endswith(f"by --domain and --label; it has site (3 texts), x (13 numbers), y (2 texts){more}")
+        guess = "`--domain site --label y`; its columns are site (3 texts), x (13 numbers), y (2 texts)"
+        assert errors[0].endswith(f"such as {guess}{more}")
     np.savez(tmp_path / "t.npz", x=np.zeros((2, 1)), y=[0, 1], site=[0, 1])
     (error,) = identify(tmp_path / "t.npz")[2]
     assert error.endswith("name the arrays of domains and labels by --domain and --label; it has x, y, site")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import math
+import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +23,9 @@ _FEW = range(3, 11)
 """A number with so many values may be a code of a category; with two it makes no difference."""
 _CODED = 50
 """A column of numbers and texts with at most so many values is taken for a category."""
+_DOMAINS = {"domain", "site", "source", "hospital", "centre", "center", "place", "location", "device", "batch", "year"}
+_LABELS = {"label", "labels", "y", "target", "class", "outcome", "diagnosis", "disease", "response"}
+"""Usual names of columns."""
 _BOOSTED = 2000
 """Columns times classes for which boosting takes seconds rather than minutes."""
 _ALPHA = 0.05
@@ -168,13 +172,19 @@ def _odd(path: Path, name: str, column: Column, missing: Collection[str]) -> tup
 
 
 def unnamed(path: Path, columns: Mapping[str, Column]) -> DataError:
-    """What to say of a table whose domain and label are not named: its columns."""
+    """What to say of a table whose domain and label are not named: its columns, and which these may be."""
     said = []
     for name, column in columns.items():
         kind = "texts" if np.isnan(column.numbers).any() else "numbers"
         said.append(f"{name} ({f'{len(column.texts)} {kind}' if column.texts else 'empty'})")
-    how = f"name its columns of domains and of labels by --domain and --label; it has {listed(said)}"
-    return DataError(f"{path}: {how}")
+    several = [name for name, of in columns.items() if 1 < len(of.texts) <= min(_CODED, len(of.codes) // _FEWEST)]
+    few = [name for name in several if np.isnan(columns[name].numbers).all()] or several or ["COLUMN"]
+    domain = next((name for name in few if name.casefold() in _DOMAINS), few[0])
+    others = [name for name in columns if name != domain] or ["COLUMN"]
+    label = next((name for name in others if name.casefold() in _LABELS), others[-1])
+    how = shlex.join(["--domain", domain, "--label", label])
+    what = f"its columns are {listed(said)}"
+    return DataError(f"{path}: a table needs the columns of domains and of labels, such as `{how}`; {what}")
 
 
 def given_by(columns: Mapping[str, str]) -> dict[str, Any]:
