@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import io
 import itertools
-import json
 import os
 import re
 import shlex
@@ -65,15 +64,6 @@ def test_a_copy_of_a_known_dataset_reports_missing_and_bad_files(identify, tmp_p
         "all 14 14 12",
         "read 40 of 40 files",
     ]
-
-
-def test_the_real_archive_of_pacs_is_known(identify) -> None:
-    archive = Path(__file__).parents[4] / "shared/data/pacs/pacs_q72.tar"
-    if not archive.exists():
-        pytest.skip("the archive of PACS is not on this machine")
-    code, out, err = identify(archive)
-    assert (code, err, out[1]) == (0, [], "pacs: all 9991 images, re-encoded as JPEG of quality 72")
-    assert out[-2:] == ["all 2048 2344 1670 3929", "read 9991 of 9991 files"]
 
 
 def shrink(suite: Path) -> None:
@@ -289,47 +279,6 @@ def test_validate_and_run_check_sizes_before_decoding_images(identify, capsys, t
     assert not list((tmp_path / "cache/derived").glob("*.npy"))
 
 
-def test_each_fault_is_a_line_and_the_rerun_resumes(identify, capsys, tmp_path) -> None:
-    """The commands of docs/images.md on the worst of folders: nothing decoded is lost by what is mended."""
-    folder, suite = images(tmp_path / "mine", ("Art",), count=5), tmp_path / "mine.yaml"
-    images(folder, ("Photo",), "aBc", 5)
-    images(folder, ("Clipart",), "abc", 5)
-    whole = io.BytesIO()
-    Image.new("RGB", (200, 200)).save(whole, "JPEG")
-    half = whole.getvalue()[:400]
-    bad = {"empty (0 bytes)": b"", "not an image": b"<html>404", "truncated or damaged": half}
-    names = {}
-    for number, (why, content) in enumerate(bad.items()):
-        paths = [folder / f"Art/a/{number}{copy}.jpg" for copy in "xyz"]
-        for path in paths:
-            path.write_bytes(content)
-        names[why] = ", ".join(path.relative_to(folder).as_posix() for path in paths)
-    code, out, _ = identify(folder, "--suite", suite)
-    assert code == 0
-    assert [line for line in out if line.startswith(("bad", "missing", "odd"))] == [
-        "missing: domain Art has no images of classes 1: c",
-        *(f"bad: {why}, 3: {files}" for why, files in names.items()),
-        "odd: class folders whose names mean the same are merged, 2: Art/b, Photo/B",
-    ]
-    shrink(suite)
-    words = ["run", str(suite), "--out", str(tmp_path / "out"), "--executor", "inline", "--only", "seed=0,method=SRC"]
-    assert main(words) == 2
-    remedy = "replace or remove them, then run the same command again: only what is missing is made"
-    assert [line for line in capsys.readouterr().err.splitlines() if "error: " in line] == [
-        f"msda-bench: error: image_folder: Art: {why}: 3 files: {files}; {remedy}" for why, files in names.items()
-    ]
-    kept = {path: path.stat().st_mtime_ns for path in (tmp_path / "cache/derived").rglob("*.npy")}
-    assert len(kept) == 2  # the other domains
-    without = json.dumps(sorted(name for files in names.values() for name in files.split(", ")))
-    suite.write_text(suite.read_text().replace("    side:", f"    without: {without}\n    side:"))
-    assert main(words) == 0
-    assert "SRC" in capsys.readouterr().out
-    assert {path: path.stat().st_mtime_ns for path in kept} == kept
-    folder.rename(tmp_path / "moved")
-    assert main([*words, "--out", str(tmp_path / "other")]) == 2
-    assert f"mine: not in MSDA_BENCH_DATA ({tmp_path})" in capsys.readouterr().err
-
-
 def test_the_next_command_can_be_pasted_and_suites_are_written_atomically(identify, tmp_path) -> None:
     folder, suite = images(tmp_path / "my photos; touch x/set"), tmp_path / "a suite.yaml"
     for at in itertools.count():
@@ -367,11 +316,6 @@ def test_suites_are_valid_or_a_line_names_the_folder_to_rename(identify, tmp_pat
         assert main(["validate", str(suite)]) == 0
         return
     assert not suite.exists()
-
-
-def test_names_of_folders_reach_the_terminal_as_text(identify, tmp_path) -> None:
-    code, out, err = identify(images(tmp_path / "set", ("[red]one", "two\x1b[2J", "three"), "a"))
-    assert (code, err, out[-4:-1]) == (0, [], ["class [red]one three two [2J", "a 1 1 1", "all 1 1 1"])
 
 
 def test_names_of_folders_reach_the_terminal_as_text(identify, tmp_path) -> None:
