@@ -70,7 +70,10 @@ class Page(HTMLParser):
         """It is complete, all scripts and styles are ours, and it loads nothing."""
         assert self.open == []
         links = [*self.values("href"), *self.values("src"), *self.values("xlink:href")]
-        assert all(link.startswith(("#", "data:", "../")) or re.match(r"[\w-]+/?[\w-]*\.", link) for link in links)
+        assert all(
+            link.startswith(("#", "data:", "../", "https://arxiv.org/abs/")) or re.match(r"[\w-]+/?[\w-]*\.", link)
+            for link in links
+        )
         assert not {"base", "iframe", "object", "embed", "form", "img", "i", "u"} & {tag for tag, _ in self.elements}
         names = {name for _, attributes in self.elements for name in attributes}
         assert not any(name.startswith("on") or name == "style" for name in names)
