@@ -17,6 +17,7 @@ import json
 import math
 import mmap
 import pkgutil
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field, replace
@@ -34,6 +35,8 @@ from msda_bench.errors import LONGEST_LINE, BenchError, DataError, PluginError, 
 from msda_bench.processes import BrokenProcessPool, Worker
 
 _PER_PART = 256
+_KEPT = 30 * 24 * 3600
+"""Seconds after which the parts of an unfinished array are removed."""
 _SHOWN = 3
 """Names shown in a line on many rows."""
 Report = Callable[[str], None]
@@ -168,9 +171,16 @@ def _make(path: Path, rows: Rows, processes: int, report: Report) -> None:
             digest.update(piece)
             stream.write(piece)
     seal(path, digest.hexdigest())
-    for done in (*(part.path for part in parts), *copy):
+    for done in (*(part.path for part in parts), *copy, *_abandoned(folder)):
         with contextlib.suppress(OSError):  # such as a file of another user; the array is complete
             done.unlink()
+
+
+def _abandoned(folder: Path) -> list[Path]:
+    """Parts of arrays that were begun long ago and never finished."""
+    with contextlib.suppress(OSError):
+        return [path for path in folder.iterdir() if path.stat().st_mtime < time.time() - _KEPT]
+    return []
 
 
 def _listed(rows: tuple[Row, ...] | Array, path: Path) -> tuple[tuple[Row, ...], list[Path]]:

@@ -29,6 +29,7 @@ from msda_bench.api import (
     component,
 )
 from msda_bench.functional import frequent_columns, ngram_counts, select_columns
+from msda_bench_builtin.datasets.unpacked import tar_gz
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -49,6 +50,8 @@ _MEMBERS = {
 _MARGIN = 0.5
 _LARGEST = 16_000_000
 """The maximum size of a member of an archive in bytes."""
+_MOST = 1 << 27
+"""The maximum number of unpacked bytes; the larger archive has a tenth of that."""
 
 
 @component
@@ -165,7 +168,7 @@ def _encoded(path: Path, ngrams: int) -> Mapping[str, Array]:
 def _members(path: Path) -> dict[str, bytes]:
     """The bytes of the four files, read in memory; nothing is written to disk."""
     try:
-        with tarfile.open(path, "r:gz") as outer, tarfile.open(fileobj=_member(outer, _INNER), mode="r:gz") as inner:
+        with tar_gz(path, _MOST) as outer, tar_gz(_member(outer, _INNER), _MOST) as inner:
             return {domain: _member(inner, name).read() for domain, name in _MEMBERS.items()}
     except (tarfile.TarError, EOFError, OSError, KeyError, ValueError, zlib.error) as error:
         raise DataError(

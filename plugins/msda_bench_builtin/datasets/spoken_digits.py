@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import tarfile
 import wave
 import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
+from typing import IO, cast
 
 import numpy as np
 
 from msda_bench.api import Array, DataError, DomainData, File, Files, InputSpec, Size, Task, Url, component
 from msda_bench_builtin.datasets.features import Standardised
+from msda_bench_builtin.datasets.unpacked import Limited
 
 _SPEAKERS = ("george", "jackson", "lucas", "nicolas", "theo", "yweweler")
 _DIGITS, _TAKES, _RATE = 10, 50, 8000
@@ -28,6 +31,10 @@ _FILE = File(
     # Its folder of recordings alone, not compressed.
     same=(("fd786690c964edc9b7957f71c1c1ff344d62b4fb4338acfe52358c9033c4cdc4", 23429120),),
 )
+_MOST = 1 << 26
+"""The maximum number of unpacked bytes."""
+_LARGEST = 1_000_000
+"""The maximum size of a recording in bytes."""
 _QUIET = 1e-6
 """Added to energies, so that silence has a logarithm; full scale is 1."""
 
@@ -88,12 +95,16 @@ def _features(path: Path) -> Mapping[str, Array]:
 
 def _recordings(path: Path) -> Iterator[tuple[str, Array]]:
     """Name and samples of each recording in an archive, compressed or not."""
-    with tarfile.open(path) as archive:
-        for member in archive:
-            place = PurePosixPath(member.name)
-            held = archive.extractfile(member) if member.isreg() else None
-            if held is not None and place.suffix == ".wav" and place.parent.name == "recordings":
-                yield place.name, _samples(held.read(), place.name)
+    with path.open("rb") as stream:
+        packed = stream.read(2) == b"\x1f\x8b"
+        stream.seek(0)
+        limited = cast("IO[bytes]", Limited(gzip.GzipFile(fileobj=stream) if packed else stream, _MOST))
+        with tarfile.open(fileobj=limited, mode="r:") as archive:
+            for member in archive:
+                place = PurePosixPath(member.name)
+                held = archive.extractfile(member) if member.isreg() and member.size <= _LARGEST else None
+                if held is not None and place.suffix == ".wav" and place.parent.name == "recordings":
+                    yield place.name, _samples(held.read(), place.name)
 
 
 def _samples(content: bytes, name: str) -> Array:

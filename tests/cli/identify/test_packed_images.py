@@ -1,10 +1,11 @@
-"""`msda-bench data identify` of images in Parquet files, which it unpacks, and in archives."""
+"""`msda-bench data identify` of images in Parquet files, which it unpacks, and in archives that claim much."""
 
 from __future__ import annotations
 
 import gzip
 import io
 import json
+import tarfile
 
 import pytest
 from PIL import Image
@@ -46,7 +47,28 @@ def test_images_in_parquet_files_of_the_hub_are_unpacked(identify, tmp_path) -> 
     )
 
 
-def test_a_compressed_archive_is_refused_and_not_unpacked(identify, monkeypatch, tmp_path) -> None:
-    monkeypatch.setattr("zlib.decompressobj", None)
-    (tmp_path / "set.tar.gz").write_bytes(gzip.compress(bytes(1 << 16)))
-    assert "not a tar archive, or a compressed or damaged one" in refused(identify(tmp_path / "set.tar.gz"))
+def long_name(size: int) -> bytes:
+    """The beginning of a tar archive whose first member has a name of this size."""
+    head = tarfile.TarInfo("././@LongLink")
+    head.type, head.size = tarfile.GNUTYPE_LONGNAME, size
+    return head.tobuf(tarfile.GNU_FORMAT)
+
+
+BACKWARD = tarfile.TarInfo("a/b/1.png")
+BACKWARD.pax_headers = {"size": "-512"}  # Python would go round in circles
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (gzip.compress(long_name(3 << 30) + bytes(1 << 24)), "not a tar archive, or a compressed or damaged one"),
+        (long_name(1 << 21) + bytes(1 << 22), f"a part claims {1 << 21} bytes"),
+        (BACKWARD.tobuf(tarfile.PAX_FORMAT) + bytes(1 << 12), "not a tar archive"),
+        (long_name(9) * 3000, "not a tar archive"),
+    ],
+    ids=["compressed", "long", "backward", "deep"],
+)
+def test_archives_that_claim_much_are_not_read(identify, monkeypatch, tmp_path, content, words) -> None:
+    monkeypatch.setattr("zlib.decompressobj", None)  # nothing is unpacked
+    (tmp_path / "set.tar.gz").write_bytes(content)
+    assert words in refused(identify(tmp_path / "set.tar.gz"))

@@ -1,6 +1,7 @@
 """Reads idx files of bytes, the format of MNIST: a magic number, the sizes as big-endian int32, then the data.
 
-torchvision's reader is not used: it takes only unpacked files, and asserts without a message.
+torchvision's reader is not used: it takes only unpacked files, sets no limit on their size, and asserts without a
+message.
 """
 
 from __future__ import annotations
@@ -15,11 +16,14 @@ import numpy as np
 
 from msda_bench.api import Array, DataError
 from msda_bench_builtin.datasets.digits.part import SIDE, Part, colours, digits, enlarge
+from msda_bench_builtin.datasets.unpacked import read_limited
 
 _GZIP = b"\x1f\x8b"
 _BYTES = 0x08
 """The code of unsigned bytes in a magic number."""
 _MNIST_SIDE = 28
+_MOST = 1 << 28
+"""The maximum number of unpacked bytes; the largest file of MNIST has 47 million."""
 
 
 def read_mnist(images: Path, labels: Path) -> Part:
@@ -70,6 +74,6 @@ def _unpacked(path: Path) -> bytes:
             return path.read_bytes()
     try:
         with gzip.open(path) as packed:
-            return packed.read()
+            return read_limited(packed, _MOST)
     except (EOFError, OSError, zlib.error) as error:
         raise DataError(f"{path}: not a whole gzip file: {error}; replace the file") from None

@@ -12,9 +12,12 @@ import numpy as np
 
 from msda_bench.api import Array, DataError
 from msda_bench_builtin.datasets.digits.part import SIDE, Part, digits
+from msda_bench_builtin.datasets.unpacked import tar_gz
 
 _LARGEST = {".png": 100_000, ".txt": 10_000_000}
 """The maximum size of a file in the archive, in bytes."""
+_MOST = 1 << 30
+"""The maximum number of unpacked bytes; the original has a quarter of that."""
 
 
 def read_mnist_m(path: Path) -> tuple[Part, Part]:
@@ -38,7 +41,7 @@ def _part(contents: Mapping[str, bytes], folder: str, path: Path) -> Part:
 
 def _contents(path: Path) -> dict[str, bytes]:
     try:
-        with tarfile.open(path, "r:gz") as archive:
+        with tar_gz(path, _MOST) as archive:
             return {member.name: _bytes(archive, member) for member in archive if _wanted(member, path)}
     except (tarfile.TarError, EOFError, OSError, ValueError, zlib.error) as error:
         raise DataError(f"{path}: not a whole tar.gz archive: {error}; replace the file") from None

@@ -1,6 +1,7 @@
 """Reads USPS as LIBSVM publishes it: bzip2 of lines `label 1:value ... 256:value`.
 
-torchvision's `USPS` is not used: it ignores the indices, and truncates values where this rounds them.
+torchvision's `USPS` is not used: it ignores the indices, truncates values where this rounds them, and sets no size
+limit.
 """
 
 from __future__ import annotations
@@ -12,8 +13,11 @@ import numpy as np
 
 from msda_bench.api import Array, DataError
 from msda_bench_builtin.datasets.digits.part import CLASSES, SIDE, Part, colours, digits, enlarge
+from msda_bench_builtin.datasets.unpacked import read_limited
 
 _SIDE = 16
+_MOST = 1 << 28
+"""The maximum number of unpacked bytes; the larger file has about 20 million."""
 _PLACES = range(1, _SIDE * _SIDE + 1)
 
 
@@ -35,7 +39,7 @@ def read_usps(path: Path) -> Part:
 def _lines(path: Path) -> list[bytes]:
     try:
         with bz2.open(path) as stream:
-            return stream.read().splitlines()
+            return read_limited(stream, _MOST).splitlines()
     except (EOFError, OSError, ValueError) as error:
         raise DataError(f"{path}: not a whole bzip2 file: {error}; replace the file") from None
 

@@ -14,7 +14,7 @@ from msda_bench.functional import plain_texts
 from msda_bench_builtin.datasets.images.dataset import Images, Listing
 from msda_bench_builtin.datasets.images.identify import FIRST_SIDE, first_suite, headers, how_much, what_is_missing
 from msda_bench_builtin.datasets.images.layout import LAST_TWO, Placed, layout_of, part_of, placed, same
-from msda_bench_builtin.datasets.images.listing import ARCHIVES, files_of, listed, plain
+from msda_bench_builtin.datasets.images.listing import files_of, is_archive, listed, plain
 
 Tree = dict[str, dict[str, list[Placed]]]
 """Images by domain and class."""
@@ -92,7 +92,7 @@ class FolderImages(Images):
         Raises:
             DataError: it cannot be read.
         """
-        if not path.is_dir() and not path.name.lower().endswith(ARCHIVES):
+        if not path.is_dir() and not is_archive(path):
             return None
         files = files_of(path)
         layout, nested = (self.layout, False) if self.published else layout_of(files.images)

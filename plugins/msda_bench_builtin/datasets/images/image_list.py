@@ -15,6 +15,9 @@ from msda_bench_builtin.datasets.images.dataset import Images, Listing
 from msda_bench_builtin.datasets.images.identify import FIRST_SIDE, first_suite, what_is_missing
 from msda_bench_builtin.datasets.images.listing import files_of, listed, row_of
 
+_LARGEST_LIST = 1 << 27
+"""The maximum size of a list in bytes; the largest of DomainNet's has 6 million."""
+
 
 @component
 class ListedImages(Images):
@@ -121,6 +124,8 @@ def _remedy(folder: Path, domain: str, name: str) -> str:
 
 def _text(path: Path) -> str:
     try:
+        if path.stat().st_size > _LARGEST_LIST:
+            raise DataError(f"{path}: larger than {_LARGEST_LIST >> 20} MiB; it is not a list of images")
         return path.read_text("utf-8-sig")
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: cannot be read as text ({error}); save it as UTF-8") from None

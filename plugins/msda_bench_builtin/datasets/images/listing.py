@@ -10,14 +10,21 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple
+from typing import IO, NamedTuple, cast
 
 from msda_bench.api import DataError, Row
 from msda_bench_builtin.datasets.images.decode import SUFFIXES
+from msda_bench_builtin.datasets.unpacked import Limited
 
 _SHOWN = 3
-ARCHIVES = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".zip")
-"""Endings of archives, of which only the first is read."""
+_COMPRESSED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\0", b"\x28\xb5\x2f\xfd", b"PK\x03\x04")
+"""The first bytes of gzip, bzip2, xz, zstd and zip."""
+_OTHERS = (".npz", ".parquet", ".csv.gz", ".tsv.gz", ".xlsx", ".xlsm", ".xlsb", ".ods")
+"""Endings of other files that begin as an archive does."""
+_LARGEST_HEADER = 1 << 20
+"""The maximum size of the names and other fields of one member of an archive, in bytes."""
+_MOST_FILES = 1 << 22
+"""The maximum number of files in an archive; DomainNet has 0.6 million."""
 _STARTS = re.compile(rb"\xff\xd8\xff|\x89PNG\r\n\x1a\n|GIF8[79]a|RIFF....WEBP", re.DOTALL)
 """The first bytes of an image, whatever the file's ending: JPEG, PNG, GIF, WebP."""
 
@@ -54,9 +61,28 @@ def files_of(path: Path) -> Listed:
         DataError: it cannot be read.
     """
     try:
-        return _sorted(_folder_rows(path)) if path.is_dir() else _tar_rows(path, path.stat().st_mtime_ns)
+        status = path.stat()
+        return _sorted(_folder_rows(path)) if path.is_dir() else _tar_rows(path, status.st_size, status.st_mtime_ns)
     except (tarfile.TarError, EOFError, ValueError, OverflowError, RecursionError) as error:
         raise DataError(f"{path}: not a tar archive, or a compressed or damaged one ({error}); unpack it") from None
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error}); replace it") from None
+
+
+def is_archive(path: Path) -> bool:
+    """Whether a file begins as a tar archive does, or as a compressed file, which `images_of` refuses; reads no more.
+
+    Raises:
+        DataError: it cannot be read.
+    """
+    try:
+        with path.open("rb") as stream:
+            head = stream.read(tarfile.BLOCKSIZE)
+        if path.name.lower().endswith(_OTHERS):
+            return False
+        return head.startswith(_COMPRESSED) or bool(tarfile.TarInfo.frombuf(head, "utf-8", "surrogateescape"))
+    except tarfile.TarError:
+        return False
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error}); replace it") from None
 
@@ -99,8 +125,18 @@ def _folder_rows(folder: Path) -> Iterator[Row]:
 
 
 @lru_cache(maxsize=1)
-def _tar_rows(path: Path, stamp: int) -> Listed:
+def _tar_rows(path: Path, size: int, stamp: int) -> Listed:
     """Cached, so that the archive is read once for all domains."""
-    with tarfile.open(path, "r:") as archive:
-        files = [member for member in archive if member.isreg()]
-    return _sorted(Row(member.name, str(path), member.offset_data, member.size, stamp) for member in files)
+    rows = []
+    with path.open("rb") as stream:
+        limited = cast("IO[bytes]", Limited(stream, size, _LARGEST_HEADER))
+        with tarfile.open(fileobj=limited, mode="r:") as archive:
+            while (member := archive.next()) is not None:
+                archive.members = []  # type: ignore[attr-defined]  # it would keep all of them
+                if member.size < 0:  # Python would read the same members again and again
+                    raise tarfile.ReadError("a member of negative size")
+                if member.isreg():
+                    rows.append(Row(member.name, str(path), member.offset_data, member.size, stamp))
+                if len(rows) > _MOST_FILES:
+                    raise tarfile.ReadError(f"more than {_MOST_FILES} files")
+    return _sorted(rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping, Sequence
@@ -20,6 +21,12 @@ from msda_bench_builtin.datasets.tables.parts import Roles, predictions_in
 from msda_bench_builtin.datasets.tables.read import Column, listed, plain, stamp, text_of
 from msda_bench_builtin.datasets.tables.rows import Contents, FromFile
 
+_MOST = 1 << 31
+"""The maximum size of a compressed array, unpacked, in bytes; one that is not compressed may have any."""
+_SMALL, _RATIO = 1 << 26, 100
+"""Above so many bytes an array that unpacks to so many times its size is taken for a bomb."""
+_HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+"""By the version of numpy's format; a third is for names of fields, which no array here has."""
 _DAMAGE = (OSError, EOFError, ValueError, MemoryError, RuntimeError, zipfile.BadZipFile, zlib.error, SyntaxError)
 """Exceptions of zipfile and numpy for archives that are damaged, encrypted, or hold forbidden contents."""
 
@@ -164,18 +171,42 @@ def read_arrays(path: Path, names: Sequence[str]) -> dict[str, Array]:
     Raises:
         DataError: it is no such archive, is damaged, lacks an array, or holds Python objects.
     """
-    held = names_in(path)
-    if absent := [name for name in names if name not in held]:
-        raise DataError(f"{path}: no array {absent[0]!r}; it has {listed(held) or 'none'}")
+    stamp(path)
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in names}
-        if others := [name for name, array in arrays.items() if not isinstance(array, np.ndarray)]:
+        with zipfile.ZipFile(path) as archive:
+            held = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
+        for name in names:
+            if name not in held:
+                raise DataError(f"{path}: no array {name!r}; it has {listed(held) or 'none'}")
+            _check_size(path, name, held[name])
+        with np.load(path, allow_pickle=False) as arrays:
+            found = {name: arrays[name] for name in names}
+        if others := [name for name, array in found.items() if not isinstance(array, np.ndarray)]:
             raise ValueError(f"{others[0]!r} is no array of numpy")
     except _DAMAGE as error:
-        raise DataError(f"{path}: cannot be read ({plain(error)}); save numbers or texts by numpy.savez") from None
+        why = f"cannot be read ({plain(error)})" if zipfile.is_zipfile(path) else "is no npz archive"
+        raise DataError(f"{path}: {why}; write it with numpy.savez") from None
     else:
-        return arrays
+        return found
+
+
+def _check_size(path: Path, name: str, member: zipfile.ZipInfo) -> None:
+    """Refuses an array that unpacks to very much, or has less than its header says, for which numpy would ask first."""
+    stored = member.compress_type == zipfile.ZIP_STORED
+    bomb = member.file_size > _SMALL and member.file_size > _RATIO * max(1, member.compress_size)
+    if not stored and (member.file_size > _MOST or bomb):
+        what = f"array {name!r} unpacks from {member.compress_size} to {member.file_size} bytes"
+        raise DataError(f"{path}: {what}, too many; write it with numpy.savez, uncompressed")
+    with zipfile.ZipFile(path) as archive, archive.open(member) as content:
+        version = np.lib.format.read_magic(content)
+        if version not in _HEADERS:
+            raise ValueError(f"array {name!r} has version {version} of numpy's format")
+        shape, _, dtype = _HEADERS[version](content)
+        offset, size = content.tell(), math.prod(shape) * dtype.itemsize
+        if dtype.hasobject:
+            raise DataError(f"{path}: array {name!r} holds Python objects, which are never read; save numbers or texts")
+        if any(side < 0 for side in shape) or offset + size != member.file_size:
+            raise ValueError(f"array {name!r} has {member.file_size - offset} bytes, its header says {size}")
 
 
 def names_in(path: Path) -> list[str]:

@@ -27,6 +27,7 @@ NO_NAME = ("Unnamed: ", "__index_level_")
 """Begin names of columns without one, as pandas calls them, such as the index of a data frame."""
 _MOST = 1 << 29
 """The maximum size of a file in bytes."""
+_WIDEST = 1 << 17
 _CELLS = 1 << 27
 """The maximum number of values in a Parquet file, where equal ones take next to no bytes."""
 _SHOWN = 60
@@ -34,9 +35,13 @@ _SHOWN = 60
 _DAMAGE = (OSError, ValueError, TypeError, LookupError, NotImplementedError, OverflowError, MemoryError)
 """Exceptions of pyarrow for files that are damaged, encrypted, or hold what it cannot read."""
 _FOREIGN = {
-    b"PK\x03\x04": "a zip archive; unpack it",
-    b"\x1f\x8b": "compressed (gzip); name it .csv.gz",
-    b"PAR1": "a Parquet file; name it .parquet",
+    b"PK\x03\x04": "is a zip archive; unpack it",
+    b"\x1f\x8b": "is compressed (gzip); name it .csv.gz",
+    b"BZh": "is compressed (bzip2); unpack it",
+    b"\xfd7zXZ": "is compressed (xz); unpack it",
+    b"PAR1": "is a Parquet file; name it .parquet",
+    b"\x93NUMPY": "is an array of numpy; read it as `arrays`, from an npz archive",
+    **{b"\x80" + bytes([kind]): "is a pickle, which is never read; write a CSV file" for kind in range(2, 6)},
 }
 """The first bytes of files that are often named as tables."""
 _NUMBER = re.compile(r"\s*[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf|infinity)\s*", re.IGNORECASE)
@@ -204,7 +209,7 @@ def _read(path: Path, missing: Collection[str]) -> tuple[str, dict[str, Column]]
 
 def _delimited(path: Path, content: bytes, missing: Collection[str]) -> dict[str, Column]:
     if what := next((what for magic, what in _FOREIGN.items() if content.startswith(magic)), None):
-        raise DataError(f"{path}: is {what}")
+        raise DataError(f"{path}: {what}")
     wide = content.startswith((b"\xff\xfe", b"\xfe\xff"))
     try:
         text = content.decode("utf-16" if wide else "utf-8-sig")
@@ -212,6 +217,9 @@ def _delimited(path: Path, content: bytes, missing: Collection[str]) -> dict[str
         line = content[: error.start].count(b"\n") + 1
         remedy = "save the file as UTF-8 (Excel: CSV UTF-8; or `iconv -f WINDOWS-1252 -t UTF-8`)"
         raise DataError(f"{path}: line {line} is no UTF-8 text; {remedy}") from None
+    if "\0" in text:
+        line = text[: text.index("\0")].count("\n") + 1
+        raise DataError(f"{path}: line {line} has a zero byte, which no UTF-8 text has; save the file as UTF-8")
     said = re.match(r"sep=(.)\r?\n?", text)  # for Excel
     text = text[said.end() :] if said else text
     head = next(iter(text.splitlines()), "")
@@ -269,6 +277,8 @@ def _factorized(values: Sequence[str], commas: bool, missing: Collection[str]) -
 
 def _by_name(path: Path, names: Sequence[str], columns: Sequence[Column]) -> dict[str, Column]:
     """The columns; one without a name is the first one, or empty."""
+    if len(names) > _WIDEST:
+        raise DataError(f"{path}: has {len(names)} columns, more than {_WIDEST}; save them as `arrays`")
     named = list(names)
     for place, column in enumerate(columns):
         if not names[place]:
@@ -284,38 +294,49 @@ def _by_name(path: Path, names: Sequence[str], columns: Sequence[Column]) -> dic
 def _parquet(path: Path, content: bytes, missing: Collection[str]) -> dict[str, Column]:
     try:
         import pyarrow as pa
-        from pyarrow import parquet
+        from pyarrow import parquet, types
     except ImportError:
         remedy = "pip install '.[parquet]' in the clone, or save the table as CSV"
         raise DataError(f"{path}: Parquet files need pyarrow: {remedy}") from None
     try:
-        file = parquet.ParquetFile(pa.BufferReader(content))
-        if nested := next((field for field in file.schema_arrow if pa.types.is_nested(field.type)), None):
+        schema = parquet.read_schema(pa.BufferReader(content))
+        if nested := next((field for field in schema if types.is_nested(field.type)), None):
             what = f"column {nested.name!r} holds {nested.type}, not one value in each row; leave it out of the file"
             raise DataError(f"{path}: {what}, or save such rows of numbers as an npz file for `arrays`")
-        if file.metadata.num_rows * file.metadata.num_columns > _CELLS:
-            what = f"holds {file.metadata.num_rows} rows of {file.metadata.num_columns} columns"
-            raise DataError(f"{path}: {what}, more than {_CELLS} values; save them as `arrays`")
+        # Texts stay as they are encoded: one that repeats may take no bytes, but a copy for each row all memory.
+        texts = [field.name for field in schema if types.is_string(field.type) or types.is_large_string(field.type)]
+        file = parquet.ParquetFile(pa.BufferReader(content), read_dictionary=texts)
+        held = file.metadata
+        size = sum(held.row_group(group).total_byte_size for group in range(held.num_row_groups))
+        if size > _MOST or held.num_rows * held.num_columns > _CELLS:
+            what = f"unpacks to {size} bytes, {held.num_rows} rows of {held.num_columns} columns"
+            raise DataError(f"{path}: {what}, more than {_MOST} bytes or {_CELLS} values; save them as `arrays`")
+        if not held.num_rows:
+            raise DataError(f"{path}: has no rows")
         # A thread of pyarrow that lets go of `content` while Python ends aborts the process.
         table = file.read(use_threads=False)
-        if not len(table):
-            raise DataError(f"{path}: has no rows")
-        columns = [_arrow_column(column.combine_chunks(), missing) for column in table.columns]
-    except UnicodeDecodeError:
-        raise DataError(f"{path}: holds bytes that are no UTF-8 text; save texts") from None
+        names = [str(name) for name in schema.names]
+        columns = [_arrow_column(path, name, table.column(place), missing) for place, name in enumerate(names)]
     except (*_DAMAGE, pa.ArrowException) as error:
         raise DataError(f"{path}: is no readable Parquet file: {plain(error)}") from None
-    return _by_name(path, [str(name) for name in table.column_names], columns)
+    return _by_name(path, names, columns)
 
 
-def _arrow_column(values: Any, missing: Collection[str]) -> Column:
+def _arrow_column(path: Path, name: str, values: Any, missing: Collection[str]) -> Column:
     import pyarrow as pa
+    from pyarrow import types
 
-    if pa.types.is_float16(values.type):  # which cannot be encoded
+    if types.is_float16(values.type):  # which cannot be encoded
         values = values.cast(pa.float32())
-    held = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
+    held = values.combine_chunks() if types.is_dictionary(values.type) else values.combine_chunks().dictionary_encode()
     codes = held.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-    return Column.of([text_of(value) for value in held.dictionary.to_pylist()], codes, missing)
+    try:
+        texts = [text_of(value) for value in held.dictionary.to_pylist()]
+    except UnicodeDecodeError:
+        raise DataError(
+            f"{path}: column {name!r} holds bytes that are no UTF-8 text; save texts, or leave it out of the file"
+        ) from None
+    return Column.of(texts, codes, missing)
 
 
 def text_of(value: object) -> str:

@@ -1,0 +1,119 @@
+"""Archives with bombs, unsafe names or false sizes are refused; nothing is written to disk."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.io import savemat
+
+from msda_bench.api import DataError
+from msda_bench_builtin.datasets import opinions
+from msda_bench_builtin.datasets.digits import idx, mat, mnist_m, usps
+from msda_bench_builtin.datasets.tables.arrays import read_arrays
+from msda_bench_builtin.datasets.unpacked import CHUNK, Limited, TooLargeError, read_limited, tar_gz
+from tests.data.refusal import only_line
+
+REFUSED = (tarfile.TarError, OSError, EOFError, ValueError, zlib.error)
+
+
+def tar(*sizes: int, name: str = "{}.txt") -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+        for place, size in enumerate(sizes):
+            member = tarfile.TarInfo(name.format(place))
+            member.size = size
+            archive.addfile(member, io.BytesIO(bytes(size)))
+    return buffer.getvalue()
+
+
+def saved(save: Callable[..., None], **arrays: Any) -> bytes:
+    buffer = io.BytesIO()
+    save(buffer, **arrays)
+    return buffer.getvalue()
+
+
+def matlab(buffer: Any, **arrays: Any) -> None:
+    savemat(buffer, arrays, do_compression=True)
+
+
+def test_reading_stops_at_the_limit() -> None:
+    data = bytes(range(100))
+    assert read_limited(io.BytesIO(data), 100) == data
+    with pytest.raises(TooLargeError, match="unpacks to more than 99 bytes"):
+        read_limited(io.BytesIO(data), 99)
+    stream = Limited(io.BytesIO(data), 99)
+    assert stream.read(60) == data[:60]
+    assert stream.seek(-50, io.SEEK_CUR) == 10
+    with pytest.raises(TooLargeError):
+        stream.seek(100)
+    with pytest.raises(TooLargeError, match="a part claims"):
+        stream.read(CHUNK + 1)
+
+
+DIGITS = {"X": np.zeros((32, 32, 3, 9), np.uint8), "y": np.ones((9, 1))}
+
+
+@pytest.mark.parametrize(
+    ("module", "content", "call", "most", "what"),
+    [
+        (idx, gzip.compress(bytes(1 << 20)), lambda path: idx.read_idx(path, 1), 1 << 20, "unpacks to more than"),
+        (usps, bz2.compress(bytes(1 << 20)), usps.read_usps, 1 << 20, "unpacks to more than"),
+        (mnist_m, tar(*[100_000] * 20), mnist_m.read_mnist_m, 2_100_000, "unpacks to more than"),
+        (opinions, tar(*[100_000] * 20), opinions._members, 2_100_000, "unpacks to more than"),
+        (mat, saved(matlab, **DIGITS), lambda path: mat.read_mat(path, zero=10), 27720, "it claims 27720 bytes"),
+    ],
+    ids=["idx", "usps", "mnist_m", "opinions", "mat"],
+)
+def test_a_decompression_bomb_is_abandoned_at_the_limit(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, module: Any, content: bytes, call: Any, most: int, what: str
+) -> None:
+    path = tmp_path / "f"
+    path.write_bytes(content)
+    monkeypatch.setattr(module, "_MOST", most - 1 if module not in {mnist_m, opinions} else most // 2)
+    assert what in only_line(call, path)
+    monkeypatch.setattr(module, "_MOST", most)
+    try:
+        call(path)
+    except DataError as error:
+        assert what not in str(error)  # noqa: PT017 - what it unpacked may be no such file
+
+
+@pytest.mark.parametrize("kind", [tarfile.GNUTYPE_LONGNAME, tarfile.XHDTYPE, tarfile.XGLTYPE])
+def test_a_name_of_huge_declared_size_is_not_read(tmp_path: Path, kind: bytes) -> None:
+    head = tarfile.TarInfo("long")
+    head.size, head.type = 1 << 33, kind
+    path = tmp_path / "f.tar.gz"
+    path.write_bytes(gzip.compress(head.tobuf(tarfile.GNU_FORMAT) + bytes(1 << 16)))
+    assert "a part claims" in only_line(mnist_m.read_mnist_m, path)
+    assert "a part claims" in only_line(opinions._members, path)
+
+
+def test_a_damaged_tar_archive_is_read_or_refused(tmp_path: Path) -> None:
+    path = tmp_path / "f.tar.gz"
+    whole = gzip.decompress(tar(5, 700, name="x" * 150 + "{}"))
+    for place in range(0, 3000, 23):
+        path.write_bytes(gzip.compress(whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :], 1))
+        try:
+            with tar_gz(path, 1 << 20) as archive:
+                assert len([member.name for member in archive]) <= 2
+        except REFUSED:
+            pass
+
+
+def test_a_member_that_holds_more_than_its_archive_claims_is_not_read_to_its_end(tmp_path: Path) -> None:
+    path, array = tmp_path / "f.npz", saved(np.save, arr=np.zeros(100_000))
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("x.npy", array)
+    size = len(array).to_bytes(4, "little")
+    path.write_bytes(path.read_bytes().replace(size, (200).to_bytes(4, "little")))
+    assert "cannot be read" in only_line(read_arrays, path, ("x",))
