@@ -54,6 +54,21 @@ def test_office_home_keeps_the_contract_of_datasets(where: Folders, sums: Any, k
     keeps_contract(OfficeHome(train=10, sha256=sums), LocalFiles(where))
 
 
+@pytest.mark.parametrize("how", ["domain", "pooled"])
+def test_features_are_standardised_by_training_examples_on_request(where: Folders, sums: Any, how: Any) -> None:
+    data, plain = OfficeHome(sha256=sums, standardise=how), OfficeHome(sha256=sums)
+    inputs = {domain: data.load(domain, LocalFiles(where)).x + at for at, domain in enumerate(data.domains)}
+    mapped = data.fit({name: x[:9] for name, x in inputs.items()})
+    fitted = {name: np.asarray(mapped(name, x[:9])) for name, x in inputs.items()}
+    assert how == "pooled" or not fitted["art"][:, 17].any()
+    for x in fitted.values() if how == "domain" else [np.concatenate(list(fitted.values()))]:
+        np.testing.assert_allclose(x.mean(0), 0, atol=1e-5)
+        np.testing.assert_allclose(np.delete(x, 17, 1).std(0), 1, atol=1e-4)
+    assert plain.fit(inputs)("art", inputs["art"]) is inputs["art"]
+    assert "standardise" not in plain.identity()
+    assert [any("standardised" in note for note in one.notes) for one in (data, plain)] == [True, False]
+
+
 @pytest.mark.parametrize("dtype", [np.uint8, np.int64, np.uint64])
 def test_integer_labels_of_any_dtype_and_one_column_are_accepted(where: Folders, dtype: Any) -> None:
     given = features(9)
@@ -69,7 +84,7 @@ X, Y = GOOD["x"], GOOD["y"]
 
 
 def changed(array: Any, place: Any, value: float) -> Any:
-    array = array.copy()
+    array = array.astype(np.float64) if value > 99 else array.copy()
     array[place] = value
     return array
 
@@ -87,18 +102,23 @@ HEADER = b"{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000000,)
 HUGE = b"\x93NUMPY\x01\x00" + len(HEADER).to_bytes(2, "little") + HEADER
 WRONG = [
     (npz(x=X), "no array 'y'; it has x"),
+    (npz(), "no array 'x'; it has none"),
     (npz(x=X[:, :512], y=Y), "x is float32 of shape (5, 512); it must be floats of shape (n, 2048)"),
+    (npz(x=X[0], y=Y), "x is float32 of shape (2048,); it must be"),
     (npz(x=X.astype(np.int8), y=Y), "x is int8 of shape (5, 2048); it must be"),
     (npz(x=changed(X, (3, 7), np.nan), y=Y), "x is not finite in row 3; make the file again"),
+    (npz(x=changed(X, (2, 0), 1e300), y=Y), "x is not finite in row 2; make the file again"),
     (npz(x=X, y=Y.astype(float)), "y is float64 of shape (5,); it must be whole numbers of shape (n,)"),
+    (npz(x=X, y=np.zeros((5, 2), int)), "y is int64 of shape (5, 2); it must be"),
+    (npz(x=X, y=np.int64(3)), "y is int64 of shape (); it must be"),
     (npz(x=X, y=Y[:4]), "x holds 5 examples and y 4 labels; make the file again"),
     (npz(x=X, y=changed(Y, 1, -1)), "y is -1 in row 1; it must be in 0..64"),
     (npz(x=X, y=changed(Y, 4, 65)), "y is 65 in row 4; it must be in 0..64"),
-    (npz(x=X, y=np.array([None] * 5)), "cannot be read (Object arrays cannot be loaded when"),
+    (npz(x=X, y=np.array([None] * 5)), "array 'y' holds Python objects, which are never read"),
     (b"", "is empty"),
     *((content, "is no npz archive; write it with numpy.savez") for content in (b"PK", b"hello", HUGE)),
     (members(HUGE), "cannot be read ("),
-    (members(b"text"), "cannot be read ('x' is no array of numpy)"),
+    (members(b"text"), "cannot be read (EOF: reading magic string"),
 ]
 
 

@@ -159,3 +159,30 @@ def test_following_the_page_on_own_data_ends_in_a_verdict(tmp_path: Path, monkey
     assert "How good a method is at long_beach, and which is best, cannot be known" in said
     assert said.count("is valid: 1 experiment") == 4
     assert re.search(r"method BNM CORAL .* row 0 0\.\d\d", said)
+
+
+def test_given_predictions_are_a_reference_row_of_the_suite(identify, tmp_path) -> None:
+    rng = np.random.default_rng(0)
+    lines = [f"{site},{rng.random():.3f},{row % 2},{row % 3 % 2}" for site in "abc" for row in range(30)]
+    (tmp_path / "t.csv").write_text("\n".join(["site,x,y,vendor", *lines]))
+    site, y = np.repeat(["a", "b", "c"], 30), np.tile([0, 1], 45)
+    np.savez(tmp_path / "t.npz", x=rng.normal(size=(90, 3)), y=y, site=site, vendor=y)
+    for name in ("t.csv", "t.npz"):
+        suite = tmp_path / f"{name}.yaml"
+        options = shlex.split("--domain site --label y --predictions vendor --suite")
+        code, out, _ = identify(tmp_path / name, *options, suite)
+        assert (code, "vendor" in " ".join(out[2:-1])) == (0, False)  # no input, and so no leak
+        only = ["--only", "method=given,seed=0", "--executor", "inline", "--out", str(tmp_path / "out")]
+        assert main(["run", str(suite), *only]) == 0
+        runs = mb.load_results(tmp_path / "out" / name.replace(".", "-"))
+        given = runs[(runs["method"] == "given") & (runs["seed"] == 0)]
+        assert given["reference"].all()
+        assert (given["score"] == 100).all() == (name == "t.npz")
+
+
+def test_a_column_of_sentences_says_how_to_read_them(identify, tmp_path) -> None:
+    path = tmp_path / "t.csv"
+    rows = [f"{'ab'[n % 2]},{n % 7},the {n} of them,{n * 7 % 5 % 2}" for n in range(80)]
+    path.write_text("\n".join(["site,size,said,ill", *rows]))
+    said = " ".join(identify(path, "--domain", "site", "--label", "ill")[1])
+    assert "column 'said' has 80 different texts, so it is in `drop`; to learn from its words name it by --text" in said
