@@ -131,3 +131,14 @@ def test_curves_hold_epoch_means_and_a_moving_average():
     assert trace.curves.gaps == [[10, 20], [10, 20]]
     assert trace.curves.weights[1] == pytest.approx([expected, 1 - expected], rel=1e-5)
     assert trace.weights.tolist() == pytest.approx([expected, 1 - expected])
+
+
+def test_a_critic_that_draws_does_not_change_the_networks_draws():
+    run = run_of(make_cell())
+    plain, with_critic = Draws(run, Keyed(2, 0)), Draws(run, Keyed(2, 3))
+    for epoch in (0, 4):
+        assert torch.equal(plain.rows(epoch), with_critic.rows(epoch))
+        keys, more = plain.keys(epoch), with_critic.keys(epoch)
+        assert keys.shape == (run.steps, 1, 3, 2)
+        assert more.shape == (run.steps, 1, 6, 2)
+        assert torch.equal(more[:, :, :3], keys)

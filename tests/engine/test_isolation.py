@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+import torch
 from torch import nn
 
 from msda_bench.api import Array, DomainData, Validator, component
@@ -183,3 +184,22 @@ def test_labels_that_a_dataset_keeps_in_itself_do_not_reach_its_fit():
     )
     for seen in ("weights", "curves", "validation"):
         assert clean[seen] == poisoned[seen], seen
+
+
+@component
+class Looking(Validator):
+    name = "looking"
+    seen: ClassVar[list[torch.Tensor]] = []
+
+    def score(self, view):
+        self.seen.extend((*view.source_features, *view.source_outputs, *view.source_labels))
+        self.seen.extend((view.target_features, view.target_outputs, view.mix(*torch.arange(4).split(2), 0.5)))
+        return 0.0
+
+
+@pytest.mark.parametrize("stack", [1, 2])
+def test_a_validators_tensors_give_no_access_to_memory_of_other_runs_or_examples(stack):
+    Looking.seen.clear()
+    train([swapped(make_cell(seed=seed, epochs=1), Looking) for seed in range(2)], Looking, stack=stack)
+    assert len(Looking.seen) >= 2 * 9
+    assert all(seen.untyped_storage().nbytes() == seen.nbytes and seen._base is None for seen in Looking.seen)

@@ -14,6 +14,7 @@ from msda_bench.engine.optim import clip_gradients
 from msda_bench.engine.schedule import lr_shares
 from msda_bench.engine.single import Single
 from msda_bench.engine.stacked import Stacked
+from msda_bench.suite.cell import Ref
 from msda_bench.suite.protocol import Protocol, Splitting
 from tests.engine.conftest import (
     CPU,
@@ -302,3 +303,20 @@ def test_batch_norm_statistics_are_averaged_too_and_its_count_of_batches_is_not(
     torch.testing.assert_close(means[3], (means[0] + means[1] + means[2]) / 3)
     counts = program.modules.buffers() if stack == 1 else program._buffers["features"].values()
     assert {int(value.max()) for value in counts if value.dtype == torch.int64} == {3}
+
+
+def test_stages_train_alike_alone_and_stacked():
+    """Lazy, compiled and torch's optimisers of a real method with two stages."""
+    stages = {"start": {}, "adapt": {"lr_factors": {"features": 0.1}}}
+    for optimizer in ("adadelta", {"sgd": {"lr": 0.1, "momentum": 0.9}}):
+        own = {"optimizer": optimizer, "schedule": "polynomial"}
+        scheme = Ref("scheme", "shot", 1, "msda-bench", {"beta": 0.3, "smoothing": 0.1, "adapt": 0.5})
+        usual, cells = (
+            [replace(make_cell("TAR", seed=seed, **own, **more), scheme=scheme) for seed in range(2)]
+            for more in ({}, {"stages": stages})
+        )
+        together = stacked(cells)
+        for mine, alone in zip(together, train(cells, stack=1), strict=True):
+            torch.testing.assert_close(torch.tensor(mine.curves.risks), torch.tensor(alone.curves.risks))
+            assert mine.outcome == alone.outcome
+        assert [record.curves for record in together] != [record.curves for record in stacked(usual)]

@@ -10,7 +10,7 @@ import pytest
 from msda_bench.api import DataError, component
 from msda_bench.data.splits import split
 from msda_bench_builtin.schemes import Joint, TargetOnly
-from tests.engine.conftest import Toy, make_cell, prepare, ref, train, train_with_weights
+from tests.engine.conftest import Toy, close, make_cell, prepare, ref, stacked, train, train_with_weights
 
 TRAINED = split(Toy(), "c", {"c": 150}, seed=0)["c"].train
 KEPT, HELD = (tuple(rows.tolist()) for rows in (TRAINED[:45], TRAINED[45:]))
@@ -91,3 +91,11 @@ def test_holding_out_all_is_refused():
     prepared = prepare(make_cell(), Toy(train=1))
     with pytest.raises(DataError, match=r"'target_only' holds out 0\.5 of 1 labelled examples"):
         prepared.training_for(TargetOnly(hold_out=0.5), make_cell())
+
+
+@pytest.mark.parametrize("scheme", ["target_only", "joint"])
+def test_stacked_references_equal_each_alone(scheme):
+    cells = [cell(scheme, seed=seed, epochs=1) for seed in range(2)]
+    for together, alone in zip(stacked(cells), train(cells), strict=True):
+        close(together, alone)
+        assert "target_accuracy" in alone.validation

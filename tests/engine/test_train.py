@@ -15,7 +15,7 @@ from msda_bench.api import Aggregator, BagLinear, BenchError, Metric, Validator,
 from msda_bench.engine import machine, prepare
 from msda_bench.engine.settings import products
 from msda_bench.suite.cell import Ref
-from tests.engine.conftest import METHODS, POOLED, aggregator, backbone, discrepancy, make_cell, swapped, train
+from tests.engine.conftest import METHODS, POOLED, aggregator, backbone, discrepancy, make_cell, result, swapped, train
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -204,3 +204,14 @@ def test_a_metric_sees_counts_sums_and_outputs_of_the_test(regression):
             assert count == int(((tested.labels == true) & (predicted == guess)).sum())
         assert int(tested.confusion[:, 2].sum()) == 90
         assert all(map(math.isnan, sums))
+
+
+@pytest.mark.parametrize("method", ["DARN", "MDMN", "DANN"])
+def test_a_record_does_not_depend_on_order_other_cells_or_the_global_generator(method):
+    cells = [make_cell(method, seed=seed) for seed in (0, 1)] + [make_cell("TAR"), make_cell("SRC", target="a")]
+    together = train(cells)
+    torch.manual_seed(99)
+    backwards = train(cells[::-1])[::-1]
+    alone = [train([cell])[0] for cell in cells]
+    assert list(map(result, together)) == list(map(result, backwards)) == list(map(result, alone))
+    assert together[0].curves != together[1].curves

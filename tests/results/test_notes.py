@@ -177,3 +177,11 @@ def test_a_note_is_told_once_with_the_experiments_that_have_it(table):
     own = {"SRC": {"x": [1, 2]}}
     parts = [planned(own, name, notes=("for all", *more)) for name, more in (("one", ()), ("two", ("for one",)))]
     assert [line.text for line in folder_lines(frame_of(*parts))] == ["for all", "two: for one"]
+
+
+def test_outlying_scores_are_named(table):
+    runs = table(
+        {"SRC": {"x": [100, 103, 98, 110, 95, 104, 99, 20]}, "DARN": {"x": [104, 103, 98, 110, 95, 104, 99, 96]}}
+    )
+    (note,) = notes(runs)
+    assert note.line.endswith(": SRC at target x, seed 7 (10, median 49.75)")

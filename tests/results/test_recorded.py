@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import msda_bench as mb
+from msda_bench.cli.main import main
 from msda_bench.store import Outcome, Record, Store
 from tests.logs import lines_of, records_of, relog
 
@@ -62,3 +63,21 @@ def test_damage_is_reported_until_the_cell_is_trained_again(folder, record):
     runs = mb.load_results(folder)
     assert (runs["status"] == "ok").all()
     assert not runs.attrs["faults"].damaged
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda line: line.replace(b'"n_test":', b'"n_test":1'),
+        lambda line: line[:-9] + b"x" * 8 + b"\n",
+        lambda line: line[:100] + b"\n",
+        lambda _: b"{}\n",
+    ],
+)
+def test_a_changed_byte_is_seen_by_the_next_load(folder, record, change):
+    mb.load_results(folder)
+    path = relog(folder, {record.key: change(lines_of(folder)[record.key])})
+    runs = mb.load_results(folder)
+    assert runs.loc[runs["status"] == "missing", "key"].tolist() == [record.key]
+    assert [str(path) in line for line in runs.attrs["fault_lines"]] == [True]
+    assert main(["store", "verify", str(folder)]) == 1

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import random
 import re
 import shutil
 from dataclasses import replace
@@ -19,6 +21,7 @@ from msda_bench.store import Outcome, Record
 from msda_bench.suite.plan import Experiment, Method, PlannedCell, Search, Tuning
 from tests.logs import lines_of, relog
 from tests.results.conftest import planned, write_folder
+from tests.results.page.conftest import Page
 
 
 def scores(dataset, without=None, seeds=6, **correct):
@@ -211,3 +214,59 @@ def test_a_site_is_not_written_into_a_result_folder_nor_without_one(mixed, tmp_p
     assert main(["site", str(tmp_path / "none"), "--out", str(tmp_path / "site")]) == 2
     assert capsys.readouterr().err.endswith("no result folder is left to show\n")
     assert not (tmp_path / "site").exists()
+
+
+HOSTILE = ("<script>alert(1)</script>", "</style><!--\u2028\x1b]0;own\x07", '=HYPERLINK("http://x.invalid")', "n" * 200)
+
+
+def hostile_folder(where: Path, draw: random.Random) -> Path:
+    """A folder with any content of plan and records, some of whose files are damaged."""
+
+    def text() -> str:
+        return "".join(draw.choices([*HOSTILE, *"<>&'\"|\\`$%{}#=\x00\x07\x1b\u202e\u2028\n\t", "é", "x"], k=3))
+
+    def run(task: str) -> Outcome | str:
+        if draw.random() < 0.2:
+            return f"failed: {text()}"
+        if task == "regression":
+            return Outcome(10, sum_squared_error=draw.choice([0.0, 1e-100, 1e100, 5.0]))
+        return Outcome(10, n_correct=draw.randint(0, 10))
+
+    task, places, seeds = draw.choice(["classification", "regression"]), {text(), text()}, range(draw.randint(1, 6))
+    names = [f"{draw.choice(['m', 'ref'])}{n}" for n in range(draw.randint(1, 4))]
+    runs = {name: {place: [run(task) for _ in seeds] for place in sorted(places)} for name in names}
+    table, cells, records = planned(runs, "e", text(), task, notes=(text(),), baseline=draw.choice([None, names[0]]))
+    methods = tuple(replace(method, recipe=text(), distributions=(text(),)) for method in table.methods)
+    settings = {"dataset": {"params": {"protocol": text()}}, "fingerprint": text(), "training": {text(): text()}}
+    changed: dict[str, Record] = {key: replace(record, cell=settings) for key, record in records.items()}
+    write_folder(where, (replace(table, methods=methods), cells, changed))
+    lines = lines_of(where)
+    for key in draw.sample(sorted(lines), k=len(lines) // 4):
+        data, at = lines[key][:-1], draw.randrange(len(lines[key]) - 1)
+        nan = data.replace(b"5", b"NaN", 1)
+        lines[key] = draw.choice([data[:at], data + b"\xff", nan, b"null", data[:at] + b"\x00<script>" + data[at:]])
+        lines[key] += b"\n"
+    relog(where, lines)
+    return where
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_any_content_of_a_folder_is_shown_as_text_or_is_one_line(tmp_path, seed, capsys):
+    draw, out = random.Random(seed), tmp_path / "site"
+    folders = [hostile_folder(tmp_path / name, draw) for name in ("<i>own<", "x\x1b[31m")]
+    plan = folders[0] / "plan.json"
+    if seed == 1:
+        plan.write_bytes(plan.read_bytes().replace(b'"seed":0', b'"seed":NaN', 1))
+    assert main(["site", *map(str, folders), "--out", str(out)]) == 1
+    lines = capsys.readouterr().err.splitlines()
+    assert lines
+    assert all(line.startswith("msda-bench: warning: ") and line.isprintable() for line in lines)
+    pages = [*out.rglob("*.html")]
+    assert len(pages) == (2 if seed == 1 else 3)
+    for path in pages:
+        page = Page(path.read_text(encoding="utf-8"))
+        page.check()
+        assert str(tmp_path) not in page.source
+    for file in out.rglob("*.csv"):
+        cells = [cell for row in csv.reader(file.read_text(encoding="utf-8").splitlines()) for cell in row]
+        assert not [cell for cell in cells if cell.startswith(("=", "@", "\t")) or not cell.isprintable()]
