@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import math
+import os
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,8 +24,27 @@ from msda_bench.api import Array, DataError, DomainData, Embedding, component
 from msda_bench.cli.main import main
 from msda_bench.data import Folders, LocalFiles
 from msda_bench.data.features import Frozen
+from msda_bench.plugins import Entry, Registry, discover
+from msda_bench.running.data import ensure_features
+from msda_bench.store import Store
+from msda_bench.suite.expand import expand
+from msda_bench.suite.load import load_suite
 from tests.data.refusal import only_line
+from tests.strangers import tiny_net
 from tests.strangers.tiny_net import FILE, LOG, WEIGHTS, WIDTH, Stripes, TinyNet
+
+SUITE = """
+schema: 1
+name: {name}
+dataset: {{stripes: {{train: {train}}}}}
+targets: [{target}]
+sources: [thin, middle, thick]
+seeds: 1
+backbone: {{tiny_net: {{hidden: [{hidden}]}}}}
+training: {{epochs: 5, batch: 10, optimizer: {{adadelta: {{lr: 1.0}}}}}}
+methods:
+  SRC: {{scheme: pooled}}
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -34,6 +59,16 @@ def given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("MSDA_BENCH_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv(LOG, str(tmp_path / "log"))
     return weights
+
+
+@pytest.fixture
+def installed(install: Callable[..., None]) -> None:
+    install("strange-net", Path(tiny_net.__file__).read_text(), entry="net")
+
+
+def suite(path: Path, target: str = "thick", train: int = 100, hidden: int = 8) -> Path:
+    path.write_text(SUITE.format(name=path.stem, target=target, train=train, hidden=hidden))
+    return path
 
 
 def seen(folder: Path) -> int:
@@ -53,6 +88,17 @@ class Failing(TinyNet):
 
     def trunk(self, files):
         raise ValueError("no such thing")
+
+
+@component
+class Raising(Stripes):
+    """A dataset with a domain that cannot be loaded."""
+
+    name = "stripes"
+
+    def load(self, domain, files):
+        np.random.seed(1)  # noqa: NPY002 - as a stranger may
+        return super().load(domain, files) if domain != "middle" else {}[domain]
 
 
 @component
@@ -211,6 +257,121 @@ def test_a_backbone_that_reads_gets_the_other_columns_after_its_features(
     ages = x[:, 6] * (rows[1] - rows[0]) / (x[1, 6] - x[0, 6])
     np.testing.assert_allclose(ages - ages[0], rows - rows[0], atol=1e-4)
     assert x[:, 6].min() > 1  # standardised over the source, whose ages are 20 less
+
+
+def test_concurrent_processes_compute_shared_features_once(tmp_path: Path) -> None:
+    with ThreadPoolExecutor() as pool:
+        one, other = pool.map(lambda _: computed(tmp_path / "cache", 1), range(2))
+    assert np.array_equal(one, other)
+    assert seen(tmp_path) == len(one)
+
+
+def test_two_suites_share_features_and_compute_only_needed_domains(
+    installed: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for index, options in enumerate(({}, {"train": 50, "target": "thin", "hidden": 4})):
+        path = suite(tmp_path / f"suite{index}.yaml", **options)  # type: ignore[arg-type]
+        assert main(["run", str(path), "--executor", "inline", "--out", str(tmp_path / "out")]) == 0
+        assert seen(tmp_path) == 3 * 600
+    found = load_suite(path, registry := discover())
+    cells = expand(found, registry).cells.values()
+    (tmp_path / "log").unlink()
+    empty = LocalFiles(Folders(None, tmp_path / "empty"))
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    ensure_features(cells, registry, lambda _: empty, "cuda")  # of other machines
+    assert seen(tmp_path) == 0
+    (stored,) = Store(tmp_path / "out" / "suite0").refresh().results.values()
+    assert stored.status == "ok"
+
+
+def test_a_domain_that_raises_fails_its_runs_and_other_domains_are_computed(installed: None, tmp_path: Path) -> None:
+    found = load_suite(suite(tmp_path / "raising.yaml"), discover())
+    cells = expand(found, discover()).cells.values()
+    entries = [Entry("dataset", Raising, "tests", "1"), Entry("backbone", TinyNet, "tests", "1")]
+    files = LocalFiles(Folders(None, tmp_path / "cache"))
+    state = np.random.get_state()[1].copy()  # type: ignore[index,union-attr] # noqa: NPY002
+    ensure_features(cells, Registry(entries), lambda _: files)
+    assert np.array_equal(state, np.random.get_state()[1])  # type: ignore[index] # noqa: NPY002
+    assert seen(tmp_path) == 2 * 600
+
+
+def test_after_a_kill_only_missing_features_are_computed_with_identical_bytes(
+    installed: None, site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = suite(tmp_path / "killed.yaml")
+    environ = os.environ | {"PYTHONPATH": os.pathsep.join([str(site), *sys.path]), "TINY_NET_SLEEP": "0.05"}
+    code = "import sys; from msda_bench.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    with subprocess.Popen([sys.executable, "-c", code, "run", str(path)], env=environ, process_group=0) as process:
+        while len(parts := list(tmp_path.glob("cache/derived/parts/*.part"))) < 1:
+            assert process.poll() is None
+            time.sleep(0.01)
+        os.killpg(process.pid, signal.SIGKILL)
+    wait_for_children(tmp_path)
+    done = {path: path.stat().st_size - 32 for path in tmp_path.glob("cache/derived/parts/*.part")}
+    whole = 4 * WIDTH * 600 * len(list(tmp_path.glob("cache/derived/*.npy")))
+    rows = (sum(done.values()) + whole) // (4 * WIDTH)
+    assert parts
+    assert 0 < rows < 3 * 600
+    (tmp_path / "log").unlink()
+    monkeypatch.setenv("PYTHONPATH", environ["PYTHONPATH"])
+    assert main(["run", str(path), "--workers", "1"]) == 0  # in a worker process, which finds the features
+    assert seen(tmp_path) == 3 * 600 - rows
+    assert not list(tmp_path.glob("cache/derived/parts/*.part"))
+    resumed = kept(tmp_path / "cache")
+    assert len(resumed) == 3
+    assert kept_of_thin(tmp_path) in resumed
+
+
+def kept_of_thin(folder: Path) -> bytes:
+    computed(folder / "undisturbed", 1)
+    (only,) = kept(folder / "undisturbed")
+    return only
+
+
+def wait_for_children(folder: Path) -> None:
+    """Waits until the worker processes have ended by themselves, as they do when their parent dies."""
+    until = time.monotonic() + 60
+    while any(str(folder) in arguments(path) for path in Path("/proc").glob("[0-9]*")):
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+def arguments(process: Path) -> str:
+    try:
+        return (process / "cmdline").read_text()
+    except OSError:
+        return ""
+
+
+def test_missing_or_wrong_weights_are_reported_before_anything_is_computed(
+    installed: None, given: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = suite(tmp_path / "suite.yaml")
+
+    def said() -> str:
+        assert main(["run", str(path), "--executor", "inline"]) == 2
+        (line,) = [line for line in capsys.readouterr().err.splitlines() if "error" in line]
+        return line
+
+    given.write_bytes(WEIGHTS[:-1] + b"x")
+    assert f"{given}: wrong checksum: sha256" in said()
+    given.unlink()
+    assert "data of tiny_net are missing: 1 file, 864 bytes to fetch" in (line := said())
+    assert "run `msda-bench data fetch tiny_net`, add --fetch to `run`" in line
+    assert main(["data", "fetch", "tiny_net"]) == 2
+    assert "tiny/weights.bin: " in capsys.readouterr().err
+    assert seen(tmp_path) == 0
+
+
+def test_a_fault_shared_by_all_domains_is_reported_in_one_line(
+    install: Callable[..., None], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = Path(tiny_net.__file__).read_text()
+    install("strange-net", text.replace("len(content) != len(WEIGHTS)", "content"), entry="net")
+    assert main(["run", str(suite(tmp_path / "suite.yaml")), "--executor", "inline"]) == 2
+    (line,) = [line for line in capsys.readouterr().err.splitlines() if "error" in line]
+    assert all(domain in line for domain in ("thin", "middle", "thick"))
+    assert line.endswith("tiny/weights.bin: not 864 bytes")
 
 
 def test_a_failing_network_is_reported_with_its_file_and_line(tmp_path: Path) -> None:
