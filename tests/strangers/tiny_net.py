@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import time
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from msda_bench.api import (
     Task,
     Url,
     component,
+    hookimpl,
 )
 
 WIDTH = 8
@@ -28,12 +30,13 @@ FILE = File(
 )
 
 
-class Logged(nn.Module):
-    """The identity; logs the number of examples."""
+class Slow(nn.Module):
+    """The identity with a delay; logs the number of examples."""
 
     def forward(self, x):
         with Path(os.environ.get(LOG, os.devnull)).open("a") as log:
             log.write(f"{len(x)}\n")
+        time.sleep(float(os.environ.get("TINY_NET_SLEEP", "0")))
         return x
 
 
@@ -52,7 +55,7 @@ class TinyNet(Pretrained):
         convolution = nn.Conv2d(3, WIDTH, 3, stride=2)
         weights = np.frombuffer(bytearray(content), np.float32).reshape(WIDTH, 3, 3, 3)
         convolution.load_state_dict({"weight": torch.from_numpy(weights), "bias": torch.zeros(WIDTH)})
-        return nn.Sequential(Logged(), convolution, nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten())
+        return nn.Sequential(Slow(), convolution, nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten())
 
 
 @component
@@ -74,3 +77,13 @@ class Stripes(Dataset):
         x[y == 0] //= np.where(lines, 1, 4)[:, None].astype(np.uint8)
         x[y == 1] //= np.where(lines, 1, 4)[None, :].astype(np.uint8)
         return DomainData(x, y)
+
+
+@hookimpl
+def msda_datasets():
+    return [Stripes]
+
+
+@hookimpl
+def msda_backbones():
+    return [TinyNet]
