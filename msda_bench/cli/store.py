@@ -87,7 +87,7 @@ def unfit_lines(store: Store, counted: Verified) -> Iterator[str]:
 def _outdated(folder: Path) -> Iterator[str]:
     """A line for each table that does not match the records, and for each table that is missing."""
     from msda_bench.atomic import named, read_file
-    from msda_bench.results.files import result_files, stale_tables
+    from msda_bench.results.files import result_files
     from msda_bench.results.frame import load_results
     from msda_bench.results.leaderboard import analyse
     from msda_bench.results.tables import csv_text
@@ -104,8 +104,6 @@ def _outdated(folder: Path) -> Iterator[str]:
         if written != text.encode():
             what = "is missing" if written is None else "is not what the records give"
             yield f"{path}: {what}; run `msda-bench {command} {folder}`"
-    for path in stale_tables(folder, wanted):
-        yield f"{path}: is of no planned experiment; run `msda-bench leaderboard {folder}`, which removes it"
 
 
 def _merge(args: argparse.Namespace) -> int:

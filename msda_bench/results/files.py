@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from msda_bench.atomic import make_folder, named, read_file, write
+from msda_bench.atomic import named, read_file, write
 from msda_bench.errors import BenchError
 from msda_bench.results.experiment_tables import (
     View,
@@ -21,44 +21,27 @@ from msda_bench.results.experiment_tables import (
 from msda_bench.results.leaderboard import Analysis
 from msda_bench.results.notes import folder_lines
 from msda_bench.results.report import Table
-from msda_bench.results.tables import WRITTEN, csv_text, latex_file, markdown_list, markdown_text
+from msda_bench.results.tables import csv_text, latex_text, markdown_list, markdown_text
 from msda_bench.store.store import PLAN
 
 RUNS = "runs.csv"
 LEADERBOARD = "leaderboard.csv"
 COMPARISONS = "comparisons.csv"
 MARKDOWN = "tables.md"
-LATEX = "tables"
+LATEX = "tables.tex"
+_WRITTEN = "% Written by msda-bench, which writes it anew after each run. In the preamble: \\usepackage{booktabs}"
 
 _NOT_KEPT = ("train_seconds", "stack", "n_train")
 
 
 def write_results(folder: Path, analysis: Analysis) -> None:
-    """Writes runs.csv, leaderboard.csv, comparisons.csv, tables.md and tables/*.tex, each completely or not at all.
+    """Writes runs.csv, leaderboard.csv, comparisons.csv, tables.md and tables.tex, each completely or not at all.
 
     Raises:
         StoreError: the folder cannot be written.
     """
-    with named(folder / LATEX, "cannot be made"):
-        make_folder(folder / LATEX)
-    made = {name: text.encode() for name, text in result_files(analysis).items()}
-    for name, content in made.items():
-        replace_file(folder / name, content)
-    for path in stale_tables(folder, made):
-        with named(path, "cannot be removed"):
-            path.unlink(missing_ok=True)
-
-
-def stale_tables(folder: Path, made: Container[str]) -> list[Path]:
-    """Our tables in a result folder that are none of these, such as those of an experiment that is no longer planned.
-
-    Raises:
-        StoreError: the folder cannot be read.
-    """
-    with named(folder / LATEX, "cannot be read"):
-        others = sorted(path for path in (folder / LATEX).glob("*.tex") if f"{LATEX}/{path.name}" not in made)
-        plain = [path for path in others if path.is_file() and not path.is_symlink()]
-        return [path for path in plain if path.read_bytes().startswith(WRITTEN.encode())]
+    for name, text in result_files(analysis).items():
+        replace_file(folder / name, text.encode())
 
 
 def result_files(analysis: Analysis) -> dict[str, str]:
@@ -84,7 +67,7 @@ def table_files(analysis: Analysis, shown: Iterable[View]) -> dict[str, str]:
         LEADERBOARD: csv_text(analysis.leaderboard),
         COMPARISONS: csv_text(analysis.comparisons),
         MARKDOWN: "\n\n".join(texts) + "\n",
-        **{f"{LATEX}/{table.name}.tex": latex_file(table) for table in tables},
+        LATEX: "\n\n".join((_WRITTEN, *map(latex_text, tables))) + "\n",
     }
 
 

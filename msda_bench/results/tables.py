@@ -73,14 +73,9 @@ def heading(table: Table, form: str) -> str:
     return "" if _kind(form) == "latex" else f"{_escaped(clean(table.title), form)}\n\n"
 
 
-WRITTEN = "% Written by msda-bench"
-"""The beginning of every LaTeX file of ours."""
-
-
-def latex_file(table: Table) -> str:
-    """Writes a table as a LaTeX file for a document that uses booktabs; its label is `tab:NAME`."""
+def latex_text(table: Table) -> str:
+    """Writes a table for a LaTeX document that uses booktabs; its label is `tab:NAME`."""
     lines = [
-        f"{WRITTEN}, which writes it anew after each run. In the preamble: \\usepackage{{booktabs}}",
         r"\begin{table}",
         r"  \centering",
         f"  \\caption{{{tex(clean(table.title))}}}",
@@ -89,7 +84,7 @@ def latex_file(table: Table) -> str:
         *(f"  \\par\\footnotesize {tex(clean(text))}" for text in (" ".join(table.verdict), *table.notes) if text),
         r"\end{table}",
     ]
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines)
 
 
 def markdown_text(table: Table) -> str:

@@ -14,7 +14,7 @@ from msda_bench.errors import printable
 from msda_bench.results.answers import own_methods, standing
 from msda_bench.results.criteria import criteria, sensitivity
 from msda_bench.results.experiment_tables import View, views
-from msda_bench.results.files import LEADERBOARD, MARKDOWN, RUNS, replace_file, runs_file, table_files
+from msda_bench.results.files import LATEX, LEADERBOARD, MARKDOWN, RUNS, replace_file, runs_file, table_files
 from msda_bench.results.frame import AVERAGE, PROBLEMS, own_rows
 from msda_bench.results.leaderboard import Analysis, analyse
 from msda_bench.results.notes import problems
@@ -76,7 +76,7 @@ def render_page(findings: Findings, commands: Iterable[str] = (), home: str | No
     folder = runs.attrs["folder"]
     is_long = not home and len(findings.analysis.runs) > MOST_EMBEDDED
     downloads = {RUNS: RUNS} if home else {} if is_long else dict([download(RUNS, runs_file(findings.analysis))])
-    downloads |= dict(download(name, files[name]) for name in (LEADERBOARD, MARKDOWN))
+    downloads |= dict(download(name, files[name]) for name in (LEADERBOARD, MARKDOWN, LATEX))
     return (
         environment()
         .get_template("page.html")
@@ -151,11 +151,10 @@ class Findings:
 
 def _experiments(findings: Findings) -> Iterator[dict[str, Any]]:
     """The data of each experiment for experiment.html."""
-    runs, files, bad = findings.analysis.runs, findings.files, problems(findings.analysis.selected)
+    runs, bad = findings.analysis.runs, problems(findings.analysis.selected)
     ids = slugs(experiment.name for experiment in runs.attrs["plan"].experiments)
     for view, results in _results(findings):
         name, board = view.experiment.name, Board.of(view)
-        tables = (f"tables/{name}{kind}.tex" for kind in ("", "-summary", "-pairs"))
         yield {
             "id": ids[name],
             "experiment": view.experiment,
@@ -170,7 +169,6 @@ def _experiments(findings: Findings) -> Iterator[dict[str, Any]]:
             "parts": [*_parts(results, ids[name], board.shown)],
             "problems": own_rows(view.experiment, bad),
             "facts": facts(results.runs),
-            "tables": dict(download(path, files[path]) for path in tables if path in files),
         }
 
 

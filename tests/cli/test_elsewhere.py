@@ -95,13 +95,7 @@ def unplanned(store: Store, record: Record) -> str:
     return f"{where}: plan.json does not name its cell; run the suite that has it"
 
 
-def with_a_former_table(store: Store, _: Record) -> str:
-    path = store.folder / "tables" / "former.tex"
-    path.write_bytes(next((store.folder / "tables").glob("*.tex")).read_bytes())
-    return f"{path}: is of no planned experiment; run `msda-bench leaderboard {store.folder}`, which removes it"
-
-
-UNTIDY = (with_another_table, with_a_former_table, unplanned)
+UNTIDY = (with_another_table, unplanned)
 """What may be so in a folder at work, as after a change of its suite."""
 
 

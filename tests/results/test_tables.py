@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from msda_bench.results.experiment_tables import leaderboard_table, pairs_tables, views
 from msda_bench.results.leaderboard import analyse
 from msda_bench.results.report import Column, Table, Unit
-from msda_bench.results.tables import csv_text, latex_file, markdown_text, render
+from msda_bench.results.tables import csv_text, latex_text, markdown_text, render
 from msda_bench.store.record import Outcome
 from msda_bench.suite.plan import DEFAULT_MEASURES
 
@@ -103,7 +103,7 @@ def test_hostile_text_is_escaped_in_each_language():
     rows = pd.DataFrame({"method": ["[x]", "ok"], "a": [1.0, 2.0]})
     columns = (Column("method", "text", ["method"]), Column("a|b_{", "number", ["a"]))
     table = Table("t", HOSTILE, rows, columns, notes=(HOSTILE,))
-    tex = latex_file(table)
+    tex = latex_text(table)
     plain = re.sub(r"\\[{}%&#$_]", "", tex)
     assert plain.count("{") == plain.count("}")
     assert r"\{x\}\%\&\#\$\textasciitilde{}\textasciicircum{}\textbackslash{}" in tex

@@ -131,11 +131,10 @@ def test_every_figure_has_its_numbers_and_a_name_and_the_first_one_a_picture(pag
 def test_downloads_are_the_files_of_the_folder(page, folder):
     assert main(["leaderboard", str(folder)]) == 0
     links = {a["download"]: a["href"] for tag, a in page.elements if tag == "a" and "download" in a}
-    names = ("runs.csv", "leaderboard.csv", "tables.md", "suite.tex", "suite-summary.tex", "suite-pairs.tex")
+    names = ("runs.csv", "leaderboard.csv", "tables.md", "tables.tex")
     assert set(links) == {*names}
     for name, link in links.items():
-        path = folder / "tables" / name if name.endswith(".tex") else folder / name
-        assert base64.b64decode(link.partition("base64,")[2]) == path.read_bytes()
+        assert base64.b64decode(link.partition("base64,")[2]) == (folder / name).read_bytes()
     text = "name,score\n" * 100_000
     name, link = download("runs.csv", text)
     assert (name, link.partition(";")[0]) == ("runs.csv.gz", "data:application/gzip")
