@@ -19,6 +19,8 @@ import msda_bench as mb
 from figure import FIGURE, gains
 from msda_bench.cli.main import main
 from reading import MARKS, RESULTS, Texts, numbers, read, student
+from second_reading import NEW
+from second_reading import read as read_second
 
 ROOT = Path(__file__).parents[1]
 PLAN = (ROOT / "studies" / "registered" / "README.md").read_text(encoding="utf-8")
@@ -87,8 +89,10 @@ def sources() -> Texts:
 @pytest.fixture(scope="module")
 def tables() -> Texts:
     paper = mb.load_results(RESULTS / "paper-amazon").groupby("method", observed=True)["score"].mean()
+    first, longer, second = (mb.load_results(RESULTS / name) for name in ("registered", "sensitivity", "registered-2"))
     return {
-        **read(*(mb.load_results(RESULTS / name) for name in ("registered", "sensitivity"))),
+        **read(first, longer),
+        **{f"second, {name}": table for name, table in read_second(first, second).items()},
         **poisoned(),
         **sources(),
         "paper": paper.map("{:.1f}".format).to_frame("accuracy"),
@@ -129,7 +133,7 @@ def places(page: str) -> Iterator[tuple[str, list[str]]]:
 @pytest.mark.parametrize("page", PAGES)
 def test_every_number_is_one_of_the_records(page: str, tables: Texts) -> None:
     labels = {"detectable", "longer", "poisoned", *tables["poisoned source"].index, *tables["task by task"].columns}
-    labels = labels.union(tables["task by task"].index, *tables["targets"].index, *tables["sources"].index)
+    labels = labels.union(tables["task by task"].index, NEW, *tables["targets"].index, *tables["sources"].index)
     longest = "|".join(sorted((label for label in labels if len(label) > 1), key=len, reverse=True))
     name = re.compile(rf"(?<![\w-])(?:{longest})(?![\w-])")
     known = [({*name.findall(of)}, {*forms(text)}) for of, text in numbers(tables).items()]
