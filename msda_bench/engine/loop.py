@@ -8,7 +8,6 @@ import torch
 from torch import Tensor
 
 from msda_bench.api import Batch, Phase, PluginError, Step
-from msda_bench.engine import machine
 from msda_bench.engine.carried import Carrier
 from msda_bench.engine.draws import Draws
 from msda_bench.engine.graph import Replayed, Take, can_replay
@@ -45,7 +44,6 @@ class Loop:
         self._average = Average(kind, program.averaged, self._steps, self._all_steps, since) if kind else None
         self._carrier = Carrier(runs, program, self._draws)
         self._replays = can_replay(first, device)
-        self._differentiate: Take = self._backward
         self._take: Take = self._updated
         self._state = self._joined([_initial_state(run) for run in runs])
         self._k, self._drawn = len(first.groups), first.batch * first.batches
@@ -70,7 +68,8 @@ class Loop:
             progress = self._progress(span, number)
             if before + steps.start == span.first:
                 self._carrier.start(span)
-                self._record()
+                if self._replays:
+                    self._take = Replayed(self._updated, self._log.device)
                 if span.first in self._legs and span.first > 0:
                     self._begin(self._legs[span.first])
             self._carrier.look(span, number, progress[steps.start])
@@ -88,14 +87,6 @@ class Loop:
                     self._average.after(before + step)
         return self._log[: self.steps_until(number + 1) - before].to("cpu", torch.float64)
 
-    def _record(self) -> None:
-        """Has the coming steps recorded as graphs, where they can be."""
-        weights = [value for part in self._program.trainable.values() for value in part.parameters]
-        if self._replays and weights and machine.records_updates(self._log.device):
-            self._take = Replayed(self._updated, self._log.device)
-        elif self._replays and weights:
-            self._differentiate = Replayed(self._backward, self._log.device, weights)
-
     def _begin(self, leg: Leg) -> None:
         """New optimisers for the coming steps, and their learning rates."""
         self._leg = leg
@@ -108,7 +99,7 @@ class Loop:
 
     def finish(self) -> None:
         """Replaces the last step's weights by those to be tested, if the protocol asks for that."""
-        self._differentiate, self._take = self._backward, self._updated  # frees what graphs hold
+        self._take = self._updated  # frees what graphs hold
         if self._average is not None:
             self._average.put()
 
@@ -135,14 +126,14 @@ class Loop:
 
     def _updated(self, batch: Batch, keys: Tensor, state: Tensor, phase: Phase) -> Step:
         """The results of a phase, after which the weights are updated."""
-        taken = self._differentiate(batch, keys, state, phase)
+        taken = self._differentiated(batch, keys, state, phase)
         taken = taken._replace(carried=self._carrier.owned(taken.carried))  # the update would change carried weights
         added = {**batch.carried, **taken.carried}
         offsets = {id(value): added[name] for name, value in self._offset.items() if name in added}
         self._optimizers.step(phase, offsets)
         return taken
 
-    def _backward(self, batch: Batch, keys: Tensor, state: Tensor, phase: Phase) -> Step:
+    def _differentiated(self, batch: Batch, keys: Tensor, state: Tensor, phase: Phase) -> Step:
         """The results of a phase, whose gradients are then with the weights."""
         taken = self._program.step(batch, keys, state, phase)
         self._check(taken)

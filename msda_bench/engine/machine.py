@@ -7,7 +7,7 @@ import importlib
 import platform
 from importlib.metadata import version as _version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,24 +20,6 @@ from msda_bench.suite.cell import Cell
 
 CUDA_ENGINE = 2
 """Raised when numbers of a GPU change; it is in their records alone, since a key knows no device."""
-
-
-class OnGpu(NamedTuple):
-    """What training does on a GPU; `benchmarks/gpu_session.py` turns each off, to measure it.
-
-    Attributes:
-        timed: in tf32 and bf16 cuDNN times its deterministic convolutions, once a process, and keeps the fastest; in
-            float32 its heuristics choose, so that numbers repeat from process to process.
-        channels_last: batches of images lie with their channels last, as weights of convolutions do.
-        fused: an update is one pass over weights and state, recorded with the gradients; dropout is one kernel.
-    """
-
-    timed: bool = True
-    channels_last: bool = True
-    fused: bool = True
-
-
-ON_GPU = OnGpu()
 
 
 @functools.cache
@@ -91,17 +73,17 @@ def provenance(device: torch.device, distributions: dict[str, str], stack: int) 
 
 def records_updates(device: torch.device) -> bool:
     """Whether CUDA graphs may hold updates, so that optimisers keep what changes from step to step in tensors."""
-    return device.type == "cuda" and ON_GPU.fused
-
-
-def fuses_for(device: torch.device) -> bool:
-    """Whether runs on this device train with the one-pass Adadelta of a GPU."""
-    return records_updates(device) and _can_fuse(device)
+    return device.type == "cuda"
 
 
 @functools.cache
-def _can_fuse(device: torch.device) -> bool:
-    """Whether Triton is there and can compile, for which it may need a C compiler."""
+def fuses_for(device: torch.device) -> bool:
+    """Whether runs on this device train with the one-pass Adadelta of a GPU.
+
+    It needs Triton, which may need a C compiler.
+    """
+    if not records_updates(device):
+        return False
     try:
         fused = importlib.import_module("msda_bench.engine.fused")
         weight = torch.zeros(1, device=device)

@@ -10,7 +10,6 @@ import torch
 from torch import Tensor, nn
 
 from msda_bench.api import Augments, Batch, Carried, Parts, Phase, PluginError, Scheme, Step
-from msda_bench.engine import machine
 from msda_bench.engine.model import Keyed
 from msda_bench.engine.optim import Trainable
 from msda_bench.engine.runs import Run, Seen
@@ -44,7 +43,8 @@ class Augment:
         if isinstance(x, SparseRows):
             return x
         changed = self._changed(x, key)
-        turns = machine.ON_GPU.channels_last and x.is_cuda and x.dim() == _IMAGES
+        # As weights of convolutions lie there.
+        turns = x.is_cuda and x.dim() == _IMAGES
         return changed.contiguous(memory_format=torch.channels_last) if turns else changed
 
     def _changed(self, x: Tensor, key: Tensor | None) -> Tensor:
