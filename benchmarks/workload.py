@@ -73,12 +73,12 @@ def engine_train(trainer: Trainer, cells: Sequence[Cell]) -> Train:
 def reference_train(work: Work, device: str) -> Train:
     """Trains the reference's DARN."""
     if work == "amazon":
-        return _reference_train(amazon_networks, AmazonLike(train=2000), Settings(20, 0.9, device=device))
-    return _reference_train(digits_networks, DigitsLike(train=500), Settings(128, 0.1, device=device))
+        return _reference_train(amazon_networks, AmazonLike(train=2000), Settings(20, 0.9, device))
+    return _reference_train(digits_networks, DigitsLike(train=500), Settings(128, 0.1, device))
 
 
 def _reference_train(make: Callable[[], Networks], dataset: Dataset, settings: Settings) -> Train:
-    *sources, target = dense_domains(dataset)
+    *sources, target = (_dense(dataset, name) for name in dataset.domains)
 
     def run(steps: int) -> None:
         torch.manual_seed(0)
@@ -94,11 +94,6 @@ def make_train(who: Who, work: Work, device: str) -> Train:
         return reference_train(work, device)
     registry = make_registry()
     return engine_train(Trainer(registry, NoFiles(), device), cells_of(expansion(work, registry), "DARN")[:1])
-
-
-def dense_domains(dataset: Dataset) -> list[Domain]:
-    """Training data of each domain as dense float32 arrays; the target is the last."""
-    return [_dense(dataset, name) for name in dataset.domains]
 
 
 def _dense(dataset: Dataset, domain: str) -> Domain:
