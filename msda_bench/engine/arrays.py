@@ -160,7 +160,7 @@ def _settings(cell: Cell, device: torch.device) -> Iterator[None]:
 def _weights(run: Run, trained: Trained) -> dict[str, float]:
     """The weight alpha of each source; pooled sources share their group's weight in proportion to their sizes."""
     weights = dict.fromkeys(run.cell.sources, 0.0)
-    for group, sizes, alpha in zip(run.groups, run.sizes, trained.trace.weights.tolist(), strict=True):
+    for group, sizes, alpha in zip(run.groups, run.sizes, trained.weights.tolist(), strict=True):
         for source, size in zip(group, sizes, strict=True):
             weights[source] += alpha * size / sum(sizes)
     return weights

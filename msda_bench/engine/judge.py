@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,6 +16,7 @@ from torch import Tensor
 from msda_bench.api import DataError
 from msda_bench.engine.evaluate import (
     Mix,
+    Scores,
     metric_values,
     target_score,
     test_outcome,
@@ -26,7 +29,7 @@ from msda_bench.engine.program import Judgeable
 from msda_bench.engine.runs import Run, Seen
 from msda_bench.engine.tensors import batch_of, chunk, dense
 from msda_bench.store.arrays import pack
-from msda_bench.store.record import Outcome
+from msda_bench.store.record import Outcome, Record, Status
 
 
 def kept_arrays(run: Run, test: Seen, weights: Callable[[], Mapping[str, Tensor]]) -> dict[str, bytes]:
@@ -53,24 +56,8 @@ def _plain(tensor: Tensor) -> NDArray[np.generic]:
     return array
 
 
-@dataclass(frozen=True)
-class Judged:
-    """The evaluation of a trained run; a diverged one has no outcome.
-
-    `message` reports how it diverged, or which validator or metric failed, and `traceback` where.
-    """
-
-    outcome: Outcome | None = None
-    validation: dict[str, float] = field(default_factory=dict)
-    metrics: dict[str, float] = field(default_factory=dict)
-    bound: dict[str, float] = field(default_factory=dict)
-    message: str | None = None
-    traceback: str | None = None
-    arrays: dict[str, bytes] = field(default_factory=dict)
-
-
-def judge(runs: Sequence[Run], program: Judgeable, trained: Sequence[Trained]) -> list[Judged]:
-    """The evaluation of each run of a trained program."""
+def judge(runs: Sequence[Run], program: Judgeable, trained: Sequence[Trained]) -> list[Record]:
+    """The record of each run of a trained program, but for its timing and the device."""
     if all(run_end.diverged_in is not None for run_end in trained):
         return [_diverged(run, run_end) for run, run_end in zip(runs, trained, strict=True)]
     tested = program.apply([run.prepared.test.x for run in runs])
@@ -80,15 +67,14 @@ def judge(runs: Sequence[Run], program: Judgeable, trained: Sequence[Trained]) -
     for place, (run, run_end, by) in enumerate(zip(runs, trained, corrections, strict=True)):
         test = _restored(run, _corrected(tested[place], by))
         seen = [*(_corrected(target, by) for target in validated[place][:1]), *validated[place][1:]]
-        judged = _judge(run, run_end, test, seen, partial(_mixed, runs, program, place, by))
-        keeps = run.cell.keep and judged.outcome is not None
-        arrays = kept_arrays(run, test, partial(program.weights, place)) if keeps else {}
-        records.append(replace(judged, arrays=arrays))
+        record = _judge(run, run_end, test, seen, partial(_mixed, runs, program, place, by))
+        keeps = run.cell.keep and record.outcome is not None
+        records.append(_keeping(record, kept_arrays(run, test, partial(program.weights, place))) if keeps else record)
     return records
 
 
-def judge_given(run: Run) -> Judged:
-    """The evaluation of predictions that come with the data.
+def judge_given(run: Run, trained: Trained) -> Record:
+    """The record of predictions that come with the data; see `judge`.
 
     Raises:
         DataError: a test example has none.
@@ -98,14 +84,10 @@ def judge_given(run: Run) -> Judged:
     if outputs is None or lacking:
         what = f"{lacking} of {len(prepared.test.y)} test examples of target {run.cell.target!r} have no prediction"
         raise DataError(f"dataset {run.cell.dataset.name}: {what}")
-    outcome = test_outcome(outputs, prepared.task, prepared.test.y)
-    if outcome is None:
-        return Judged(message="a prediction was not finite")
-    metrics = run.components.metrics if outcome.n_test else ()
-    values = metric_values(metrics, outcome, outputs, prepared.test.y)
-    arrays = kept_arrays(run, Seen(outputs, outputs), dict) if run.cell.keep else {}
-    message, traceback = "; ".join(values.faults) or None, "".join(values.traces) or None
-    return Judged(outcome, {}, values.by_name, {}, message, traceback, arrays)
+    record = _scored(run, trained, outputs, [], None)
+    if record is None:
+        return _record(run, trained, message="a prediction was not finite")
+    return _keeping(record, kept_arrays(run, Seen(outputs, outputs), dict)) if run.cell.keep else record
 
 
 def _validated(runs: Sequence[Run], program: Judgeable) -> list[list[Seen]]:
@@ -137,7 +119,7 @@ def _class_shares(run: Run, trained: Trained) -> Tensor:
     classes, data = run.prepared.task.classes, run.data
     groups = [torch.cat([data.y[data.rows[domain]] for domain in group]) for group in run.groups]
     shares = torch.stack([y.bincount(minlength=classes).double().cpu() / len(y) for y in groups])
-    return trained.trace.weights @ shares
+    return trained.weights @ shares
 
 
 def _corrected(seen: Seen, by: Tensor | None) -> Seen:
@@ -162,23 +144,39 @@ def _mixed(
     return torch.cat(outputs) if by is None else torch.cat(outputs) + by
 
 
-def _judge(run: Run, trained: Trained, test: Seen, seen: Sequence[Seen], mix: Mix) -> Judged:
+def _judge(run: Run, trained: Trained, test: Seen, seen: Sequence[Seen], mix: Mix) -> Record:
     if trained.diverged_in is not None:
         return _diverged(run, trained)
-    prepared = run.prepared
-    outcome = test_outcome(test.outputs, prepared.task, prepared.test.y)
+    record = _scored(run, trained, test.outputs, seen, mix)
+    if record is None:
+        return _record(run, trained, message="an output on the target's test examples was not finite")
+    return replace(record, bound=_bound(trained.weights, [sum(group) for group in run.sizes]))
+
+
+def _scored(run: Run, trained: Trained, outputs: Tensor, seen: Sequence[Seen], mix: Mix | None) -> Record | None:
+    """The record with its outcome, and the scores of validators and metrics; None if an output is not finite."""
+    prepared, parts = run.prepared, run.components
+    outcome = test_outcome(outputs, prepared.task, prepared.test.y)
     if outcome is None:
-        return Judged(message="an output on the target's test examples was not finite")
-    bound = _bound(trained.trace.weights, [sum(group) for group in run.sizes])
-    parts = run.components
-    metrics = parts.metrics if outcome.n_test else ()
-    values = metric_values(metrics, outcome, test.outputs, prepared.test.y)
-    of_oracle = target_score(prepared, parts.scheme, seen[0]) if seen else {}
-    scores = validation_scores(parts.validators, prepared, seen, mix)
-    by_name = scores.by_name | of_oracle
+        return None
+    values = metric_values(parts.metrics if outcome.n_test else (), outcome, outputs, prepared.test.y)
+    scores = validation_scores(parts.validators, prepared, seen, mix) if mix else Scores()
+    by_name = scores.by_name | (target_score(prepared, parts.scheme, seen[0]) if seen else {})
     faults, traces = scores.faults + values.faults, scores.traces + values.traces
-    message, traceback = "; ".join(faults) or None, "".join(traces) or None
-    return Judged(outcome, by_name, values.by_name, bound, message, traceback)
+    told = {"message": "; ".join(faults) or None, "provenance": {"traceback": "".join(traces)} if traces else {}}
+    return _record(run, trained, outcome=outcome, validation=by_name, metrics=values.by_name, **told)
+
+
+def _record(run: Run, trained: Trained, outcome: Outcome | None = None, **more: Any) -> Record:
+    cell, asked = run.cell, run.components.scheme.needs_target_labels or run.cell.labelled_target > 0
+    status: Status = "diverged" if outcome is None else "ok"
+    timing = {"steps": trained.steps}
+    return Record(cell.key, cell.to_json(), status, outcome, trained.curves, target_labels=asked, timing=timing, **more)
+
+
+def _keeping(record: Record, arrays: dict[str, bytes]) -> Record:
+    saved = {name: hashlib.sha256(data).hexdigest() for name, data in arrays.items()}
+    return replace(record, arrays=arrays, saved=saved)
 
 
 def _bound(weights: Tensor, sizes: Sequence[int]) -> dict[str, float]:
@@ -190,10 +188,10 @@ def _bound(weights: Tensor, sizes: Sequence[int]) -> dict[str, float]:
     return {"weights_norm": float(torch.linalg.vector_norm(weights)), "effective_sample_size": effective}
 
 
-def _diverged(run: Run, trained: Trained) -> Judged:
+def _diverged(run: Run, trained: Trained) -> Record:
     training, message = run.prepared.training, f"a risk, gap or weight was not finite in epoch {trained.diverged_in}"
     for domain, rows in training.rows.items():
         parts = (dense(batch_of(training.x, part)) for part in torch.split(rows, chunk(training.x)))
         if not all(bool(part.isfinite().all()) for part in parts):
-            return Judged(message=f"{message}; the inputs of domain {domain!r} are not finite")
-    return Judged(message=message)
+            return _record(run, trained, message=f"{message}; the inputs of domain {domain!r} are not finite")
+    return _record(run, trained, message=message)

@@ -85,17 +85,13 @@ class Loop:
                 self._step(step, span, Batch(x, labels, key, done, within))
                 if self._average is not None:
                     self._average.after(before + step)
-        return self._log[: self.steps_until(number + 1) - before].to("cpu", torch.float64)
+        return self._log[: self._all_steps - before].to("cpu", torch.float64)  # the last epoch may be shorter
 
     def _begin(self, leg: Leg) -> None:
         """New optimisers for the coming steps, and their learning rates."""
         self._leg = leg
         self._optimizers = PhaseOptimizers(leg.training, self._program.trainable, leg.phases, *self._program.lead)
         self._lr_shares = lr_shares(leg.training, leg.last - leg.first)
-
-    def steps_until(self, epochs: int) -> int:
-        """Steps in this many epochs; the last epoch may be shorter."""
-        return min(epochs * self._steps, self._all_steps)
 
     def finish(self) -> None:
         """Replaces the last step's weights by those to be tested, if the protocol asks for that."""

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -14,9 +13,9 @@ import torch
 
 from msda_bench.api import Files, FittedScheme, GivenScheme
 from msda_bench.engine.evaluate import class_notes
-from msda_bench.engine.fit import Trace, Trained, fit
+from msda_bench.engine.fit import Trained, fit
 from msda_bench.engine.fitted import Fitted
-from msda_bench.engine.judge import Judged, judge, judge_given
+from msda_bench.engine.judge import judge, judge_given
 from msda_bench.engine.machine import distributions, provenance
 from msda_bench.engine.model import Components
 from msda_bench.engine.prepare import Preparer
@@ -138,47 +137,35 @@ class Trainer:
             scheme = full[0].components.scheme
             if isinstance(scheme, GivenScheme):
                 ready = done = time.perf_counter()
-                trained, judged = [Trained(Trace(full[0].groups), 0, None)], [judge_given(full[0])]
+                records = [judge_given(full[0], Trained(full[0]))]
             elif isinstance(scheme, FittedScheme):
                 ready = time.perf_counter()
                 model = Fitted(full[0])
                 trained = [model.trained()]
                 done = time.perf_counter()
-                judged = judge(full, model, trained)
+                records = judge(full, model, trained)
             else:
                 program = Single(full[0], self._device) if len(full) == 1 else Stacked(full, self._device)
                 ready = time.perf_counter()
                 trained = fit(full, program)
                 done = time.perf_counter()
-                judged = judge(full, program, trained)
+                records = judge(full, program, trained)
         spent = {"prepare": ready - start, "train": done - ready, "evaluate": time.perf_counter() - done}
         shares = {name: seconds / len(runs) for name, seconds in spent.items()}
         shares["prepare"] += loading
-        results = zip(runs, trained, judged, strict=False)  # the padding's results go
-        return [self._record(*result, shares, len(full), note) for result in results]
+        results = zip(runs, records, strict=False)  # the padding's results go
+        return [self._told(*result, shares, len(full), note) for result in results]
 
-    def _record(
-        self, run: Run, trained: Trained, judged: Judged, seconds: dict[str, float], stack: int, note: str | None
-    ) -> Record:
+    def _told(self, run: Run, record: Record, seconds: dict[str, float], stack: int, note: str | None) -> Record:
+        """The record with its timing and provenance."""
         where = provenance(self._device, distributions(run.cell, self._registry), stack)
         stages = run.components.scheme.stages
         rights = [{"name": stage.name, "share": stage.share, "sees": list(stage.sees)} for stage in stages]
-        more: dict[str, object] = {"stack_note": note, "traceback": judged.traceback}
+        more: dict[str, object] = {"stack_note": note, **record.provenance}
         more["stages"] = rights if len(rights) > 1 else None
         more["class_notes"] = class_notes(run.prepared) or None
-        return Record(
-            key=run.cell.key,
-            cell=run.cell.to_json(),
-            status="diverged" if judged.outcome is None else "ok",
-            outcome=judged.outcome,
-            curves=trained.trace.curves,
-            bound=judged.bound,
-            validation=judged.validation,
-            metrics=judged.metrics,
-            arrays=judged.arrays,
-            saved={name: hashlib.sha256(data).hexdigest() for name, data in judged.arrays.items()},
-            target_labels=run.components.scheme.needs_target_labels or run.cell.labelled_target > 0,
-            message=judged.message,
-            timing={name: round(spent, 4) for name, spent in seconds.items()} | {"steps": trained.steps},
+        return replace(
+            record,
+            timing={name: round(spent, 4) for name, spent in seconds.items()} | record.timing,
             provenance=where | {name: value for name, value in more.items() if value is not None},
         )

@@ -12,7 +12,7 @@ from torch import nn
 
 from msda_bench.api import Dropout, Phase, Stage, component
 from msda_bench.engine.draws import Draws, Sampler
-from msda_bench.engine.fit import Trace
+from msda_bench.engine.fit import Trained
 from msda_bench.engine.model import Keyed
 from msda_bench.engine.prepare import TrainingData
 from msda_bench.engine.settings import stream_key
@@ -115,22 +115,21 @@ def logged(risk, gap, weight):
 
 
 def test_curves_hold_epoch_means_and_a_moving_average():
-    trace = Trace((("a",), ("b",)))
-    with pytest.raises(ValueError, match="no epoch"):
-        _ = trace.weights
-    assert not trace.close_epoch(torch.stack([logged(1, 1, 0.5), logged(float("nan"), 1, 0.5)]))
+    trained = Trained(run_of(make_cell("DARN")))
+    trained.close_epoch(torch.stack([logged(1, 1, 0.5), logged(float("nan"), 1, 0.5)]))
+    assert (trained.diverged_in, trained.curves.risks) == (1, [])
     weights = [0.1, 0.5, 0.9, 0.2, 0.3, 0.4]
     expected = weights[0]
     for weight in weights:
         expected = 0.9 * expected + 0.1 * weight
     for epoch in (0, 1):
         steps = [logged(place, 10 * place, weights[3 * epoch + place]) for place in range(3)]
-        assert trace.close_epoch(torch.stack(steps))
-    assert trace.curves.groups == [["a"], ["b"]]
-    assert trace.curves.risks == [[1, 2], [1, 2]]
-    assert trace.curves.gaps == [[10, 20], [10, 20]]
-    assert trace.curves.weights[1] == pytest.approx([expected, 1 - expected], rel=1e-5)
-    assert trace.weights.tolist() == pytest.approx([expected, 1 - expected])
+        trained.close_epoch(torch.stack(steps))
+    assert trained.curves.groups == [["a"], ["b"]]
+    assert trained.curves.risks == [[1, 2], [1, 2]]
+    assert trained.curves.gaps == [[10, 20], [10, 20]]
+    assert trained.curves.weights[1] == pytest.approx([expected, 1 - expected], rel=1e-5)
+    assert trained.weights.tolist() == pytest.approx([expected, 1 - expected])
 
 
 def test_a_critic_that_draws_does_not_change_the_networks_draws():
