@@ -15,13 +15,12 @@ from torch import Tensor
 
 from msda_bench.api import Array, Inputs, InputSpec
 from msda_bench.engine.fit import Trained, fit
-from msda_bench.engine.labels import Unit
 from msda_bench.engine.model import Components
 from msda_bench.engine.prepare import Prepared
 from msda_bench.engine.runs import Run, Seen
 from msda_bench.engine.settings import deterministic, products
 from msda_bench.engine.single import Single
-from msda_bench.engine.tensors import as_examples
+from msda_bench.engine.tensors import Unit, as_examples
 from msda_bench.plugins import Registry
 from msda_bench.plugins.process_state import restored
 from msda_bench.suite.cell import Cell

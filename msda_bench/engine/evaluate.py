@@ -11,7 +11,7 @@ from typing import TypeAlias, TypeVar
 import torch
 from torch import Tensor
 
-from msda_bench.api import Component, Metric, Scheme, Task, Tested, ValidationView, Validator
+from msda_bench.api import Component, Scheme, Task, Tested, ValidationView
 from msda_bench.blame import blaming, cause_of, package_of, place, trace_of
 from msda_bench.engine.prepare import Prepared
 from msda_bench.engine.runs import Seen
@@ -111,18 +111,6 @@ def validation_examples(prepared: Prepared) -> list[Examples]:
 Mix: TypeAlias = Callable[[Tensor, Tensor, float], Tensor]
 
 
-def validation_scores(validators: Sequence[Validator], prepared: Prepared, seen: Sequence[Seen], mix: Mix) -> Scores:
-    """The validators' scores; one that raises or is not finite does not affect the others.
-
-    Args:
-        validators: the validators.
-        prepared: the data of the split.
-        seen: features and outputs of each of the `validation_examples`.
-        mix: that of the view.
-    """
-    return _scores(validators, lambda validator: validator.score(_view(prepared, seen, mix)))
-
-
 def target_score(prepared: Prepared, scheme: Scheme, target: Seen) -> dict[str, float]:
     """The score of an oracle on the labelled examples of the target that it holds out; empty without any.
 
@@ -140,12 +128,8 @@ def target_score(prepared: Prepared, scheme: Scheme, target: Seen) -> dict[str, 
     return {TARGET_ACCURACY: (-wrong if right is None else right) / outcome.n_test}
 
 
-def metric_values(metrics: Sequence[Metric], outcome: Outcome, outputs: Tensor, labels: Tensor) -> Scores:
-    """The values of metrics that need the outputs (n, outputs) of the test; one that raises affects no other."""
-    return _scores(metrics, lambda metric: metric.value(view_of(outcome, outputs, labels)))
-
-
-def _scores(scoring: Sequence[_C], ask: Callable[[_C], float]) -> Scores:
+def scored(scoring: Sequence[_C], ask: Callable[[_C], float]) -> Scores:
+    """The scores of validators or metrics; one that raises or is not finite does not affect the others."""
     scores: dict[str, float] = {}
     faults: list[str] = []
     traces: list[str] = []
@@ -167,8 +151,14 @@ def _scores(scoring: Sequence[_C], ask: Callable[[_C], float]) -> Scores:
     return Scores(scores, tuple(faults), tuple(traces))
 
 
-def _view(prepared: Prepared, seen: Sequence[Seen], mix: Mix) -> ValidationView:
-    """Copies, so that a validator that writes into them affects neither another one nor the split's later cells."""
+def validation_view(prepared: Prepared, seen: Sequence[Seen], mix: Mix) -> ValidationView:
+    """Copies, so that a validator that writes into them affects neither another one nor the split's later cells.
+
+    Args:
+        prepared: the data of the split.
+        seen: features and outputs of each of the `validation_examples`.
+        mix: that of the view.
+    """
     target, *sources = seen
     moved = prepared.moved
     return ValidationView(

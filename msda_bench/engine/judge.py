@@ -17,11 +17,12 @@ from msda_bench.api import DataError
 from msda_bench.engine.evaluate import (
     Mix,
     Scores,
-    metric_values,
+    scored,
     target_score,
     test_outcome,
     validation_examples,
-    validation_scores,
+    validation_view,
+    view_of,
 )
 from msda_bench.engine.fit import Trained
 from msda_bench.engine.label_shift import correction
@@ -32,13 +33,13 @@ from msda_bench.store.arrays import pack
 from msda_bench.store.record import Outcome, Record, Status
 
 
-def kept_arrays(run: Run, test: Seen, weights: Callable[[], Mapping[str, Tensor]]) -> dict[str, bytes]:
+def _kept_arrays(run: Run, test: Tensor, weights: Callable[[], Mapping[str, Tensor]]) -> dict[str, bytes]:
     """The files that the run's cell asks for, by name; predictions are of the test."""
     packed: dict[str, bytes] = {}
     labels = _plain(run.prepared.test.y)
     for name in run.cell.keep:
         if name == "predictions":
-            outputs, is_class = _plain(test.outputs), run.prepared.task.kind == "classification"
+            outputs, is_class = _plain(test), run.prepared.task.kind == "classification"
             predicted = outputs.argmax(-1) if is_class else outputs[:, 0]
             arrays = {"label": labels, "predicted": predicted, "outputs": outputs, "row": run.prepared.test_rows}
             packed[name] = pack(arrays)
@@ -65,11 +66,14 @@ def judge(runs: Sequence[Run], program: Judgeable, trained: Sequence[Trained]) -
     corrections = _corrections(runs, program, trained)
     records = []
     for place, (run, run_end, by) in enumerate(zip(runs, trained, corrections, strict=True)):
-        test = _restored(run, _corrected(tested[place], by))
-        seen = [*(_corrected(target, by) for target in validated[place][:1]), *validated[place][1:]]
-        record = _judge(run, run_end, test, seen, partial(_mixed, runs, program, place, by))
-        keeps = run.cell.keep and record.outcome is not None
-        records.append(_keeping(record, kept_arrays(run, test, partial(program.weights, place))) if keeps else record)
+        if run_end.diverged_in is not None:
+            records.append(_diverged(run, run_end))
+            continue
+        test = run.prepared.restored(_corrected(tested[place].outputs, by))
+        target, rest = validated[place][:1], validated[place][1:]
+        seen = [*(replace(one, outputs=_corrected(one.outputs, by)) for one in target), *rest]
+        mix, weights = partial(_mixed, runs, program, place, by), partial(program.weights, place)
+        records.append(_scored(run, run_end, test, weights, seen, mix))
     return records
 
 
@@ -84,10 +88,7 @@ def judge_given(run: Run, trained: Trained) -> Record:
     if outputs is None or lacking:
         what = f"{lacking} of {len(prepared.test.y)} test examples of target {run.cell.target!r} have no prediction"
         raise DataError(f"dataset {run.cell.dataset.name}: {what}")
-    record = _scored(run, trained, outputs, [], None)
-    if record is None:
-        return _record(run, trained, message="a prediction was not finite")
-    return _keeping(record, kept_arrays(run, Seen(outputs, outputs), dict)) if run.cell.keep else record
+    return _scored(run, trained, outputs, dict)
 
 
 def _validated(runs: Sequence[Run], program: Judgeable) -> list[list[Seen]]:
@@ -122,12 +123,8 @@ def _class_shares(run: Run, trained: Trained) -> Tensor:
     return trained.weights @ shares
 
 
-def _corrected(seen: Seen, by: Tensor | None) -> Seen:
-    return seen if by is None else replace(seen, outputs=seen.outputs + by)
-
-
-def _restored(run: Run, seen: Seen) -> Seen:
-    return replace(seen, outputs=run.prepared.restored(seen.outputs))
+def _corrected(outputs: Tensor, by: Tensor | None) -> Tensor:
+    return outputs if by is None else outputs + by
 
 
 def _mixed(
@@ -141,30 +138,41 @@ def _mixed(
         x, other = (dense(batch_of(training.x, rows[part.to(rows.device)])) for part in pair)
         # The other runs of a stack predict the same examples, since all runs of it predict together.
         outputs.append(program.apply([share * x + (1 - share) * other] * len(runs))[place].outputs)
-    return torch.cat(outputs) if by is None else torch.cat(outputs) + by
+    return _corrected(torch.cat(outputs), by)
 
 
-def _judge(run: Run, trained: Trained, test: Seen, seen: Sequence[Seen], mix: Mix) -> Record:
-    if trained.diverged_in is not None:
-        return _diverged(run, trained)
-    record = _scored(run, trained, test.outputs, seen, mix)
-    if record is None:
-        return _record(run, trained, message="an output on the target's test examples was not finite")
-    return replace(record, bound=_bound(trained.weights, [sum(group) for group in run.sizes]))
-
-
-def _scored(run: Run, trained: Trained, outputs: Tensor, seen: Sequence[Seen], mix: Mix | None) -> Record | None:
-    """The record with its outcome, and the scores of validators and metrics; None if an output is not finite."""
+def _scored(
+    run: Run,
+    trained: Trained,
+    outputs: Tensor,
+    weights: Callable[[], Mapping[str, Tensor]],
+    seen: Sequence[Seen] = (),
+    mix: Mix | None = None,
+) -> Record:
+    """The record with its outcome, its kept files, and the scores of validators, if they can mix, and metrics."""
     prepared, parts = run.prepared, run.components
     outcome = test_outcome(outputs, prepared.task, prepared.test.y)
     if outcome is None:
-        return None
-    values = metric_values(parts.metrics if outcome.n_test else (), outcome, outputs, prepared.test.y)
-    scores = validation_scores(parts.validators, prepared, seen, mix) if mix else Scores()
-    by_name = scores.by_name | (target_score(prepared, parts.scheme, seen[0]) if seen else {})
+        return _record(run, trained, message="an output on the target's test examples was not finite")
+    tested = partial(view_of, outcome, outputs, prepared.test.y)
+    values = scored(parts.metrics if outcome.n_test else (), lambda metric: metric.value(tested()))
+    scores = Scores()
+    if mix is not None:
+        scores = scored(parts.validators, lambda validator: validator.score(validation_view(prepared, seen, mix)))
     faults, traces = scores.faults + values.faults, scores.traces + values.traces
-    told = {"message": "; ".join(faults) or None, "provenance": {"traceback": "".join(traces)} if traces else {}}
-    return _record(run, trained, outcome=outcome, validation=by_name, metrics=values.by_name, **told)
+    arrays = _kept_arrays(run, outputs, weights)
+    return _record(
+        run,
+        trained,
+        outcome=outcome,
+        bound=_bound(trained.weights, [sum(group) for group in run.sizes]) if len(trained.weights) else {},
+        validation=scores.by_name | (target_score(prepared, parts.scheme, seen[0]) if seen else {}),
+        metrics=values.by_name,
+        message="; ".join(faults) or None,
+        provenance={"traceback": "".join(traces)} if traces else {},
+        arrays=arrays,
+        saved={name: hashlib.sha256(data).hexdigest() for name, data in arrays.items()},
+    )
 
 
 def _record(run: Run, trained: Trained, outcome: Outcome | None = None, **more: Any) -> Record:
@@ -172,11 +180,6 @@ def _record(run: Run, trained: Trained, outcome: Outcome | None = None, **more: 
     status: Status = "diverged" if outcome is None else "ok"
     timing = {"steps": trained.steps}
     return Record(cell.key, cell.to_json(), status, outcome, trained.curves, target_labels=asked, timing=timing, **more)
-
-
-def _keeping(record: Record, arrays: dict[str, bytes]) -> Record:
-    saved = {name: hashlib.sha256(data).hexdigest() for name, data in arrays.items()}
-    return replace(record, arrays=arrays, saved=saved)
 
 
 def _bound(weights: Tensor, sizes: Sequence[int]) -> dict[str, float]:

@@ -20,11 +20,21 @@ from msda_bench.component.abilities import fitted
 from msda_bench.component.sizes import HOLD_OUT, is_transductive, trained_of
 from msda_bench.data.features import Frozen
 from msda_bench.data.splits import Split, split_domains
-from msda_bench.engine.label_shift import shifted
-from msda_bench.engine.labels import Unit, as_labels, corrupted, no_labels
+from msda_bench.engine.label_shift import corrupted, shifted
 from msda_bench.engine.loaded import load_domain
 from msda_bench.engine.parts import part_rows
-from msda_bench.engine.tensors import Examples, HostBytes, as_examples, concatenate, fits_gpu, gathered, take
+from msda_bench.engine.tensors import (
+    Examples,
+    HostBytes,
+    Unit,
+    as_examples,
+    as_labels,
+    concatenate,
+    fits_gpu,
+    gathered,
+    no_labels,
+    take,
+)
 from msda_bench.suite.cell import Cell
 from msda_bench.suite.protocol import labelled_part
 

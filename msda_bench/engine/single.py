@@ -10,8 +10,9 @@ import torch
 from torch import Tensor
 
 from msda_bench.api import Batch, EachDomain, Phase, Step
+from msda_bench.component.parts import Modules
 from msda_bench.engine.machine import accelerate
-from msda_bench.engine.model import Keyed, build_model, keyed, tell_domains, timed
+from msda_bench.engine.model import Keyed, build_model, keyed, make_parts, tell_domains, timed
 from msda_bench.engine.optim import Trainable
 from msda_bench.engine.program import Augment, floating, predicted
 from msda_bench.engine.runs import Run, Seen
@@ -31,11 +32,13 @@ class Single:
     lead: tuple[int, ...] = ()
 
     def __init__(self, run: Run, device: torch.device) -> None:
-        model = build_model(run.cell, run.components, len(run.groups), run.files, device)
-        self._run, self._parts, self.modules, self.feature_dim = run, model.parts, model.modules, model.feature_dim
-        self._scheme = run.components.scheme
+        self._run, cell, components, k = run, run.cell, run.components, len(run.groups)
+        self.modules, self.feature_dim = build_model(cell, components, k, run.files, device)
+        functions = Modules(dict(self.modules.items()))
+        self._parts = make_parts(cell, components, k, self.feature_dim, functions, cell.mu, components.aggregator)
+        self._scheme = components.scheme
         self._staged = len(self._scheme.stages) > 1
-        self._precision = run.cell.training.precision
+        self._precision = cell.training.precision
         named = keyed(self.modules)
         self._keyed, self.keyed = list(named.values()), Keyed.of(named)
         self._timed = list(timed(self.modules).values())

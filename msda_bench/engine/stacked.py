@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.func import stack_module_state
 
 from msda_bench.api import Batch, Component, EachDomain, Phase, Step
@@ -39,11 +39,12 @@ class Stacked:
     def __init__(self, runs: Sequence[Run], device: torch.device) -> None:
         first = runs[0]
         models = [build_model(run.cell, run.components, len(run.groups), run.files, device) for run in runs]
-        self._run, self.feature_dim = first, models[0].feature_dim
-        self.modules: nn.ModuleDict = models[0].modules.train()
+        self._run = first
+        self.modules, self.feature_dim = models[0]
+        self.modules.train()
         if first.cell.training.precision != "bf16":  # the fused dropout takes no bfloat16
             accelerate(self.modules, device, stacked=True)
-        stacks = {name: stack_module_state([model.modules[name] for model in models]) for name in self.modules}
+        stacks = {name: stack_module_state([modules[name] for modules, _ in models]) for name in self.modules}
         self._parameters: _State = {name: parameters for name, (parameters, _) in stacks.items()}
         self._buffers = {name: dict(buffers) for name, (_, buffers) in stacks.items()}
         names = list(keyed(self.modules))

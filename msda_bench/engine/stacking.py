@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 import torch
 from torch import nn
@@ -94,20 +94,8 @@ _SHARE = 0.8
 _T = TypeVar("_T")
 
 
-class Memory(Protocol):
-    """A device's memory, in bytes."""
-
-    def free(self) -> int:
-        """How much is free."""
-        ...
-
-    def peak(self, action: Callable[[], object]) -> int:
-        """The most that an action takes, on top of what is in use; may run it more than once."""
-        ...
-
-
 class CudaMemory:
-    """A GPU's memory.
+    """A GPU's memory, in bytes.
 
     Args:
         device: the GPU.
@@ -140,7 +128,7 @@ class Sizing:
         memory: the device's; None for a GPU's own.
     """
 
-    def __init__(self, device: torch.device, stack: int | None, memory: Memory | None = None) -> None:
+    def __init__(self, device: torch.device, stack: int | None, memory: CudaMemory | None = None) -> None:
         self._stack = 1 if stack is None and device.type != "cuda" else stack
         self._memory = memory or (CudaMemory(device) if device.type == "cuda" else None)
 
