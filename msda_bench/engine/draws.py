@@ -8,7 +8,6 @@ import torch
 from torch import Tensor
 
 from msda_bench.api import Group
-from msda_bench.engine.model import Keyed
 from msda_bench.engine.prepare import TrainingData
 from msda_bench.engine.runs import Run
 from msda_bench.engine.settings import stream_key
@@ -65,30 +64,30 @@ class Sampler:
         return (bits * self._size) >> 32
 
 
-def _sampler(run: Run, groups: tuple[Group, ...], examples: int) -> Sampler:
-    keys = torch.stack([stream_key(run.cell, "batches", *group) for group in groups])
-    return Sampler(run.data, groups, examples, run.steps, keys, whole=run.cell.training.batch == "all")
-
-
 class Draws:
     """A run's batches and keys, from its own streams.
 
     Args:
         run: the run.
-        keyed: how many of its modules are given a key in every phase of a step.
+        keyed: the names of its modules that are given a key in every phase of a step.
     """
 
-    def __init__(self, run: Run, keyed: Keyed) -> None:
+    def __init__(self, run: Run, keyed: Sequence[str]) -> None:
         cell, device = run.cell, run.data.y.device
         self._cell = cell
         target = [(((cell.target,),), run.batch)] if run.components.draws_target else []
-        self._samplers = [_sampler(run, *drawn) for drawn in ((run.groups, run.batch * run.batches), *target)]
+        self._samplers = []
+        for groups, examples in ((run.groups, run.batch * run.batches), *target):
+            keys = torch.stack([stream_key(cell, "batches", *group) for group in groups])
+            in_order = cell.training.batch == "all"
+            self._samplers.append(Sampler(run.data, groups, examples, run.steps, keys, whole=in_order))
         self._steps = run.steps
         self._passes = stream_key(cell, "passes").to(device)
         self._images = stream_key(cell, "augment").to(device)
         # Separate streams: a critic that draws does not change the network's draws, nor a second phase the first's. The
         # first phase's streams carry no number, as in older results.
-        streams = ("steps", 1 + keyed.network), ("critic steps", keyed.critic)
+        critic = sum(name.split(".")[0] == "critic" for name in keyed)
+        streams = ("steps", 1 + len(keyed) - critic), ("critic steps", critic)
         stages = run.components.scheme.stages
         numbers = [(phase,) if phase else () for phase in range(max(len(stage.phases) for stage in stages))]
         self._phases = [

@@ -9,9 +9,9 @@ from torch import Tensor, nn
 
 from msda_bench.api import PluginError
 from msda_bench.engine.loop import Loop
-from msda_bench.engine.program import Program
 from msda_bench.engine.runs import Run
 from msda_bench.engine.settings import seeded
+from msda_bench.engine.stacked import Program
 from msda_bench.engine.tensors import batch_of, chunk, where_rows
 from msda_bench.store.record import Curves
 

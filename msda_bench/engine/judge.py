@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -25,12 +25,15 @@ from msda_bench.engine.evaluate import (
     view_of,
 )
 from msda_bench.engine.fit import Trained
+from msda_bench.engine.fitted import Fitted
 from msda_bench.engine.label_shift import correction
-from msda_bench.engine.program import Judgeable
 from msda_bench.engine.runs import Run, Seen
+from msda_bench.engine.stacked import Program
 from msda_bench.engine.tensors import batch_of, chunk, dense
 from msda_bench.store.arrays import pack
 from msda_bench.store.record import Outcome, Record, Status
+
+_Model: TypeAlias = Program | Fitted
 
 
 def _kept_arrays(run: Run, test: Tensor, weights: Callable[[], Mapping[str, Tensor]]) -> dict[str, bytes]:
@@ -57,18 +60,18 @@ def _plain(tensor: Tensor) -> NDArray[np.generic]:
     return array
 
 
-def judge(runs: Sequence[Run], program: Judgeable, trained: Sequence[Trained]) -> list[Record]:
+def judge(runs: Sequence[Run], program: _Model, trained: Sequence[Trained]) -> list[Record]:
     """The record of each run of a trained program, but for its timing and the device."""
     if all(run_end.diverged_in is not None for run_end in trained):
         return [_diverged(run, run_end) for run, run_end in zip(runs, trained, strict=True)]
     tested = program.apply([run.prepared.test.x for run in runs])
     validated = _validated(runs, program)
-    corrections = _corrections(runs, program, trained)
     records = []
-    for place, (run, run_end, by) in enumerate(zip(runs, trained, corrections, strict=True)):
+    for place, (run, run_end) in enumerate(zip(runs, trained, strict=True)):
         if run_end.diverged_in is not None:
             records.append(_diverged(run, run_end))
             continue
+        by = _correction(run, run_end, validated[place])
         test = run.prepared.restored(_corrected(tested[place].outputs, by))
         target, rest = validated[place][:1], validated[place][1:]
         seen = [*(replace(one, outputs=_corrected(one.outputs, by)) for one in target), *rest]
@@ -91,28 +94,22 @@ def judge_given(run: Run, trained: Trained) -> Record:
     return _scored(run, trained, outputs, dict)
 
 
-def _validated(runs: Sequence[Run], program: Judgeable) -> list[list[Seen]]:
-    """What the validators of each run see; the target alone where only its labels ask for it, or nothing."""
+def _validated(runs: Sequence[Run], program: _Model) -> list[list[Seen]]:
+    """What the validators of each run see; the target alone where only its labels or a correction ask for it."""
     parts = runs[0].components
     asked = parts.scheme.needs_target_labels and parts.scheme.hold_out
-    if not (parts.validators or asked):
+    if not (parts.validators or asked or runs[0].cell.prior_correction is not None):
         return [[] for _ in runs]
     examples = [validation_examples(run.prepared)[: None if parts.validators else 1] for run in runs]
     seen = [program.apply(part) for part in zip(*examples, strict=True)]
     return [list(of_run) for of_run in zip(*seen, strict=True)]
 
 
-def _corrections(runs: Sequence[Run], program: Judgeable, trained: Sequence[Trained]) -> list[Tensor | None]:
-    """What each run's cell has added to its logits for the target, because of other shares of classes there."""
-    if runs[0].cell.prior_correction is None:
-        return [None for _ in runs]
-    seen = program.apply([validation_examples(run.prepared)[0] for run in runs])
-    return [
-        None
-        if run_end.diverged_in is not None
-        else correction(target.outputs, _class_shares(run, run_end).to(run.data.y.device))
-        for run, run_end, target in zip(runs, trained, seen, strict=True)
-    ]
+def _correction(run: Run, trained: Trained, seen: Sequence[Seen]) -> Tensor | None:
+    """What the run's cell has added to its logits for the target, because of other shares of classes there."""
+    if run.cell.prior_correction is None:
+        return None
+    return correction(seen[0].outputs, _class_shares(run, trained).to(run.data.y.device))
 
 
 def _class_shares(run: Run, trained: Trained) -> Tensor:
@@ -128,7 +125,13 @@ def _corrected(outputs: Tensor, by: Tensor | None) -> Tensor:
 
 
 def _mixed(
-    runs: Sequence[Run], program: Judgeable, place: int, by: Tensor | None, first: Tensor, second: Tensor, share: float
+    runs: Sequence[Run],
+    program: _Model,
+    place: int,
+    by: Tensor | None,
+    first: Tensor,
+    second: Tensor,
+    share: float,
 ) -> Tensor:
     """One run's outputs for mixtures of its target's training examples, as a `ValidationView` has them."""
     training = runs[place].prepared.training
@@ -178,7 +181,7 @@ def _scored(
 def _record(run: Run, trained: Trained, outcome: Outcome | None = None, **more: Any) -> Record:
     cell, asked = run.cell, run.components.scheme.needs_target_labels or run.cell.labelled_target > 0
     status: Status = "diverged" if outcome is None else "ok"
-    timing = {"steps": trained.steps}
+    timing: dict[str, int | float] = {"steps": trained.steps}
     return Record(cell.key, cell.to_json(), status, outcome, trained.curves, target_labels=asked, timing=timing, **more)
 
 

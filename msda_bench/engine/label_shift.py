@@ -95,37 +95,22 @@ def _first(rows: Array, labels: Array, most: Array) -> Array:
     return rows[number < most[labels]]
 
 
-def target_shares(outputs: Tensor, shares: Tensor) -> Tensor:
-    """The shares of classes in unlabelled examples, estimated by EM (Saerens, Latinne and Decaestecker 2002).
-
-    They maximise the likelihood of the examples if the class-conditional distributions are those of training, and the
-    predicted probabilities are right for these.
-
-    Args:
-        outputs: (n, classes) logits.
-        shares: (classes,) float64 of the training examples; a class without any keeps none.
-
-    Returns:
-        (classes,) float64.
-    """
-    p, there = torch.softmax(outputs.double(), 1), shares > 0
-    estimate = shares
-    for _ in range(_ROUNDS):
-        ratio = torch.where(there, estimate / shares.where(there, torch.ones_like(shares)), 0.0)
-        joint = p * ratio
-        before, estimate = estimate, (joint / joint.sum(1, keepdim=True).clamp(min=torch.finfo(p.dtype).tiny)).mean(0)
-        if (estimate - before).abs().max() < _CLOSE:
-            break
-    return estimate
-
-
 def correction(outputs: Tensor, shares: Tensor) -> Tensor:
     """What to add to logits so that they fit the target's shares: log of estimated over training shares, (classes,).
 
+    The target's shares are estimated by EM (Saerens, Latinne and Decaestecker 2002): they maximise the likelihood of
+    the examples if the class-conditional distributions are those of training, and the predicted probabilities are
+    right for these.
+
     Args:
         outputs: (n, classes) logits of the target's unlabelled training examples.
-        shares: (classes,) of the training examples.
+        shares: (classes,) float64 of the training examples; a class without any keeps none.
     """
-    estimate = target_shares(outputs, shares)
-    ratio = torch.where(shares > 0, estimate / shares.where(shares > 0, torch.ones_like(shares)), 0.0)
-    return ratio.clamp(min=_LEAST).log().to(outputs.dtype)
+    p, there = torch.softmax(outputs.double(), 1), shares > 0
+    known, estimate = shares.where(there, torch.ones_like(shares)), shares
+    for _ in range(_ROUNDS):
+        joint = p * torch.where(there, estimate / known, 0.0)
+        before, estimate = estimate, (joint / joint.sum(1, keepdim=True).clamp(min=torch.finfo(p.dtype).tiny)).mean(0)
+        if (estimate - before).abs().max() < _CLOSE:
+            break
+    return torch.where(there, estimate / known, 0.0).clamp(min=_LEAST).log().to(outputs.dtype)

@@ -14,8 +14,8 @@ from msda_bench.engine.carried import Carrier
 from msda_bench.engine.draws import Draws
 from msda_bench.engine.graph import Replayed, Take, can_replay
 from msda_bench.engine.optim import PhaseOptimizers
-from msda_bench.engine.program import Program
 from msda_bench.engine.runs import Run
+from msda_bench.engine.stacked import Program
 from msda_bench.engine.stages import Leg, Span, Spans
 from msda_bench.engine.tensors import batch_of, where_rows
 from msda_bench.suite.protocol import Averaged, Protocol
@@ -206,7 +206,7 @@ class Average:
         since: the first step that may count.
     """
 
-    def __init__(self, kind: Averaged, tensors: Sequence[Tensor], steps: int, all_steps: int, since: int = 0) -> None:
+    def __init__(self, kind: Averaged, tensors: Sequence[Tensor], steps: int, all_steps: int, since: int) -> None:
         self._decay = kind.ema
         self._tensors = [tensor.detach() for tensor in tensors]
         self._first = max(since, all_steps - steps) if self._decay is None else since

@@ -50,12 +50,13 @@ def accelerate(modules: nn.Module, device: torch.device, *, stacked: bool = Fals
             layer.drop = drop
 
 
-def provenance(device: torch.device, distributions: dict[str, str], stack: int) -> dict[str, Any]:
-    """Versions, device and (padded) stack size; of a GPU also its engine.
+def provenance(device: torch.device, cell: Cell, registry: Registry, stack: int) -> dict[str, Any]:
+    """Versions, also of the distributions of the cell's components, device and stack size; of a GPU also its engine.
 
     Without numba's version the plain loops were used, on a GPU without Triton's torch's own Adadelta.
     """
     on_gpu = device.type == "cuda"
+    entries = [registry.entry(ref.kind, ref.name) for ref in cell.refs]
     return {
         "msda_bench": __version__,
         "python": platform.python_version(),
@@ -63,7 +64,7 @@ def provenance(device: torch.device, distributions: dict[str, str], stack: int) 
         "numpy": np.__version__,
         "platform": platform.platform(),
         "numba": _version("numba") if compiles_for(device) else None,
-        "distributions": distributions,
+        "distributions": {entry.distribution: entry.distribution_version for entry in entries},
         "device": device.type,
         "device_name": torch.cuda.get_device_name(device) if on_gpu else processor(),
         "stack": stack,
@@ -101,9 +102,3 @@ def processor() -> str:
     lines = about.read_text(encoding="utf-8").splitlines() if about.exists() else []
     names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     return next(names, "") or platform.processor() or platform.machine()
-
-
-def distributions(cell: Cell, registry: Registry) -> dict[str, str]:
-    """The versions of the distributions that the cell's components come from, by distribution."""
-    entries = [registry.entry(ref.kind, ref.name) for ref in cell.refs]
-    return dict(sorted({entry.distribution: entry.distribution_version for entry in entries}.items()))

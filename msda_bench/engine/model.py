@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -93,19 +93,6 @@ class Components:
     def draws_target(self) -> bool:
         """Whether a batch of the target is drawn in each step."""
         return self.scheme.draws_target(self.discrepancy)
-
-
-class Keyed(NamedTuple):
-    """How many modules get a key in every phase: in the network (features and predictor), and in the critic."""
-
-    network: int
-    critic: int
-
-    @classmethod
-    def of(cls, names: Collection[str]) -> Keyed:
-        """Counts the names that `keyed` returns."""
-        critic = sum(name.split(".")[0] == "critic" for name in names)
-        return cls(len(names) - critic, critic)
 
 
 def keyed(modules: nn.Module) -> dict[str, StepKey]:

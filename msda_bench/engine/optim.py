@@ -60,7 +60,8 @@ class Trainable(NamedTuple):
         lazy = lazy and machine.can_compile()
         bags = [layer for layer in module.modules() if isinstance(layer, BagLinear)] if lazy else []
         apart = {id(bag.weight) for bag in bags}
-        trunk: list[Tensor] = [value for each in _trunks(module) for value in each.parameters()]
+        trunks = [part for part in module.modules() if isinstance(part, Trunk)]
+        trunk: list[Tensor] = [value for each in trunks for value in each.parameters()]
         return cls([value for value in module.parameters() if id(value) not in apart], bags, trunk)
 
 
@@ -153,10 +154,6 @@ def clip_gradients(parameters: Sequence[Tensor], most: float, runs: int | None) 
         torch._foreach_mul_(gradients, share.squeeze())
     else:
         torch._foreach_mul_(gradients, [share.view(-1, *(1,) * (gradient.dim() - 1)) for gradient in gradients])
-
-
-def _trunks(module: nn.Module) -> Iterator[Trunk]:
-    return (part for part in module.modules() if isinstance(part, Trunk))
 
 
 def _fast(name: str, params: Mapping[str, Any]) -> bool:

@@ -29,7 +29,6 @@ from msda_bench.engine.tensors import (
     Unit,
     as_examples,
     as_labels,
-    concatenate,
     fits_gpu,
     gathered,
     no_labels,
@@ -112,13 +111,14 @@ class Prepared:
         """A split that trains on every row of these arrays, and tests none; the target has no labels."""
         unit = Unit.of(np.concatenate([y for _, y in sources.values()])) if standardise else None
         parts = [as_examples(x, device) for x in (*(x for x, _ in sources.values()), target)]
-        rows = torch.split(torch.arange(sum(map(len, parts)), device=device), [len(part) for part in parts])
+        total = sum(map(len, parts))
+        rows = torch.split(torch.arange(total, device=device), [len(part) for part in parts])
         none = no_labels(task, len(parts[-1]), device)
         y = torch.cat([*(as_labels(task, labels, device, unit) for _, labels in sources.values()), none])
         return cls(
             task=task,
             bags=not isinstance(target, np.ndarray),
-            training=TrainingData(concatenate(parts), y, dict(zip((*sources, name), rows, strict=True)), name),
+            training=TrainingData(gathered(parts, total), y, dict(zip((*sources, name), rows, strict=True)), name),
             held_out=(),
             test=Labelled(parts[-1][:0], none[:0]),
             tested_in_training=False,

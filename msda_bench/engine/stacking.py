@@ -8,8 +8,7 @@ from typing import TypeAlias, TypeVar
 import torch
 from torch import nn
 
-from msda_bench.api import BenchError, Component
-from msda_bench.engine.carried import overrides
+from msda_bench.api import BenchError, Component, Scheme
 from msda_bench.engine.model import Components
 from msda_bench.engine.runs import Run
 from msda_bench.errors import describe
@@ -84,6 +83,11 @@ def _carried_sizes(run: Run) -> tuple[object, ...]:
     scheme = run.components.scheme
     carries = any(overrides(scheme, hook) for hook in ("carry", "at_stage", "at_epoch"))
     return (run.sizes, len(run.target_rows)) if carries or scheme.target_statistics else ()
+
+
+def overrides(scheme: Scheme, hook: str) -> bool:
+    """Whether a scheme overrides a hook."""
+    return getattr(type(scheme), hook) is not getattr(Scheme, hook)
 
 
 MOST = 64

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
 
@@ -129,24 +129,18 @@ def fits_gpu(arrays: Sequence[Array], device: torch.device) -> bool:
     return _GPU_SHARE * sum(array.nbytes for array in arrays) <= total
 
 
-def concatenate(parts: Sequence[Examples]) -> Examples:
-    """The examples of all parts, in order."""
-    if isinstance(parts[0], Tensor):
-        return torch.cat([cast("Tensor", part) for part in parts])
-    if isinstance(parts[0], HostBytes):
-        return HostBytes.concatenate([cast("HostBytes", part) for part in parts])
-    return SparseRows.concatenate([cast("SparseRows", part) for part in parts])
-
-
-def gathered(parts: Iterator[Examples], rows: int) -> Examples:
+def gathered(parts: Iterable[Examples], rows: int) -> Examples:
     """The examples of all parts, of so many rows, in order; numbers are never held twice."""
-    first = next(parts)
-    if not isinstance(first, Tensor):
-        return concatenate([first, *parts])
+    rest = iter(parts)
+    first = next(rest)
+    if isinstance(first, HostBytes):
+        return HostBytes.concatenate([first, *(cast("HostBytes", part) for part in rest)])
+    if isinstance(first, SparseRows):
+        return SparseRows.concatenate([first, *(cast("SparseRows", part) for part in rest)])
     whole = first.new_empty((rows, *first.shape[1:]))
     whole[: len(first)] = first
     start = len(first)
-    for part in parts:
+    for part in rest:
         whole[start : start + len(part)] = cast("Tensor", part)
         start += len(part)
     return whole

@@ -16,7 +16,7 @@ from msda_bench.engine.evaluate import class_notes
 from msda_bench.engine.fit import Trained, fit
 from msda_bench.engine.fitted import Fitted
 from msda_bench.engine.judge import judge, judge_given
-from msda_bench.engine.machine import distributions, provenance
+from msda_bench.engine.machine import provenance
 from msda_bench.engine.model import Components
 from msda_bench.engine.prepare import Preparer
 from msda_bench.engine.runs import Run
@@ -158,7 +158,7 @@ class Trainer:
 
     def _told(self, run: Run, record: Record, seconds: dict[str, float], stack: int, note: str | None) -> Record:
         """The record with its timing and provenance."""
-        where = provenance(self._device, distributions(run.cell, self._registry), stack)
+        where = provenance(self._device, run.cell, self._registry, stack)
         stages = run.components.scheme.stages
         rights = [{"name": stage.name, "share": stage.share, "sees": list(stage.sees)} for stage in stages]
         more: dict[str, object] = {"stack_note": note, **record.provenance}
