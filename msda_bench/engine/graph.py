@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import torch
 from torch import Tensor
@@ -53,7 +53,7 @@ class Replayed:
         self._take = take
         self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
         self._taken: Counter[str] = Counter()
-        self._graphs: dict[str, _Graph | None] = {}
+        self._graphs: dict[str, tuple[torch.cuda.CUDAGraph, list[Tensor], Step] | None] = {}
 
     def __call__(self, batch: Batch, keys: Tensor, state: Tensor, phase: Phase) -> Step:
         """One phase of a step; its results are valid until the same phase of the next."""
@@ -65,12 +65,13 @@ class Replayed:
                 self._graphs[phase.name] = self._recorded(batch, keys, state, phase)
             except RuntimeError:
                 self._graphs[phase.name] = None
-        graph = self._graphs[phase.name]
-        if graph is None:
+        recorded = self._graphs[phase.name]
+        if recorded is None:
             return self._take(batch, keys, state, phase)
-        torch._foreach_copy_(graph.given, _tensors(batch, keys, state))
-        graph.graph.replay()
-        return graph.step
+        graph, given, step = recorded
+        torch._foreach_copy_(given, _tensors(batch, keys, state))
+        graph.replay()
+        return step
 
     def _beside(self, batch: Batch, keys: Tensor, state: Tensor, phase: Phase) -> Step:
         """On the stream of the recording, as torch asks for before one."""
@@ -81,7 +82,10 @@ class Replayed:
         current.wait_stream(self._stream)
         return step
 
-    def _recorded(self, batch: Batch, keys: Tensor, state: Tensor, phase: Phase) -> _Graph:
+    def _recorded(
+        self, batch: Batch, keys: Tensor, state: Tensor, phase: Phase
+    ) -> tuple[torch.cuda.CUDAGraph, list[Tensor], Step]:
+        """The graph of a phase, the tensors that it reads, and the results that it writes."""
         given = [value.clone() for value in _tensors(batch, keys, state)]
         x, y, key, progress, rows, fixed_keys, fixed_state, *values = given
         fixed = Batch(x, y, key, progress, rows, dict(zip(batch.carried, values, strict=True)))
@@ -100,21 +104,7 @@ class Replayed:
             step = Step(
                 objective, risks, gaps, weights, state, {name: owned(value) for name, value in taken.carried.items()}
             )
-        return _Graph(graph, given, step)
-
-
-class _Graph(NamedTuple):
-    """A recorded phase.
-
-    Attributes:
-        graph: of its operations.
-        given: the tensors that it reads.
-        step: the results that it writes.
-    """
-
-    graph: torch.cuda.CUDAGraph
-    given: list[Tensor]
-    step: Step
+        return graph, given, step
 
 
 def _tensors(batch: Batch, keys: Tensor, state: Tensor) -> list[Tensor]:

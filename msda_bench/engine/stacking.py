@@ -159,12 +159,8 @@ class Sizing:
         except Exception as error:  # noqa: BLE001 - torch.vmap refuses with exceptions of many kinds
             return 1, f"torch.vmap refuses it: {describe(error, 200)}"
         held = MOST if self._memory is None else int(_SHARE * self._memory.free() / peak)
-        return floor_power(max(1, min(MOST if self._stack is None else self._stack, held))), None
-
-
-def floor_power(count: int) -> int:
-    """The largest power of two up to a count."""
-    return 1 << (count.bit_length() - 1)
+        most = max(1, min(MOST if self._stack is None else self._stack, held))
+        return 1 << (most.bit_length() - 1), None
 
 
 def padded(items: Sequence[_T]) -> list[_T]:

@@ -89,26 +89,20 @@ class Trainer:
             size, reason = self._sizing.size(family[0][1], lambda: self._probe(family[0]))
         waiting = [family[start : start + size] for start in range(0, len(family), size)]
         while waiting:
-            chunk = waiting.pop(0)
-            records = self._attempt(chunk, reason)
-            if records is None:
-                reason = f"{len(chunk)} runs at once did not fit in memory"
-                middle = len(chunk) // 2
-                waiting[:0] = [chunk[:middle], chunk[middle:]]
-            else:
+            chunk, records = waiting.pop(0), None
+            try:
+                records = self._together(chunk, reason)
+            except torch.OutOfMemoryError:
+                if len(chunk) == 1:
+                    raise
+            if records is not None:
                 yield from records
-
-    def _attempt(self, chunk: Sequence[Named], note: str | None) -> list[Record] | None:
-        """The records; None if the memory does not hold so many runs."""
-        try:
-            return self._together(chunk, note)
-        except torch.OutOfMemoryError:
-            if len(chunk) == 1:
-                raise
-        # Outside the handler, whose traceback would keep the lost attempt's tensors alive.
-        if self._device.type == "cuda":
-            torch.cuda.empty_cache()
-        return None
+                continue
+            # Outside the handler, whose traceback would keep the lost attempt's tensors alive.
+            if self._device.type == "cuda":
+                torch.cuda.empty_cache()
+            reason, middle = f"{len(chunk)} runs at once did not fit in memory", len(chunk) // 2
+            waiting[:0] = [chunk[:middle], chunk[middle:]]
 
     def _probe(self, named: Named) -> None:
         """Trains two steps and one of each stage of one run as a stack, and evaluates it."""
