@@ -10,7 +10,8 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from benchmarks.costs import can_measure, clocked, measure_steps
 from benchmarks.workers import Task, Workers
-from benchmarks.workload import NoFiles, Who, Work, cells_of, engine_train, expansion, reference_train
+from benchmarks.workload import Who, Work, cells_of, engine_train, expansion, reference_train
+from msda_bench.data import LocalFiles
 from msda_bench.engine.graph import WARM
 from msda_bench.engine.train import Trainer
 from msda_bench.plugins import Registry
@@ -62,7 +63,7 @@ def test_stack(benchmark: BenchmarkFixture, registry: Registry, device: str, wor
     cells = [_with_little_data(cell) for cell in cells_of(expansion(work, registry), "DARN")[:runs]]
     if len(cells) < runs:
         pytest.skip(f"the suite has {len(cells)} runs")
-    cost = clocked(engine_train(Trainer(registry, NoFiles(), device, stack=runs), cells))
+    cost = clocked(engine_train(Trainer(registry, LocalFiles(), device, stack=runs), cells))
     long = 2 + 48 // runs if on_cpu else 1 + GPU_STEPS[work]
     measure_steps(benchmark, {f"R = {runs}": cost}, (1, long), 3, runs, device)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import TypeAlias, TypeVar
 
 import torch
@@ -92,15 +91,6 @@ def view_of(outcome: Outcome, outputs: Tensor | None = None, labels: Tensor | No
     )
 
 
-@dataclass(frozen=True)
-class Scores:
-    """Each validator's or metric's score; for each that failed one line, and the traceback if it raised."""
-
-    by_name: dict[str, float] = field(default_factory=dict)
-    faults: tuple[str, ...] = ()
-    traces: tuple[str, ...] = ()
-
-
 def validation_examples(prepared: Prepared) -> list[Examples]:
     """What validators see: the target's training examples, then held-out ones of each source."""
     training = prepared.training
@@ -128,11 +118,14 @@ def target_score(prepared: Prepared, scheme: Scheme, target: Seen) -> dict[str, 
     return {TARGET_ACCURACY: (-wrong if right is None else right) / outcome.n_test}
 
 
-def scored(scoring: Sequence[_C], ask: Callable[[_C], float]) -> Scores:
-    """The scores of validators or metrics; one that raises or is not finite does not affect the others."""
+def scored(scoring: Sequence[_C], ask: Callable[[_C], float]) -> tuple[dict[str, float], list[tuple[str, str]]]:
+    """The scores of validators or metrics; one that raises or is not finite does not affect the others.
+
+    Returns:
+        By name the scores, and for each that failed one line, and the traceback if it raised.
+    """
     scores: dict[str, float] = {}
-    faults: list[str] = []
-    traces: list[str] = []
+    faults: list[tuple[str, str]] = []
     for scorer in scoring:
         packages = {package_of(type(scorer))}
         try:
@@ -141,14 +134,14 @@ def scored(scoring: Sequence[_C], ask: Callable[[_C], float]) -> Scores:
         except BenchError as fault:
             error = cause_of(fault)
             where = place(error, packages)
-            faults.append(f"{scorer.kind} {scorer.name!r}{f' at {where}' if where else ''} raised {describe(error)}")
-            traces.append(trace_of(error))
+            what = f"{scorer.kind} {scorer.name!r}{f' at {where}' if where else ''} raised {describe(error)}"
+            faults.append((what, trace_of(error)))
             continue
         if math.isfinite(score):
             scores[scorer.name] = score
         else:
-            faults.append(f"{scorer.kind} {scorer.name!r} gave {score}")
-    return Scores(scores, tuple(faults), tuple(traces))
+            faults.append((f"{scorer.kind} {scorer.name!r} gave {score}", ""))
+    return scores, faults
 
 
 def validation_view(prepared: Prepared, seen: Sequence[Seen], mix: Mix) -> ValidationView:

@@ -16,7 +16,6 @@ from torch import Tensor
 from msda_bench.api import DataError
 from msda_bench.engine.evaluate import (
     Mix,
-    Scores,
     scored,
     target_score,
     test_outcome,
@@ -158,21 +157,24 @@ def _scored(
     if outcome is None:
         return _record(run, trained, message="an output on the target's test examples was not finite")
     tested = partial(view_of, outcome, outputs, prepared.test.y)
-    values = scored(parts.metrics if outcome.n_test else (), lambda metric: metric.value(tested()))
-    scores = Scores()
+    values, faults = scored(parts.metrics if outcome.n_test else (), lambda metric: metric.value(tested()))
+    scores: dict[str, float] = {}
     if mix is not None:
-        scores = scored(parts.validators, lambda validator: validator.score(validation_view(prepared, seen, mix)))
-    faults, traces = scores.faults + values.faults, scores.traces + values.traces
+        scores, first = scored(
+            parts.validators, lambda validator: validator.score(validation_view(prepared, seen, mix))
+        )
+        faults = first + faults
+    traceback = "".join(trace for _, trace in faults)
     arrays = _kept_arrays(run, outputs, weights)
     return _record(
         run,
         trained,
         outcome=outcome,
         bound=_bound(trained.weights, [sum(group) for group in run.sizes]) if len(trained.weights) else {},
-        validation=scores.by_name | (target_score(prepared, parts.scheme, seen[0]) if seen else {}),
-        metrics=values.by_name,
-        message="; ".join(faults) or None,
-        provenance={"traceback": "".join(traces)} if traces else {},
+        validation=scores | (target_score(prepared, parts.scheme, seen[0]) if seen else {}),
+        metrics=values,
+        message="; ".join(line for line, _ in faults) or None,
+        provenance={"traceback": traceback} if traceback else {},
         arrays=arrays,
         saved={name: hashlib.sha256(data).hexdigest() for name, data in arrays.items()},
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -178,21 +177,15 @@ def lr_shares(training: Protocol, steps: int) -> list[float] | None:
     if training.schedule.name == "none" and not training.warmup:
         return None
     warm = min(steps, round(training.warmup * steps) if training.warmup < 1 else int(training.warmup))
-    share = _schedule(training.schedule.name, training.schedule.params)
+    given = training.schedule.params
+    schedules: dict[str, Callable[[float], float]] = {  # of progress, which is 0 in the first step and approaches 1
+        "none": lambda _: 1.0,
+        "cosine": lambda progress: given["to"] + (1 - given["to"]) * (1 + math.cos(math.pi * progress)) / 2,
+        "polynomial": lambda progress: float((1 + given["a"] * progress) ** -given["b"]),
+    }
+    share = schedules[training.schedule.name]
     rising = [(step + 1) / (warm + 1) for step in range(warm)]
     return rising + [share(step / (steps - warm)) for step in range(steps - warm)]
-
-
-def _schedule(name: str, given: dict[str, Any]) -> Callable[[float], float]:
-    """The function from progress, which is 0 in the first step and approaches 1, to the share."""
-    match name:
-        case "none":
-            return lambda _: 1.0
-        case "cosine":
-            return lambda progress: given["to"] + (1 - given["to"]) * (1 + math.cos(math.pi * progress)) / 2
-        case "polynomial":
-            return lambda progress: float((1 + given["a"] * progress) ** -given["b"])
-    raise ValueError(f"unknown schedule {name!r}")
 
 
 class Average:
