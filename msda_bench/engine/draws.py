@@ -50,18 +50,16 @@ class Sampler:
 
     def epoch(self, number: int) -> tuple[Tensor, Tensor]:
         """Rows of the training data, and their places within their groups: each (steps, groups, batch) int64."""
-        places = self._places(number)
-        return self._rows[places + self._start], places
-
-    def _places(self, number: int) -> Tensor:
         if self._whole:
             in_order = torch.arange(self._index.shape[-1], device=self._rows.device)
-            return (in_order % self._size).expand(len(self._index), -1, -1)
-        # Filled, not copied: a copy from the host would make it wait.
-        keys = split_key(self._keys, torch.full((), number, dtype=torch.int32, device=self._keys.device))
-        bits = random_bits(keys.unsqueeze(1), self._index).long() & 0xFFFFFFFF
-        # The high half of a 32 x 32 bit product is uniform on 0..size-1, to within size / 2^32.
-        return (bits * self._size) >> 32
+            places = (in_order % self._size).expand(len(self._index), -1, -1)
+        else:
+            # Filled, not copied: a copy from the host would make it wait.
+            keys = split_key(self._keys, torch.full((), number, dtype=torch.int32, device=self._keys.device))
+            bits = random_bits(keys.unsqueeze(1), self._index).long() & 0xFFFFFFFF
+            # The high half of a 32 x 32 bit product is uniform on 0..size-1, to within size / 2^32.
+            places = (bits * self._size) >> 32
+        return self._rows[places + self._start], places
 
 
 class Draws:
