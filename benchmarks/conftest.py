@@ -10,7 +10,8 @@ import pytest
 import torch
 
 from benchmarks.costs import keep_freed_memory
-from benchmarks.workload import NoFiles, make_registry
+from benchmarks.workload import make_registry
+from msda_bench.data import LocalFiles
 from msda_bench.engine.train import Trainer
 from msda_bench.plugins import Registry
 
@@ -42,7 +43,7 @@ def registry() -> Registry:
 
 @pytest.fixture(scope="module")
 def trainer(registry: Registry, device: str) -> Trainer:
-    return Trainer(registry, NoFiles(), device)
+    return Trainer(registry, LocalFiles(), device)
 
 
 @pytest.fixture(scope="session", autouse=True)

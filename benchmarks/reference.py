@@ -18,6 +18,7 @@ import torch
 from torch import Tensor, nn
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+MU = 0.01
 
 
 class Domain(NamedTuple):
@@ -29,15 +30,11 @@ class Domain(NamedTuple):
 
 @dataclass(frozen=True)
 class Settings:
-    """The paper's protocol; `gamma` is 1 / tau, and `device` where torch trains."""
+    """Of the paper's protocol; `gamma` is 1 / tau, and `device` where torch trains."""
 
     batch: int
     gamma: float
-    mu: float = 0.01
-    lr: float = 1.0
-    rho: float = 0.9
-    eps: float = 1e-6
-    device: str = "cpu"
+    device: str
 
 
 class Networks(NamedTuple):
@@ -117,14 +114,14 @@ def train(
         seed: of numpy's draws; torch's generator is the caller's affair.
     """
     model = Darn(networks, len(sources)).train().to(settings.device)
-    optimizer = torch.optim.Adadelta(model.parameters(), lr=settings.lr, rho=settings.rho, eps=settings.eps)
+    optimizer = torch.optim.Adadelta(model.parameters(), lr=1.0, rho=0.9, eps=1e-6)
     generator = np.random.default_rng(seed)
     log = []
     for _ in range(steps):
         batches = [_draw(domain, settings, generator) for domain in sources]
         unlabelled, _ = _draw(target, settings, generator)
         risks, gaps = model(batches, unlabelled)
-        combined = risks + settings.mu * gaps
+        combined = risks + MU * gaps
         weights = bisected_sharpmax(-settings.gamma * combined.detach())
         loss = (weights * combined).sum() + torch.linalg.vector_norm(weights) / settings.gamma
         optimizer.zero_grad()

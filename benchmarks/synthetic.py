@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 import scipy.sparse
 
@@ -16,35 +14,18 @@ WORDS_IN_A_ROW = 78
 SHORT_WORDS, SHORT_REVIEW = 2000, 20
 
 
-class _Made(Dataset):
-    """What the datasets share."""
-
-    shape: ClassVar[InputSpec]
-    classes: ClassVar[int] = 2
-
-    @property
-    def domains(self) -> tuple[str, ...]:
-        return DOMAINS
-
-    @property
-    def task(self) -> Task:
-        return Task("classification", self.classes)
-
-    @property
-    def input(self) -> InputSpec:
-        return self.shape
-
-
 @component
-class AmazonLike(_Made):
+class AmazonLike(Dataset):
     """Bags of words with the statistics of the Amazon reviews.
 
     78 different words a review on average, of log-normal length (sigma 0.74); the frequency of word j of 5000 goes
     with (j + 10) ** -0.8. So 80 reviews under dropout 0.7 touch 1200 words, and the real ones 1200, too.
     """
 
-    name: ClassVar[str] = "amazon-like"
-    shape: ClassVar[InputSpec] = InputSpec((WORDS,), sparse=True)
+    name = "amazon-like"
+    domains = DOMAINS
+    task = Task("classification", 2)
+    input = InputSpec((WORDS,), sparse=True)
 
     examples: Count = 2200
 
@@ -59,11 +40,12 @@ class AmazonLike(_Made):
 
 
 @component
-class ManyDomains(_Made):
+class ManyDomains(Dataset):
     """Short reviews, 20 words of 2000, in many domains and a target; noise, since only time is measured."""
 
-    name: ClassVar[str] = "many-like"
-    shape: ClassVar[InputSpec] = InputSpec((SHORT_WORDS,), sparse=True)
+    name = "many-like"
+    task = Task("classification", 2)
+    input = InputSpec((SHORT_WORDS,), sparse=True)
 
     number: Count = 256
     examples: Count = 60
@@ -82,12 +64,13 @@ class ManyDomains(_Made):
 
 
 @component
-class DigitsLike(_Made):
+class DigitsLike(Dataset):
     """Images of the shape of the digits, 3x32x32 in ten classes; noise, since only time is measured."""
 
-    name: ClassVar[str] = "digits-like"
-    shape: ClassVar[InputSpec] = InputSpec((3, 32, 32))
-    classes: ClassVar[int] = 10
+    name = "digits-like"
+    domains = DOMAINS
+    task = Task("classification", 10)
+    input = InputSpec((3, 32, 32))
 
     examples: Count = 600
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -80,24 +78,17 @@ class ResNet18Here(Pretrained):
         return nn.Sequential(_Normalised(), _resnet())
 
 
-@contextlib.contextmanager
-def photographs() -> Iterator[Path]:
-    """A folder of photographs of noise in three domains."""
-    draw = np.random.default_rng(0)
-    with tempfile.TemporaryDirectory() as root:
-        for domain in DOMAINS:
-            for number in range(EACH):
-                path = Path(root) / "mine" / domain / str(number % CLASSES) / f"{number}.jpg"
-                path.parent.mkdir(parents=True, exist_ok=True)
-                coarse = Image.fromarray(draw.integers(0, 256, (57, 57, 3), np.uint8))
-                coarse.resize((227, 227)).save(path, quality=90)
-        yield Path(root) / "mine"
-
-
 @pytest.fixture(scope="module")
-def folder() -> Iterator[Path]:
-    with photographs() as made:
-        yield made
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Photographs of noise in three domains."""
+    draw, root = np.random.default_rng(0), tmp_path_factory.mktemp("photographs")
+    for domain in DOMAINS:
+        for number in range(EACH):
+            path = root / "mine" / domain / str(number % CLASSES) / f"{number}.jpg"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            coarse = Image.fromarray(draw.integers(0, 256, (57, 57, 3), np.uint8))
+            coarse.resize((227, 227)).save(path, quality=90)
+    return root / "mine"
 
 
 def ours(folder: Path, device: str, precision: str) -> Callable[[int], object]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from typing import get_args
 
@@ -11,8 +10,9 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from benchmarks.costs import can_measure, clocked, measure_steps
 from benchmarks.workers import Task, Workers
-from benchmarks.workload import NoFiles, Who, Work, cells_of, engine_train, expansion, reference_train
-from msda_bench.engine import graph
+from benchmarks.workload import Who, Work, cells_of, engine_train, expansion, reference_train
+from msda_bench.data import LocalFiles
+from msda_bench.engine.graph import WARM
 from msda_bench.engine.train import Trainer
 from msda_bench.plugins import Registry
 from msda_bench.suite.cell import Cell
@@ -54,33 +54,21 @@ def test_sources(
 
 @pytest.mark.slow
 @pytest.mark.benchmark(group="a run's step in a stack")
-@pytest.mark.parametrize("asked", ["once", "by the host"])
 @pytest.mark.parametrize("runs", [1, 2, 4, 8, 16, 32, 64])
 @pytest.mark.parametrize("work", ["amazon", "digits", "fonts"])
-def test_stack(
-    benchmark: BenchmarkFixture,
-    registry: Registry,
-    monkeypatch: pytest.MonkeyPatch,
-    device: str,
-    work: str,
-    runs: int,
-    asked: str,
-) -> None:
-    """On a GPU a step is asked for once, as a graph; "by the host" it is asked for operation by operation."""
+def test_stack(benchmark: BenchmarkFixture, registry: Registry, device: str, work: str, runs: int) -> None:
     on_cpu = device == "cpu"
-    if on_cpu and (asked == "once" or work != "amazon" or runs > LARGEST_ON_CPU):
-        pytest.skip("a CPU has no graphs; a stack loses there, and this one would take minutes to do so")
-    cells = [with_little_data(cell) for cell in cells_of(expansion(work, registry), "DARN")[:runs]]
+    if on_cpu and (work != "amazon" or runs > LARGEST_ON_CPU):
+        pytest.skip("a stack loses on a CPU, and this one would take minutes to do so")
+    cells = [_with_little_data(cell) for cell in cells_of(expansion(work, registry), "DARN")[:runs]]
     if len(cells) < runs:
         pytest.skip(f"the suite has {len(cells)} runs")
-    if asked == "by the host":
-        monkeypatch.setattr(graph, "WARM", sys.maxsize)
-    cost = clocked(engine_train(Trainer(registry, NoFiles(), device, stack=runs), cells))
+    cost = clocked(engine_train(Trainer(registry, LocalFiles(), device, stack=runs), cells))
     long = 2 + 48 // runs if on_cpu else 1 + GPU_STEPS[work]
     measure_steps(benchmark, {f"R = {runs}": cost}, (1, long), 3, runs, device)
 
 
-def with_little_data(cell: Cell) -> Cell:
+def _with_little_data(cell: Cell) -> Cell:
     """Each run of a stack has a split of its own; making a large one takes longer than the steps to be measured."""
     params = cell.dataset.params
     little = {name: count for name, count in {"examples": 300, "train": 200}.items() if name in params}
@@ -110,7 +98,7 @@ def test_memory(benchmark: BenchmarkFixture, device: str, work: Work, steps: int
     def measured() -> None:
         for who in get_args(Who):
             with Workers([Task(who, work, device)]) as workers:
-                peak = workers.peak(steps if device == "cpu" else 4 + graph.WARM, device)
+                peak = workers.peak(steps if device == "cpu" else 4 + WARM)
             assert peak > 20 * MIB  # weights and Adadelta's state alone take more
             benchmark.extra_info[f"{who}, MiB beyond what was there before"] = peak / MIB
 

@@ -1,23 +1,17 @@
-"""Processes that train side by side, each on work of its own, started together by their parent."""
+"""Processes that train side by side, each on work of its own, asked together by their parent."""
 
 from __future__ import annotations
 
 import functools
-import os
 from collections.abc import Callable, Sequence
-from multiprocessing import Pipe
-from multiprocessing.connection import Connection
-from types import TracebackType
-from typing import Any, NamedTuple, Self, TypeAlias
+from typing import Any, NamedTuple, Self
 
 import torch
-from loky.backend.process import LokyProcess
+from loky import ProcessPoolExecutor
 
 from benchmarks.costs import Cost, cost_of, peak_memory
 from benchmarks.workload import Train, Who, Work, make_train
 from msda_bench.processes import KEPT_MEMORY
-
-Order: TypeAlias = Callable[[Train], Any]
 
 
 class Task(NamedTuple):
@@ -38,26 +32,17 @@ class Workers:
     """One process a task, warmed up by a run of one step; ended with the `with` block."""
 
     def __init__(self, tasks: Sequence[Task]) -> None:
-        pairs = [Pipe() for _ in tasks]
-        self._pipes = [ours for ours, _ in pairs]
-        self._processes = [
-            LokyProcess(target=_live, args=(theirs, task), daemon=True, env=KEPT_MEMORY if task.who == "engine" else {})
-            for (_, theirs), task in zip(pairs, tasks, strict=True)
+        self._pools = [
+            (ProcessPoolExecutor(1, env=dict(KEPT_MEMORY) if task.who == "engine" else {}), task) for task in tasks
         ]
-        for process, (_, theirs) in zip(self._processes, pairs, strict=True):
-            process.start()
-            theirs.close()
 
     def __enter__(self) -> Self:
-        self._answers()
+        self._ask(_warmed)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        for pipe, process in zip(self._pipes, self._processes, strict=True):
-            pipe.close()
-            process.join()
+    def __exit__(self, *raised: object) -> None:
+        for pool, _ in self._pools:
+            pool.shutdown()
 
     def cost(self, steps: int) -> Cost:
         """Of training all at once: CPU time of all processes, wall time until the last is done."""
@@ -65,36 +50,31 @@ class Workers:
         whole = cost_of(lambda: answers.extend(self._ask(functools.partial(_cost, steps=steps))))
         return Cost(sum(cost.cpu for cost in answers), whole.wall)
 
-    def peak(self, steps: int, device: str) -> float:
+    def peak(self, steps: int) -> float:
         """Bytes of the largest process; see `peak_memory`."""
-        answers: list[float] = self._ask(functools.partial(_peak, steps=steps, device=device))
-        return max(answers)
+        return max(self._ask(functools.partial(_peak, steps=steps)))
 
-    def _ask(self, order: Order) -> list[Any]:
-        for pipe in self._pipes:
-            pipe.send(order)
-        return self._answers()
-
-    def _answers(self) -> list[Any]:
-        return [pipe.recv() for pipe in self._pipes]
+    def _ask(self, order: Callable[[Task], Any]) -> list[Any]:
+        return [answer.result() for answer in [pool.submit(order, task) for pool, task in self._pools]]
 
 
-def _live(pipe: Connection[Any, Order], task: Task) -> None:
+@functools.cache
+def _trained(task: Task) -> Train:
     torch.set_num_threads(1)
-    train = make_train(task.who, task.work, task.device)
+    train = make_train(*task)
     train(1)
-    pipe.send(os.getpid())
-    while True:
-        try:
-            order = pipe.recv()
-        except EOFError:  # the parent wants no more
-            return
-        pipe.send(order(train))
+    return train
 
 
-def _cost(train: Train, steps: int) -> Cost:
+def _warmed(task: Task) -> None:
+    _trained(task)
+
+
+def _cost(task: Task, steps: int) -> Cost:
+    train = _trained(task)
     return cost_of(lambda: train(steps))
 
 
-def _peak(train: Train, steps: int, device: str) -> float:
-    return peak_memory(lambda: train(steps), device)
+def _peak(task: Task, steps: int) -> float:
+    train = _trained(task)
+    return peak_memory(lambda: train(steps), task.device)

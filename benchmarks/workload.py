@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -13,7 +13,8 @@ import torch
 
 from benchmarks.reference import Domain, Networks, Settings, amazon_networks, digits_networks, train
 from benchmarks.synthetic import AmazonLike, DigitsLike, ManyDomains
-from msda_bench.api import Array, Dataset, File
+from msda_bench.api import Dataset
+from msda_bench.data import LocalFiles
 from msda_bench.engine.train import Trainer
 from msda_bench.plugins import Entry, Registry, discover
 from msda_bench.suite.cell import Cell
@@ -25,18 +26,6 @@ Who: TypeAlias = Literal["engine", "reference"]
 Work: TypeAlias = Literal["amazon", "digits"]
 Train: TypeAlias = Callable[[int], None]
 """Trains from fresh weights for a number of steps."""
-
-
-class NoFiles:
-    """For datasets that are made on the spot."""
-
-    def path(self, file: File) -> Path:
-        """There is no file to be had."""
-        raise FileNotFoundError(file.path)
-
-    def derived(self, name: str, make: Callable[[], Mapping[str, Array]]) -> Mapping[str, Array]:  # noqa: ARG002
-        """Nothing is kept."""
-        return make()
 
 
 def make_registry() -> Registry:
@@ -73,12 +62,12 @@ def engine_train(trainer: Trainer, cells: Sequence[Cell]) -> Train:
 def reference_train(work: Work, device: str) -> Train:
     """Trains the reference's DARN."""
     if work == "amazon":
-        return _reference_train(amazon_networks, AmazonLike(train=2000), Settings(20, 0.9, device=device))
-    return _reference_train(digits_networks, DigitsLike(train=500), Settings(128, 0.1, device=device))
+        return _reference_train(amazon_networks, AmazonLike(train=2000), Settings(20, 0.9, device))
+    return _reference_train(digits_networks, DigitsLike(train=500), Settings(128, 0.1, device))
 
 
 def _reference_train(make: Callable[[], Networks], dataset: Dataset, settings: Settings) -> Train:
-    *sources, target = dense_domains(dataset)
+    *sources, target = (_dense(dataset, name) for name in dataset.domains)
 
     def run(steps: int) -> None:
         torch.manual_seed(0)
@@ -93,16 +82,11 @@ def make_train(who: Who, work: Work, device: str) -> Train:
     if who == "reference":
         return reference_train(work, device)
     registry = make_registry()
-    return engine_train(Trainer(registry, NoFiles(), device), cells_of(expansion(work, registry), "DARN")[:1])
-
-
-def dense_domains(dataset: Dataset) -> list[Domain]:
-    """Training data of each domain as dense float32 arrays; the target is the last."""
-    return [_dense(dataset, name) for name in dataset.domains]
+    return engine_train(Trainer(registry, LocalFiles(), device), cells_of(expansion(work, registry), "DARN")[:1])
 
 
 def _dense(dataset: Dataset, domain: str) -> Domain:
-    data = dataset.load(domain, NoFiles())
+    data = dataset.load(domain, LocalFiles())
     x = data.x[: dataset.train]
     dense = x if isinstance(x, np.ndarray) else x.toarray()
     return Domain(np.ascontiguousarray(dense, dtype=np.float32), data.y[: dataset.train])

@@ -15,13 +15,12 @@ from torch import Tensor
 
 from msda_bench.api import Array, Inputs, InputSpec
 from msda_bench.engine.fit import Trained, fit
-from msda_bench.engine.labels import Unit
 from msda_bench.engine.model import Components
 from msda_bench.engine.prepare import Prepared
 from msda_bench.engine.runs import Run, Seen
 from msda_bench.engine.settings import deterministic, products
 from msda_bench.engine.single import Single
-from msda_bench.engine.tensors import as_examples
+from msda_bench.engine.tensors import Unit, as_examples
 from msda_bench.plugins import Registry
 from msda_bench.plugins.process_state import restored
 from msda_bench.suite.cell import Cell
@@ -160,7 +159,7 @@ def _settings(cell: Cell, device: torch.device) -> Iterator[None]:
 def _weights(run: Run, trained: Trained) -> dict[str, float]:
     """The weight alpha of each source; pooled sources share their group's weight in proportion to their sizes."""
     weights = dict.fromkeys(run.cell.sources, 0.0)
-    for group, sizes, alpha in zip(run.groups, run.sizes, trained.trace.weights.tolist(), strict=True):
+    for group, sizes, alpha in zip(run.groups, run.sizes, trained.weights.tolist(), strict=True):
         for source, size in zip(group, sizes, strict=True):
             weights[source] += alpha * size / sum(sizes)
     return weights

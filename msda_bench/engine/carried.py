@@ -7,11 +7,12 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from msda_bench.api import Batch, Carried, Phase, PluginError, Scheme, Sizes, SourcePass, TargetPass
+from msda_bench.api import Batch, Carried, Phase, PluginError, Sizes, SourcePass, TargetPass
 from msda_bench.engine.draws import Draws
 from msda_bench.engine.model import fixed_statistics
-from msda_bench.engine.program import Program
 from msda_bench.engine.runs import Run
+from msda_bench.engine.stacked import Program
+from msda_bench.engine.stacking import overrides
 from msda_bench.engine.stages import Span
 from msda_bench.engine.tensors import take
 
@@ -118,11 +119,6 @@ class Carrier:
         seen = self._program.apply([take(run.data.x, lying) for run, lying in zip(self._runs, rows, strict=True)])
         columns = [part.features for part in seen], [part.outputs for part in seen], *more
         return [torch.stack(list(column)) if self._program.lead else column[0] for column in columns]
-
-
-def overrides(scheme: Scheme, hook: str) -> bool:
-    """Whether a scheme overrides a hook."""
-    return getattr(type(scheme), hook) is not getattr(Scheme, hook)
 
 
 def _memory(value: Tensor) -> int:

@@ -8,7 +8,6 @@ import torch
 from torch import Tensor
 
 from msda_bench.api import Group
-from msda_bench.engine.model import Keyed
 from msda_bench.engine.prepare import TrainingData
 from msda_bench.engine.runs import Run
 from msda_bench.engine.settings import stream_key
@@ -51,23 +50,16 @@ class Sampler:
 
     def epoch(self, number: int) -> tuple[Tensor, Tensor]:
         """Rows of the training data, and their places within their groups: each (steps, groups, batch) int64."""
-        places = self._places(number)
-        return self._rows[places + self._start], places
-
-    def _places(self, number: int) -> Tensor:
         if self._whole:
             in_order = torch.arange(self._index.shape[-1], device=self._rows.device)
-            return (in_order % self._size).expand(len(self._index), -1, -1)
-        # Filled, not copied: a copy from the host would make it wait.
-        keys = split_key(self._keys, torch.full((), number, dtype=torch.int32, device=self._keys.device))
-        bits = random_bits(keys.unsqueeze(1), self._index).long() & 0xFFFFFFFF
-        # The high half of a 32 x 32 bit product is uniform on 0..size-1, to within size / 2^32.
-        return (bits * self._size) >> 32
-
-
-def _sampler(run: Run, groups: tuple[Group, ...], examples: int) -> Sampler:
-    keys = torch.stack([stream_key(run.cell, "batches", *group) for group in groups])
-    return Sampler(run.data, groups, examples, run.steps, keys, whole=run.cell.training.batch == "all")
+            places = (in_order % self._size).expand(len(self._index), -1, -1)
+        else:
+            # Filled, not copied: a copy from the host would make it wait.
+            keys = split_key(self._keys, torch.full((), number, dtype=torch.int32, device=self._keys.device))
+            bits = random_bits(keys.unsqueeze(1), self._index).long() & 0xFFFFFFFF
+            # The high half of a 32 x 32 bit product is uniform on 0..size-1, to within size / 2^32.
+            places = (bits * self._size) >> 32
+        return self._rows[places + self._start], places
 
 
 class Draws:
@@ -75,20 +67,25 @@ class Draws:
 
     Args:
         run: the run.
-        keyed: how many of its modules are given a key in every phase of a step.
+        keyed: the names of its modules that are given a key in every phase of a step.
     """
 
-    def __init__(self, run: Run, keyed: Keyed) -> None:
+    def __init__(self, run: Run, keyed: Sequence[str]) -> None:
         cell, device = run.cell, run.data.y.device
         self._cell = cell
         target = [(((cell.target,),), run.batch)] if run.components.draws_target else []
-        self._samplers = [_sampler(run, *drawn) for drawn in ((run.groups, run.batch * run.batches), *target)]
+        self._samplers = []
+        for groups, examples in ((run.groups, run.batch * run.batches), *target):
+            keys = torch.stack([stream_key(cell, "batches", *group) for group in groups])
+            in_order = cell.training.batch == "all"
+            self._samplers.append(Sampler(run.data, groups, examples, run.steps, keys, whole=in_order))
         self._steps = run.steps
         self._passes = stream_key(cell, "passes").to(device)
         self._images = stream_key(cell, "augment").to(device)
         # Separate streams: a critic that draws does not change the network's draws, nor a second phase the first's. The
         # first phase's streams carry no number, as in older results.
-        streams = ("steps", 1 + keyed.network), ("critic steps", keyed.critic)
+        critic = sum(name.split(".")[0] == "critic" for name in keyed)
+        streams = ("steps", 1 + len(keyed) - critic), ("critic steps", critic)
         stages = run.components.scheme.stages
         numbers = [(phase,) if phase else () for phase in range(max(len(stage.phases) for stage in stages))]
         self._phases = [

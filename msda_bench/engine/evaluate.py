@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import TypeAlias, TypeVar
 
 import torch
 from torch import Tensor
 
-from msda_bench.api import Component, Metric, Scheme, Task, Tested, ValidationView, Validator
+from msda_bench.api import Component, Scheme, Task, Tested, ValidationView
 from msda_bench.blame import blaming, cause_of, package_of, place, trace_of
 from msda_bench.engine.prepare import Prepared
 from msda_bench.engine.runs import Seen
@@ -92,15 +91,6 @@ def view_of(outcome: Outcome, outputs: Tensor | None = None, labels: Tensor | No
     )
 
 
-@dataclass(frozen=True)
-class Scores:
-    """Each validator's or metric's score; for each that failed one line, and the traceback if it raised."""
-
-    by_name: dict[str, float] = field(default_factory=dict)
-    faults: tuple[str, ...] = ()
-    traces: tuple[str, ...] = ()
-
-
 def validation_examples(prepared: Prepared) -> list[Examples]:
     """What validators see: the target's training examples, then held-out ones of each source."""
     training = prepared.training
@@ -109,18 +99,6 @@ def validation_examples(prepared: Prepared) -> list[Examples]:
 
 
 Mix: TypeAlias = Callable[[Tensor, Tensor, float], Tensor]
-
-
-def validation_scores(validators: Sequence[Validator], prepared: Prepared, seen: Sequence[Seen], mix: Mix) -> Scores:
-    """The validators' scores; one that raises or is not finite does not affect the others.
-
-    Args:
-        validators: the validators.
-        prepared: the data of the split.
-        seen: features and outputs of each of the `validation_examples`.
-        mix: that of the view.
-    """
-    return _scores(validators, lambda validator: validator.score(_view(prepared, seen, mix)))
 
 
 def target_score(prepared: Prepared, scheme: Scheme, target: Seen) -> dict[str, float]:
@@ -140,15 +118,14 @@ def target_score(prepared: Prepared, scheme: Scheme, target: Seen) -> dict[str, 
     return {TARGET_ACCURACY: (-wrong if right is None else right) / outcome.n_test}
 
 
-def metric_values(metrics: Sequence[Metric], outcome: Outcome, outputs: Tensor, labels: Tensor) -> Scores:
-    """The values of metrics that need the outputs (n, outputs) of the test; one that raises affects no other."""
-    return _scores(metrics, lambda metric: metric.value(view_of(outcome, outputs, labels)))
+def scored(scoring: Sequence[_C], ask: Callable[[_C], float]) -> tuple[dict[str, float], list[tuple[str, str]]]:
+    """The scores of validators or metrics; one that raises or is not finite does not affect the others.
 
-
-def _scores(scoring: Sequence[_C], ask: Callable[[_C], float]) -> Scores:
+    Returns:
+        By name the scores, and for each that failed one line, and the traceback if it raised.
+    """
     scores: dict[str, float] = {}
-    faults: list[str] = []
-    traces: list[str] = []
+    faults: list[tuple[str, str]] = []
     for scorer in scoring:
         packages = {package_of(type(scorer))}
         try:
@@ -157,18 +134,24 @@ def _scores(scoring: Sequence[_C], ask: Callable[[_C], float]) -> Scores:
         except BenchError as fault:
             error = cause_of(fault)
             where = place(error, packages)
-            faults.append(f"{scorer.kind} {scorer.name!r}{f' at {where}' if where else ''} raised {describe(error)}")
-            traces.append(trace_of(error))
+            what = f"{scorer.kind} {scorer.name!r}{f' at {where}' if where else ''} raised {describe(error)}"
+            faults.append((what, trace_of(error)))
             continue
         if math.isfinite(score):
             scores[scorer.name] = score
         else:
-            faults.append(f"{scorer.kind} {scorer.name!r} gave {score}")
-    return Scores(scores, tuple(faults), tuple(traces))
+            faults.append((f"{scorer.kind} {scorer.name!r} gave {score}", ""))
+    return scores, faults
 
 
-def _view(prepared: Prepared, seen: Sequence[Seen], mix: Mix) -> ValidationView:
-    """Copies, so that a validator that writes into them affects neither another one nor the split's later cells."""
+def validation_view(prepared: Prepared, seen: Sequence[Seen], mix: Mix) -> ValidationView:
+    """Copies, so that a validator that writes into them affects neither another one nor the split's later cells.
+
+    Args:
+        prepared: the data of the split.
+        seen: features and outputs of each of the `validation_examples`.
+        mix: that of the view.
+    """
     target, *sources = seen
     moved = prepared.moved
     return ValidationView(

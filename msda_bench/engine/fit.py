@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from msda_bench.api import Group, PluginError
+from msda_bench.api import PluginError
 from msda_bench.engine.loop import Loop
-from msda_bench.engine.program import Program
 from msda_bench.engine.runs import Run
 from msda_bench.engine.settings import seeded
-from msda_bench.engine.statistics import take_target_statistics
+from msda_bench.engine.stacked import Program
+from msda_bench.engine.tensors import batch_of, chunk, where_rows
 from msda_bench.store.record import Curves
-from msda_bench.suite.cell import Cell
 
 DECAY = 0.9
 """Decay of the weights' moving average over the steps (paper, figure of the weights)."""
@@ -25,74 +23,58 @@ TOLERANCE = 1e-3
 """How far rounding may take the weights of a step from the simplex."""
 
 
-class Trace:
-    """Summarises the risks, gaps and weights of one run.
+class Trained:
+    """One run's training.
 
     Args:
-        groups: the labelled groups.
+        run: the run.
+
+    Attributes:
+        curves: risks, gaps and weights of the epochs so far.
+        weights: (k,) float64, the average at the end of the last epoch; empty before the first.
+        steps: steps to the end of training, or of the epoch in which it diverged.
+        diverged_in: the epoch, from 1, in which a risk, gap or weight was not finite, or None.
     """
 
-    def __init__(self, groups: tuple[Group, ...]) -> None:
-        self._curves = Curves([list(group) for group in groups], [], [], [])
-        self._average: Tensor | None = None
+    def __init__(self, run: Run) -> None:
+        self.curves = Curves([list(group) for group in run.groups], [], [], [])
+        self.weights = torch.zeros(0, dtype=torch.float64)
+        self.steps = 0
+        self.diverged_in: int | None = None
+        self._weighing = run.cell.aggregator or run.cell.scheme
 
-    def close_epoch(self, seen: Tensor) -> bool:
-        """Summarises an epoch; False if a risk, gap or weight of it was not finite.
+    def close_epoch(self, seen: Tensor) -> None:
+        """Summarises an epoch, unless a risk, gap or weight of it was not finite.
 
         Args:
             seen: (steps, 3, k) float64 on the host: risks, gaps and weights of each step.
 
         Raises:
-            ValueError: the weights of a step are not on the simplex.
+            PluginError: the weights of a step are not on the simplex.
         """
         if not bool(seen.isfinite().all()):
-            return False
+            self.diverged_in = len(self.curves.risks) + 1
+            return
         weights = seen[:, 2]
         sums = weights.sum(1)
         if weights.min() < -TOLERANCE or (sums - 1).abs().max() > TOLERANCE:
-            raise ValueError(
-                f"weights from {weights.min():g} to {weights.max():g}, sums {sums.min():g} to {sums.max():g}"
+            ref = self._weighing
+            raise PluginError(
+                f"{ref.kind} {ref.name!r} of {ref.distribution} left the simplex: weights from {weights.min():g} to "
+                f"{weights.max():g}, sums {sums.min():g} to {sums.max():g}"
             )
-        before = weights[0] if self._average is None else self._average
+        before = self.weights if len(self.weights) else weights[0]
         age = torch.arange(len(weights) - 1, -1, -1, dtype=torch.float64)
         recency = ((1 - DECAY) * DECAY**age).unsqueeze(1)
         # The recursion a <- 0.9 a + 0.1 w, unrolled over the epoch's steps.
-        self._average = before * DECAY ** len(weights) + (recency * weights).sum(0)
-        self._curves.risks.append(_compact(seen[:, 0].mean(0)))
-        self._curves.gaps.append(_compact(seen[:, 1].mean(0)))
-        self._curves.weights.append(_compact(self._average))
-        return True
-
-    @property
-    def curves(self) -> Curves:
-        """The epochs so far."""
-        return self._curves
-
-    @property
-    def weights(self) -> Tensor:
-        """(k,) float64, the average at the end of the last epoch; raises `ValueError` before the first."""
-        if self._average is None:
-            raise ValueError("no epoch is closed yet")
-        return self._average
+        self.weights = before * DECAY ** len(weights) + (recency * weights).sum(0)
+        self.curves.risks.append(_compact(seen[:, 0].mean(0)))
+        self.curves.gaps.append(_compact(seen[:, 1].mean(0)))
+        self.curves.weights.append(_compact(self.weights))
 
 
 def _compact(values: Tensor) -> list[float]:
     return [float(f"{value:.6g}") for value in values.tolist()]
-
-
-@dataclass(frozen=True)
-class Trained:
-    """One run's training.
-
-    Attributes:
-        trace: its curves.
-        steps: steps to the end of training, or of the epoch in which it diverged.
-        diverged_in: the epoch, from 1, in which a risk, gap or weight was not finite, or None.
-    """
-
-    trace: Trace
-    steps: int
-    diverged_in: int | None
 
 
 def fit(runs: Sequence[Run], program: Program) -> list[Trained]:
@@ -102,32 +84,53 @@ def fit(runs: Sequence[Run], program: Program) -> list[Trained]:
         PluginError: a component breaks its contract.
     """
     loop = Loop(runs, program)
-    traces = [Trace(run.groups) for run in runs]
-    diverged: list[int | None] = [None] * len(runs)
-    first = runs[0].cell
+    trained = [Trained(run) for run in runs]
     # Our own draws never use torch's generator; seeding it makes third-party layers repeatable, too.
-    with seeded(first, "global generator", program.y.device):
+    with seeded(runs[0].cell, "global generator", program.y.device):
         for epoch in range(loop.epochs):
             seen = loop.epoch(epoch)
-            for place, part in enumerate(_by_run(seen, program)):
-                if diverged[place] is None and not _close(traces[place], part, runs[place].cell):
-                    diverged[place] = epoch + 1
-            if None not in diverged:
+            for one, part in zip(trained, seen.unbind(1) if program.lead else [seen], strict=True):
+                if one.diverged_in is None:
+                    one.steps += len(part)
+                    one.close_epoch(part)
+            if all(one.diverged_in is not None for one in trained):
                 break
         loop.finish()
         if runs[0].components.scheme.target_statistics:
-            take_target_statistics(runs, program)
-    steps = [loop.steps_until(loop.epochs if last is None else last) for last in diverged]
-    return [Trained(*result) for result in zip(traces, steps, diverged, strict=True)]
+            _take_target_statistics(runs, program)
+    return trained
 
 
-def _by_run(seen: Tensor, program: Program) -> Sequence[Tensor]:
-    return seen.unbind(1) if program.lead else [seen]
+@torch.no_grad()
+def _take_target_statistics(runs: Sequence[Run], program: Program) -> None:
+    """Replaces batch normalisation's running statistics by those of the target's training inputs, layer by layer.
 
+    All else is in evaluation mode. The inputs pass in equal parts, whose statistics are averaged; each part is
+    normalised by its own. Layers that keep their statistics in training keep them here, and so do all if the target has
+    one example, whose variance is not known.
 
-def _close(trace: Trace, seen: Tensor, cell: Cell) -> bool:
-    try:
-        return trace.close_epoch(seen)
-    except ValueError as error:
-        ref = cell.aggregator or cell.scheme
-        raise PluginError(f"{ref.kind} {ref.name!r} of {ref.distribution} left the simplex: {error}") from error
+    Args:
+        runs: of the program, all with as many examples of the target.
+        program: trained.
+    """
+    modules = program.modules
+    batch_norm = nn.modules.batchnorm._BatchNorm  # noqa: SLF001 - as in `fixed_statistics`
+    norms = [module for module in modules.modules() if isinstance(module, batch_norm) and module.training]
+    targets = [run.target_rows for run in runs]
+    rows = (torch.stack(targets) if program.lead else targets[0]) + program.row_offsets[..., None]
+    total = rows.shape[-1]
+    if not norms or total == 1:
+        return
+    momenta = [norm.momentum for norm in norms]
+    modules.eval()
+    seen = 0
+    for part in rows.tensor_split(max(1, total // max(2, chunk(program.x))), dim=-1):
+        seen += part.shape[-1]
+        for norm in norms:
+            norm.train()
+            norm.momentum = part.shape[-1] / seen
+        x = program.augment(batch_of(program.x, where_rows(program.x, part)))
+        program.call(lambda scheme, parts, *given: scheme.predict(parts, *given), x, program.carried)
+    for norm, momentum in zip(norms, momenta, strict=True):
+        norm.momentum = momentum
+    modules.train()

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from msda_bench.api import Array, FittedScheme, Fitting, Inputs, PluginError
 from msda_bench.component.parts import task_loss
-from msda_bench.engine.fit import Trace, Trained
+from msda_bench.engine.fit import Trained
 from msda_bench.engine.runs import Run, Seen
 from msda_bench.engine.settings import seed_of
 from msda_bench.engine.tensors import Examples, dense, take, whole
@@ -35,7 +35,7 @@ class Fitted:
         self._task, self._device = run.prepared.task, run.data.y.device
         self._x, self._y = take(run.data.x, run.labelled_rows), run.data.y[run.labelled_rows]
         seed = seed_of(run.cell, "fit") % _SEEDS
-        self._groups = run.groups
+        self._run = run
         sizes = torch.tensor([sum(size) for size in run.sizes])
         self._group_of = torch.arange(len(sizes)).repeat_interleave(sizes)
         target = run.target_rows if run.components.draws_target else run.target_rows[:0]
@@ -45,11 +45,12 @@ class Fitted:
 
     def trained(self) -> Trained:
         """What a record holds of training: one epoch of no step, with each group's mean loss and equal weights."""
-        trace = Trace(self._groups)
+        trained = Trained(self._run)
         losses = task_loss(self._task)(self._outputs(self._x), self._y).cpu()
-        risks = torch.stack([losses[self._group_of == group].mean() for group in range(len(self._groups))]).double()
+        risks = torch.stack([losses[self._group_of == group].mean() for group in range(len(self._run.groups))]).double()
         seen = torch.stack([risks, torch.zeros_like(risks), torch.full_like(risks, 1 / len(risks))]).unsqueeze(0)
-        return Trained(trace, 0, None if trace.close_epoch(seen) else 1)
+        trained.close_epoch(seen)
+        return trained
 
     def weights(self, place: int) -> dict[str, Tensor]:  # noqa: ARG002 - there is one run
         """None: there is no network."""

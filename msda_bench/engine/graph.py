@@ -6,17 +6,18 @@ The step of a small network takes as long as the host needs to ask for its hundr
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from typing import NamedTuple, TypeAlias
+from collections.abc import Callable
+from typing import TypeAlias
 
 import torch
 from torch import Tensor
 
 from msda_bench.api import Batch, Phase, Step
+from msda_bench.engine import machine
 from msda_bench.engine.runs import Run
 
 Take: TypeAlias = Callable[[Batch, Tensor, Tensor, Phase], Step]
-"""A phase's results from its batch, the keys of its modules and the aggregator's state; weights or gradients change."""
+"""A phase's results from its batch, the keys of its modules and the aggregator's state; weights change."""
 
 WARM = 3
 """Steps of each phase before it is recorded: in the first ones libraries choose kernels and ask for memory."""
@@ -34,7 +35,7 @@ def can_replay(run: Run, device: torch.device) -> bool:
         ref is None or part is None or part.capturable or (part.stackable and ref.distribution == "msda-bench")
         for ref, part in used
     )
-    return device.type == "cuda" and known and (made.aggregator is None or made.aggregator.stackable)
+    return machine.records_updates(device) and known and (made.aggregator is None or made.aggregator.stackable)
 
 
 class Replayed:
@@ -46,14 +47,13 @@ class Replayed:
     Args:
         take: on the device's tensors alone, weights among them; it may change these.
         device: the GPU.
-        weights: those whose gradients are read after it.
     """
 
-    def __init__(self, take: Take, device: torch.device, weights: Sequence[Tensor] = ()) -> None:
-        self._take, self._weights = take, weights
+    def __init__(self, take: Take, device: torch.device) -> None:
+        self._take = take
         self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
         self._taken: Counter[str] = Counter()
-        self._graphs: dict[str, _Graph | None] = {}
+        self._graphs: dict[str, tuple[torch.cuda.CUDAGraph, list[Tensor], Step] | None] = {}
 
     def __call__(self, batch: Batch, keys: Tensor, state: Tensor, phase: Phase) -> Step:
         """One phase of a step; its results are valid until the same phase of the next."""
@@ -65,14 +65,13 @@ class Replayed:
                 self._graphs[phase.name] = self._recorded(batch, keys, state, phase)
             except RuntimeError:
                 self._graphs[phase.name] = None
-        graph = self._graphs[phase.name]
-        if graph is None:
+        recorded = self._graphs[phase.name]
+        if recorded is None:
             return self._take(batch, keys, state, phase)
-        torch._foreach_copy_(graph.given, _tensors(batch, keys, state))
-        graph.graph.replay()
-        for weight, gradient in zip(self._weights, graph.gradients, strict=True):
-            weight.grad = gradient
-        return graph.step
+        graph, given, step = recorded
+        torch._foreach_copy_(given, _tensors(batch, keys, state))
+        graph.replay()
+        return step
 
     def _beside(self, batch: Batch, keys: Tensor, state: Tensor, phase: Phase) -> Step:
         """On the stream of the recording, as torch asks for before one."""
@@ -83,7 +82,10 @@ class Replayed:
         current.wait_stream(self._stream)
         return step
 
-    def _recorded(self, batch: Batch, keys: Tensor, state: Tensor, phase: Phase) -> _Graph:
+    def _recorded(
+        self, batch: Batch, keys: Tensor, state: Tensor, phase: Phase
+    ) -> tuple[torch.cuda.CUDAGraph, list[Tensor], Step]:
+        """The graph of a phase, the tensors that it reads, and the results that it writes."""
         given = [value.clone() for value in _tensors(batch, keys, state)]
         x, y, key, progress, rows, fixed_keys, fixed_state, *values = given
         fixed = Batch(x, y, key, progress, rows, dict(zip(batch.carried, values, strict=True)))
@@ -102,23 +104,7 @@ class Replayed:
             step = Step(
                 objective, risks, gaps, weights, state, {name: owned(value) for name, value in taken.carried.items()}
             )
-        return _Graph(graph, given, step, [weight.grad for weight in self._weights])
-
-
-class _Graph(NamedTuple):
-    """A recorded phase.
-
-    Attributes:
-        graph: of its operations.
-        given: the tensors that it reads.
-        step: the results that it writes.
-        gradients: those that it writes, one for each weight; None for a weight that it does not train.
-    """
-
-    graph: torch.cuda.CUDAGraph
-    given: list[Tensor]
-    step: Step
-    gradients: list[Tensor | None]
+        return graph, given, step
 
 
 def _tensors(batch: Batch, keys: Tensor, state: Tensor) -> list[Tensor]:

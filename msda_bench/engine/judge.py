@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -14,28 +16,32 @@ from torch import Tensor
 from msda_bench.api import DataError
 from msda_bench.engine.evaluate import (
     Mix,
-    metric_values,
+    scored,
     target_score,
     test_outcome,
     validation_examples,
-    validation_scores,
+    validation_view,
+    view_of,
 )
 from msda_bench.engine.fit import Trained
+from msda_bench.engine.fitted import Fitted
 from msda_bench.engine.label_shift import correction
-from msda_bench.engine.program import Judgeable
 from msda_bench.engine.runs import Run, Seen
+from msda_bench.engine.stacked import Program
 from msda_bench.engine.tensors import batch_of, chunk, dense
 from msda_bench.store.arrays import pack
-from msda_bench.store.record import Outcome
+from msda_bench.store.record import Outcome, Record, Status
+
+_Model: TypeAlias = Program | Fitted
 
 
-def kept_arrays(run: Run, test: Seen, weights: Callable[[], Mapping[str, Tensor]]) -> dict[str, bytes]:
+def _kept_arrays(run: Run, test: Tensor, weights: Callable[[], Mapping[str, Tensor]]) -> dict[str, bytes]:
     """The files that the run's cell asks for, by name; predictions are of the test."""
     packed: dict[str, bytes] = {}
     labels = _plain(run.prepared.test.y)
     for name in run.cell.keep:
         if name == "predictions":
-            outputs, is_class = _plain(test.outputs), run.prepared.task.kind == "classification"
+            outputs, is_class = _plain(test), run.prepared.task.kind == "classification"
             predicted = outputs.argmax(-1) if is_class else outputs[:, 0]
             arrays = {"label": labels, "predicted": predicted, "outputs": outputs, "row": run.prepared.test_rows}
             packed[name] = pack(arrays)
@@ -53,42 +59,28 @@ def _plain(tensor: Tensor) -> NDArray[np.generic]:
     return array
 
 
-@dataclass(frozen=True)
-class Judged:
-    """The evaluation of a trained run; a diverged one has no outcome.
-
-    `message` reports how it diverged, or which validator or metric failed, and `traceback` where.
-    """
-
-    outcome: Outcome | None = None
-    validation: dict[str, float] = field(default_factory=dict)
-    metrics: dict[str, float] = field(default_factory=dict)
-    bound: dict[str, float] = field(default_factory=dict)
-    message: str | None = None
-    traceback: str | None = None
-    arrays: dict[str, bytes] = field(default_factory=dict)
-
-
-def judge(runs: Sequence[Run], program: Judgeable, trained: Sequence[Trained]) -> list[Judged]:
-    """The evaluation of each run of a trained program."""
+def judge(runs: Sequence[Run], program: _Model, trained: Sequence[Trained]) -> list[Record]:
+    """The record of each run of a trained program, but for its timing and the device."""
     if all(run_end.diverged_in is not None for run_end in trained):
         return [_diverged(run, run_end) for run, run_end in zip(runs, trained, strict=True)]
     tested = program.apply([run.prepared.test.x for run in runs])
     validated = _validated(runs, program)
-    corrections = _corrections(runs, program, trained)
     records = []
-    for place, (run, run_end, by) in enumerate(zip(runs, trained, corrections, strict=True)):
-        test = _restored(run, _corrected(tested[place], by))
-        seen = [*(_corrected(target, by) for target in validated[place][:1]), *validated[place][1:]]
-        judged = _judge(run, run_end, test, seen, partial(_mixed, runs, program, place, by))
-        keeps = run.cell.keep and judged.outcome is not None
-        arrays = kept_arrays(run, test, partial(program.weights, place)) if keeps else {}
-        records.append(replace(judged, arrays=arrays))
+    for place, (run, run_end) in enumerate(zip(runs, trained, strict=True)):
+        if run_end.diverged_in is not None:
+            records.append(_diverged(run, run_end))
+            continue
+        by = _correction(run, run_end, validated[place])
+        test = run.prepared.restored(_corrected(tested[place].outputs, by))
+        target, rest = validated[place][:1], validated[place][1:]
+        seen = [*(replace(one, outputs=_corrected(one.outputs, by)) for one in target), *rest]
+        mix, weights = partial(_mixed, runs, program, place, by), partial(program.weights, place)
+        records.append(_scored(run, run_end, test, weights, seen, mix))
     return records
 
 
-def judge_given(run: Run) -> Judged:
-    """The evaluation of predictions that come with the data.
+def judge_given(run: Run, trained: Trained) -> Record:
+    """The record of predictions that come with the data; see `judge`.
 
     Raises:
         DataError: a test example has none.
@@ -98,38 +90,25 @@ def judge_given(run: Run) -> Judged:
     if outputs is None or lacking:
         what = f"{lacking} of {len(prepared.test.y)} test examples of target {run.cell.target!r} have no prediction"
         raise DataError(f"dataset {run.cell.dataset.name}: {what}")
-    outcome = test_outcome(outputs, prepared.task, prepared.test.y)
-    if outcome is None:
-        return Judged(message="a prediction was not finite")
-    metrics = run.components.metrics if outcome.n_test else ()
-    values = metric_values(metrics, outcome, outputs, prepared.test.y)
-    arrays = kept_arrays(run, Seen(outputs, outputs), dict) if run.cell.keep else {}
-    message, traceback = "; ".join(values.faults) or None, "".join(values.traces) or None
-    return Judged(outcome, {}, values.by_name, {}, message, traceback, arrays)
+    return _scored(run, trained, outputs, dict)
 
 
-def _validated(runs: Sequence[Run], program: Judgeable) -> list[list[Seen]]:
-    """What the validators of each run see; the target alone where only its labels ask for it, or nothing."""
+def _validated(runs: Sequence[Run], program: _Model) -> list[list[Seen]]:
+    """What the validators of each run see; the target alone where only its labels or a correction ask for it."""
     parts = runs[0].components
     asked = parts.scheme.needs_target_labels and parts.scheme.hold_out
-    if not (parts.validators or asked):
+    if not (parts.validators or asked or runs[0].cell.prior_correction is not None):
         return [[] for _ in runs]
     examples = [validation_examples(run.prepared)[: None if parts.validators else 1] for run in runs]
     seen = [program.apply(part) for part in zip(*examples, strict=True)]
     return [list(of_run) for of_run in zip(*seen, strict=True)]
 
 
-def _corrections(runs: Sequence[Run], program: Judgeable, trained: Sequence[Trained]) -> list[Tensor | None]:
-    """What each run's cell has added to its logits for the target, because of other shares of classes there."""
-    if runs[0].cell.prior_correction is None:
-        return [None for _ in runs]
-    seen = program.apply([validation_examples(run.prepared)[0] for run in runs])
-    return [
-        None
-        if run_end.diverged_in is not None
-        else correction(target.outputs, _class_shares(run, run_end).to(run.data.y.device))
-        for run, run_end, target in zip(runs, trained, seen, strict=True)
-    ]
+def _correction(run: Run, trained: Trained, seen: Sequence[Seen]) -> Tensor | None:
+    """What the run's cell has added to its logits for the target, because of other shares of classes there."""
+    if run.cell.prior_correction is None:
+        return None
+    return correction(seen[0].outputs, _class_shares(run, trained).to(run.data.y.device))
 
 
 def _class_shares(run: Run, trained: Trained) -> Tensor:
@@ -137,19 +116,21 @@ def _class_shares(run: Run, trained: Trained) -> Tensor:
     classes, data = run.prepared.task.classes, run.data
     groups = [torch.cat([data.y[data.rows[domain]] for domain in group]) for group in run.groups]
     shares = torch.stack([y.bincount(minlength=classes).double().cpu() / len(y) for y in groups])
-    return trained.trace.weights @ shares
+    return trained.weights @ shares
 
 
-def _corrected(seen: Seen, by: Tensor | None) -> Seen:
-    return seen if by is None else replace(seen, outputs=seen.outputs + by)
-
-
-def _restored(run: Run, seen: Seen) -> Seen:
-    return replace(seen, outputs=run.prepared.restored(seen.outputs))
+def _corrected(outputs: Tensor, by: Tensor | None) -> Tensor:
+    return outputs if by is None else outputs + by
 
 
 def _mixed(
-    runs: Sequence[Run], program: Judgeable, place: int, by: Tensor | None, first: Tensor, second: Tensor, share: float
+    runs: Sequence[Run],
+    program: _Model,
+    place: int,
+    by: Tensor | None,
+    first: Tensor,
+    second: Tensor,
+    share: float,
 ) -> Tensor:
     """One run's outputs for mixtures of its target's training examples, as a `ValidationView` has them."""
     training = runs[place].prepared.training
@@ -159,26 +140,51 @@ def _mixed(
         x, other = (dense(batch_of(training.x, rows[part.to(rows.device)])) for part in pair)
         # The other runs of a stack predict the same examples, since all runs of it predict together.
         outputs.append(program.apply([share * x + (1 - share) * other] * len(runs))[place].outputs)
-    return torch.cat(outputs) if by is None else torch.cat(outputs) + by
+    return _corrected(torch.cat(outputs), by)
 
 
-def _judge(run: Run, trained: Trained, test: Seen, seen: Sequence[Seen], mix: Mix) -> Judged:
-    if trained.diverged_in is not None:
-        return _diverged(run, trained)
-    prepared = run.prepared
-    outcome = test_outcome(test.outputs, prepared.task, prepared.test.y)
+def _scored(
+    run: Run,
+    trained: Trained,
+    outputs: Tensor,
+    weights: Callable[[], Mapping[str, Tensor]],
+    seen: Sequence[Seen] = (),
+    mix: Mix | None = None,
+) -> Record:
+    """The record with its outcome, its kept files, and the scores of validators, if they can mix, and metrics."""
+    prepared, parts = run.prepared, run.components
+    outcome = test_outcome(outputs, prepared.task, prepared.test.y)
     if outcome is None:
-        return Judged(message="an output on the target's test examples was not finite")
-    bound = _bound(trained.trace.weights, [sum(group) for group in run.sizes])
-    parts = run.components
-    metrics = parts.metrics if outcome.n_test else ()
-    values = metric_values(metrics, outcome, test.outputs, prepared.test.y)
-    of_oracle = target_score(prepared, parts.scheme, seen[0]) if seen else {}
-    scores = validation_scores(parts.validators, prepared, seen, mix)
-    by_name = scores.by_name | of_oracle
-    faults, traces = scores.faults + values.faults, scores.traces + values.traces
-    message, traceback = "; ".join(faults) or None, "".join(traces) or None
-    return Judged(outcome, by_name, values.by_name, bound, message, traceback)
+        return _record(run, trained, message="an output on the target's test examples was not finite")
+    tested = partial(view_of, outcome, outputs, prepared.test.y)
+    values, faults = scored(parts.metrics if outcome.n_test else (), lambda metric: metric.value(tested()))
+    scores: dict[str, float] = {}
+    if mix is not None:
+        scores, first = scored(
+            parts.validators, lambda validator: validator.score(validation_view(prepared, seen, mix))
+        )
+        faults = first + faults
+    traceback = "".join(trace for _, trace in faults)
+    arrays = _kept_arrays(run, outputs, weights)
+    return _record(
+        run,
+        trained,
+        outcome=outcome,
+        bound=_bound(trained.weights, [sum(group) for group in run.sizes]) if len(trained.weights) else {},
+        validation=scores | (target_score(prepared, parts.scheme, seen[0]) if seen else {}),
+        metrics=values,
+        message="; ".join(line for line, _ in faults) or None,
+        provenance={"traceback": traceback} if traceback else {},
+        arrays=arrays,
+        saved={name: hashlib.sha256(data).hexdigest() for name, data in arrays.items()},
+    )
+
+
+def _record(run: Run, trained: Trained, outcome: Outcome | None = None, **more: Any) -> Record:
+    cell, asked = run.cell, run.components.scheme.needs_target_labels or run.cell.labelled_target > 0
+    status: Status = "diverged" if outcome is None else "ok"
+    timing: dict[str, int | float] = {"steps": trained.steps}
+    return Record(cell.key, cell.to_json(), status, outcome, trained.curves, target_labels=asked, timing=timing, **more)
 
 
 def _bound(weights: Tensor, sizes: Sequence[int]) -> dict[str, float]:
@@ -190,10 +196,10 @@ def _bound(weights: Tensor, sizes: Sequence[int]) -> dict[str, float]:
     return {"weights_norm": float(torch.linalg.vector_norm(weights)), "effective_sample_size": effective}
 
 
-def _diverged(run: Run, trained: Trained) -> Judged:
+def _diverged(run: Run, trained: Trained) -> Record:
     training, message = run.prepared.training, f"a risk, gap or weight was not finite in epoch {trained.diverged_in}"
     for domain, rows in training.rows.items():
         parts = (dense(batch_of(training.x, part)) for part in torch.split(rows, chunk(training.x)))
         if not all(bool(part.isfinite().all()) for part in parts):
-            return Judged(message=f"{message}; the inputs of domain {domain!r} are not finite")
-    return Judged(message=message)
+            return _record(run, trained, message=f"{message}; the inputs of domain {domain!r} are not finite")
+    return _record(run, trained, message=message)

@@ -1,8 +1,9 @@
-"""Label shift: other shares of the classes in a domain, and the correction of predictions for them."""
+"""What a suite changes in labels: shuffled ones of a source, other shares of classes, and the correction for these."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,17 +11,32 @@ import torch
 from torch import Tensor
 
 from msda_bench.api import Array, DataError, Dataset, DomainData
-from msda_bench.component.dataset import shifted_domain
+from msda_bench.component.dataset import corrupted_source, shifted_domain
 from msda_bench.component.sizes import is_transductive
 from msda_bench.data.splits import Split
 from msda_bench.engine.settings import stream_key
-from msda_bench.functional import uniform
+from msda_bench.functional import random_bits, uniform
 from msda_bench.suite.cell import Cell
 
 _LEAST_DRAW = 2.0**-25
 _ROUNDS, _CLOSE = 10_000, 1e-10
 _LEAST = 1e-12
 """The lowest ratio of shares: a class that the target seems to lack stays finite in logarithms."""
+
+
+def corrupted(
+    dataset: Dataset, cell: Cell, domains: Mapping[str, DomainData], splits: Mapping[str, Split]
+) -> dict[str, DomainData]:
+    """The source whose labels are shuffled, if any: separately within its training and its held-out examples."""
+    source = corrupted_source(dataset)
+    if source is None or source not in cell.sources:
+        return {}
+    y = domains[source].y.copy()
+    for part in ("train", "test"):
+        rows: Array = getattr(splits[source], part)
+        bits = random_bits(stream_key(cell, "corrupt", source, part), torch.arange(len(rows), dtype=torch.int32))
+        y[rows] = y[rows[bits.argsort(stable=True).numpy()]]
+    return {source: replace(domains[source], y=y)}
 
 
 def shifted(
@@ -79,37 +95,22 @@ def _first(rows: Array, labels: Array, most: Array) -> Array:
     return rows[number < most[labels]]
 
 
-def target_shares(outputs: Tensor, shares: Tensor) -> Tensor:
-    """The shares of classes in unlabelled examples, estimated by EM (Saerens, Latinne and Decaestecker 2002).
-
-    They maximise the likelihood of the examples if the class-conditional distributions are those of training, and the
-    predicted probabilities are right for these.
-
-    Args:
-        outputs: (n, classes) logits.
-        shares: (classes,) float64 of the training examples; a class without any keeps none.
-
-    Returns:
-        (classes,) float64.
-    """
-    p, there = torch.softmax(outputs.double(), 1), shares > 0
-    estimate = shares
-    for _ in range(_ROUNDS):
-        ratio = torch.where(there, estimate / shares.where(there, torch.ones_like(shares)), 0.0)
-        joint = p * ratio
-        before, estimate = estimate, (joint / joint.sum(1, keepdim=True).clamp(min=torch.finfo(p.dtype).tiny)).mean(0)
-        if (estimate - before).abs().max() < _CLOSE:
-            break
-    return estimate
-
-
 def correction(outputs: Tensor, shares: Tensor) -> Tensor:
     """What to add to logits so that they fit the target's shares: log of estimated over training shares, (classes,).
 
+    The target's shares are estimated by EM (Saerens, Latinne and Decaestecker 2002): they maximise the likelihood of
+    the examples if the class-conditional distributions are those of training, and the predicted probabilities are
+    right for these.
+
     Args:
         outputs: (n, classes) logits of the target's unlabelled training examples.
-        shares: (classes,) of the training examples.
+        shares: (classes,) float64 of the training examples; a class without any keeps none.
     """
-    estimate = target_shares(outputs, shares)
-    ratio = torch.where(shares > 0, estimate / shares.where(shares > 0, torch.ones_like(shares)), 0.0)
-    return ratio.clamp(min=_LEAST).log().to(outputs.dtype)
+    p, there = torch.softmax(outputs.double(), 1), shares > 0
+    known, estimate = shares.where(there, torch.ones_like(shares)), shares
+    for _ in range(_ROUNDS):
+        joint = p * torch.where(there, estimate / known, 0.0)
+        before, estimate = estimate, (joint / joint.sum(1, keepdim=True).clamp(min=torch.finfo(p.dtype).tiny)).mean(0)
+        if (estimate - before).abs().max() < _CLOSE:
+            break
+    return torch.where(there, estimate / known, 0.0).clamp(min=_LEAST).log().to(outputs.dtype)

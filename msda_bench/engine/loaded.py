@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from msda_bench.api import Array, DataError, Dataset, DomainData, Files, Inputs, Task
+from msda_bench.api import Array, DataError, Dataset, DomainData, Files, Task
 
 
 def load_domain(dataset: Dataset, domain: str, files: Files) -> DomainData:
@@ -23,13 +23,10 @@ def load_domain(dataset: Dataset, domain: str, files: Files) -> DomainData:
         raise DataError(
             f"dataset {dataset.name}: domain {domain!r}: {fault}; report it to its author or repair its files"
         )
-    for array in (*_arrays(data.x), data.y, data.test, data.groups, data.texts, data.predictions):
+    inputs = (data.x,) if isinstance(data.x, np.ndarray) else (data.x.data, data.x.indices, data.x.indptr)
+    for array in (*inputs, data.y, data.test, data.groups, data.texts, data.predictions):
         _freeze(array)
     return data
-
-
-def _arrays(x: Inputs) -> tuple[Array, ...]:
-    return (x,) if isinstance(x, np.ndarray) else (x.data, x.indices, x.indptr)
 
 
 def _freeze(array: object) -> None:
@@ -63,10 +60,20 @@ def _faults(data: DomainData, dataset: Dataset, *, labelled: bool) -> Iterator[s
 
 
 def _label_faults(labels: Array, task: Task, *, labelled: bool) -> Iterator[str]:
-    if labelled:
-        yield from _no_classes(labels, task.classes) if task.kind == "classification" else _no_numbers(labels)
-    elif not (labels == -1 if task.kind == "classification" else np.isnan(labels)).all():
-        yield "has labels, but is one of its `unlabelled_domains`"
+    if not labelled:
+        if not (labels == -1 if task.kind == "classification" else np.isnan(labels)).all():
+            yield "has labels, but is one of its `unlabelled_domains`"
+    elif task.kind == "classification":
+        if labels.dtype.kind not in "iu":
+            yield f"labels are {labels.dtype}; classes are whole numbers"
+        for row in np.flatnonzero((labels < 0) | (labels >= task.classes))[:1]:
+            what = f"none of the {task.classes} classes, 0..{task.classes - 1}"
+            yield f"label {labels[row]} of example {row} is {what}"
+    else:
+        if labels.dtype.kind not in "fiu":
+            yield f"labels are {labels.dtype}; regression needs numbers"
+        for row in np.flatnonzero(~np.isfinite(labels.astype(np.float32)))[:1]:
+            yield f"label {labels[row]} of example {row} is not finite"
 
 
 def _no_groups(groups: Array, count: int) -> Iterator[str]:
@@ -75,17 +82,3 @@ def _no_groups(groups: Array, count: int) -> Iterator[str]:
     texts = groups.dtype.kind == "U" or (groups.dtype == object and all(isinstance(name, str) for name in groups))
     if not texts and groups.dtype.kind not in "iu":
         yield f"groups are {groups.dtype}; they are whole numbers or texts"
-
-
-def _no_classes(labels: Array, classes: int) -> Iterator[str]:
-    if labels.dtype.kind not in "iu":
-        yield f"labels are {labels.dtype}; classes are whole numbers"
-    for row in np.flatnonzero((labels < 0) | (labels >= classes))[:1]:
-        yield f"label {labels[row]} of example {row} is none of the {classes} classes, 0..{classes - 1}"
-
-
-def _no_numbers(labels: Array) -> Iterator[str]:
-    if labels.dtype.kind not in "fiu":
-        yield f"labels are {labels.dtype}; regression needs numbers"
-    for row in np.flatnonzero(~np.isfinite(labels.astype(np.float32)))[:1]:
-        yield f"label {labels[row]} of example {row} is not finite"

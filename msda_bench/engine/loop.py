@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
 
 from msda_bench.api import Batch, Phase, PluginError, Step
-from msda_bench.engine import machine
 from msda_bench.engine.carried import Carrier
 from msda_bench.engine.draws import Draws
 from msda_bench.engine.graph import Replayed, Take, can_replay
 from msda_bench.engine.optim import PhaseOptimizers
-from msda_bench.engine.program import Program
 from msda_bench.engine.runs import Run
-from msda_bench.engine.schedule import Average, lr_shares
+from msda_bench.engine.stacked import Program
 from msda_bench.engine.stages import Leg, Span, Spans
 from msda_bench.engine.tensors import batch_of, where_rows
+from msda_bench.suite.protocol import Averaged, Protocol
 
 
 class Loop:
@@ -45,7 +45,6 @@ class Loop:
         self._average = Average(kind, program.averaged, self._steps, self._all_steps, since) if kind else None
         self._carrier = Carrier(runs, program, self._draws)
         self._replays = can_replay(first, device)
-        self._differentiate: Take = self._backward
         self._take: Take = self._updated
         self._state = self._joined([_initial_state(run) for run in runs])
         self._k, self._drawn = len(first.groups), first.batch * first.batches
@@ -70,7 +69,8 @@ class Loop:
             progress = self._progress(span, number)
             if before + steps.start == span.first:
                 self._carrier.start(span)
-                self._record()
+                if self._replays:
+                    self._take = Replayed(self._updated, self._log.device)
                 if span.first in self._legs and span.first > 0:
                     self._begin(self._legs[span.first])
             self._carrier.look(span, number, progress[steps.start])
@@ -86,15 +86,7 @@ class Loop:
                 self._step(step, span, Batch(x, labels, key, done, within))
                 if self._average is not None:
                     self._average.after(before + step)
-        return self._log[: self.steps_until(number + 1) - before].to("cpu", torch.float64)
-
-    def _record(self) -> None:
-        """Has the coming steps recorded as graphs, where they can be."""
-        weights = [value for part in self._program.trainable.values() for value in part.parameters]
-        if self._replays and weights and machine.records_updates(self._log.device):
-            self._take = Replayed(self._updated, self._log.device)
-        elif self._replays and weights:
-            self._differentiate = Replayed(self._backward, self._log.device, weights)
+        return self._log[: self._all_steps - before].to("cpu", torch.float64)  # the last epoch may be shorter
 
     def _begin(self, leg: Leg) -> None:
         """New optimisers for the coming steps, and their learning rates."""
@@ -102,13 +94,9 @@ class Loop:
         self._optimizers = PhaseOptimizers(leg.training, self._program.trainable, leg.phases, *self._program.lead)
         self._lr_shares = lr_shares(leg.training, leg.last - leg.first)
 
-    def steps_until(self, epochs: int) -> int:
-        """Steps in this many epochs; the last epoch may be shorter."""
-        return min(epochs * self._steps, self._all_steps)
-
     def finish(self) -> None:
         """Replaces the last step's weights by those to be tested, if the protocol asks for that."""
-        self._differentiate, self._take = self._backward, self._updated  # frees what graphs hold
+        self._take = self._updated  # frees what graphs hold
         if self._average is not None:
             self._average.put()
 
@@ -135,14 +123,14 @@ class Loop:
 
     def _updated(self, batch: Batch, keys: Tensor, state: Tensor, phase: Phase) -> Step:
         """The results of a phase, after which the weights are updated."""
-        taken = self._differentiate(batch, keys, state, phase)
+        taken = self._differentiated(batch, keys, state, phase)
         taken = taken._replace(carried=self._carrier.owned(taken.carried))  # the update would change carried weights
         added = {**batch.carried, **taken.carried}
         offsets = {id(value): added[name] for name, value in self._offset.items() if name in added}
         self._optimizers.step(phase, offsets)
         return taken
 
-    def _backward(self, batch: Batch, keys: Tensor, state: Tensor, phase: Phase) -> Step:
+    def _differentiated(self, batch: Batch, keys: Tensor, state: Tensor, phase: Phase) -> Step:
         """The results of a phase, whose gradients are then with the weights."""
         taken = self._program.step(batch, keys, state, phase)
         self._check(taken)
@@ -175,3 +163,63 @@ def _initial_state(run: Run) -> Tensor:
     device, aggregator = run.data.y.device, run.components.aggregator
     sizes = torch.tensor([float(sum(group)) for group in run.sizes])
     return (aggregator.start(sizes) if aggregator else torch.zeros(0)).to(device)
+
+
+def lr_shares(training: Protocol, steps: int) -> list[float] | None:
+    """The share of the learning rate in each of a run's steps; None if it is always the whole.
+
+    In the w steps of warm-up the share is (i + 1) / (w + 1) at step i, from 0; the schedule runs over the rest.
+
+    Args:
+        training: the protocol.
+        steps: all steps of the run, or of the stages that have a schedule of their own.
+    """
+    if training.schedule.name == "none" and not training.warmup:
+        return None
+    warm = min(steps, round(training.warmup * steps) if training.warmup < 1 else int(training.warmup))
+    given = training.schedule.params
+    schedules: dict[str, Callable[[float], float]] = {  # of progress, which is 0 in the first step and approaches 1
+        "none": lambda _: 1.0,
+        "cosine": lambda progress: given["to"] + (1 - given["to"]) * (1 + math.cos(math.pi * progress)) / 2,
+        "polynomial": lambda progress: float((1 + given["a"] * progress) ** -given["b"]),
+    }
+    share = schedules[training.schedule.name]
+    rising = [(step + 1) / (warm + 1) for step in range(warm)]
+    return rising + [share(step / (steps - warm)) for step in range(steps - warm)]
+
+
+class Average:
+    """Averages tensors over steps: each of the last epoch's worth as much, or by an exponential moving average.
+
+    Args:
+        kind: which of the two.
+        tensors: what is averaged, as it is after each step: weights, and buffers such as batch-norm's statistics.
+        steps: in an epoch.
+        all_steps: in the run.
+        since: the first step that may count.
+    """
+
+    def __init__(self, kind: Averaged, tensors: Sequence[Tensor], steps: int, all_steps: int, since: int) -> None:
+        self._decay = kind.ema
+        self._tensors = [tensor.detach() for tensor in tensors]
+        self._first = max(since, all_steps - steps) if self._decay is None else since
+        self._means: list[Tensor] = []
+        self._seen = 0
+
+    @torch.no_grad()
+    def after(self, step: int) -> None:
+        """Takes in the tensors after a step, counted from 0 over the whole run."""
+        if step < self._first:
+            return
+        self._seen += 1
+        if not self._means:
+            self._means = [tensor.clone() for tensor in self._tensors]
+            return
+        weight = 1 / self._seen if self._decay is None else 1 - self._decay
+        torch._foreach_lerp_(self._means, self._tensors, weight)
+
+    @torch.no_grad()
+    def put(self) -> None:
+        """Replaces the tensors by their averages."""
+        for tensor, mean in zip(self._tensors, self._means, strict=bool(self._means)):
+            tensor.copy_(mean)

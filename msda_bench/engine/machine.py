@@ -7,7 +7,7 @@ import importlib
 import platform
 from importlib.metadata import version as _version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,24 +20,6 @@ from msda_bench.suite.cell import Cell
 
 CUDA_ENGINE = 2
 """Raised when numbers of a GPU change; it is in their records alone, since a key knows no device."""
-
-
-class OnGpu(NamedTuple):
-    """What training does on a GPU; `benchmarks/gpu_session.py` turns each off, to measure it.
-
-    Attributes:
-        timed: in tf32 and bf16 cuDNN times its deterministic convolutions, once a process, and keeps the fastest; in
-            float32 its heuristics choose, so that numbers repeat from process to process.
-        channels_last: batches of images lie with their channels last, as weights of convolutions do.
-        fused: an update is one pass over weights and state, recorded with the gradients; dropout is one kernel.
-    """
-
-    timed: bool = True
-    channels_last: bool = True
-    fused: bool = True
-
-
-ON_GPU = OnGpu()
 
 
 @functools.cache
@@ -68,12 +50,13 @@ def accelerate(modules: nn.Module, device: torch.device, *, stacked: bool = Fals
             layer.drop = drop
 
 
-def provenance(device: torch.device, distributions: dict[str, str], stack: int) -> dict[str, Any]:
-    """Versions, device and (padded) stack size; of a GPU also its engine.
+def provenance(device: torch.device, cell: Cell, registry: Registry, stack: int) -> dict[str, Any]:
+    """Versions, also of the distributions of the cell's components, device and stack size; of a GPU also its engine.
 
     Without numba's version the plain loops were used, on a GPU without Triton's torch's own Adadelta.
     """
     on_gpu = device.type == "cuda"
+    entries = [registry.entry(ref.kind, ref.name) for ref in cell.refs]
     return {
         "msda_bench": __version__,
         "python": platform.python_version(),
@@ -81,7 +64,7 @@ def provenance(device: torch.device, distributions: dict[str, str], stack: int) 
         "numpy": np.__version__,
         "platform": platform.platform(),
         "numba": _version("numba") if compiles_for(device) else None,
-        "distributions": distributions,
+        "distributions": {entry.distribution: entry.distribution_version for entry in entries},
         "device": device.type,
         "device_name": torch.cuda.get_device_name(device) if on_gpu else processor(),
         "stack": stack,
@@ -91,17 +74,17 @@ def provenance(device: torch.device, distributions: dict[str, str], stack: int) 
 
 def records_updates(device: torch.device) -> bool:
     """Whether CUDA graphs may hold updates, so that optimisers keep what changes from step to step in tensors."""
-    return device.type == "cuda" and ON_GPU.fused
-
-
-def fuses_for(device: torch.device) -> bool:
-    """Whether runs on this device train with the one-pass Adadelta of a GPU."""
-    return records_updates(device) and _can_fuse(device)
+    return device.type == "cuda"
 
 
 @functools.cache
-def _can_fuse(device: torch.device) -> bool:
-    """Whether Triton is there and can compile, for which it may need a C compiler."""
+def fuses_for(device: torch.device) -> bool:
+    """Whether runs on this device train with the one-pass Adadelta of a GPU.
+
+    It needs Triton, which may need a C compiler.
+    """
+    if not records_updates(device):
+        return False
     try:
         fused = importlib.import_module("msda_bench.engine.fused")
         weight = torch.zeros(1, device=device)
@@ -119,9 +102,3 @@ def processor() -> str:
     lines = about.read_text(encoding="utf-8").splitlines() if about.exists() else []
     names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     return next(names, "") or platform.processor() or platform.machine()
-
-
-def distributions(cell: Cell, registry: Registry) -> dict[str, str]:
-    """The versions of the distributions that the cell's components come from, by distribution."""
-    entries = [registry.entry(ref.kind, ref.name) for ref in cell.refs]
-    return dict(sorted({entry.distribution: entry.distribution_version for entry in entries}.items()))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -95,34 +95,6 @@ class Components:
         return self.scheme.draws_target(self.discrepancy)
 
 
-@dataclass(frozen=True, eq=False)
-class Model:
-    """The modules of one run.
-
-    Attributes:
-        modules: features, predictor and critic, by name.
-        parts: what the scheme sees.
-        feature_dim: width of the features.
-    """
-
-    modules: nn.ModuleDict
-    parts: Parts
-    feature_dim: int
-
-
-class Keyed(NamedTuple):
-    """How many modules get a key in every phase: in the network (features and predictor), and in the critic."""
-
-    network: int
-    critic: int
-
-    @classmethod
-    def of(cls, names: Collection[str]) -> Keyed:
-        """Counts the names that `keyed` returns."""
-        critic = sum(name.split(".")[0] == "critic" for name in names)
-        return cls(len(names) - critic, critic)
-
-
 def keyed(modules: nn.Module) -> dict[str, StepKey]:
     """The modules that get a key in every phase of a step, such as dropout, by name; the critic's last."""
     return {name: module for name, module in modules.named_modules() if isinstance(module, StepKey)}
@@ -154,10 +126,15 @@ def tell_domains(norms: Sequence[EachDomain], batch: Batch) -> None:
         norm.labelled, norm.unlabelled = (size,) * groups, batch.rows.shape[-1] - groups * size
 
 
-def build_model(cell: Cell, components: Components, k: int, files: Files, device: torch.device) -> Model:
-    """Builds the modules for k groups, with initial weights from the cell's own streams.
+def build_model(
+    cell: Cell, components: Components, k: int, files: Files, device: torch.device
+) -> tuple[nn.ModuleDict, int]:
+    """Features, predictor and critic for k groups, with initial weights from the cell's own streams.
 
     The network's stream is the same for every method; the critic has a separate one.
+
+    Returns:
+        The modules by name, and the width of the features.
     """
     dataset = components.dataset
     with seeded(cell, "init network"):
@@ -167,9 +144,7 @@ def build_model(cell: Cell, components: Components, k: int, files: Files, device
     modules = nn.ModuleDict({"features": network.features, "predictor": network.predictor, "critic": critic})
     # Convolutions are faster with the channels last; other modules do not change.
     modules.to(device).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-    functions = Modules(dict(modules.items()))
-    parts = make_parts(cell, components, k, network.feature_dim, functions, cell.mu, components.aggregator)
-    return Model(modules, parts, network.feature_dim)
+    return modules, network.feature_dim
 
 
 def make_parts(

@@ -60,7 +60,8 @@ class Trainable(NamedTuple):
         lazy = lazy and machine.can_compile()
         bags = [layer for layer in module.modules() if isinstance(layer, BagLinear)] if lazy else []
         apart = {id(bag.weight) for bag in bags}
-        trunk: list[Tensor] = [value for each in _trunks(module) for value in each.parameters()]
+        trunks = [part for part in module.modules() if isinstance(part, Trunk)]
+        trunk: list[Tensor] = [value for each in trunks for value in each.parameters()]
         return cls([value for value in module.parameters() if id(value) not in apart], bags, trunk)
 
 
@@ -93,21 +94,20 @@ class PhaseOptimizers:
                 shared.setdefault((trained_in, factor * getattr(factors, name, 1.0)), []).append(part)
         lr = optimizer.params["lr"]
         self._optimizers = [
-            (trained_in, lr * factor, list(_optimizers(optimizer.name, optimizer.params | {"lr": lr * factor}, group)))
+            (trained_in, lr * factor, one)
             for (trained_in, factor), group in shared.items()
+            for one in _optimizers(optimizer.name, optimizer.params | {"lr": lr * factor}, group)
         ]
 
     def scale(self, share: float) -> None:
         """Sets every learning rate to a share of the protocol's."""
-        for _, lr, optimizers in self._optimizers:
-            for optimizer in optimizers:
-                optimizer.set_lr(lr * share)
+        for _, lr, optimizer in self._optimizers:
+            optimizer.set_lr(lr * share)
 
     def zero_grad(self) -> None:
         """Forgets all gradients."""
-        for _, _, optimizers in self._optimizers:
-            for optimizer in optimizers:
-                optimizer.zero_grad()
+        for _, _, optimizer in self._optimizers:
+            optimizer.zero_grad()
 
     def inputs(self, phase: Phase) -> list[Tensor] | None:
         """The inputs of a phase's backward pass, so that it skips the other parts; None for all."""
@@ -127,12 +127,11 @@ class PhaseOptimizers:
         if self._clip is not None:
             trained = [value for name in phase.trains for value in self._parts[name].parameters]
             clip_gradients(trained, self._clip, self._runs)
-        for phases, _, optimizers in self._optimizers:
+        for phases, _, optimizer in self._optimizers:
             if phase.name in phases:
-                for optimizer in optimizers:
-                    if isinstance(optimizer, _Dense):  # others decay no weights
-                        optimizer.decay(offsets)
-                    optimizer.step()
+                if isinstance(optimizer, _Dense):  # others decay no weights
+                    optimizer.decay(offsets)
+                optimizer.step()
 
 
 @torch.no_grad()
@@ -153,10 +152,6 @@ def clip_gradients(parameters: Sequence[Tensor], most: float, runs: int | None) 
         torch._foreach_mul_(gradients, share.squeeze())
     else:
         torch._foreach_mul_(gradients, [share.view(-1, *(1,) * (gradient.dim() - 1)) for gradient in gradients])
-
-
-def _trunks(module: nn.Module) -> Iterator[Trunk]:
-    return (part for part in module.modules() if isinstance(part, Trunk))
 
 
 def _fast(name: str, params: Mapping[str, Any]) -> bool:

@@ -20,11 +20,20 @@ from msda_bench.component.abilities import fitted
 from msda_bench.component.sizes import HOLD_OUT, is_transductive, trained_of
 from msda_bench.data.features import Frozen
 from msda_bench.data.splits import Split, split_domains
-from msda_bench.engine.label_shift import shifted
-from msda_bench.engine.labels import Unit, as_labels, corrupted, no_labels
+from msda_bench.engine.label_shift import corrupted, shifted
 from msda_bench.engine.loaded import load_domain
 from msda_bench.engine.parts import part_rows
-from msda_bench.engine.tensors import Examples, HostBytes, as_examples, concatenate, fits_gpu, gathered, take
+from msda_bench.engine.tensors import (
+    Examples,
+    HostBytes,
+    Unit,
+    as_examples,
+    as_labels,
+    fits_gpu,
+    gathered,
+    no_labels,
+    take,
+)
 from msda_bench.suite.cell import Cell
 from msda_bench.suite.protocol import labelled_part
 
@@ -102,13 +111,14 @@ class Prepared:
         """A split that trains on every row of these arrays, and tests none; the target has no labels."""
         unit = Unit.of(np.concatenate([y for _, y in sources.values()])) if standardise else None
         parts = [as_examples(x, device) for x in (*(x for x, _ in sources.values()), target)]
-        rows = torch.split(torch.arange(sum(map(len, parts)), device=device), [len(part) for part in parts])
+        total = sum(map(len, parts))
+        rows = torch.split(torch.arange(total, device=device), [len(part) for part in parts])
         none = no_labels(task, len(parts[-1]), device)
         y = torch.cat([*(as_labels(task, labels, device, unit) for _, labels in sources.values()), none])
         return cls(
             task=task,
             bags=not isinstance(target, np.ndarray),
-            training=TrainingData(concatenate(parts), y, dict(zip((*sources, name), rows, strict=True)), name),
+            training=TrainingData(gathered(parts, total), y, dict(zip((*sources, name), rows, strict=True)), name),
             held_out=(),
             test=Labelled(parts[-1][:0], none[:0]),
             tested_in_training=False,

@@ -12,7 +12,6 @@ import torch
 from torch import Tensor
 
 from msda_bench.api import BenchError
-from msda_bench.engine import machine
 from msda_bench.suite.cell import Cell
 
 
@@ -48,17 +47,19 @@ def autocast(precision: str, device: torch.device) -> AbstractContextManager[obj
 def products(precision: str, device: torch.device) -> Iterator[None]:
     """For a whole run: lets a GPU multiply float32 matrices in TensorFloat-32, if the precision is tf32.
 
+    In tf32 and bf16 cuDNN times its deterministic convolutions, once a process, and keeps the fastest; in float32 its
+    heuristics choose, so that numbers repeat from process to process.
+
     Raises:
         BenchError: the precision is tf32 and the device is not a GPU.
     """
     if precision == "tf32" and device.type != "cuda":
         raise BenchError("precision tf32 is a GPU's; this run trains on the CPU: use float32 or bf16 there")
     former, ours = torch.get_float32_matmul_precision(), "high" if precision == "tf32" else "highest"
-    timed = machine.ON_GPU.timed and precision != "float32"
     torch.set_float32_matmul_precision(ours)
     try:
         with torch.backends.cudnn.flags(
-            enabled=True, benchmark=timed, deterministic=True, allow_tf32=precision == "tf32"
+            enabled=True, benchmark=precision != "float32", deterministic=True, allow_tf32=precision == "tf32"
         ):
             yield
     finally:

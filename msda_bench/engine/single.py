@@ -1,43 +1,108 @@
-"""The program of a single run."""
+"""The program of a single run, and what it shares with that of a stack."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from msda_bench.api import Batch, EachDomain, Phase, Step
+from msda_bench.api import Augments, Batch, Carried, EachDomain, Parts, Phase, PluginError, Scheme, Step
+from msda_bench.component.parts import Modules
 from msda_bench.engine.machine import accelerate
-from msda_bench.engine.model import Keyed, build_model, keyed, tell_domains, timed
+from msda_bench.engine.model import build_model, keyed, make_parts, tell_domains, timed
 from msda_bench.engine.optim import Trainable
-from msda_bench.engine.program import Augment, floating, predicted
 from msda_bench.engine.runs import Run, Seen
 from msda_bench.engine.settings import autocast
-from msda_bench.engine.tensors import Examples, batch_of, chunk
+from msda_bench.engine.tensors import Examples, Numbers, batch_of, chunk
 from msda_bench.functional import SparseRows
+
+_IMAGES = 4
+"""Dimensions of a batch of images of one run."""
+
+
+class Augment:
+    """Calls `augment` of a dataset that `Augments` if the network gets its examples; else changes no number.
+
+    Args:
+        run: the run with the dataset; of a stack any one.
+        stacked: batches and keys have a leading dimension of runs.
+    """
+
+    def __init__(self, run: Run, *, stacked: bool) -> None:
+        dataset, frozen = run.components.dataset, run.components.frozen
+        self._augments = dataset.augment if isinstance(dataset, Augments) and not frozen else None
+        self._shape, self._ref, self._stacked = dataset.input.shape, run.cell.dataset, stacked
+
+    @torch.no_grad()
+    def __call__(self, x: Numbers, key: Tensor | None = None) -> Numbers:
+        """The batch as the network gets it; without a key, as in tests, nothing is drawn.
+
+        Raises:
+            PluginError: the dataset returned another dtype than float32, or another shape than its `input` declares.
+        """
+        if isinstance(x, SparseRows):
+            return x
+        changed = self._changed(x, key)
+        # As weights of convolutions lie there.
+        turns = x.is_cuda and x.dim() == _IMAGES
+        return changed.contiguous(memory_format=torch.channels_last) if turns else changed
+
+    def _changed(self, x: Tensor, key: Tensor | None) -> Tensor:
+        if self._augments is None:
+            return x
+        checked = partial(self._checked, self._augments)
+        if not self._stacked:
+            return checked(x, key)
+        if key is None:
+            return torch.vmap(lambda batch: checked(batch, None), randomness="error")(x)
+        return torch.vmap(checked, randomness="error")(x, key)
+
+    def _checked(self, augment: Callable[[Tensor, Tensor | None], Tensor], x: Tensor, key: Tensor | None) -> Tensor:
+        images = augment(x, key)
+        wanted = (len(x), *self._shape)
+        if images.shape != wanted or images.dtype != torch.float32:
+            raise PluginError(
+                f"dataset {self._ref.name!r} of {self._ref.distribution} augmented images of shape {tuple(x.shape)} to "
+                f"{images.dtype} of {tuple(images.shape)}; the contract asks for torch.float32 of {wanted}"
+            )
+        return images
 
 
 class Single:
-    """The program of one run: draws of shape (...), tensors of shape (...), nothing stacked.
+    """The tensors of one run as the loop sees them; those of `Stacked` have a leading dimension of R runs.
 
     Args:
         run: the run.
         device: where it trains.
+
+    Attributes:
+        lead: () for one run, (R,) for a stack.
+        keyed: the names of a run's modules that get a key in every phase of a step, such as dropout.
+        modules: features, predictor and critic; they hold the mode, training or evaluation.
+        feature_dim: width of the features.
+        x: training examples of all runs.
+        y: their labels.
+        row_offsets: (*lead,) int64: where each run's examples begin in `x`.
+        carried: the values that each run carries besides its weights, by name.
+        augment: batches of images to what the network gets; in training with a key of each run.
     """
 
     lead: tuple[int, ...] = ()
 
     def __init__(self, run: Run, device: torch.device) -> None:
-        model = build_model(run.cell, run.components, len(run.groups), run.files, device)
-        self._run, self._parts, self.modules, self.feature_dim = run, model.parts, model.modules, model.feature_dim
-        self._scheme = run.components.scheme
+        self._run, cell, components, k = run, run.cell, run.components, len(run.groups)
+        self.modules, self.feature_dim = build_model(cell, components, k, run.files, device)
+        functions = Modules(dict(self.modules.items()))
+        self._parts = make_parts(cell, components, k, self.feature_dim, functions, cell.mu, components.aggregator)
+        self._scheme = components.scheme
         self._staged = len(self._scheme.stages) > 1
-        self._precision = run.cell.training.precision
+        self._precision = cell.training.precision
         named = keyed(self.modules)
-        self._keyed, self.keyed = list(named.values()), Keyed.of(named)
+        self._keyed, self.keyed = list(named.values()), list(named)
         self._timed = list(timed(self.modules).values())
         self._by_domain = [layer for layer in self.modules.modules() if isinstance(layer, EachDomain)]
         if self._precision != "bf16":  # the compiled dropout takes no bfloat16
@@ -101,3 +166,23 @@ class Single:
         self.modules.train()
         features, outputs = zip(*seen, strict=True)
         return [Seen(torch.cat(features), torch.cat(outputs))]
+
+
+def floating(named: Iterable[tuple[str, Tensor]]) -> dict[str, Tensor]:
+    """Weights and floating-point buffers, such as batch-norm's statistics, except the progress of training."""
+    return {name: value for name, value in named if value.is_floating_point() and not name.endswith("progress")}
+
+
+def predicted(scheme: Scheme, parts: Parts, x: Numbers, carried: Carried, width: int) -> tuple[Tensor, Tensor]:
+    """Features and outputs as a scheme predicts them.
+
+    Raises:
+        PluginError: the outputs have another width, or features or outputs are not one row an example.
+    """
+    features, outputs = scheme.predict(parts, x, carried)
+    if outputs.shape != (len(x), width) or features.shape[:-1] != (len(x),):
+        raise PluginError(
+            f"scheme {scheme.name!r} predicted features and outputs of shapes {tuple(features.shape)} and "
+            f"{tuple(outputs.shape)} for {len(x)} examples; the contract asks for ({len(x)}, d) and ({len(x)}, {width})"
+        )
+    return features.float(), outputs.float()

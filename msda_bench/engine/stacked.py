@@ -8,26 +8,26 @@ from functools import partial
 from typing import Any, TypeAlias
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.func import stack_module_state
 
 from msda_bench.api import Batch, Component, EachDomain, Phase, Step
 from msda_bench.component.parts import Modules
 from msda_bench.engine.machine import accelerate
-from msda_bench.engine.model import Keyed, build_model, keyed, make_parts, tell_domains, timed
+from msda_bench.engine.model import build_model, keyed, make_parts, tell_domains, timed
 from msda_bench.engine.optim import Trainable
-from msda_bench.engine.program import Augment, floating, predicted
 from msda_bench.engine.runs import Run, Seen
 from msda_bench.engine.settings import autocast
+from msda_bench.engine.single import Augment, Single, floating, predicted
 from msda_bench.engine.stacking import numbers
-from msda_bench.engine.tensors import Examples, HostBytes, batch_of, chunk, concatenate, dense
+from msda_bench.engine.tensors import Examples, HostBytes, batch_of, chunk, dense, gathered
 
 _State: TypeAlias = Mapping[str, Mapping[str, Tensor]]
 """The tensors of each part of a model by name; stacked, they have a leading dimension of R."""
 
 
 class Stacked:
-    """The program of R runs: `torch.vmap` over the code for one.
+    """The program of R runs: `torch.vmap` over the code for one, with the attributes of `Single`.
 
     All examples are dense, since shapes must not depend on values.
 
@@ -39,15 +39,16 @@ class Stacked:
     def __init__(self, runs: Sequence[Run], device: torch.device) -> None:
         first = runs[0]
         models = [build_model(run.cell, run.components, len(run.groups), run.files, device) for run in runs]
-        self._run, self.feature_dim = first, models[0].feature_dim
-        self.modules: nn.ModuleDict = models[0].modules.train()
+        self._run = first
+        self.modules, self.feature_dim = models[0]
+        self.modules.train()
         if first.cell.training.precision != "bf16":  # the fused dropout takes no bfloat16
             accelerate(self.modules, device, stacked=True)
-        stacks = {name: stack_module_state([model.modules[name] for model in models]) for name in self.modules}
+        stacks = {name: stack_module_state([modules[name] for modules, _ in models]) for name in self.modules}
         self._parameters: _State = {name: parameters for name, (parameters, _) in stacks.items()}
         self._buffers = {name: dict(buffers) for name, (_, buffers) in stacks.items()}
-        names = list(keyed(self.modules))
-        self._keyed, self.keyed = [f"{name}.key".split(".", 1) for name in names], Keyed.of(names)
+        self.keyed = list(keyed(self.modules))
+        self._keyed = [f"{name}.key".split(".", 1) for name in self.keyed]
         self._timed = [f"{name}.progress".split(".", 1) for name in timed(self.modules)]
         self._by_domain = [layer for layer in self.modules.modules() if isinstance(layer, EachDomain)]
         self._numbers = _stack_numbers(runs, device)
@@ -125,6 +126,9 @@ class Stacked:
         return [Seen(features[place, :size], outputs[place, :size]) for place, size in enumerate(sizes)]
 
 
+Program: TypeAlias = Single | Stacked
+
+
 def _stack_numbers(runs: Sequence[Run], device: torch.device) -> _State:
     """The numbers that may differ from run to run, each (R,) float32: mu, and those of aggregator and scheme."""
     values = [numbers(run.cell, run.components) for run in runs]
@@ -152,7 +156,7 @@ def _joined_data(runs: Sequence[Run]) -> tuple[Examples, Tensor, Tensor]:
     for identity, run in splits.items():
         starts[identity] = start
         start += len(run.data.y)
-    x = concatenate([x if isinstance(x := run.data.x, HostBytes) else dense(x) for run in splits.values()])
+    parts = [x if isinstance(x := run.data.x, HostBytes) else dense(x) for run in splits.values()]
     y = torch.cat([run.data.y for run in splits.values()])
     offsets = torch.tensor([starts[id(run.prepared)] for run in runs], device=y.device)
-    return x, y, offsets
+    return gathered(parts, start), y, offsets

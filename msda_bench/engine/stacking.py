@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 import torch
 from torch import nn
 
-from msda_bench.api import BenchError, Component
-from msda_bench.engine.carried import overrides
+from msda_bench.api import BenchError, Component, Scheme
 from msda_bench.engine.model import Components
 from msda_bench.engine.runs import Run
 from msda_bench.errors import describe
@@ -86,6 +85,11 @@ def _carried_sizes(run: Run) -> tuple[object, ...]:
     return (run.sizes, len(run.target_rows)) if carries or scheme.target_statistics else ()
 
 
+def overrides(scheme: Scheme, hook: str) -> bool:
+    """Whether a scheme overrides a hook."""
+    return getattr(type(scheme), hook) is not getattr(Scheme, hook)
+
+
 MOST = 64
 """Runs in a stack at most: a lost process loses the stack's work."""
 _SHARE = 0.8
@@ -94,20 +98,8 @@ _SHARE = 0.8
 _T = TypeVar("_T")
 
 
-class Memory(Protocol):
-    """A device's memory, in bytes."""
-
-    def free(self) -> int:
-        """How much is free."""
-        ...
-
-    def peak(self, action: Callable[[], object]) -> int:
-        """The most that an action takes, on top of what is in use; may run it more than once."""
-        ...
-
-
 class CudaMemory:
-    """A GPU's memory.
+    """A GPU's memory, in bytes.
 
     Args:
         device: the GPU.
@@ -140,7 +132,7 @@ class Sizing:
         memory: the device's; None for a GPU's own.
     """
 
-    def __init__(self, device: torch.device, stack: int | None, memory: Memory | None = None) -> None:
+    def __init__(self, device: torch.device, stack: int | None, memory: CudaMemory | None = None) -> None:
         self._stack = 1 if stack is None and device.type != "cuda" else stack
         self._memory = memory or (CudaMemory(device) if device.type == "cuda" else None)
 
@@ -167,12 +159,8 @@ class Sizing:
         except Exception as error:  # noqa: BLE001 - torch.vmap refuses with exceptions of many kinds
             return 1, f"torch.vmap refuses it: {describe(error, 200)}"
         held = MOST if self._memory is None else int(_SHARE * self._memory.free() / peak)
-        return floor_power(max(1, min(MOST if self._stack is None else self._stack, held))), None
-
-
-def floor_power(count: int) -> int:
-    """The largest power of two up to a count."""
-    return 1 << (count.bit_length() - 1)
+        most = max(1, min(MOST if self._stack is None else self._stack, held))
+        return 1 << (most.bit_length() - 1), None
 
 
 def padded(items: Sequence[_T]) -> list[_T]:

@@ -68,10 +68,11 @@ class Spans:
         for place in range(1, len(stages)):  # each stage has at least one step
             bounds[place] = min(max(bounds[place], bounds[place - 1] + 1), total - len(stages) + place)
         groups, labelled = len(run.groups), len(run.groups) * run.batch * run.batches
-        self._spans = [
-            Span(stage, number, first, last, *_rights(stage, groups, labelled))
-            for number, (stage, (first, last)) in enumerate(zip(stages, pairwise(bounds), strict=True))
-        ]
+        self._spans = []
+        for number, (stage, (first, last)) in enumerate(zip(stages, pairwise(bounds), strict=True)):
+            columns = slice(0, None if "target" in stage.sees else labelled)
+            rights = (groups, columns) if "sources" in stage.sees else (0, slice(labelled, None))
+            self._spans.append(Span(stage, number, first, last, *rights))
 
     def legs(self, training: Protocol) -> dict[int, Leg]:
         """The legs by their first steps: a stage that the protocol names begins one."""
@@ -91,13 +92,6 @@ class Spans:
             first, last = max(span.first - start, 0), min(span.last - start, self._steps)
             if first < last:
                 yield span, range(first, last)
-
-
-def _rights(stage: Stage, groups: int, labelled: int) -> tuple[int, slice]:
-    """The number of labelled groups, and the slice of a step's examples, that a stage sees."""
-    if "sources" not in stage.sees:
-        return 0, slice(labelled, None)
-    return groups, slice(0, None if "target" in stage.sees else labelled)
 
 
 def _checked(scheme: Scheme, total: int) -> tuple[Stage, ...]:

@@ -1,17 +1,17 @@
-"""Examples as tensors on a device: dense, sparse rows, or bytes that become numbers batch by batch."""
+"""Examples as tensors on a device: dense, sparse rows, or bytes that become numbers batch by batch; and labels."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from msda_bench.api import Array, DataError, Inputs
+from msda_bench.api import Array, DataError, Inputs, Task
 from msda_bench.functional import SparseRows, lost_in_float32
 
 if TYPE_CHECKING:
@@ -129,24 +129,18 @@ def fits_gpu(arrays: Sequence[Array], device: torch.device) -> bool:
     return _GPU_SHARE * sum(array.nbytes for array in arrays) <= total
 
 
-def concatenate(parts: Sequence[Examples]) -> Examples:
-    """The examples of all parts, in order."""
-    if isinstance(parts[0], Tensor):
-        return torch.cat([cast("Tensor", part) for part in parts])
-    if isinstance(parts[0], HostBytes):
-        return HostBytes.concatenate([cast("HostBytes", part) for part in parts])
-    return SparseRows.concatenate([cast("SparseRows", part) for part in parts])
-
-
-def gathered(parts: Iterator[Examples], rows: int) -> Examples:
+def gathered(parts: Iterable[Examples], rows: int) -> Examples:
     """The examples of all parts, of so many rows, in order; numbers are never held twice."""
-    first = next(parts)
-    if not isinstance(first, Tensor):
-        return concatenate([first, *parts])
+    rest = iter(parts)
+    first = next(rest)
+    if isinstance(first, HostBytes):
+        return HostBytes.concatenate([first, *(cast("HostBytes", part) for part in rest)])
+    if isinstance(first, SparseRows):
+        return SparseRows.concatenate([first, *(cast("SparseRows", part) for part in rest)])
     whole = first.new_empty((rows, *first.shape[1:]))
     whole[: len(first)] = first
     start = len(first)
-    for part in parts:
+    for part in rest:
         whole[start : start + len(part)] = cast("Tensor", part)
         start += len(part)
     return whole
@@ -215,3 +209,42 @@ def flat(values: Tensor, like: Tensor) -> Tensor:
 def _channels_last(values: Tensor) -> torch.memory_format:
     formats = {4: torch.channels_last, 5: torch.channels_last_3d}
     return formats.get(values.dim(), torch.contiguous_format)
+
+
+class Unit(NamedTuple):
+    """The unit of a regression's labels, of which every model learns and predicts (y - mean) / deviation."""
+
+    mean: float
+    deviation: float
+
+    @classmethod
+    def of(cls, labels: Array) -> Unit:
+        """Of the (n,) labels of the sources' training rows; equal ones are only moved."""
+        y = labels.astype(np.float64)
+        return cls(float(y.mean()), float(y.std()) if y.min() < y.max() else 1.0)
+
+    def restored(self, outputs: Tensor) -> Tensor:
+        """Predictions or labels of a model in the user's unit, float64."""
+        return outputs.double() * self.deviation + self.mean
+
+
+def as_labels(task: Task, y: Array, device: torch.device, unit: Unit | None = None) -> Tensor:
+    """Labels on the device as models learn them: int64 classes, or float32 numbers.
+
+    Raises:
+        DataError: float32 does not tell the numbers apart.
+    """
+    if task.kind == "classification":
+        return torch.from_numpy(y.astype(np.int64)).to(device)
+    numbers = y if unit is None else (y.astype(np.float64) - unit.mean) / unit.deviation
+    if lost_in_float32(numbers).any():
+        remedy = "remove `standardise_labels: false`" if unit is None else "scale them, or leave out the domain far off"
+        raise DataError(f"labels from {y.min():.10g} to {y.max():.10g} are too close for float32; {remedy}")
+    return torch.from_numpy(numbers.astype(np.float32)).to(device)
+
+
+def no_labels(task: Task, count: int, device: torch.device) -> Tensor:
+    """Labels that no loss accepts: -1 or NaN."""
+    if task.kind == "classification":
+        return torch.full((count,), -1, dtype=torch.int64, device=device)
+    return torch.full((count,), torch.nan, device=device)

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -14,10 +13,10 @@ import torch
 
 from msda_bench.api import Files, FittedScheme, GivenScheme
 from msda_bench.engine.evaluate import class_notes
-from msda_bench.engine.fit import Trace, Trained, fit
+from msda_bench.engine.fit import Trained, fit
 from msda_bench.engine.fitted import Fitted
-from msda_bench.engine.judge import Judged, judge, judge_given
-from msda_bench.engine.machine import distributions, provenance
+from msda_bench.engine.judge import judge, judge_given
+from msda_bench.engine.machine import provenance
 from msda_bench.engine.model import Components
 from msda_bench.engine.prepare import Preparer
 from msda_bench.engine.runs import Run
@@ -90,26 +89,20 @@ class Trainer:
             size, reason = self._sizing.size(family[0][1], lambda: self._probe(family[0]))
         waiting = [family[start : start + size] for start in range(0, len(family), size)]
         while waiting:
-            chunk = waiting.pop(0)
-            records = self._attempt(chunk, reason)
-            if records is None:
-                reason = f"{len(chunk)} runs at once did not fit in memory"
-                middle = len(chunk) // 2
-                waiting[:0] = [chunk[:middle], chunk[middle:]]
-            else:
+            chunk, records = waiting.pop(0), None
+            try:
+                records = self._together(chunk, reason)
+            except torch.OutOfMemoryError:
+                if len(chunk) == 1:
+                    raise
+            if records is not None:
                 yield from records
-
-    def _attempt(self, chunk: Sequence[Named], note: str | None) -> list[Record] | None:
-        """The records; None if the memory does not hold so many runs."""
-        try:
-            return self._together(chunk, note)
-        except torch.OutOfMemoryError:
-            if len(chunk) == 1:
-                raise
-        # Outside the handler, whose traceback would keep the lost attempt's tensors alive.
-        if self._device.type == "cuda":
-            torch.cuda.empty_cache()
-        return None
+                continue
+            # Outside the handler, whose traceback would keep the lost attempt's tensors alive.
+            if self._device.type == "cuda":
+                torch.cuda.empty_cache()
+            reason, middle = f"{len(chunk)} runs at once did not fit in memory", len(chunk) // 2
+            waiting[:0] = [chunk[:middle], chunk[middle:]]
 
     def _probe(self, named: Named) -> None:
         """Trains two steps and one of each stage of one run as a stack, and evaluates it."""
@@ -138,47 +131,35 @@ class Trainer:
             scheme = full[0].components.scheme
             if isinstance(scheme, GivenScheme):
                 ready = done = time.perf_counter()
-                trained, judged = [Trained(Trace(full[0].groups), 0, None)], [judge_given(full[0])]
+                records = [judge_given(full[0], Trained(full[0]))]
             elif isinstance(scheme, FittedScheme):
                 ready = time.perf_counter()
                 model = Fitted(full[0])
                 trained = [model.trained()]
                 done = time.perf_counter()
-                judged = judge(full, model, trained)
+                records = judge(full, model, trained)
             else:
                 program = Single(full[0], self._device) if len(full) == 1 else Stacked(full, self._device)
                 ready = time.perf_counter()
                 trained = fit(full, program)
                 done = time.perf_counter()
-                judged = judge(full, program, trained)
+                records = judge(full, program, trained)
         spent = {"prepare": ready - start, "train": done - ready, "evaluate": time.perf_counter() - done}
         shares = {name: seconds / len(runs) for name, seconds in spent.items()}
         shares["prepare"] += loading
-        results = zip(runs, trained, judged, strict=False)  # the padding's results go
-        return [self._record(*result, shares, len(full), note) for result in results]
+        results = zip(runs, records, strict=False)  # the padding's results go
+        return [self._told(*result, shares, len(full), note) for result in results]
 
-    def _record(
-        self, run: Run, trained: Trained, judged: Judged, seconds: dict[str, float], stack: int, note: str | None
-    ) -> Record:
-        where = provenance(self._device, distributions(run.cell, self._registry), stack)
+    def _told(self, run: Run, record: Record, seconds: dict[str, float], stack: int, note: str | None) -> Record:
+        """The record with its timing and provenance."""
+        where = provenance(self._device, run.cell, self._registry, stack)
         stages = run.components.scheme.stages
         rights = [{"name": stage.name, "share": stage.share, "sees": list(stage.sees)} for stage in stages]
-        more: dict[str, object] = {"stack_note": note, "traceback": judged.traceback}
+        more: dict[str, object] = {"stack_note": note, **record.provenance}
         more["stages"] = rights if len(rights) > 1 else None
         more["class_notes"] = class_notes(run.prepared) or None
-        return Record(
-            key=run.cell.key,
-            cell=run.cell.to_json(),
-            status="diverged" if judged.outcome is None else "ok",
-            outcome=judged.outcome,
-            curves=trained.trace.curves,
-            bound=judged.bound,
-            validation=judged.validation,
-            metrics=judged.metrics,
-            arrays=judged.arrays,
-            saved={name: hashlib.sha256(data).hexdigest() for name, data in judged.arrays.items()},
-            target_labels=run.components.scheme.needs_target_labels or run.cell.labelled_target > 0,
-            message=judged.message,
-            timing={name: round(spent, 4) for name, spent in seconds.items()} | {"steps": trained.steps},
+        return replace(
+            record,
+            timing={name: round(spent, 4) for name, spent in seconds.items()} | record.timing,
             provenance=where | {name: value for name, value in more.items() if value is not None},
         )

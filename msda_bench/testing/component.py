@@ -38,8 +38,15 @@ BRANCHES = (
 _DRAWS = f"The contract asks to draw nothing from torch's global random generator; {_IN_MODULES}"
 
 
-class Claims:
-    """Assertions about one component; each failure names the component, what broke and what the contract asks for."""
+class ComponentContract:
+    """Base of all contracts; subclass the one for your component's kind.
+
+    Each failure names the component, what broke and what the contract asks for.
+
+    Attributes:
+        component: the component under test.
+        draws: advice for messages on how components of this kind draw random numbers.
+    """
 
     component: ClassVar[Component]
     draws: ClassVar[str] = _IN_MODULES
@@ -171,15 +178,6 @@ class Claims:
             return torch.func.functional_call(skeleton, (parameters, buffers), inputs)
 
         return self.vmapped(call, parameters, buffers, *inputs), parameters
-
-
-class ComponentContract(Claims):
-    """Base of all contracts; subclass the one for your component's kind.
-
-    Attributes:
-        component: the component under test.
-        draws: advice for messages on how components of this kind draw random numbers.
-    """
 
     def remade(self) -> Component:
         """The component made from its own parameters, as a suite makes it."""

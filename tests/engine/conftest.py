@@ -253,5 +253,5 @@ def train_with_weights(cell: Cell, *strangers: type[Any]) -> dict[str, Any]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(single, "build_model", keep)
         (record,) = train([cell], *strangers)
-    weights = [value.detach().numpy().tobytes() for value in kept[0].modules.parameters()]
+    weights = [value.detach().numpy().tobytes() for value in kept[0][0].parameters()]
     return {"weights": weights, **vars(record)}

@@ -10,7 +10,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from msda_bench.engine import graph, loop, machine
+from msda_bench.engine import machine
 
 
 class Recording(TorchDispatchMode):
@@ -64,7 +64,6 @@ def simulate(monkeypatch: pytest.MonkeyPatch) -> list[Recording]:
         "stream": lambda stream: contextlib.nullcontext(),
     }.items():
         monkeypatch.setattr(torch.cuda, name, stands_in)
-    monkeypatch.setattr(loop, "can_replay", lambda run, device: graph.can_replay(run, torch.device("cuda")))
     monkeypatch.setattr(machine, "records_updates", lambda device: True)
     monkeypatch.setattr(machine, "fuses_for", lambda device: False)
     monkeypatch.setattr(machine, "compiles_for", lambda device: False)  # numba works below torch's operations

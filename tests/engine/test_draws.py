@@ -12,8 +12,7 @@ from torch import nn
 
 from msda_bench.api import Dropout, Phase, Stage, component
 from msda_bench.engine.draws import Draws, Sampler
-from msda_bench.engine.fit import Trace
-from msda_bench.engine.model import Keyed
+from msda_bench.engine.fit import Trained
 from msda_bench.engine.prepare import TrainingData
 from msda_bench.engine.settings import stream_key
 from tests.engine.conftest import OwnStep, backbone, make_cell, run_of, swapped, train
@@ -21,6 +20,7 @@ from tests.strangers.source_free import SourceFree
 
 KEYS = "63199eb0fe5ecaaf667da43520016171fad4bbab5362dbf4d87503ab063d87bc"
 STEPS = 3
+KEYED = ["features.0", "features.1", "critic.0", "critic.1", "critic.2"]
 
 
 def test_a_stream_never_changes_and_depends_on_purpose_seed_and_target_but_not_on_the_method():
@@ -35,7 +35,7 @@ def test_a_stream_never_changes_and_depends_on_purpose_seed_and_target_but_not_o
 @pytest.mark.parametrize("cell", [make_cell("MCD"), make_cell("WDGRL"), swapped(make_cell(), SourceFree)])
 def test_no_key_is_used_twice(cell):
     """Keys differ between phases of a step and between stages, too."""
-    draws = Draws(run_of(cell, SourceFree), Keyed(1, 2))
+    draws = Draws(run_of(cell, SourceFree), KEYED[1:4])
     epochs = range(3)
     keys = torch.cat([draws.keys(epoch).view(-1, 2) for epoch in epochs])
     passes = torch.stack([draws.passes(epoch, stage) for epoch in epochs for stage in range(draws._stages)])
@@ -47,7 +47,7 @@ def test_no_key_is_used_twice(cell):
 @pytest.mark.parametrize("method", ["DARN", "MCD"])
 def test_keys_of_a_first_phase_match_stored_records(method):
     """Methods with one phase keep the keys of engine version 1, compared by digest."""
-    keys = Draws(run_of(make_cell(method)), Keyed(2, 1)).keys(1)[:, 0].contiguous()
+    keys = Draws(run_of(make_cell(method)), KEYED[:3]).keys(1)[:, 0].contiguous()
     assert hashlib.sha256(keys.numpy().tobytes()).hexdigest() == KEYS
 
 
@@ -115,27 +115,26 @@ def logged(risk, gap, weight):
 
 
 def test_curves_hold_epoch_means_and_a_moving_average():
-    trace = Trace((("a",), ("b",)))
-    with pytest.raises(ValueError, match="no epoch"):
-        _ = trace.weights
-    assert not trace.close_epoch(torch.stack([logged(1, 1, 0.5), logged(float("nan"), 1, 0.5)]))
+    trained = Trained(run_of(make_cell("DARN")))
+    trained.close_epoch(torch.stack([logged(1, 1, 0.5), logged(float("nan"), 1, 0.5)]))
+    assert (trained.diverged_in, trained.curves.risks) == (1, [])
     weights = [0.1, 0.5, 0.9, 0.2, 0.3, 0.4]
     expected = weights[0]
     for weight in weights:
         expected = 0.9 * expected + 0.1 * weight
     for epoch in (0, 1):
         steps = [logged(place, 10 * place, weights[3 * epoch + place]) for place in range(3)]
-        assert trace.close_epoch(torch.stack(steps))
-    assert trace.curves.groups == [["a"], ["b"]]
-    assert trace.curves.risks == [[1, 2], [1, 2]]
-    assert trace.curves.gaps == [[10, 20], [10, 20]]
-    assert trace.curves.weights[1] == pytest.approx([expected, 1 - expected], rel=1e-5)
-    assert trace.weights.tolist() == pytest.approx([expected, 1 - expected])
+        trained.close_epoch(torch.stack(steps))
+    assert trained.curves.groups == [["a"], ["b"]]
+    assert trained.curves.risks == [[1, 2], [1, 2]]
+    assert trained.curves.gaps == [[10, 20], [10, 20]]
+    assert trained.curves.weights[1] == pytest.approx([expected, 1 - expected], rel=1e-5)
+    assert trained.weights.tolist() == pytest.approx([expected, 1 - expected])
 
 
 def test_a_critic_that_draws_does_not_change_the_networks_draws():
     run = run_of(make_cell())
-    plain, with_critic = Draws(run, Keyed(2, 0)), Draws(run, Keyed(2, 3))
+    plain, with_critic = Draws(run, KEYED[:2]), Draws(run, KEYED)
     for epoch in (0, 4):
         assert torch.equal(plain.rows(epoch), with_critic.rows(epoch))
         keys, more = plain.keys(epoch), with_critic.keys(epoch)

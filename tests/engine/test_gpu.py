@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks.workload import NoFiles, make_registry
+from benchmarks.workload import make_registry
+from msda_bench.data import LocalFiles
 from msda_bench.engine import graph, machine
 from msda_bench.engine.tensors import HostBytes, batch_of
 from msda_bench.engine.train import Trainer
@@ -85,7 +86,7 @@ def refused(monkeypatch):
 @pytest.mark.parametrize(("inputs", "stack"), [("vectors", 4), ("images", 1)])
 def test_replayed_steps_are_those_of_the_host_to_the_bit(monkeypatch, refused, inputs, stack, precision):
     registry = make_registry()
-    trainer, differ, waiting = Trainer(registry, NoFiles(), "cuda", stack), [], set()
+    trainer, differ, waiting = Trainer(registry, LocalFiles(), "cuda", stack), [], set()
     for name, whole in field_cells(registry).items():
         cell = small(registry, shorter(whole), inputs, {"epochs": 2, "steps": 24, "precision": precision})
         cells = [replace(cell, seed=seed) for seed in range(stack)]

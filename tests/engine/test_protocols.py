@@ -10,8 +10,8 @@ import torch
 from msda_bench.api import Discrepancy, PluginError, Scheme, Stage, Step, StepProgress, component
 from msda_bench.engine import loop
 from msda_bench.engine.fit import fit
+from msda_bench.engine.loop import lr_shares
 from msda_bench.engine.optim import clip_gradients
-from msda_bench.engine.schedule import lr_shares
 from msda_bench.engine.single import Single
 from msda_bench.engine.stacked import Stacked
 from msda_bench.suite.cell import Ref

@@ -12,8 +12,9 @@ from dataclasses import replace
 import pytest
 import torch
 
-from benchmarks.workload import NoFiles, make_registry
+from benchmarks.workload import make_registry
 from msda_bench.api import StepFreeScheme, component
+from msda_bench.data import LocalFiles
 from msda_bench.engine.loop import Loop
 from msda_bench.engine.model import Components
 from msda_bench.engine.prepare import Preparer
@@ -67,7 +68,7 @@ def cells(registry):
 
 @pytest.fixture(scope="module")
 def preparer():
-    return Preparer(NoFiles(), META)
+    return Preparer(LocalFiles(), META)
 
 
 def shorter(cell):

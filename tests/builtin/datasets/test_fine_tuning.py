@@ -71,7 +71,7 @@ def tune(registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
     def keep(*args: Any) -> Any:
         model = build(*args)
-        kept.append((model.modules, {name: value.clone() for name, value in model.modules.state_dict().items()}))
+        kept.append((model[0], {name: value.clone() for name, value in model[0].state_dict().items()}))
         return model
 
     monkeypatch.setattr(single, "build_model", keep)
