@@ -27,6 +27,7 @@ from msda_bench.sklearn.domains import TARGET
 from msda_bench.suite.cell import Cell
 from msda_bench.suite.choice import Context, choose
 from msda_bench.suite.expand import expand
+from msda_bench.suite.facts import Facts
 from msda_bench.suite.json_schema import keys_at
 from msda_bench.suite.load import SCHEMA, Suite
 from msda_bench.suite.mistakes import Fault, dotted, faults
@@ -109,7 +110,7 @@ def make_cell(arrays: Arrays, method: Mapping[str, Any], settings: Mapping[str, 
     backbone = file.backbone.component
     if backbone.embedding(arrays.input) is not None:
         raise ValueError(f"backbone: {backbone.name} computes frozen features, which only suites support")
-    (cell,) = expand(Suite(arrays.name, (file,), fetch=False), registry()).cells.values()
+    (cell,) = expand(Suite(arrays.name, (Facts.of(dict(file)),), fetch=False), registry()).cells.values()
     return cell
 
 

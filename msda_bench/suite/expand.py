@@ -31,7 +31,7 @@ from msda_bench.suite.plan import (
 )
 from msda_bench.suite.protocol import OneOf, SuitePart
 from msda_bench.suite.search import Settings, candidates_of, sees_target, select_notes, source_free_note
-from msda_bench.suite.spec import DEFAULT_AGGREGATOR, ExperimentFile, MethodSpec
+from msda_bench.suite.spec import DEFAULT_AGGREGATOR, MethodSpec
 
 MAX_CELLS = 100_000
 _PLACES = 10
@@ -94,9 +94,9 @@ def expand(suite: Suite, registry: Registry) -> Expansion:
 class _Draft:
     """One experiment with its resolved parts."""
 
-    def __init__(self, experiment: ExperimentFile) -> None:
-        self._file = experiment
-        self._facts = Facts.of(dict(experiment))
+    def __init__(self, facts: Facts) -> None:
+        self._file = experiment = facts.file
+        self._facts = facts
         self._tuning = experiment.select.seeds if experiment.select is not None else None
         self._seeds = (*(self._tuning or ()), *experiment.seeds)
         tried = {name: candidates_of(experiment, name) for name in experiment.methods}
@@ -128,7 +128,7 @@ class _Draft:
         for batch in sorted(size for size in batches if isinstance(size, int) and fewest is not None and size > fewest):
             yield (
                 f"{self._file.name}: training.batch is {batch}, but a domain has {fewest} training examples (train: "
-                f"{self._facts.data.train} of dataset {self._facts.name}), so every step draws some more than once"
+                f"{self._facts.data.train} of dataset {self._facts.data.name}), so every step draws some more than once"
             )
         ones = {getattr(settings.backbone.component, "norm", "") for settings in tried if settings.training.batch == 1}
         for norm in sorted(ones & {"batch", "domain"}):
@@ -150,7 +150,7 @@ class _Draft:
             tuning = Tuning(self._tuning, select.criteria, oracles)
         return Experiment(
             name=file.name,
-            dataset=self._facts.name,
+            dataset=self._facts.data.name,
             task=self._facts.task.kind,
             targets=self._facts.targets,
             methods=tuple(map(self._row, file.methods)),
@@ -167,7 +167,7 @@ class _Draft:
             metric=self._measure(),
             corrupted=corrupted_source(data),
             label_shift=label_shift_of(data),
-            without=file.without,
+            without=self._facts.without,
             tuning=tuning,
         )
 

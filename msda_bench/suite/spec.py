@@ -318,8 +318,6 @@ class ExperimentFile(SuitePart):
     `requires` says of each further distribution that brings components where it is to be had.
     """
 
-    _without: str | None = PrivateAttr(default=None)
-
     schema_: Version = Field(alias="schema")
     name: Name
     description: str = ""
@@ -344,22 +342,6 @@ class ExperimentFile(SuitePart):
     fetch: bool = False
     notes: list[str] = Field(default_factory=list)
     published: PublishedSpec | None = None
-
-    @property
-    def without(self) -> str | None:
-        """The source that is left out of this copy of an experiment."""
-        return self._without
-
-    def name_without(self, source: str) -> str:
-        """The name of this experiment without a source."""
-        return f"{self.name}-without-{source}"
-
-    def leaving_out(self, source: str, sources: tuple[str, ...], targets: tuple[str, ...]) -> ExperimentFile:
-        """This experiment with the other sources, for the targets that have the one left out."""
-        changed = {"name": self.name_without(source), "targets": targets, "sources": sources}
-        copy = self.model_copy(update=changed | {"leave_out_sources": False, "published": None})
-        copy._without = source  # noqa: SLF001 - of this very class
-        return copy
 
     @field_validator("*", mode="wrap")
     @classmethod
