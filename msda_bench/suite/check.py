@@ -17,7 +17,7 @@ from msda_bench.suite.mistakes import PLAIN_NAME, PLAIN_WORDS, Fault, Loc, hint,
 from msda_bench.suite.plan import CHANCE_REFERENCE, ORACLE
 from msda_bench.suite.protocol import UpdateRule, labelled_part, source_parts
 from msda_bench.suite.published import AVERAGE, PublishedNumbers
-from msda_bench.suite.search import check_search, sees_target
+from msda_bench.suite.search import check_search
 
 RESERVED = (AVERAGE, "better", "class", "experiment", "interval", "method", "worse")
 """What no target, method or experiment may be called."""
@@ -158,12 +158,7 @@ def _no_labels(facts: Facts) -> Iterator[Fault]:
         why = f"{shown(lacking[0])} has no labels to be tested on, so no average can; give it a suite of its own"
         yield Fault(("targets",), f"{why}, and name the others here")
     what = f"needs labels of target {shown(lacking[0])}, which has none; remove it, or name other targets"
-    for name, method in facts.file.methods.items():
-        if method.scheme.component.needs_target_labels:
-            yield Fault(("methods", name, "scheme"), f"{method.scheme.name} {what}")
-        elif facts.labelled_target(method):
-            loc = ("labelled_target",) if method.labelled_target is None else ("methods", name, "labelled_target")
-            yield Fault(loc, what, "key")
+    yield from _of_label_users(facts, what)
     if shifted_domain(facts.data, lacking[0]) in facts.data.unlabelled_domains:
         yield Fault(("dataset", facts.data.name, "label_shift", "domain"), what)
     select = facts.file.select
@@ -296,9 +291,8 @@ def _left_out(facts: Facts) -> Iterator[Fault]:
     loc = ("leave_out_sources",)
     if facts.file.select is not None:
         yield Fault(loc, "cannot stand beside select, which would choose other settings without each source", "key")
-    weigh = any(
-        weighs_sources(method.scheme.component) for method in facts.file.methods.values() if not sees_target(method)
-    )
+    schemes = [method.scheme.component for method in facts.file.methods.values()]
+    weigh = any(weighs_sources(scheme) for scheme in schemes if not scheme.needs_target_labels)
     for target in facts.targets:
         count, need = len(facts.kept_sources(target)), 3 if weigh else 2
         if 0 < count < need:
@@ -315,15 +309,19 @@ def _label_firewall(facts: Facts) -> Iterator[Fault]:
     """Sizes that contradict the transductive protocol, and test labels that a method would see in it."""
     for key, what in beside_all(facts.data):
         yield Fault(("dataset", facts.data.name, key), what)
-    if not is_transductive(facts.data):
-        return
+    if is_transductive(facts.data):
+        yield from _of_label_users(facts, _REFUSED)
+
+
+def _of_label_users(facts: Facts, what: str) -> Iterator[Fault]:
+    """A mistake at each place that lets a method see labels of the target."""
     if facts.file.labelled_target:
-        yield Fault(("labelled_target",), _REFUSED, "key")
+        yield Fault(("labelled_target",), what, "key")
     for name, method in facts.file.methods.items():
         if method.labelled_target:
-            yield Fault(("methods", name, "labelled_target"), _REFUSED, "key")
+            yield Fault(("methods", name, "labelled_target"), what, "key")
         if method.scheme.component.needs_target_labels:
-            yield Fault(("methods", name, "scheme"), f"{method.scheme.name} {_REFUSED}")
+            yield Fault(("methods", name, "scheme"), f"{method.scheme.name} {what}")
 
 
 def _unknown_in_dataset(facts: Facts) -> Iterator[Fault]:

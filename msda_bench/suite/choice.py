@@ -146,7 +146,7 @@ def _placed(entry: Entry, params: Mapping[str, Any], folder: Path) -> dict[str, 
 
 def _faults(error: ValidationError, entry: Entry) -> Iterator[Fault]:
     fields = [field.name for field in dataclasses.fields(cast("Any", entry.cls))]
-    return faults(error, lambda _: (f"parameter of {entry.name}", fields))
+    return faults(error, f"parameter of {entry.name}", fields)
 
 
 def _split(kind: str, raw: Any) -> tuple[str, Mapping[str, Any], Loc]:

@@ -6,7 +6,6 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,6 @@ from msda_bench.suite.check import check_experiment
 from msda_bench.suite.choice import Context
 from msda_bench.suite.facts import Facts, without_each_source
 from msda_bench.suite.files import UnreadableError, find_suite, included, names, read_bytes
-from msda_bench.suite.json_schema import keys_at
 from msda_bench.suite.mistakes import PLAIN_NAME, PLAIN_WORDS, Fault, faults, shown
 from msda_bench.suite.reader import Document, parse_document
 from msda_bench.suite.spec import ExperimentFile, IncludeFile
@@ -204,13 +202,13 @@ def _validate(
     try:
         result = model.model_validate(raw, context=context)
     except ValidationError as error:
-        mistakes += faults(error, partial(keys_at, model))
+        mistakes += faults(error)
     facts, between = check_experiment(context.sound)
     mistakes += between
     if methods is not None:  # a parameter that the suite's own methods have
         mistakes = [fault for fault in mistakes if fault.loc[:2] != ("select", "space") or fault.where != "key"]
     for fault in mistakes:
-        beside = model is IncludeFile and fault.where == "key" and fault.loc[0] in keys_at(ExperimentFile, ())[1]
+        beside = model is IncludeFile and fault.where == "key" and fault.loc[0] in ExperimentFile.known()
         what = "is not allowed with include; give the experiment its own file" if beside else fault.what
         place = methods if methods is not None and fault.loc[:2] in methods.places else document
         place.add(fault._replace(what=what))

@@ -286,7 +286,7 @@ def parse_plan(data: bytes) -> Plan:
         # From JSON, because strict Python mode would refuse the list that JSON holds for a tuple.
         file = _adapter(_File).validate_json(data, strict=True)
     except ValidationError as error:
-        first = next(iter(faults(error, lambda _: ("key", []))))
+        first = next(faults(error))
         raise _no_plan(": ".join(filter(None, (dotted(first.loc), first.what)))) from None
     except (ValueError, RecursionError) as error:
         raise _no_plan(str(error)) from None

@@ -278,8 +278,8 @@ class PublishedSpec(SuitePart):
     def _read(self, info: ValidationInfo) -> PublishedSpec:
         context = context_of(info)
         try:
-            path = included(self.table, context.folder, context.top) if self.table.endswith(ENDING) else None
-            table = find_table(self.table, path)
+            own = self.table.endswith(ENDING)
+            table = find_table(str(included(self.table, context.folder, context.top)) if own else self.table)
         except UnreadableError as error:
             raise refusal(Fault(("table",), f"{shown(self.table)} {error}")) from None
         except SuiteError as error:
