@@ -21,7 +21,6 @@ from msda_bench.suite.search import check_search
 
 RESERVED = (AVERAGE, "better", "class", "experiment", "interval", "method", "worse")
 """What no target, method or experiment may be called."""
-_REFUSED = "sees labels of the target, which in `protocol: transductive` are those of the test; remove it"
 
 
 def check_experiment(sound: Mapping[str, Any]) -> tuple[Facts | None, list[Fault]]:
@@ -310,7 +309,8 @@ def _label_firewall(facts: Facts) -> Iterator[Fault]:
     for key, what in beside_all(facts.data):
         yield Fault(("dataset", facts.data.name, key), what)
     if is_transductive(facts.data):
-        yield from _of_label_users(facts, _REFUSED)
+        what = "sees labels of the target, which in `protocol: transductive` are those of the test; remove it"
+        yield from _of_label_users(facts, what)
 
 
 def _of_label_users(facts: Facts, what: str) -> Iterator[Fault]:

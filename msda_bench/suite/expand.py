@@ -17,17 +17,7 @@ from msda_bench.suite.cell import Cell, Ref, keys_of
 from msda_bench.suite.choice import Configured, make, measure_of
 from msda_bench.suite.facts import Facts
 from msda_bench.suite.load import Suite
-from msda_bench.suite.plan import (
-    DEFAULT_MEASURES,
-    FIRST,
-    ORACLE,
-    Experiment,
-    Method,
-    Plan,
-    PlannedCell,
-    Search,
-    Tuning,
-)
+from msda_bench.suite.plan import DEFAULT_MEASURES, FIRST, ORACLE, Experiment, Method, Plan, PlannedCell, Search, Tuning
 from msda_bench.suite.protocol import OneOf, SuitePart
 from msda_bench.suite.search import Settings, candidates_of, select_notes, source_free_note
 from msda_bench.suite.spec import DEFAULT_AGGREGATOR, MethodSpec
@@ -37,13 +27,6 @@ _PLACES = 10
 """How many places a plan may have for each cell, where settings are chosen on tuning seeds."""
 EQUAL_STEPS = (
     "Equal steps: every method, references too, takes as many in an epoch, each on a batch for each of its sources."
-)
-STANDARDISED = (
-    "Labels are standardised by the sources' training rows for every method; predictions and errors are in their unit."
-)
-NO_LABELS = (
-    "Trained for targets without labels, where nobody can measure how good a method is or which is best; what can be "
-    "known are validators' scores, and the other targets"
 )
 PROTOCOLS = {
     "held_out": "Held out: tested on examples of the target that no method trains on.",
@@ -235,10 +218,16 @@ def _data_notes(facts: Facts) -> Iterator[str]:
     if (shift := label_shift_of(data)) is not None:
         yield f"Label shift (`label_shift`): {shift}."
     if facts.file.standardise_labels and facts.task.kind == "regression":
-        yield STANDARDISED
+        yield (
+            "Labels are standardised by the sources' training rows for every method; predictions and errors are in "
+            "their unit."
+        )
     lacking = [target for target in facts.targets if target in data.unlabelled_domains]
     if lacking:
-        yield f"{NO_LABELS}: {', '.join(lacking)}."
+        yield (
+            "Trained for targets without labels, where nobody can measure how good a method is or which is best; what "
+            f"can be known are validators' scores, and the other targets: {', '.join(lacking)}."
+        )
 
 
 def label_shift_of(data: Dataset) -> str | None:
@@ -271,7 +260,7 @@ def recipe(facts: Facts, method: MethodSpec, search: Search | None) -> str:
     parts = [" + ".join(_described(component, searched) for component in components)]
     if method.adapts or method.mu or "mu" in searched:
         parts.append("mu *" if "mu" in searched else f"mu {method.mu:g}")
-    parts += _rule(method.training_changes)
+    parts += _rule(method.training.given)
     if (updates := method.scheme.component.updates) != 1:
         parts.append(f"{updates} updates a step")
     parts += _sources(facts, method)

@@ -1,34 +1,35 @@
-"""The search of each method: the paths that it may set, their checks, and its candidates."""
+"""The search of each method: the paths that it may set, their checks, and its candidates, of a grid or drawn."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import hashlib
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from itertools import islice
-from typing import Any
+from itertools import islice, product
+from typing import Any, TypeAlias
 
+import torch
 from pydantic import TypeAdapter, ValidationError
+from torch import Tensor
 
 from msda_bench.api import Backbone, NonNegative, StepFreeScheme
 from msda_bench.component.sizes import HOLD_OUT
 from msda_bench.errors import PluginError, message_of
+from msda_bench.functional import random
 from msda_bench.suite.choice import Configured, with_param
 from msda_bench.suite.facts import Facts
 from msda_bench.suite.mistakes import Fault, Loc, explain, hint, shown
-from msda_bench.suite.plan import (
-    CHANCE,
-    FIRST,
-    ORACLE,
-    SELECTED_BY,
-    TARGET_ACCURACY,
-    Search,
-    parts_of,
-)
+from msda_bench.suite.plan import CHANCE, FIRST, ORACLE, SELECTED_BY, TARGET_ACCURACY, Search, parts_of
 from msda_bench.suite.protocol import Protocol
-from msda_bench.suite.search_space import Space, draws, grid, grid_size, shared_draws
 from msda_bench.suite.spec import DEFAULT_VALIDATOR, ExperimentFile, MethodSpec, SelectSpec
 
+Space: TypeAlias = Mapping[str, tuple[Any, ...]]
+"""The values of each parameter, by its path."""
+_ATTEMPTS = 64
+"""Attempts for each candidate, since duplicates are drawn again."""
 _MOST_SHARED = 10_000
 """The size up to which a grid is listed to draw from it."""
 _PROTOCOL = tuple(name for name in Protocol.model_fields if name not in {"optimizer", "stages"})
@@ -45,7 +46,7 @@ class Settings:
     @classmethod
     def of(cls, method: MethodSpec, backbone: Configured[Backbone], training: Protocol) -> Settings:
         """The settings of a method, whose own training replaces the suite's key by key."""
-        return cls(method, backbone, training.model_copy(update=method.training_changes))
+        return cls(method, backbone, training.model_copy(update=method.training.given))
 
     @property
     def values(self) -> dict[str, Any]:
@@ -97,12 +98,77 @@ class Settings:
 
 
 def _protocol(protocol: Protocol, rest: str, value: Any) -> Protocol:
-    optimizer = protocol.optimizer
-    params = optimizer.params
-    changed = {rest: value}
+    optimizer, changed = protocol.optimizer, {rest: value}
     if rest not in _PROTOCOL:
-        changed = {"optimizer": {optimizer.name: params | {rest.rpartition(".")[2]: value}}}
-    return Protocol.model_validate(dict(protocol) | {"optimizer": {optimizer.name: params}} | changed)
+        changed = {"optimizer": {optimizer.name: optimizer.params | {rest.rpartition(".")[2]: value}}}
+    return Protocol.model_validate(dict(protocol) | changed)
+
+
+def grid_size(space: Space) -> int:
+    """The number of candidates of a space."""
+    return math.prod(map(len, space.values()))
+
+
+def grid(space: Space) -> list[dict[str, Any]]:
+    """All candidates of a space, the last path varying fastest; an empty space has one without settings."""
+    return [dict(zip(space, candidate, strict=True)) for candidate in product(*space.values())]
+
+
+def draws(space: Space, budget: int, owner: tuple[str, str]) -> list[dict[str, Any]]:
+    """Different random candidates: those of a smaller budget are the first of a larger one's.
+
+    Each path has its own counter-based stream, so draws depend only on the arguments; `owner` names the suite and the
+    method. There are fewer than the budget if the space has no more.
+    """
+    if grid_size(space) <= budget:
+        return grid(space)
+    streams = [random.uniform(_key(*owner, path), (_ATTEMPTS * budget,)).tolist() for path in space]
+    candidates: list[dict[str, Any]] = []
+    for at in zip(*streams, strict=True):
+        drawn = {path: values[int(u * len(values))] for (path, values), u in zip(space.items(), at, strict=True)}
+        if drawn not in candidates:
+            candidates.append(drawn)
+        if len(candidates) == budget:
+            break
+    return candidates
+
+
+def shared_draws(
+    space: Space, own: Space, budget: int, owner: tuple[str, str]
+) -> Iterator[tuple[int, Iterator[dict[str, Any]]]]:
+    """What each place 1, 2, ... among a method's candidates may hold, in the order in which it is tried.
+
+    The points of the shared grid come in rounds, each a random order of all of them, drawn for the experiment, and so
+    the same for all of its methods; those of the method's own grid likewise, drawn for the method. Place i tries the
+    i-th shared point with the i-th own one and those after it. Places where none of these is new come once more, with
+    the shared points after those of the budget.
+
+    Args:
+        space: the axes that the experiment's methods share.
+        own: those of the method alone.
+        budget: the number of candidates, the first included.
+        owner: the names of the experiment and the method.
+    """
+    shared = _rounds(grid(space), budget, "shared", owner[0])
+    mine = _rounds(grid(own), budget, "shared", *owner)
+    for points in ([[point] for point in shared[: budget - 1]], [shared[budget - 1 :]] * (budget - 1)):
+        for place, tried in enumerate(points):
+            ways = mine[place:] + mine[:place]
+            yield place + 1, (point | way for point, way in product(tried, ways))
+
+
+def _rounds(points: Sequence[dict[str, Any]], budget: int, *purpose: str) -> list[dict[str, Any]]:
+    """All points in a random order, and again in others; enough for a budget, and a whole round after it."""
+    size = len(points)
+    rounds = -(-budget // size) + 1
+    drawn = random.uniform(_key(*purpose), (rounds, size)).tolist()
+    return [points[place] for numbers in drawn for place in sorted(range(size), key=numbers.__getitem__)]
+
+
+def _key(*purpose: str) -> Tensor:
+    digest = hashlib.sha256(json.dumps(["search", *purpose]).encode()).digest()
+    halves = [int.from_bytes(digest[at : at + 4], "big", signed=True) for at in (0, 4)]
+    return torch.tensor(halves, dtype=torch.int32)
 
 
 def candidates_of(experiment: ExperimentFile, name: str) -> tuple[Search | None, tuple[Settings, ...]]:

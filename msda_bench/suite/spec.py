@@ -38,7 +38,6 @@ from msda_bench.suite.files import UnreadableError, included
 from msda_bench.suite.mistakes import PLAIN_NAME, Fault, hint, refusal, refuse_any, shown
 from msda_bench.suite.protocol import Optimizer, Protocol, Share, Splitting, SuitePart, UpdateRule
 from msda_bench.suite.published import ENDING, PublishedNumbers, find_table
-from msda_bench.suite.search_space import Values
 from msda_bench.suite.select import meant_span, span
 
 MAX_SEED = 2**31 - 1
@@ -106,6 +105,24 @@ def _each_once(raw: list[Any], usable: Callable[[Any], bool], wanted: str, noun:
     return tuple(raw)
 
 
+def _values(raw: Any) -> tuple[Any, ...]:
+    """Reads `[value, ...]`."""
+    if not isinstance(raw, list):
+        raise refusal(Fault((), f"must be a list of values such as [0.001, 0.1], not {shown(raw)}"))
+    refuse_any(_wrong_values(raw))
+    return tuple(raw)
+
+
+def _wrong_values(raw: list[Any]) -> Iterator[Fault]:
+    if not raw:
+        yield Fault((), "must have at least one value")
+    for index, value in enumerate(raw):
+        if value in raw[:index]:
+            yield Fault((index,), f"{shown(value)} is listed twice")
+        if isinstance(value, dict):
+            yield Fault((index,), f"must be a plain value, not {shown(value)}")
+
+
 def _list_of(item: dict[str, Any]) -> dict[str, Any]:
     return {"type": "array", "items": item, "minItems": 1, "uniqueItems": True}
 
@@ -119,6 +136,9 @@ _SEEDS = [
 _DOMAINS = [{"const": "all"}, _list_of({"type": "string"})]
 Seeds = Annotated[tuple[int, ...], PlainValidator(seeds), WithJsonSchema({"anyOf": _SEEDS})]
 Domains = Annotated[tuple[str, ...] | None, PlainValidator(_domains), WithJsonSchema({"anyOf": _DOMAINS})]
+_VALUES = {"type": "array", "minItems": 1, "uniqueItems": True}
+Values = Annotated[tuple[Any, ...], PlainValidator(_values), WithJsonSchema(_VALUES)]
+"""Of one parameter: plain JSON values, all different and equally likely."""
 
 
 class Comparison(SuitePart):
@@ -189,15 +209,12 @@ class MethodSpec(SuitePart):
         """Whether a discrepancy is reduced."""
         return self.discrepancy is not None and self.discrepancy.name != NO_DISCREPANCY
 
-    @property
-    def training_changes(self) -> dict[str, Any]:
-        """What replaces the suite's training, by name."""
-        return ({"optimizer": self.optimizer} if self.optimizer is not None else {}) | self.training.given
-
     @model_validator(mode="after")
     def _complete(self, info: ValidationInfo) -> MethodSpec:
         refuse_any([*self._unsuited(), *self._untrained(), *self._unweighed()])
-        filled: dict[str, Configured[Any]] = {}
+        filled: dict[str, Any] = {}
+        if self.optimizer is not None:
+            filled["training"] = self.training.model_copy(update={"optimizer": self.optimizer})
         if self.scheme.component.uses_discrepancy:
             registry = context_of(info).registry
             for name, default in (("discrepancy", NO_DISCREPANCY), ("aggregator", DEFAULT_AGGREGATOR)):
