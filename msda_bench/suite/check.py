@@ -24,7 +24,7 @@ RESERVED = (AVERAGE, "better", "class", "experiment", "interval", "method", "wor
 
 
 def check_experiment(sound: Mapping[str, Any]) -> tuple[Facts | None, list[Fault]]:
-    """The facts of an experiment without mistakes between its sound parts, and these; missing parts are skipped."""
+    """The facts of an experiment, if its data and network can be used, and the mistakes between its sound parts."""
     if "dataset" not in sound:
         return None, []
     loc: Loc = ("dataset",)

@@ -77,11 +77,10 @@ class _Draft:
     """One experiment with its resolved parts."""
 
     def __init__(self, facts: Facts) -> None:
-        self._file = experiment = facts.file
-        self._facts = facts
-        self._tuning = experiment.select.seeds if experiment.select is not None else None
-        self._seeds = (*(self._tuning or ()), *experiment.seeds)
-        tried = {name: candidates_of(experiment, name) for name in experiment.methods}
+        self._facts, self._file = facts, facts.file
+        self._tuning = self._file.select.seeds if self._file.select is not None else None
+        self._seeds = (*(self._tuning or ()), *self._file.seeds)
+        tried = {name: candidates_of(self._file, name) for name in self._file.methods}
         self._searches = {name: search for name, (search, _) in tried.items()}
         self._settings = {name: settings for name, (_, settings) in tried.items()}
 

@@ -33,7 +33,7 @@ from msda_bench.api import (
     Validator,
 )
 from msda_bench.errors import SuiteError
-from msda_bench.suite.choice import Configured, OfKind, choose, context_of
+from msda_bench.suite.choice import Configured, choose, context_of, of_kind
 from msda_bench.suite.files import UnreadableError, included
 from msda_bench.suite.mistakes import PLAIN_NAME, Fault, hint, refusal, refuse_any, shown
 from msda_bench.suite.protocol import Optimizer, Protocol, Share, Splitting, SuitePart, UpdateRule
@@ -192,9 +192,9 @@ class MethodSpec(SuitePart):
     there, estimated by EM.
     """
 
-    scheme: Annotated[Configured[Scheme], OfKind("scheme")] = Field(default=DEFAULT_SCHEME, validate_default=True)
-    discrepancy: Annotated[Configured[Discrepancy], OfKind("discrepancy")] | None = None
-    aggregator: Annotated[Configured[Aggregator], OfKind("aggregator")] | None = None
+    scheme: Annotated[Configured[Scheme], of_kind("scheme")] = Field(default=DEFAULT_SCHEME, validate_default=True)
+    discrepancy: Annotated[Configured[Discrepancy], of_kind("discrepancy")] | None = None
+    aggregator: Annotated[Configured[Aggregator], of_kind("aggregator")] | None = None
     mu: NonNegative = 0.0
     reference: bool = False
     optimizer: Optimizer | None = None
@@ -339,11 +339,11 @@ class ExperimentFile(SuitePart):
     name: Name
     description: str = ""
     requires: dict[Name, str] = Field(default_factory=dict)
-    dataset: Annotated[Configured[Dataset], OfKind("dataset")]
+    dataset: Annotated[Configured[Dataset], of_kind("dataset")]
     targets: Domains = None
     sources: Domains = None
     seeds: Seeds
-    backbone: Annotated[Configured[Backbone], OfKind("backbone")]
+    backbone: Annotated[Configured[Backbone], of_kind("backbone")]
     training: Protocol
     methods: Annotated[dict[Name, MethodSpec], Field(min_length=1)]
     leave_out_sources: bool = False
@@ -352,8 +352,8 @@ class ExperimentFile(SuitePart):
     standardise_labels: bool = True
     # Validated even if not given, to distinguish a missing field from one with mistakes.
     select: SelectSpec | None = Field(default=None, validate_default=True)
-    validators: list[Annotated[Configured[Validator], OfKind("validator")]] | None = None
-    metric: Annotated[Configured[Metric], OfKind("metric")] | None = None
+    validators: list[Annotated[Configured[Validator], of_kind("validator")]] | None = None
+    metric: Annotated[Configured[Metric], of_kind("metric")] | None = None
     keep: list[Literal["predictions", "weights"]] = Field(default_factory=list)
     compare: Comparison = Comparison()
     fetch: bool = False
@@ -395,5 +395,5 @@ class IncludeFile(SuitePart):
     name: Name
     description: str = ""
     include: Annotated[list[str], Field(min_length=1)]
-    metric: Annotated[Configured[Metric], OfKind("metric")] | None = None
+    metric: Annotated[Configured[Metric], of_kind("metric")] | None = None
     fetch: bool = False
