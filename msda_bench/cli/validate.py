@@ -34,9 +34,9 @@ def command(args: argparse.Namespace) -> int:
     check_sizes(expansion.cells.values(), registry)
     warn_of(expansion.warnings)
     plan = expansion.plan
-    for experiment, file in zip(plan.experiments, suite.experiments, strict=True):
-        drawn = file.select is not None and file.select.how == "shared"
-        _say_experiment(experiment, plan, description_of(file.dataset.component), candidates=drawn)
+    for experiment, facts in zip(plan.experiments, suite.experiments, strict=True):
+        drawn = facts.file.select is not None and facts.file.select.how == "shared"
+        _say_experiment(experiment, plan, description_of(facts.data), candidates=drawn)
     different = len(expansion.cells)
     tuned = any(experiment.tuning for experiment in plan.experiments)
     shared = f", {different} of them different" if different != len(plan.cells) and not tuned else ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache, partial
+from functools import cache
 from typing import Annotated, Any, cast
 
 import numpy as np
@@ -27,7 +27,7 @@ from msda_bench.sklearn.domains import TARGET
 from msda_bench.suite.cell import Cell
 from msda_bench.suite.choice import Context, choose
 from msda_bench.suite.expand import expand
-from msda_bench.suite.json_schema import keys_at
+from msda_bench.suite.facts import Facts
 from msda_bench.suite.load import SCHEMA, Suite
 from msda_bench.suite.mistakes import Fault, dotted, faults
 from msda_bench.suite.spec import ExperimentFile
@@ -97,7 +97,7 @@ def make_cell(arrays: Arrays, method: Mapping[str, Any], settings: Mapping[str, 
     try:
         file = ExperimentFile.model_validate(raw, context=Context(registry()))
     except ValidationError as error:
-        raise _refused(*faults(error, partial(keys_at, ExperimentFile))) from None
+        raise _refused(*faults(error)) from None
     scheme = file.methods["method"].scheme
     if scheme.component.needs_target_labels:
         raise ValueError(f"scheme: {scheme.name} needs labels of the target, which no estimator uses")
@@ -109,7 +109,7 @@ def make_cell(arrays: Arrays, method: Mapping[str, Any], settings: Mapping[str, 
     backbone = file.backbone.component
     if backbone.embedding(arrays.input) is not None:
         raise ValueError(f"backbone: {backbone.name} computes frozen features, which only suites support")
-    (cell,) = expand(Suite(arrays.name, (file,), fetch=False), registry()).cells.values()
+    (cell,) = expand(Suite(arrays.name, (Facts.of(dict(file)),), fetch=False), registry()).cells.values()
     return cell
 
 
@@ -122,7 +122,7 @@ def make_validator(raw: Any) -> Validator:
     try:
         return cast("Validator", choose(registry(), Validator.kind, _plain(raw)).component)
     except ValidationError as error:
-        mistakes = (fault._replace(loc=("validator", *fault.loc)) for fault in faults(error, lambda _: ("key", [])))
+        mistakes = (fault._replace(loc=("validator", *fault.loc)) for fault in faults(error))
         raise _refused(*mistakes) from None
 
 

@@ -17,27 +17,24 @@ from msda_bench.suite.mistakes import PLAIN_NAME, PLAIN_WORDS, Fault, Loc, hint,
 from msda_bench.suite.plan import CHANCE_REFERENCE, ORACLE
 from msda_bench.suite.protocol import UpdateRule, labelled_part, source_parts
 from msda_bench.suite.published import AVERAGE, PublishedNumbers
-from msda_bench.suite.search import check_search, sees_target
+from msda_bench.suite.search import check_search
 
 RESERVED = (AVERAGE, "better", "class", "experiment", "interval", "method", "worse")
 """What no target, method or experiment may be called."""
-_REFUSED = "sees labels of the target, which in `protocol: transductive` are those of the test; remove it"
 
 
-def check_experiment(sound: Mapping[str, Any]) -> Iterator[Fault]:
-    """The mistakes between the sound parts of an experiment; missing parts are skipped."""
+def check_experiment(sound: Mapping[str, Any]) -> tuple[Facts | None, list[Fault]]:
+    """The facts of an experiment, if its data and network can be used, and the mistakes between its sound parts."""
     if "dataset" not in sound:
-        return
+        return None, []
     loc: Loc = ("dataset",)
     try:
         facts = Facts.of(sound)
         loc = ("backbone",)
         facts.network_input  # noqa: B018 - the backbone may refuse the data
     except BenchError as error:
-        yield Fault(loc, message_of(error, 1000))
-        return
-    for check in _CHECKS:
-        yield from check(facts)
+        return None, [Fault(loc, message_of(error, 1000))]
+    return facts, [fault for check in _CHECKS for fault in check(facts)]
 
 
 def _augmented(facts: Facts) -> Iterator[Fault]:
@@ -47,7 +44,7 @@ def _augmented(facts: Facts) -> Iterator[Fault]:
         return
     why = f"backbone {facts.backbone.name} computes the features of each stored image once"
     remedy = "; set trainable: all, or remove" if isinstance(facts.backbone.component, Pretrained) else "; remove"
-    yield Fault(("dataset", facts.name, named[0]), f"cannot be used: {why}{remedy} {', '.join(named)}")
+    yield Fault(("dataset", facts.data.name, named[0]), f"cannot be used: {why}{remedy} {', '.join(named)}")
 
 
 def _without_effect(facts: Facts) -> Iterator[Fault]:
@@ -79,7 +76,7 @@ def _unknown_domains(facts: Facts) -> Iterator[Fault]:
     for key, known, noun in (("targets", tuple(facts.sources), "target"), ("sources", facts.domains, "domain")):
         for index, domain in enumerate(getattr(facts.file, key) or ()):
             if domain not in known:
-                what = f"{shown(domain)} is not a {noun} of {facts.name}{hint(domain, known)}"
+                what = f"{shown(domain)} is not a {noun} of {facts.data.name}{hint(domain, known)}"
                 yield Fault((key, index), what)
 
 
@@ -102,7 +99,7 @@ def _reserved(facts: Facts) -> Iterator[Fault]:
 
 
 def _too_few_sources(facts: Facts) -> Iterator[Fault]:
-    name, wanted = facts.name, facts.file.sources
+    name, wanted = facts.data.name, facts.file.sources
     for target, sources in facts.sources.items():
         if target in sources:  # its labels would be visible
             yield Fault(("dataset",), f"target {shown(target)} is among its own sources in {name}")
@@ -139,10 +136,10 @@ def _untrainable(facts: Facts) -> Iterator[Fault]:
         except BenchError as error:
             yield Fault(("methods", name, "scheme"), message_of(error, 1000))
         if facts.task.kind not in scheme.tasks:
-            what = f"{entry.name} trains {' and '.join(scheme.tasks)}; {facts.name} is {facts.task.kind}"
+            what = f"{entry.name} trains {' and '.join(scheme.tasks)}; {facts.data.name} is {facts.task.kind}"
             yield Fault(("methods", name, "scheme"), what)
         elif isinstance(scheme, GivenScheme) and not facts.data.gives_predictions:
-            what = f"{entry.name} needs predictions in the data, and {facts.name} names none (`predictions`)"
+            what = f"{entry.name} needs predictions in the data, and {facts.data.name} names none (`predictions`)"
             yield Fault(("methods", name, "scheme"), what)
         elif isinstance(scheme, FittedScheme) and scheme.looks and (unfit := _unfit(facts)):
             yield Fault(("methods", name, "scheme"), f"{entry.name} {unfit}")
@@ -160,14 +157,9 @@ def _no_labels(facts: Facts) -> Iterator[Fault]:
         why = f"{shown(lacking[0])} has no labels to be tested on, so no average can; give it a suite of its own"
         yield Fault(("targets",), f"{why}, and name the others here")
     what = f"needs labels of target {shown(lacking[0])}, which has none; remove it, or name other targets"
-    for name, method in facts.file.methods.items():
-        if method.scheme.component.needs_target_labels:
-            yield Fault(("methods", name, "scheme"), f"{method.scheme.name} {what}")
-        elif facts.labelled_target(method):
-            loc = ("labelled_target",) if method.labelled_target is None else ("methods", name, "labelled_target")
-            yield Fault(loc, what, "key")
+    yield from _of_label_users(facts, what)
     if shifted_domain(facts.data, lacking[0]) in facts.data.unlabelled_domains:
-        yield Fault(("dataset", facts.name, "label_shift", "domain"), what)
+        yield Fault(("dataset", facts.data.name, "label_shift", "domain"), what)
     select = facts.file.select
     if select is not None and ORACLE in select.criteria:
         yield Fault(("select", "by" if select.by == ORACLE else "tracks"), f"oracle {what}")
@@ -186,13 +178,13 @@ def _unfit(facts: Facts) -> str | None:
     shape = facts.network_input.shape
     if len(shape) == 1:
         return None
-    what = f"reads rows of numbers, and an example of {facts.name} has the shape {shape}"
+    what = f"reads rows of numbers, and an example of {facts.data.name} has the shape {shape}"
     return f"{what}; name a backbone with frozen features (`trainable: none`), or remove the method"
 
 
 def _other_task(facts: Facts) -> Iterator[Fault]:
     """Metrics, validators and published tables for another task, and validators listed twice."""
-    but = f"{facts.name} is {facts.task.kind}"
+    but = f"{facts.data.name} is {facts.task.kind}"
     listed = facts.file.validators or []
     names = [validator.name for validator in listed]
     for index, validator in enumerate(listed):
@@ -216,7 +208,7 @@ def _not_of_these(facts: Facts, table: PublishedNumbers) -> Iterator[Fault]:
     """Published numbers of other domains, or names for methods that the suite does not have."""
     if table.targets.isdisjoint(facts.domains):
         named = ", ".join(sorted(table.targets - {AVERAGE}))
-        yield Fault(("published",), f"{table.name} has no number of a domain of {facts.name} (it has {named})")
+        yield Fault(("published",), f"{table.name} has no number of a domain of {facts.data.name} (it has {named})")
     for name in table.methods:
         if facts.file.methods and name not in facts.file.methods:
             what = f"{shown(name)} is not a method{hint(name, facts.file.methods)}"
@@ -228,10 +220,10 @@ def _classes(facts: Facts) -> Iterator[Fault]:
     wanted, classes = facts.data.label_shift, facts.task.classes
     if isinstance(wanted, Mapping):
         if facts.task.kind != "classification":
-            yield Fault(("dataset", facts.name, "label_shift"), "shifts classes; the task is regression", "key")
+            yield Fault(("dataset", facts.data.name, "label_shift"), "shifts classes; the task is regression", "key")
         elif len(wanted.get("shares", ())) not in {0, classes}:
-            what = f"has {len(wanted['shares'])} numbers; {facts.name} has {classes} classes"
-            yield Fault(("dataset", facts.name, "label_shift", "shares"), what)
+            what = f"has {len(wanted['shares'])} numbers; {facts.data.name} has {classes} classes"
+            yield Fault(("dataset", facts.data.name, "label_shift", "shares"), what)
     for name, method in facts.file.methods.items():
         if method.prior_correction is not None and facts.task.kind != "classification":
             what = "corrects shares of classes; the task is regression"
@@ -298,9 +290,8 @@ def _left_out(facts: Facts) -> Iterator[Fault]:
     loc = ("leave_out_sources",)
     if facts.file.select is not None:
         yield Fault(loc, "cannot stand beside select, which would choose other settings without each source", "key")
-    weigh = any(
-        weighs_sources(method.scheme.component) for method in facts.file.methods.values() if not sees_target(method)
-    )
+    schemes = [method.scheme.component for method in facts.file.methods.values()]
+    weigh = any(weighs_sources(scheme) for scheme in schemes if not scheme.needs_target_labels)
     for target in facts.targets:
         count, need = len(facts.kept_sources(target)), 3 if weigh else 2
         if 0 < count < need:
@@ -308,7 +299,7 @@ def _left_out(facts: Facts) -> Iterator[Fault]:
             break
     sources = dict.fromkeys(source for target in facts.targets for source in facts.kept_sources(target))
     for source in sources if "name" in facts.file.model_fields_set else ():
-        name = facts.file.name_without(source)
+        name = facts.name_without(source)
         if not re.match(PLAIN_NAME, name):
             yield Fault(loc, f"an experiment cannot be called {shown(name)}; it may be {PLAIN_WORDS}")
 
@@ -316,16 +307,21 @@ def _left_out(facts: Facts) -> Iterator[Fault]:
 def _label_firewall(facts: Facts) -> Iterator[Fault]:
     """Sizes that contradict the transductive protocol, and test labels that a method would see in it."""
     for key, what in beside_all(facts.data):
-        yield Fault(("dataset", facts.name, key), what)
-    if not is_transductive(facts.data):
-        return
+        yield Fault(("dataset", facts.data.name, key), what)
+    if is_transductive(facts.data):
+        what = "sees labels of the target, which in `protocol: transductive` are those of the test; remove it"
+        yield from _of_label_users(facts, what)
+
+
+def _of_label_users(facts: Facts, what: str) -> Iterator[Fault]:
+    """A mistake at each place that lets a method see labels of the target."""
     if facts.file.labelled_target:
-        yield Fault(("labelled_target",), _REFUSED, "key")
+        yield Fault(("labelled_target",), what, "key")
     for name, method in facts.file.methods.items():
         if method.labelled_target:
-            yield Fault(("methods", name, "labelled_target"), _REFUSED, "key")
+            yield Fault(("methods", name, "labelled_target"), what, "key")
         if method.scheme.component.needs_target_labels:
-            yield Fault(("methods", name, "scheme"), f"{method.scheme.name} {_REFUSED}")
+            yield Fault(("methods", name, "scheme"), f"{method.scheme.name} {what}")
 
 
 def _unknown_in_dataset(facts: Facts) -> Iterator[Fault]:
@@ -344,8 +340,8 @@ def _unknown_in_dataset(facts: Facts) -> Iterator[Fault]:
         named.append((("label_shift", "domain"), shifted, "value"))
     for loc, domain, where in named:
         if domain not in facts.domains:
-            what = f"{shown(domain)} is not a domain of {facts.name}{hint(domain, facts.domains)}"
-            yield Fault(("dataset", facts.name, *loc), what, where)
+            what = f"{shown(domain)} is not a domain of {facts.data.name}{hint(domain, facts.domains)}"
+            yield Fault(("dataset", facts.data.name, *loc), what, where)
 
 
 _CHECKS = (

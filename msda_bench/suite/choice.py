@@ -7,10 +7,9 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic, TypeVar, cast
+from typing import Annotated, Any, Generic, TypeVar, cast
 
-from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationError, ValidationInfo
-from pydantic_core import CoreSchema, core_schema
+from pydantic import PlainValidator, ValidationError, ValidationInfo, WithJsonSchema
 
 from msda_bench.api import Component, Metric
 from msda_bench.component.base import before_added, located
@@ -61,24 +60,16 @@ class Context:
     sound: dict[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class OfKind:
-    """Marks a pydantic field for a component of a kind; after validation it holds the `Configured` one."""
+def of_kind(kind: str) -> PlainValidator:
+    """Marks a field of a suite for a component of a kind; after validation it holds the `Configured` one."""
 
-    kind: str
+    def validate(raw: Any, info: ValidationInfo) -> Configured[Any]:
+        context = context_of(info)
+        return choose(context.registry, kind, raw, context.folder)
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Validates with the registry of the context."""
-
-        def validate(raw: Any, info: ValidationInfo) -> Configured[Any]:
-            context = context_of(info)
-            return choose(context.registry, self.kind, raw, context.folder)
-
-        return core_schema.with_info_plain_validator_function(validate)
-
-    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        """A placeholder, which `suite_schema` replaces by the installed components."""
-        return {"x-component": self.kind}
+    # A placeholder, which `suite_schema` replaces by the installed components.
+    written = Annotated[Any, WithJsonSchema({"x-component": kind})]
+    return PlainValidator(validate, json_schema_input_type=written)
 
 
 def context_of(info: ValidationInfo) -> Context:
@@ -146,7 +137,7 @@ def _placed(entry: Entry, params: Mapping[str, Any], folder: Path) -> dict[str, 
 
 def _faults(error: ValidationError, entry: Entry) -> Iterator[Fault]:
     fields = [field.name for field in dataclasses.fields(cast("Any", entry.cls))]
-    return faults(error, lambda _: (f"parameter of {entry.name}", fields))
+    return faults(error, f"parameter of {entry.name}", fields)
 
 
 def _split(kind: str, raw: Any) -> tuple[str, Mapping[str, Any], Loc]:

@@ -17,34 +17,16 @@ from msda_bench.suite.cell import Cell, Ref, keys_of
 from msda_bench.suite.choice import Configured, make, measure_of
 from msda_bench.suite.facts import Facts
 from msda_bench.suite.load import Suite
-from msda_bench.suite.plan import (
-    DEFAULT_MEASURES,
-    FIRST,
-    ORACLE,
-    Experiment,
-    Measure,
-    Method,
-    Plan,
-    PlannedCell,
-    Search,
-    Tuning,
-)
+from msda_bench.suite.plan import DEFAULT_MEASURES, FIRST, ORACLE, Experiment, Method, Plan, PlannedCell, Search, Tuning
 from msda_bench.suite.protocol import OneOf, SuitePart
-from msda_bench.suite.search import Settings, candidates_of, sees_target, select_notes, source_free_note
-from msda_bench.suite.spec import DEFAULT_AGGREGATOR, ExperimentFile, MethodSpec
+from msda_bench.suite.search import Settings, candidates_of, select_notes, source_free_note
+from msda_bench.suite.spec import DEFAULT_AGGREGATOR, MethodSpec
 
 MAX_CELLS = 100_000
 _PLACES = 10
 """How many places a plan may have for each cell, where settings are chosen on tuning seeds."""
 EQUAL_STEPS = (
     "Equal steps: every method, references too, takes as many in an epoch, each on a batch for each of its sources."
-)
-STANDARDISED = (
-    "Labels are standardised by the sources' training rows for every method; predictions and errors are in their unit."
-)
-NO_LABELS = (
-    "Trained for targets without labels, where nobody can measure how good a method is or which is best; what can be "
-    "known are validators' scores, and the other targets"
 )
 PROTOCOLS = {
     "held_out": "Held out: tested on examples of the target that no method trains on.",
@@ -94,12 +76,11 @@ def expand(suite: Suite, registry: Registry) -> Expansion:
 class _Draft:
     """One experiment with its resolved parts."""
 
-    def __init__(self, experiment: ExperimentFile) -> None:
-        self._file = experiment
-        self._facts = Facts.of(dict(experiment))
-        self._tuning = experiment.select.seeds if experiment.select is not None else None
-        self._seeds = (*(self._tuning or ()), *experiment.seeds)
-        tried = {name: candidates_of(experiment, name) for name in experiment.methods}
+    def __init__(self, facts: Facts) -> None:
+        self._facts, self._file = facts, facts.file
+        self._tuning = self._file.select.seeds if self._file.select is not None else None
+        self._seeds = (*(self._tuning or ()), *self._file.seeds)
+        tried = {name: candidates_of(self._file, name) for name in self._file.methods}
         self._searches = {name: search for name, (search, _) in tried.items()}
         self._settings = {name: settings for name, (_, settings) in tried.items()}
 
@@ -128,7 +109,7 @@ class _Draft:
         for batch in sorted(size for size in batches if isinstance(size, int) and fewest is not None and size > fewest):
             yield (
                 f"{self._file.name}: training.batch is {batch}, but a domain has {fewest} training examples (train: "
-                f"{self._facts.data.train} of dataset {self._facts.name}), so every step draws some more than once"
+                f"{self._facts.data.train} of dataset {self._facts.data.name}), so every step draws some more than once"
             )
         ones = {getattr(settings.backbone.component, "norm", "") for settings in tried if settings.training.batch == 1}
         for norm in sorted(ones & {"batch", "domain"}):
@@ -139,18 +120,21 @@ class _Draft:
 
     def table(self) -> Experiment:
         """The experiment's part of the plan."""
-        file, select, data = self._file, self._file.select, self._facts.data
+        file, select, data, metric = self._file, self._file.select, self._facts.data, self._file.metric
+        if metric is not None and metric.name == DEFAULT_MEASURES[self._facts.task.kind].name:
+            metric = None  # plans omit the default of the task
         criteria: tuple[str, ...] = ()
         tuning = None
         if select is not None:
             criteria = (*self._facts.validators, ORACLE)
         if select is not None and self._tuning:
             criteria = (*criteria[:-1], *(by for by in select.criteria if by not in (*criteria, FIRST)), FIRST, ORACLE)
-            oracles = tuple(name for name, method in self._file.methods.items() if sees_target(method))
+            methods = self._file.methods.items()
+            oracles = tuple(name for name, method in methods if method.scheme.component.needs_target_labels)
             tuning = Tuning(self._tuning, select.criteria, oracles)
         return Experiment(
             name=file.name,
-            dataset=self._facts.name,
+            dataset=self._facts.data.name,
             task=self._facts.task.kind,
             targets=self._facts.targets,
             methods=tuple(map(self._row, file.methods)),
@@ -164,41 +148,34 @@ class _Draft:
             headroom=file.compare.headroom,
             published=file.published.numbers.of(file.methods) if file.published is not None else None,
             criteria=criteria,
-            metric=self._measure(),
+            metric=measure_of(metric) if metric is not None else None,
             corrupted=corrupted_source(data),
             label_shift=label_shift_of(data),
-            without=file.without,
+            without=self._facts.without,
             tuning=tuning,
         )
 
-    def _measure(self) -> Measure | None:
-        """The suite's metric; None for the default of the task, which plans omit."""
-        metric = self._file.metric
-        if metric is None or metric.name == DEFAULT_MEASURES[self._facts.task.kind].name:
-            return None
-        return measure_of(metric)
-
     def _notes(self) -> Iterator[str]:
-        """Facts that a reader must know about the steps, target labels in training, and the selection."""
+        """Facts that a reader must know about the steps, the data, target labels in training, and the selection."""
+        facts, methods = self._facts, self._file.methods.items()
         if self._file.training.epoch == "equal":
             yield EQUAL_STEPS
-        methods = self._file.methods.items()
         fitted = [name for name, method in methods if isinstance(method.scheme.component, FittedScheme)]
         if fitted:
             yield f"Fitted at once to all labelled examples, not in steps: {', '.join(fitted)}."
         given = [name for name, method in methods if isinstance(method.scheme.component, GivenScheme)]
         if given:
             yield f"Predictions that come with the data, not trained here: {', '.join(given)}."
-        yield from _data_notes(self._facts)
+        yield from _data_notes(facts)
         seen: dict[tuple[float, str], list[str]] = {}
         for name, method in methods:
-            seen.setdefault(self._facts.labels_seen(method), []).append(name)
+            seen.setdefault(facts.labels_seen(method), []).append(name)
         for (_, how_many), names in sorted(seen.items()):
             if how_many:
                 yield f"Trained with {how_many} labelled examples of the target: {', '.join(names)}."
         if self._file.select is not None:
             yield from select_notes(self._file.select, self._searches)
-            yield from source_free_note(self._facts)
+            yield from source_free_note(facts)
 
     def _row(self, name: str) -> Method:
         method, search = self._file.methods[name], self._searches[name]
@@ -240,10 +217,16 @@ def _data_notes(facts: Facts) -> Iterator[str]:
     if (shift := label_shift_of(data)) is not None:
         yield f"Label shift (`label_shift`): {shift}."
     if facts.file.standardise_labels and facts.task.kind == "regression":
-        yield STANDARDISED
+        yield (
+            "Labels are standardised by the sources' training rows for every method; predictions and errors are in "
+            "their unit."
+        )
     lacking = [target for target in facts.targets if target in data.unlabelled_domains]
     if lacking:
-        yield f"{NO_LABELS}: {', '.join(lacking)}."
+        yield (
+            "Trained for targets without labels, where nobody can measure how good a method is or which is best; what "
+            f"can be known are validators' scores, and the other targets: {', '.join(lacking)}."
+        )
 
 
 def label_shift_of(data: Dataset) -> str | None:
@@ -258,7 +241,7 @@ def label_shift_of(data: Dataset) -> str | None:
     return f"the classes of {who} have the shares {', '.join(f'{share:g}' for share in data.label_shift['shares'])}"
 
 
-def recipe(facts: Facts, method: MethodSpec, search: Search | None = None) -> str:
+def recipe(facts: Facts, method: MethodSpec, search: Search | None) -> str:
     """A method in one line, such as `adapt + d_A + sharpmax(gamma=0.9), mu 0.01`.
 
     It has the scheme, discrepancy, aggregator, mu, the method's own training, the number of updates in a step unless
@@ -276,7 +259,10 @@ def recipe(facts: Facts, method: MethodSpec, search: Search | None = None) -> st
     parts = [" + ".join(_described(component, searched) for component in components)]
     if method.adapts or method.mu or "mu" in searched:
         parts.append("mu *" if "mu" in searched else f"mu {method.mu:g}")
-    parts += [*_training(method), *_sources(facts, method)]
+    parts += _rule(method.training.given)
+    if (updates := method.scheme.component.updates) != 1:
+        parts.append(f"{updates} updates a step")
+    parts += _sources(facts, method)
     if search is not None:
         of, select = ", ".join(path.rpartition(".")[2] for path in searched), facts.file.select
         by = f" by {search.by}" if select is None or select.seeds is None else ""
@@ -301,13 +287,6 @@ def _defaults(cls: type[Component]) -> list[tuple[str, Any]]:
         return list(cls().params().items())
     except (TypeError, ValueError):  # a parameter without default
         return []
-
-
-def _training(method: MethodSpec) -> Iterator[str]:
-    yield from _rule(method.training_changes)
-    updates = method.scheme.component.updates
-    if updates != 1:
-        yield f"{updates} updates a step"
 
 
 def _rule(changes: Mapping[str, Any]) -> Iterator[str]:

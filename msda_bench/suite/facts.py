@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from msda_bench.api import Backbone, DataError, Dataset, Extent, Group, InputSpec, Scheme, Task
@@ -25,37 +25,38 @@ _MISSING: dict[str, Any] = {"methods": {}, "backbone": None, "training": None}
 class Facts:
     """An experiment whose dataset is sound; other parts with mistakes are at their default or empty.
 
-    `sources` are those of each possible target; `targets` are those of the suite that the dataset has.
+    `sources` are those of each possible target; `targets` are those of the suite that the dataset has. `without` is the
+    source that is left out of this copy of an experiment.
     """
 
     file: ExperimentFile
     data: Dataset
-    name: str
     domains: Group
     sources: Mapping[str, Group]
     targets: Group
     task: Task
     fingerprint: str
     extents: Mapping[str, Extent]
+    without: str | None = None
 
     @classmethod
     def of(cls, sound: Mapping[str, Any]) -> Facts:
         """Calls the dataset; raises a BenchError for its exceptions, also those of a run."""
         file = ExperimentFile.model_construct(set(sound), **_MISSING | dict(sound))
-        data, name = file.dataset.component, file.dataset.name
+        data = file.dataset.component
         with file.dataset.entry.blamed("cannot be inspected"):
             "".join(data.notes)
             tuple(data.files)
             sources, domains = sources_of(data), tuple(data.domains)
             targets = tuple(target for target in file.targets or sources if target in sources)
-            return cls(file, data, name, domains, sources, targets, data.task, data.fingerprint(), sizes_of(data))
+            return cls(file, data, domains, sources, targets, data.task, data.fingerprint(), sizes_of(data))
 
     @property
     def network_input(self) -> InputSpec:
         """The input of the network; a BenchError if the backbone refuses the dataset's."""
         if self.backbone is None:
             return self.data.input
-        with self.backbone.entry.blamed(f"cannot be built for {self.name}"):
+        with self.backbone.entry.blamed(f"cannot be built for {self.data.name}"):
             return network_input(self.backbone.component, self.data.input)
 
     @property
@@ -93,6 +94,10 @@ class Facts:
                     if not holds_out(self.data, source, target, self.extents.get(source)):
                         return ()
         return (DEFAULT_VALIDATOR[self.task.kind],)
+
+    def name_without(self, source: str) -> str:
+        """The name of this experiment without a source."""
+        return f"{self.file.name}-without-{source}"
 
     def kept_sources(self, target: str) -> Group:
         """The sources of a target that the suite uses, in the dataset's order."""
@@ -146,16 +151,14 @@ class Facts:
         return None
 
 
-def without_each_source(file: ExperimentFile) -> Iterator[ExperimentFile]:
+def without_each_source(facts: Facts) -> Iterator[Facts]:
     """The experiment of `leave_out_sources` once more without each source, of the targets that have it."""
-    if not file.leave_out_sources:
-        return
-    facts = Facts.of(dict(file))
-    for source in facts.domains:
+    for source in facts.domains if facts.file.leave_out_sources else ():
         targets = tuple(target for target in facts.targets if source in facts.kept_sources(target))
         if targets:
-            others = tuple(domain for domain in file.sources or facts.domains if domain != source)
-            yield file.leaving_out(source, others, targets)
+            others = tuple(domain for domain in facts.file.sources or facts.domains if domain != source)
+            changed = {"name": facts.name_without(source), "sources": others, "published": None}
+            yield replace(facts, file=facts.file.model_copy(update=changed), targets=targets, without=source)
 
 
 def takes_parts(scheme: Scheme) -> bool:

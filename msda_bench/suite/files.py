@@ -15,6 +15,7 @@ from msda_bench.errors import SuiteError
 
 MAX_BYTES = 250_000
 _ENDINGS = {".yaml", ".yml"}
+_SOME = 5
 _ALIKE = 0.7
 """Higher than difflib's usual 0.6: short names in several folders are similar by chance."""
 
@@ -27,9 +28,9 @@ def read_bytes(path: Path, names: Collection[str] = ()) -> bytes:
     """The content of a file of at most 250 kB; for a missing file, `names` are possible corrections."""
     try:
         if path.is_dir():
-            inside = _listed(path)
-            what = f"; name a suite in it{inside}" if inside else " without suites; name a file, such as mine.yaml"
-            raise UnreadableError(f"is a folder{what}")
+            inside = [suite.name for suite in _suites(path)]
+            some = f"; name a suite in it ({', '.join(inside[:_SOME])}{', ...' if len(inside) > _SOME else ''})"
+            raise UnreadableError(f"is a folder{some if inside else ' without suites; name a file, such as mine.yaml'}")
         if path.exists() and not path.is_file():
             raise UnreadableError("is not a regular file")
         with path.open("rb") as file:
@@ -58,8 +59,7 @@ def included(name: str, folder: Path, top: Path, seen: Collection[str] = ()) -> 
 def _near(path: Path, names: Collection[str]) -> str:
     """A suggestion for a misspelt suite: a similar name in or next to its folder, or among `names`."""
     folder = path.parent if path.parent.is_dir() else path.parent.parent
-    below = [path for path in _content(folder) if path.is_dir() and not path.name.startswith(".")]
-    suites = [suite for place in (folder, *below) for suite in _suites(place)]
+    suites = [*_suites(folder), *_suites(folder, "[!.]*/*")]
     # The first of equal names stays.
     known = {name: name for name in names} | {suite.stem: str(suite) for suite in reversed(suites)}
     wanted = path.stem if path.suffix in _ENDINGS else path.name
@@ -71,20 +71,8 @@ def _near(path: Path, names: Collection[str]) -> str:
     return "; `msda-bench suites list` shows the suites that have names" if names and not path.suffix else ""
 
 
-def _listed(folder: Path) -> str:
-    names = [path.name for path in _suites(folder)]
-    return f" ({', '.join(names[:5])}{', ...' if len(names) > 5 else ''})" if names else ""  # noqa: PLR2004
-
-
-def _suites(folder: Path) -> list[Path]:
-    return [path for path in _content(folder) if path.suffix in _ENDINGS]
-
-
-def _content(folder: Path) -> list[Path]:
-    try:
-        return sorted(folder.iterdir())
-    except OSError:
-        return []
+def _suites(folder: Path, pattern: str = "*") -> list[Path]:
+    return sorted(path for path in folder.glob(pattern) if path.suffix in _ENDINGS)
 
 
 _ENDING = ".yaml"

@@ -1,16 +1,14 @@
-"""The keys that a suite may have: those at one place, and the JSON schema of all, with the installed components."""
+"""The JSON schema of a suite, with the installed components."""
 
 from __future__ import annotations
 
-from typing import Any, get_args, get_origin
+from typing import Any
 
 from pydantic import AliasChoices, TypeAdapter
 from pydantic.fields import FieldInfo
 
 from msda_bench.errors import BenchError
 from msda_bench.plugins import KINDS, Entry, Registry
-from msda_bench.suite.mistakes import Loc
-from msda_bench.suite.protocol import SuitePart
 from msda_bench.suite.spec import ExperimentFile, IncludeFile
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -64,28 +62,3 @@ def _linked(schema: Any) -> Any:
         return schema
     rest = {key: _linked(item) for key, item in schema.items() if key != "x-component"}
     return {"$ref": f"#/$defs/{schema['x-component']}", **rest} if "x-component" in schema else rest
-
-
-def keys_at(model: type[SuitePart], loc: Loc) -> tuple[str, list[str]]:
-    """The noun for the keys of the mapping at a location, and the valid keys."""
-    kind: Any = model
-    for part in loc:
-        kind = _below(kind, part)
-    return (kind.noun, list(_fields(kind))) if _is_model(kind) else ("key", [])
-
-
-def _below(kind: Any, part: str | int) -> Any:
-    if _is_model(kind):
-        annotation = _fields(kind).get(str(part))
-        if get_origin(annotation) is dict:
-            return annotation
-        return next((choice for choice in get_args(annotation) if _is_model(choice)), annotation)
-    return get_args(kind)[1] if get_origin(kind) is dict else None
-
-
-def _fields(model: type[SuitePart]) -> dict[str, Any]:
-    return {field.alias or name: field.annotation for name, field in model.model_fields.items()}
-
-
-def _is_model(kind: Any) -> bool:
-    return isinstance(kind, type) and issubclass(kind, SuitePart)

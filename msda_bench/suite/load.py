@@ -6,7 +6,6 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +15,8 @@ from msda_bench.errors import SuiteError
 from msda_bench.plugins import Registry
 from msda_bench.suite.check import check_experiment
 from msda_bench.suite.choice import Context
-from msda_bench.suite.facts import without_each_source
+from msda_bench.suite.facts import Facts, without_each_source
 from msda_bench.suite.files import UnreadableError, find_suite, included, names, read_bytes
-from msda_bench.suite.json_schema import keys_at
 from msda_bench.suite.mistakes import PLAIN_NAME, PLAIN_WORDS, Fault, faults, shown
 from msda_bench.suite.reader import Document, parse_document
 from msda_bench.suite.spec import ExperimentFile, IncludeFile
@@ -44,7 +42,7 @@ class Suite:
     """
 
     name: str
-    experiments: tuple[ExperimentFile, ...]
+    experiments: tuple[Facts, ...]
     fetch: bool
 
 
@@ -100,18 +98,18 @@ def _own_methods(path: Path) -> Document:
 def parse_suite(data: bytes, path: Path, registry: Registry, methods: Document | None = None) -> Suite:
     """As `load_suite`, of a file's contents; others are included from its folder."""
     loader = _Loader(registry, path.parent, methods)
-    top = loader.visit(data, path)
+    name = loader.visit(data, path)
     lines = [line for document in loader.documents for line in document.lines()]
-    if top is None or lines:
+    if name is None or lines:
         more = [f"{path}: and {len(lines) - MAX_LINES} more mistakes"] if len(lines) > MAX_LINES else []
         raise SuiteError(*lines[:MAX_LINES], *more)
-    return Suite(top.name, tuple(loader.experiments), loader.fetch)
+    return Suite(name, tuple(loader.experiments), loader.fetch)
 
 
 class _Loader:
     def __init__(self, registry: Registry, top: Path, methods: Document | None) -> None:
         self.documents: list[Document] = [] if methods is None else [methods]
-        self.experiments: list[ExperimentFile] = []
+        self.experiments: list[Facts] = []
         self.fetch = False
         self._registry = registry
         self._top = top
@@ -119,28 +117,29 @@ class _Loader:
         self._seen: set[str] = set()
         self._named = 0
 
-    def visit(self, data: bytes, path: Path) -> ExperimentFile | IncludeFile | None:
-        """Reads a file and its included files; None if it is not valid."""
+    def visit(self, data: bytes, path: Path) -> str | None:
+        """Reads a file and its included files; returns its name, or None if it is not valid."""
         self._seen.add(os.path.realpath(path))
         document = parse_document(data, str(path))
         self.documents.append(document)
-        file = _validate(document, Context(self._registry, path.parent, self._top), self._methods)
-        self.fetch |= file is not None and file.fetch
-        if isinstance(file, ExperimentFile):
-            for experiment in (file, *without_each_source(file)):
-                if taken := self._taken(experiment.name):
-                    document.add(Fault(("name",), f"{taken}; rename one"))
-                self.experiments.append(experiment)
-        elif file is not None:
+        file, facts = _validate(document, Context(self._registry, path.parent, self._top), self._methods)
+        if file is None:
+            return None
+        self.fetch |= file.fetch
+        if isinstance(file, IncludeFile):
             self._include(file, document, path)
-        return file
+        for experiment in (facts, *without_each_source(facts)) if facts is not None else ():
+            if taken := self._taken(experiment.file.name):
+                document.add(Fault(("name",), f"{taken}; rename one"))
+            self.experiments.append(experiment)
+        return file.name
 
     def _taken(self, name: str) -> str | None:
         """What an earlier experiment has that one of this name would replace: its name, or the file of a table."""
         if name.casefold().startswith(ACROSS):
             return f"{shown(name)}: what begins with {ACROSS} is a table of all experiments"
         mine = {f"{name}{ending}".casefold() for ending in TABLE_ENDINGS}  # some file systems know no case
-        for other in (experiment.name for experiment in self.experiments):
+        for other in (experiment.file.name for experiment in self.experiments):
             if name == other:
                 return f"another experiment is called {shown(name)}, too"
             if mine & {f"{other}{ending}".casefold() for ending in TABLE_ENDINGS}:
@@ -164,12 +163,12 @@ class _Loader:
                 self.experiments[before:] = [_measured(experiment, joined) for experiment in self.experiments[before:]]
 
 
-def _measured(experiment: ExperimentFile, joined: IncludeFile) -> ExperimentFile:
+def _measured(experiment: Facts, joined: IncludeFile) -> Facts:
     """The experiment with the metric of the suite that includes it, unless it has its own or another task."""
-    if joined.metric is None or experiment.metric is not None or experiment.published is not None:
+    file, metric = experiment.file, joined.metric
+    if metric is None or file.metric or file.published or experiment.task.kind not in metric.component.tasks:
         return experiment
-    fits = experiment.dataset.component.task.kind in joined.metric.component.tasks
-    return experiment.model_copy(update={"metric": joined.metric}) if fits else experiment
+    return replace(experiment, file=file.model_copy(update={"metric": metric}))
 
 
 def _with_methods(raw: dict[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
@@ -184,16 +183,17 @@ def _with_methods(raw: dict[str, Any], own: Mapping[str, Any]) -> dict[str, Any]
 
 def _validate(
     document: Document, context: Context, methods: Document | None = None
-) -> ExperimentFile | IncludeFile | None:
+) -> tuple[ExperimentFile | IncludeFile | None, Facts | None]:
+    """The file, None if it is not valid, and the facts of an experiment."""
     raw = document.value
     if not isinstance(raw, dict):
         document.add(Fault((), f"must be a mapping with keys such as schema and name, not {shown(raw)}"))
-        return None
+        return None, None
     version = raw.get("schema")
     if isinstance(version, int) and version > SCHEMA:
         # Do not check another version's keys.
         document.add(Fault(("schema",), f"is {version}, but this msda-bench reads {SCHEMA}; install a newer one"))
-        return None
+        return None, None
     model = IncludeFile if "include" in raw else ExperimentFile
     if methods is not None and model is ExperimentFile:
         raw = _with_methods(raw, methods.value)
@@ -202,13 +202,14 @@ def _validate(
     try:
         result = model.model_validate(raw, context=context)
     except ValidationError as error:
-        mistakes += faults(error, partial(keys_at, model))
-    mistakes += check_experiment(context.sound)
+        mistakes += faults(error)
+    facts, between = check_experiment(context.sound)
+    mistakes += between
     if methods is not None:  # a parameter that the suite's own methods have
         mistakes = [fault for fault in mistakes if fault.loc[:2] != ("select", "space") or fault.where != "key"]
     for fault in mistakes:
-        beside = model is IncludeFile and fault.where == "key" and fault.loc[0] in keys_at(ExperimentFile, ())[1]
+        beside = model is IncludeFile and fault.where == "key" and fault.loc[0] in ExperimentFile.known()
         what = "is not allowed with include; give the experiment its own file" if beside else fault.what
         place = methods if methods is not None and fault.loc[:2] in methods.places else document
         place.add(fault._replace(what=what))
-    return None if mistakes else result
+    return (None, None) if mistakes else (result, facts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from pydantic import ValidationError
@@ -99,15 +99,12 @@ def refuse_any(faults: Iterable[Fault]) -> None:
         raise refusal(*mistakes)
 
 
-def faults(error: ValidationError, keys: Callable[[Loc], tuple[str, list[str]]]) -> Iterator[Fault]:
-    """Every mistake of a validation, in plain words; `keys` returns the noun and the valid keys of a mapping."""
+def faults(error: ValidationError, noun: str = "key", known: Iterable[str] = ()) -> Iterator[Fault]:
+    """Every mistake of a validation, in plain words; the noun and the names are those of the keys at the top."""
     for detail in error.errors(include_url=False):
         kind, end = detail["type"], detail["loc"][-1:]
         loc: Loc = tuple(part for part in detail["loc"] if part != "[key]")
-        what = explain(detail)
-        if kind in _UNKNOWN:
-            noun, known = keys(loc[:-1])
-            what = f"unknown {noun}{hint(str(loc[-1]), known)}"
+        what = f"unknown {noun}{hint(str(loc[-1]), known)}" if kind in _UNKNOWN else explain(detail)
         if kind == f"{_TAG}key" or kind in _UNKNOWN or end == ("[key]",):
             yield Fault(loc, what, "key")
         else:

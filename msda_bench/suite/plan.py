@@ -10,7 +10,6 @@ import functools
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Annotated, Any, TypeAlias
 
 from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
@@ -89,12 +88,10 @@ class Measure:
         return 1 if self.higher_is_better else -1
 
 
-DEFAULT_MEASURES = MappingProxyType(
-    {
-        "classification": Measure("accuracy", "accuracy", higher_is_better=True, percent=True),
-        "regression": Measure("mse", "mean squared error", higher_is_better=False, percent=False),
-    }
-)
+DEFAULT_MEASURES = {
+    "classification": Measure("accuracy", "accuracy", higher_is_better=True, percent=True),
+    "regression": Measure("mse", "mean squared error", higher_is_better=False, percent=False),
+}
 """The default metric of tables, by task."""
 
 
@@ -286,7 +283,7 @@ def parse_plan(data: bytes) -> Plan:
         # From JSON, because strict Python mode would refuse the list that JSON holds for a tuple.
         file = _adapter(_File).validate_json(data, strict=True)
     except ValidationError as error:
-        first = next(iter(faults(error, lambda _: ("key", []))))
+        first = next(faults(error))
         raise _no_plan(": ".join(filter(None, (dotted(first.loc), first.what)))) from None
     except (ValueError, RecursionError) as error:
         raise _no_plan(str(error)) from None

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, PlainValidator, WithJsonSchema, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    ModelWrapValidatorHandler,
+    PlainValidator,
+    ValidationError,
+    WithJsonSchema,
+    model_validator,
+)
 from pydantic_core import CoreSchema
 
 from msda_bench.component.base import Added, Count, NonNegative, Positive, Rate, without_added
-from msda_bench.suite.mistakes import Fault, Loc, refusal, refuse_any, shown
+from msda_bench.suite.mistakes import Fault, Loc, faults, refusal, refuse_any, shown
 
 if TYPE_CHECKING:
     from msda_bench.api import Group, Scheme
@@ -40,6 +50,19 @@ class SuitePart(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
     noun: ClassVar[str] = "key"
+
+    @classmethod
+    def known(cls) -> list[str]:
+        """Its keys."""
+        return [field.alias or name for name, field in cls.model_fields.items()]
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _in_words(cls, raw: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        try:
+            return handler(raw)
+        except ValidationError as error:
+            raise refusal(*faults(error, cls.noun, cls.known())) from None
 
     def identity(self) -> dict[str, Any]:
         """The values in the keys of cells, as plain JSON: without `Added` ones as before they were added."""

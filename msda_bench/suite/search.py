@@ -1,34 +1,35 @@
-"""The search of each method: the paths that it may set, their checks, and its candidates."""
+"""The search of each method: the paths that it may set, their checks, and its candidates, of a grid or drawn."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import hashlib
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from itertools import islice
-from typing import Any
+from itertools import islice, product
+from typing import Any, TypeAlias
 
+import torch
 from pydantic import TypeAdapter, ValidationError
+from torch import Tensor
 
 from msda_bench.api import Backbone, NonNegative, StepFreeScheme
 from msda_bench.component.sizes import HOLD_OUT
 from msda_bench.errors import PluginError, message_of
+from msda_bench.functional import random
 from msda_bench.suite.choice import Configured, with_param
 from msda_bench.suite.facts import Facts
 from msda_bench.suite.mistakes import Fault, Loc, explain, hint, shown
-from msda_bench.suite.plan import (
-    CHANCE,
-    FIRST,
-    ORACLE,
-    SELECTED_BY,
-    TARGET_ACCURACY,
-    Search,
-    parts_of,
-)
+from msda_bench.suite.plan import CHANCE, FIRST, ORACLE, SELECTED_BY, TARGET_ACCURACY, Search, parts_of
 from msda_bench.suite.protocol import Protocol
-from msda_bench.suite.search_space import Space, draws, grid, grid_size, shared_draws
 from msda_bench.suite.spec import DEFAULT_VALIDATOR, ExperimentFile, MethodSpec, SelectSpec
 
+Space: TypeAlias = Mapping[str, tuple[Any, ...]]
+"""The values of each parameter, by its path."""
+_ATTEMPTS = 64
+"""Attempts for each candidate, since duplicates are drawn again."""
 _MOST_SHARED = 10_000
 """The size up to which a grid is listed to draw from it."""
 _PROTOCOL = tuple(name for name in Protocol.model_fields if name not in {"optimizer", "stages"})
@@ -45,31 +46,31 @@ class Settings:
     @classmethod
     def of(cls, method: MethodSpec, backbone: Configured[Backbone], training: Protocol) -> Settings:
         """The settings of a method, whose own training replaces the suite's key by key."""
-        return cls(method, backbone, training.model_copy(update=method.training_changes))
+        return cls(method, backbone, training.model_copy(update=method.training.given))
 
     @property
-    def paths(self) -> tuple[str, ...]:
-        """The paths, such as mu, aggregator.sharpmax.gamma or training.optimizer.adadelta.lr.
+    def values(self) -> dict[str, Any]:
+        """What the paths, such as mu or training.optimizer.adadelta.lr, are set to, as plain JSON values.
 
         A scheme without steps has its own alone.
         """
-        if isinstance(self.method.scheme.component, StepFreeScheme):
-            return tuple(f"scheme.{self.method.scheme.name}.{param}" for param in self.method.scheme.params)
-        optimizer, scheme = self.training.optimizer, self.method.scheme.component
-        mu_matters = scheme.uses_mu and (self.method.adapts or not scheme.uses_discrepancy)
-        return (
-            *(("mu",) if mu_matters else ()),
-            *(
-                f"{kind}.{component.name}.{param}"
-                for kind, component in self._components().items()
-                for param in component.params
-            ),
-            *(f"training.{name}" for name in _PROTOCOL),
-            *(f"training.optimizer.{optimizer.name}.{param}" for param in optimizer.params),
-        )
+        scheme, optimizer = self.method.scheme.component, self.training.optimizer
+        own = {
+            f"{kind}.{part.name}.{param}": value
+            for kind, part in self._components().items()
+            for param, value in part.params.items()
+        }
+        if isinstance(scheme, StepFreeScheme):
+            return {path: value for path, value in own.items() if path.startswith("scheme.")}
+        mu = {"mu": self.method.mu} if scheme.uses_mu and (self.method.adapts or not scheme.uses_discrepancy) else {}
+        training = {name: getattr(self.training, name) for name in _PROTOCOL}
+        training |= {f"optimizer.{optimizer.name}.{param}": value for param, value in optimizer.params.items()}
+        every = mu | own | {f"training.{name}": value for name, value in training.items()}
+        plain: dict[str, Any] = TypeAdapter(Any).dump_python(every, mode="json")
+        return plain
 
     def having(self, path: str, value: Any) -> Settings:
-        """The settings with one of `paths` set to a plain JSON value; `refusal_of` puts its exceptions in words."""
+        """The settings with one of the paths set to a plain JSON value; `refusal_of` puts its exceptions in words."""
         kind, _, rest = path.partition(".")
         if kind == "training":
             return replace(self, training=_protocol(self.training, rest, value))
@@ -80,17 +81,6 @@ class Settings:
         if kind == "backbone":
             return replace(self, backbone=part)
         return replace(self, method=self.method.model_copy(update={kind: part}))
-
-    def value_of(self, path: str) -> Any:
-        """What one of `paths` is set to, as a plain JSON value."""
-        kind, _, rest = path.partition(".")
-        name = rest.rpartition(".")[2]
-        if kind == "mu":
-            return self.method.mu
-        if kind != "training":
-            return self._components()[kind].params[name]
-        value = getattr(self.training, rest) if rest in _PROTOCOL else self.training.optimizer.params[name]
-        return TypeAdapter(Any).dump_python(value, mode="json")
 
     def refusal_of(self, path: str, value: Any) -> str | None:
         """Why a path cannot have a value, in words that follow the value's place; None if it can."""
@@ -108,12 +98,77 @@ class Settings:
 
 
 def _protocol(protocol: Protocol, rest: str, value: Any) -> Protocol:
-    optimizer = protocol.optimizer
-    params = optimizer.params
-    changed = {rest: value}
+    optimizer, changed = protocol.optimizer, {rest: value}
     if rest not in _PROTOCOL:
-        changed = {"optimizer": {optimizer.name: params | {rest.rpartition(".")[2]: value}}}
-    return Protocol.model_validate(dict(protocol) | {"optimizer": {optimizer.name: params}} | changed)
+        changed = {"optimizer": {optimizer.name: optimizer.params | {rest.rpartition(".")[2]: value}}}
+    return Protocol.model_validate(dict(protocol) | changed)
+
+
+def grid_size(space: Space) -> int:
+    """The number of candidates of a space."""
+    return math.prod(map(len, space.values()))
+
+
+def grid(space: Space) -> list[dict[str, Any]]:
+    """All candidates of a space, the last path varying fastest; an empty space has one without settings."""
+    return [dict(zip(space, candidate, strict=True)) for candidate in product(*space.values())]
+
+
+def draws(space: Space, budget: int, owner: tuple[str, str]) -> list[dict[str, Any]]:
+    """Different random candidates: those of a smaller budget are the first of a larger one's.
+
+    Each path has its own counter-based stream, so draws depend only on the arguments; `owner` names the suite and the
+    method. There are fewer than the budget if the space has no more.
+    """
+    if grid_size(space) <= budget:
+        return grid(space)
+    streams = [random.uniform(_key(*owner, path), (_ATTEMPTS * budget,)).tolist() for path in space]
+    candidates: list[dict[str, Any]] = []
+    for at in zip(*streams, strict=True):
+        drawn = {path: values[int(u * len(values))] for (path, values), u in zip(space.items(), at, strict=True)}
+        if drawn not in candidates:
+            candidates.append(drawn)
+        if len(candidates) == budget:
+            break
+    return candidates
+
+
+def shared_draws(
+    space: Space, own: Space, budget: int, owner: tuple[str, str]
+) -> Iterator[tuple[int, Iterator[dict[str, Any]]]]:
+    """What each place 1, 2, ... among a method's candidates may hold, in the order in which it is tried.
+
+    The points of the shared grid come in rounds, each a random order of all of them, drawn for the experiment, and so
+    the same for all of its methods; those of the method's own grid likewise, drawn for the method. Place i tries the
+    i-th shared point with the i-th own one and those after it. Places where none of these is new come once more, with
+    the shared points after those of the budget.
+
+    Args:
+        space: the axes that the experiment's methods share.
+        own: those of the method alone.
+        budget: the number of candidates, the first included.
+        owner: the names of the experiment and the method.
+    """
+    shared = _rounds(grid(space), budget, "shared", owner[0])
+    mine = _rounds(grid(own), budget, "shared", *owner)
+    for points in ([[point] for point in shared[: budget - 1]], [shared[budget - 1 :]] * (budget - 1)):
+        for place, tried in enumerate(points):
+            ways = mine[place:] + mine[:place]
+            yield place + 1, (point | way for point, way in product(tried, ways))
+
+
+def _rounds(points: Sequence[dict[str, Any]], budget: int, *purpose: str) -> list[dict[str, Any]]:
+    """All points in a random order, and again in others; enough for a budget, and a whole round after it."""
+    size = len(points)
+    rounds = -(-budget // size) + 1
+    drawn = random.uniform(_key(*purpose), (rounds, size)).tolist()
+    return [points[place] for numbers in drawn for place in sorted(range(size), key=numbers.__getitem__)]
+
+
+def _key(*purpose: str) -> Tensor:
+    digest = hashlib.sha256(json.dumps(["search", *purpose]).encode()).digest()
+    halves = [int.from_bytes(digest[at : at + 4], "big", signed=True) for at in (0, 4)]
+    return torch.tensor(halves, dtype=torch.int32)
 
 
 def candidates_of(experiment: ExperimentFile, name: str) -> tuple[Search | None, tuple[Settings, ...]]:
@@ -126,7 +181,10 @@ def candidates_of(experiment: ExperimentFile, name: str) -> tuple[Search | None,
     if select is None:
         return None, (usual,)
     tried = _tried(select, usual, (experiment.name, name))
-    search = Search(criterion_of(select, usual.method), tuple(values for values, _ in tried))
+    scheme, by = usual.method.scheme.component, select.by
+    if scheme.needs_target_labels:  # validators on the sources make no sense for an oracle
+        by = TARGET_ACCURACY if scheme.hold_out else ORACLE
+    search = Search(by, tuple(values for values, _ in tried))
     return search, tuple(settings for _, settings in tried)
 
 
@@ -136,7 +194,8 @@ def _tried(select: SelectSpec, usual: Settings, owner: tuple[str, str]) -> list[
     if select.how != "shared":
         candidates = grid(space) if select.how == "grid" else draws(space, select.budget, owner)
         return [(values, _with(usual, values)) for values in candidates]
-    tried = {0: ({path: usual.value_of(path) for path in space}, usual)}
+    usually = usual.values
+    tried = {0: ({path: usually[path] for path in space}, usual)}
     for place, options in shared_draws(select.space, usual.method.search, select.budget, owner):
         if place not in tried:
             known = [settings for _, settings in tried.values()]
@@ -152,25 +211,8 @@ def _with(usual: Settings, values: Mapping[str, Any]) -> Settings:
 
 def space_of(select: SelectSpec, settings: Settings) -> Space:
     """The suite's space, restricted to the method's parameters, and the method's own, which has precedence."""
-    known = settings.paths
+    known = settings.values
     return {path: values for path, values in select.space.items() if path in known} | settings.method.search
-
-
-def criterion_of(select: SelectSpec, method: MethodSpec) -> str:
-    """What selects a method's settings: the suite's criterion; of an oracle its own score, or the test without one."""
-    if not sees_target(method):
-        return select.by
-    return TARGET_ACCURACY if method.scheme.component.hold_out else ORACLE
-
-
-def sees_target(method: MethodSpec) -> bool:
-    """Whether a method is an oracle, for which validators on the sources make no sense."""
-    return method.scheme.component.needs_target_labels
-
-
-def source_free(method: MethodSpec) -> bool:
-    """Whether a method ends with a stage that sees no source."""
-    return "sources" not in method.scheme.component.stages[-1].sees
 
 
 def check_search(facts: Facts) -> Iterator[Fault]:
@@ -228,7 +270,7 @@ def _tuning(select: SelectSpec, facts: Facts) -> Iterator[Fault]:
 
 def _space(select: SelectSpec, methods: Mapping[str, Settings]) -> Iterator[Fault]:
     """Paths that no method has, values that a method refuses, and ranges that a grid cannot enumerate."""
-    known = dict.fromkeys(path for settings in methods.values() for path in settings.paths)
+    known = dict.fromkeys(path for settings in methods.values() for path in settings.values)
     for path, values in select.space.items():
         loc: Loc = ("select", "space", path)
         if path not in known:
@@ -238,13 +280,13 @@ def _space(select: SelectSpec, methods: Mapping[str, Settings]) -> Iterator[Faul
     for name, settings in methods.items():
         for path, values in settings.method.search.items():
             loc = ("methods", name, "search", path)
-            if path not in settings.paths:
-                yield Fault(loc, f"is not a parameter of this method{hint(path, settings.paths)}", "key")
+            if path not in settings.values:
+                yield Fault(loc, f"is not a parameter of this method{hint(path, settings.values)}", "key")
             yield from _refused(loc, path, values, [settings])
 
 
 def _refused(loc: Loc, path: str, values: Iterable[Any], methods: Iterable[Settings]) -> Iterator[Fault]:
-    having = [settings for settings in methods if path in settings.paths]
+    having = [settings for settings in methods if path in settings.values]
     for index, value in enumerate(values):
         if what := next(filter(None, (settings.refusal_of(path, value) for settings in having)), None):
             yield Fault((*loc, index), what)
@@ -290,7 +332,8 @@ def source_free_note(facts: Facts) -> Iterator[str]:
     scores = {validator.name for validator in facts.file.validators or () if not validator.component.needs_sources}
     if select is None or scores.union([ORACLE, FIRST]).issuperset(parts_of(select.by)):
         return
-    names = ", ".join(name for name, method in facts.file.methods.items() if source_free(method))
+    last = {name: method.scheme.component.stages[-1] for name, method in facts.file.methods.items()}
+    names = ", ".join(name for name, stage in last.items() if "sources" not in stage.sees)
     if names:
         what = (
             f"adapt without the sources, whose scores fall meanwhile, so {select.by} favours settings that adapt least"

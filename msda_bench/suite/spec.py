@@ -33,12 +33,11 @@ from msda_bench.api import (
     Validator,
 )
 from msda_bench.errors import SuiteError
-from msda_bench.suite.choice import Configured, OfKind, choose, context_of
+from msda_bench.suite.choice import Configured, choose, context_of, of_kind
 from msda_bench.suite.files import UnreadableError, included
 from msda_bench.suite.mistakes import PLAIN_NAME, Fault, hint, refusal, refuse_any, shown
 from msda_bench.suite.protocol import Optimizer, Protocol, Share, Splitting, SuitePart, UpdateRule
 from msda_bench.suite.published import ENDING, PublishedNumbers, find_table
-from msda_bench.suite.search_space import Values
 from msda_bench.suite.select import meant_span, span
 
 MAX_SEED = 2**31 - 1
@@ -106,6 +105,24 @@ def _each_once(raw: list[Any], usable: Callable[[Any], bool], wanted: str, noun:
     return tuple(raw)
 
 
+def _values(raw: Any) -> tuple[Any, ...]:
+    """Reads `[value, ...]`."""
+    if not isinstance(raw, list):
+        raise refusal(Fault((), f"must be a list of values such as [0.001, 0.1], not {shown(raw)}"))
+    refuse_any(_wrong_values(raw))
+    return tuple(raw)
+
+
+def _wrong_values(raw: list[Any]) -> Iterator[Fault]:
+    if not raw:
+        yield Fault((), "must have at least one value")
+    for index, value in enumerate(raw):
+        if value in raw[:index]:
+            yield Fault((index,), f"{shown(value)} is listed twice")
+        if isinstance(value, dict):
+            yield Fault((index,), f"must be a plain value, not {shown(value)}")
+
+
 def _list_of(item: dict[str, Any]) -> dict[str, Any]:
     return {"type": "array", "items": item, "minItems": 1, "uniqueItems": True}
 
@@ -119,6 +136,9 @@ _SEEDS = [
 _DOMAINS = [{"const": "all"}, _list_of({"type": "string"})]
 Seeds = Annotated[tuple[int, ...], PlainValidator(seeds), WithJsonSchema({"anyOf": _SEEDS})]
 Domains = Annotated[tuple[str, ...] | None, PlainValidator(_domains), WithJsonSchema({"anyOf": _DOMAINS})]
+_VALUES = {"type": "array", "minItems": 1, "uniqueItems": True}
+Values = Annotated[tuple[Any, ...], PlainValidator(_values), WithJsonSchema(_VALUES)]
+"""Of one parameter: plain JSON values, all different and equally likely."""
 
 
 class Comparison(SuitePart):
@@ -172,9 +192,9 @@ class MethodSpec(SuitePart):
     there, estimated by EM.
     """
 
-    scheme: Annotated[Configured[Scheme], OfKind("scheme")] = Field(default=DEFAULT_SCHEME, validate_default=True)
-    discrepancy: Annotated[Configured[Discrepancy], OfKind("discrepancy")] | None = None
-    aggregator: Annotated[Configured[Aggregator], OfKind("aggregator")] | None = None
+    scheme: Annotated[Configured[Scheme], of_kind("scheme")] = Field(default=DEFAULT_SCHEME, validate_default=True)
+    discrepancy: Annotated[Configured[Discrepancy], of_kind("discrepancy")] | None = None
+    aggregator: Annotated[Configured[Aggregator], of_kind("aggregator")] | None = None
     mu: NonNegative = 0.0
     reference: bool = False
     optimizer: Optimizer | None = None
@@ -189,15 +209,12 @@ class MethodSpec(SuitePart):
         """Whether a discrepancy is reduced."""
         return self.discrepancy is not None and self.discrepancy.name != NO_DISCREPANCY
 
-    @property
-    def training_changes(self) -> dict[str, Any]:
-        """What replaces the suite's training, by name."""
-        return ({"optimizer": self.optimizer} if self.optimizer is not None else {}) | self.training.given
-
     @model_validator(mode="after")
     def _complete(self, info: ValidationInfo) -> MethodSpec:
         refuse_any([*self._unsuited(), *self._untrained(), *self._unweighed()])
-        filled: dict[str, Configured[Any]] = {}
+        filled: dict[str, Any] = {}
+        if self.optimizer is not None:
+            filled["training"] = self.training.model_copy(update={"optimizer": self.optimizer})
         if self.scheme.component.uses_discrepancy:
             registry = context_of(info).registry
             for name, default in (("discrepancy", NO_DISCREPANCY), ("aggregator", DEFAULT_AGGREGATOR)):
@@ -278,8 +295,8 @@ class PublishedSpec(SuitePart):
     def _read(self, info: ValidationInfo) -> PublishedSpec:
         context = context_of(info)
         try:
-            path = included(self.table, context.folder, context.top) if self.table.endswith(ENDING) else None
-            table = find_table(self.table, path)
+            own = self.table.endswith(ENDING)
+            table = find_table(str(included(self.table, context.folder, context.top)) if own else self.table)
         except UnreadableError as error:
             raise refusal(Fault(("table",), f"{shown(self.table)} {error}")) from None
         except SuiteError as error:
@@ -318,17 +335,15 @@ class ExperimentFile(SuitePart):
     `requires` says of each further distribution that brings components where it is to be had.
     """
 
-    _without: str | None = PrivateAttr(default=None)
-
     schema_: Version = Field(alias="schema")
     name: Name
     description: str = ""
     requires: dict[Name, str] = Field(default_factory=dict)
-    dataset: Annotated[Configured[Dataset], OfKind("dataset")]
+    dataset: Annotated[Configured[Dataset], of_kind("dataset")]
     targets: Domains = None
     sources: Domains = None
     seeds: Seeds
-    backbone: Annotated[Configured[Backbone], OfKind("backbone")]
+    backbone: Annotated[Configured[Backbone], of_kind("backbone")]
     training: Protocol
     methods: Annotated[dict[Name, MethodSpec], Field(min_length=1)]
     leave_out_sources: bool = False
@@ -337,29 +352,13 @@ class ExperimentFile(SuitePart):
     standardise_labels: bool = True
     # Validated even if not given, to distinguish a missing field from one with mistakes.
     select: SelectSpec | None = Field(default=None, validate_default=True)
-    validators: list[Annotated[Configured[Validator], OfKind("validator")]] | None = None
-    metric: Annotated[Configured[Metric], OfKind("metric")] | None = None
+    validators: list[Annotated[Configured[Validator], of_kind("validator")]] | None = None
+    metric: Annotated[Configured[Metric], of_kind("metric")] | None = None
     keep: list[Literal["predictions", "weights"]] = Field(default_factory=list)
     compare: Comparison = Comparison()
     fetch: bool = False
     notes: list[str] = Field(default_factory=list)
     published: PublishedSpec | None = None
-
-    @property
-    def without(self) -> str | None:
-        """The source that is left out of this copy of an experiment."""
-        return self._without
-
-    def name_without(self, source: str) -> str:
-        """The name of this experiment without a source."""
-        return f"{self.name}-without-{source}"
-
-    def leaving_out(self, source: str, sources: tuple[str, ...], targets: tuple[str, ...]) -> ExperimentFile:
-        """This experiment with the other sources, for the targets that have the one left out."""
-        changed = {"name": self.name_without(source), "targets": targets, "sources": sources}
-        copy = self.model_copy(update=changed | {"leave_out_sources": False, "published": None})
-        copy._without = source  # noqa: SLF001 - of this very class
-        return copy
 
     @field_validator("*", mode="wrap")
     @classmethod
@@ -396,5 +395,5 @@ class IncludeFile(SuitePart):
     name: Name
     description: str = ""
     include: Annotated[list[str], Field(min_length=1)]
-    metric: Annotated[Configured[Metric], OfKind("metric")] | None = None
+    metric: Annotated[Configured[Metric], of_kind("metric")] | None = None
     fetch: bool = False

@@ -28,7 +28,7 @@ from msda_bench.api import (
     Validator,
     component,
 )
-from msda_bench.errors import PluginError, SuiteError
+from msda_bench.errors import SuiteError
 from msda_bench.plugins import Entry, Registry, discover
 from msda_bench.suite.expand import Expansion, expand
 from msda_bench.suite.load import Suite, load_suite
@@ -42,11 +42,11 @@ def toy(base: type[Any], name: str, doc: str = "A toy.", **members: Any) -> type
     return component(type(name, (base,), {"name": name, "__doc__": doc, "__module__": __name__, **members}))
 
 
-def points(name: str, among: str, task: Task, shape: tuple[int, ...] = (2,), **members: Any) -> type[Any]:
+def points(name: str, among: str, task: Task, **members: Any) -> type[Any]:
     """A dataset with these domains."""
     data = DomainData(np.zeros((3, 2), np.float32), np.zeros(3, np.int64))
     members = {"domains": tuple(among.split()), "load": lambda *_: data, **members}
-    return toy(Dataset, name, task=task, input=InputSpec(shape), **members)
+    return toy(Dataset, name, task=task, input=InputSpec((2,)), **members)
 
 
 def raises(error: Exception) -> Any:
@@ -66,7 +66,6 @@ DATASETS = (
         sources=lambda _: dict.fromkeys(("target_0", "target_1"), ("source_0", "source_1")),
     ),
     points("lonely", "only", TWO),
-    points("photos", "day night dusk", TWO, (3, 8, 8)),
     points("faulty", "", TWO, domains=property(raises(KeyError("no\ndomains")))),
 )
 
@@ -74,18 +73,6 @@ DATASETS = (
 class _Net(Backbone):
     def build(self, task, input, files=None):
         return Network(nn.Linear(input.shape[0], 3), nn.Linear(3, task.outputs), 3)
-
-
-@component
-class Convnet(_Net):
-    """A backbone for images."""
-
-    name = "convnet"
-
-    def build(self, task, input, files=None):
-        if len(input.shape) != 3:
-            raise PluginError(f"backbone convnet needs images, not input of shape {input.shape}")
-        raise KeyError("no\nkernel")
 
 
 @component
@@ -158,13 +145,12 @@ SCHEMES = (
         needs_target_labels=True,
     ),
     way("mdmn", uses_discrepancy=False),
-    way("uneven", uses_discrepancy=False, groups=lambda self, sources, target: (sources[:1], sources)),
     way("m3sda", uses_discrepancy=False, tasks=("classification",)),
     way("kd3a", uses_discrepancy=False, uses_mu=False, adds_offsets=True),
 )
 OTHERS = (
-    *(Mlp, Convnet, Linear, DA, Sharpmax, Picky),
-    *(toy(_Gap, "spectral_l2"), toy(_Gap, "none"), toy(_Weights, "uniform")),
+    *(Mlp, Linear, DA, Sharpmax, Picky),
+    *(toy(_Gap, "none"), toy(_Weights, "uniform")),
     toy(Validator, "source_accuracy", score=lambda *_: 0.0, tasks=("classification",)),
     toy(Validator, "source_risk", score=lambda *_: 0.0),
 )

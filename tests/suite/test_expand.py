@@ -59,7 +59,7 @@ def test_only_requested_sources_are_used_in_the_datasets_order(expanded, good):
     [("3", (0, 1, 2)), ("[7, 3]", (7, 3)), ("2-4", (2, 3, 4)), ("'5-5'", (5,)), ("[2147483647]", (2147483647,))],
 )
 def test_seeds_may_be_a_number_a_list_or_a_span(load, good, text, seeds):
-    assert load(good.replace("seeds: 2", f"seeds: {text}")).experiments[0].seeds == seeds
+    assert load(good.replace("seeds: 2", f"seeds: {text}")).experiments[0].file.seeds == seeds
 
 
 @pytest.mark.parametrize(("dataset", "validator"), [("amazon", "source_accuracy"), ("sine", "source_risk")])

@@ -44,7 +44,7 @@ def test_includes_are_joined_in_order(folder, registry, good):
     write("deep/d.yaml", good.replace("name: good", "name: d"))
     suite = load_suite(write("top.yaml", joined("deep/b.yaml", "a.yaml", more="description: all\n")), registry)
     assert (suite.name, suite.fetch) == ("top", True)
-    assert [experiment.name for experiment in suite.experiments] == ["c", "d", "a"]
+    assert [experiment.file.name for experiment in suite.experiments] == ["c", "d", "a"]
 
 
 def test_mistakes_of_all_files_are_reported_together(folder, registry, good):
@@ -158,7 +158,8 @@ def test_unreadable_files_are_refused_with_a_suggestion(folder, registry, good):
 
 def test_a_name_is_loaded_from_anywhere_with_all_that_it_includes(folder, installed, monkeypatch):
     suite = load_suite("quickstart", installed)
-    assert (suite.name, [experiment.name for experiment in suite.experiments]) == ("quickstart", ["fonts", "opinions"])
+    names = [experiment.file.name for experiment in suite.experiments]
+    assert (suite.name, names) == ("quickstart", ["fonts", "opinions"])
     assert load_suite("ablations/mu", installed).name == "ablation-mu"
     monkeypatch.setattr(files, "home", lambda: folder / "home")
     write("home/bad.yaml", joined("parts/worse.yaml", name="bad"))

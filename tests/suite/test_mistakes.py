@@ -64,7 +64,7 @@ def test_domains_that_are_too_small_are_named_before_anything_trains(tmp_path, m
 
 
 def test_mistakes_between_domains_of_a_dataset_are_reported(mistakes, good, load, monkeypatch):
-    amazon = type(load(good).experiments[0].dataset.component)
+    amazon = type(load(good).experiments[0].data)
     options = "split_sources: {clusters: 4}\nlabelled_target: 50\n"
     with monkeypatch.context() as patch:
         patch.setattr(amazon, "domains", ("books", "dvd", "kitchen", "dvd/3", "kitchen/labelled"))

@@ -108,7 +108,7 @@ def test_a_suite_names_a_file_relative_to_its_own(tmp_path, registry, good, monk
     (tmp_path / "suites" / "s.yaml").write_text(f"{good}published: tables/t.csv\n")
     monkeypatch.chdir(tmp_path)
     (experiment,) = load_suite("suites/s.yaml", registry).experiments
-    kept = experiment.published.numbers
+    kept = experiment.file.published.numbers
     assert kept == find_table("suites/tables/t.csv")
     assert (kept.name, {number.method for number in kept.numbers}) == ("t", {"SRC", "DARN", "TAR"})
     assert {number.method for number in kept.numbers if number.bold} == {"DARN"}
@@ -116,8 +116,9 @@ def test_a_suite_names_a_file_relative_to_its_own(tmp_path, registry, good, monk
 
 def test_a_suite_names_a_table_of_the_package(load, good) -> None:
     for value in ("darn-2020-amazon", "{table: darn-2020-amazon}"):
-        assert load(f"{good}published: {value}\n").experiments[0].published.numbers == find_table("darn-2020-amazon")
-    assert load(f"{good}published: ~\n").experiments[0].published is None
+        (experiment,) = load(f"{good}published: {value}\n").experiments
+        assert experiment.file.published.numbers == find_table("darn-2020-amazon")
+    assert load(f"{good}published: ~\n").experiments[0].file.published is None
 
 
 def test_mistakes_in_the_file_are_reported_at_the_suites_key(tmp_path, mistakes, good) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from msda_bench.errors import SuiteError
-from msda_bench.suite.search_space import draws, grid, grid_size
+from msda_bench.suite.search import draws, grid, grid_size
 
 SELECT = Path(__file__).with_name("select.yaml").read_text(encoding="utf-8")
 GRID = SELECT.replace("random", "grid").replace("[0.001, 0.01, 0.1]", "[0.01, 0.1]")

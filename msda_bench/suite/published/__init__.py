@@ -107,20 +107,15 @@ def known_tables() -> tuple[str, ...]:
     return tuple(Path(name).stem for name in names if name.endswith(ENDING))
 
 
-def find_table(name: str, path: Path | None = None) -> PublishedNumbers:
-    """The numbers that a user names: the package's, or those of any .csv file.
-
-    Args:
-        name: a table of the package, or a file.
-        path: where the file is, if it is not at `name`.
+def find_table(name: str) -> PublishedNumbers:
+    """The numbers that a user names: a table of the package, or any .csv file.
 
     Raises:
         SuiteError: there is no such table, or it is invalid; a line for each mistake.
         UnreadableError: the file cannot be read.
     """
     if name.endswith(ENDING):
-        path = path or Path(name)
-        return parse_numbers(read_bytes(path), path.stem, str(path))
+        return parse_numbers(read_bytes(Path(name)), Path(name).stem, name)
     known = known_tables()
     if name not in known:
         raise SuiteError(f"unknown table {shown(name)}{hint(name, known)}; one of your own is a {ENDING} file")
@@ -150,7 +145,7 @@ def parse_numbers(data: bytes, name: str, file: str) -> PublishedNumbers:
 
 
 def _lines(file: str, error: ValidationError) -> Iterator[str]:
-    for fault in faults(error, lambda _: ("column", _COLUMNS)):
+    for fault in faults(error, "column", _COLUMNS):
         row, *column = fault.loc
         yield f"{file}: row {int(row) + 1}: {dotted(tuple(column))}: {fault.what}"
 
