@@ -22,10 +22,6 @@ from msda_bench.suite.reader import Document, parse_document
 from msda_bench.suite.spec import ExperimentFile, IncludeFile
 
 SCHEMA = 1
-TABLE_ENDINGS = ("", "-summary", "-pairs")
-"""What stands behind an experiment's name in those of its tables."""
-ACROSS = "across-datasets"
-"""The beginning of the names of tables over all experiments."""
 MAX_FILES = 100
 MAX_LINES = 50
 _OF_METHODS = {"methods", "requires"}
@@ -129,22 +125,11 @@ class _Loader:
         if isinstance(file, IncludeFile):
             self._include(file, document, path)
         for experiment in (facts, *without_each_source(facts)) if facts is not None else ():
-            if taken := self._taken(experiment.file.name):
-                document.add(Fault(("name",), f"{taken}; rename one"))
+            called = experiment.file.name
+            if any(other.file.name == called for other in self.experiments):
+                document.add(Fault(("name",), f"another experiment is called {shown(called)}, too; rename one"))
             self.experiments.append(experiment)
         return file.name
-
-    def _taken(self, name: str) -> str | None:
-        """What an earlier experiment has that one of this name would replace: its name, or the file of a table."""
-        if name.casefold().startswith(ACROSS):
-            return f"{shown(name)}: what begins with {ACROSS} is a table of all experiments"
-        mine = {f"{name}{ending}".casefold() for ending in TABLE_ENDINGS}  # some file systems know no case
-        for other in (experiment.file.name for experiment in self.experiments):
-            if name == other:
-                return f"another experiment is called {shown(name)}, too"
-            if mine & {f"{other}{ending}".casefold() for ending in TABLE_ENDINGS}:
-                return f"{shown(name)} and experiment {shown(other)} would have tables in a file of one name"
-        return None
 
     def _include(self, joined: IncludeFile, document: Document, path: Path) -> None:
         for index, name in enumerate(joined.include):

@@ -107,13 +107,6 @@ def test_names_and_keys_of_joined_experiments_are_their_own(folder, registry, go
     assert lines(write("top.yaml", joined("a.yaml", "b.yaml")), registry) == [
         "b.yaml:2:7: name: another experiment is called 'good', too; rename one"
     ]
-    for name in ("good-pairs", "Good-Summary", "GOOD"):
-        write("b.yaml", good.replace("name: good", f"name: {name}"))
-        assert lines(write("top.yaml", joined("a.yaml", "b.yaml")), registry) == [
-            f"b.yaml:2:7: name: '{name}' and experiment 'good' would have tables in a file of one name; rename one"
-        ]
-    (line,) = lines(write("b.yaml", good.replace("name: good", "name: across-datasets-x")), registry)
-    assert line.startswith("b.yaml:2:7: name: 'across-datasets-x': what begins with across-datasets is a table of all")
     assert lines(write("top.yaml", joined("a.yaml", more="seeds: 2\nsede: 1\n")), registry) == [
         "top.yaml:4:1: seeds: is not allowed with include; give the experiment its own file",
         "top.yaml:5:1: sede: unknown key (known: schema, name, description, include, metric, fetch)",
