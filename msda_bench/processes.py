@@ -106,7 +106,8 @@ class Worker:
         if code is None or code >= 0:
             return f"exited with code {code}"
         hint = ", as the system does when memory runs out" if -code == signal.SIGKILL else ""
-        return f"was killed by {_signal_name(-code)}{hint}"
+        name = {one.value: one.name for one in signal.Signals}.get(-code, f"signal {-code}")
+        return f"was killed by {name}{hint}"
 
     def _new_pool(self) -> ProcessPoolExecutor:
         self._life = Pipe(duplex=False)  # the second end closes when this process ends, for any reason
@@ -136,13 +137,6 @@ def _start_trackers() -> None:
             os.environ.pop(_SAFE_PATH)
             if former is not None:
                 os.environ[_SAFE_PATH] = former
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
 
 
 def _begin(life: Connection[Any, Any]) -> None:

@@ -201,7 +201,9 @@ class JobRunner:
 
     def _publish(self, record: Record) -> CellFinished:
         file = self._store.publish(record)
-        return CellFinished.of(record, file=None if record.is_result else file)
+        traceback = file if "traceback" in record.provenance and not record.is_result else None
+        raised = record.status == "failed"
+        return CellFinished(record.key, record.status, record.message, traceback=traceback, raised=raised)
 
 
 def stored_of(job: Job, store: Store, *, trained: bool = True) -> tuple[Job, list[CellFinished]]:

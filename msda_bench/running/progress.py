@@ -36,7 +36,11 @@ class TimeLeft:
 
     def __init__(self, cells: Mapping[str, Cell], clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._steps = _planned_steps(cells)
+        # Up to a factor; the epochs if the schemes choose how many steps an epoch has.
+        counted = all(cell.training.steps for cell in cells.values())
+        self._steps = {
+            key: (cell.training.epochs or 1) * ((counted and cell.training.steps) or 1) for key, cell in cells.items()
+        }
         self._left = sum(self._steps.values())
         self._begun = self._ended = 0
         self._last = self._origin = clock(), self._left
@@ -65,12 +69,6 @@ class TimeLeft:
     @property
     def _wave(self) -> int:
         return min(self._begun, (self._ended + len(self._steps)) // _MOST_IN_WAVE)
-
-
-def _planned_steps(cells: Mapping[str, Cell]) -> dict[str, int]:
-    """The steps of each cell, up to a factor; the epochs if the schemes choose how many steps an epoch has."""
-    counted = all(cell.training.steps for cell in cells.values())
-    return {key: (cell.training.epochs or 1) * ((counted and cell.training.steps) or 1) for key, cell in cells.items()}
 
 
 class _Shown(Observer):

@@ -98,7 +98,6 @@ class Provenance(Struct, frozen=True):
     distributions: dict[str, Text] = {}
     stages: list[_Stage] = []
     put_back: Any = None
-    traceback: Any = None
 
 
 LATER = frozenset({"confusion", "sum_absolute_error", "sum_labels", "sum_squared_labels", "metrics", "saved", "arrays"})
@@ -145,11 +144,6 @@ class Outcome:
         right = sum(count for true, predicted, count in self.confusion if true == predicted)
         total = sum(count for *_, count in self.confusion)
         return (total, right) == (self.n_test, self.n_correct) and len(set(places)) == len(places)
-
-    def agrees(self, other: Outcome) -> bool:
-        """Whether all fields that both have are equal; an older record has fewer."""
-        pairs = {name: (value, getattr(other, name)) for name, value in vars(self).items()}
-        return all(a == b or (name in LATER and None in (a, b)) for name, (a, b) in pairs.items())
 
 
 @dataclass(frozen=True)
@@ -227,16 +221,6 @@ class Counts(Struct, frozen=True, gc=False):
     sum_squared_error: float | None = None
 
 
-class _Bound(Struct, frozen=True, gc=False):
-    effective_sample_size: Number | None = None
-    weights_norm: Number | None = None
-
-
-class _Timing(Struct, frozen=True, gc=False):
-    train: Number | None = None
-    steps: Number | None = None
-
-
 class Head(Struct, frozen=True, gc=False):
     """What tables need of a record; `dataset` and `provenance` stay JSON, since they are the same in most records.
 
@@ -247,11 +231,11 @@ class Head(Struct, frozen=True, gc=False):
     cell: _Dataset
     status: Status
     outcome: Counts | None = None
-    bound: _Bound = _Bound()
+    bound: Numbers = {}
     validation: Numbers = {}
     target_labels: bool = False
     message: Text | None = None
-    timing: _Timing = _Timing()
+    timing: Numbers = {}
     provenance: Raw = Raw(b"{}")
     saved: Saved = {}
     digest: bytes = msgspec.field(name="sha256 of the line", default=b"")
@@ -384,6 +368,6 @@ def same_result(first: Record, second: Record) -> bool:
     Counts that an older record does not have make no difference.
     """
     a, b = (replace(record, timing={}, provenance={}, saved={}, outcome=None) for record in (first, second))
-    if first.outcome is None or second.outcome is None:
-        return a == b and first.outcome is second.outcome
-    return a == b and first.outcome.agrees(second.outcome)
+    one, other = ({} if record.outcome is None else vars(record.outcome) for record in (first, second))
+    pairs = {name: (one.get(name), other.get(name)) for name in one | other}
+    return a == b and all(x == y or (name in LATER and None in (x, y)) for name, (x, y) in pairs.items())
