@@ -10,15 +10,14 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from importlib.metadata import EntryPoint
 from types import FrameType
-from typing import TYPE_CHECKING, Any, ClassVar, Never, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 from msda_bench.blame import blaming, cause_of
 from msda_bench.component.base import Component, component
 from msda_bench.errors import BenchError, Interrupted
 from msda_bench.running.jobs import CellFinished, Event, Job, JobStarted, Noted, failure_of
-from msda_bench.store.record import BadRecordError, Record
+from msda_bench.store.record import RESULTS, BadRecordError, Record
 from msda_bench.store.store import Store
 from msda_bench.suite.cell import Cell
 
@@ -106,11 +105,11 @@ class Executor(Component, ABC):
         """
 
 
-def executors(entry_points: Iterable[EntryPoint] | None = None) -> Registry:
+def executors() -> Registry:
     """All installed executors; see `discover`."""
     from msda_bench.plugins import discover
 
-    return discover(entry_points, EXECUTORS, {"msda_executors": Executor})
+    return discover(None, EXECUTORS, {"msda_executors": Executor})
 
 
 @component
@@ -201,7 +200,7 @@ class JobRunner:
 
     def _publish(self, record: Record) -> CellFinished:
         file = self._store.publish(record)
-        traceback = file if "traceback" in record.provenance and not record.is_result else None
+        traceback = file if "traceback" in record.provenance and record.status not in RESULTS else None
         raised = record.status == "failed"
         return CellFinished(record.key, record.status, record.message, traceback=traceback, raised=raised)
 
@@ -237,16 +236,20 @@ class Interrupt:
     """Within the block, SIGINT and SIGTERM set `requested`; repeated signals do not disturb the cleaning up.
 
     Signals reach only the main thread; entering it elsewhere has no effect.
+
+    Args:
+        numbers: the signals, if not these two.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *numbers: signal.Signals) -> None:
+        self._numbers = numbers or (signal.SIGINT, signal.SIGTERM)
         self.requested = False
         self._raise = False
         self._former: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM):
+            for number in self._numbers:
                 self._former[number] = signal.signal(number, self._handle)
         return self
 
@@ -271,20 +274,3 @@ class Interrupt:
         if self._raise:
             self._raise = False
             raise Interrupted
-
-
-@contextlib.contextmanager
-def terminable() -> Iterator[None]:
-    """Within the block SIGTERM raises Interrupted, so that there is one way to stop."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    former = signal.signal(signal.SIGTERM, _stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, former)
-
-
-def _stop(_number: int, _frame: FrameType | None) -> Never:
-    raise Interrupted

@@ -11,7 +11,7 @@ from typing import Any
 
 from msda_bench.atomic import named, owner_lives
 from msda_bench.errors import printable, reported
-from msda_bench.store.record import BadRecordError, Head, Record, decode
+from msda_bench.store.record import RESULTS, BadRecordError, Head, Record, decode
 from msda_bench.store.store import PLAN, Store
 from msda_bench.suite.cell import canonical_json
 from msda_bench.suite.plan import Experiment, PlannedCell
@@ -91,7 +91,7 @@ def _faults(store: Store, stored: Head, verified: Verified, places: _Places | No
         faults = ["is ok, but without a possible outcome"]
     else:
         faults += _misplaced(record, (places or {}).get(record.key, ()))
-    if not faults and record.is_result:
+    if not faults and record.status in RESULTS:
         verified.records += 1
         verified.without.update(absent)
         verified.made_on[made_on(record.provenance)] += 1

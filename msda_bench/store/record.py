@@ -202,11 +202,6 @@ class Record:
     saved: Saved = field(default_factory=dict)
     arrays: Annotated[dict[str, bytes], Meta(max_length=0)] = field(default_factory=dict, compare=False, repr=False)
 
-    @property
-    def is_result(self) -> bool:
-        """Whether running the cell again would give the same: ok and diverged are results, the rest are failures."""
-        return self.status in RESULTS
-
 
 class _Dataset(Struct, frozen=True, gc=False):
     dataset: Raw = Raw(b"{}")
@@ -239,11 +234,6 @@ class Head(Struct, frozen=True, gc=False):
     provenance: Raw = Raw(b"{}")
     saved: Saved = {}
     digest: bytes = msgspec.field(name="sha256 of the line", default=b"")
-
-    @property
-    def is_result(self) -> bool:
-        """See `Record`."""
-        return self.status in RESULTS
 
     @property
     def arrays(self) -> dict[str, str]:

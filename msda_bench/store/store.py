@@ -39,6 +39,7 @@ from msda_bench.store.log import (
     stamp,
 )
 from msda_bench.store.record import (
+    RESULTS,
     BadRecordError,
     Head,
     NewerRecordError,
@@ -211,7 +212,7 @@ class Store:
         is_new, self.places[head.digest] = head.digest not in self.places, place
         if not is_new:
             return
-        if not head.is_result:
+        if head.status not in RESULTS:
             self.failures.setdefault(head.key, []).append(head)
         elif head.key in self.results:
             self._later.setdefault(head.key, []).append(head)

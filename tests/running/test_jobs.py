@@ -17,7 +17,7 @@ from fake_training import fake_cell, fake_expansion
 
 from msda_bench.errors import BenchError, PluginError
 from msda_bench.executors import CellFinished, Event, Interrupt, JobRunner, JobStarted, Noted, Store, slots
-from msda_bench.running.execute import Train, terminable
+from msda_bench.running.execute import Train
 from msda_bench.running.runner import shard_of, survey
 from msda_bench.store import Curves, Outcome, Record
 from msda_bench.suite.cell import Cell
@@ -234,7 +234,7 @@ def test_a_signal_requests_a_stop_and_raises_only_where_asked(number: int) -> No
         with pytest.raises(KeyboardInterrupt), interrupt.raising():
             pytest.fail("work began although a stop was requested")
     assert signal.getsignal(number) == former
-    with pytest.raises(KeyboardInterrupt), terminable():
+    with pytest.raises(KeyboardInterrupt), Interrupt(signal.SIGTERM) as stop, stop.raising():
         os.kill(os.getpid(), number)
     assert signal.getsignal(number) == former
 
