@@ -19,7 +19,6 @@ VALIDATOR = "validator:"
 VERSION = "version:"
 """Prefix of columns with the versions of the distributions that made a run."""
 _MADE_ON = ("device", "device_name", "stack_note", "torch", "python", "numpy", "platform")
-_COUNTS = ("n_test", "n_correct", "sum_squared_error")
 _BOUND = ("effective_sample_size", "weights_norm")
 
 
@@ -37,7 +36,9 @@ def recorded_rows(heads: Sequence[Head]) -> pd.DataFrame:
         for head, outcome in zip(heads, outcomes, strict=True)
     ]
     texts: dict[str, list[Any]] = {name: [getattr(head, name) for head in heads] for name in ("status", "message")}
-    numbers: dict[str, Any] = {name: [getattr(outcome, name) for outcome in outcomes] for name in _COUNTS}
+    numbers: dict[str, Any] = {
+        name: [getattr(outcome, name) for outcome in outcomes] for name in Counts.__struct_fields__
+    }
     numbers |= {name: [head.bound.get(name) for head in heads] for name in _BOUND}
     numbers |= {
         "train_seconds": [head.timing.get("train") for head in heads],

@@ -58,29 +58,12 @@ class _Splitting(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _CellFields(Struct, frozen=True):
-    """What is read of a cell, where it is present; other fields may hold anything."""
+    """What is read of a cell, where it is present; other fields, which are only shown, may hold anything."""
 
     dataset: _Ref | None = None
-    backbone: _Ref | None = None
-    scheme: _Ref | None = None
-    discrepancy: _Ref | None = None
-    aggregator: _Ref | None = None
     target: Text = ""
-    fingerprint: Text = ""
-    seed: Count = 0
-    labelled_target: Count = 0
-    mu: Number = 0
     sources: list[Text] = []
-    training: dict[str, Any] = {}
-    validators: list[_Ref] = []
-    metrics: list[_Ref] | None = None
     split_sources: _Splitting | None = None
-
-
-class _Stage(Struct, frozen=True, forbid_unknown_fields=True):
-    name: Text
-    share: Number
-    sees: list[Text]
 
 
 class Provenance(Struct, frozen=True):
@@ -96,7 +79,6 @@ class Provenance(Struct, frozen=True):
     numba: Text | msgspec.UnsetType | None = msgspec.UNSET
     stack: Count | None = None
     distributions: dict[str, Text] = {}
-    stages: list[_Stage] = []
     put_back: Any = None
 
 
