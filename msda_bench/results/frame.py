@@ -40,7 +40,9 @@ _WHOLE = ("candidate", "n_test", "n_train", "n_correct", "steps", "stack")
 _REAL = ("sum_squared_error", "score", "train_seconds", "effective_sample_size", "weights_norm")
 _RUN = ("experiment", "target", "method", "seed", "candidate")
 """The columns that identify a row."""
-NOWHERE: Mapping[Hashable, Any] = MappingProxyType({"folder": None, "faults": {}, "fault_lines": ()})
+NOWHERE: Mapping[Hashable, Any] = MappingProxyType(
+    {"folder": None, "damaged": (), "conflicting": (), "fault_lines": ()}
+)
 """The `attrs` of runs that are in no result folder, but for their plan."""
 COLUMNS = (
     *("suite", "experiment", "dataset", "task", "target", "method", "reference", "seed", "candidate"),
@@ -61,8 +63,8 @@ def load_results(folder: str | Path, *, metric: str | Sequence[str] = ()) -> pd.
 
     Returns:
         One row per planned run, in the plan's order: experiments, methods, targets, seeds, candidates. `attrs` holds
-        the `plan` without its cells, the `folder` and its `store`, `faults` with the keys of cells that are `damaged`
-        (without a result) or `conflicting`, and `fault_lines` with a line for each such record.
+        the `plan` without its cells, the `folder` and its `store`, the keys of cells that are `damaged` (without a
+        result) or `conflicting`, and `fault_lines` with a line for each such record.
 
     Raises:
         StoreError: it is not a result folder, cannot be read, or has a record that is ok but has no possible outcome.
@@ -143,11 +145,11 @@ def read_runs(store: Store, plan: Plan, metrics: Sequence[str] = ()) -> pd.DataF
     keys = dict.fromkeys(cell.key for cell in plan.cells)
     rows = recorded_rows([head for head in map(store.latest, keys) if head is not None])
     conflicts = store.conflicting(keys)
-    damaged = store.damaged.intersection(keys) - store.results.keys()
     attrs: dict[Hashable, Any] = {
         "folder": str(store.folder),
         "store": store,
-        "faults": {"damaged": damaged, "conflicting": {*conflicts}},
+        "damaged": (*(store.damaged.intersection(keys) - store.results.keys()),),
+        "conflicting": (*conflicts,),
         "fault_lines": (*store.drain_warnings(), *conflicts.values()),
     }
     runs = _scored(plan, rows, attrs)

@@ -8,7 +8,7 @@ import signal
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from types import FrameType
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
@@ -160,7 +160,7 @@ class JobRunner:
         started = time.perf_counter()
         left = dict(zip(job.keys, job.cells, strict=True))
         fault = None
-        records = self._records(job)
+        records = self._records(job, left)
         while left and fault is None:
             try:
                 with blaming(()):
@@ -182,21 +182,28 @@ class JobRunner:
             for half in job.only(left).halves():
                 yield from self._run(half)
 
-    def _records(self, job: Job) -> Iterator[Record]:
-        due = set(job.keys)
+    def _records(self, job: Job, due: Container[str]) -> Iterator[Record]:
         for record in self._train(job.cells):
             if record.key not in due:
                 break
-            due.remove(record.key)
             yield record
         raise RuntimeError("the training core returned records of other cells")
 
     def _notes(self, record: Record) -> Iterator[Noted]:
-        """Notes for the user on how a record was made, each once."""
-        for line in _lines_on(record):
-            if line not in self._noted:
-                self._noted.add(line)
-                yield Noted(line)
+        """Notes, each once: classes on one side alone, training slower than could be, a process that was changed."""
+        where = record.provenance
+        lines = [*where.get("class_notes", ())]
+        if where.get("stack_note") is not None:
+            trained = "alone" if where["stack"] == 1 else f"in stacks of {where['stack']}"
+            lines.append(f"cells train {trained}, which is slower: {where['stack_note']}")
+        if where.get("put_back"):
+            parts = [record.cell[kind] for kind in ("dataset", "backbone", "scheme", "discrepancy", "aggregator")]
+            named = ", ".join(str(part["name"]) for part in [*parts, *record.cell["validators"]] if part)
+            lines.append(
+                f"a component ({named}) changed {' and '.join(where['put_back'])}; put back before the next cell"
+            )
+        yield from (Noted(line) for line in lines if line not in self._noted)
+        self._noted.update(lines)
 
     def _publish(self, record: Record) -> CellFinished:
         file = self._store.publish(record)
@@ -216,20 +223,6 @@ def stored_results(store: Store, keys: Iterable[str], *, trained: bool = False) 
     results = store.refresh().results
     heads = (results[key] for key in keys if key in results)
     return {head.key: CellFinished(head.key, head.status, head.message, trained) for head in heads}
-
-
-def _lines_on(record: Record) -> Iterator[str]:
-    """Reports classes on one side alone, slower training than could be, and a component that changed the process."""
-    yield from record.provenance.get("class_notes", ())
-    note, changed = record.provenance.get("stack_note"), record.provenance.get("put_back")
-    if note is not None:
-        size = record.provenance["stack"]
-        trained = "alone" if size == 1 else f"in stacks of {size}"
-        yield f"cells train {trained}, which is slower: {note}"
-    if changed:
-        parts = [record.cell[kind] for kind in ("dataset", "backbone", "scheme", "discrepancy", "aggregator")]
-        named = ", ".join(str(part["name"]) for part in [*parts, *record.cell["validators"]] if part)
-        yield f"a component ({named}) changed {' and '.join(changed)}; put back before the next cell"
 
 
 class Interrupt:
