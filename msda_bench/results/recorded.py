@@ -18,8 +18,6 @@ VALIDATOR = "validator:"
 """Prefix of columns with the scores of validators."""
 VERSION = "version:"
 """Prefix of columns with the versions of the distributions that made a run."""
-_MADE_ON = ("device", "device_name", "stack_note", "torch", "python", "numpy", "platform")
-_BOUND = ("effective_sample_size", "weights_norm")
 
 
 def recorded_rows(heads: Sequence[Head]) -> pd.DataFrame:
@@ -39,7 +37,7 @@ def recorded_rows(heads: Sequence[Head]) -> pd.DataFrame:
     numbers: dict[str, Any] = {
         name: [getattr(outcome, name) for outcome in outcomes] for name in Counts.__struct_fields__
     }
-    numbers |= {name: [head.bound.get(name) for head in heads] for name in _BOUND}
+    numbers |= {name: [head.bound.get(name) for head in heads] for name in ("effective_sample_size", "weights_norm")}
     numbers |= {
         "train_seconds": [head.timing.get("train") for head in heads],
         "steps": [None if (steps := head.timing.get("steps")) is None else int(steps) for head in heads],
@@ -58,12 +56,10 @@ def recorded_rows(heads: Sequence[Head]) -> pd.DataFrame:
 
 def _made(where: Provenance) -> dict[str, Any]:
     put_back, versions = where.put_back, sorted(where.distributions.items())
-    return {
+    return msgspec.structs.asdict(where) | {
         "numba": None if where.numba is msgspec.UNSET else where.numba or "",
         "distributions": "; ".join(f"{name} {version}" for name, version in versions),
         "put_back": " and ".join(map(str, put_back)) if isinstance(put_back, list) else None,
-        "stack": where.stack,
-        **{name: getattr(where, name) for name in _MADE_ON},
         **{f"{VERSION}{name}": version for name, version in versions},
     }
 

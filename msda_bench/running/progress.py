@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, RenderableColumn, TimeElapsedColumn
 from rich.text import Text
 
 from msda_bench.errors import LONGEST_LINE, printable
@@ -143,12 +143,16 @@ class LiveProgress(_Shown):
     def begin(self, survey: Survey) -> None:
         """See `Observer`."""
         super().begin(survey)
-        columns = BarColumn(bar_width=30), MofNCompleteColumn(), TimeElapsedColumn(), _Rest(self._rest)
+        columns = BarColumn(bar_width=30), MofNCompleteColumn(), TimeElapsedColumn(), RenderableColumn(self)
         self._bar = Progress(
             *columns, console=self._console, get_time=self._clock, refresh_per_second=4, transient=True
         )
         self._task = self._bar.add_task("runs", total=self._cells)
         self._bar.start()
+
+    def __rich__(self) -> Text:
+        """The texts shown after the time."""
+        return Text(", ".join(self._rest()))
 
     def _rest(self) -> list[str]:
         """Also which run was started last; until one has ended, why that takes long."""
@@ -162,12 +166,3 @@ class LiveProgress(_Shown):
     def end(self) -> None:
         """See `Observer`."""
         self._bar.stop()
-
-
-class _Rest(ProgressColumn):
-    def __init__(self, parts: Callable[[], list[str]]) -> None:
-        self._parts = parts
-        super().__init__()
-
-    def render(self, task: Task) -> Text:  # noqa: ARG002 - as rich calls it
-        return Text(", ".join(self._parts()))
