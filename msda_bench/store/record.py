@@ -62,6 +62,8 @@ class _CellFields(Struct, frozen=True):
 
     dataset: _Ref | None = None
     target: Text = ""
+    seed: Count = 0
+    labelled_target: Count = 0
     sources: list[Text] = []
     split_sources: _Splitting | None = None
 
