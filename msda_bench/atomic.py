@@ -13,7 +13,7 @@ import re
 import socket
 import stat
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -97,12 +97,12 @@ def opened(path: Path, flags: int) -> Iterator[int]:
         os.close(handle)
 
 
-def cache_folder(environ: Mapping[str, str] | None = None) -> Path:
+def cache_folder() -> Path:
     """The folder that MSDA_BENCH_CACHE names, or else the user's own; it need not exist yet."""
     usual = "/.cache/msda-bench"
     with contextlib.suppress(RuntimeError):  # the user has no home folder; as in containers, / stands for it
         usual = platformdirs.user_cache_dir("msda-bench", appauthor=False).removeprefix("~")
-    named = (os.environ if environ is None else environ).get(CACHE) or usual
+    named = os.environ.get(CACHE) or usual
     return Path(os.path.expanduser(named)).absolute()  # noqa: PTH111 - `~name` of no user is a folder of that name
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+from collections.abc import Iterator
 
 LONGEST_LINE = 8000
 """Characters of a line that is shown; paths may be long."""
@@ -62,6 +64,15 @@ class StoreError(BenchError):
 
 class Interrupted(KeyboardInterrupt):
     """Raised by our own signal handlers alone, so that a plugin's own KeyboardInterrupt is not taken for Ctrl-C."""
+
+
+@contextlib.contextmanager
+def reported(lines: list[str]) -> Iterator[None]:
+    """Adds to these lines those of a mistake in the block, which ends there."""
+    try:
+        yield
+    except BenchError as error:
+        lines.extend(error.lines)
 
 
 def describe(error: BaseException, longest: int = _LONGEST) -> str:

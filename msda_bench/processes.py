@@ -23,14 +23,11 @@ from loky.backend.process import LokyProcess
 
 from msda_bench.errors import BenchError
 
-__all__ = ["ONE_THREAD", "BrokenProcessPool", "Worker"]
+__all__ = ["BrokenProcessPool", "Worker"]
 
 T = TypeVar("T")
 
-ONE_THREAD: Mapping[str, str] = dict.fromkeys(
-    ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"
-)
-"""One process a core with one thread each is fastest on small batches, and gives the same numbers on every machine."""
+_THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS", "NUMBA_NUM_THREADS")
 KEPT_MEMORY: Mapping[str, str] = dict.fromkeys(("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"), str(1 << 30))
 """Makes glibc reuse freed memory: a training step frees and requests the same large arrays every time, and each fresh
 mapping is zeroed page by page, which took a third of a convolutional step."""
@@ -41,7 +38,8 @@ _ENVIRON = threading.Lock()
 """Held while the environment is changed, since the threads of a dask worker start processes at once."""
 _ENVIRONMENT = {
     **KEPT_MEMORY,
-    **ONE_THREAD,
+    # One process a core with one thread each is fastest on small batches, and gives the same numbers on every machine.
+    **dict.fromkeys(_THREADS, "1"),
     _SAFE_PATH: "1",  # loky starts a module with -m, which would look for the standard library in the working folder
     "LOKY_MAX_MEMORY_LEAK_SIZE": "1e18",  # training takes more memory than the first call; that is no leak
 }
@@ -106,7 +104,8 @@ class Worker:
         if code is None or code >= 0:
             return f"exited with code {code}"
         hint = ", as the system does when memory runs out" if -code == signal.SIGKILL else ""
-        return f"was killed by {_signal_name(-code)}{hint}"
+        name = {one.value: one.name for one in signal.Signals}.get(-code, f"signal {-code}")
+        return f"was killed by {name}{hint}"
 
     def _new_pool(self) -> ProcessPoolExecutor:
         self._life = Pipe(duplex=False)  # the second end closes when this process ends, for any reason
@@ -136,13 +135,6 @@ def _start_trackers() -> None:
             os.environ.pop(_SAFE_PATH)
             if former is not None:
                 os.environ[_SAFE_PATH] = former
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
 
 
 def _begin(life: Connection[Any, Any]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from msda_bench.store import Record, Store
-from msda_bench.store.record import decode
+from msda_bench.store.record import RESULTS, decode
 
 
 def lines_of(folder: Path) -> dict[str, bytes]:
@@ -24,7 +24,7 @@ def relog(folder: Path, changed: Mapping[str, bytes]) -> Path:
     """Puts these bytes in the place of the results of these keys, into one log, which is returned."""
     store = Store(folder).refresh()
     lines = [
-        changed[stored.key] if stored.is_result and stored.key in changed else store.line(stored)
+        changed[stored.key] if stored.status in RESULTS and stored.key in changed else store.line(stored)
         for stored in store.in_order()
     ]
     for path in (folder / "records.jsonl.gz", *folder.glob("log/*")):

@@ -93,10 +93,10 @@ def conclude(args: argparse.Namespace, summary: Summary, store: Store, plan: Pla
 
 def _seal(store: Store, runs: pd.DataFrame) -> Sequence[str]:
     """Seals a folder whose runs all have a result; returns a line for each damaged record, or on why it cannot be."""
-    from msda_bench.errors import StoreError
+    from msda_bench.errors import reported
     from msda_bench.store.record import RESULTS
 
-    try:
-        return store.seal() if runs["status"].isin(RESULTS).all() else []
-    except StoreError as error:
-        return error.lines
+    lines: list[str] = []
+    with reported(lines):
+        lines += store.seal() if runs["status"].isin(RESULTS).all() else []
+    return lines

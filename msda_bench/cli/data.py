@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msda_bench.cli import identify, leaks
 from msda_bench.cli.lines import say, say_block, say_table, warn_of
-from msda_bench.errors import BenchError, DataError, PluginError
+from msda_bench.errors import BenchError, DataError, PluginError, reported
 
 if TYPE_CHECKING:
     from msda_bench.api import File
@@ -100,11 +100,8 @@ def _fetch(args: argparse.Namespace) -> int:
         if not known.files:
             say(f"{known.name}: needs no files")
             continue
-        try:
+        with reported(problems):
             fetch(known.files, report=say)
-        except DataError as error:
-            problems.extend(error.lines)
-        else:
             say(f"{known.name}: all files are here ({len(known.files)})")
     if problems:
         raise DataError(*problems)

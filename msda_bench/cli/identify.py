@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from msda_bench.cli.command import Actions
 from msda_bench.cli.lines import say, say_table, warn_of
-from msda_bench.errors import BenchError, DataError
+from msda_bench.errors import BenchError, DataError, reported
 
 if TYPE_CHECKING:
     from msda_bench.api import Dataset, Identified
@@ -84,10 +84,8 @@ def _identify(args: argparse.Namespace) -> int:
     problems = registry.problems
     datasets: list[Configured[Dataset]] = []
     for name in registry.names("dataset"):
-        try:
+        with reported(problems):
             datasets.append(make(registry, "dataset", name, {}))
-        except BenchError as error:
-            problems.extend(error.lines)
     path = Path(os.path.expanduser(args.path))  # noqa: PTH111 - `~name` of no user is a folder of that name
     columns = {name: value for name in (*_COLUMNS, *_OPTIONS) if (value := getattr(args, name)) is not None}
     if columns and not columns.keys() >= ({"label"} if path.is_dir() else {"domain", "label"}):
@@ -179,19 +177,15 @@ def _asked(
     from msda_bench.api import Identifies, IdentifiesColumns
 
     for choice in datasets:
-        try:
-            with choice.entry.blamed("cannot look at it"):
-                dataset = choice.component
-                match: Identified | None = None
-                if columns:
-                    match = dataset.identify_columns(path, columns) if isinstance(dataset, IdentifiesColumns) else None
-                elif isinstance(dataset, Identifies):
-                    match = dataset.identify(path, digest)
-        except BenchError as error:
-            problems.extend(error.lines)
-        else:
-            if match is not None:
-                yield choice.name, match
+        match: Identified | None = None
+        with reported(problems), choice.entry.blamed("cannot look at it"):
+            dataset = choice.component
+            if columns:
+                match = dataset.identify_columns(path, columns) if isinstance(dataset, IdentifiesColumns) else None
+            elif isinstance(dataset, Identifies):
+                match = dataset.identify(path, digest)
+        if match is not None:
+            yield choice.name, match
 
 
 def _absolute(path: Path) -> Path:

@@ -10,7 +10,7 @@ from msda_bench.cli.command import Actions
 from msda_bench.cli.lines import warn_of
 from msda_bench.cli.suites import add_suite_argument
 from msda_bench.cli.tables import add_shared, show
-from msda_bench.errors import BenchError
+from msda_bench.errors import reported
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,15 +65,12 @@ def _tables(expansion: Expansion, registry: Registry, problems: list[str]) -> It
 
     for dataset, cells in used("dataset", expansion.cells.values(), registry):
         files, keys = LocalFiles(dataset=dataset.name), {cell.key for cell in cells}
-        try:
+        with reported(problems):
             with registry.entry("dataset", dataset.name).blamed("cannot be loaded"):
                 domains = {name: load_domain(dataset, name, files) for name in domains_of(dataset, cells)}
             rows = find_leaks(dataset, cells, domains)
-        except BenchError as error:
-            problems.extend(error.lines)
-            continue
-        experiments = dict.fromkeys(place.experiment for place in expansion.plan.cells if place.key in keys)
-        yield rows.assign(dataset=dataset.name, experiments=", ".join(experiments))
+            experiments = dict.fromkeys(place.experiment for place in expansion.plan.cells if place.key in keys)
+            yield rows.assign(dataset=dataset.name, experiments=", ".join(experiments))
 
 
 def _section(rows: pd.DataFrame) -> Section:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import shlex
+import signal
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -154,10 +155,10 @@ def command(args: argparse.Namespace) -> int:
 
     aside = Console(stderr=True, soft_wrap=True, quiet=args.quiet)
     with aside.status("loading the suite and its components") if aside.is_terminal else contextlib.nullcontext():
-        from msda_bench.running.execute import terminable
+        from msda_bench.running.execute import Interrupt
 
         work = load_work(args)
-    with terminable():
+    with Interrupt(signal.SIGTERM) as stop, stop.raising():
         return _run_suite(args, work, aside)
 
 

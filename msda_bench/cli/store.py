@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msda_bench.cli.lines import say
-from msda_bench.errors import BenchError
+from msda_bench.errors import BenchError, reported
 
 if TYPE_CHECKING:
     from msda_bench.store.check import Verified
@@ -53,7 +53,11 @@ def _verify(args: argparse.Namespace) -> int:
     code = 0
     for store in stores:
         counted = verify(store)
-        unfit = [*unfit_lines(store, counted)] if args.strict else []
+        unfit: list[str] = []
+        if args.strict:
+            unfit += counted.unplanned
+            with reported(unfit):
+                unfit += () if counted.bad else _outdated(store.folder)
         for line in (*counted.bad, *counted.conflicts, *unfit):
             say(line)
         counts = f"{counted.records} intact, {len(counted.bad)} bad, {len(counted.conflicts)} in conflict"
@@ -71,17 +75,6 @@ def _of_the_records(counted: Verified) -> str:
     made = [f"{n} on {on}" for on, n in counted.made_on.most_common() if on is not None]
     beyond = f"; {len(counted.unplanned)} not in plan.json" if counted.unplanned else ""
     return f"{without}{beyond}" + (f"; made {listed(made)}" if made else "")
-
-
-def unfit_lines(store: Store, counted: Verified) -> Iterator[str]:
-    """A line for each fault that matters only in published results."""
-    yield from counted.unplanned
-    if counted.bad:
-        return
-    try:
-        yield from _outdated(store.folder)
-    except BenchError as error:
-        yield from error.lines
 
 
 def _outdated(folder: Path) -> Iterator[str]:

@@ -38,13 +38,12 @@ class Folders:
         return f"{given}the cache ({self.cache})"
 
 
-def folders(environ: Mapping[str, str] | None = None) -> Folders:
+def folders() -> Folders:
     """The folders that the environment names; raises DataError if MSDA_BENCH_DATA is not a folder."""
-    variables = os.environ if environ is None else environ
-    given = variables.get(GIVEN)
+    given = os.environ.get(GIVEN)
     if given and not Path(given).is_dir():
         raise DataError(f"{GIVEN}: {given} is not a folder; correct the variable or unset it")
-    return Folders(Path(given).absolute() if given else None, cache_folder(variables))
+    return Folders(Path(given).absolute() if given else None, cache_folder())
 
 
 def placing(file: File, origin: ByHand) -> str:

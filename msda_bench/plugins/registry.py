@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, NamedTuple
 
+import pluggy
 from pydantic import TypeAdapter
 
-from msda_bench import api, loading
+from msda_bench import api, hookspecs
 from msda_bench.api import Component
 from msda_bench.blame import blaming, package, package_of
 from msda_bench.component.base import before_added
 from msda_bench.errors import BenchError, PluginError
-from msda_bench.loading import claimed
 from msda_bench.marker import PROJECT
 from msda_bench.plugins.process_state import restored
 
@@ -193,8 +193,8 @@ def _a(kind: str) -> str:
 
 
 def _conflict(group: list[Entry]) -> str:
-    first = group[0]
-    return claimed(f"{first.kind} {first.name!r}", (entry.origin for entry in group))
+    origins = " and ".join(entry.origin for entry in group)
+    return f"{group[0].kind} {group[0].name!r} is claimed by {origins}; uninstall one of them"
 
 
 def discover(
@@ -212,7 +212,9 @@ def discover(
     entries: list[Entry] = []
     broken: list[BrokenPlugin] = []
     changed: list[str] = []
-    for point, name, version in loading.entry_points(group, entry_points):
+    points = importlib.metadata.entry_points(group=group) if entry_points is None else entry_points
+    placed = [(point, *_distribution(point)) for point in points]
+    for point, name, version in sorted(placed, key=lambda entry: (*entry[1:], entry[0].name, entry[0].value)):
         what = f"entry point {point.name!r} ({point.value})"
         with restored() as settings:
             for part in _classes(point, what, hooks):
@@ -226,22 +228,48 @@ def discover(
     return Registry(entries, broken, changed)
 
 
+def _distribution(point: importlib.metadata.EntryPoint) -> tuple[str, str]:
+    try:
+        return (str(point.dist.name), str(point.dist.version)) if point.dist else ("unknown", "?")
+    except Exception:  # noqa: BLE001 - each Python version raises something else for unreadable metadata
+        return ("unknown", "?")
+
+
 def _classes(
     point: importlib.metadata.EntryPoint, what: str, hooks: Mapping[str, type[api.Component]]
 ) -> Iterator[type[api.Component] | str]:
     """The plugin's components, and a line for each part of it that cannot be used."""
+    # One manager per plugin: pluggy's own loader drops a second distribution with an equal entry-point name.
+    manager = pluggy.PluginManager(PROJECT)
+    manager.add_hookspecs(hookspecs)
     packages = {package(point.value)}
-    for part in loading.listed(point, what, hooks):
-        if isinstance(part, str):
-            yield part
-            continue
-        hook, cls = part
+    try:
+        with blaming(packages, what):
+            plugin = point.load()
+            manager.register(plugin)
+            manager.check_pending()
+            names = {caller.name for caller in manager.get_hookcallers(plugin) or ()}
+    except BenchError as fault:
+        yield str(fault)
+        return
+    if others := sorted(names - {*hooks}):
+        yield f"{what}: {' and '.join(others)} cannot be in the entry-point group {point.group}"
+    elif not names:
+        yield f"{what}: implements no hook; mark a function such as {min(hooks)} with @hookimpl"
+    for hook, base in hooks.items():
         try:
-            with blaming(packages, "cannot be inspected"):
-                why = fault_of(cls, hooks[hook])
+            with blaming(packages, f"hook {hook}"):
+                classes = [cls for listed in getattr(manager.hook, hook)() for cls in listed]
         except BenchError as fault:
-            why = str(fault)
-        yield f"hook {hook}: {_name(cls)} {why}" if why else cls
+            yield str(fault)
+            continue
+        for cls in classes:
+            try:
+                with blaming(packages, "cannot be inspected"):
+                    why = fault_of(cls, base)
+            except BenchError as fault:
+                why = str(fault)
+            yield f"hook {hook}: {_name(cls)} {why}" if why else cls
 
 
 def _name(cls: object) -> str:

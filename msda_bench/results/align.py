@@ -132,7 +132,7 @@ def _aligned(
     changed: dict[tuple[str, str, str], list[Any]] = {}
     same_cell = equal = 0
     pairs = zip(*(read_records(side[there]) for side in (first, second)), strict=True)
-    for (row, record), (_, other) in pairs:
+    for (row, record, _), (_, other, _) in pairs:
         for change in _differences(record, other):
             changed.setdefault(change, []).append(row)
         if record.key == other.key and record.status == other.status == "ok":

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,10 @@ from pydantic import PositiveInt
 from msda_bench.errors import StoreError
 from msda_bench.results.door import Kind, argument
 from msda_bench.results.metric import METRIC, measured, refuse_unmeasured, with_metrics
-from msda_bench.results.recorded import VALIDATOR, VERSION, Recorded, read_recorded, read_records, recorded_rows
+from msda_bench.results.recorded import VALIDATOR, VERSION, read_records, recorded_rows
 from msda_bench.results.select import CHOICES, Choices, choices_of, chosen_on_tuning_seeds, select
 from msda_bench.store import Record, Store
-from msda_bench.store.record import Curves, decode_head, encode
+from msda_bench.store.record import Curves
 from msda_bench.suite.plan import Experiment, Plan, PlannedCell
 from msda_bench.suite.protocol import Splitting, source_parts
 
@@ -39,6 +40,10 @@ _WHOLE = ("candidate", "n_test", "n_train", "n_correct", "steps", "stack")
 _REAL = ("sum_squared_error", "score", "train_seconds", "effective_sample_size", "weights_norm")
 _RUN = ("experiment", "target", "method", "seed", "candidate")
 """The columns that identify a row."""
+NOWHERE: Mapping[Hashable, Any] = MappingProxyType(
+    {"folder": None, "damaged": (), "conflicting": (), "fault_lines": ()}
+)
+"""The `attrs` of runs that are in no result folder, but for their plan."""
 COLUMNS = (
     *("suite", "experiment", "dataset", "task", "target", "method", "reference", "seed", "candidate"),
     *("key", "status", "n_test", "n_correct", "sum_squared_error", "score", "message", "train_seconds", "steps"),
@@ -58,8 +63,8 @@ def load_results(folder: str | Path, *, metric: str | Sequence[str] = ()) -> pd.
 
     Returns:
         One row per planned run, in the plan's order: experiments, methods, targets, seeds, candidates. `attrs` holds
-        the `plan` without its cells, the `folder`, its `store` and `faults`, and `fault_lines` with a line for each
-        damaged or conflicting record.
+        the `plan` without its cells, the `folder` and its `store`, the keys of cells that are `damaged` (without a
+        result) or `conflicting`, and `fault_lines` with a line for each such record.
 
     Raises:
         StoreError: it is not a result folder, cannot be read, or has a record that is ok but has no possible outcome.
@@ -136,10 +141,20 @@ def read_runs(store: Store, plan: Plan, metrics: Sequence[str] = ()) -> pd.DataF
     Raises:
         BenchError: a record cannot be read, is ok without a possible outcome, or a metric cannot be computed.
     """
-    records = read_recorded(store, (cell.key for cell in plan.cells))
-    runs = _scored(plan, records, store.folder)
+    store.refresh()
+    keys = dict.fromkeys(cell.key for cell in plan.cells)
+    rows = recorded_rows([head for head in map(store.latest, keys) if head is not None])
+    conflicts = store.conflicting(keys)
+    attrs: dict[Hashable, Any] = {
+        "folder": str(store.folder),
+        "store": store,
+        "damaged": (*(store.damaged.intersection(keys) - store.results.keys()),),
+        "conflicting": (*conflicts,),
+        "fault_lines": (*store.drain_warnings(), *conflicts.values()),
+    }
+    runs = _scored(plan, rows, attrs)
     if metrics:  # the suite's own metric has chosen on tuning seeds
-        runs = _scored(plan, records, store.folder, metrics, runs.attrs.get(CHOICES))
+        runs = _scored(plan, rows, attrs, metrics, runs.attrs.get(CHOICES))
         refuse_unmeasured(runs, metrics)
     return runs
 
@@ -153,38 +168,34 @@ def tuned(plan: Plan, store: Store | None) -> Choices:
         experiments=tables,
         cells=tuple(cell for cell in plan.cells if cell.seed in seeds.get(cell.experiment, ())),
     )
-    runs = runs_frame(part, {}) if store is None else read_runs(store, part)
+    runs = runs_frame(part, recorded_rows([])) if store is None else read_runs(store, part)
     return runs.attrs.get(CHOICES) or choices_of(runs)
 
 
 def _scored(
-    plan: Plan, records: Recorded, folder: Path, metrics: Sequence[str] = (), choices: Choices | None = None
+    plan: Plan,
+    rows: pd.DataFrame,
+    attrs: Mapping[Hashable, Any],
+    metrics: Sequence[str] = (),
+    choices: Choices | None = None,
 ) -> pd.DataFrame:
     plan, wanted = with_metrics(plan, metrics)
-    return chosen_on_tuning_seeds(measured(runs_frame(plan, records, folder), wanted), choices)
+    return chosen_on_tuning_seeds(measured(runs_frame(plan, rows, attrs), wanted), choices)
 
 
-def runs_frame(plan: Plan, records: Recorded | Mapping[str, Record], folder: Path | None = None) -> pd.DataFrame:
-    """Builds the frame of a plan's runs from records by key; a run without a record is missing.
+def runs_frame(plan: Plan, rows: pd.DataFrame, attrs: Mapping[Hashable, Any] = NOWHERE) -> pd.DataFrame:
+    """Builds the frame of a plan's runs from the rows of records by key; a run without a record is missing.
 
     Raises:
         StoreError: a run is ok without a possible outcome.
     """
-    if not isinstance(records, Recorded):
-        records = Recorded(recorded_rows([decode_head(encode(record)) for record in records.values()]))
     runs = pd.DataFrame.from_records(_planned(plan), columns=_PLANNED)
-    recorded = records.rows.reindex(runs["key"]).reset_index(drop=True)
+    recorded = rows.reindex(runs["key"]).reset_index(drop=True)
     runs = pd.concat([runs.assign(suite=plan.suite), recorded], axis=1)
     runs["status"] = runs["status"].astype(object).fillna("missing")
     runs["score"] = default_scores(runs)
     runs = typed(runs)
-    runs.attrs = {
-        "plan": replace(plan, cells=()),
-        "folder": None if folder is None else str(folder),
-        "store": records.store,
-        "faults": records.faults,
-        "fault_lines": records.lines,
-    }
+    runs.attrs = {"plan": replace(plan, cells=()), **attrs}
     return runs
 
 
@@ -274,7 +285,7 @@ def load_curves(runs: str | Path | pd.DataFrame, most: int | None = None) -> pd.
     if most is not None:
         chosen = chosen.loc[[row for _, rows in experiments(chosen) for row in _first_seeds(rows, most).index]]
     curves, rows, names = [], [], dict[str, int]()
-    for row, record in read_records(chosen[chosen["status"].isin(["ok", "diverged"])]):
+    for row, record, _ in read_records(chosen[chosen["status"].isin(["ok", "diverged"])]):
         if record.curves is not None and record.curves.weights:
             curves.append(_curve(record, record.curves, names))
             rows.append(row)

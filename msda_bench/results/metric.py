@@ -98,7 +98,7 @@ def _values(rows: pd.DataFrame, measures: Sequence[Measure]) -> pd.DataFrame:
     for measure in defaults:  # already exact
         values[measure.name] = rows["score"]
     rest = [(measure, metric) for measure, metric in read if measure not in defaults]
-    for row, record in read_records(rows[(rows["status"] == "ok").to_numpy()]) if rest else ():
+    for row, record, _ in read_records(rows[(rows["status"] == "ok").to_numpy()]) if rest else ():
         for measure, metric in rest:
             values.loc[row, measure.name] = (100 if measure.percent else 1) * _value(measure, metric, record)
     return values

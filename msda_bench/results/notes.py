@@ -191,12 +191,12 @@ def problem_lines(runs: pd.DataFrame) -> Iterator[str]:
 
 
 def _remarks(experiment: Experiment, rows: pd.DataFrame) -> Iterator[tuple[Kind, str]]:
-    made, faults = rows[rows["key"].notna()], rows.attrs["faults"]
-    for keys, what in (
-        (faults.conflicting, "another result of the same cell is stored with the one that counts"),
-        (faults.damaged, "a damaged record counts as missing; run the suite again to replace it"),
+    made = rows[rows["key"].notna()]
+    for kind, what in (
+        ("conflicting", "another result of the same cell is stored with the one that counts"),
+        ("damaged", "a damaged record counts as missing; run the suite again to replace it"),
     ):
-        if len(affected := made[made["key"].isin(keys)]):
+        if len(affected := made[made["key"].isin(rows.attrs[kind])]):
             yield "store", f"{what}: {which_runs(affected, made)}"
     yield from (("scores", line) for line in _unscored(experiment, made))
     if len(plain := made[(made["device"] == "cpu") & (made["numba"] == "")]):

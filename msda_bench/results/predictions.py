@@ -13,7 +13,7 @@ from msda_bench.errors import BenchError, StoreError
 from msda_bench.results.door import Kind
 from msda_bench.results.frame import runs_of
 from msda_bench.results.notes import is_whole
-from msda_bench.results.recorded import kept_files, read_records
+from msda_bench.results.recorded import read_records
 from msda_bench.results.report import Column, Report, Section, Table, Unit
 from msda_bench.results.select import select
 
@@ -38,7 +38,7 @@ def load_confusion(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
     """
     chosen = select(runs_of(runs))
     counts, rows = [np.empty((0, 3), np.int64)], []
-    for row, record in read_records(chosen[(chosen["status"] == "ok").to_numpy()]):
+    for row, record, _ in read_records(chosen[(chosen["status"] == "ok").to_numpy()]):
         if record.outcome is not None and record.outcome.confusion is not None:
             counts.append(np.array(record.outcome.confusion, np.int64))
             rows.append(row)
@@ -65,7 +65,9 @@ def load_predictions(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
     chosen = select(runs_of(runs))
     chosen = chosen[(chosen["status"] == "ok").to_numpy()]
     places, parts = chosen[[*PLACES, "task"]].astype(object), []
-    for row, arrays in kept_files(chosen, "predictions"):
+    for row, record, store in read_records(chosen):
+        if (arrays := store.kept(record, "predictions")) is None:
+            continue
         columns = _of_test(arrays, places.loc[row, "task"])
         frame = pd.DataFrame({"example": np.arange(len(columns["predicted"]))} | columns)
         parts.append(frame.assign(**places.loc[row, PLACES].to_dict())[[*PLACES, *frame]])

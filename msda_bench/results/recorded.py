@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -19,60 +18,10 @@ VALIDATOR = "validator:"
 """Prefix of columns with the scores of validators."""
 VERSION = "version:"
 """Prefix of columns with the versions of the distributions that made a run."""
-_MADE_ON = ("device", "device_name", "stack_note", "torch", "python", "numpy", "platform")
-_COUNTS = ("n_test", "n_correct", "sum_squared_error")
-_BOUND = ("effective_sample_size", "weights_norm")
-
-
-@dataclass(frozen=True)
-class Faults:
-    """Cells with faulty records.
-
-    Attributes:
-        damaged: keys of cells without a result that have a damaged record.
-        conflicting: keys of cells that have another result besides the one that counts.
-    """
-
-    damaged: frozenset[str] = frozenset()
-    conflicting: frozenset[str] = frozenset()
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Faults:
-        """Itself, which never changes: pandas copies a frame's `attrs` with nearly every operation."""
-        return self
-
-
-class Recorded(NamedTuple):
-    """The records of some cells.
-
-    Attributes:
-        rows: a row for each cell that has a record, by key, with columns of a frame of runs; texts are categories.
-        faults: of the requested cells.
-        lines: one for each damaged or conflicting record.
-        store: the folder of the records, if they have one.
-    """
-
-    rows: pd.DataFrame
-    faults: Faults = Faults()
-    lines: tuple[str, ...] = ()
-    store: Store | None = None
-
-
-def read_recorded(store: Store, keys: Iterable[str]) -> Recorded:
-    """Reads the records of cells: the result, or the latest failure of a cell that has none; each sha256 is checked.
-
-    Raises:
-        StoreError: the folder or a record cannot be read.
-    """
-    store.refresh()
-    wanted = list(dict.fromkeys(keys))
-    rows = recorded_rows([head for head in map(store.latest, wanted) if head is not None])
-    conflicts = store.conflicting(wanted)
-    faults = Faults(frozenset(store.damaged.intersection(wanted) - store.results.keys()), frozenset(conflicts))
-    return Recorded(rows, faults, (*store.drain_warnings(), *conflicts.values()), store)
 
 
 def recorded_rows(heads: Sequence[Head]) -> pd.DataFrame:
-    """The `rows` of these records."""
+    """A row for each of these records, by key, with columns of a frame of runs; texts are categories."""
     # What most records have in common is decoded once.
     codes, made_as = pd.factorize(np.array([bytes(head.provenance) for head in heads], dtype=object))
     made = [_made(msgspec.json.decode(data, type=Provenance)) for data in made_as]
@@ -85,11 +34,13 @@ def recorded_rows(heads: Sequence[Head]) -> pd.DataFrame:
         for head, outcome in zip(heads, outcomes, strict=True)
     ]
     texts: dict[str, list[Any]] = {name: [getattr(head, name) for head in heads] for name in ("status", "message")}
-    numbers: dict[str, Any] = {name: [getattr(outcome, name) for outcome in outcomes] for name in _COUNTS}
-    numbers |= {name: [getattr(head.bound, name) for head in heads] for name in _BOUND}
+    numbers: dict[str, Any] = {
+        name: [getattr(outcome, name) for outcome in outcomes] for name in Counts.__struct_fields__
+    }
+    numbers |= {name: [head.bound.get(name) for head in heads] for name in ("effective_sample_size", "weights_norm")}
     numbers |= {
-        "train_seconds": [head.timing.train for head in heads],
-        "steps": [None if head.timing.steps is None else int(head.timing.steps) for head in heads],
+        "train_seconds": [head.timing.get("train") for head in heads],
+        "steps": [None if (steps := head.timing.get("steps")) is None else int(steps) for head in heads],
         "n_train": n_train,
         "stack": stacks[codes],
         "target_labels": [head.target_labels for head in heads],
@@ -105,12 +56,10 @@ def recorded_rows(heads: Sequence[Head]) -> pd.DataFrame:
 
 def _made(where: Provenance) -> dict[str, Any]:
     put_back, versions = where.put_back, sorted(where.distributions.items())
-    return {
+    return msgspec.structs.asdict(where) | {
         "numba": None if where.numba is msgspec.UNSET else where.numba or "",
         "distributions": "; ".join(f"{name} {version}" for name, version in versions),
         "put_back": " and ".join(map(str, put_back)) if isinstance(put_back, list) else None,
-        "stack": where.stack,
-        **{name: getattr(where, name) for name in _MADE_ON},
         **{f"{VERSION}{name}": version for name, version in versions},
     }
 
@@ -137,33 +86,17 @@ def load_cells(runs: pd.DataFrame) -> dict[str, dict[str, Any]]:
     Raises:
         StoreError: a record cannot be read.
     """
-    return {record.key: record.cell for _, record in read_records(runs)}
+    return {record.key: record.cell for _, record, _ in read_records(runs)}
 
 
-def read_records(runs: pd.DataFrame) -> Iterator[tuple[Any, Record]]:
-    """Reads the records of a frame again; yields the label of each row with its record.
+def read_records(runs: pd.DataFrame) -> Iterator[tuple[Any, Record, Store]]:
+    """Reads the records of a frame again; yields the label of each row with its record and the store of that.
 
     Rows of joined runs are read from their own folders. Skips rows without a record or a folder.
 
     Raises:
         StoreError: a record cannot be read, or no longer exists.
     """
-    return ((row, record) for row, record, _ in _stored(runs))
-
-
-def kept_files(runs: pd.DataFrame, name: str) -> Iterator[tuple[Any, dict[str, Any]]]:
-    """Yields the label of each row whose record has arrays of this name, with the arrays.
-
-    Raises:
-        StoreError: a record is missing, or it or its arrays are damaged or cannot be read.
-    """
-    for row, record, store in _stored(runs):
-        if (arrays := store.kept(record, name)) is not None:
-            yield row, arrays
-
-
-def _stored(runs: pd.DataFrame) -> Iterator[tuple[Any, Record, Store]]:
-    """Yields the label, record and store of each row that has a record in a folder."""
     runs = runs[(runs["status"] != "missing").to_numpy()]
     folders = runs["folder"] if "folder" in runs else pd.Series(runs.attrs.get("folder"), runs.index, dtype=object)
     known: Store | None = runs.attrs.get("store")

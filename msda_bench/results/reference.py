@@ -22,10 +22,10 @@ from pydantic import TypeAdapter, ValidationError
 import msda_bench
 from msda_bench.atomic import named, read_file
 from msda_bench.errors import BenchError, StoreError
-from msda_bench.results.frame import TEXTS, default_scores, experiments, load_results, runs_of, typed
+from msda_bench.results.frame import NOWHERE, TEXTS, default_scores, experiments, load_results, runs_of, typed
 from msda_bench.results.metric import METRIC
 from msda_bench.results.notes import notes
-from msda_bench.results.recorded import VALIDATOR, Faults, load_cells
+from msda_bench.results.recorded import VALIDATOR, load_cells
 from msda_bench.results.select import select
 from msda_bench.results.words import counted, listed, spans
 from msda_bench.suite.cell import canonical_json
@@ -107,7 +107,7 @@ class Reference:
             stored = frame[f"{METRIC}own"].astype("float64") if f"{METRIC}own" in frame else frame["score"]
             frame = typed(frame.drop(columns=f"{METRIC}own", errors="ignore"))
             frame["score"] = stored.fillna(pd.Series(default_scores(frame)))
-            frame.attrs = {"plan": self.plan, "folder": None, "faults": Faults(), "fault_lines": ()}
+            frame.attrs = {"plan": self.plan, **NOWHERE}
             return runs_of(frame)
         except (LookupError, TypeError, ValueError, StoreError) as error:
             raise _unusable(self.name, str(error)) from None

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import functools
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
-from msda_bench.api import Backbone, Dataset, Extent, File, Files, Prepares
+from msda_bench.api import Backbone, Dataset, File, Files, Prepares
 from msda_bench.blame import blaming
 from msda_bench.component.abilities import sizes_of
 from msda_bench.component.sizes import asked, counts, is_transductive
-from msda_bench.errors import BlamedError, DataError
+from msda_bench.errors import BlamedError, DataError, reported
 from msda_bench.plugins import Registry
 from msda_bench.plugins.process_state import restored
 from msda_bench.suite.cell import Cell, canonical_json
@@ -40,16 +41,16 @@ def ensure_data(
     from msda_bench.data import LocalFiles, folders
 
     where, planned = folders(), tuple(cells)
-    kept: dict[str, LocalFiles] = {}  # each computes the checksum of a file once
-
-    def reach(name: str) -> LocalFiles:
-        return kept.setdefault(name, LocalFiles(where, name))
-
+    reach = functools.cache(functools.partial(LocalFiles, where))  # each computes the checksum of a file once
     every = [*used("dataset", planned, registry), *used("backbone", planned, registry)]
     owners = [(owner, some, reach(owner.name)) for owner, some in every if owner.files]
-    if problems := _without_files([(owner, local) for owner, _, local in owners], where, report if fetch else None):
-        raise DataError(*dict.fromkeys(problems))
-    if problems := [line for owner in owners for line in _unprepared(*owner)]:
+    problems = _without_files([(owner, local) for owner, _, local in owners], where, report if fetch else None)
+    if not problems:
+        for owner, some, local in owners:
+            if isinstance(owner, Dataset) and isinstance(owner, Prepares):
+                with reported(problems), deferred_plugin_errors():
+                    owner.prepare(local, domains_of(owner, some))
+    if problems:
         raise DataError(*dict.fromkeys(problems))
     ensure_features(planned, registry, reach, device)
 
@@ -64,17 +65,14 @@ def _without_files(
     problems: list[str] = []
     by_name = True
     for owner, local in owners:
-        try:
+        with reported(problems):
             if fetched is not None:
                 fetch(owner.files, report=fetched)
-        except DataError as error:
-            problems.extend(error.lines)
-            continue
-        gone = absent(owner.files, where)
-        if gone:
-            missing[owner.name] = [*missing.get(owner.name, ()), *gone]
-            by_name = by_name and set(gone) <= _of_default(owner)
-        problems.extend(_faults([file for file in owner.files if file not in gone], local))
+            gone = absent(owner.files, where)
+            if gone:
+                missing[owner.name] = [*missing.get(owner.name, ()), *gone]
+                by_name = by_name and set(gone) <= _of_default(owner)
+            problems.extend(_faults([file for file in owner.files if file not in gone], local))
     return [*([describe_absent(missing, where, by_name=by_name)] if missing else []), *problems]
 
 
@@ -86,57 +84,36 @@ def check_sizes(cells: Iterable[Cell], registry: Registry) -> None:
     """
     from msda_bench.data import LocalFiles, folders
 
-    where, lines = folders(), dict[str, None]()
+    where, lines = folders(), list[str]()
     for dataset, some in used("dataset", tuple(cells), registry):
         extents = sizes_of(dataset)
         here = all(any(path.exists() for path in where.candidates(file)) for file in dataset.files)
-        try:
+        with reported(lines):
             if here and not extents and not dataset.shared_groups:
                 with deferred_plugin_errors():
                     extents = sizes_of(dataset, LocalFiles(where, dataset.name, processes=0))
-        except DataError as error:
-            lines.update(dict.fromkeys(error.lines))
-        else:
-            lines.update(dict.fromkeys(_shortages(dataset, some, extents)))
+            for domain, target in sorted({(one, cell.target) for cell in some for one in (*cell.sources, cell.target)}):
+                with reported(lines):
+                    if not (is_transductive(dataset) and domain == target):
+                        asked(dataset, domain, target)
+                    if domain in extents:
+                        counts(dataset, domain, target, extents[domain])
     if lines:
-        raise DataError(*lines)
-
-
-def _shortages(dataset: Dataset, cells: Iterable[Cell], extents: Mapping[str, Extent]) -> Iterator[str]:
-    """A line on each domain that is too small in a role of its cells, or whose size nothing names."""
-    for domain, target in sorted({(one, cell.target) for cell in cells for one in (*cell.sources, cell.target)}):
-        try:
-            if not (is_transductive(dataset) and domain == target):
-                asked(dataset, domain, target)
-            if domain in extents:
-                counts(dataset, domain, target, extents[domain])
-        except DataError as error:
-            yield from error.lines
+        raise DataError(*dict.fromkeys(lines))
 
 
 def _faults(files: Iterable[File], local: Files) -> Iterable[str]:
     """A line on all files that cannot be used, if there are any, grouped by fault."""
     places_of: dict[str, dict[str, None]] = {}
+    lines: list[str] = []
     for file in files:
-        try:
+        with reported(lines):
             local.path(file)
-        except DataError as error:
-            for line in error.lines:
-                place, _, fault = line.partition(": ")
-                places_of.setdefault(fault, {})[place] = None
+    for line in lines:
+        place, _, fault = line.partition(": ")
+        places_of.setdefault(fault, {})[place] = None
     if places_of:
         yield "; and ".join(f"{', '.join(places)}: {fault}" for fault, places in places_of.items())
-
-
-def _unprepared(owner: Dataset | Backbone, cells: Iterable[Cell], local: Files) -> tuple[str, ...]:
-    """The faults in the contents of local files."""
-    try:
-        with deferred_plugin_errors():
-            if isinstance(owner, Dataset) and isinstance(owner, Prepares):
-                owner.prepare(local, domains_of(owner, cells))
-    except DataError as error:
-        return error.lines
-    return ()
 
 
 def _of_default(owner: Dataset | Backbone) -> set[File]:

@@ -8,17 +8,16 @@ import signal
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from importlib.metadata import EntryPoint
 from types import FrameType
-from typing import TYPE_CHECKING, Any, ClassVar, Never, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 from msda_bench.blame import blaming, cause_of
 from msda_bench.component.base import Component, component
 from msda_bench.errors import BenchError, Interrupted
 from msda_bench.running.jobs import CellFinished, Event, Job, JobStarted, Noted, failure_of
-from msda_bench.store.record import BadRecordError, Record
+from msda_bench.store.record import RESULTS, BadRecordError, Record
 from msda_bench.store.store import Store
 from msda_bench.suite.cell import Cell
 
@@ -106,11 +105,11 @@ class Executor(Component, ABC):
         """
 
 
-def executors(entry_points: Iterable[EntryPoint] | None = None) -> Registry:
+def executors() -> Registry:
     """All installed executors; see `discover`."""
     from msda_bench.plugins import discover
 
-    return discover(entry_points, EXECUTORS, {"msda_executors": Executor})
+    return discover(None, EXECUTORS, {"msda_executors": Executor})
 
 
 @component
@@ -161,7 +160,7 @@ class JobRunner:
         started = time.perf_counter()
         left = dict(zip(job.keys, job.cells, strict=True))
         fault = None
-        records = self._records(job)
+        records = self._records(job, left)
         while left and fault is None:
             try:
                 with blaming(()):
@@ -183,25 +182,34 @@ class JobRunner:
             for half in job.only(left).halves():
                 yield from self._run(half)
 
-    def _records(self, job: Job) -> Iterator[Record]:
-        due = set(job.keys)
+    def _records(self, job: Job, due: Container[str]) -> Iterator[Record]:
         for record in self._train(job.cells):
             if record.key not in due:
                 break
-            due.remove(record.key)
             yield record
         raise RuntimeError("the training core returned records of other cells")
 
     def _notes(self, record: Record) -> Iterator[Noted]:
-        """Notes for the user on how a record was made, each once."""
-        for line in _lines_on(record):
-            if line not in self._noted:
-                self._noted.add(line)
-                yield Noted(line)
+        """Notes, each once: classes on one side alone, training slower than could be, a process that was changed."""
+        where = record.provenance
+        lines = [*where.get("class_notes", ())]
+        if where.get("stack_note") is not None:
+            trained = "alone" if where["stack"] == 1 else f"in stacks of {where['stack']}"
+            lines.append(f"cells train {trained}, which is slower: {where['stack_note']}")
+        if where.get("put_back"):
+            parts = [record.cell[kind] for kind in ("dataset", "backbone", "scheme", "discrepancy", "aggregator")]
+            named = ", ".join(str(part["name"]) for part in [*parts, *record.cell["validators"]] if part)
+            lines.append(
+                f"a component ({named}) changed {' and '.join(where['put_back'])}; put back before the next cell"
+            )
+        yield from (Noted(line) for line in lines if line not in self._noted)
+        self._noted.update(lines)
 
     def _publish(self, record: Record) -> CellFinished:
         file = self._store.publish(record)
-        return CellFinished.of(record, file=None if record.is_result else file)
+        traceback = file if "traceback" in record.provenance and record.status not in RESULTS else None
+        raised = record.status == "failed"
+        return CellFinished(record.key, record.status, record.message, traceback=traceback, raised=raised)
 
 
 def stored_of(job: Job, store: Store, *, trained: bool = True) -> tuple[Job, list[CellFinished]]:
@@ -217,34 +225,24 @@ def stored_results(store: Store, keys: Iterable[str], *, trained: bool = False) 
     return {head.key: CellFinished(head.key, head.status, head.message, trained) for head in heads}
 
 
-def _lines_on(record: Record) -> Iterator[str]:
-    """Reports classes on one side alone, slower training than could be, and a component that changed the process."""
-    yield from record.provenance.get("class_notes", ())
-    note, changed = record.provenance.get("stack_note"), record.provenance.get("put_back")
-    if note is not None:
-        size = record.provenance["stack"]
-        trained = "alone" if size == 1 else f"in stacks of {size}"
-        yield f"cells train {trained}, which is slower: {note}"
-    if changed:
-        parts = [record.cell[kind] for kind in ("dataset", "backbone", "scheme", "discrepancy", "aggregator")]
-        named = ", ".join(str(part["name"]) for part in [*parts, *record.cell["validators"]] if part)
-        yield f"a component ({named}) changed {' and '.join(changed)}; put back before the next cell"
-
-
 class Interrupt:
     """Within the block, SIGINT and SIGTERM set `requested`; repeated signals do not disturb the cleaning up.
 
     Signals reach only the main thread; entering it elsewhere has no effect.
+
+    Args:
+        numbers: the signals, if not these two.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *numbers: signal.Signals) -> None:
+        self._numbers = numbers or (signal.SIGINT, signal.SIGTERM)
         self.requested = False
         self._raise = False
         self._former: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM):
+            for number in self._numbers:
                 self._former[number] = signal.signal(number, self._handle)
         return self
 
@@ -269,20 +267,3 @@ class Interrupt:
         if self._raise:
             self._raise = False
             raise Interrupted
-
-
-@contextlib.contextmanager
-def terminable() -> Iterator[None]:
-    """Within the block SIGTERM raises Interrupted, so that there is one way to stop."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    former = signal.signal(signal.SIGTERM, _stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, former)
-
-
-def _stop(_number: int, _frame: FrameType | None) -> Never:
-    raise Interrupted

@@ -90,13 +90,6 @@ class CellFinished:
     traceback: Path | None = None
     raised: bool = False
 
-    @classmethod
-    def of(cls, record: Record, *, file: Path | None = None) -> CellFinished:
-        """The event of a record that was trained; `file` holds it if training raised an exception."""
-        traceback = file if "traceback" in record.provenance else None
-        raised = file is not None and record.status == "failed"
-        return cls(record.key, record.status, record.message, traceback=traceback, raised=raised)
-
 
 @dataclass(frozen=True)
 class Noted:
@@ -141,7 +134,7 @@ def retry(
     count = f" ({job.attempt} attempts)" if job.attempt > 1 else ""
     record = _failure(job.keys[0], job.cells[0], status, f"{why}{count}", seconds)
     store.publish(record)
-    return (), CellFinished.of(record)
+    return (), CellFinished(record.key, record.status, record.message)
 
 
 def _failure(key: str, cell: Cell, status: Status, message: str, seconds: float) -> Record:

@@ -161,7 +161,10 @@ class Crew:
         self._free.append(worker)
         if task.began is None:
             self._waiting.appendleft(task.job)
-            self._count_lost(worker)
+            self._lost_at_start += 1
+            if self._lost_at_start >= _LOST_AT_START:
+                lost = f"{self._lost_at_start} worker processes in a row {worker.end()} before they began"
+                raise BenchError(f"{lost}; free memory, use fewer --workers, or see why with --executor inline")
             return
         unreported = task.job.only(set(task.job.keys) - task.reported)
         job, stored = stored_of(unreported, self._store)  # it may have died between publishing and reporting
@@ -172,14 +175,6 @@ class Crew:
             jobs, event = retry(job, why, self._store, status=status, seconds=seconds)
             self._waiting.extend(jobs)
             yield event
-
-    def _count_lost(self, worker: Worker) -> None:
-        self._lost_at_start += 1
-        if self._lost_at_start >= _LOST_AT_START:
-            hint = "free memory, use fewer --workers, or see why with --executor inline"
-            raise BenchError(
-                f"{self._lost_at_start} worker processes in a row {worker.end()} before they began; {hint}"
-            )
 
 
 class _Training:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, RenderableColumn, TimeElapsedColumn
 from rich.text import Text
 
 from msda_bench.errors import LONGEST_LINE, printable
@@ -36,7 +36,11 @@ class TimeLeft:
 
     def __init__(self, cells: Mapping[str, Cell], clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._steps = _planned_steps(cells)
+        # Up to a factor; the epochs if the schemes choose how many steps an epoch has.
+        counted = all(cell.training.steps for cell in cells.values())
+        self._steps = {
+            key: (cell.training.epochs or 1) * ((counted and cell.training.steps) or 1) for key, cell in cells.items()
+        }
         self._left = sum(self._steps.values())
         self._begun = self._ended = 0
         self._last = self._origin = clock(), self._left
@@ -65,12 +69,6 @@ class TimeLeft:
     @property
     def _wave(self) -> int:
         return min(self._begun, (self._ended + len(self._steps)) // _MOST_IN_WAVE)
-
-
-def _planned_steps(cells: Mapping[str, Cell]) -> dict[str, int]:
-    """The steps of each cell, up to a factor; the epochs if the schemes choose how many steps an epoch has."""
-    counted = all(cell.training.steps for cell in cells.values())
-    return {key: (cell.training.epochs or 1) * ((counted and cell.training.steps) or 1) for key, cell in cells.items()}
 
 
 class _Shown(Observer):
@@ -145,12 +143,16 @@ class LiveProgress(_Shown):
     def begin(self, survey: Survey) -> None:
         """See `Observer`."""
         super().begin(survey)
-        columns = BarColumn(bar_width=30), MofNCompleteColumn(), TimeElapsedColumn(), _Rest(self._rest)
+        columns = BarColumn(bar_width=30), MofNCompleteColumn(), TimeElapsedColumn(), RenderableColumn(self)
         self._bar = Progress(
             *columns, console=self._console, get_time=self._clock, refresh_per_second=4, transient=True
         )
         self._task = self._bar.add_task("runs", total=self._cells)
         self._bar.start()
+
+    def __rich__(self) -> Text:
+        """The texts shown after the time."""
+        return Text(", ".join(self._rest()))
 
     def _rest(self) -> list[str]:
         """Also which run was started last; until one has ended, why that takes long."""
@@ -164,12 +166,3 @@ class LiveProgress(_Shown):
     def end(self) -> None:
         """See `Observer`."""
         self._bar.stop()
-
-
-class _Rest(ProgressColumn):
-    def __init__(self, parts: Callable[[], list[str]]) -> None:
-        self._parts = parts
-        super().__init__()
-
-    def render(self, task: Task) -> Text:  # noqa: ARG002 - as rich calls it
-        return Text(", ".join(self._parts()))

@@ -160,10 +160,6 @@ class Summary:
         return f"{self.selected} of {self.planned} cells selected: {parts}; {passed}"
 
 
-class FirstRunError(BenchError):
-    """A method that cannot be trained, or a target that none can: one of the first runs raised an exception."""
-
-
 def run_suite(
     survey: Survey,
     store: Store,
@@ -184,8 +180,8 @@ def run_suite(
     If cells can train in one stack, a job may hold `together` of them.
 
     Raises:
-        FirstRunError: one of the first cells raised an exception; all processes have ended, and records stay.
-        BenchError: nothing can be trained or stored at all.
+        BenchError: one of the first cells raised an exception, and all processes have ended; or nothing can be trained
+            or stored at all. Records stay.
     """
     first, rest = _first_jobs(make_jobs(survey.missing, together), survey)
     trials = {key for job in first if not keep_going for key in job.keys}
@@ -200,7 +196,7 @@ def run_suite(
             ending.callback(watcher.end)
             for event in ending.enter_context(contextlib.closing(_events([*first, *rest], store, executor, interrupt))):
                 if isinstance(event, CellFinished) and event.raised and event.key in trials:
-                    raise FirstRunError(_first_fault(event, survey.plan))
+                    raise BenchError(_first_fault(event, survey.plan))
                 watcher.see(event)
                 if isinstance(event, CellFinished):
                     ended[event.key] = event

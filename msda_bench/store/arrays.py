@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from msda_bench.atomic import make_folder, named, opened, read_file, write, written
-from msda_bench.errors import StoreError, printable
+from msda_bench.errors import StoreError, printable, reported
 
 KINDS = ("predictions", "weights")
 FOLDER = "arrays"
@@ -120,10 +120,8 @@ class Arrays:
         with named(self._path, "cannot be written, what was stored before is intact"):
             with written(self._path) as stream, zipfile.ZipFile(stream, "w") as archive:
                 for name in sorted(self.names()):
-                    try:
+                    with reported(damaged):
                         archive.writestr(zipfile.ZipInfo(name), self.read(name) or b"")
-                    except StoreError as error:
-                        damaged.extend(error.lines)
             for name in loose:
                 (self._loose / name).unlink(missing_ok=True)
             with contextlib.suppress(OSError):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import functools
 import hashlib
 import re
 from collections import Counter
@@ -12,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from msda_bench.atomic import named, owner_lives
-from msda_bench.errors import StoreError, printable
-from msda_bench.store.record import BadRecordError, Head, Record, decode
+from msda_bench.errors import printable, reported
+from msda_bench.store.record import RESULTS, BadRecordError, Head, Record, decode
 from msda_bench.store.store import PLAN, Store
 from msda_bench.suite.cell import canonical_json
 from msda_bench.suite.plan import Experiment, PlannedCell
@@ -49,7 +47,7 @@ def verify(store: Store) -> Verified:
     """
     verified = Verified()
     places: _Places | None = None
-    with _reported(verified.bad):
+    with reported(verified.bad):
         places = _planned(store) if store.has_plan() else None
     with named(store.folder, "cannot be checked"):
         for path in store.folder.rglob(".*.tmp"):
@@ -58,7 +56,7 @@ def verify(store: Store) -> Verified:
                 verified.removed += 1
     verified.bad += store.refresh().drain_warnings()
     for stored in [*store.results.values(), *(one for of in store.failures.values() for one in of)]:
-        where = f"{store.file_of(stored)}: record {stored.key}"
+        where = f"{store.places[stored.digest].path}: record {stored.key}"
         verified.bad += (f"{where}: {why}" for why in _faults(store, stored, verified, places))
         if places is not None and stored.key not in places:
             verified.unplanned.append(f"{where}: plan.json does not name its cell; run the suite that has it")
@@ -85,7 +83,7 @@ def _faults(store: Store, stored: Head, verified: Verified, places: _Places | No
     faults: list[str] = []
     absent = set[str]()
     for kind, name in stored.arrays.items():
-        with _reported(faults):
+        with reported(faults):
             absent |= {kind} if store.arrays.read(name) is None else set()
     if hashlib.sha256(canonical_json(record.cell).encode()).hexdigest() != record.key:
         faults = ["its cell does not have this key"]
@@ -93,7 +91,7 @@ def _faults(store: Store, stored: Head, verified: Verified, places: _Places | No
         faults = ["is ok, but without a possible outcome"]
     else:
         faults += _misplaced(record, (places or {}).get(record.key, ()))
-    if not faults and record.is_result:
+    if not faults and record.status in RESULTS:
         verified.records += 1
         verified.without.update(absent)
         verified.made_on[made_on(record.provenance)] += 1
@@ -134,15 +132,15 @@ def merge(into: Store, source: Store) -> Merged:
     kept = into.refresh().arrays.names()
     for stored in source.in_order():
         for name in set(stored.arrays.values()) - kept:
-            with _reported(merged.lines):
+            with reported(merged.lines):
                 if (data := source.arrays.read(name)) is not None:
                     into.arrays.add(name, data)
-        if into.has(stored):
+        if stored.digest in into.places:
             merged.present += 1
         else:
             into.append(source.line(stored))
             merged.copied += 1
-    with _reported(merged.lines):
+    with reported(merged.lines):
         plan = source.read_plan() if source.has_plan() else None
         if plan is not None and not into.has_plan():
             into.write_plan(plan)
@@ -151,14 +149,6 @@ def merge(into: Store, source: Store) -> Merged:
             merged.notes.append(f"{source.folder / PLAN}: is another plan; {stays}")
         into.add_commands(source.commands())
     return merged
-
-
-@contextlib.contextmanager
-def _reported(lines: list[str]) -> Iterator[None]:
-    try:
-        yield
-    except StoreError as error:
-        lines.extend(error.lines)
 
 
 _MACHINE = re.compile(r"(?<![a-z0-9_])(x86_64|amd64|arm64|aarch64|armv7l|i[3-6]86|ppc64le|riscv64|s390x)(?![a-z0-9_])")
@@ -171,20 +161,13 @@ def made_on(provenance: Mapping[Any, Any]) -> str | None:
     Args:
         provenance: of a record, or its row of a frame of runs, with None for what it does not say.
     """
-    return _words(*map(provenance.get, ("platform", "torch", "device", "device_name")))
-
-
-@functools.lru_cache(maxsize=1000)
-def _words(platform: str | None, torch: str | None, device: str | None, device_name: str | None) -> str | None:
+    platform, torch, device, name = map(provenance.get, ("platform", "torch", "device", "device_name"))
     if not (platform or torch):
         return None
-    system = _system(platform) if platform else "an unnamed system"
+    system = "an unnamed system"
+    if platform:  # without the releases of kernels and libraries
+        # The last one named is the machine: before it a kernel's release may name another.
+        machines = _MACHINE.findall(platform.lower())
+        system = " ".join([printable(platform.partition("-")[0], _LONG), *machines[-1:]])
     system += f" with torch {printable(torch, _LONG)}" if torch else ""
-    return system + (f" and {printable(device_name or device, _LONG)}" if device not in {None, "cpu"} else "")
-
-
-def _system(platform: str) -> str:
-    """The system and the machine of what `platform.platform()` says, without the releases of kernels and libraries."""
-    # The last one named is the machine: before it a kernel's release may name another.
-    machines = _MACHINE.findall(platform.lower())
-    return " ".join([printable(platform.partition("-")[0], _LONG), *machines[-1:]])
+    return system + (f" and {printable(name or device, _LONG)}" if device not in {None, "cpu"} else "")

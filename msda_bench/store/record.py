@@ -58,29 +58,14 @@ class _Splitting(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _CellFields(Struct, frozen=True):
-    """What is read of a cell, where it is present; other fields may hold anything."""
+    """What is read of a cell, where it is present; other fields, which are only shown, may hold anything."""
 
     dataset: _Ref | None = None
-    backbone: _Ref | None = None
-    scheme: _Ref | None = None
-    discrepancy: _Ref | None = None
-    aggregator: _Ref | None = None
     target: Text = ""
-    fingerprint: Text = ""
     seed: Count = 0
     labelled_target: Count = 0
-    mu: Number = 0
     sources: list[Text] = []
-    training: dict[str, Any] = {}
-    validators: list[_Ref] = []
-    metrics: list[_Ref] | None = None
     split_sources: _Splitting | None = None
-
-
-class _Stage(Struct, frozen=True, forbid_unknown_fields=True):
-    name: Text
-    share: Number
-    sees: list[Text]
 
 
 class Provenance(Struct, frozen=True):
@@ -96,9 +81,7 @@ class Provenance(Struct, frozen=True):
     numba: Text | msgspec.UnsetType | None = msgspec.UNSET
     stack: Count | None = None
     distributions: dict[str, Text] = {}
-    stages: list[_Stage] = []
     put_back: Any = None
-    traceback: Any = None
 
 
 LATER = frozenset({"confusion", "sum_absolute_error", "sum_labels", "sum_squared_labels", "metrics", "saved", "arrays"})
@@ -145,11 +128,6 @@ class Outcome:
         right = sum(count for true, predicted, count in self.confusion if true == predicted)
         total = sum(count for *_, count in self.confusion)
         return (total, right) == (self.n_test, self.n_correct) and len(set(places)) == len(places)
-
-    def agrees(self, other: Outcome) -> bool:
-        """Whether all fields that both have are equal; an older record has fewer."""
-        pairs = {name: (value, getattr(other, name)) for name, value in vars(self).items()}
-        return all(a == b or (name in LATER and None in (a, b)) for name, (a, b) in pairs.items())
 
 
 @dataclass(frozen=True)
@@ -208,11 +186,6 @@ class Record:
     saved: Saved = field(default_factory=dict)
     arrays: Annotated[dict[str, bytes], Meta(max_length=0)] = field(default_factory=dict, compare=False, repr=False)
 
-    @property
-    def is_result(self) -> bool:
-        """Whether running the cell again would give the same: ok and diverged are results, the rest are failures."""
-        return self.status in RESULTS
-
 
 class _Dataset(Struct, frozen=True, gc=False):
     dataset: Raw = Raw(b"{}")
@@ -227,16 +200,6 @@ class Counts(Struct, frozen=True, gc=False):
     sum_squared_error: float | None = None
 
 
-class _Bound(Struct, frozen=True, gc=False):
-    effective_sample_size: Number | None = None
-    weights_norm: Number | None = None
-
-
-class _Timing(Struct, frozen=True, gc=False):
-    train: Number | None = None
-    steps: Number | None = None
-
-
 class Head(Struct, frozen=True, gc=False):
     """What tables need of a record; `dataset` and `provenance` stay JSON, since they are the same in most records.
 
@@ -247,19 +210,14 @@ class Head(Struct, frozen=True, gc=False):
     cell: _Dataset
     status: Status
     outcome: Counts | None = None
-    bound: _Bound = _Bound()
+    bound: Numbers = {}
     validation: Numbers = {}
     target_labels: bool = False
     message: Text | None = None
-    timing: _Timing = _Timing()
+    timing: Numbers = {}
     provenance: Raw = Raw(b"{}")
     saved: Saved = {}
     digest: bytes = msgspec.field(name="sha256 of the line", default=b"")
-
-    @property
-    def is_result(self) -> bool:
-        """See `Record`."""
-        return self.status in RESULTS
 
     @property
     def arrays(self) -> dict[str, str]:
@@ -384,6 +342,6 @@ def same_result(first: Record, second: Record) -> bool:
     Counts that an older record does not have make no difference.
     """
     a, b = (replace(record, timing={}, provenance={}, saved={}, outcome=None) for record in (first, second))
-    if first.outcome is None or second.outcome is None:
-        return a == b and first.outcome is second.outcome
-    return a == b and first.outcome.agrees(second.outcome)
+    one, other = ({} if record.outcome is None else vars(record.outcome) for record in (first, second))
+    pairs = {name: (one.get(name), other.get(name)) for name in one | other}
+    return a == b and all(x == y or (name in LATER and None in (x, y)) for name, (x, y) in pairs.items())

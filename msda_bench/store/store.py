@@ -39,6 +39,7 @@ from msda_bench.store.log import (
     stamp,
 )
 from msda_bench.store.record import (
+    RESULTS,
     BadRecordError,
     Head,
     NewerRecordError,
@@ -80,6 +81,7 @@ class Store:
         failures: the attempts at a cell without a result, oldest first, by key.
         damaged: the keys named in damaged lines of cells.
         faults: a line for each damaged place since `drain_warnings`.
+        places: where each record is, by its digest.
 
     Raises:
         StoreError: it is not a result folder.
@@ -93,8 +95,8 @@ class Store:
         self.failures: dict[str, list[Head]] = {}
         self.damaged: set[str] = set()
         self.faults: list[str] = []
+        self.places: dict[bytes, Place] = {}
         self._later: dict[str, list[Head]] = {}
-        self._places: dict[bytes, Place] = {}
         self._next: dict[Path, int] = {}
         self._named: set[Path] = set()
         self._sealed = (0, 0, 0) if sealed else stamp(folder / SEALED)
@@ -207,10 +209,10 @@ class Store:
             of = f"; it is of cell {keys[0]}" if keys else ""
             faults.append(f"{place.path}: {fault or f'a record {bad}{of}'}")
             return
-        is_new, self._places[head.digest] = head.digest not in self._places, place
+        is_new, self.places[head.digest] = head.digest not in self.places, place
         if not is_new:
             return
-        if not head.is_result:
+        if head.status not in RESULTS:
             self.failures.setdefault(head.key, []).append(head)
         elif head.key in self.results:
             self._later.setdefault(head.key, []).append(head)
@@ -225,14 +227,10 @@ class Store:
         """
         for _ in range(2):
             with contextlib.suppress(OSError):
-                if digest_of(data := read_line(self._places[stored.digest])) == stored.digest:
+                if digest_of(data := read_line(self.places[stored.digest])) == stored.digest:
                     return data
             self.refresh()  # another process may have sealed it
         raise StoreError(f"{self.folder}: the record of cell {stored.key} is gone; run the command again")
-
-    def file_of(self, stored: Head) -> Path:
-        """The file that holds a record."""
-        return self._places[stored.digest].path
 
     def read(self, key: str) -> Record | None:
         """The result of a cell, or else its latest failure, as of the last `refresh`; None if there is neither.
@@ -261,9 +259,9 @@ class Store:
 
     def conflicting(self, keys: Iterable[str]) -> dict[str, str]:
         """A line for each of these cells that has a result that differs from the one that counts, by key."""
-        others = ((key, self._distinct(key)[1:]) for key in keys)
+        others = ((key, self._distinct(key)[1:]) for key in keys if key in self._later)
         what = "another result for the same cell"
-        return {key: f"{self.file_of(other[0])}: {what}, {key}" for key, other in others if other}
+        return {key: f"{self.places[other[0].digest].path}: {what}, {key}" for key, other in others if other}
 
     def _distinct(self, key: str) -> list[Head]:
         """The results of a cell that differ in more than how they were made; the first counts."""
@@ -306,10 +304,6 @@ class Store:
             with contextlib.suppress(OSError):
                 (self.folder / LOGS).rmdir()
         return [*fresh.drain_warnings(), *dropped]
-
-    def has(self, stored: Head) -> bool:
-        """Whether a record of the same bytes was read."""
-        return stored.digest in self._places
 
     def in_order(self) -> Iterator[Head]:
         """All records: cells in the plan's order, then others; of each the attempts, then the distinct results."""

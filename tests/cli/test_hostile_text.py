@@ -105,7 +105,7 @@ def test_text_of_records_and_plans_cannot_control_the_terminal(command, make_res
     folder = make_results()
     key, line = min(lines_of(folder).items())
     record = json.loads(line)["record"]
-    body = canonical_json({"record": record | {"timing": {OWN: "x"}, "message": OWN}, "schema": 1}).encode()
+    body = canonical_json({"record": record | {"metrics": {OWN: "x"}, "message": OWN}, "schema": 1}).encode()
     line = b'%s,"sha256":"%s"}\n' % (body[:-1], hashlib.sha256(body).hexdigest().encode())
     path = relog(folder, {key: line})
     plan = json.loads((folder / "plan.json").read_bytes())

@@ -36,17 +36,22 @@ def md5(content: bytes) -> str:
 
 
 def test_the_environment_names_the_folders_the_given_one_first(tmp_path, make_file, monkeypatch):
+    def named(data="", cache=""):
+        monkeypatch.setenv("MSDA_BENCH_DATA", str(data))
+        monkeypatch.setenv("MSDA_BENCH_CACHE", str(cache))
+        return folders()
+
     file = make_file(b"")
-    where = folders({"MSDA_BENCH_DATA": str(tmp_path), "MSDA_BENCH_CACHE": str(tmp_path / "c")})
+    where = named(tmp_path, tmp_path / "c")
     assert where.candidates(file) == (tmp_path / "toy/data.bin", tmp_path / "c/toy/data.bin")
-    where = folders({})
+    where = named()
     assert (where.given, where.cache.name) == (None, "msda-bench")
     assert where.candidates(file) == (where.cached(file),)
     monkeypatch.chdir(tmp_path)
-    assert folders({"MSDA_BENCH_DATA": ".", "MSDA_BENCH_CACHE": "c"}) == Folders(tmp_path, tmp_path / "c")
-    assert folders({"MSDA_BENCH_CACHE": "~nobody-of-this-name/c"}).cache == tmp_path / "~nobody-of-this-name/c"
+    assert named(".", "c") == Folders(tmp_path, tmp_path / "c")
+    assert named(cache="~nobody-of-this-name/c").cache == tmp_path / "~nobody-of-this-name/c"
     with pytest.raises(DataError, match=r"^MSDA_BENCH_DATA: .*nowhere is not a folder; .*unset it$"):
-        folders({"MSDA_BENCH_DATA": str(tmp_path / "nowhere")})
+        named(tmp_path / "nowhere")
 
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "../x", "toy/../../x", "", ".", "C:/x", "a\\b", "a\0b"])

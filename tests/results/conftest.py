@@ -14,8 +14,9 @@ import pytest
 from scipy import stats
 
 from msda_bench.results.frame import runs_frame
+from msda_bench.results.recorded import recorded_rows
 from msda_bench.store import Store
-from msda_bench.store.record import Outcome, Record
+from msda_bench.store.record import Outcome, Record, decode_head, encode
 from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell, Search
 
 N_TEST = 200
@@ -60,7 +61,12 @@ def frame_of(*parts: tuple[Experiment, list[PlannedCell], dict[str, Record]]) ->
     """The runs of some experiments of one suite."""
     cells = [cell for _, own, _ in parts for cell in own]
     records = {key: record for *_, own in parts for key, record in own.items()}
-    return runs_frame(Plan("suite", tuple(part[0] for part in parts), tuple(cells)), records)
+    return frame(Plan("suite", tuple(part[0] for part in parts), tuple(cells)), records)
+
+
+def frame(plan: Plan, records: Mapping[str, Record]) -> pd.DataFrame:
+    """The runs of a plan with these records."""
+    return runs_frame(plan, recorded_rows([decode_head(encode(record)) for record in records.values()]))
 
 
 def write_folder(path: Path, *parts: tuple[Experiment, list[PlannedCell], dict[str, Record]]) -> Path:

@@ -10,10 +10,10 @@ import pytest
 
 import msda_bench as mb
 from msda_bench.results.files import result_files
-from msda_bench.results.frame import runs_frame
 from msda_bench.results.leaderboard import analyse
 from msda_bench.store import Store
 from tests.logs import records_of
+from tests.results.conftest import frame
 
 RESULTS = Path(__file__).parents[2] / "results"
 COMMITTED = sorted(path.parent for path in RESULTS.glob("*/leaderboard.csv"))
@@ -43,8 +43,8 @@ def test_committed_folders_match_their_records_and_claim_only_what_their_pairs_c
 def test_the_order_of_cells_and_records_changes_no_byte():
     folder = RESULTS / "ablation-digits-scale"
     plan, records = Store(folder).read_plan(), records_of(folder)
-    turned = runs_frame(replace(plan, cells=plan.cells[::-1]), dict(reversed(records.items())))
-    assert result_files(analyse(runs_frame(plan, records))) == result_files(analyse(turned))
+    turned = frame(replace(plan, cells=plan.cells[::-1]), dict(reversed(records.items())))
+    assert result_files(analyse(frame(plan, records))) == result_files(analyse(turned))
 
 
 def test_a_part_of_a_loaded_folder_is_written_as_parquet_and_still_has_its_plan(tmp_path):

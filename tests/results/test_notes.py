@@ -6,12 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from msda_bench.results.frame import runs_frame
 from msda_bench.results.notes import folder_lines, note_lines, notes, problem_lines, problems
-from msda_bench.results.recorded import Faults
 from msda_bench.store.record import Record
 from msda_bench.suite.plan import Method, Plan
-from tests.results.conftest import frame_of, planned
+from tests.results.conftest import frame, frame_of, planned
 
 SOUND = {"device": "cpu", "numba": "0.61", "torch": "2.11", "stack": 1, "distributions": {"msda-bench": "0.1.0"}}
 
@@ -26,8 +24,7 @@ def lines():
         for cell in cells:
             sound = replace(records[cell.key], provenance=SOUND)
             records[cell.key] = change(sound, cell.method, cell.target, cell.seed) or sound
-        runs = runs_frame(Plan("suite", (replace(experiment, methods=methods),), tuple(cells)), records)
-        runs.attrs["faults"] = Faults()
+        runs = frame(Plan("suite", (replace(experiment, methods=methods),), tuple(cells)), records)
         return tuple(note.line for note in notes(runs))
 
     return make

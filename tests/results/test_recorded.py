@@ -48,7 +48,7 @@ def test_the_frame_has_what_the_records_say_and_loading_changes_no_file(folder):
 def test_another_result_of_a_cell_is_reported(folder, record):
     path = Store(folder).publish(replace(record, outcome=Outcome(10, 9)))
     runs = mb.load_results(folder)
-    assert runs.attrs["faults"].conflicting == {record.key}
+    assert runs.attrs["conflicting"] == (record.key,)
     assert runs.attrs["fault_lines"] == (f"{path}: another result for the same cell, {record.key}",)
 
 
@@ -57,12 +57,12 @@ def test_damage_is_reported_until_the_cell_is_trained_again(folder, record):
     Store(folder).publish(replace(record, status="failed", outcome=None, message="no memory"))  # hides nothing
     for _ in range(2):
         runs = mb.load_results(folder)
-        assert runs.attrs["faults"].damaged == {record.key}
+        assert runs.attrs["damaged"] == (record.key,)
         assert runs.set_index("key").loc[record.key, ["status", "message"]].tolist() == ["failed", "no memory"]
     Store(folder).publish(record)
     runs = mb.load_results(folder)
     assert (runs["status"] == "ok").all()
-    assert not runs.attrs["faults"].damaged
+    assert not runs.attrs["damaged"]
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,8 @@ from fake_training import fake_cell, fake_expansion
 
 from msda_bench.errors import BenchError, PluginError
 from msda_bench.executors import CellFinished, Event, Interrupt, JobRunner, JobStarted, Noted, Store, slots
-from msda_bench.running.execute import Train, terminable
-from msda_bench.running.runner import FirstRunError, shard_of, survey
+from msda_bench.running.execute import Train
+from msda_bench.running.runner import shard_of, survey
 from msda_bench.store import Curves, Outcome, Record
 from msda_bench.suite.cell import Cell
 from tests.running.conftest import job_of
@@ -154,7 +154,7 @@ def test_a_methods_first_job_comes_first_and_ends_the_run_if_it_raises(
     """In jobs of one cell A's at t0, then B's; in stacks A's two, at t0 and t1, then B's, which is tried in halves."""
     expansion = fake_expansion(methods="ABC", seeds=4, faults={("B", "t0", 0): "refuse"})
     inline = fake_training.executor("inline")
-    with pytest.raises(FirstRunError, match=r"table: the first run of B \(fake\), target t0, seed 0, failed: agg"):
+    with pytest.raises(BenchError, match=r"table: the first run of B \(fake\), target t0, seed 0, failed: agg"):
         run_all(tmp_path / "s", expansion, inline, together)
     methods = [expansion.cells[key].scheme.name for key in fake_training.trained()]
     assert (set(methods), len(methods)) == ({"A", "B"}, started)
@@ -234,7 +234,7 @@ def test_a_signal_requests_a_stop_and_raises_only_where_asked(number: int) -> No
         with pytest.raises(KeyboardInterrupt), interrupt.raising():
             pytest.fail("work began although a stop was requested")
     assert signal.getsignal(number) == former
-    with pytest.raises(KeyboardInterrupt), terminable():
+    with pytest.raises(KeyboardInterrupt), Interrupt(signal.SIGTERM) as stop, stop.raising():
         os.kill(os.getpid(), number)
     assert signal.getsignal(number) == former
 

@@ -6,6 +6,7 @@ EXECUTOR is inline, local, dask, or the address of a dask scheduler.
 from __future__ import annotations
 
 import contextlib
+import signal
 import sys
 from pathlib import Path
 
@@ -13,8 +14,7 @@ import fake_training
 
 from msda_bench.cli.main import end, listen
 from msda_bench.errors import BenchError, Interrupted, StoreError
-from msda_bench.executors import Event, Noted
-from msda_bench.running.execute import terminable
+from msda_bench.executors import Event, Interrupt, Noted
 from msda_bench.running.runner import Observer, run_suite, survey
 from msda_bench.store import Store
 
@@ -33,7 +33,7 @@ def main(folder: str, kind: str, seeds: str, do: str) -> int:
     store.write_plan(expansion.plan)
     executor = fake_training.executor("dask", scheduler=kind) if ":" in kind else fake_training.executor(kind)
     try:
-        with terminable():
+        with Interrupt(signal.SIGTERM) as stop, stop.raising():
             summary = run_suite(survey(expansion, store), store, executor, Teller())  # type: ignore[arg-type]
     except BenchError as error:
         print(error, file=sys.stderr)

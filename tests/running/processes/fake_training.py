@@ -17,7 +17,7 @@ from typing import Any
 from msda_bench.errors import PluginError
 from msda_bench.running.execute import Executor, Setup, executors
 from msda_bench.store import Store
-from msda_bench.store.record import Outcome, Record
+from msda_bench.store.record import RESULTS, Outcome, Record
 from msda_bench.suite.cell import Cell, Ref
 from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell
 from msda_bench.suite.protocol import Optimizer, Protocol, Sgd
@@ -107,7 +107,7 @@ _PUBLISH = Store.publish
 def publish(store: Store, record: Record) -> Path:
     """Publishes like the store, and adds a line to the log."""
     made = _PUBLISH(store, record)
-    if record.is_result:
+    if record.status in RESULTS:
         with Path(f"{os.environ[LOG]}.published").open("a") as stream:
             stream.write(f"{record.key}\n")
     if record.cell["scheme"]["params"].get("do") == "die-after":
