@@ -32,8 +32,8 @@ def command(args: argparse.Namespace) -> int:
     folder = write(names, args.out)
     place = folder if folder.is_absolute() else f"./{folder}"  # without ./ pip would search an index
     say(f"{folder}: the {names.kind} {names.component}, ready to install. Next:")
-    say(f"  pip install {place}")
-    say(f"  msda-bench check {names.component} --kind {names.kind}")
+    say(f"  pip install -e {place}")
+    say(f"  msda-bench check {names.component}")
     say(f"  msda-bench run {place}/suite.yaml")
     return 0
 

@@ -173,8 +173,8 @@ def test_new_writes_a_distribution_and_says_what_comes_next(said, tmp_path, monk
             0,
             [
                 f"{folder}: the aggregator inverse, ready to install. Next:",
-                f"  pip install {place or folder}",
-                "  msda-bench check inverse --kind aggregator",
+                f"  pip install -e {place or folder}",
+                "  msda-bench check inverse",
                 f"  msda-bench run {place or folder}/suite.yaml",
             ],
         )
