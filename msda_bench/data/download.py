@@ -28,7 +28,7 @@ from msda_bench.atomic import REMEDY, sync, written
 from msda_bench.data.check import fault
 from msda_bench.data.files import LocalFiles
 from msda_bench.data.folders import GIVEN, Folders, folders
-from msda_bench.errors import DataError, describe, message_of
+from msda_bench.errors import DataError, describe, message_of, reported
 
 SCHEMES = ("http", "https", "file")
 MIRROR = "MSDA_BENCH_MIRROR"
@@ -61,7 +61,8 @@ def fetch(files: Iterable[File], where: Folders | None = None, report: Callable[
     problems: list[str] = []
     for file in files:
         if isinstance(file.origin, ByHand):
-            problems.extend(_unplaced(file, where))
+            with reported(problems):
+                LocalFiles(where).path(file)
             continue
         if any(fault(path, file) is None for path in where.candidates(file)):
             continue
@@ -78,14 +79,6 @@ def fetch(files: Iterable[File], where: Folders | None = None, report: Callable[
             notify(f"fetched {file.path}")
     if problems:
         raise DataError(*problems)
-
-
-def _unplaced(file: File, where: Folders) -> tuple[str, ...]:
-    try:
-        LocalFiles(where).path(file)
-    except DataError as error:
-        return error.lines
-    return ()
 
 
 def _download(file: File, origin: Url | Pip, path: Path, report: Callable[[str], None]) -> None:
