@@ -111,7 +111,7 @@ COMMANDS: Mapping[str, Mapping[str, Command]] = MappingProxyType({
 })  # fmt: skip
 """The commands in the groups of `--help`.
 
-`msda_bench.cli.NAME` has the functions `arguments`, unless it takes none, and `command`.
+`msda_bench.cli.NAME` has the functions `arguments`, unless it takes none, and `command`, unless it has actions.
 """
 Actions: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001 - argparse gives it no other name
 

@@ -57,9 +57,9 @@ def _across(args: argparse.Namespace) -> int:
     draws = across.concludes and across.mean_ranks and not (args.metric or args.experiments or args.by)
     report = across_report(runs, across, args.by)
 
-    def draw() -> list[Path]:
+    def draw() -> Path:
         chart = msda_bench.plots.critical_difference(across)
-        return [msda_bench.plots.save(chart, args.folder / "critical-difference.svg")]
+        return msda_bench.plots.save(chart, args.folder / "critical-difference.svg")
 
     return show(args, report, draw if draws else None)
 

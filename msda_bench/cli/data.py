@@ -26,7 +26,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
     listed = actions.add_parser("list", help="show every dataset, its licence and source")
     listed.add_argument("names", nargs="*", metavar="NAME", help="a dataset to show in full, with all its domains")
-    listed.set_defaults(handler=_list)
+    listed.set_defaults(command=_list)
     fetch = actions.add_parser("fetch", help="download missing files into the cache")
     identify.add_action(actions)
     leaks.add_action(actions)
@@ -34,12 +34,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     for action, handler in ((fetch, _fetch), (verify, _verify)):
         action.add_argument("names", nargs="*", metavar="NAME", help="a dataset, or a backbone with weights")
         action.add_argument("--all", action="store_true", help="every dataset")
-        action.set_defaults(handler=handler)
-
-
-def command(args: argparse.Namespace) -> int:
-    """Carries out the action."""
-    return int(args.handler(args))
+        action.set_defaults(command=handler)
 
 
 class _Facts(NamedTuple):

@@ -73,7 +73,7 @@ def add_action(actions: Actions) -> None:
         help="of a table or arrays: what stands for a missing value besides nothing, as in --missing=-1,NA; by default "
         "what pandas takes for it",
     )
-    parser.set_defaults(handler=_identify)
+    parser.set_defaults(command=_identify)
 
 
 def _identify(args: argparse.Namespace) -> int:

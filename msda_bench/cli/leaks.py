@@ -35,7 +35,7 @@ def add_action(actions: Actions) -> None:
     parser = actions.add_parser("leaks", help="look for test rows of a suite that training has seen elsewhere")
     add_suite_argument(parser)
     add_shared(parser, "--format")
-    parser.set_defaults(handler=_leaks)
+    parser.set_defaults(command=_leaks)
 
 
 def _leaks(args: argparse.Namespace) -> int:

@@ -26,23 +26,18 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="check published results: all records are in the plan, and the tables match them",
     )
-    verify.set_defaults(handler=_verify)
+    verify.set_defaults(command=_verify)
     merge = actions.add_parser("merge", help="copy the results of other folders into the first")
     merge.add_argument("folder", type=Path, metavar="INTO", help="the folder that receives the results")
     merge.add_argument("others", type=Path, metavar="FROM", nargs="+", help="folders to copy from; they do not change")
-    merge.set_defaults(handler=_merge)
+    merge.set_defaults(command=_merge)
     seal = actions.add_parser("seal", help="put the logs of a result folder into one file, also while others train")
     seal.add_argument("folder", type=Path, metavar="DIR", help="a result folder")
-    seal.set_defaults(handler=_seal)
+    seal.set_defaults(command=_seal)
     reference = actions.add_parser("reference", help="write a result folder as one file for --against")
     reference.add_argument("folder", type=Path, metavar="DIR", help="a result folder with all of its runs")
     reference.add_argument("--out", type=Path, metavar="FILE", default=Path("reference.json.gz"), help="the file")
-    reference.set_defaults(handler=_reference)
-
-
-def command(args: argparse.Namespace) -> int:
-    """Carries out the action."""
-    return int(args.handler(args))
+    reference.set_defaults(command=_reference)
 
 
 def _verify(args: argparse.Namespace) -> int:

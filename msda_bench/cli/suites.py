@@ -16,19 +16,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Adds its arguments."""
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
     listed = actions.add_parser("list", help="show each suite, its data, methods and seeds, and what it needs")
-    listed.set_defaults(handler=_list)
+    listed.set_defaults(command=_list)
     show = actions.add_parser("show", help="print a suite and the files that it includes")
-    show.set_defaults(handler=_show)
+    show.set_defaults(command=_show)
     copy = actions.add_parser("copy", help="write a suite and the files that it includes into a folder, for editing")
     copy.add_argument("--out", type=Path, default=Path(), metavar="DIR", help="the folder (this one)")
-    copy.set_defaults(handler=_copy)
+    copy.set_defaults(command=_copy)
     for action in (show, copy):
         action.add_argument("name", metavar="NAME", help="a suite, such as quickstart")
-
-
-def command(args: argparse.Namespace) -> int:
-    """Carries out the action."""
-    return int(args.handler(args))
 
 
 def add_suite_argument(parser: argparse.ArgumentParser) -> None:

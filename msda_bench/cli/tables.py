@@ -8,6 +8,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -149,21 +150,16 @@ def show_folder(args: argparse.Namespace, command: str) -> int:
     analysis = analyse(runs)
     report = folder_report(command, analysis, runs.attrs["fault_lines"])
     is_part = bool(args.metric or args.experiments or args.by)
-
-    def write() -> tuple[Path, ...]:
-        write_results(args.folder, analysis)
-        return ()
-
-    return show(args, report, None if is_part else write)
+    return show(args, report, None if is_part else partial(write_results, args.folder, analysis))
 
 
-def show(args: argparse.Namespace, report: Report, write: Callable[[], Iterable[Path]] | None = None) -> int:
+def show(args: argparse.Namespace, report: Report, write: Callable[[], Path | None] | None = None) -> int:
     """Prints a report as the options request.
 
     Args:
         args: the arguments; options that the command does not have are at their defaults.
         report: what the command answers.
-        write: writes the command's files, even if the reader closes the output; returns what is named to the user.
+        write: writes the command's files, even if the reader closes the output; returns one to name to the user.
 
     Returns:
         The exit code: 0, or 1 if the report is not complete.
@@ -174,7 +170,7 @@ def show(args: argparse.Namespace, report: Report, write: Callable[[], Iterable[
     form, quiet = getattr(args, "format", "simple"), getattr(args, "quiet", False)
     if form == "csv" and report.data is not None and getattr(args, "methods", ()):
         raise BenchError("--methods is for tables; csv has every method, so leave it out")
-    paths: list[Path] = []
+    path = None
     try:
         if form == "csv" and report.data is not None:
             from msda_bench.results.tables import csv_text
@@ -184,14 +180,13 @@ def show(args: argparse.Namespace, report: Report, write: Callable[[], Iterable[
             _print(args, report, form, quiet=quiet)
     finally:
         try:
-            paths += write() if write is not None else ()
+            path = None if write is None else write()
         except StoreError as error:
             if not (isinstance(error.__cause__, OSError) and error.__cause__.errno in _READ_ONLY):
                 raise
             warn(f"warning: {args.folder} is read-only, so its files stay as they are: {error}")
-    if form == "simple" and not quiet:
-        for path in paths:
-            say(str(path))
+    if path is not None and form == "simple" and not quiet:
+        say(str(path))
     return 0 if report.complete else 1
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from pathlib import Path
 
 from msda_bench.cli.tables import add_shared, load_folder, show
@@ -30,9 +31,5 @@ def command(args: argparse.Namespace) -> int:
     runs = load_folder(args)
     verified = verifications(runs, args.table)
     report = verify_report(runs, verified)
-
-    def write() -> tuple[Path, ...]:
-        replace_file(args.folder / VERIFIED, csv_text(verified_frame(verified)).encode())
-        return ()
-
+    write = partial(replace_file, args.folder / VERIFIED, csv_text(verified_frame(verified)).encode())
     return show(args, report, write if args.table is None else None)  # the file is for the suite's own tables only
