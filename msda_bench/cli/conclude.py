@@ -5,17 +5,15 @@ from __future__ import annotations
 import argparse
 import shlex
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msda_bench.cli.lines import say_text, warn, warn_of
 from msda_bench.cli.tables import show
+from msda_bench.errors import reported
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from msda_bench.results.reference import Reference
     from msda_bench.results.report import Report
     from msda_bench.running.runner import Summary, Survey
@@ -60,6 +58,7 @@ def conclude(args: argparse.Namespace, summary: Summary, store: Store, plan: Pla
     from msda_bench.results.frame import read_runs
     from msda_bench.results.leaderboard import analyse
     from msda_bench.results.notes import all_ok, scorers_raised
+    from msda_bench.store.record import RESULTS
 
     ended = f"{store.folder}: {summary.describe()}"
     if summary.interrupted:
@@ -84,19 +83,11 @@ def conclude(args: argparse.Namespace, summary: Summary, store: Store, plan: Pla
     first = "the traceback" if len(kept) == 1 else f"the first of {len(kept)} tracebacks"
     if kept:
         say_text(f"{first} is in {kept[0]}, under provenance\n")
-    warn_of(_seal(store, analysis.selected))
+    lines: list[str] = []
+    with reported(lines):
+        lines += store.seal() if analysis.selected["status"].isin(RESULTS).all() else []
+    warn_of(lines)
     if not args.quiet:
         against = () if args.against is None else ("--against", str(args.against))
         say_text(f"{ended}\nnext: {shlex.join(['msda-bench', 'report', str(store.folder), *against])}")
     return code
-
-
-def _seal(store: Store, runs: pd.DataFrame) -> Sequence[str]:
-    """Seals a folder whose runs all have a result; returns a line for each damaged record, or on why it cannot be."""
-    from msda_bench.errors import reported
-    from msda_bench.store.record import RESULTS
-
-    lines: list[str] = []
-    with reported(lines):
-        lines += store.seal() if runs["status"].isin(RESULTS).all() else []
-    return lines
