@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from statistics import NormalDist
 from typing import Any, NamedTuple
@@ -29,9 +29,7 @@ class Summary(NamedTuple):
 
     def half_width(self, alpha: float) -> float:
         """Half of Student's interval of level 1 - alpha."""
-        from scipy.special import stdtrit
-
-        return float(stdtrit(self.n - 1, 1 - alpha / 2)) * self.standard_error if self.n > 1 else math.nan
+        return _quantile(self.n - 1, 1 - alpha / 2) * self.standard_error if self.n > 1 else math.nan
 
 
 NOTHING = Summary(0, math.nan, math.nan)
@@ -105,12 +103,6 @@ def _walsh_averages(ordered: Reals, places: Sequence[int]) -> list[float]:
     return [float(averages[place]) for place in places]
 
 
-def _at_most(ordered: Reals, bound: float) -> int:
-    """How many Walsh averages of ascending values do not exceed a bound."""
-    partners = np.searchsorted(ordered, 2 * bound - ordered, "right") - np.arange(len(ordered))
-    return int(np.maximum(partners, 0).sum())
-
-
 def margin_tests(differences: Reals, margin: float, decimals: int) -> dict[str, float]:
     """Tests one or more differences, rounded to these `decimals`, against a margin.
 
@@ -121,10 +113,12 @@ def margin_tests(differences: Reals, margin: float, decimals: int) -> dict[str, 
     """
     n, slack = len(differences), 0.1 * 10.0**-decimals  # an average that is equal to the bound counts as not beyond it
     upwards = np.sort(differences)
-    downwards = -upwards[::-1]
 
-    def p_above(bound: float) -> list[float]:
-        return [shift_p(n, _at_most(ordered, bound + slack)) for ordered in (upwards, downwards)]
+    def p_above(bound: float) -> Iterator[float]:
+        for ordered in (upwards, -upwards[::-1]):
+            # With how many values, from itself on, each has a Walsh average that does not exceed the bound.
+            partners = np.searchsorted(ordered, 2 * (bound + slack) - ordered, "right") - np.arange(n)
+            yield shift_p(n, int(np.maximum(partners, 0).sum()))
 
     return {"p_beyond": min(1.0, 2 * min(p_above(margin))), "p_equivalent": max(p_above(-margin))}
 
@@ -230,12 +224,3 @@ def _quantile(freedom: float, share: float) -> float:
     from scipy.special import stdtrit
 
     return float(stdtrit(freedom, share))
-
-
-def is_open(gap: Mapping[int, float], alpha: float) -> bool:
-    """Whether the interval of a reference's gain, by seed, reaches down to 0, or cannot be given."""
-    values = np.array(list(gap.values()))
-    if len(values) < 2:  # noqa: PLR2004 - one number has no spread
-        return True
-    half = _quantile(len(values) - 1, 1 - alpha / 2) * values.std(ddof=1) / math.sqrt(len(values))
-    return bool(values.mean() - half <= 0)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -62,31 +61,23 @@ def load_predictions(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
     Raises:
         StoreError: no run has kept predictions, or a file is missing, damaged or unreadable.
     """
+    from scipy.special import softmax
+
     chosen = select(runs_of(runs))
     chosen = chosen[(chosen["status"] == "ok").to_numpy()]
     places, parts = chosen[[*PLACES, "task"]].astype(object), []
     for row, record, store in read_records(chosen):
         if (arrays := store.kept(record, "predictions")) is None:
             continue
-        columns = _of_test(arrays, places.loc[row, "task"])
+        columns = {name: arrays[name] for name in ("row", "label", "predicted")}
+        if places.loc[row, "task"] == "classification":
+            shares = softmax(arrays["outputs"], axis=1).astype(np.float32)
+            columns |= {f"probability_{number}": of_class for number, of_class in enumerate(shares.T)}
         frame = pd.DataFrame({"example": np.arange(len(columns["predicted"]))} | columns)
         parts.append(frame.assign(**places.loc[row, PLACES].to_dict())[[*PLACES, *frame]])
     if not parts:
         raise StoreError("no run here keeps its predictions; add `keep: [predictions]` to the suite and run it again")
     return pd.concat(parts, ignore_index=True).astype(dict.fromkeys(PLACES[:3], "category"))
-
-
-def _of_test(arrays: dict[str, Any], task: str) -> dict[str, Any]:
-    label, outputs = arrays["label"], arrays["outputs"]
-    columns = {"row": arrays["row"], "label": label, "predicted": arrays["predicted"]}
-    if task == "classification":
-        columns |= {f"probability_{number}": shares for number, shares in enumerate(_softmax(outputs).T)}
-    return columns
-
-
-def _softmax(outputs: Any) -> Any:
-    shares = np.exp(outputs - outputs.max(1, keepdims=True))
-    return (shares / shares.sum(1, keepdims=True)).astype(np.float32)
 
 
 def per_class(confusion: pd.DataFrame) -> pd.DataFrame:

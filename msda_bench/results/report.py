@@ -24,11 +24,10 @@ Kind: TypeAlias = Literal["caption", "note", "problem", "verdict", "line", "noth
 
 @dataclass(frozen=True)
 class Unit:
-    """The unit of a table's numbers, and the power of ten by which they are scaled."""
+    """The unit of a table's numbers, and the power of ten by which they are scaled; numbers have two decimals."""
 
     label: str = ""
     exponent: int = 0
-    digits: int = 2
 
     @classmethod
     def of(cls, measure: Measure, means: Iterable[float]) -> Unit:
@@ -45,7 +44,7 @@ class Unit:
         if value is None or pd.isna(value):
             return "-"
         number = value * 10.0**-self.exponent
-        text = f"{number:.{self.digits}f}" if abs(number) < 1000 else f"{number:.3g}"  # noqa: PLR2004
+        text = f"{number:.2f}" if abs(number) < 1000 else f"{number:.3g}"  # noqa: PLR2004
         return f"+{text}" if signed and number >= 0 else text
 
     def interval(self, low: float, high: float) -> str:
@@ -65,7 +64,7 @@ class Column(NamedTuple):
         name: its head.
         format: a name of `FORMATS`.
         of: the columns of numbers that a cell shows, as the format takes them.
-        unit: the scale and the digits of the numbers.
+        unit: the scale of the numbers.
         where: a column of the table's rows and its value in those that are shown here; None for all rows.
     """
 
@@ -269,11 +268,8 @@ def _of_planned(_: Unit, n: Any, planned: Any) -> str:
     return "-" if pd.isna(n) or pd.isna(planned) else f"{n}/{planned}"
 
 
-def _fixed(digits: int, sign: str = "") -> Callable[..., str]:
-    def show(_: Unit, value: float, n: Any = None) -> str:
-        return "-" if pd.isna(value) else f"{value:{sign}.{digits}f}{'' if n is None else f' ({n})'}"
-
-    return show
+def _fixed(digits: int) -> Callable[..., str]:
+    return lambda _, value: "-" if pd.isna(value) else f"{value:.{digits}f}"
 
 
 FORMATS: Mapping[str, Callable[..., str]] = {
@@ -287,7 +283,6 @@ FORMATS: Mapping[str, Callable[..., str]] = {
     "p": lambda _, p: show_p(p),
     "p with mark": lambda _, p, outcome: show_p(p) + (BETTER_MARK if outcome in OPPOSITE else ""),
     "p in brackets": _bracketed_p,
-    "criterion": lambda _, name, selects: f"{printable(name)}{f' {BETTER_MARK}' if selects else ''}",
     "pair": _pair,
     "standing": lambda _, standing: "" if pd.isna(standing) else standing,
     "difference of a pair": _turned,
@@ -298,11 +293,9 @@ FORMATS: Mapping[str, Callable[..., str]] = {
     "gain with mark": lambda unit, value, outcome: unit.show(value, signed=True) + MARKS.get(outcome, ""),
     "share": lambda _, count, total: show_share(count, total),
     "domain": lambda _, domain, target: "itself" if domain == target else printable(domain),
-    "seconds": _fixed(2),
     "rank": _fixed(2),
     "weight": _fixed(3),
     "worth": _fixed(1),
-    "correlation": _fixed(2, "+"),
     "difference if comparable": lambda unit, value, is_so: unit.show(value, signed=True) if is_so else "",
     "z if comparable": lambda _, value, is_so: ("-" if pd.isna(value) else f"{value:+.1f}") if is_so else "",
 }

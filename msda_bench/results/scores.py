@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import pandas as pd
 
-from msda_bench.results.estimates import Summary, is_open, mean_of, summarize, tied
+from msda_bench.results.estimates import Summary, mean_of, summarize, tied
 from msda_bench.results.frame import PROBLEMS, experiments
 from msda_bench.results.select import SELECTED, select
 from msda_bench.suite.plan import CHANCE_REFERENCE, Experiment
@@ -150,8 +150,10 @@ def _grid(experiment: Experiment, rows: pd.DataFrame, gap: Mapping[int, float] |
     if gap is None and {experiment.headroom, experiment.baseline} <= {*methods}:
         best, base = (merits[None].by_seed[str(name)] for name in (experiment.headroom, experiment.baseline))
         gap = {seed: merit - base[seed] for seed, merit in best.items() if seed in base}
-    is_closed = experiment.headroom is not None and gap is not None and is_open(gap, experiment.alpha)
-    return Grid(experiment, methods, references, targets, seeds, statuses, merits, overlap, not is_closed)
+    gain = summarize((gap or {}).values())
+    has_gain = gain.mean - gain.half_width(experiment.alpha) > 0  # not so where one seed has no interval
+    has_headroom = experiment.headroom is None or gap is None or has_gain
+    return Grid(experiment, methods, references, targets, seeds, statuses, merits, overlap, has_headroom)
 
 
 def at_chance(runs: pd.DataFrame) -> pd.Series[float]:

@@ -12,7 +12,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal, SupportsFloat, TypeAlias
+from typing import Literal, SupportsFloat, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,19 +100,14 @@ def signed_rank_tests(differences: Reals) -> dict[Alternative, SignedRank]:
     n, positive = len(ranked), int(doubled[ranked > 0].sum())
     negative = int(doubled.sum()) - positive
     # W- is distributed like W+, so that one lower tail gives both p-values.
-    near, beyond = _lower_tails(doubled, min(positive, negative))
+    shares = _shares(doubled, min(positive, negative))
+    near, beyond = float(shares.sum()), float(shares[:-1].sum())
     greater, less = (near, 1 - beyond) if positive >= negative else (1 - beyond, near)
 
     def test(p: float, sides: int) -> SignedRank:
         return SignedRank(positive / 2, p, n, len(differences) - n, min(1.0, sides * 0.5**n))
 
     return {"greater": test(greater, 1), "less": test(less, 1), "two-sided": test(min(1.0, 2 * near), 2)}
-
-
-def _lower_tails(ranks: NDArray[Any], total: int) -> tuple[float, float]:
-    """The probabilities that a random subset of `ranks` sums to at most `total`, and to less than `total`."""
-    shares = _shares(ranks, total)
-    return float(shares.sum()), float(shares[:-1].sum())
 
 
 def _shares(ranks: Iterable[int], most: int) -> Reals:

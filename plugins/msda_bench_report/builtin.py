@@ -31,20 +31,8 @@ _BEYOND = {
     "regret": "regret to the oracle",
     "regret_standard_error": "± ",
 }
-_PAIRS = [
-    *(
-        "first",
-        "second",
-        "outcome",
-        "reason",
-        "mean_difference",
-        "difference_low",
-        "difference_high",
-        "p_holm",
-        "n_paired",
-    ),
-    "detectable",
-]
+_PAIRS = ["first", "second", "outcome", "reason", "mean_difference", "difference_low", "difference_high"]
+_PAIRS += ["p_holm", "n_paired", "detectable"]
 _CRITERIA = ["criterion", "selects", "mean", "regret", "regret_standard_error"]
 _CRITERIA += ["rank_correlation", "n_rank_correlation"]
 

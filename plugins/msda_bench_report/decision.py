@@ -120,11 +120,6 @@ class Decision(NamedTuple):
         there = {gain.standing for row in (*self.rows, *self.alone) for gain in (row.whole, *row.cells) if gain}
         return [(MARKS[standing], standing) for standing in (*STANDINGS, SAME) if standing in there & {*MARKS}]
 
-    @property
-    def order(self) -> list[str]:
-        """The methods as the table has them."""
-        return [row.name for row in self.rows]
-
 
 def decisions(analysis: Analysis) -> list[Decision]:
     """The decision table of an analysis, or one for each track if settings are chosen once, on tuning seeds."""
@@ -137,18 +132,13 @@ def decisions(analysis: Analysis) -> list[Decision]:
         selected = analysis.selected
         own = tracks if selected is runs else tracks[:1]  # the first is the plan's own
         tables = [
-            _of_track(
-                track,
+            Decision.of(
                 analysis.across if track in own else across_of(selected.attrs[SELECTED].candidates.select(track)),
+                f"Track {name_of(track)}: {_CHOSEN.get(track, 'settings chosen without labels of the target')}",
             )
             for track in tracks
         ]
     return [table for table in tables if table is not None]
-
-
-def _of_track(track: str, across: Across | None) -> Decision | None:
-    how = _CHOSEN.get(track, "settings chosen without labels of the target")
-    return Decision.of(across, f"Track {name_of(track)}: {how}")
 
 
 def _row(record: Mapping[Any, Any], cells: tuple[Gain | None, ...], *, has_margin: bool) -> DecisionRow:
@@ -187,18 +177,9 @@ def _cell(row: Mapping[str, Any], alpha: float) -> Gain:
         return Gain(None)
     is_tested = row["outcome"] != UNKNOWN or row["reason"] == NOT_SIGNIFICANT
     decided = row.get("standing") or (UNDECIDED if row["outcome"] == UNKNOWN else row["outcome"])
-    gain = _gain(Summary(row["n"], row["gain"], row["error"]), alpha)
-    return gain._replace(standing=decided) if is_tested and not row["reference"] else gain
-
-
-def _gain(gain: Summary, alpha: float) -> Gain:
-    """A mean gain with its interval by Student's t."""
-    from scipy.special import stdtrit
-
-    if gain.n < 2:  # noqa: PLR2004
-        return Gain(gain.mean)
-    half = float(stdtrit(gain.n - 1, 1 - alpha / 2)) * gain.standard_error
-    return Gain(gain.mean, gain.mean - half, gain.mean + half)
+    half = Summary(row["n"], row["gain"], row["error"]).half_width(alpha)
+    ends = _known(row["gain"] - half), _known(row["gain"] + half)
+    return Gain(row["gain"], *ends, decided if is_tested and not row["reference"] else "")
 
 
 def _known(value: Any) -> float | None:

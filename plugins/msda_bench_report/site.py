@@ -159,7 +159,7 @@ def _rows(columns: Sequence[Column], decisions: Iterable[Decision]) -> list[Row]
     names = dict.fromkeys(name for column in columns for name in column.rows)
     cells = {name: tuple(column.rows.get(name) for column in columns) for name in names}
     rows = [Row(name_of(name), row, all(cell["reference"] for cell in row if cell)) for name, row in cells.items()]
-    first = [name for decision in decisions for name in decision.order]
+    first = [row.name for decision in decisions for row in decision.rows]
 
     def place(row: Row) -> tuple[Any, ...]:
         ranks = [  # from 0 for the best to 1 for the last
