@@ -156,22 +156,24 @@ def _scored(
     outcome = test_outcome(outputs, prepared.task, prepared.test.y)
     if outcome is None:
         return _record(run, trained, message="an output on the target's test examples was not finite")
+    # Components' code comes last: what it changes in the process is put back after the run.
+    bound = _bound(trained.weights, [sum(group) for group in run.sizes]) if len(trained.weights) else {}
+    arrays = _kept_arrays(run, outputs, weights)
+    scores = target_score(prepared, parts.scheme, seen[0]) if seen else {}
     tested = partial(view_of, outcome, outputs, prepared.test.y)
     values, faults = scored(parts.metrics if outcome.n_test else (), lambda metric: metric.value(tested()))
-    scores: dict[str, float] = {}
     if mix is not None:
-        scores, first = scored(
+        validated, first = scored(
             parts.validators, lambda validator: validator.score(validation_view(prepared, seen, mix))
         )
-        faults = first + faults
+        scores, faults = validated | scores, first + faults
     traceback = "".join(trace for _, trace in faults)
-    arrays = _kept_arrays(run, outputs, weights)
     return _record(
         run,
         trained,
         outcome=outcome,
-        bound=_bound(trained.weights, [sum(group) for group in run.sizes]) if len(trained.weights) else {},
-        validation=scores | (target_score(prepared, parts.scheme, seen[0]) if seen else {}),
+        bound=bound,
+        validation=scores,
         metrics=values,
         message="; ".join(line for line, _ in faults) or None,
         provenance={"traceback": traceback} if traceback else {},
