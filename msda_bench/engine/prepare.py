@@ -318,7 +318,7 @@ def _fitted(
     if dataset.input.bytes:
         return None
     # By an instance that has loaded nothing, so that it remembers no label.
-    features = fitted(replace(dataset), {name: _rows(domains[name].x, splits[name].train) for name in domains})
+    features = fitted(replace(dataset), {name: domains[name].x[splits[name].train] for name in domains})
     return partial(_checked, dataset, features)
 
 
@@ -350,7 +350,7 @@ class _Picker:
         x = self.domains[domain].x
         if self.features is None and _are_bytes(x):
             return HostBytes.of(x, rows, self.device)
-        chosen = _rows(x, rows)
+        chosen = cast("Inputs", x[rows])
         inputs = chosen if self.features is None else self.features(domain, chosen)
         if domain in self.vectors:
             inputs = np.concatenate([self.vectors[domain][rows], cast("Array", inputs)], axis=1)
@@ -374,8 +374,7 @@ class _Picker:
         return Labelled(self.placed(self.examples(domain, rows)), labels)
 
     def _exact(self, numbers: Array) -> Tensor:
-        kind = np.float32 if self.unit is None else np.float64
-        return torch.from_numpy(numbers.astype(kind)).to(self.device)
+        return torch.from_numpy(numbers.astype(np.float32 if self.unit is None else np.float64)).to(self.device)
 
     def labelled(self, domain: str, rows: Array) -> Labelled:
         return Labelled(self.placed(self.examples(domain, rows)), self.labels(domain, rows))
@@ -399,7 +398,3 @@ def _first_columns(features: Callable[[str, Inputs], Inputs], columns: int, doma
 
 def _are_bytes(x: Inputs) -> TypeGuard[Array]:
     return isinstance(x, np.ndarray) and x.dtype == np.uint8
-
-
-def _rows(x: Inputs, rows: Array) -> Inputs:
-    return cast("Inputs", x[rows])

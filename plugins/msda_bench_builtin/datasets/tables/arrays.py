@@ -180,14 +180,14 @@ def read_arrays(path: Path, names: Sequence[str]) -> dict[str, Array]:
                 raise DataError(f"{path}: no array {name!r}; it has {listed(held) or 'none'}")
             _check_size(path, name, held[name])
         with np.load(path, allow_pickle=False) as arrays:
-            found = {name: arrays[name] for name in names}
-        if others := [name for name, array in found.items() if not isinstance(array, np.ndarray)]:
+            read = {name: arrays[name] for name in names}
+        if others := [name for name, array in read.items() if not isinstance(array, np.ndarray)]:
             raise ValueError(f"{others[0]!r} is no array of numpy")
     except _DAMAGE as error:
         why = f"cannot be read ({plain(error)})" if zipfile.is_zipfile(path) else "is no npz archive"
         raise DataError(f"{path}: {why}; write it with numpy.savez") from None
     else:
-        return found
+        return read
 
 
 def _check_size(path: Path, name: str, member: zipfile.ZipInfo) -> None:
