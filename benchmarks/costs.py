@@ -1,14 +1,12 @@
-"""Costs: process CPU time, the main figure on a CPU since a machine may be shared, wall time, and the most memory."""
+"""Costs: process CPU time, the main figure on a CPU since a machine may be shared, and wall time."""
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
-import gc
 import statistics
 import time
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import NamedTuple
 
 import torch
@@ -16,10 +14,6 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from msda_bench.engine.graph import WARM
 
-RESET = Path("/proc/self/clear_refs")
-"""Written to, Linux begins anew to note the peak. The peak of getrusage cannot be reset, and a new process starts with
-its parent's."""
-_RESET_PEAK = "5"
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 """glibc's constants for mallopt."""
 _KEEP = 1 << 30
@@ -69,7 +63,7 @@ def measure_steps(
         ways: by name, the cost of training for a number of steps.
         steps: of the short and of the long run; on a GPU both go on after their graphs are recorded.
         rounds: number of measurements, after one long run of each that does not count.
-        runs: that are trained at once, in a stack or in processes side by side.
+        runs: that are trained at once, in a stack.
         device: where they train.
     """
     short, long = steps if device == "cpu" else (steps[0] + WARM + 1, steps[1] + WARM + 1)
@@ -98,30 +92,3 @@ def keep_freed_memory() -> None:
         libc = ctypes.CDLL(None)
         libc.mallopt(_MMAP_THRESHOLD, _KEEP)
         libc.mallopt(_TRIM_THRESHOLD, _KEEP)
-
-
-def can_measure(device: str) -> bool:
-    """Whether this system reports it."""
-    return device != "cpu" or RESET.exists()
-
-
-def peak_memory(action: Callable[[], object], device: str) -> float:
-    """Bytes: of resident memory, or on a GPU of what torch allocated there."""
-    gc.collect()
-    if device != "cpu":
-        torch.cuda.reset_peak_memory_stats()
-        before = torch.cuda.memory_allocated()
-        action()
-        return float(torch.cuda.max_memory_allocated() - before)
-    with contextlib.suppress(OSError, AttributeError):  # elsewhere than on glibc freed memory may count as held
-        ctypes.CDLL(None).malloc_trim(0)
-    RESET.write_text(_RESET_PEAK)
-    before = _resident("VmRSS")
-    action()
-    return _resident("VmHWM") - before
-
-
-def _resident(field: str) -> float:
-    """A size of this process, in bytes; Linux reports it in kB, which here are 1024 bytes."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(float(line.split()[1]) * 1024 for line in lines if line.startswith(f"{field}:"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +13,7 @@ from PIL import Image
 from pytest_benchmark.fixture import BenchmarkFixture
 from torch import nn
 
-from benchmarks.costs import can_measure, clocked, measure_steps, peak_memory
+from benchmarks.costs import clocked, measure_steps
 from msda_bench.api import Files, Pretrained, component
 from msda_bench.data import Folders, LocalFiles
 from msda_bench.data.check import tree_sha256
@@ -155,6 +154,3 @@ def test_a_step(benchmark: BenchmarkFixture, folder: Path, device: str, precisio
     ways["torch, resident batch"] = theirs(*made, resident=True)
     costs = {name: clocked(train) for name, train in ways.items()}
     measure_steps(benchmark, costs, (1, 3) if device == "cpu" else (10, 60), 3, device=device)
-    if can_measure(device):
-        for name, train in ways.items():
-            benchmark.extra_info[f"{name}, MB of training"] = peak_memory(partial(train, 2), device) / 1e6

@@ -18,7 +18,6 @@ from unittest.mock import patch
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from benchmarks.costs import can_measure
 from benchmarks.workload import expansion
 from msda_bench.plugins import Registry
 from msda_bench.running.runner import survey
@@ -159,8 +158,6 @@ def folder(shape: Shape, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("command", MADE)
 def test_a_folder_of_many_records(benchmark: BenchmarkFixture, folder: Path, shape: Shape, command: str) -> None:
     """A process, from its start to its end."""
-    if not can_measure("cpu"):
-        pytest.skip("this system does not report the peak of a process's memory")
     if shape == LARGE and command == "report":
         pytest.skip("no goal for the page of 200,000 runs")
 

@@ -1,18 +1,15 @@
-"""What a training step costs beside a plain loop in the same run, by sources, in stacks, on two cores; and memory."""
+"""What a training step costs beside a plain loop in the same run, by sources and in stacks."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import get_args
 
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from benchmarks.costs import can_measure, clocked, measure_steps
-from benchmarks.workers import Task, Workers
-from benchmarks.workload import Who, Work, cells_of, engine_train, expansion, reference_train
+from benchmarks.costs import clocked, measure_steps
+from benchmarks.workload import cells_of, engine_train, expansion, reference_train
 from msda_bench.data import LocalFiles
-from msda_bench.engine.graph import WARM
 from msda_bench.engine.train import Trainer
 from msda_bench.plugins import Registry
 from msda_bench.suite.cell import Cell
@@ -21,7 +18,6 @@ METHODS = ("DARN", "MDAN", "MDMN", "DANN", "SRC", "TAR")
 LARGEST_ON_CPU = 8
 GPU_STEPS = {"amazon": 200, "digits": 20, "fonts": 500}
 """Of a network that is fast on a GPU more, or making and judging the runs hides what they cost."""
-MIB = 1 << 20
 
 
 @pytest.mark.benchmark(group="a step of each method beside a plain loop's DARN")
@@ -73,33 +69,3 @@ def _with_little_data(cell: Cell) -> Cell:
     params = cell.dataset.params
     little = {name: count for name, count in {"examples": 300, "train": 200}.items() if name in params}
     return replace(cell, dataset=replace(cell.dataset, params={**params, **little}))
-
-
-@pytest.mark.slow
-@pytest.mark.benchmark(group="what two cores get done, by the run's step: wall times count")
-@pytest.mark.parametrize("work", get_args(Work))
-def test_two_cores(benchmark: BenchmarkFixture, device: str, work: Work) -> None:
-    """Two workers of the engine beside two plain loops."""
-    if device != "cpu":
-        pytest.skip("about CPU cores")
-    ours, theirs = ([Task(who, work)] * 2 for who in get_args(Who))
-    with Workers(ours) as engine, Workers(theirs) as loops:
-        ways = {"two workers": engine.cost, "two plain loops": loops.cost}
-        measure_steps(benchmark, ways, (1, 21 if work == "amazon" else 3), 3, runs=2)
-
-
-@pytest.mark.parametrize(
-    ("work", "steps"), [("amazon", 5), pytest.param("digits", 2, marks=pytest.mark.slow)], ids=get_args(Work)
-)
-def test_memory(benchmark: BenchmarkFixture, device: str, work: Work, steps: int) -> None:
-    if not can_measure(device):
-        pytest.skip("this system does not report the peak of a process's memory anew")
-
-    def measured() -> None:
-        for who in get_args(Who):
-            with Workers([Task(who, work, device)]) as workers:
-                peak = workers.peak(steps if device == "cpu" else 4 + WARM)
-            assert peak > 20 * MIB  # weights and Adadelta's state alone take more
-            benchmark.extra_info[f"{who}, MiB beyond what was there before"] = peak / MIB
-
-    benchmark.pedantic(measured, rounds=1)  # type: ignore[no-untyped-call]

@@ -22,7 +22,6 @@ from msda_bench.suite.expand import Expansion, expand
 from msda_bench.suite.load import load_suite
 
 HERE = Path(__file__).parent
-Who: TypeAlias = Literal["engine", "reference"]
 Work: TypeAlias = Literal["amazon", "digits"]
 Train: TypeAlias = Callable[[int], None]
 """Trains from fresh weights for a number of steps."""
@@ -61,12 +60,9 @@ def engine_train(trainer: Trainer, cells: Sequence[Cell]) -> Train:
 
 def reference_train(work: Work, device: str) -> Train:
     """Trains the reference's DARN."""
-    if work == "amazon":
-        return _reference_train(amazon_networks, AmazonLike(train=2000), Settings(20, 0.9, device))
-    return _reference_train(digits_networks, DigitsLike(train=500), Settings(128, 0.1, device))
-
-
-def _reference_train(make: Callable[[], Networks], dataset: Dataset, settings: Settings) -> Train:
+    make: Callable[[], Networks] = amazon_networks if work == "amazon" else digits_networks
+    dataset: Dataset = AmazonLike(train=2000) if work == "amazon" else DigitsLike(train=500)
+    settings = Settings(20, 0.9, device) if work == "amazon" else Settings(128, 0.1, device)
     *sources, target = (_dense(dataset, name) for name in dataset.domains)
 
     def run(steps: int) -> None:
@@ -75,14 +71,6 @@ def _reference_train(make: Callable[[], Networks], dataset: Dataset, settings: S
         assert all(math.isfinite(value) for line in log for value in line)
 
     return run
-
-
-def make_train(who: Who, work: Work, device: str) -> Train:
-    """Trains DARN, for a process that starts with nothing."""
-    if who == "reference":
-        return reference_train(work, device)
-    registry = make_registry()
-    return engine_train(Trainer(registry, LocalFiles(), device), cells_of(expansion(work, registry), "DARN")[:1])
 
 
 def _dense(dataset: Dataset, domain: str) -> Domain:
