@@ -315,7 +315,7 @@ def _reference(args: argparse.Namespace, expansion: Expansion) -> Reference | No
     from msda_bench.results.reference import deviations, read_reference
 
     reference, cells = read_reference(args.against), expansion.cells
-    places = ((cell.experiment, cell.method, cells[cell.key].to_json()) for cell in expansion.plan.cells)
+    places = ((cell.experiment, cells[cell.key].to_json()) for cell in expansion.plan.cells)
     if lines := [*deviations(reference, expansion.plan, places)]:
         raise BenchError(*lines)
     return reference

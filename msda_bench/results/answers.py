@@ -20,11 +20,7 @@ from msda_bench.results.words import counted, name_of
 from msda_bench.suite.plan import Experiment
 
 
-def folder_report(
-    command: str,
-    analysis: Analysis,
-    faults: Sequence[str],
-) -> Report:
+def folder_report(command: str, analysis: Analysis, faults: Sequence[str]) -> Report:
     """What `run` and `leaderboard` answer, and `compare` of all methods of a folder.
 
     `faults` has a line for each record that is damaged or in conflict.

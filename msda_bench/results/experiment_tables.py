@@ -21,7 +21,6 @@ from msda_bench.results.verdict import too_few_datasets, verdict, verdict_across
 from msda_bench.results.words import counted
 from msda_bench.suite.plan import DEFAULT_MEASURES, Experiment
 
-_DECIDED = ["method", "outcome"]
 _PAIR = ("first", "second")
 """Columns that name a pair of methods."""
 _MEAN = ("mean", "standard_error", "rank", "mark", "partial")
@@ -211,7 +210,9 @@ def _caption(view: View, marks: set[str]) -> Iterator[str]:
 
 
 def _marks_read(view: View, marks: set[str], pairs: pd.DataFrame) -> str:
-    alpha, control, seeds = view.experiment.alpha, view.control, _range(pairs.loc[pairs["n_paired"] > 0, "n_paired"])
+    alpha, control, counts = view.experiment.alpha, view.control, pairs.loc[pairs["n_paired"] > 0, "n_paired"]
+    low, high = (counts.min(), counts.max()) if len(counts) else (0, 0)
+    seeds = counted(high, "seed") if low == high else f"{low} to {high} seeds"
     test = f"paired over {seeds}, alpha {alpha:g}"
     holm = f"exact two-sided Wilcoxon signed-rank tests {test}, Holm's correction over {_family(view)}"
     if control is None:
@@ -245,11 +246,6 @@ def _summary_notes(view: View, column: str) -> Iterator[str]:
     oracles = view.board.loc[view.board["target"] == column, "oracle"].dropna()
     if len(oracles):
         yield f"Regret: mean paired difference from the best reference, {oracles.iloc[0]}."
-
-
-def _range(counts: pd.Series[int]) -> str:
-    low, high = (counts.min(), counts.max()) if len(counts) else (0, 0)
-    return counted(high, "seed") if low == high else f"{low} to {high} seeds"
 
 
 def across_tables(across: Across | None) -> Iterator[Table]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,7 +20,6 @@ from msda_bench.results.experiment_tables import (
 )
 from msda_bench.results.leaderboard import Analysis
 from msda_bench.results.notes import folder_lines
-from msda_bench.results.report import Table
 from msda_bench.results.tables import csv_text, latex_text, markdown_list, markdown_text
 from msda_bench.store.store import PLAN
 
@@ -59,7 +58,12 @@ def runs_file(analysis: Analysis) -> str:
 
 def table_files(analysis: Analysis, shown: Iterable[View]) -> dict[str, str]:
     """The other text files of `write_results`."""
-    tables = list(_tables(analysis, shown))
+    tables = []
+    for view in shown:
+        tables += [leaderboard_table(view), summary_table(view)]
+        main, notes = f"{view.experiment.name}-pairs", pairs_notes(view)[:1]
+        tables += [replace(table, notes=notes) for table in pairs_tables(view) if table.name == main]
+    tables += across_tables(analysis.across)
     texts = [markdown_text(table) for table in tables]
     if lines := list(folder_lines(analysis.selected, noted=analysis.notes)):
         texts.append(f"### Notes\n\n{markdown_list(lines)}")
@@ -98,13 +102,3 @@ def refuse_result_folders(out: Path, *inner: str, what: str = "--out") -> None:
         if taken is not None:
             why = f"would write into the result folder {taken}, whose files stay as they are"
             raise BenchError(f"{what} {out}: {why}; name a folder outside of it")
-
-
-def _tables(analysis: Analysis, shown: Iterable[View]) -> Iterator[Table]:
-    """The leaderboard, averages and average pairs of each experiment, then the tables across datasets."""
-    for view in shown:
-        yield leaderboard_table(view)
-        yield summary_table(view)
-        main = f"{view.experiment.name}-pairs"
-        yield from (replace(table, notes=pairs_notes(view)[:1]) for table in pairs_tables(view) if table.name == main)
-    yield from across_tables(analysis.across)

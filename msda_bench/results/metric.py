@@ -129,11 +129,6 @@ def _value(measure: Measure, metric: Metric | None, record: Record) -> float:
     return value if math.isfinite(value) else math.nan
 
 
-def unmeasured(experiment: Experiment, rows: pd.DataFrame) -> pd.DataFrame:
-    """The runs of an experiment that are ok but have no value of its metric."""
-    return rows[(rows["status"] == "ok").to_numpy() & rows["score"].isna().to_numpy() & (experiment.metric is not None)]
-
-
 def why_unmeasured(measure: Measure) -> str:
     """Explains why records may have no value of a metric."""
     if measure.stored:

@@ -12,7 +12,7 @@ import pandas as pd
 
 from msda_bench.errors import printable
 from msda_bench.results.frame import PROBLEMS, experiments
-from msda_bench.results.metric import unmeasured, why_unmeasured
+from msda_bench.results.metric import why_unmeasured
 from msda_bench.results.recorded import VALIDATOR, VERSION
 from msda_bench.results.report import Line
 from msda_bench.results.select import Candidates, select, track_of
@@ -241,8 +241,8 @@ def _far(ok: pd.DataFrame, column: str, least: float | None = None) -> str:
 
 def _unscored(experiment: Experiment, made: pd.DataFrame) -> Iterator[str]:
     """Notes runs that are ok but have no value of the table's metric, or no score of a metric or validator."""
-    without = unmeasured(experiment, made)
-    if len(without := without[without["message"].isna().to_numpy()]):
+    without = made[(made["status"] == "ok") & made["score"].isna() & made["message"].isna()]
+    if experiment.metric is not None and len(without):
         measure = experiment.measure
         yield f"without {measure.label}: {which_runs(without, made)}: {why_unmeasured(measure)}"
     for _, affected in _grouped(made[(made["status"] == "ok") & made["message"].notna()], "method"):

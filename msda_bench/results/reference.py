@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
@@ -34,9 +34,7 @@ from msda_bench.suite.plan import Experiment, Plan, Search
 from msda_bench.suite.protocol import UpdateRule
 
 PACKAGED = "reference"
-"""The name of the reference that comes with msda-bench."""
-FILES = ("reference", "*.json.gz")
-"""Its folder in the package, and its files, each of other experiments."""
+"""The name of the reference that comes with msda-bench, and of its folder in the package."""
 _LIMIT = 1 << 26
 """The maximum size of the document in bytes."""
 _LEFT_OUT = {
@@ -49,8 +47,6 @@ _PARTS = ("engine", "dataset", "fingerprint", "backbone", "training", "labelled_
 _OWN = tuple(f"training.{name}" for name in UpdateRule.model_fields)
 """Prefixes of settings that a method may replace: how its weights are updated."""
 _MOST = 3
-Place: TypeAlias = tuple[str, str, Mapping[str, Any]]
-"""An experiment, a method, and one of its cells as plain JSON values."""
 
 
 @dataclass(frozen=True)
@@ -130,8 +126,7 @@ def read_reference(given: str | Path) -> Reference:
     """
     name, path = str(given), Path(given)
     if name == PACKAGED:
-        folder, files = FILES
-        parts = sorted((Path(msda_bench.__file__).parent / folder).glob(files))
+        parts = sorted((Path(msda_bench.__file__).parent / PACKAGED).glob("*.json.gz"))  # each of other experiments
         return replace(_joined([_read(part, name) for part in parts]), name=name)
     if path.is_dir():
         runs = load_results(path)
@@ -252,11 +247,14 @@ def _flat(path: str, value: Any) -> Iterator[tuple[str, Any]]:
         yield path, value
 
 
-def deviations(reference: Reference, plan: Plan, places: Iterable[Place]) -> Iterator[str]:
-    """A line for each experiment of another protocol than the reference's, and for each method of a taken name."""
+def deviations(reference: Reference, plan: Plan, places: Iterable[tuple[str, Mapping[str, Any]]]) -> Iterator[str]:
+    """A line for each experiment of another protocol than the reference's, and for each method of a taken name.
+
+    `places` are experiments, each with one of its cells as plain JSON values.
+    """
     known = {table.name: table for table in reference.plan.experiments}
     cells: dict[str, list[Mapping[str, Any]]] = {}
-    for experiment, _, cell in places:
+    for experiment, cell in places:
         cells.setdefault(experiment, []).append(cell)
     for table in plan.experiments:
         there = known.get(table.name)
@@ -319,8 +317,7 @@ def beside(runs: pd.DataFrame, reference: Reference) -> pd.DataFrame:
         BenchError: the runs are of another protocol, or a method has a name of the reference.
     """
     cells = load_cells(runs)
-    places = runs[["experiment", "method", "key"]].itertuples(index=False, name=None)
-    planned = ((name, method, cells[key]) for name, method, key in places if key in cells)
+    planned = ((name, cells[key]) for name, key in zip(runs["experiment"], runs["key"], strict=True) if key in cells)
     if refused := [*deviations(reference, runs.attrs["plan"], planned)]:
         raise BenchError(*refused)
     lines = _suite_lines(runs)
