@@ -27,7 +27,7 @@ from msda_bench_builtin.aggregators import (
     Wadn,
 )
 from msda_bench_builtin.aggregators.wadn import sized_sharpmax
-from tests.builtin.gradients import same_gradient
+from tests.builtin.formulas import same_gradient
 
 EMPTY = torch.zeros(0)
 terms = st.lists(st.floats(-5, 5), min_size=1, max_size=12)

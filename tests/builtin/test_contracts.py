@@ -1,10 +1,15 @@
-"""Every built-in component keeps its contract, with defaults and with other important parameters."""
+"""Every built-in component keeps its contract, with defaults and other parameters, and the pages name it."""
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
+import yaml
 
 from msda_bench.api import Component
+from msda_bench.functional import MISSING_TEXTS
 from msda_bench.plugins import discover
 from msda_bench.testing import checks, contract
 from msda_bench_builtin.aggregators import Sharpmax
@@ -33,3 +38,39 @@ COMPONENTS += [
 )
 def test_component_keeps_its_contract(component: Component, check: str):
     getattr(contract(component), check)()
+
+
+DOCS = Path(__file__).parents[2] / "docs"
+METHODS, DATASETS = ((DOCS / f"{page}.md").read_text(encoding="utf-8") for page in ("methods", "datasets"))
+OURS = {(entry.kind, entry.name): entry for entry in discover().entries if entry.distribution == "msda-bench"}
+KIND = {"discrepancy": "Discrepancies", "aggregator": "Aggregators", "scheme": "Schemes", "validator": "Validators"}
+
+
+@pytest.mark.parametrize("kind", KIND)
+def test_every_method_part_and_validator_has_a_row(kind: str) -> None:
+    section = METHODS.split(f"\n## {KIND[kind]}\n")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| `(\w+)` \|", section, flags=re.MULTILINE)
+    assert sorted(rows) == sorted(name for other, name in OURS if other == kind)
+
+
+def test_defaults_are_the_documented_ones() -> None:
+    """Defaults decide the numbers of every suite that does not name them, so a change must be one of the page too."""
+    row = re.compile(r"^\| (\w+) \| `(\w+)` \| `(.*)` \|$", flags=re.MULTILINE)
+    written = {(kind, name): yaml.safe_load(f"{{{text}}}") for kind, name, text in row.findall(METHODS + DATASETS)}
+    every, images = (yaml.safe_load(f"{{{text}}}") for text in re.findall(r"`(\w+: .*)`[,.]", DATASETS)[-2:])
+    for (kind, name), entry in OURS.items():
+        params = entry.create({}).params()
+        assert set(params.pop("missing", MISSING_TEXTS)) == set(MISSING_TEXTS), "the page on own data names them"
+        if name == "torchvision":
+            params["weights"] = params["weights"]["name"]
+        shared = every | (images if "side" in params else {}) if kind == "dataset" else {}
+        assert params == shared | written.pop((kind, name), {}), name
+    assert not written
+
+
+def test_each_row_of_the_audit_names_a_test_that_exists() -> None:
+    audit = (DOCS.parent / "tests" / "README.md").read_text(encoding="utf-8").split("## Equal to the authors' code")[1]
+    named = re.findall(r"\| `([\w/]+\.py)::(\w+)` \|$", audit, flags=re.MULTILINE)
+    assert len(named) == audit.count("\n|") - 4
+    for path, test in named:
+        assert f"def {test}(" in (Path(__file__).parent / path).read_text(encoding="utf-8"), test

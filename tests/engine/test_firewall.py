@@ -1,15 +1,28 @@
-"""The label firewall: which labels training sees, and that no other label affects what is trained."""
+"""The label firewall: which labels training sees, that no other affects it, and references that see the target's."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 import torch
 
-from msda_bench.api import DataError
+from msda_bench.api import DataError, component
 from msda_bench.data.splits import split
 from msda_bench.suite.protocol import Splitting
-from msda_bench_builtin.schemes import Adapt, TargetOnly
-from tests.engine.conftest import METHODS, POOLED, Toy, make_cell, prepare, run_of, train, train_with_weights
+from msda_bench_builtin.schemes import Adapt, Joint, TargetOnly
+from tests.engine.conftest import (
+    METHODS,
+    POOLED,
+    Toy,
+    make_cell,
+    prepare,
+    ref,
+    run_of,
+    train,
+    train_with_weights,
+)
 
 LABELS = 12
 HONEST = [method for method in METHODS if method != "TAR"]
@@ -105,3 +118,84 @@ def test_requests_beyond_the_training_examples_are_refused():
         prepared.training_for(Adapt(), make_cell(labelled_target=16))
     with pytest.raises(DataError, match="split_sources needs 20 training examples of 'a', which has 15; set a larger"):
         prepared.training_for(Adapt(), make_cell(split_sources=Splitting(clusters=2)))
+
+
+TRAINED = split(Toy(), "c", {"c": 150}, seed=0)["c"].train
+KEPT, HELD = (tuple(rows.tolist()) for rows in (TRAINED[:45], TRAINED[45:]))
+ALL = set(range(150))
+
+
+def cell(scheme: str, hold_out: float = 0.25, **options):
+    return replace(make_cell("TAR", **options), scheme=ref("scheme", scheme, {"hold_out": hold_out}))
+
+
+@pytest.mark.parametrize("scheme", ["target_only", "joint"])
+@pytest.mark.parametrize("regression", [False, True])
+def test_labels_held_out_score_the_run_and_do_not_train_it(scheme, regression):
+    """Inverting them moves no weight and only their score; inverting the others moves the weights."""
+    data = {"regression": regression}
+    clean, scored, learned = (
+        train_with_weights(cell(scheme, dataset=data | more))
+        for more in (
+            {},
+            {"poison": "c", "spared": tuple(ALL - set(HELD))},
+            {"poison": "c", "spared": tuple(ALL - set(KEPT))},
+        )
+    )
+    assert (clean["weights"], clean["curves"], clean["outcome"]) == (
+        scored["weights"],
+        scored["curves"],
+        scored["outcome"],
+    )
+    assert clean["weights"] != learned["weights"]
+    mine, theirs = (dict(run["validation"]) for run in (clean, scored))
+    right, wrong = mine.pop("target_accuracy"), theirs.pop("target_accuracy")
+    assert mine == theirs
+    assert right > wrong
+    assert regression or right + wrong == pytest.approx(1)
+
+
+def test_joint_gives_every_domain_a_batch_of_its_own():
+    (record,) = train([cell("joint", 0.0)])
+    assert record.curves.groups == [["a"], ["b"], ["c"]]
+    assert record.curves.weights[-1] == pytest.approx([1 / 3] * 3)
+    assert record.target_labels
+    assert "target_accuracy" not in record.validation
+
+
+@component
+class Grouped(Toy):
+    """Row i of every domain is of group i // 4."""
+
+    name = "grouped"
+    shared_groups = True
+    test: float = 0.2
+
+    def load(self, domain, files):
+        return replace(super().load(domain, files), groups=np.arange(150) // 4)
+
+
+def test_no_group_is_both_learned_from_and_scored():
+    dataset = Grouped(train=60, sparse=False)
+    prepared = prepare(make_cell(), dataset)
+    parts = split(dataset, "c", dict.fromkeys("abc", 150), seed=0, groups=dict.fromkeys("abc", np.arange(150) // 4))
+    seen, (kept, places) = (
+        ask(Joint(hold_out=0.25))
+        for ask in (lambda joint: prepared.training_for(joint, make_cell()), prepared.labelled)
+    )
+    groups = parts["c"].train // 4
+    scored = set(groups[places.numpy()].tolist())
+    assert kept == 45
+    assert 12 <= len(places) <= 15
+    assert scored.isdisjoint(groups[:kept].tolist())
+    for place, name in enumerate("ab"):
+        learned = parts[name].train[seen.rows[name].numpy() - 60 * place] // 4
+        assert scored.isdisjoint(learned.tolist())
+        assert set(parts[name].train // 4) & scored
+    assert seen.y[120:].tolist().count(-1) == 15
+
+
+def test_holding_out_all_is_refused():
+    prepared = prepare(make_cell(), Toy(train=1))
+    with pytest.raises(DataError, match=r"'target_only' holds out 0\.5 of 1 labelled examples"):
+        prepared.training_for(TargetOnly(hold_out=0.5), make_cell())

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from msda_bench.api import PluginError, Stage, Step, component, fresh_copy
+from msda_bench.api import PluginError, Stage, Step, component
 from msda_bench.functional import SparseRows, drop_entries
 from tests.engine.conftest import OwnStep, Toy, make_cell, run_of, stacked, swapped, train
 from tests.strangers.source_free import SourceFree
@@ -76,26 +76,6 @@ class Weighing(OwnStep):
         risks = (batch.carried["weights"].gather(1, batch.rows[: k * size].view(k, size)) * losses).mean(1)
         self.seen.append((batch.x, batch.rows))
         return Step(risks.mean(), risks)
-
-
-@component
-class Extractors(OwnStep):
-    name = "extractors"
-
-    def build(self, network, k, discrepancy):
-        copies = [nn.Sequential(fresh_copy(network.features), fresh_copy(network.predictor)) for _ in range(k)]
-        return nn.ModuleDict({"models": nn.ModuleList(copies)})
-
-    def step(self, parts, batch, state, phase):
-        k, size = batch.y.shape
-        parted = [batch.x[i * size : (i + 1) * size] for i in range(k)]
-        risks = [parts.loss(parts.critic(f"models.{i}", parted[i]), batch.y[i]).mean() for i in range(k)]
-        risks = torch.stack(risks) + parts.forward(batch).risks
-        return Step(risks.mean(), risks)
-
-    def predict(self, parts, x, carried):
-        answers = torch.stack([parts.critic(f"models.{i}", x) for i in range(2)])
-        return parts.features(x), answers.mean(0)
 
 
 @component

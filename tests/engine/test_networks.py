@@ -1,4 +1,4 @@
-"""Normalised networks train under every scheme, alone as in a stack, and batch-norm sees the rows that it should."""
+"""Normalised networks train under every scheme, batch-norm sees the rows that it should, pretrained ones are tuned."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 import torch
+from torch import nn
 
-from msda_bench.api import StepFreeScheme
+from msda_bench.api import InputSpec, Pretrained, StepFreeScheme, Task, component
 from msda_bench.engine.fit import fit
 from msda_bench.engine.single import Single
-from tests.engine.conftest import CPU, close, installed, make_cell, ref, run_of, stacked, train
+from tests.engine.conftest import CPU, NoFiles, close, installed, make_cell, ref, run_of, stacked, swapped, train
+from tests.engine.test_data import Photos
 
 SCHEMES = {
     "pooled": "d_A",
@@ -27,7 +29,11 @@ SCHEMES = {
 
 
 def cell_of(scheme: str, seed: int = 0, steps: int = 8, **network: Any):
-    given = {"cdan": {"discrepancy": {"hidden": [8], "dropout": 0.5}}, "wjdot": {"scheme": {"plan": "entropic"}}}
+    given = {
+        "cdan": {"discrepancy": {"hidden": [8], "dropout": 0.5}},
+        "wjdot": {"scheme": {"plan": "entropic"}},
+        **{reference: {"scheme": {"hold_out": 0.25}} for reference in ("joint", "target_only")},
+    }
     params = given.get(scheme, {})  # the exact plan of wjdot does not stack
     parts = {"scheme": scheme, "discrepancy": SCHEMES[scheme], "aggregator": SCHEMES[scheme] and "uniform"}
     backbone = ("mlp", {"hidden": [12], "dropout": 0.3, **network})
@@ -106,3 +112,62 @@ def fitted(cell):
 
 def buffers(cell):
     return fitted(cell)[1].named_buffers()
+
+
+@component
+class Colours(Pretrained):
+    """A pretrained network with batch normalisation."""
+
+    name = "colours"
+    width = 6
+    hidden: tuple[int, ...] = (16,)
+    dropout: float = 0.0
+
+    def trunk(self, files):
+        layers = nn.Conv2d(3, 4, 3, 2), nn.BatchNorm2d(4), nn.ReLU(), nn.Conv2d(4, 6, 3, 2), nn.BatchNorm2d(6)
+        return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten())
+
+
+def tuned(batch_norm="frozen", steps=4, **training):
+    """The modules after fine-tuning, and their initial state."""
+    cell = make_cell(epochs=1, steps=steps, optimizer={"sgd": {"lr": 0.02, "momentum": 0.9}}, **training)
+    for stranger, params in ((Photos, {}), (Colours, {"trainable": "all", "batch_norm": batch_norm})):
+        cell = swapped(cell, stranger, **params)
+    run = run_of(cell, Photos, Colours)
+    program = Single(run, CPU)
+    before = {name: value.clone() for name, value in program.modules.state_dict().items()}
+    fit([run], program)
+    return program.modules, before
+
+
+@pytest.mark.parametrize("batch_norm", ["frozen", "train"])
+def test_fine_tuning_trains_every_weight_and_keeps_or_learns_statistics(batch_norm):
+    assert not Colours(trainable="all").stackable
+    modules, before = tuned(batch_norm)
+    weights = {name for name, _ in modules.named_parameters()}
+    for name, value in modules.state_dict().items():
+        assert torch.equal(value, before[name]) == (name not in weights and batch_norm == "frozen"), name
+
+
+def test_training_normalises_by_frozen_statistics():
+    frozen, learning = (
+        Colours(trainable="all", batch_norm=how).build(Task("classification", 2), InputSpec((3, 32, 32)), NoFiles())
+        for how in ("frozen", "train")
+    )
+    x = torch.rand(4, 3, 32, 32)
+    wanted = frozen.features.eval()(x)
+    for mode in (True, False, True):
+        torch.testing.assert_close(frozen.features.train(mode)(x), wanted)
+    assert not torch.allclose(learning.features.train()(x), learning.features.eval()(x))
+
+
+def test_the_trunk_has_its_own_learning_rate():
+    modules, before = tuned(lr_factors={"trunk": 0.0})
+    for name, value in modules.named_parameters():
+        assert torch.equal(value, before[name]) == (".trunk." in name), name
+    slow, before = tuned(steps=1, lr_factors={"trunk": 0.5, "features": 0.2})
+    plain, _ = tuned(steps=1)
+    for name, value in slow.named_parameters():
+        share = 0.1 if ".trunk." in name else 0.2 if name.startswith("features") else 1.0
+        moved = plain.state_dict()[name] - before[name]
+        torch.testing.assert_close(value - before[name], share * moved, atol=2e-7, rtol=1e-3)

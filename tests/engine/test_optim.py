@@ -206,30 +206,6 @@ def test_a_step_without_gradient_counts():
     assert torch.allclose(*(bag.weight for bag in bags), atol=1e-12)
 
 
-def test_compiled_adadelta_takes_gradients_and_weights_in_any_layout():
-    transposed = []
-    for make in (lambda p: CompiledAdadelta(p, 1.0, 0.9, 1e-6), lambda p: torch.optim.Adadelta(p, lr=1.0)):
-        parameter, idle = nn.Parameter(torch.zeros(2, 3)), nn.Parameter(torch.ones(2))
-        parameter.grad = torch.arange(6.0).view(3, 2).t()
-        make([parameter, idle]).step()
-        assert idle.tolist() == [1, 1]
-        transposed.append(parameter.detach())
-    assert torch.allclose(*transposed)
-    weights = []
-    for layout in (torch.contiguous_format, torch.channels_last):
-        torch.manual_seed(0)
-        net = nn.Conv2d(3, 4, 3).double().to(memory_format=layout)
-        optimizer = CompiledAdadelta(list(net.parameters()), 1.0, 0.9, 1e-6)
-        for step in range(5):
-            optimizer.zero_grad()
-            x = torch.randn(2, 3, 6, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(step))
-            net(x).square().mean().backward()
-            optimizer.step()
-        weights.append(net.weight.detach())
-    assert weights[1].is_contiguous(memory_format=torch.channels_last)
-    assert torch.allclose(*weights)
-
-
 @settings(max_examples=30)
 @given(HALVES, HALVES, st.sampled_from([0.1, 0.5, 0.7]), st.integers(0, 70))
 def test_compiled_dropout_equals_the_plain_one_bit_for_bit(high, low, rate, size):

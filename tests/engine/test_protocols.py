@@ -8,7 +8,6 @@ import pytest
 import torch
 
 from msda_bench.api import Discrepancy, PluginError, Scheme, Stage, Step, StepProgress, component
-from msda_bench.engine import loop
 from msda_bench.engine.fit import fit
 from msda_bench.engine.loop import lr_shares
 from msda_bench.engine.optim import clip_gradients
@@ -166,9 +165,9 @@ def slid(legs):
 )
 @pytest.mark.parametrize("average", [None, {"over": "last_epoch"}, {"ema": 0.5}], ids=str)
 def test_a_named_stage_starts_anew_as_its_formula_says(stack, stages, legs, average):
-    """Eight steps, of which stage b has six: momentum, schedule and average start again with it."""
+    """Two epochs of four steps, of which stage b has six: momentum, schedule and average start again with it."""
     sgd = {"sgd": {"lr": 1.0, "momentum": 0.9}}
-    given = {"epochs": 1, "steps": 8, "optimizer": sgd, "schedule": "polynomial", "stages": stages, "average": average}
+    given = {"epochs": 2, "steps": 4, "optimizer": sgd, "schedule": "polynomial", "stages": stages, "average": average}
     runs = [run_of(swapped(make_cell(seed=seed, **given), Slide), Slide) for seed in range(stack)]
     program = Single(runs[0], CPU) if stack == 1 else Stacked(runs, CPU)
     start = [program.weights(run)["predictor.bias"].clone() for run in range(stack)]
@@ -178,26 +177,13 @@ def test_a_named_stage_starts_anew_as_its_formula_says(stack, stages, legs, aver
     mean = kept[0]
     for place in kept:
         mean = mean + 0.5 * (place - mean)
-    wanted = {None: places[-1], "over": kept.mean(), "ema": mean}[next(iter(average or {}), None)]
+    wanted = {None: places[-1], "over": places[4:].mean(), "ema": mean}[next(iter(average or {}), None)]
     for run in range(stack):
         moved = start[run] - program.weights(run)["predictor.bias"]
         torch.testing.assert_close(moved, wanted.expand(2))
 
 
 # Optimisers
-
-
-def test_each_part_has_its_learning_rate():
-    """A part with a factor of 0 keeps its initial weights; the others change."""
-    run = run_of(make_cell(lr_factors={"predictor": 0.0}, steps=3))
-    program = Single(run, CPU)
-    before = {name: [value.clone() for value in part.parameters] for name, part in program.trainable.items()}
-    loop.Loop([run], program).epoch(0)
-    same = {
-        name: all(torch.equal(*pair) for pair in zip(before[name], part.parameters, strict=True))
-        for name, part in program.trainable.items()
-    }
-    assert same == {"features": False, "predictor": True, "critic": False}
 
 
 @pytest.mark.parametrize("most", [0.5, 2.5, 100.0])
@@ -269,24 +255,6 @@ def test_a_batch_of_all_examples_is_identical_in_every_step(stack):
 
 
 # Averages
-
-
-@pytest.mark.parametrize(
-    ("average", "first", "last", "decay"), [({"over": "last_epoch"}, 4, 9, None), ({"ema": 0.7}, 1, 4, 0.7)]
-)
-def test_averaged_weights_are_tested(average, first, last, decay):
-    """Compares with the weights of runs that end after each step."""
-
-    def weights(steps, **more):
-        trained = train_with_weights(make_cell(epochs=None, steps=steps, **more))["weights"]
-        return [torch.frombuffer(bytearray(value), dtype=torch.float32) for value in trained]
-
-    wanted = weights(first)
-    for seen, steps in enumerate(range(first + 1, last + 1), 2):
-        share = 1 / seen if decay is None else 1 - decay
-        wanted = [old + share * (new - old) for old, new in zip(wanted, weights(steps), strict=True)]
-    for mine, expected in zip(weights(last, average=average), wanted, strict=True):
-        torch.testing.assert_close(mine, expected)
 
 
 @pytest.mark.parametrize("stack", [1, 2])

@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from msda_bench.engine import graph, machine
+from msda_bench.engine.compiled import CompiledAdadelta
 from msda_bench.engine.optim import _dense
 from msda_bench.layers.step_key import dropout
 from tests.engine.conftest import make_cell, ref, result, train
@@ -78,17 +79,19 @@ def fused():
         yield importlib.import_module("msda_bench.engine.fused")
 
 
-def test_adadelta_in_one_pass_is_torchs(fused):
+@pytest.mark.parametrize("way", ["compiled", "fused"])
+def test_adadelta_in_one_pass_is_torchs(request, way):
     """In any layout of weight and gradient, at a rate that changes; a weight without a gradient is left alone."""
+    cls, device = CompiledAdadelta, "cpu"
+    if way == "fused":
+        cls, device = request.getfixturevalue("fused").FusedAdadelta, DEVICE
     trained = []
     for ours in (True, False):
         drawn = torch.Generator().manual_seed(0)
         weights = [torch.randn(shape, generator=drawn) for shape in ((70, 33), (4, 3, 3, 3), (5,), ())]
         weights[1] = weights[1].to(memory_format=torch.channels_last)
-        weights = [nn.Parameter(weight.to(DEVICE)) for weight in weights]
-        optimizer = (
-            fused.FusedAdadelta(weights, 1.0, 0.9, 1e-6) if ours else torch.optim.Adadelta(weights, foreach=False)
-        )
+        weights = [nn.Parameter(weight.to(device)) for weight in weights]
+        optimizer = cls(weights, 1.0, 0.9, 1e-6) if ours else torch.optim.Adadelta(weights, foreach=False)
         for step in range(12):
             optimizer.zero_grad()
             if ours:
@@ -97,9 +100,9 @@ def test_adadelta_in_one_pass_is_torchs(fused):
                 optimizer.param_groups[0]["lr"] = 1 / (1 + step)
             for weight in weights[:2]:
                 scale = 10.0 ** torch.randint(-4, 3, weight.shape, generator=drawn)
-                weight.grad = (torch.randn(weight.shape, generator=drawn) * scale).to(DEVICE)
+                weight.grad = (torch.randn(weight.shape, generator=drawn) * scale).to(device)
             weights[0].grad = weights[0].grad.t().contiguous().t()
-            weights[3].grad = torch.full((), 0.5, device=DEVICE)
+            weights[3].grad = torch.full((), 0.5, device=device)
             optimizer.step()
         trained.append([weight.detach() for weight in weights])
     assert trained[0][1].is_contiguous(memory_format=torch.channels_last)

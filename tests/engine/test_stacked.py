@@ -34,8 +34,8 @@ from tests.engine.conftest import (
     swapped,
     train,
 )
-from tests.engine.test_hooks import Extractors, Viewed
-from tests.engine.test_images import Cropped
+from tests.engine.test_data import Cropped
+from tests.engine.test_hooks import Viewed
 from tests.strangers.heads import Heads
 from tests.strangers.source_free import SourceFree
 from tests.strangers.teacher import Teacher
@@ -98,7 +98,7 @@ Normed = backbone(
 )
 
 
-@pytest.mark.parametrize("stranger", [Heads, Teacher, SourceFree, Extractors, Cropped, Normed])
+@pytest.mark.parametrize("stranger", [Heads, Teacher, SourceFree, Cropped, Normed])
 def test_a_stack_of_strangers_trains_like_each_run_alone(stranger):
     network = ("convnet", {"channels": (4, 8), "hidden": (8,)}) if stranger is Cropped else ("mlp", {"hidden": [8]})
     known = (stranger,) if stranger.kind == "dataset" else (stranger, Viewed)

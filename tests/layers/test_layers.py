@@ -1,20 +1,21 @@
-"""The bag-of-words layer, dropout from a run's own stream, and copies with initial weights of their own."""
+"""Layers: bags of words, dropout of a run's own stream, normalisation, and copies with initial weights of their own."""
 
 from __future__ import annotations
 
 import pytest
 import torch
 from torch import nn
+from torch.nn.utils.parametrizations import weight_norm
 
-from msda_bench.api import PluginError
-from msda_bench.functional import SparseRows
-from msda_bench.layers import BagLinear, Dropout, Normalise, StepKey, fresh_copy
+from msda_bench.api import EachDomain, PluginError, WeightNormLinear, fresh_copy, norm_layers
+from msda_bench.layers import BagLinear, Dropout, Normalise, StepKey
+from msda_bench.testing import toy
 
 
 def test_sparse_rows_give_the_product_and_gradient_of_dense_rows():
     torch.manual_seed(0)
     layer = BagLinear(6, 4)
-    rows = SparseRows(torch.tensor([0, 5, 2]), torch.tensor([1.0, 2.0, -3.0]), torch.tensor([0, 2, 2, 3]), 6)
+    rows = toy.bag(5, 6)
     sparse_out = layer(rows)
     sparse_out.square().sum().backward()
     sparse_weight = layer.weight.grad
@@ -51,15 +52,10 @@ def test_dropout_keeps_the_expectation_and_depends_on_its_key_alone():
 
 
 def test_sparse_and_dense_input_lose_identical_elements():
-    generator = torch.Generator().manual_seed(0)
-    dense = torch.rand(20, 50, generator=generator) * (torch.rand(20, 50, generator=generator) < 0.3)
-    nonzero = dense.nonzero()
-    offsets = torch.cat([torch.zeros(1).long(), torch.bincount(nonzero[:, 0], minlength=20).cumsum(0)])
-    rows = SparseRows(nonzero[:, 1], dense[nonzero[:, 0], nonzero[:, 1]], offsets, 50)
-    layer = keyed(0.7, 3, 4)
+    rows, layer = toy.bag(20, 50), keyed(0.7, 3, 4)
     out = layer(rows)
     assert len(out.columns) < len(rows.columns)
-    assert torch.equal(out.to_dense(), layer(dense))
+    assert torch.equal(out.to_dense(), layer(rows.to_dense()))
 
 
 def test_a_key_is_zero_until_set_and_is_not_saved():
@@ -108,3 +104,43 @@ class _Scale(nn.Module):
 def test_a_module_without_reset_parameters_is_named(module, what):
     with pytest.raises(PluginError, match=f"{what} parameters but has no reset_parameters"):
         fresh_copy(module)
+
+
+def test_each_domain_is_normalised_as_in_a_pass_of_its_own() -> None:
+    x = torch.randn(4 + 4 + 2, 3, generator=torch.Generator().manual_seed(0))
+    layer, plain = EachDomain(nn.BatchNorm1d(3)), nn.BatchNorm1d(3)
+    layer.labelled, layer.unlabelled = (4, 4), 2
+    for rows in ((4, 4, 2), (4, 4), (2,), (4,)):  # all, the labelled ones, the target alone, one source alone
+        part = x[: sum(rows)]
+        assert torch.equal(layer(part), torch.cat([plain(domain) for domain in part.split(rows)]))
+    for name, value in plain.state_dict().items():
+        assert torch.equal(value, layer.norm.state_dict()[name]), name
+    torch.testing.assert_close(layer.eval()(x), plain.eval()(x))
+
+
+def test_weight_norm_is_torchs_and_a_copy_draws_direction_and_length() -> None:
+    torch.manual_seed(0)
+    layer = WeightNormLinear(5, 3)
+    reference = nn.Linear(5, 3)
+    reference.load_state_dict({"weight": layer.weight, "bias": layer.bias})
+    weight_norm(reference)
+    x = torch.randn(7, 5)
+    torch.testing.assert_close(layer(x), reference(x))
+    with torch.no_grad():
+        layer.length.mul_(2)
+        layer.weight.mul_(3)  # its length has no effect
+        reference.parametrizations.weight.original0.mul_(2)
+    torch.testing.assert_close(layer(x), reference(x))
+    copied = fresh_copy(layer)
+    assert not torch.isclose(copied.weight, layer.weight).any()
+    torch.testing.assert_close(copied.length, copied.weight.norm(dim=1, keepdim=True))
+
+
+@pytest.mark.parametrize("images", [False, True])
+def test_a_layer_of_each_kind_gives_mean_0_and_variance_1_where_it_says(images: bool) -> None:
+    x = torch.randn((6, 4, 3, 3) if images else (6, 4)) * 5 + 2
+    assert norm_layers("none", 4, images=images) == []
+    for norm, over in (("batch", 0), ("domain", 0), ("layer", 1)):
+        (layer,) = norm_layers(norm, 4, images=images)  # type: ignore[arg-type]
+        rows = layer(x).flatten(2).mean(-1) if images and norm == "layer" else layer(x).transpose(0, 1).flatten(1).T
+        torch.testing.assert_close(rows.mean(over), torch.zeros_like(rows.mean(over)), atol=1e-5, rtol=0)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeVar
 
+import torch
+from torch import Tensor
+
 from msda_bench.api import Component, component
 
 Members = Mapping[str, Any]
@@ -33,3 +36,9 @@ def _made(base: type, message: str, members: Members) -> Component:
 def after(_: object, value: Value) -> Value:
     """The value, after something was done on the way."""
     return value
+
+
+def batched(tensor: Tensor) -> bool:
+    """Whether a tensor is one of a stack of runs."""
+    found: bool = torch._C._functorch.is_batchedtensor(tensor)
+    return found

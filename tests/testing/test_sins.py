@@ -7,27 +7,25 @@ import unittest
 
 import pytest
 import torch
-from torch import nn
 
-from msda_bench.api import component
-from msda_bench.testing import CONTRACTS, ComponentContract, FittedSchemeContract, contract, examine, toy
-from tests.engine.simulated import simulate
-from tests.testing import (
-    test_aggregator,
-    test_backbone,
-    test_dataset,
-    test_discrepancy,
-    test_fitted,
-    test_metric,
-    test_scheme,
-    test_validator,
+from msda_bench.api import File, Url, component
+from msda_bench.data import Folders, LocalFiles
+from msda_bench.testing import (
+    CONTRACTS,
+    ComponentContract,
+    DatasetContract,
+    FittedSchemeContract,
+    ValidatorContract,
+    checks,
+    contract,
+    examine,
+    toy,
 )
+from tests.engine.simulated import simulate
+from tests.testing import sins_of_inputs, sins_of_parts, sins_of_schemes
+from tests.testing.sins import sins
 
-MODULES = (
-    test_aggregator, test_backbone, test_dataset, test_discrepancy,
-    test_fitted, test_metric, test_scheme, test_validator,
-)  # fmt: skip
-SINS = [sin for module in MODULES for sin in module.SINS]
+SINS = [*sins_of_parts.SINS, *sins_of_schemes.SINS, *sins_of_inputs.SINS]
 CLAUSES = [
     (kept, clause)
     for kept in (*CONTRACTS.values(), FittedSchemeContract)
@@ -57,64 +55,71 @@ def test_each_clause_is_the_only_one_broken_by_some_sin(kept, clause):
 
 
 def test_a_component_that_declares_it_cannot_be_stacked_is_not():
-    (branching,) = [sin.component for sin in test_aggregator.SINS if sin.message.startswith("cannot be stacked")]
+    (branching,) = [
+        sin.component for sin in sins_of_parts.SINS if sin.message == "cannot be stacked.*`stackable = False`"
+    ]
     alone = type("Alone", (type(branching),), {"stackable": False})()
     with pytest.raises(unittest.SkipTest, match="declares `stackable = False`"):
         contract(alone).test_stacked_runs_equal_each_alone()
 
 
-class Counting(nn.Module):
-    """Counts its calls in Python, which a CUDA graph does not."""
-
-    calls = 0
-
-    def forward(self, x):
-        self.calls += 1
-        return x * self.calls
-
-
-@component
-class CountingNetwork(test_backbone.OneLayer):
-    """A network with a layer that counts."""
-
-    name = "counting_network"
-
-    def build(self, task, input, files=None):
-        network = super().build(task, input, files)
-        return network._replace(features=nn.Sequential(network.features, Counting()))
-
-
-@component
-class CountingScheme(test_scheme.Plain):
-    """A scheme whose steps count."""
-
-    name = "counting_scheme"
-
-    def step(self, parts, batch, state, phase):
-        step = super().step(parts, batch, state, phase)
-        return step._replace(objective=step.objective * next(COUNTER))
-
-
 COUNTER = itertools.count(1)
+"""A count of calls in Python, which a CUDA graph does not repeat."""
 
 
 @pytest.mark.parametrize(
-    ("sincere", "counting"), [(test_backbone.OneLayer, CountingNetwork), (test_scheme.Plain, CountingScheme)]
+    ("base", "counts", "message"),
+    [
+        (sins_of_inputs.SpoiledNetwork, sins_of_inputs.more(lambda x: x * next(COUNTER)), "replayed passes are not"),
+        (sins_of_schemes.Spoiled, sins_of_schemes.objective(lambda x: x * next(COUNTER)), "replayed steps are not"),
+    ],
 )
-def test_a_capturable_component_that_counts_its_calls_is_caught_on_a_gpu(monkeypatch, sincere, counting):
+def test_a_capturable_component_that_counts_its_calls_is_caught_on_a_gpu(monkeypatch, base, counts, message):
     """With the simulated graph; without a GPU the clause is skipped, and says what it takes."""
-    clauses = []
-    for cls in (sincere, counting):
-        declared = type(cls.__name__, (cls,), {"capturable": True})()
-        clauses.append(contract(declared).test_recorded_steps_are_the_hosts)
-        with pytest.raises(unittest.SkipTest, match="does not declare"):
-            contract(cls()).test_recorded_steps_are_the_hosts()
+    declared = {"capturable": True}
+    members = {"does not declare": {}, "sincere": declared, message: counts | declared}
+    undeclared, sincere, counting = (
+        contract(sin.component).test_recorded_steps_are_the_hosts for sin in sins(base, {"": members})
+    )
+    with pytest.raises(unittest.SkipTest, match="does not declare"):
+        undeclared()
     if toy.gpu() is None:
         with pytest.raises(unittest.SkipTest, match="takes a GPU to check"):
-            clauses[0]()
+            sincere()
         graphs = simulate(monkeypatch)
         monkeypatch.setattr(toy, "gpu", lambda: torch.device("cpu"))
-    clauses[0]()
+    sincere()
     assert toy.gpu().type == "cuda" or graphs
-    with pytest.raises(AssertionError, match=r"replayed (steps|passes) are not"):
-        clauses[1]()
+    with pytest.raises(AssertionError, match=message):
+        counting()
+
+
+def test_a_component_without_the_decorator_breaks_the_contract():
+    class Undecorated(sins_of_parts.Confidence):
+        """A class without the decorator."""
+
+    made = contract(Undecorated())
+    assert (type(made).__name__, type(made).__mro__[1]) == ("TestUndecorated", ValidatorContract)
+    with pytest.raises(AssertionError, match="Undecorated is not decorated with @component"):
+        made.test_is_described()
+
+
+def test_every_check_has_a_docstring():
+    for kind, base in CONTRACTS.items():
+        assert {"test_is_described", "test_parameters_round_trip", "test_pickles"} <= {*checks(kind)}
+        assert all(getattr(base, name).__doc__ for name in checks(kind))
+
+
+def test_absent_files_skip_the_test(tmp_path):
+    @component
+    class Remote(sins_of_inputs.Spoiled):
+        """A dataset with one file."""
+
+        files = (File("lines.csv", "0" * 64, 10, Url(("file:///nowhere",))),)
+
+    class Contract(DatasetContract):
+        component = Remote()
+        files = LocalFiles(Folders(None, tmp_path), "spoiled")
+
+    with pytest.raises(unittest.SkipTest, match=r"its files are missing: .*lines.csv: not in"):
+        Contract().test_examples_are_well_formed()

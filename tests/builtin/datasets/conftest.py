@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import io
+import tarfile
+import zipfile
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -26,6 +29,29 @@ class OneFolder:
 
     def derived(self, name: str, make: Callable[[], Mapping[str, Array]]) -> Mapping[str, Array]:
         return make()
+
+
+def zipped(members: Mapping[str, bytes]) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return packed.getvalue()
+
+
+def tarred(members: Mapping[str, bytes | str], mode: Literal["w:gz", "w"] = "w:gz") -> bytes:
+    """A tar archive; a member of text is a link to it."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode=mode) as archive:
+        for name, content in members.items():
+            member = tarfile.TarInfo(name)
+            if isinstance(content, str):
+                member.type, member.linkname = tarfile.SYMTYPE, content
+                archive.addfile(member)
+            else:
+                member.size = len(content)
+                archive.addfile(member, io.BytesIO(content))
+    return packed.getvalue()
 
 
 class ThisProcess:

@@ -1,13 +1,33 @@
-"""Properties of several datasets: checked files, fingerprints and nested pools."""
+"""Properties of several datasets, and of the real bytes where they are on this machine."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from msda_bench.api import Dataset, Pip, Url
+from msda_bench.data import Folders, LocalFiles
 from msda_bench.plugins import discover
-from msda_bench_builtin.datasets import Amazon, Digits, Fonts, OfficeHome, Sine, Stress
+from msda_bench_builtin.datasets import (
+    Amazon,
+    Digits,
+    Fonts,
+    Hospitals,
+    Intents,
+    Music,
+    OfficeHome,
+    Opinions,
+    Pacs,
+    Reactor,
+    Sine,
+    Solubility,
+    SpokenDigits,
+    Stress,
+    Watch,
+)
 from tests.builtin.datasets.conftest import OneFolder
 
 
@@ -59,3 +79,63 @@ def test_a_larger_pool_extends_a_smaller_one(crafted: OneFolder, few: Dataset, m
     assert len(small.y) < len(large.y)
     assert np.array_equal(small.x, large.x[: len(small.y)])
     assert np.array_equal(small.y, large.y[: len(small.y)])
+
+
+Real = Callable[[Dataset], LocalFiles]
+DIGITS = Digits(domains=("mnist", "svhn"), copies="reduced")
+MNIST = [6903, 7877, 6990, 7141, 6824, 6313, 6876, 7293, 6825, 6958]
+SVHN = [750, 2195, 1731, 1238, 1074, 1021, 851, 837, 699, 687]
+
+
+@pytest.mark.parametrize(
+    ("data", "classes", "groups"),
+    [
+        (Amazon(), {"books": [3201, 3264], "dvd": [2779, 2807], "kitchen": [3991, 3954]}, None),
+        (Opinions(), {"product": [1235, 1750], "film": [5076, 4996], "tweets": [1087, 2345]}, None),
+        (Hospitals(), {"cleveland": [164, 139], "switzerland": [8, 115], "long_beach": [51, 149]}, None),
+        (Solubility(), {"A": [1261, 904, 1491], "F": [141, 379, 278]}, 798),
+        (Music(), {domain: [100] * 10 for domain in Music().domains}, 980),
+        (Music(labels="music_or_speech"), {domain: [64] * 2 for domain in Music().domains}, 128),
+        (Reactor(), {"mode_0": [100] * 13, "mode_6": [20] * 13}, None),
+        (SpokenDigits(), {SpokenDigits.domains[0]: [50] * 10, SpokenDigits.domains[-1]: [50] * 10}, None),
+        (Watch(), {"person_1": [54, 91, 96, 87, 87, 74, 72], "person_10": [50, 91, 93, 79, 85, 54, 67]}, 14),
+        (Intents(), {Intents.domains[0]: [30] * 15, Intents.domains[-1]: [30] * 15}, 288),
+        (DIGITS, {"mnist": MNIST, "svhn": SVHN}, None),
+        (Pacs(copies="q72", side=16), {"photo": [189, 202, 182, 186, 199, 280, 432]}, None),
+    ],
+    ids=lambda value: getattr(value, "name", ""),
+)
+def test_the_real_files_have_the_documented_examples(
+    real: Real, tmp_path: Path, data: Dataset, classes: dict[str, list[int]], groups: int | None
+) -> None:
+    files = real(data)
+    if isinstance(data, Pacs):
+        (path,) = [files.path(file) for file in data.files]
+        files = LocalFiles(Folders(path.parent.parent, tmp_path))
+        assert data.notes == ("pacs: a copy whose images were re-encoded as JPEG of quality 72.",)
+        assert Pacs().notes == ()
+    for domain, counts in classes.items():
+        part = data.load(domain, files)
+        assert np.bincount(part.y).tolist() == counts, domain
+        assert part.x.shape[0] == sum(counts)
+        assert part.x.dtype == (np.uint8 if len(data.input.shape) > 1 else np.float32)
+    assert groups == (None if part.groups is None else len(np.unique(part.groups)))
+
+
+def as_published(text: str) -> str:
+    """The file as UCI has it: no header, a question mark for what is missing."""
+    lines = (",".join(field or "?" for field in line.split(",")) for line in text.splitlines()[1:])
+    return "".join(f"{line}\n" for line in lines)
+
+
+def test_both_forms_of_the_hospitals_are_the_same_patients(real: Real, tmp_path: Path) -> None:
+    data, here = Hospitals(), real(Hospitals())
+    for file in data.files:
+        text = here.path(file).read_text()
+        (tmp_path / file.path).parent.mkdir(exist_ok=True)
+        (tmp_path / file.path).write_bytes((as_published(text) if text.startswith("age") else text).encode())
+    published = LocalFiles(Folders(None, tmp_path), data.name)  # checks the published sizes and sha256
+    for domain in data.domains:
+        one, other = data.load(domain, here), data.load(domain, published)
+        np.testing.assert_array_equal(one.x, other.x)
+        assert one.y.tolist() == other.y.tolist()

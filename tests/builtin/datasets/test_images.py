@@ -240,16 +240,10 @@ def test_missing_classes_and_folders_in_another_case_are_named(
     )
 
 
-def test_a_wrong_or_incomplete_folder_is_reported_in_one_line(put: Callable[..., Path], whole: Path) -> None:
+def test_a_wrong_or_incomplete_folder_is_reported_in_one_line(whole: Path) -> None:
     assert lines(whole, "sketch", domains=("art", "sketch")) == (
         f"{whole}: no images of domains 1: sketch; it holds domains 2: Real World, art; set `domains` in the suite",
     )
-    data, files = read(whole)
-    put({"art/cat/0.png": JPEG})
-    with pytest.raises(DataError, match=r"wrong checksum: sha256 .*; replace it"):
-        data.load("art", files)
-    with pytest.raises(DataError, match="not read, since no checksum was given; it has sha256 "):
-        ImageFolder(folder="mine").load("source", files)
     with pytest.raises(ValidationError, match="short is 7, less than side, 8"):
         ImageFolder(side=8, short=7)
 

@@ -1,4 +1,4 @@
-"""Tables and arrays of the user's own: what becomes of them."""
+"""Tables and arrays of the user's own: what becomes of them, and of a target without any labels."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import msda_bench as mb
 from msda_bench.api import DataError, Dataset, Fits, InputSpec, Task
 from msda_bench.cli.main import main
 from msda_bench.data import LocalFiles
@@ -21,7 +22,7 @@ from msda_bench.plugins import discover
 from msda_bench.suite.expand import expand
 from msda_bench.suite.load import load_suite
 from msda_bench_builtin.datasets import Arrays, Table
-from tests.builtin.datasets.own_tables import PLAIN, SITE, TABLE, X, Y, npz, suite
+from tests.own import PLAIN, SITE, TABLE, X, Y, npz, results, suite
 
 
 def written(path: Path, text: str) -> str:
@@ -212,3 +213,82 @@ def test_they_keep_the_contract(tmp_path: Path, keeps_contract: Any) -> None:
     plain = Table(file=written(tmp_path / "t.csv", PLAIN), domain="site", label="disease")
     for data in (plain, replace(plain, text="sex"), Arrays(file=str(tmp_path / "t.npz"), domain="site")):
         keeps_contract(data, LocalFiles())
+
+
+ROWS = 80
+UNLABELLED = {"file": "t.csv", "domain": "site", "label": "ill", "unlabelled": "target", "protocol": "transductive"}
+SELECT = {"how": "grid", "budget": 2, "by": "bnm", "space": {"training.optimizer.adam.lr": [0.001, 0.01]}}
+METHODS = {
+    "SRC": {"scheme": "pooled"},
+    "BNM": {"scheme": {"regularised": {"by": "bnm", "weight": 0.1}}},
+    "forest": {"scheme": {"random_forest": {"n_estimators": 20}}},
+}
+
+
+def made(folder: Path, dataset: Any = UNLABELLED, **changes: Any) -> str:
+    """A suite of four sites, of which d has no label, and a one row without."""
+    rng = np.random.default_rng(0)
+    lines = ["site,ill,age,dose"]
+    for site in "abcd":
+        for row in range(ROWS):
+            ill = row % 3 > 0
+            label = "" if site == "d" or (site, row) == ("a", 5) else "yes" if ill else "no"
+            lines.append(f"{site},{label},{rng.normal() + 2 * ill:.3f},{rng.normal():.3f}")
+    (folder / "t.csv").write_text("\n".join(lines))
+    more = {"targets": ["d"], "validators": ["source_accuracy", "bnm"], "select": SELECT, "methods": METHODS}
+    return suite(folder, "table", dataset, **more | changes)
+
+
+@pytest.mark.slow
+def test_it_trains_validators_choose_and_no_score_is_claimed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    training = {"epochs": 2, "steps": 5, "batch": 8, "optimizer": {"adam": {"lr": 0.01}}}
+    path = made(tmp_path, seeds=6, keep=["predictions"], training=training, compare={"against": "SRC"})
+    out = str(tmp_path / "out" / "mine")
+    assert main(["validate", path]) == 0
+    assert "without labels, targets only: d" in capsys.readouterr().out
+    runs = results(path)
+    said = " ".join(capsys.readouterr().out.split())
+    assert "How good a method is at d, and which is best, cannot be known: there are no labels." in said
+    assert "best mean" not in said
+    assert (runs["status"] == "ok").all()
+    assert runs["score"].isna().all()
+    assert runs["validator:bnm"].notna().all()
+    for command in ("leaderboard", "compare", "sources", "store verify --strict", "report"):
+        assert main([*command.split(), out]) == 0, command
+    assert "cannot be known: there are no labels" in Path(out, "report.html").read_text()
+    # Every row gets an answer of the candidate that the criterion chose.
+    answers = mb.load_predictions(out)
+    assert (answers["label"] == -1).all()
+    for _, of_run in answers.groupby(["method", "seed"], observed=True):
+        assert sorted(of_run["row"]) == list(range(ROWS))
+    forest = answers[(answers["method"] == "forest") & (answers["seed"] == 0)].sort_values("row")
+    assert (forest["predicted"].to_numpy() == (np.arange(ROWS) % 3 > 0)).mean() > 0.7  # 1 is the class yes
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"targets": "all"}, "targets: 'd' has no labels to be tested on"),
+        (
+            {"methods": METHODS | {"TAR": {"scheme": "target_only", "reference": True}}},
+            "target_only needs labels of target 'd'",
+        ),
+        ({"labelled_target": 5}, "labelled_target: needs labels of target 'd', which has none"),
+        ({"select": SELECT | {"by": "oracle"}}, "select.by: oracle needs labels of target 'd'"),
+        (
+            {"dataset": UNLABELLED | {"label_shift": {"domain": "target", "shares": [0.5, 0.5]}}},
+            "label_shift.domain: needs labels of target 'd'",
+        ),
+        (
+            {"dataset": {name: value for name, value in UNLABELLED.items() if name != "unlabelled"}},
+            "81 rows have no label",
+        ),
+    ],
+)
+def test_what_needs_its_labels_is_refused_in_one_line(
+    tmp_path: Path, changes: Any, says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["validate", made(tmp_path, **changes)]) == 2
+    assert says in capsys.readouterr().err

@@ -14,18 +14,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from msda_bench.cli.main import main
-from tests.builtin.datasets.own_tables import HEAD, PLAIN, SITE, TABLE, X, Y, npz, suite
+from tests.builtin.datasets.conftest import zipped
+from tests.own import HEAD, PLAIN, SITE, TABLE, X, Y, npz, refusal, suite
 
 
 def members(x: bytes) -> bytes:
     """An archive whose array `x` has these bytes."""
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive, zipfile.ZipFile(io.BytesIO(npz())) as plain:
-        archive.writestr("x.npy", x)
-        for name in ("y.npy", "site.npy"):
-            archive.writestr(name, plain.read(name))
-    return stream.getvalue()
+    with zipfile.ZipFile(io.BytesIO(npz())) as plain:
+        return zipped({"x.npy": x, **{name: plain.read(name) for name in ("y.npy", "site.npy")}})
 
 
 def header(rows: int) -> bytes:
@@ -36,7 +32,7 @@ def header(rows: int) -> bytes:
 
 def flipped() -> bytes:
     """An archive that is not compressed, with a number of `x` changed, which its checksum shows."""
-    made = bytearray(npz(compressed=False))
+    made = bytearray(npz())
     made[made.index(X.tobytes()) + 7] ^= 0x80
     return bytes(made)
 
@@ -140,6 +136,7 @@ NPZ: list[tuple[bytes, dict[str, Any], str]] = [
     (npz(x=X.astype(np.float64) * 1e300), {}, "holds a number that is not finite in float32"),
     (npz(site=np.repeat([b"a", b"\xff"], 8)), {}, "array 'site' holds bytes that are no UTF-8"),
     (members(header(6_250_000) + bytes(75_000_000)), {}, "too many; write it with numpy.savez, uncompressed"),
+    (members(b"text"), {}, "cannot be read (EOF: reading magic string"),
     (members(header(10**9) + bytes(48)), {}, "array 'x' has 48 bytes, its header says 12000000000"),
     (flipped(), {}, "cannot be read (Bad CRC-32 for file 'x.npy'); write it with numpy.savez"),
 ]
@@ -189,14 +186,6 @@ PARQUET: list[tuple[Callable[[], bytes], str]] = [
     (lambda: parquet(age=lambda pa: pa.array([*range(15), float("inf")])), "'age' has 'inf' in row 16"),
     (lambda: parquet(**{"": lambda pa: pa.array(range(16))}), "column 3 has no name"),
 ]
-
-
-def refusal(capsys: pytest.CaptureFixture[str], path: str) -> str:
-    assert main(["validate", path]) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    (line,) = err.splitlines()
-    return line
 
 
 @pytest.mark.parametrize(

@@ -1,34 +1,173 @@
-"""Spoken digits, a watch, a reactor and commands to a home: the real bytes, and crafted ones."""
+"""Opinions, spoken digits, a watch and commands to a home: the archives that others publish, and crafted ones."""
 
 from __future__ import annotations
 
-import gzip
 import io
 import json
 import pickle
 import sys
-import tarfile
 import wave
-import zipfile
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
 
-from msda_bench.api import Array
-from msda_bench_builtin.datasets import Intents, SpokenDigits, Watch
+from msda_bench.api import Array, DataError, Task
+from msda_bench_builtin.datasets import Amazon, Intents, Opinions, SpokenDigits, Watch
+from msda_bench_builtin.datasets.amazon import read_svmlight
 from msda_bench_builtin.datasets.intents import sentences
+from tests.builtin.datasets.conftest import tarred, zipped
 from tests.data.refusal import only_line
 
+MEMBERS = {
+    "product": "hutto_ICWSM_2014/amazonReviewSnippets_GroundTruth.txt",
+    "film": "hutto_ICWSM_2014/movieReviewSnippets_GroundTruth.txt",
+    "editorial": "hutto_ICWSM_2014/nytEditorialSnippets_GroundTruth.txt",
+    "tweets": "hutto_ICWSM_2014/tweets_GroundTruth.txt",
+}
+FILM = "movieReviewSnippets_GroundTruth.txt"
+INNER = "vaderSentiment-3.3.2/additional_resources/hutto_ICWSM_2014.tar.gz"
+TEXTS = {
+    MEMBERS["product"]: b"1_1\t-0.9\tbad bad price\r\n1_2\t0.4\tso so\r\n1_3\t2.5\tgood price\r\n",
+    MEMBERS["film"]: "1\t0.5\tun clich\u00e9\r\n2\t-0.5\tbad\tfilm".encode(),
+    MEMBERS["editorial"]: b"1\t0\tnothing\n",
+    MEMBERS["tweets"]: b"1\t-2.0\tbad clich\xe9\x81\n",
+}
 
-def wheel(path: Path, member: str, content: bytes) -> None:
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(member, content)
+
+@pytest.fixture
+def put(tmp_path: Path):
+    def write(members: dict[str, bytes | str], inner: str = INNER) -> Path:
+        path = tmp_path / "vaderSentiment-3.3.2.tar.gz"
+        path.write_bytes(tarred({inner: tarred(members)}))
+        return path
+
+    return write
+
+
+def test_crafted_sentences_have_their_labels_and_texts(put, crafted):
+    put(TEXTS)
+    product = Opinions().load("product", crafted)
+    assert product.y.tolist() == [0, 1]
+    assert Opinions(margin=0.0).load("product", crafted).y.tolist() == [0, 1, 1]
+    rated = Opinions(mode="regression").load("product", crafted)
+    assert rated.y.tolist() == np.array([-0.9, 0.4, 2.5], np.float32).tolist()
+    assert Opinions(mode="regression").task == Task("regression")
+    film = Opinions().load("film", crafted)
+    assert film.y.tolist() == [1, 0]
+    assert [list(data.texts) for data in (product, film)] == [
+        ["bad bad price", "good price"], ["un clich\u00e9", "bad\tfilm"],
+    ]  # fmt: skip
+    assert list(rated.texts) == ["bad bad price", "so so", "good price"]
+    options = {"words": 9, "ngrams": 1, "min_count": 1}
+    for binary, most in ((False, 2), (True, 1)):
+        assert Opinions(**options, binary=binary).fit({"": product.x})("", product.x).max() == most
+    both = Opinions(ngrams=1).fit({"product": product.x, "film": film.x})
+    assert Opinions(words=3, ngrams=1, binary=False).fit({"": product.x})("", product.x).toarray().tolist() == [
+        [1, 0, 0],
+        [1, 0, 0],
+    ]
+    assert both("film", film.x).shape == (2, 5000)
+
+
+def test_lines_that_are_not_utf8_are_read_as_western_european(put, crafted):
+    put(TEXTS)
+    options = {"words": 3, "ngrams": 1, "min_count": 1}
+    film, tweets = (Opinions(**options).load(domain, crafted) for domain in ("film", "tweets"))
+    common = Opinions(**options | {"min_count": 2, "words": 2}).fit({"film": film.x, "tweets": tweets.x})
+    assert common("tweets", tweets.x).toarray().tolist() == [[1, 1]]  # "bad" and "cliché"
+
+
+def test_the_vocabulary_ignores_test_sentences(put, crafted):
+    put(TEXTS)
+    first = Opinions(words=6, min_count=1).load("product", crafted)
+    expected = Opinions(words=6, min_count=1).fit({"": first.x[:1]})("", first.x[:1]).toarray()
+    put(TEXTS | {MEMBERS["tweets"]: b"1\t1\ta an awful lot of new words\n", MEMBERS["film"]: b""})
+    again = Opinions(words=6, min_count=1).load("product", crafted)
+    assert np.array_equal(Opinions(words=6, min_count=1).fit({"": again.x[:1]})("", again.x[:1]).toarray(), expected)
+    unseen = Opinions(words=6, min_count=1).fit({"": again.x[:1]})("", again.x[1:])
+    assert unseen.toarray().sum() == 1  # of "good price" only "price" was seen
+
+
+@pytest.mark.parametrize(
+    ("members", "inner", "what"),
+    [
+        (TEXTS, "elsewhere.tar.gz", f"not the expected archive: filename '{INNER}' not found"),
+        ({name: TEXTS[name] for name in list(TEXTS)[1:]}, INNER, "amazonReviewSnippets_GroundTruth.txt' not found"),
+        (TEXTS | {MEMBERS["film"]: "/etc/passwd"}, INNER, f"{FILM} is a link, a folder or too large"),
+        (TEXTS | {MEMBERS["film"]: bytes(16_000_001)}, INNER, "is a link, a folder or too large"),
+        (TEXTS | {MEMBERS["film"]: b"1\t1\tfine\n2\tno rating\n"}, INNER, f"{FILM}:2: no rating"),
+        (TEXTS | {MEMBERS["film"]: b"1\t1\tfine\n\n"}, INNER, f"{FILM}:2: no rating"),
+    ],
+)
+def test_files_missing_from_the_archive_are_named(put, crafted, members, inner, what):
+    put(members, inner)
+    assert what in only_line(Opinions().load, "film", crafted)
+
+
+@pytest.mark.parametrize("damage", [lambda content: content[:200], lambda _: b"no archive", lambda _: b""])
+def test_a_damaged_archive_is_named(put, crafted, damage):
+    path = put(TEXTS)
+    path.write_bytes(damage(path.read_bytes()))
+    assert "not the expected archive" in only_line(Opinions().load, "film", crafted)
+
+
+def test_train_file_comes_before_test_file(crafted, tmp_path):
+    (tmp_path / "dvd_test.svmlight").write_bytes(b"-1 2:3\n")
+    (tmp_path / "dvd_train.svmlight").write_bytes(b"1 0:1 4999:2\n-1\n")
+    data = Amazon().load("dvd", crafted)
+    assert data.y.tolist() == [1, 0, 0]
+    assert data.x.toarray()[:, [0, 2, 4999]].tolist() == [[1, 0, 2], [0, 0, 0], [0, 3, 0]]
+
+
+COLUMNS = 50
+
+
+def read(folder: Path, content: bytes):
+    path = folder / "f.svmlight"
+    path.write_bytes(content)
+    return read_svmlight(path, COLUMNS)
+
+
+def test_a_small_file_is_read(tmp_path):
+    counts, labels = read(tmp_path, b"1 0:6 7:12 49:1\n-1 3:2\n+1 \n-1\n1 0:1\n")
+    assert labels.tolist() == [1, -1, 1, -1, 1]
+    assert counts.shape == (5, COLUMNS)
+    assert counts.dtype == np.float32
+    assert counts.indices.tolist() == [0, 7, 49, 3, 0]
+    assert counts.data.tolist() == [6, 12, 1, 2, 1]
+    assert counts.indptr.tolist() == [0, 3, 4, 4, 4, 5]
+
+
+@pytest.mark.parametrize(
+    ("line", "mistake"),
+    [
+        (b"2 0:1", "label '2' is neither 1 nor -1"),
+        (b"+-1 0:1", "label '+-1' is neither"),
+        (b"1 50:1", "index 50 is not below 50"),
+        (b"1 4:1 9999999999:1", "'9999999999:1' is not `index:count` in whole numbers"),
+        (b"1 4:1 4:1", "index 4 does not rise after 4"),
+        (b"1 4:1.5", "'4:1.5' is not"),
+        (b"1 4", "'4' is not"),
+        (b"1 4:\xff", "'4:\ufffd' is not"),
+    ],
+)
+def test_a_mistake_is_named_with_its_line(tmp_path, line, mistake):
+    text = only_line(read, tmp_path, b"1 0:1\n-1 1:1\n" + line + b"\n1 0:1\nalso wrong\n")
+    assert text.startswith(f"{tmp_path / 'f.svmlight'}:3: {mistake}")
+    assert text.endswith("; fetch the file again")
+
+
+@pytest.mark.parametrize("content", [b"", b"1 0:1\n-1 0:", b"1 0:1"])
+def test_a_truncated_file_is_named(tmp_path, content):
+    with pytest.raises(DataError, match=r"f\.svmlight: empty or truncated"):
+        read(tmp_path, content)
 
 
 def watched(folder: Path, content: bytes) -> None:
-    wheel(folder / "seglearn-1.2.5-py3-none-any.whl", "seglearn/data/watch_dataset.npy", content)
+    packed = zipped({"seglearn/data/watch_dataset.npy": content})
+    (folder / "seglearn-1.2.5-py3-none-any.whl").write_bytes(packed)
 
 
 def npy(held: Any) -> bytes:
@@ -105,15 +244,9 @@ def sound(samples: Array, rate: int = 8000) -> bytes:
     return stream.getvalue()
 
 
-def recordings(folder: Path, sounds: dict[str, bytes], *, packed: bool) -> None:
-    stream = io.BytesIO()
-    with tarfile.open(fileobj=stream, mode="w") as archive:
-        for name, content in sounds.items():
-            member = tarfile.TarInfo(f"top/recordings/{name}")
-            member.size = len(content)
-            archive.addfile(member, io.BytesIO(content))
-    content = stream.getvalue()
-    (folder / "recordings.tar").write_bytes(gzip.compress(content, 1) if packed else content)
+def recordings(folder: Path, sounds: dict[str, bytes], mode: Literal["w:gz", "w"]) -> None:
+    packed = tarred({f"top/recordings/{name}": content for name, content in sounds.items()}, mode)
+    (folder / "recordings.tar").write_bytes(packed)
 
 
 SPEAKERS = SpokenDigits.domains
@@ -123,7 +256,7 @@ def test_a_tone_is_loudest_in_its_band_at_all_times(crafted: Any, tmp_path: Path
     times = np.arange(480) / 8000
     tones = [sound(np.sin(2 * np.pi * 300 * (digit + 1) * times)) for digit in range(10)]
     names = {f"{digit}_{who}_{take}.wav": tones[digit] for who in SPEAKERS for digit in range(10) for take in range(50)}
-    recordings(tmp_path, dict(sorted(names.items())), packed=True)
+    recordings(tmp_path, dict(sorted(names.items())), "w:gz")
     loaded = SpokenDigits().load("theo", crafted)
     assert loaded.y.tolist() == [digit for digit in range(10) for _ in range(50)]
     loudest = np.asarray(loaded.x).reshape(500, 32, 40).argmax(2)
@@ -146,7 +279,7 @@ def test_a_tone_is_loudest_in_its_band_at_all_times(crafted: Any, tmp_path: Path
 def test_wrong_recordings_are_named(crafted: Any, tmp_path: Path, sounds: Any, what: str) -> None:
     (tmp_path / "recordings.tar").write_bytes(b"no archive")
     if sounds is not None:
-        recordings(tmp_path, sounds, packed=False)
+        recordings(tmp_path, sounds, "w")
     assert what in only_line(SpokenDigits().load, "george", crafted)
 
 
@@ -167,7 +300,7 @@ def language(folder: Path, template: str, **rules: str) -> Path:
     part = {"data": [{"sentences": [template]}, {"sentences": [template]}]}
     held = {"intents": dict.fromkeys(INTENTS, part), "lists": lists, "expansion_rules": rules}
     path = folder / "home_assistant_intents-2026.10.27-py3-none-any.whl"
-    wheel(path, "home_assistant_intents/data/en.json", json.dumps(held).encode())
+    path.write_bytes(zipped({"home_assistant_intents/data/en.json": json.dumps(held).encode()}))
     return path
 
 

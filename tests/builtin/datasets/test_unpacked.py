@@ -21,19 +21,10 @@ from msda_bench_builtin.datasets import opinions
 from msda_bench_builtin.datasets.digits import idx, mat, mnist_m, usps
 from msda_bench_builtin.datasets.tables.arrays import read_arrays
 from msda_bench_builtin.datasets.unpacked import CHUNK, Limited, TooLargeError, read_limited, tar_gz
+from tests.builtin.datasets.conftest import tarred
 from tests.data.refusal import only_line
 
 REFUSED = (tarfile.TarError, OSError, EOFError, ValueError, zlib.error)
-
-
-def tar(*sizes: int, name: str = "{}.txt") -> bytes:
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
-        for place, size in enumerate(sizes):
-            member = tarfile.TarInfo(name.format(place))
-            member.size = size
-            archive.addfile(member, io.BytesIO(bytes(size)))
-    return buffer.getvalue()
 
 
 def saved(save: Callable[..., None], **arrays: Any) -> bytes:
@@ -60,6 +51,7 @@ def test_reading_stops_at_the_limit() -> None:
         stream.read(CHUNK + 1)
 
 
+MANY = tarred({f"{place}.txt": bytes(100_000) for place in range(20)})
 DIGITS = {"X": np.zeros((32, 32, 3, 9), np.uint8), "y": np.ones((9, 1))}
 
 
@@ -68,8 +60,8 @@ DIGITS = {"X": np.zeros((32, 32, 3, 9), np.uint8), "y": np.ones((9, 1))}
     [
         (idx, gzip.compress(bytes(1 << 20)), lambda path: idx.read_idx(path, 1), 1 << 20, "unpacks to more than"),
         (usps, bz2.compress(bytes(1 << 20)), usps.read_usps, 1 << 20, "unpacks to more than"),
-        (mnist_m, tar(*[100_000] * 20), mnist_m.read_mnist_m, 2_100_000, "unpacks to more than"),
-        (opinions, tar(*[100_000] * 20), opinions._members, 2_100_000, "unpacks to more than"),
+        (mnist_m, MANY, mnist_m.read_mnist_m, 2_100_000, "unpacks to more than"),
+        (opinions, MANY, opinions._members, 2_100_000, "unpacks to more than"),
         (mat, saved(matlab, **DIGITS), lambda path: mat.read_mat(path, zero=10), 27720, "it claims 27720 bytes"),
     ],
     ids=["idx", "usps", "mnist_m", "opinions", "mat"],
@@ -100,7 +92,7 @@ def test_a_name_of_huge_declared_size_is_not_read(tmp_path: Path, kind: bytes) -
 
 def test_a_damaged_tar_archive_is_read_or_refused(tmp_path: Path) -> None:
     path = tmp_path / "f.tar.gz"
-    whole = gzip.decompress(tar(5, 700, name="x" * 150 + "{}"))
+    whole = gzip.decompress(tarred({f"{'x' * 150}{place}": bytes(size) for place, size in enumerate((5, 700))}))
     for place in range(0, 3000, 23):
         path.write_bytes(gzip.compress(whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :], 1))
         try:

@@ -1,16 +1,26 @@
-"""JCPOT and WBT agree with POT's own classes."""
+"""JCPOT, WBT and WJDOT agree with POT and with scipy's linear programme."""
 
 from __future__ import annotations
 
+import dataclasses
+import importlib.util
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import ot
 import pytest
+import torch
+from scipy.optimize import linprog
 from sklearn.linear_model import LogisticRegression
+from torch import Tensor
 
-from msda_bench.api import FittedScheme, Fitting, PluginError, Task
-from msda_bench_builtin.schemes import Jcpot, Wbt
+from msda_bench.api import FittedScheme, Fitting, PluginError, Sizes, Stage, Step, TargetPass, Task
+from msda_bench.cli.main import main
+from msda_bench_builtin.schemes import Jcpot, Wbt, Wjdot
+from msda_bench_builtin.schemes.wjdot import exact_transport, transport
+from tests.builtin.formulas import B, K, SmallRun, same_gradient
+from tests.own import refusal, suite
 
 TASK = Task("classification", 4)  # no example of the class 2
 CENTRES = {0: (0, 0), 1: (4, 0), 3: (0, 5)}
@@ -91,3 +101,160 @@ def test_wbt_moves_the_barycentre_of_each_class() -> None:
         labels += [label] * len(start)
     found = outputs(Wbt(reg=0.05), SOURCES, TARGET)
     assert np.allclose(np.exp(found[:, [0, 1, 3]]), linear(moved(np.concatenate(points)), labels), atol=1e-4)
+
+
+CONVERGED = Wjdot(plan="entropic", blur=0.002, iterations=3000)
+
+
+def exact(cost: Tensor, weights: Tensor) -> tuple[float, Tensor]:
+    """The least cost of moving weighted points to equal ones, and its plan, by the simplex method."""
+    n, m = cost.shape
+    marginals = np.vstack([np.kron(np.eye(n), np.ones(m)), np.kron(np.ones(n), np.eye(m))])
+    right = np.concatenate([weights.numpy(), np.full(m, 1 / m)])
+    found = linprog(cost.numpy().ravel(), A_eq=marginals, b_eq=right)
+    return found.fun, torch.from_numpy(found.x).view(n, m)
+
+
+def test_transport_equals_the_linear_programmes() -> None:
+    generator = torch.Generator().manual_seed(3)
+    cost = torch.rand(7, 5, dtype=torch.float64, generator=generator)
+    weights = torch.tensor([0.3, 0.1, 0.0, 0.2, 0.15, 0.05, 0.2], dtype=torch.float64)
+    plan, potentials = transport(cost, weights, 0.002, 3000)
+    value, expected = exact(cost, weights)
+    assert float((plan * cost).sum()) == pytest.approx(value, abs=2e-3)
+    assert torch.allclose(plan, expected, atol=5e-3)
+    assert torch.allclose(plan.sum(0), torch.full((5,), 0.2, dtype=torch.float64))
+    assert float(plan[2].sum()) == 0
+    for one, other in ((0, 3), (1, 2)):  # moving weight to a point, even one of weight 0, costs the potentials' gap
+        moved = weights.clone()
+        moved[one] -= 1e-3
+        moved[other] += 1e-3
+        change = (exact(cost, moved)[0] - value) / 1e-3
+        assert float(potentials[other] - potentials[one]) == pytest.approx(change, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("alpha", "unique"),
+    [((0.5432, 0.2871, 0.1697), True), ((1 / 3, 1 / 3, 1 / 3), False), ((0.7, 0.3, 0.0), False)],
+)
+def test_the_exact_plan_its_marginals_and_alphas_gradient_are_pots(alpha: tuple[float, ...], *, unique: bool) -> None:
+    """At 3 x 32 and 32 examples; where several gradients are right, as at equal weights, it is one of them."""
+    generator = torch.Generator().manual_seed(5)
+    labels = torch.randint(0, 4, (96,), generator=generator)
+    source = torch.randn(96, 8, dtype=torch.float64, generator=generator) + labels[:, None]
+    probabilities = torch.softmax(2 * torch.randn(32, 4, dtype=torch.float64, generator=generator), 1)
+    target = torch.randn(32, 8, dtype=torch.float64, generator=generator) + 2
+    squares = torch.cdist(source, target).square()
+    cost = squares / squares.mean() - probabilities.log()[:, labels].T
+    shares = torch.eye(3, dtype=torch.float64).repeat_interleave(32, 0) / 32
+    given = torch.tensor(alpha, dtype=torch.float64)
+
+    def least(weights: Tensor) -> float:
+        return float(ot.emd2((shares @ weights).numpy(), np.full(32, 1 / 32), cost.numpy()))
+
+    plan, potentials = exact_transport(cost, shares @ given)
+    assert float((plan * cost).sum()) == pytest.approx(least(given), rel=1e-12)
+    assert torch.allclose(plan.sum(1), shares @ given)
+    assert torch.allclose(plan.sum(0), torch.full((32,), 1 / 32, dtype=torch.float64))
+    assert int((plan > 0).sum()) < 96 + 32
+    gradient = potentials @ shares
+    for towards in (*torch.eye(3, dtype=torch.float64), torch.tensor([0.2, 0.5, 0.3], dtype=torch.float64)):
+        for step in (1.0, 0.1, 1e-3):  # the cost is convex in alpha
+            moved = given + step * (towards - given)
+            assert least(moved) >= least(given) + float(gradient @ (moved - given)) - 1e-12
+    if unique:
+        for away, to in ((0, 1), (0, 2), (1, 2)):
+            moved = given.clone()
+            moved[away] -= 1e-6
+            moved[to] += 1e-6
+            slope = (least(moved) - least(given)) / 1e-6
+            assert float(gradient[to] - gradient[away]) == pytest.approx(slope, abs=1e-6)
+
+
+def taken(run: SmallRun, alpha: Tensor) -> Step:
+    run.enter(run.scheme.stages[1])
+    carried = {
+        name: value.double() if value.is_floating_point() else value for name, value in run.batch.carried.items()
+    }
+    run.batch = run.batch._replace(carried={**carried, "alpha": alpha})
+    return run.step(run.scheme.stages[1].phases[0])
+
+
+def cost_of(run: SmallRun, beta: float) -> Tensor:
+    """One pair at a time."""
+    source = torch.cat([run.domain(i) for i in range(K)]).detach()
+    target, labels = run.domain(K).detach(), run.batch.y.flatten()
+    squares = torch.stack([((x - target) ** 2).sum(1) for x in source])
+    probabilities = torch.softmax(run.modules["predictor"](target), 1)
+    losses = torch.stack([-probabilities[:, label].log() for label in labels])
+    return beta * squares / squares.mean() + losses
+
+
+@pytest.mark.parametrize(
+    ("scheme", "close"), [(Wjdot(beta=0.7, rate=0.5), 1e-5), (dataclasses.replace(CONVERGED, beta=0.7, rate=0.5), 5e-3)]
+)
+def test_the_predictor_follows_the_plan_and_alpha_the_potentials(scheme: Wjdot, close: float) -> None:
+    run, alpha = SmallRun(scheme), torch.tensor([0.5123, 0.1951, 0.2926], dtype=torch.float64)
+    step, cost = taken(run, alpha), cost_of(run, 0.7)
+    value, plan = exact(cost.detach(), (alpha / B).repeat_interleave(B))
+    assert step.objective.item() == pytest.approx(value, rel=close)
+    same_gradient(step.objective, (plan * cost).sum(), run.modules["predictor"].parameters(), atol=close)
+    assert run.trained(run.scheme.stages[1].phases[0]) == list(run.modules["predictor"].parameters())
+
+    moved = step.carried["alpha"]
+    assert float(moved.sum()) == pytest.approx(1)
+    gradient = []
+    for i in range(K):  # by finite differences along each source
+        towards = torch.nn.functional.one_hot(torch.tensor(i), K).double() - 1 / K
+        nearby = [exact(cost.detach(), ((alpha + s * towards) / B).repeat_interleave(B))[0] for s in (1e-3, -1e-3)]
+        gradient.append((nearby[0] - nearby[1]) / 2e-3)
+    assert step.gaps.tolist() == pytest.approx(gradient, abs=4 * close)
+    plain = alpha - 0.5 * step.gaps  # all of it inside the simplex here, so the projection is the identity
+    assert (plain > 0).all()
+    assert torch.allclose(moved, plain)
+    sizes = Sizes((B,) * K, B, 5, 3)
+    assert run.scheme.carry(run.parts, sizes, run.scheme.stages[1])["alpha"].tolist() == [pytest.approx(1 / K)] * K
+    far = taken(SmallRun(dataclasses.replace(scheme, rate=1e3)), alpha).carried["alpha"]
+    assert (float(far.min()), float(far.sum())) == (0, pytest.approx(1))
+
+
+def test_each_sources_embedding_uses_its_own_classifier() -> None:
+    run = SmallRun(Wjdot())
+    stage: Stage = run.scheme.stages[0]
+    assert stage.sees == ("sources",)
+    run.batch = run.batch._replace(x=run.x[: K * B])
+    step = run.step(stage.phases[0])
+    heads = run.modules["critic"].of
+    risks = [torch.nn.functional.cross_entropy(heads[i](run.domain(i)), run.batch.y[i]) for i in range(K)]
+    assert torch.allclose(step.risks, torch.stack(risks))
+    same_gradient(step.objective, torch.stack(risks).mean(), run.modules["features"].parameters())
+    assert torch.autograd.grad(step.objective, next(run.modules["predictor"].parameters()))[0].any()
+
+
+def test_all_examples_or_some_drawn_once_are_transported() -> None:
+    run = SmallRun(Wjdot(examples=3))
+    stage = run.scheme.stages[1]
+    run.enter(stage)
+    carried = run.batch.carried
+    assert carried["source"].shape == (3 * K, 5)
+    assert carried["target"].shape == (3, 5)
+    for i in range(K):
+        rows = carried["shares"][:, i] > 0
+        assert carried["shares"][rows, i].tolist() == [pytest.approx(1 / 3)] * 3
+        of = torch.cdist(carried["source"][rows], run.domain(i)).argmin(1)
+        assert torch.allclose(carried["source"][rows], run.domain(i)[of])
+        assert len(set(of.tolist())) == 3
+        assert carried["labels"][rows].tolist() == run.batch.y[i][of].tolist()
+    later = TargetPass(run.domain(K).detach(), torch.zeros(B, 3), torch.tensor([5, 6]).int())
+    assert torch.equal(run.scheme.at_epoch(run.parts, later, carried, stage)["target"], carried["target"])
+
+
+def test_without_pot_a_suite_says_what_to_install_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    known = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *rest: None if name == "ot" else known(name, *rest))
+    line = refusal(capsys, suite(tmp_path, "fonts", methods={"WJDOT": {"scheme": "wjdot"}}))
+    assert "needs POT; install it: pip install '.[transport]' in the clone, or set plan: entropic" in line
+    entropic = {"scheme": {"wjdot": {"plan": "entropic"}}}
+    assert main(["validate", suite(tmp_path, "fonts", methods={"WJDOT": entropic})]) == 0

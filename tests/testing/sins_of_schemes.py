@@ -1,4 +1,4 @@
-"""Sins against the contract of schemes."""
+"""Sins against the contracts of schemes, those that train in steps and those that are fitted at once."""
 
 from __future__ import annotations
 
@@ -6,33 +6,24 @@ import itertools
 import random
 import sys
 
+import numpy as np
 import torch
 from torch import nn
 
-from msda_bench.api import Phase, Scheme, Stage, Step, component
-from tests.testing.sins import after, sins
+from msda_bench.api import FittedScheme, Phase, Scheme, Stage, Step, component
+from tests.testing.sins import after, batched, sins
 
 
-@component
-class Plain(Scheme):
-    """One batch per source, weighted by the aggregator."""
+class Spoiled(Scheme):
+    """One batch per source, weighted by the aggregator; correct except for what a sin changes."""
 
-    name = "plain"
+    name = "spoiled"
 
     def step(self, parts, batch, state, phase):
         seen = parts.forward(batch)
         gaps = parts.critic(seen.source, seen.target)
         objective, weights, state = parts.aggregate(seen.risks, gaps, state)
-        return Step(objective, seen.risks, gaps, weights, state)
-
-
-class Spoiled(Plain):
-    """Correct except for what a sin changes."""
-
-    name = "spoiled"
-
-    def step(self, parts, batch, state, phase):
-        return self.spoil(super().step(parts, batch, state, phase), parts, batch)
+        return self.spoil(Step(objective, seen.risks, gaps, weights, state), parts, batch)
 
     def spoil(self, step, parts, batch):
         return step
@@ -67,11 +58,11 @@ def greedy(self, parts, batch, state, phase):
 
 
 def noisy(self, parts, batch, state, phase):
-    return Plain.step(self, parts, batch._replace(x=batch.x + torch.rand_like(batch.x)), state, phase)
+    return Spoiled.step(self, parts, batch._replace(x=batch.x + torch.rand_like(batch.x)), state, phase)
 
 
 def sharing(self, network, k, discrepancy):
-    critic = Plain.build(self, network, k, discrepancy)
+    critic = Spoiled.build(self, network, k, discrepancy)
     if k == 3:
         critic.head = network.predictor
     return critic
@@ -88,19 +79,15 @@ def stealing(step, parts, batch):
 
 
 def predict_together(self, parts, x, carried):
-    features, outputs = Plain.predict(self, parts, x, carried)
+    features, outputs = Spoiled.predict(self, parts, x, carried)
     return features, outputs - outputs.mean(0)
-
-
-def batched(tensor):
-    return torch._C._functorch.is_batchedtensor(tensor)
 
 
 def phases(*trains):
     return (Stage("all", phases=(Phase("all", trains),)),)
 
 
-BROKEN = {
+OF_SCHEMES = {
     "groups_hold_known_domains": {
         r"draws from \['elsewhere'\]; there are only": {"groups": lambda self, sources, target: (("elsewhere",),)},
         r"draws from \['north'\]; there are only \('north/0',": {
@@ -131,7 +118,6 @@ BROKEN = {
         "changed torch's number of threads": objective(
             lambda value: after(torch.set_num_threads(torch.get_num_threads() + 1), value)
         ),
-        "Python's global random generator": objective(lambda value: after(random.random(), value)),
     },
     "stacked_runs_equal_each_alone": {
         "cannot be stacked.*torch.vmap refuses it.*no Python branch": objective(
@@ -152,4 +138,95 @@ BROKEN = {
     "sees_no_target_label": {"inverting the target's labels .* changes the run's .* asks to train": spoil(stealing)},
     "predicts_each_example_by_itself": {"outputs depend on the rest of the batch": {"predict": predict_together}},
 }
-SINS = sins(Spoiled, BROKEN)
+
+
+ROWS = 90
+"""Examples of the contract's own fits; the engine's have other numbers."""
+
+
+@component
+class Nearest(FittedScheme):
+    """The nearest mean of a class, or least squares."""
+
+    name = "nearest"
+    far = -1e6
+    """The output of a class without examples."""
+
+    def fit(self, rows, task, seed):
+        x = self.dense(rows.x)
+        if task.kind == "regression":
+            slopes = np.linalg.lstsq(np.c_[x, np.ones(len(x))], rows.y, rcond=None)[0]
+            return lambda given: self.outputs(np.c_[self.dense(given), np.ones(given.shape[0])] @ slopes[:, None])
+        present = np.unique(rows.y)
+        means = np.stack([x[rows.y == place].mean(0) for place in present])
+
+        def predict(given):
+            outputs = np.full((given.shape[0], task.classes), self.far)
+            outputs[:, present] = -((self.dense(given)[:, None] - means) ** 2).sum(-1)
+            return self.outputs(outputs)
+
+        return predict
+
+    def dense(self, x):
+        return np.asarray(x if isinstance(x, np.ndarray) else x.toarray(), np.float64)
+
+    def outputs(self, values):
+        return values
+
+
+def outputs(function):
+    return {"outputs": lambda _, values: function(values)}
+
+
+def before(function):
+    """Does something to the training rows before the fit."""
+    return {"fit": lambda self, rows, task, seed: after(function(rows), Nearest.fit(self, rows, task, seed))}
+
+
+def overwrite(rows):
+    if isinstance(rows.x, np.ndarray) and rows.x.flags.writeable:
+        rows.x[0] += 1e-6
+
+
+def steal(self, rows, task, seed):
+    frame, predict = sys._getframe(), Nearest.fit(self, rows, task, seed)
+    while frame and not hasattr(frame.f_locals.get("run"), "prepared"):
+        frame = frame.f_back
+    if not frame:
+        return predict
+    stolen = frame.f_locals["run"].prepared._target_labels.float().mean().item()
+    return lambda given: predict(given) * (1 + stolen)
+
+
+def words(_, x):
+    return np.asarray(x, np.float64) if isinstance(x, np.ndarray) else (x.toarray() > 0).astype(np.float64)
+
+
+OF_FITTED = {
+    "learns": {
+        r"it is right on 0\.\d+ of its examples, a constant on": outputs(lambda values: -values),
+        "its squared error is .*, a constant's": {"tasks": ("regression",), **outputs(lambda values: 0 * values)},
+    },
+    "a_class_may_have_no_example": {
+        "NaN or infinity in the outputs without examples of the last class": {"far": np.nan},
+        "its answer is a class without examples": {"far": 1.0},
+    },
+    "takes_bags_of_words": {"bags of words give other outputs than the same numbers": {"dense": words}},
+    "predicts_each_example_by_itself": {
+        "outputs depend on the rest of the batch": outputs(lambda values: values + 0.1 * values.mean()),
+    },
+    "sees_no_target_label": {"inverting the target's labels .* changes the run's": {"fit": steal}},
+    "is_deterministic": {
+        "call with the same input changes the outputs": outputs(
+            lambda values: values + (len(values) == ROWS) * 1e-5 * random.SystemRandom().random()
+        ),
+    },
+    "input_is_not_changed": {"changed its input, the x": before(overwrite)},
+    "leaves_the_process_alone": {"Python's global random generator": before(lambda rows: random.random())},
+    "groups_hold_known_domains": {
+        r"draws from \['elsewhere'\]; there are only": {
+            "groups": lambda self, sources, target: ((*sources, *["elsewhere"] * ("north/0" in sources)),)
+        },
+    },
+}
+SINS = sins(Spoiled, OF_SCHEMES) + sins(Nearest, OF_FITTED)

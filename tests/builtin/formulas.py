@@ -1,7 +1,8 @@
-"""A run of a small float64 network, for the tests of schemes."""
+"""For the tests of formulas: a run of a small float64 network, and a comparison of gradients."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -107,3 +108,14 @@ class SmallRun:
         with torch.no_grad():
             for value, gradient in zip(trained, gradients, strict=True):
                 value.sub_(rate * gradient)
+
+
+def same_gradient(found: Tensor, expected: Tensor, of: Iterable[Tensor], atol: float = 1e-8) -> None:
+    """Asserts that two objectives, which need not be equal, have equal gradients with respect to each tensor."""
+    tensors = list(of)
+    one, other = (
+        torch.autograd.grad(objective, tensors, retain_graph=True, materialize_grads=True)
+        for objective in (found, expected)
+    )
+    for mine, theirs in zip(one, other, strict=True):
+        assert torch.allclose(mine, theirs, atol=atol)

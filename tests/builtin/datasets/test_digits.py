@@ -1,27 +1,34 @@
-"""The files of digits: what is read from them, and one line for every file that is damaged or holds something else."""
+"""Digits: what is read from the files, one line for each that is damaged or holds something else, and Digits-Five."""
 
 from __future__ import annotations
 
 import bz2
+import dataclasses
 import gzip
 import io
 import re
 import struct
-import tarfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pydantic
 import pytest
 from PIL import Image
 from scipy.io import savemat
 
+from msda_bench.data import Folders, LocalFiles, folders
+from msda_bench.data.check import tree_sha256
+from msda_bench_builtin.datasets import Digits, DigitsFive
+from msda_bench_builtin.datasets import digits_five as module
+from msda_bench_builtin.datasets.digits import files as known
 from msda_bench_builtin.datasets.digits.idx import read_mnist
 from msda_bench_builtin.datasets.digits.mat import read_mat
 from msda_bench_builtin.datasets.digits.mnist_m import read_mnist_m
 from msda_bench_builtin.datasets.digits.part import enlarge
 from msda_bench_builtin.datasets.digits.usps import read_usps
+from tests.builtin.datasets.conftest import tarred
 from tests.data.refusal import only_line
 
 DRAW = np.random.default_rng(0)
@@ -53,24 +60,6 @@ def grey(label: float, values: Any) -> str:
     return f"{label} " + " ".join(f"{i}:{value}" for i, value in enumerate(values, 1))
 
 
-def archive(members: dict[str, Any]) -> bytes:
-    """A tar.gz; a member of text is a link to it."""
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
-        folder = tarfile.TarInfo("mnist_m")
-        folder.type = tarfile.DIRTYPE
-        tar.addfile(folder)
-        for name, content in members.items():
-            member = tarfile.TarInfo(name)
-            if isinstance(content, str):
-                member.type, member.linkname = tarfile.SYMTYPE, content
-                tar.addfile(member)
-            else:
-                member.size = len(content)
-                tar.addfile(member, io.BytesIO(content))
-    return buffer.getvalue()
-
-
 IMAGES, LABELS = idx(np.arange(3 * 28 * 28).reshape(3, 28, 28) % 256), idx([7, 0, 9])
 X, Y = DRAW.integers(0, 256, (32, 32, 3, 4), np.uint8), np.array([[1], [10], [9], [3]], np.uint8)
 DARK, HALF, LAST = grey(1, [-1.0] * 256), grey(10, [1.0] * 128 + [0.0] * 128), "3 16:1"
@@ -86,7 +75,7 @@ MEMBERS = {
     "mnist_m/.DS_Store": b"passed over",
 }
 GOOD = {"images.gz": IMAGES, "labels.gz": LABELS, "f.mat": mat(X=X, y=Y), "f.bz2": usps(DARK, HALF, LAST)}
-GOOD["f.tar.gz"] = archive(MEMBERS)
+GOOD["f.tar.gz"] = tarred(MEMBERS)
 READ: dict[str, Callable[[Path], Any]] = {
     "images.gz": lambda folder: read_mnist(folder / "images.gz", folder / "labels.gz"),
     "f.mat": lambda folder: read_mat(folder / "f.mat", zero=10),
@@ -169,7 +158,7 @@ FAULTS = [
     ("f.bz2", GOOD["f.bz2"][:-10], "not a whole bzip2 file"),
     ("f.bz2", b"", "not a whole bzip2 file|holds no images"),
     *(
-        ("f.tar.gz", archive(MEMBERS | members), what)
+        ("f.tar.gz", tarred(MEMBERS | members), what)
         for members, what in (
             ({"../escaped.png": b""}, r"member '\.\./escaped\.png' leads out of the archive"),
             ({"/absolute.png": b""}, "member '/absolute.png' leads out of the archive"),
@@ -184,7 +173,7 @@ FAULTS = [
         )
     ),
     *(
-        ("f.tar.gz", archive({name: content for name, content in MEMBERS.items() if name != gone}), f"holds no {gone}")
+        ("f.tar.gz", tarred({name: content for name, content in MEMBERS.items() if name != gone}), f"holds no {gone}")
         for gone in (TRAIN, TEST)
     ),
     ("f.tar.gz", GOOD["f.tar.gz"][:-300], "not a whole tar.gz archive"),
@@ -216,3 +205,173 @@ def test_enlarged_images_have_exact_sums_so_that_every_machine_rounds_alike(side
         assert abs(large.astype(int) - pillows).max() <= 1
     levels = np.broadcast_to((np.arange(5000) % 251).astype(np.uint8)[:, None, None], (5000, 4, 4))
     assert np.array_equal(enlarge(levels, 5)[:, :4, :4], levels)  # in chunks, which keep their order
+
+
+MADE = Digits(domains=("synth_fonts", "mnist_m_made"), train=20, test=10, made_train=30, made_test=20)
+
+
+@pytest.mark.parametrize("domains", [("mnist",), ("mnist", "mnist"), ("mnist", "emnist"), ()])
+def test_domains_are_two_or_more_known_ones(domains):
+    with pytest.raises(pydantic.ValidationError, match="domains"):
+        Digits(domains=domains)
+
+
+def test_only_the_chosen_domains_need_files():
+    assert MADE.files == known.MNIST
+    assert Digits(domains=("synth_fonts", "usps")).files == known.USPS
+    whole, reduced = (Digits(copies=copies).files for copies in ("original", "reduced"))
+    assert {file.path for file in whole} - {file.path for file in reduced} == {
+        "mnist_m/mnist_m.tar.gz",
+        "svhn/train_32x32.mat",
+        "svhn/test_32x32.mat",
+    }
+
+
+def test_a_domain_without_download_says_so_in_one_line(tmp_path):
+    files = LocalFiles(Folders(None, tmp_path), "digits")
+    line = only_line(Digits(copies="reduced").load, "mnist_m", files)
+    assert "not available for download (`copies: original` downloads the whole)" in line
+    assert "27650633 bytes, sha256 5baad899dece7cc3684dfcaa8aa7430788db739b3b22e1e624a419eefcc51916" in line
+    assert "data fetch" not in line
+    assert "run `msda-bench data fetch digits`" in only_line(Digits().load, "mnist_m", files)
+
+
+def test_made_digits_are_those_of_mnist(real, tmp_path):
+    digits = Digits(domains=("mnist", "mnist_m_made"), made_train=300, made_test=100)
+    real(digits)
+    files = LocalFiles(Folders(folders().given, tmp_path / "cache"), "digits")
+    data = digits.load("mnist", files)
+    made = digits.load("mnist_m_made", files)
+    assert made.y.tolist() == [*data.y[:300].tolist(), *data.y[60000:60100].tolist()]
+    assert (made.test.sum(), len(made.test)) == (100, 400)
+
+
+def test_bytes_equal_255_times_the_unit_scale(crafted):
+    unit, whole = (dataclasses.replace(MADE, pixels=pixels) for pixels in ("unit", "bytes"))
+    images = unit.load("synth_fonts", crafted).x[:5]
+    assert images.dtype == np.uint8
+    scaled, raw = (data.fit({"": images})("", images) for data in (unit, whole))
+    assert scaled.dtype == raw.dtype == np.float32
+    assert np.array_equal(raw, images)
+    assert np.allclose(scaled * 255, raw)
+    assert raw.max() > 200
+
+
+DRAWN = np.random.default_rng(3)
+LABELLED = np.arange(40) % 10
+
+
+def pictures(*shape: int) -> Any:
+    return DRAWN.integers(0, 256, shape, np.uint8)
+
+
+def made_files() -> dict[str, dict[str, Any]]:
+    """The content of each file: 12 and 10 images; SVHN and Synthetic Digits hold more training images than are used."""
+    one_hot, cells = np.eye(10), np.empty((2, 2), object)
+    cells[0] = [DRAWN.random((12, 1, 28, 28)), LABELLED[:12, None]]
+    cells[1] = [DRAWN.random((10, 1, 28, 28)), LABELLED[:10, None]]
+    return {
+        "mnist_data.mat": {
+            "train_32": pictures(12, 32, 32), "label_train": one_hot[LABELLED[:12]],
+            "test_32": pictures(10, 32, 32), "label_test": one_hot[LABELLED[:10]],
+        },
+        "mnistm_with_label.mat": {
+            "train": pictures(12, 28, 28, 3), "label_train": one_hot[LABELLED[:12]],
+            "test": pictures(13, 28, 28, 3), "label_test": one_hot[LABELLED[:13]],
+        },
+        "svhn_train_32x32.mat": {"X": pictures(32, 32, 3, 20), "y": LABELLED[:20, None] + 1},
+        "svhn_test_32x32.mat": {"X": pictures(32, 32, 3, 15), "y": LABELLED[:15, None] + 1},
+        "syn_number.mat": {
+            "train_data": pictures(12, 32, 32, 3), "train_label": LABELLED[:12, None],
+            "test_data": pictures(10, 32, 32, 3), "test_label": LABELLED[:10, None],
+        },
+        "usps_28x28.mat": {"dataset": cells},
+    }  # fmt: skip
+
+
+@pytest.fixture
+def given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[dict[str, dict[str, Any]], Path]:
+    """The content of the files, and their folder; 12 training and 10 test images of each domain are used."""
+    monkeypatch.setattr(module, "_TRAIN", 12)
+    monkeypatch.setattr(module, "_TEST", 10)
+    monkeypatch.setattr(DigitsFive, "published", dict.fromkeys(DigitsFive.domains, (12, 10)) | {"usps": (48, 10)})
+    files, folder = made_files(), tmp_path / "given/digits_five"
+    folder.mkdir(parents=True)
+    for name, arrays in files.items():
+        savemat(folder / name, arrays)
+    return files, folder
+
+
+def opened(folder: Path) -> tuple[DigitsFive, LocalFiles]:
+    return DigitsFive(train=12, sha256=tree_sha256(folder)), LocalFiles(Folders(folder.parent, folder / "../../cache"))
+
+
+def resized(image: Any) -> Any:
+    return np.asarray(Image.fromarray(image).resize((32, 32), Image.Resampling.BILINEAR))
+
+
+def test_images_and_labels_equal_the_authors_selection_in_order(given: Any, keeps_contract: Any) -> None:
+    arrays, folder = given
+    data, files = opened(folder)
+    keeps_contract(data, files)
+    found = {domain: data.load(domain, files) for domain in data.domains}
+    for domain, one in found.items():
+        train = 48 if domain == "usps" else 12
+        assert one.x.shape == (train + 10, 3, 32, 32)
+        assert one.test is not None
+        assert one.test.tolist() == [False] * train + [True] * 10
+        zero = 1 if domain == "svhn" else 0  # where the label 10 is the digit 0
+        labels = np.tile((LABELLED[:12] + zero) % 10, train // 12)
+        assert one.y.tolist() == [*labels, *((LABELLED[:10] + zero) % 10)]
+    x = {domain: np.asarray(one.x) for domain, one in found.items()}
+    assert np.array_equal(x["mnist"][3, 2], arrays["mnist_data.mat"]["train_32"][3])
+    assert np.array_equal(x["svhn"][11], arrays["svhn_train_32x32.mat"]["X"][..., 11].transpose(2, 0, 1))
+    assert np.array_equal(x["svhn"][12], arrays["svhn_test_32x32.mat"]["X"][..., 0].transpose(2, 0, 1))
+    assert np.array_equal(x["syn"][15], arrays["syn_number.mat"]["test_data"][3].transpose(2, 0, 1))
+    blend = resized(arrays["mnistm_with_label.mat"]["train"][5]).transpose(2, 0, 1)
+    assert abs(x["mnist_m"][5].astype(int) - blend).max() <= 1
+    envelope = resized((arrays["usps_28x28.mat"]["dataset"][0, 0][7, 0] * 255).astype(np.uint8))
+    assert abs(x["usps"][7, 1].astype(int) - envelope).max() <= 1
+    assert all(np.array_equal(x["usps"][:12], x["usps"][12 * time : 12 * time + 12]) for time in (1, 2, 3))
+    assert float(np.max(data.fit({})("mnist", x["mnist"]))) == np.float32(x["mnist"].max() / 255)
+
+
+WRONG: list[tuple[str, str, Callable[[dict[str, Any]], dict[str, Any]], str]] = [
+    ("mnist", "mnist_data.mat", lambda held: {"train_28": held["train_32"]}, "holds no array 'train_32'"),
+    ("mnist", "mnist_data.mat", lambda held: held | {"train_32": held["train_32"] * 2.0}, "expected numbers 0..255"),
+    ("mnist", "mnist_data.mat", lambda held: held | {"train_32": pictures(12, 28, 28)}, r"\(images, 32, 32\)"),
+    ("mnist", "mnist_data.mat", lambda held: held | {"label_test": np.ones((10, 10))}, "a single 1 in each row"),
+    ("mnist_m", "mnistm_with_label.mat", lambda held: held | {"train": held["test"]}, "labels are .* expected "),
+    ("svhn", "svhn_train_32x32.mat", lambda held: {"X": held["X"][..., :5], "y": held["y"][:5]}, "svhn has 5 training"),
+    ("syn", "syn_number.mat", lambda held: held | {"train_label": LABELLED[:12] + 2}, "label 11 of image 9 is not one"),
+    ("usps", "usps_28x28.mat", lambda held: {"dataset": LABELLED}, r"expected cells \(2, 2\)"),
+]
+
+
+@pytest.mark.parametrize(("domain", "name", "change", "what"), WRONG, ids=[f"{one[1]} {one[3]}" for one in WRONG])
+def test_files_of_another_layout_are_reported_in_one_line(
+    given: Any, domain: str, name: str, change: Any, what: str
+) -> None:
+    arrays, folder = given
+    savemat(folder / name, change(arrays[name]))
+    data, files = opened(folder)
+    line = only_line(data.load, domain, files)
+    assert line.startswith(f"{folder / name}: ")
+    assert line.endswith("; replace the file")
+    assert re.search(what, line)
+
+
+def test_a_folder_is_identified_with_parameters_that_read_it(given: Any) -> None:
+    _, folder = given
+    (folder / "syn_number.mat").unlink()
+    (folder / "usps_28x28.mat").write_bytes(b"no such file")
+    found = DigitsFive().identify(folder, tree_sha256(folder))
+    assert found is not None
+    assert found.what == "5 of 6 files"
+    assert found.lines[0] == "missing: syn_number.mat"
+    assert found.lines[1].startswith(f"bad: {folder}/usps_28x28.mat: not a whole MATLAB file")
+    assert list(found.counts) == ["mnist", "mnist_m", "svhn"]
+    assert sum(found.counts["svhn"].values()) == 22
+    data = DigitsFive(**found.params)
+    assert len(data.load("mnist", opened(folder)[1]).y) == 22
+    assert DigitsFive().identify(folder.parent, "") is None

@@ -1,0 +1,277 @@
+"""Discrepancies agree with their formulae, with plain loops and with scipy, and so do their gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.optimize
+import scipy.spatial.distance
+import scipy.special
+import scipy.stats
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from msda_bench.api import Discrepancy, Dropout
+from msda_bench.functional import normal, uniform
+from msda_bench_builtin.discrepancies import (
+    Coral,
+    Mmd,
+    Moments,
+    NoDiscrepancy,
+    ProxyADistance,
+    Sinkhorn,
+    SlicedWasserstein,
+    SpectralL2,
+    Wasserstein,
+)
+from tests.builtin.formulas import same_gradient
+
+Formula = Callable[[Tensor, Tensor], Tensor]
+KEY = torch.tensor([5, 6], dtype=torch.int32)
+
+
+def features(k: int = 3, b: int = 8, d: int = 5) -> tuple[Tensor, Tensor]:
+    """Source features (k, b, d), each source farther away, and target features (b, d), float64 with gradients."""
+    generator = torch.Generator().manual_seed(0)
+    shift = torch.arange(k, dtype=torch.float64).view(k, 1, 1)
+    source = torch.randn(k, b, d, dtype=torch.float64, generator=generator) * (1 + shift) + shift
+    return source.requires_grad_(), torch.randn(b, d, dtype=torch.float64, generator=generator).requires_grad_()
+
+
+def coral(x: Tensor, y: Tensor) -> Tensor:
+    return (torch.cov(x.T) - torch.cov(y.T)).square().sum() / (4 * 5 * 5)
+
+
+def mmd(x: Tensor, y: Tensor) -> Tensor:
+    both = torch.cat([x, y])
+    squares = (both.unsqueeze(0) - both.unsqueeze(1)).square().sum(-1)
+    width = squares.detach().sum() / (16 * 15)
+    kernel = torch.stack([torch.exp(-squares / (width * scale)) for scale in (0.5, 1.0, 2.0)]).mean(0)
+    return kernel[:8, :8].mean() + kernel[8:, 8:].mean() - 2 * kernel[:8, 8:].mean()
+
+
+def spectral(x: Tensor, y: Tensor) -> Tensor:
+    return torch.linalg.eigvalsh(y.T @ y - x.T @ x).abs().amax()
+
+
+def moments(orders: int) -> Formula:
+    def distance(x: Tensor, y: Tensor) -> Tensor:
+        found = torch.zeros((), dtype=torch.float64)
+        for order in range(1, orders + 1):
+            found = found + sum((((x[:, f] ** order).mean() - (y[:, f] ** order).mean()) ** 2) for f in range(5)) ** 0.5
+        return found
+
+    return distance
+
+
+FORMULAS: dict[str, tuple[Discrepancy, Formula]] = {
+    "coral": (Coral(), coral),
+    "mmd": (Mmd(kernels=3, factor=2.0), mmd),
+    "spectral_l2 sum": (SpectralL2(iterations=500, scale="sum"), spectral),
+    "spectral_l2 mean": (SpectralL2(iterations=500), lambda x, y: spectral(x, y) / 8),
+    **{f"moments {n}": (Moments(orders=n, pairs="target"), moments(n)) for n in (1, 2, 4)},
+    "none": (NoDiscrepancy(), lambda x, y: 0 * x.sum() + 0 * y.sum()),
+}
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_each_gap_and_gradient_equal_the_formula(name: str) -> None:
+    discrepancy, formula = FORMULAS[name]
+    source, target = features()
+    gaps = discrepancy.build(5, 3).double()(source, target)
+    expected = torch.stack([formula(x, target) for x in source])
+    assert torch.allclose(gaps, expected, rtol=1e-6)
+    if name != "none":
+        same_gradient(gaps.sum(), expected.sum(), (source, target), atol=1e-5)
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_moments_of_all_pairs_are_the_distance_of_the_paper(k: int) -> None:
+    """Each gap consists of its own pairs, and the mean of the gaps is equation 1 of Peng et al."""
+    source, target = features(k=k)
+    gaps = Moments().build(5, k)(source, target)
+    distance = moments(2)
+    for i in range(k):
+        others = [distance(source[i], source[j]) for j in range(k) if j != i]
+        expected = distance(source[i], target) + (sum(others) / len(others) if others else 0)
+        assert gaps[i].item() == pytest.approx(expected.item())
+    between = [distance(one, other).item() for one, other in combinations(source, 2)]
+    to_target = sum(distance(one, target).item() for one in source) / k
+    assert gaps.mean().item() == pytest.approx(to_target + (sum(between) / len(between) if between else 0))
+
+
+@pytest.mark.parametrize(
+    "discrepancy", [Coral(), Mmd(), Moments(), Sinkhorn(), SlicedWasserstein(), SpectralL2()], ids=lambda one: one.name
+)
+def test_equal_samples_and_equal_points_have_no_gap_and_a_finite_gradient(discrepancy: Discrepancy) -> None:
+    _, target = features()
+    for sample in (target.detach(), torch.ones(4, 5, dtype=torch.float64)):
+        source = sample.expand(3, -1, -1).clone().requires_grad_()
+        gaps = discrepancy.build(5, 3).double()(source, sample)
+        assert gaps.abs().max() < 1e-6
+        (gradient,) = torch.autograd.grad(gaps.sum(), source)
+        assert gradient.isfinite().all()
+
+
+def test_a_batch_of_one_has_no_covariance_for_coral() -> None:
+    assert Coral().build(5, 3)(*features(b=1)).tolist() == [0, 0, 0]
+
+
+def test_default_spectral_l2_is_accurate_to_a_thousandth() -> None:
+    """Uses the width of the paper's perceptron, where ten iterations have a mean error of 4 %."""
+    generator = torch.Generator().manual_seed(0)
+    source = torch.randn(12, 20, 100, generator=generator, dtype=torch.float64).relu()
+    target = torch.randn(20, 100, generator=generator, dtype=torch.float64).relu()
+    gaps = SpectralL2().build(100, 12).double()(source, target)
+    exact = torch.linalg.eigvalsh((target.T @ target - source.mT @ source) / 20).abs().amax(-1)
+    assert ((gaps - exact).abs() / exact).mean() < 1e-3
+
+
+def test_spectral_l2_survives_opposite_eigenvalues() -> None:
+    source = torch.tensor([[[1.0, 0.0], [0.0, 0.0]]])
+    target = torch.tensor([[0.0, 1.0], [0.0, 0.0]])
+    assert SpectralL2(scale="sum").build(2, 1)(source, target).item() == pytest.approx(1, rel=1e-5)
+
+
+def entropic(x: np.ndarray, y: np.ndarray, epsilon: float, rounds: int = 400) -> float:
+    """OT_eps by plain alternating updates: the sum of both potentials' means."""
+    cost = scipy.spatial.distance.cdist(x, y, "sqeuclidean") / 2
+    f, g = np.zeros(len(x)), np.zeros(len(y))
+    for _ in range(rounds):
+        f = -epsilon * (scipy.special.logsumexp((g[None] - cost) / epsilon, axis=1) - np.log(len(y)))
+        g = -epsilon * (scipy.special.logsumexp((f[:, None] - cost) / epsilon, axis=0) - np.log(len(x)))
+    return float(f.mean() + g.mean())
+
+
+def test_the_divergence_equals_a_plain_loop() -> None:
+    source, target = features()
+    gaps = Sinkhorn(blur=0.2, iterations=300).build(5, 3)(source, target)
+    y = target.detach().numpy()
+    for i in range(3):
+        x = source[i].detach().numpy()
+        epsilon = 0.2 * scipy.spatial.distance.cdist(x, y, "sqeuclidean").mean() / 2
+        expected = entropic(x, y, epsilon) - entropic(x, x, epsilon) / 2 - entropic(y, y, epsilon) / 2
+        assert gaps[i].item() == pytest.approx(expected, rel=1e-6)
+
+
+def test_the_gradient_is_that_of_the_limit() -> None:
+    """Compares with central differences at fixed regularisation."""
+    source, target = features(k=1, b=4, d=2)
+    module = Sinkhorn(blur=0.3, iterations=300).build(2, 1)
+    (found,) = torch.autograd.grad(module(source, target).sum(), source)
+    x, y = source[0].detach().numpy(), target.detach().numpy()
+    epsilon = 0.3 * scipy.spatial.distance.cdist(x, y, "sqeuclidean").mean() / 2
+
+    def divergence(x: np.ndarray) -> float:
+        return entropic(x, y, epsilon, 300) - entropic(x, x, epsilon, 300) / 2
+
+    for place in ((0, 0), (2, 1)):
+        step = np.zeros_like(x)
+        step[place] = 1e-5
+        slope = (divergence(x + step) - divergence(x - step)) / 2e-5
+        assert found[0][place].item() == pytest.approx(slope, abs=1e-6)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_the_distance_equals_scipys(order: int) -> None:
+    source, target = features()
+    module = SlicedWasserstein(directions=6, order=order).build(5, 3)
+    module.key = torch.tensor([3, 4], dtype=torch.int32)
+    gaps = module(source, target)
+    drawn = normal(module.key, (6, 5)).double().numpy()
+    for i in range(3):
+        costs = []
+        for along in drawn / np.linalg.norm(drawn, axis=1, keepdims=True):
+            ours, theirs = source[i].detach().numpy() @ along, target.detach().numpy() @ along
+            if order == 1:
+                costs.append(scipy.stats.wasserstein_distance(ours, theirs))
+            else:  # the best assignment of squared costs, whatever the order
+                cost = (ours[:, None] - theirs[None]) ** 2
+                rows, columns = scipy.optimize.linear_sum_assignment(cost)
+                costs.append(cost[rows, columns].mean())
+        assert gaps[i].item() == pytest.approx(np.mean(costs), rel=1e-6)
+
+
+def test_the_gradient_passes_gradcheck() -> None:
+    source, target = features(k=2, b=4, d=3)
+    module = SlicedWasserstein(directions=5).build(3, 2)
+    assert torch.autograd.gradcheck(module, (source, target))
+
+
+def apply(module: Any, i: int, x: torch.Tensor) -> torch.Tensor:
+    """The i-th critic alone."""
+    for layer in module.critics:
+        x = x @ layer.weight[i] + layer.bias[i] if hasattr(layer, "weight") else layer(x)
+    return x.squeeze(-1)
+
+
+@pytest.mark.parametrize("hidden", [(), (7, 4)])
+@pytest.mark.parametrize("sign", ["text", "code"])
+def test_d_a_equals_the_critics_logistic_loss(hidden: tuple[int, ...], sign: Any) -> None:
+    """The gap is 2 - loss, or the loss itself with the code's sign; features maximise the loss, critics minimise it."""
+    source, target = features()
+    torch.manual_seed(0)
+    module = ProxyADistance(hidden=hidden, sign=sign).build(5, 3).double()
+    gaps = module(source, target)
+    losses = []
+    for i in range(3):
+        logits = apply(module, i, torch.cat([source[i], target]))
+        labels = torch.cat([torch.ones(8), torch.zeros(8)]).double()
+        each = functional.binary_cross_entropy_with_logits(logits, labels, reduction="none")
+        losses.append(each[:8].mean() + each[8:].mean())
+    loss = torch.stack(losses)
+    assert torch.allclose(gaps, 2 - loss if sign == "text" else loss)
+    same_gradient(gaps.sum(), -loss.sum(), (source, target))
+    same_gradient(gaps.sum(), loss.sum(), module.parameters())
+
+
+def test_dropout_of_d_as_critics_follows_every_hidden_layer() -> None:
+    """The mask is the key's, and a test drops nothing."""
+    source, target = (rows.float() for rows in features())
+    modules = []
+    for rate in (0.5, 0.0):
+        torch.manual_seed(0)
+        modules.append(ProxyADistance(hidden=(20, 50), dropout=rate).build(5, 3))
+    module, plain = modules
+    linear, *others = [type(layer).__name__ for layer in module.critics]
+    assert others == ["ReLU", "Dropout", linear, "ReLU", "Dropout", linear]
+    drops = [layer for layer in module.critics if isinstance(layer, Dropout)]
+    assert [layer.rate for layer in drops] == [0.5, 0.5]
+    gaps = module(source, target)
+    assert torch.equal(gaps, module(source, target))
+    for layer in drops:
+        layer.key = KEY
+    assert not torch.equal(gaps, module(source, target))
+    assert torch.equal(module.eval()(source, target), plain(source, target))
+
+
+@pytest.mark.parametrize("hidden", [(), (7, 4)])
+@pytest.mark.parametrize("weight", [0.0, 3.0])
+def test_wasserstein_equals_plain_loops(hidden: tuple[int, ...], weight: float) -> None:
+    """The gap, and the separate gradients of distance and penalty."""
+    source, target = features()
+    torch.manual_seed(0)
+    module = Wasserstein(hidden=hidden, penalty=weight).build(5, 3).double()
+    module.key = KEY
+    gaps = module(source, target)
+    share = uniform(KEY, (3, 8)).double()
+    distances, penalties = [], []
+    for i in range(3):
+        distances.append(apply(module, i, source[i]).mean() - apply(module, i, target).mean())
+        slopes = []
+        between = [s * a + (1 - s) * b for s, a, b in zip(share[i], source[i], target, strict=True)]
+        for point in (*source[i], *target, *between):
+            at = point.detach().requires_grad_()
+            (slope,) = torch.autograd.grad(apply(module, i, at), at, create_graph=True)
+            slopes.append((slope.norm() - 1) ** 2)
+        penalties.append(torch.stack(slopes).mean())
+    distance, penalty = torch.stack(distances), weight * torch.stack(penalties)
+    assert torch.allclose(gaps, distance)
+    # Features lower the distance; critics raise it, and lower the penalty.
+    same_gradient(gaps.sum(), distance.sum(), (source, target))
+    same_gradient(gaps.sum(), (penalty - distance).sum(), module.parameters())
