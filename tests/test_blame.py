@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import importlib
-import signal
 
 import pytest
 import torch
 
-from msda_bench.blame import blaming, cause_of, describe_with_place, packages_of, place
-from msda_bench.errors import BlamedError, DataError, Interrupted
+from msda_bench.blame import blaming, describe_with_place, packages_of, place
+from msda_bench.errors import DataError, Interrupted
 
 CODE = """
     import torch
@@ -68,20 +67,6 @@ def test_paths_begin_at_the_packages_folder(install, site):
 
 def test_built_in_components_belong_to_their_own_package():
     assert packages_of(["msda-bench"]) == {"msda_bench_builtin"}
-
-
-@pytest.mark.parametrize("error", [KeyError("x"), SystemExit(3), GeneratorExit(), BaseException(), KeyboardInterrupt()])
-def test_whatever_a_plugin_raises_becomes_a_line(theirs, error, monkeypatch):
-    monkeypatch.setattr(signal, "getsignal", lambda _: signal.SIG_IGN)
-
-    def fail():
-        raise error
-
-    with pytest.raises(BlamedError) as caught, blaming({"their_plugin"}, "it fails"):
-        theirs.apply(fail)
-    (line,) = caught.value.lines
-    assert line.startswith(f"it fails: their_plugin.py:15: {type(error).__name__}: ")
-    assert cause_of(caught.value) is error
 
 
 def test_only_the_users_interrupt_and_mistakes_that_have_a_line_pass():

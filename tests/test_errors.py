@@ -5,11 +5,10 @@ from __future__ import annotations
 import pickle
 import unicodedata
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from msda_bench.errors import BenchError, StoreError, describe, printable
+from msda_bench.errors import BenchError, StoreError, printable
 
 HARMFUL = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 """Unicode's controls, formats such as bidirectional overrides, lone surrogates, and breaks of lines and paragraphs."""
@@ -38,20 +37,3 @@ def test_every_displayed_error_is_printable() -> None:
     assert str(error) == "a [31m\nb c"
     assert pickle.loads(pickle.dumps(error)).lines == error.lines  # noqa: S301
     assert len(BenchError("x" * 100_000).lines[0]) < 10_000
-
-
-class UnreadableError(Exception):
-    def __str__(self) -> str:
-        raise KeyError
-
-
-@pytest.mark.parametrize(
-    ("error", "line"),
-    [
-        (ValueError("a\nb\x1b[31m\u202e\udcff c"), "ValueError: a b [31m c"),
-        (MemoryError(), "MemoryError: no message"),
-        (UnreadableError(), "UnreadableError: its message cannot be read, since its __str__ raises"),
-    ],
-)
-def test_every_exception_has_a_line(error: BaseException, line: str) -> None:
-    assert describe(error) == line

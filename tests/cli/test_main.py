@@ -14,9 +14,7 @@ from pathlib import Path
 import pytest
 
 from msda_bench.cli import main as program
-from msda_bench.cli import plugins
 from msda_bench.cli.command import COMMANDS
-from msda_bench.errors import BenchError
 from msda_bench.store import Store
 from msda_bench.store.check import verify
 from tests.cli.conftest import ENTRY, INLINE
@@ -70,26 +68,6 @@ def test_help_is_grouped_and_each_command_says_what_it_does_with_examples(capsys
             assert all(f"msda-bench {example}" in said for example in command.examples)
             for example in command.examples:
                 assert program.make_parser().parse_args(shlex.split(re.split(" [|>] ", example)[0]))
-
-
-@pytest.mark.parametrize(
-    ("raised", "code", "said"),
-    [
-        (
-            BenchError("a.yaml:1:2: one", "a.yaml:3:4: two"),
-            2,
-            "msda-bench: error: a.yaml:1:2: one\nmsda-bench: error: a.yaml:3:4: two\n",
-        ),
-        (KeyboardInterrupt(), 130, "msda-bench: interrupted; run the same command again to resume\n"),
-    ],
-)
-def test_errors_and_interruptions_are_lines_and_an_exit_code(monkeypatch, capsys, raised, code, said):
-    def run(_):
-        raise raised
-
-    monkeypatch.setattr(plugins, "command", run)
-    assert program.main(["plugins"]) == code
-    assert capsys.readouterr().err == said
 
 
 def test_a_bug_exits_with_3_and_a_traceback():

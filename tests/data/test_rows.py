@@ -5,10 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-import signal
-import subprocess
-import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,12 +17,6 @@ from msda_bench.errors import DataError
 
 pytestmark = pytest.mark.slow  # every test starts processes
 MAKE = "tests.data.rows_of_numbers:row"
-KILLED = """
-import sys; sys.path[:] = {path!r}
-from pathlib import Path
-from tests.data.test_rows import local, rows
-local(Path(sys.argv[1]), 2).rows("numbers", rows(Path(sys.argv[2]), sleep=0.1))
-"""
 REMEDY = "replace or remove them, then run the same command again: only what is missing is made"
 WHOLE = np.arange(30)
 
@@ -113,31 +103,6 @@ def test_the_bytes_do_not_depend_on_the_number_of_processes(
     assert kept(tmp_path / "two").read_bytes() == kept(made[1]).read_bytes()
     assert caplog.messages == ["odd: 15 files: 0/1, 1/0, 1/2 and 12 more"]
     assert not parts(tmp_path / "two")
-
-
-def test_after_a_kill_a_rerun_computes_only_missing_rows_with_identical_bytes(made, numbers, tmp_path: Path) -> None:
-    cache = tmp_path / "killed"
-    command = [sys.executable, "-c", KILLED.format(path=sys.path), str(cache), str(numbers)]
-    with subprocess.Popen(command, process_group=0) as process:
-        while len(parts(cache)) < 2:
-            assert process.poll() is None
-            time.sleep(0.02)
-        process.send_signal(signal.SIGKILL)
-    until = time.monotonic() + 30
-    while any(str(cache) in _arguments(path) for path in Path("/proc").glob("[0-9]*")):  # children end by themselves
-        assert time.monotonic() < until
-        time.sleep(0.05)
-    before = set(parts(cache).values())
-    assert 2 <= len(before) < 10
-    assert before <= removed_while(lambda: local(cache, 1).rows("numbers", rows(numbers, sleep=0.1)))
-    assert kept(cache).read_bytes() == kept(made[1]).read_bytes()
-
-
-def _arguments(process: Path) -> str:
-    try:
-        return (process / "cmdline").read_text()
-    except OSError:
-        return ""
 
 
 def test_faults_are_counted_by_kind_and_nothing_is_computed_twice(numbers: Path, tmp_path: Path) -> None:

@@ -8,10 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
 
 from msda_bench.results.frame import runs_frame
 from msda_bench.results.recorded import recorded_rows
@@ -46,15 +44,6 @@ def holm(p_values: Sequence[float]) -> list[float]:
     """Holm's correction by its definition: of the p-values up to each, the largest after its own factor."""
     adjusted = {p: min(1.0, (len(p_values) - sum(less < p for less in p_values)) * p) for p in p_values}
     return [max(after for p, after in adjusted.items() if p <= value) for value in p_values]
-
-
-def pooled(gains: pd.Series) -> tuple[float, float, float, float]:
-    """The mean over experiments of gains by (experiment, seed), Welch's interval, and the p-value of no gain."""
-    by_experiment = gains.groupby("experiment")
-    errors, n = by_experiment.sem() ** 2, by_experiment.size()
-    df, mean = errors.sum() ** 2 / (errors**2 / (n - 1)).sum(), by_experiment.mean().mean()
-    scale = np.sqrt(errors.sum()) / len(n)
-    return (mean, *stats.t.interval(0.95, df, mean, scale), 2 * stats.t.sf(abs(mean) / scale, df))
 
 
 def frame_of(*parts: tuple[Experiment, list[PlannedCell], dict[str, Record]]) -> pd.DataFrame:
