@@ -31,6 +31,8 @@ def test_nothing_is_written_into_a_result_folder_but_its_own(smoke: Path, capsys
         ["run", str(SMOKE), "--out", str(smoke)],
         ["run", str(SMOKE), "--out", str(smoke / "deeper")],
         ["store", "merge", str(smoke / "tables"), str(smoke)],
+        ["site", str(smoke), "--out", str(smoke.parent)],
+        ["site", str(smoke), "--out", str(smoke / "log" / "more")],
         ["store", "merge", str(smoke / "new"), str(smoke)],
         ["store", "reference", str(smoke), "--out", str(smoke / "plan.json")],
         ["store", "reference", str(smoke), "--out", str(smoke / "new.json.gz")],

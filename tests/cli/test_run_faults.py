@@ -17,6 +17,9 @@ from tests.store.faulty import faults
 pytestmark = pytest.mark.usefixtures("tiny")
 
 
+CODES = (errno.ENOSPC, errno.EIO, errno.EROFS)
+
+
 def run(*options: str) -> int:
     return main([*INLINE, "--quiet", "--only", "method=SRC,target=target_0", *options])
 
@@ -45,21 +48,15 @@ def check_call(at: int, code: int, capsys: pytest.CaptureFixture[str]) -> bool:
     return faulty.refused is not None
 
 
-@pytest.mark.parametrize("at", range(0, 24, 5))
-def test_a_refused_system_call_is_one_line_and_the_command_resumes(at: int, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("--out", "whole") == 0
-    assert check_call(at, errno.ENOSPC, capsys)
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO, errno.EROFS])
-def test_any_refused_call_is_reported_in_one_line_and_a_rerun_finishes(
-    code: int, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.mark.parametrize(
+    ("code", "step"),
+    [(errno.ENOSPC, 5), *(pytest.param(code, 1, marks=pytest.mark.nightly) for code in CODES)],
+)
+def test_any_refused_call_is_reported_in_one_line_and_a_rerun_finishes(code, step, capsys) -> None:
     assert run("--out", "whole") == 0
     at = 0
     while check_call(at, code, capsys):
-        at += 1
+        at += step
     assert at > 20
 
 

@@ -17,19 +17,11 @@ from msda_bench.cli.main import main
 from msda_bench.results.select import select
 from msda_bench.store import Store
 from tests.cli.conftest import INLINE
+from tests.cli.conftest import SUITE as TINY
 from tests.logs import relog
 
-SUITE = """
-schema: 1
-name: tiny
-dataset: {sine: {train: 20, test: 20}}
-targets: [target_0, target_1]
-seeds: 2
-backbone: linear
-training: {epochs: 5, batch: 5, steps: 10, optimizer: {adam: {lr: 0.01}}}
-methods:
-  SRC: {scheme: pooled}
-  TAR: {scheme: target_only, reference: true}
+SUITE = TINY.replace("epochs: 2", "epochs: 5").replace("steps: 3", "steps: 10").partition("  DARN:")[0]
+SUITE += """  TAR: {scheme: target_only, reference: true}
 select:
   how: grid
   budget: 3

@@ -56,29 +56,3 @@ def test_a_part_of_a_loaded_folder_is_written_as_parquet_and_still_has_its_plan(
     assert 0 < len(read) == len(part) < len(runs)
     assert [read["key"].tolist(), read["score"].tolist()] == [part["key"].tolist(), part["score"].tolist()]
     assert mb.leaderboard(part)["n_planned"].max() == 2
-
-
-def test_a_suite_without_records_is_all_missing(sample):
-    analysis = analyse(sample.assign(status="missing", score=float("nan"), n_correct=pd.NA, n_test=pd.NA))
-    assert analysis.leaderboard["rank"].isna().all()
-    assert (analysis.comparisons["n_paired"] == 0).all()
-    assert "No method has a result yet." in result_files(analysis)["tables.md"]
-
-
-def test_without_a_score_the_verdict_says_why(sample):
-    none = sample.assign(score=float("nan"), n_correct=pd.NA, n_test=pd.NA)
-    diverged = analyse(none.assign(status="diverged"))
-    assert "Every run of a ranked method diverged, so no method has a score." in result_files(diverged)["tables.md"]
-    part = sample.assign(
-        status=sample["status"].where(sample["target"] == sample["target"].iloc[0], "missing"),
-        score=sample["score"].where(sample["target"] == sample["target"].iloc[0]),
-    )
-    assert "No method has a result at every target yet." in result_files(analyse(part))["tables.md"]
-    plan = sample.attrs["plan"]
-    tables = (
-        replace(table, methods=tuple(replace(method, reference=True) for method in table.methods))
-        for table in plan.experiments
-    )
-    references = sample.assign(reference=True)
-    references.attrs = {**sample.attrs, "plan": replace(plan, experiments=tuple(tables))}
-    assert "No method is ranked here: all are references." in result_files(analyse(references))["tables.md"]

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 import msda_bench as mb
-from msda_bench.cli.main import main
+from msda_bench.results.predictions import per_class
 from msda_bench.store import Outcome, Record, Store
 from tests.logs import lines_of, records_of, relog
+from tests.results.conftest import planned, write_folder
 
 RESULTS = Path(__file__).parents[2] / "results" / "ablation-digits-scale"
 
@@ -45,13 +46,6 @@ def test_the_frame_has_what_the_records_say_and_loading_changes_no_file(folder):
         assert {name: run[f"validator:{name}"] for name in record.validation} == record.validation
 
 
-def test_another_result_of_a_cell_is_reported(folder, record):
-    path = Store(folder).publish(replace(record, outcome=Outcome(10, 9)))
-    runs = mb.load_results(folder)
-    assert runs.attrs["conflicting"] == (record.key,)
-    assert runs.attrs["fault_lines"] == (f"{path}: another result for the same cell, {record.key}",)
-
-
 def test_damage_is_reported_until_the_cell_is_trained_again(folder, record):
     relog(folder, {record.key: lines_of(folder)[record.key].replace(b'"n_test":', b'"n_test":1')})
     Store(folder).publish(replace(record, status="failed", outcome=None, message="no memory"))  # hides nothing
@@ -65,19 +59,17 @@ def test_damage_is_reported_until_the_cell_is_trained_again(folder, record):
     assert not runs.attrs["damaged"]
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda line: line.replace(b'"n_test":', b'"n_test":1'),
-        lambda line: line[:-9] + b"x" * 8 + b"\n",
-        lambda line: line[:100] + b"\n",
-        lambda _: b"{}\n",
-    ],
-)
-def test_a_changed_byte_is_seen_by_the_next_load(folder, record, change):
-    mb.load_results(folder)
-    path = relog(folder, {record.key: change(lines_of(folder)[record.key])})
-    runs = mb.load_results(folder)
-    assert runs.loc[runs["status"] == "missing", "key"].tolist() == [record.key]
-    assert [str(path) in line for line in runs.attrs["fault_lines"]] == [True]
-    assert main(["store", "verify", str(folder)]) == 1
+FIRST = Outcome(10, 7, confusion=((0, 0, 4), (0, 2, 1), (2, 0, 2), (2, 2, 3)))
+SECOND = Outcome(10, 10, confusion=((0, 0, 5), (2, 2, 5)))
+
+
+def test_every_run_with_confusion_counts_is_listed(tmp_path):
+    runs = {"A": {"t": [FIRST, SECOND]}, "B": {"t": [Outcome(10, 5), "failed: why"]}}
+    counts = mb.load_confusion(write_folder(tmp_path / "suite", planned(runs)))
+    assert list(counts) == ["experiment", "target", "method", "seed", "true", "predicted", "count"]
+    assert counts[["method", "seed"]].drop_duplicates().to_numpy().tolist() == [["A", 0], ["A", 1]]
+    pairs = counts.loc[counts["seed"] == 0, ["true", "predicted", "count"]]
+    assert tuple(pairs.itertuples(index=False, name=None)) == FIRST.confusion
+    classes = per_class(counts)
+    assert classes[["class", "n", "taken_for"]].values.tolist() == [[0, 10, 2], [2, 10, 0]]
+    assert classes["accuracy"].tolist() == [(80 + 100) / 2, (60 + 100) / 2]

@@ -102,6 +102,19 @@ def test_without_a_baseline_the_best_mean_is_named(view):
     )
 
 
+@pytest.mark.parametrize(
+    ("runs", "why"),
+    [
+        ({"a": {"x": [None]}}, "No method has a result yet."),
+        ({"a": {"x": ["diverged"]}, "b": {"x": ["diverged"]}}, "Every run of a ranked method diverged, so no method "),
+        ({"a": {"x": [100], "y": [None]}}, "No method has a result at every target yet."),
+        ({"ref": {"x": [100]}, "ref2": {"x": [100]}}, "No method is ranked here: all are references."),
+    ],
+)
+def test_without_a_score_the_verdict_says_why(view, runs, why):
+    assert view(runs, baseline=None).verdict[0].startswith(why)
+
+
 def test_another_control_and_missing_runs_are_told(view):
     best = {"x": [*lead(3)["x"][:4], *[None] * 4]}
     sentences = view({"SRC": lead(0), "DARN": lead(2), "MDAN": best}, against="DARN").verdict

@@ -203,16 +203,6 @@ TWO = several(
 )
 
 
-def test_another_network_is_never_compared(held: Held) -> None:
-    means = {"x": 10.0, "y": 20.0, "average": 15.0}
-    found = held(OURS, several(numbers("old", "DARN", means), backbones=("ResNet-50",)))
-    assert (found.verified.status, found.code, len(found.verified.ranges)) == ("not comparable", 0, 0)
-    assert found.file["difference"].isna().all()
-    assert "Not comparable: another network or protocol than the suite names." in words(found)
-    none = "table: not comparable: none of 3 published numbers is of the suite's network and protocol"
-    assert found.verdict == f"verdict: {none}"
-
-
 def test_output_matches_the_golden_files(held: Held, golden: Any) -> None:
     """Three sources, bold numbers, missing and diverged runs, and names with terminal control sequences."""
     ours = {

@@ -12,20 +12,8 @@ import pytest
 
 from msda_bench.cli.main import main
 from msda_bench.store import Store
+from tests.cli.conftest import SUITE
 
-SUITE = """
-schema: 1
-name: tiny
-dataset: {wave: {train: 20, test: 20}}
-targets: [target_0, target_1]
-seeds: SEEDS
-backbone: linear
-training: {epochs: 1, batch: 5, steps: 1, optimizer: sgd}
-methods:
-  SRC: {scheme: pooled}
-  OURS: {aggregator: {broken: {WRONG}}}
-  DARN: {discrepancy: coral, mu: 0.01, aggregator: sharpmax}
-"""
 BROKEN = """
     import os
     import torch
@@ -70,7 +58,9 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, install: Callable[...,
 
 
 def run(*options: str, wrong: str = "how: raise", seeds: int = 34) -> int:
-    Path("tiny.yaml").write_text(SUITE.replace("{WRONG}", f"{{{wrong}}}").replace("SEEDS", str(seeds)))
+    ours = f"  OURS: {{aggregator: {{broken: {{{wrong}}}}}}}\n  DARN:"
+    text = SUITE.replace("sine:", "wave:").replace("seeds: 2", f"seeds: {seeds}").replace("  DARN:", ours)
+    Path("tiny.yaml").write_text(text)
     return main(["run", "tiny.yaml", "--device", "cpu", "--executor", "inline", *options])
 
 

@@ -88,11 +88,6 @@ TABLES: dict[str, tuple[str | bytes, str, str]] = {
         r"error: .*domain 'c' has one number alone, '-1'; .* `--missing=-1`",
     ),
     "NA": ("\n".join(lines(site=lambda s, _: "NA" if s == "c" else s)), "", r"error: .*row 61 .*'NA'.*`--missing=''`"),
-    "an infinite label": (
-        "\n".join(lines(label=lambda s, row: "inf" if row == 5 else row / 7)),
-        "",
-        "error: .*label .column 'y'. holds 'inf', which is no finite number; correct it",
-    ),
     "rows twice": (
         "\n".join([lines(more=lambda s, row: row)[0], *2 * lines(more=lambda s, row: ord(s) + row / 64)[1:]]),
         "",
@@ -159,12 +154,15 @@ TABLES: dict[str, tuple[str | bytes, str, str]] = {
         "'Total' has 1 row, such as a sum.* read 90 of 91 rows",
     ),
     "a sum without a name": ("\n".join([*lines(), ",99,"]), "", "error: .*row 91 has no domain.*or remove the row"),
-    "a comment": ("# 7\n" + "\n".join(lines()), "", "error: .*begins with a comment, '# 7'"),
-    "a short line": ("\n".join([*lines(), "a,7"]), "", "error: .*line 92 has 2 fields, but there are 3 columns: 'a,7'"),
     "thousands": (
         "\n".join(lines(more=lambda s, row: f'"{row * 97 % 31 + 1},{ord(s)}{row % 10}"')),
         "",
         r"thousands separators, such as '\d+,\d+', .* write \d{4,5} ",
+    ),
+    "sentences": (
+        "\n".join(lines(more=lambda s, row: f"the {row} of {s}")),
+        "",
+        "column 'more' has 90 different texts, so it is in `drop`; to learn from its words name it by --text",
     ),
     "percent": (
         "\n".join(lines(more=lambda s, row: f"{row * 97 % 31}.{ord(s)}%")),
@@ -264,6 +262,7 @@ def test_without_domain_and_label_the_columns_and_a_guess_are_said(identify, tmp
         assert (code, len(errors)) == (2, 1)
         guess = "`--domain site --label y`; its columns are site (3 texts), x (13 numbers), y (2 texts)"
         assert errors[0].endswith(f"such as {guess}{more}")
+    assert "a table or arrays need both --domain and --label" in identify(tmp_path / name, "--domain", "site")[2][0]
     np.savez(tmp_path / "t.npz", x=np.zeros((2, 1)), y=[0, 1], site=[0, 1])
     (error,) = identify(tmp_path / "t.npz")[2]
     assert error.endswith("name the arrays of domains and labels by --domain and --label; it has x, y, site")
@@ -271,14 +270,6 @@ def test_without_domain_and_label_the_columns_and_a_guess_are_said(identify, tmp
     assert identify(tmp_path / "t.xlsx")[2] == [
         f"msda-bench: error: {tmp_path}/t.xlsx: is a workbook; save the sheet with the rows as CSV (UTF-8)"
     ]
-
-
-@pytest.mark.parametrize(("name", "says"), [("t.xlsx", "is a workbook"), ("t.txt", "is no table"), ("no", "No such")])
-def test_a_file_of_another_kind_is_one_line(name: str, says: str, identify, tmp_path: Path) -> None:
-    if name != "no":
-        (tmp_path / name).write_text("PK")
-    code, _, errors = identify(tmp_path / name, "--domain", "site", "--label", "y")
-    assert (code, len(errors), says in errors[0]) == (2, 1, True), errors
 
 
 def test_a_row_that_is_not_read_changes_no_number(tmp_path: Path) -> None:

@@ -121,18 +121,6 @@ def test_arrays_and_a_regression_get_a_suite_too(identify, tmp_path, capsys) -> 
     assert "BNM" not in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        ("--domain site", "a table or arrays need both --domain and --label"),
-        ("--domain hospital --label ill", "no column 'hospital' for `domain`"),
-        ("--domain site --label age --text words", "no column 'words' for `text`"),
-    ],
-)
-def test_a_table_that_cannot_be_read_is_one_line(identify, tmp_path, options, says) -> None:
-    assert says in refused(identify(table(tmp_path), *options.split()))
-
-
 def test_following_the_page_on_own_data_ends_in_a_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()  # the real folders of data
     data = Hospitals()
@@ -178,11 +166,3 @@ def test_given_predictions_are_a_reference_row_of_the_suite(identify, tmp_path) 
         given = runs[(runs["method"] == "given") & (runs["seed"] == 0)]
         assert given["reference"].all()
         assert (given["score"] == 100).all() == (name == "t.npz")
-
-
-def test_a_column_of_sentences_says_how_to_read_them(identify, tmp_path) -> None:
-    path = tmp_path / "t.csv"
-    rows = [f"{'ab'[n % 2]},{n % 7},the {n} of them,{n * 7 % 5 % 2}" for n in range(80)]
-    path.write_text("\n".join(["site,size,said,ill", *rows]))
-    said = " ".join(identify(path, "--domain", "site", "--label", "ill")[1])
-    assert "column 'said' has 80 different texts, so it is in `drop`; to learn from its words name it by --text" in said
