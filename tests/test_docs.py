@@ -149,3 +149,18 @@ def test_pages_name_methods_and_papers_as_the_reference_does():
     for row in csv.DictReader(listed.splitlines()):
         source = f"[{row['source']}]({row['paper']})" if row["paper"] else row["source"]
         assert re.search(rf"^\| {row['label']}, {re.escape(row['name'])}.*{re.escape(source)}", text, re.MULTILINE), row
+
+
+NAMED = re.compile(r"`(?P<path>tests/[\w/]+(?:\.py)?)?(?:::(?P<test>\w+))?`")
+
+
+def test_every_test_that_is_named_exists() -> None:
+    text = (ROOT / "tests" / "README.md").read_text(encoding="utf-8")
+    path, found = Path(), 0
+    for row in (line for line in text.splitlines() if line.startswith("| ")):
+        for name in NAMED.finditer(row.rpartition(" | ")[2]):
+            path = ROOT / name["path"] if name["path"] else path
+            assert path.exists(), name[0]
+            assert name["test"] is None or f"def {name['test']}(" in path.read_text(encoding="utf-8"), name[0]
+            found += 1
+    assert found > 50

@@ -1,14 +1,16 @@
-"""Commands write nothing outside the result folder and nothing through links in it."""
+"""What a command writes has a place of its own: nothing through links, nothing replaced, nothing left half."""
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from msda_bench.cli.main import main
+from tests.store.faulty import faults
 
 GOLDEN = Path(__file__).parents[1] / "store" / "golden" / "schema-1"
 COMMANDS = (["leaderboard"], ["compare"], ["report"], ["store", "verify"])
@@ -68,3 +70,60 @@ def test_a_folder_that_is_a_link_is_refused(
         f"msda-bench: error: {folder}: is a symbolic link, which is not followed; put the folder itself in its place\n"
     )
     assert bystanders() == before
+
+
+SMOKE = Path(__file__).parents[2] / "suites" / "smoke.yaml"
+
+
+def texts_of(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+@pytest.fixture(scope="module")
+def smoke(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("results")
+    assert main(["run", str(SMOKE), "--out", str(out), "--executor", "inline", "--quiet"]) == 0
+    return out / "smoke"
+
+
+def test_nothing_is_written_into_a_result_folder_but_its_own(smoke: Path, capsys: Any, tmp_path: Path) -> None:
+    before = texts_of(smoke)
+    for words in (
+        ["run", str(SMOKE), "--out", str(smoke)],
+        ["run", str(SMOKE), "--out", str(smoke / "deeper")],
+        ["store", "merge", str(smoke / "tables"), str(smoke)],
+        ["site", str(smoke), "--out", str(smoke.parent)],
+        ["site", str(smoke), "--out", str(smoke / "log" / "more")],
+        ["store", "merge", str(smoke / "new"), str(smoke)],
+        ["store", "reference", str(smoke), "--out", str(smoke / "plan.json")],
+        ["store", "reference", str(smoke), "--out", str(smoke / "new.json.gz")],
+    ):
+        assert main(words) == 2
+        assert f"would write into the result folder {smoke}" in capsys.readouterr().err
+    assert texts_of(smoke) == before
+    (tmp_path / "mine.txt").write_text("mine")
+    assert main(["store", "reference", str(smoke), "--out", str(tmp_path / "mine.txt")]) == 2
+    assert (tmp_path / "mine.txt").read_text() == "mine"
+    for _ in range(2):  # a reference may be replaced
+        assert main(["store", "reference", str(smoke), "--out", str(tmp_path / "r.json.gz")]) == 0
+
+
+@pytest.mark.parametrize(
+    "words", [["new", "aggregator", "my_mean"], ["suites", "copy", "paper"]], ids=["new", "suites copy"]
+)
+def test_a_full_disk_leaves_nothing_half_and_the_same_command_works_later(
+    tmp_path: Path, capsys: Any, words: list[str]
+) -> None:
+    for at in range(100):
+        out = tmp_path / str(at)
+        with faults(28, at) as faulty:
+            code = main([*words, "--out", str(out)])
+        if faulty.refused is None:
+            break
+        if code:
+            assert [path for path in out.rglob("*") if path.is_file()] == []
+            assert "No space left on device" in capsys.readouterr().err
+            assert main([*words, "--out", str(out)]) == 0
+        shutil.rmtree(out)
+    assert at > 3
+    assert texts_of(out)

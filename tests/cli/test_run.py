@@ -93,13 +93,6 @@ def test_a_suite_is_trained_once_and_its_leaderboard_printed(capsys) -> None:
     assert Path("results/tiny/report.html").read_text().count("msda-bench run tiny.yaml --device cpu") == 1
 
 
-def test_processes_give_the_same_results_to_the_last_bit() -> None:
-    assert run() == 0
-    assert run("--executor", "local", "--workers", "2", "--out", "other") == 0
-    assert results() == results("other/tiny")
-    assert Path("other/tiny/leaderboard.csv").read_bytes() == Path("results/tiny/leaderboard.csv").read_bytes()
-
-
 def test_a_dry_run_changes_nothing_and_parts_add_up(capsys) -> None:
     assert run("--dry-run") == 0
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]

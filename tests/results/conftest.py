@@ -100,6 +100,20 @@ def gaining(
     return parts
 
 
+def gained(*gains: Mapping[str, Sequence[float]], is_control_last: bool = False, **options: object) -> pd.DataFrame:
+    """The runs of experiments in which methods gain so many points over SRC at each seed."""
+    parts = []
+    for place, of_methods in enumerate(gains):
+        control = {"SRC": [0.0] * len(next(iter(of_methods.values())))}
+        levels = {**of_methods, **control} if is_control_last else {**control, **of_methods}
+        runs = {
+            name: {"x": [Outcome(10**6, n_correct=500_000 + round(10_000 * gain)) for gain in of]}
+            for name, of in levels.items()
+        }
+        parts.append(planned(runs, f"e{place}", f"d{place}", **{"baseline": "SRC", "against": "SRC"} | options))
+    return frame_of(*parts)
+
+
 @pytest.fixture(autouse=True)
 def _unsynced(monkeypatch: pytest.MonkeyPatch) -> None:
     """No test here loses power."""

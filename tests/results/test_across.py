@@ -16,7 +16,7 @@ from msda_bench.results.across import across_of, cliques
 from msda_bench.results.experiment_tables import across_tables
 from msda_bench.results.verdict import verdict_across
 from msda_bench.store.record import Outcome
-from tests.results.conftest import frame_of, gaining, holm, planned
+from tests.results.conftest import frame_of, gained, gaining, holm, planned
 
 PAIRS = list(combinations("abcdef", 2))
 SIX = (20, 30, 10, 40, 20, 50)
@@ -161,28 +161,19 @@ def test_cliques_are_the_largest_groups_without_a_difference(different: set[tupl
     assert list(cliques("abcdef", different)) == sorted(tuple(sorted(group)) for group in largest)
 
 
-def scored(correct):
-    """`correct[dataset][method]` are those of 1000 at each seed, of one target."""
-    parts = []
-    for dataset, methods in correct.items():
-        runs = {name: {"x": [Outcome(1000, n_correct=n) for n in seeds]} for name, seeds in methods.items()}
-        parts.append(planned(runs, dataset, dataset, baseline="SRC"))
-    return mb.across(frame_of(*parts)).set_index("method")
-
-
 def test_the_interval_of_the_mean_gain_adds_up_the_variances_of_datasets():
-    gains = {"one": [30, -10, 25, 5, 40], "two": [5, 7, 6, 9], "three": [-80, 90, 10]}
-    table = scored({name: {"SRC": [500] * len(own), "up": [500 + n for n in own]} for name, own in gains.items()})
-    points = [[n / 10 for n in own] for own in gains.values()]
+    gains = [30, -10, 25, 5, 40], [5, 7, 6, 9], [-80, 90, 10]
+    points = [[n / 10 for n in own] for own in gains]
+    table = mb.across(gained(*({"up": own} for own in points))).set_index("method")
     errors = [stats.sem(own) ** 2 for own in points]
     df = sum(errors) ** 2 / sum(error**2 / (len(own) - 1) for error, own in zip(errors, points, strict=True))
     mean, error = sum(map(np.mean, points)) / 3, np.sqrt(sum(errors)) / 3
     low, high = stats.t.interval(0.95, df, mean, error)
     assert [table.loc["up", f"mean_gain{end}"] for end in ("", "_low", "_high")] == pytest.approx([mean, low, high])
     # Of two datasets it is Welch's: their mean gain is half the difference of one from the other's negative.
-    two = scored({name: {"SRC": [500] * len(own), "up": [500 + n for n in own]} for name, own in [*gains.items()][:2]})
+    two = mb.across(gained(*({"up": own} for own in points[:2]))).set_index("method")
     welch = stats.ttest_ind(points[0], [-gain for gain in points[1]], equal_var=False).confidence_interval(0.95)
     assert [2 * two.loc["up", f"mean_gain_{end}"] for end in ("low", "high")] == pytest.approx([*welch])
-    alone = scored({name: {"SRC": [500], "up": [510]} for name in ("one", "two")}).loc["up"]
+    alone = mb.across(gained({"up": [1.0]}, {"up": [1.0]})).set_index("method").loc["up"]
     assert alone["mean_gain"] == 1
     assert alone[["mean_gain_low", "mean_gain_high"]].isna().all()

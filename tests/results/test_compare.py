@@ -47,14 +47,6 @@ def test_pairs_are_taken_seed_by_seed_in_percent(table):
     assert (far.mean_difference, far.outcome) == (-0.25, "better")
 
 
-def test_every_pair_without_references_is_tested_in_every_scope(table):
-    pairs = rows(table({name: {"x": BASE, "y": BASE} for name in ("a", "ref", "b", "c")}))
-    places = [("target", "x"), ("target", "y"), ("average", None), ("across_targets", None)]
-    assert [(pair.scope, pair.target) for pair in pairs] == [place for place in places for _ in range(3)]
-    assert [(pair.first, pair.second) for pair in pairs[:3]] == [("a", "b"), ("a", "c"), ("b", "c")]
-    assert rows(table({"a": {"x": [1]}, "ref": {"x": [1]}})) == []
-
-
 def test_p_values_are_corrected_within_each_place(table):
     assert holm([0.01, 0.02, 0.03, 0.04, 0.005]) == pytest.approx((0.04, 0.06, 0.06, 0.06, 0.025), rel=1e-12)
     draw = random.Random(0)

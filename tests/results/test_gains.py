@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from scipy import stats
@@ -12,24 +10,9 @@ import msda_bench as mb
 from msda_bench.results.across import across_of
 from msda_bench.results.estimates import MeanGain
 from msda_bench.results.verdict import verdict_across
-from msda_bench.store.record import Outcome
-from tests.results.conftest import frame_of, planned
+from tests.results.conftest import gained
 
 MORE = {"margin": 1.0, "primary": ("A", "B")}
-
-
-def frame(gains, seeds=6, **options):
-    """Experiments in which methods gain so many points over SRC at each seed; JOINT is a reference."""
-    parts = []
-    for place, of_methods in enumerate(gains):
-        runs = {
-            name: {"x": [Outcome(10**6, n_correct=500_000 + round(10_000 * gain)) for gain in of]}
-            for name, of in {"SRC": [0.0] * seeds, **of_methods}.items()
-        }
-        experiment, *rest = planned(runs, f"e{place}", f"d{place}", baseline="SRC", against="SRC", **options)
-        rows = tuple(replace(method, reference=method.name == "JOINT") for method in experiment.methods)
-        parts.append((replace(experiment, methods=rows), *rest))
-    return frame_of(*parts)
 
 
 def drawn(middles, seed=0, spread=1.0, seeds=6):
@@ -43,7 +26,7 @@ def drawn(middles, seed=0, spread=1.0, seeds=6):
 
 def test_the_mean_gain_has_welchs_test():
     gains = drawn({"A": (0.9, 0.4), "B": (0.0, 0.1)})
-    row = mb.across(frame(gains, **MORE)).set_index("method").loc["A"]
+    row = mb.across(gained(*gains, **MORE)).set_index("method").loc["A"]
     first, second = (np.array(of["A"]) for of in gains)
     # The mean of both is half of their difference, one negated.
     welch = stats.ttest_ind(first, -second, equal_var=False)
@@ -57,28 +40,28 @@ def test_the_mean_gain_has_welchs_test():
     assert row["p_equivalent"] == pytest.approx(max(above, below))
     assert row["p_beyond"] == 1.0
     beyond = stats.ttest_ind(first, -second + 2 * 0.2, equal_var=False, alternative="greater").pvalue
-    narrow = mb.across(frame(gains, **MORE | {"margin": 0.2})).set_index("method").loc["A"]
+    narrow = mb.across(gained(*gains, **MORE | {"margin": 0.2})).set_index("method").loc["A"]
     assert 1 > narrow["p_beyond"] == pytest.approx(2 * beyond)
 
 
 def test_a_task_without_headroom_is_named_and_leaves_what_is_said_across():
-    gains = drawn({"A": (2.0, 3.0, 4.0), "JOINT": (10.0, 0.1, 12.0), "B": (0, 0, 0)})
-    runs, rest = frame(gains, headroom="JOINT", **MORE), frame([gains[0], gains[2]], **MORE)
+    gains = drawn({"A": (2.0, 3.0, 4.0), "ref": (10.0, 0.1, 12.0), "B": (0, 0, 0)})
+    runs, rest = gained(*gains, headroom="ref", **MORE), gained(gains[0], gains[2], **MORE)
     comparison = across_of(runs)
     assert comparison.experiments == ("e0", "e2")
-    assert comparison.skipped == ("e1: no headroom, since JOINT is not shown to gain over SRC",)
+    assert comparison.skipped == ("e1: no headroom, since ref is not shown to gain over SRC",)
     assert mb.across(runs)["mean_gain"].equals(mb.across(rest)["mean_gain"])
-    assert len(across_of(frame(gains, **MORE)).experiments) == 3
+    assert len(across_of(gained(*gains, **MORE)).experiments) == 3
     board = mb.leaderboard(runs)
     assert "e1" in set(board["experiment"])
-    without = runs[(runs["method"] != "JOINT").to_numpy()]  # unknown, so that all count
+    without = runs[(runs["method"] != "ref").to_numpy()]  # unknown, so that all count
     assert len(across_of(without).experiments) == 3
 
 
 def test_families_standings_and_columns_follow_the_suite():
     gains = drawn({"A": (3, 4, 3), "B": (0.1, 0, 0), "C": (-3, -2, -3), "D": (0, 0, 0)}, 2, 0.5, 10)
     gains = [of | {"D": (np.array(of["D"]) * 9).tolist()} for of in gains]
-    table = mb.across(frame(gains, 10, **MORE)).set_index("method")
+    table = mb.across(gained(*gains, **MORE)).set_index("method")
     assert table["standing"].dropna().to_dict() == {
         "A": "better by more than the margin",
         "B": "equivalent",
@@ -89,8 +72,8 @@ def test_families_standings_and_columns_follow_the_suite():
         "CD", "exploratory against SRC"
     )
     assert table.loc["A", "standing:e0"] == "better by more than the margin"
-    assert "standing" not in mb.across(frame(gains, 10))
-    said = verdict_across(across_of(frame(gains, 10, **MORE)))
+    assert "standing" not in mb.across(gained(*gains))
+    said = verdict_across(across_of(gained(*gains, **MORE)))
     assert said[0].startswith("1 of 4 methods gains over SRC in the mean over 3 datasets, by more than 1 point: A +3.")
     kinds = ("Within 1 point of SRC: B ", "Worse than SRC: C ", "Not shown to differ from SRC: D ")
     assert [sum(line.startswith(kind) for line in said) for kind in kinds] == [1, 1, 1]

@@ -11,28 +11,13 @@ from scipy import stats
 
 import msda_bench as mb
 from msda_bench.results.rows import against
-from msda_bench.results.tables import csv_text
 from msda_bench.store.record import Outcome
-from tests.results.conftest import frame_of, holm, planned
-
-N_TEST = 10**6
-NEW = ["p_corrected", "standing", "margin", "p_beyond", "p_beyond_corrected", "p_equivalent"]
-
-
-def frame(gains, *, is_control_last=False, **options):
-    """Runs at one target, of SRC and of methods that differ from it by these points."""
-    control = {"SRC": [0.0] * len(next(iter(gains.values())))}
-    levels = gains | control if is_control_last else control | gains
-    runs = {
-        name: {"x": [Outcome(N_TEST, n_correct=500_000 + round(10_000 * gain)) for gain in of_method]}
-        for name, of_method in levels.items()
-    }
-    return frame_of(planned(runs, **{"against": "SRC", "margin": 1.0} | options))
+from tests.results.conftest import frame_of, gained, holm, planned
 
 
 def rows(gains, **options):
     """The comparisons with SRC over the seeds, by method."""
-    compared = mb.compare(frame(gains, **options))
+    compared = mb.compare(gained(gains, **{"margin": 1.0} | options))
     return against(compared[compared["scope"] == "average"], "SRC").set_index("method"), compared
 
 
@@ -123,14 +108,6 @@ def test_primary_methods_are_a_family_and_the_others_explore():
     assert mine["standing"].isna().all()
     # Holm's correction would not show all that explores.
     assert (mine["p_holm"] <= 0.05).sum() < (mine["p_corrected"] <= 0.05).sum()
-
-
-def test_without_a_margin_nothing_is_added():
-    table = mb.compare(frame(FIVE, margin=None))
-    assert not {*NEW, "corrected_t_low"} & {*table}
-    wide = mb.compare(frame(FIVE))
-    assert [*wide][: len([*table])] == [*table]
-    assert csv_text(wide[[*table]]) == csv_text(table)
 
 
 def test_the_interval_for_overlapping_splits_has_nadeaus_and_bengios_correction():

@@ -1,4 +1,4 @@
-"""What a frame says is what the records say, as they are now."""
+"""What frames and tables of a folder say is what its records say, as they are now."""
 
 from __future__ import annotations
 
@@ -6,15 +6,19 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import msda_bench as mb
+from msda_bench.results.files import result_files
+from msda_bench.results.leaderboard import analyse
 from msda_bench.results.predictions import per_class
 from msda_bench.store import Outcome, Record, Store
 from tests.logs import lines_of, records_of, relog
-from tests.results.conftest import planned, write_folder
+from tests.results.conftest import frame, planned, write_folder
 
-RESULTS = Path(__file__).parents[2] / "results" / "ablation-digits-scale"
+RECORDED = Path(__file__).parents[2] / "results"
+RESULTS = RECORDED / "ablation-digits-scale"
 
 
 @pytest.fixture
@@ -73,3 +77,45 @@ def test_every_run_with_confusion_counts_is_listed(tmp_path):
     classes = per_class(counts)
     assert classes[["class", "n", "taken_for"]].values.tolist() == [[0, 10, 2], [2, 10, 0]]
     assert classes["accuracy"].tolist() == [(80 + 100) / 2, (60 + 100) / 2]
+
+
+COMMITTED = sorted(path.parent for path in RECORDED.glob("*/leaderboard.csv"))
+
+
+def test_files_match_the_golden_files(sample, golden):
+    analysis = analyse(sample)
+    for name, text in result_files(analysis).items():
+        golden(name.replace("/", "-"), text)
+        assert "\x1b" not in text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("folder", COMMITTED, ids=lambda folder: folder.name)
+def test_committed_folders_match_their_records_and_claim_only_what_their_pairs_can_show(folder):
+    files = result_files(analyse(mb.load_results(folder)))
+    assert {name: (folder / name).read_text() for name in files} == files
+    rows = pd.read_csv(folder / "comparisons.csv")
+    able, corrected = rows["attainable_p"] <= rows["alpha"], rows["p_holm"] <= rows["alpha"]
+    assert able[rows["outcome"].isin(["better", "worse"]) | (rows["reason"] == "not significant")].all()
+    assert rows["outcome"].isin(["better", "worse"]).equals(corrected)
+    assert ((rows["outcome"] == "same") == (rows["n_zero"] == rows["n_paired"]) & (rows["n_paired"] > 0)).all()
+    assert (rows["reason"].notna() == (rows["outcome"] == "unknown")).all()
+    assert rows.loc[~able, "detectable"].isna().all()
+
+
+def test_the_order_of_cells_and_records_changes_no_byte():
+    folder = RESULTS
+    plan, records = Store(folder).read_plan(), records_of(folder)
+    turned = frame(replace(plan, cells=plan.cells[::-1]), dict(reversed(records.items())))
+    assert result_files(analyse(frame(plan, records))) == result_files(analyse(turned))
+
+
+def test_a_part_of_a_loaded_folder_is_written_as_parquet_and_still_has_its_plan(tmp_path):
+    pytest.importorskip("pyarrow")
+    runs = mb.load_results(RESULTS)
+    part = runs[runs["seed"] < 2]
+    part.to_parquet(tmp_path / "part.parquet", index=False)
+    read = pd.read_parquet(tmp_path / "part.parquet")
+    assert 0 < len(read) == len(part) < len(runs)
+    assert [read["key"].tolist(), read["score"].tolist()] == [part["key"].tolist(), part["score"].tolist()]
+    assert mb.leaderboard(part)["n_planned"].max() == 2

@@ -75,10 +75,6 @@ def held(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Held:
     return run
 
 
-def words(verification: Any) -> str:
-    return " ".join(verification.text().split())
-
-
 @pytest.mark.parametrize("name", ["paper-amazon", "pacs-features", "ablation-learning-rate"])
 def test_the_committed_file_is_equal_byte_for_byte(name: str, tmp_path: Path) -> None:
     folder = Path(
@@ -164,12 +160,27 @@ def test_methods_and_targets_without_a_number_are_skipped_and_named(held: Held) 
         ([0.5, 0.4], {"published": published({"a": [5, 5]}), "task": "regression"}, None,
          "table: table mine is of accuracy_percent, the runs are of mse"),
         (BASE, {}, None, "these runs: its suite names no published table; give one with --table"),
+        (BASE, {}, "darn", "unknown table 'darn' .known: .*; one of your own is a .csv file"),
+        (BASE, {}, "nowhere.csv", "nowhere.csv: no such file"),
         (BASE, {}, "pacs", "these runs: has no results on any of the targets, the subject of table pacs"),
     ],
 )  # fmt: skip
 def test_an_unverifiable_folder_is_one_line(table: Any, runs: Any, options: Any, table_name: Any, line: str) -> None:
     with pytest.raises(BenchError, match=line):
         mb.verify(table({"a": both(runs)}, **options), table_name)
+
+
+def test_a_table_can_be_chosen_and_only_the_suites_own_is_written(tmp_path, capsys):
+    folder, table = write_folder(tmp_path / "made", planned({"a": both(BASE), "b": both(BASE)})), tmp_path / "own.csv"
+    rows = "".join(f"a,{target},55,a paper,1,high\nb,{target},90,a paper,1,high\n" for target in "xy")
+    table.write_text(f"method,target,mean,source,table,certainty\n{rows}")
+    assert main(["verify", str(folder), "--table", str(table)]) == 1
+    assert "beside the numbers of own" in capsys.readouterr().out
+    assert main(["verify", str(folder), "--table", str(table), "--format", "github", "--methods", "b"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[1] for line in lines if line.startswith("| b")] == ["b"] * 2
+    assert not any("| a " in line or "verdict" in line for line in lines)
+    assert not (folder / "verify.csv").exists()
 
 
 COMMON = {"backbone": "ResNet-18", "protocol": "all of the target"}
@@ -182,7 +193,6 @@ SOURCES = {
         "protocol": "no target data\x1b[31m",
     },
 }  # fmt: skip
-OURS = {"SRC": both(BASE), "DARN": both(points(6))}
 
 
 def numbers(origin: str, method: str, means: dict[str, float], *spread: Any) -> list[PublishedNumber]:

@@ -133,20 +133,6 @@ def test_an_unusable_record_is_a_failure(tmp_path: Path, result: Record, words: 
     assert store.refresh().results == {}
 
 
-def test_a_conflict_is_reported_and_the_first_result_counts(tmp_path: Path) -> None:
-    store = Store.create(tmp_path / "s")
-    cell = fake_cell()
-    first = Record(cell.key, cell.to_json(), "ok", Outcome(7, 7))
-
-    def train(_: object) -> list[Record]:
-        store.publish(first)  # another runner is faster
-        return [Record(cell.key, cell.to_json(), "ok", Outcome(7, 0))]
-
-    run(store, cell, train=train)
-    assert store.refresh().read(cell.key) == first
-    assert "another result for the same cell" in store.conflicting([cell.key])[cell.key]
-
-
 @pytest.mark.parametrize(("together", "started"), [(1, 2), (4, 18)])
 def test_a_methods_first_job_comes_first_and_ends_the_run_if_it_raises(
     tmp_path: Path, together: int, started: int

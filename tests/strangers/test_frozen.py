@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 import pytest
 import torch
 from sklearn.ensemble import RandomForestClassifier
@@ -306,7 +307,10 @@ def test_after_a_kill_only_missing_features_are_computed_with_identical_bytes(
             assert process.poll() is None
             time.sleep(0.01)
         os.killpg(process.pid, signal.SIGKILL)
-    wait_for_children(tmp_path)
+    until = time.monotonic() + 60  # workers end by themselves when their parent dies
+    while any(str(tmp_path) in " ".join(one.info["cmdline"] or ()) for one in psutil.process_iter(["cmdline"])):
+        assert time.monotonic() < until
+        time.sleep(0.05)
     done = {path: path.stat().st_size - 32 for path in tmp_path.glob("cache/derived/parts/*.part")}
     whole = 4 * WIDTH * 600 * len(list(tmp_path.glob("cache/derived/*.npy")))
     rows = (sum(done.values()) + whole) // (4 * WIDTH)
@@ -326,21 +330,6 @@ def kept_of_thin(folder: Path) -> bytes:
     computed(folder / "undisturbed", 1)
     (only,) = kept(folder / "undisturbed")
     return only
-
-
-def wait_for_children(folder: Path) -> None:
-    """Waits until the worker processes have ended by themselves, as they do when their parent dies."""
-    until = time.monotonic() + 60
-    while any(str(folder) in arguments(path) for path in Path("/proc").glob("[0-9]*")):
-        assert time.monotonic() < until
-        time.sleep(0.05)
-
-
-def arguments(process: Path) -> str:
-    try:
-        return (process / "cmdline").read_text()
-    except OSError:
-        return ""
 
 
 def test_missing_or_wrong_weights_are_reported_before_anything_is_computed(

@@ -143,26 +143,20 @@ def _log(key: str) -> None:
 
 def _train(cell: Cell) -> Record:
     do, _, value = str(cell.scheme.params["do"]).partition(":")
+    if do in _ERRORS:
+        raise _ERRORS[do]
     if do in _FAULTS:
         _FAULTS[do](value)
     correct = int(cell.key[:4], 16) % 100
     return Record(cell.key, cell.to_json(), "ok", Outcome(100, correct))
 
 
-def _raise(_: str) -> None:
-    raise ValueError("two\nlines \udcff")
-
-
-def _interrupt(_: str) -> None:
-    raise KeyboardInterrupt
-
-
-def _refuse(_: str) -> None:
-    raise PluginError("aggregator 'x' returned weights of shape (3,), expected (2,); mend it")
-
-
-def _no_memory(_: str) -> None:
-    raise MemoryError("no room for 1 TiB")
+_ERRORS = {
+    "raise": ValueError("two\nlines \udcff"),
+    "interrupt": KeyboardInterrupt(),
+    "refuse": PluginError("aggregator 'x' returned weights of shape (3,), expected (2,); mend it"),
+    "no-memory": MemoryError("no room for 1 TiB"),
+}
 
 
 def _once(marker: str) -> None:
@@ -205,10 +199,6 @@ def _orphan(_: str) -> None:
     time.sleep(600)
 
 
-def _segfault(_: str) -> None:
-    ctypes.string_at(0)
-
-
 def _overeat(_: str) -> None:
     """Requests more memory than the system allows."""
     free = resource.getrlimit(resource.RLIMIT_AS)
@@ -219,12 +209,8 @@ def _overeat(_: str) -> None:
         resource.setrlimit(resource.RLIMIT_AS, free)
 
 
-_FAULTS: dict[str, Callable[[str], None]] = {
-    "raise": _raise,
-    "interrupt": _interrupt,
+_FAULTS: dict[str, Callable[[str], object]] = {
     "freeze-until": _freeze_until,
-    "refuse": _refuse,
-    "no-memory": _no_memory,
     "exit": lambda code: os._exit(int(code)),
     "signal": lambda name: os.kill(os.getpid(), signal.Signals[name]),
     "once": _once,
@@ -232,7 +218,7 @@ _FAULTS: dict[str, Callable[[str], None]] = {
     "freeze": _freeze,
     "orphan": _orphan,
     "debug": lambda _: breakpoint(),  # noqa: T100
-    "segfault": _segfault,
+    "segfault": lambda _: ctypes.string_at(0),
     "overeat": _overeat,
     "sleep": lambda seconds: time.sleep(float(seconds)),
 }
