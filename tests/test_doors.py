@@ -1,11 +1,7 @@
 """Every public function refuses what it cannot use, in one line that names the parameter, and takes a folder's path."""
 
-from __future__ import annotations
-
 import inspect
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,7 +13,7 @@ from msda_bench.results.predictions import per_class
 from msda_bench_report.plots.parts import KINDS
 
 RECORDED = Path(__file__).parents[1] / "results" / "ablation-digits-scale"
-FUNCTIONS: dict[str, Callable[..., Any]] = {
+FUNCTIONS = {
     **{name: getattr(mb, name) for name in mb.__all__ if name != "plots"},
     **{f"plots.{name}": getattr(mb.plots, name) for name in mb.plots.__all__},
 }
@@ -27,7 +23,7 @@ PARAMETERS = [
 OF_FRAMES = [(name, parameter) for name, parameter in PARAMETERS if parameter in KINDS]
 OBJECTS = (None, 3, -1, 1.5, float("nan"), True, b"x", [], {}, object(), len, np.zeros((2, 2)), "a\0b", [RECORDED])
 """Wrong for every parameter, but for those that `RIGHT` has them for."""
-RIGHT: dict[str, tuple[type | None, ...]] = {
+RIGHT = {
     **dict.fromkeys(("table", "to", "only", "methods", "against"), (type(None),)),
     **dict.fromkeys(("most", "limit", "workers"), (type(None), int)),
     **dict.fromkeys(("repair", "fetch", "quiet", "keep_going"), (bool,)),
@@ -37,7 +33,7 @@ RIGHT: dict[str, tuple[type | None, ...]] = {
 
 
 @pytest.fixture(scope="module")
-def frames() -> dict[str, pd.DataFrame]:
+def frames():
     """A right frame for each parameter that takes one."""
     runs = mb.load_results(RECORDED)
     return {
@@ -51,7 +47,7 @@ def frames() -> dict[str, pd.DataFrame]:
     }
 
 
-def wrong_frames(parameter: str, frames: dict[str, pd.DataFrame]) -> Iterator[tuple[str, object]]:
+def wrong_frames(parameter, frames):
     kind, frame = KINDS[parameter], frames[parameter]
     yield "an empty frame", pd.DataFrame()
     yield "a transposed frame", frame.T
@@ -64,7 +60,7 @@ def wrong_frames(parameter: str, frames: dict[str, pd.DataFrame]) -> Iterator[tu
         yield from ((f"a text in {name}", frame.assign(**{name: "x"})) for name in kind.numbers)
 
 
-def wrong_runs(runs: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+def wrong_runs(runs):
     bare = runs.copy()
     bare.attrs = {}
     yield "without a plan", bare
@@ -79,7 +75,7 @@ def wrong_runs(runs: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
     yield "more right than tested", runs.assign(n_correct=runs["n_test"] + 1)
 
 
-def refusal(function: Callable[..., Any], **arguments: Any) -> str:
+def refusal(function, **arguments):
     """The line of the refusal, or what was wrong instead."""
     try:
         function(**arguments)
@@ -91,9 +87,7 @@ def refusal(function: Callable[..., Any], **arguments: Any) -> str:
 
 
 @pytest.mark.parametrize(("name", "parameter"), OF_FRAMES)
-def test_wrong_frames_are_refused_in_a_line_with_the_parameter(
-    name: str, parameter: str, frames: dict[str, pd.DataFrame]
-) -> None:
+def test_wrong_frames_are_refused_in_a_line_with_the_parameter(name, parameter, frames):
     wrong = dict(wrong_frames(parameter, frames))
     wrong |= dict(wrong_runs(frames["runs"])) if parameter == "runs" else {}
     said = {what: refusal(FUNCTIONS[name], **{parameter: value}) for what, value in wrong.items()}
@@ -106,9 +100,7 @@ def test_wrong_frames_are_refused_in_a_line_with_the_parameter(
 
 
 @pytest.mark.parametrize(("name", "parameter"), PARAMETERS)
-def test_wrong_objects_are_refused_in_a_line_with_the_parameter(
-    name: str, parameter: str, frames: dict[str, pd.DataFrame]
-) -> None:
+def test_wrong_objects_are_refused_in_a_line_with_the_parameter(name, parameter, frames):
     first = PARAMETERS[[function for function, _ in PARAMETERS].index(name)][1]
     given = (
         {} if parameter == first else {first: frames.get(first, {"folder": RECORDED, "differences": [1]}.get(first))}
@@ -126,7 +118,7 @@ def test_wrong_objects_are_refused_in_a_line_with_the_parameter(
 
 
 @pytest.mark.parametrize(("name", "parameter"), [*OF_FRAMES, ("load_results", "folder")])
-def test_a_path_that_is_no_result_folder_is_one_line(name: str, parameter: str, tmp_path: Path) -> None:
+def test_a_path_that_is_no_result_folder_is_one_line(name, parameter, tmp_path):
     (tmp_path / "file").write_text("")
     for path in (tmp_path, tmp_path / "none", tmp_path / "file", str(tmp_path / ("x" * 300))):
         line = refusal(FUNCTIONS[name], **{parameter: path})
@@ -135,8 +127,8 @@ def test_a_path_that_is_no_result_folder_is_one_line(name: str, parameter: str, 
 
 
 @pytest.mark.parametrize(("name", "parameter"), OF_FRAMES)
-def test_a_path_gives_what_its_frame_gives(name: str, parameter: str, frames: dict[str, pd.DataFrame]) -> None:
-    def outcome(value: object) -> object:
+def test_a_path_gives_what_its_frame_gives(name, parameter, frames):
+    def outcome(value):
         try:
             made = FUNCTIONS[name](**{parameter: value})
         except (ValueError, BenchError) as error:
@@ -146,13 +138,13 @@ def test_a_path_gives_what_its_frame_gives(name: str, parameter: str, frames: di
     assert outcome(RECORDED) == outcome(str(RECORDED)) == outcome(frames[parameter])
 
 
-def test_some_rows_of_a_frame_are_a_frame() -> None:
+def test_some_rows_of_a_frame_are_a_frame():
     runs = mb.load_results(RECORDED)
     board = mb.leaderboard(runs[runs["method"] == "DARN-text"])
     assert set(board["method"]) == {"DARN-text"}
     assert mb.leaderboard(runs.iloc[:0]).empty
 
 
-def test_differences_from_a_method_that_is_not_there(frames: dict[str, pd.DataFrame]) -> None:
+def test_differences_from_a_method_that_is_not_there(frames):
     line = "to: no pair here has the method 'DARN-txt' (did you mean 'DARN-text'?)"
     assert refusal(mb.plots.differences, comparisons=frames["comparisons"], to="DARN-txt") == line

@@ -1,7 +1,5 @@
 """Foreign text becomes one harmless line before it is shown, and errors name a file and line of their author."""
 
-from __future__ import annotations
-
 import importlib
 import pickle
 import unicodedata
@@ -19,7 +17,7 @@ HARMFUL = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
 
 @given(st.text() | st.integers(0, 10**6).map("x\u202e ".__mul__), st.integers(3, 300))
-def test_terminal_controls_are_removed_and_other_text_stays(text: str, most: int) -> None:
+def test_terminal_controls_are_removed_and_other_text_stays(text, most):
     shown = printable(text, most)
     assert shown.isprintable()
     assert shown == printable(shown, most)
@@ -29,13 +27,13 @@ def test_terminal_controls_are_removed_and_other_text_stays(text: str, most: int
         assert shown == (text if len(text) <= most else f"{text[: most - 3]}...")
 
 
-def test_window_titles_and_reversed_names_become_plain_text() -> None:
+def test_window_titles_and_reversed_names_become_plain_text():
     assert printable("a\x1b]0;own\x07b\r\nc\u202ed\u2066e\x9bf") == "a ]0;own b c d e f"
     assert printable("é ü 中 ∑") == "é ü 中 ∑"
     assert printable(7) == "7"
 
 
-def test_every_displayed_error_is_printable() -> None:
+def test_every_displayed_error_is_printable():
     error = StoreError("a\x1b[31m", "b\nc")
     assert error.lines == ("a [31m", "b c")
     assert str(error) == "a [31m\nb c"
@@ -71,7 +69,7 @@ def theirs(install):
     return importlib.import_module("their_plugin")
 
 
-def raised(function) -> BaseException:
+def raised(function):
     with pytest.raises((ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError)) as caught:
         function()
     return caught.value

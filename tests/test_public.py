@@ -1,7 +1,5 @@
 """The public modules: what they name exists, is documented and typed, and is all there is to import."""
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import inspect
@@ -19,7 +17,7 @@ RESULTS = Path(__file__).parents[1] / "results" / "paper-amazon"
 
 
 @pytest.mark.parametrize("name", sorted(set(mb.__all__) - {"plots"}))
-def test_each_name_is_documented_and_typed(name: str) -> None:
+def test_each_name_is_documented_and_typed(name):
     function = getattr(mb, name)
     assert callable(function)
     text = inspect.getdoc(function) or ""
@@ -30,13 +28,13 @@ def test_each_name_is_documented_and_typed(name: str) -> None:
     assert all(f"{name}:" in text for name in hints.parameters)
 
 
-def test_an_unknown_name_raises_attribute_error() -> None:
+def test_an_unknown_name_raises_attribute_error():
     with pytest.raises(AttributeError, match="has no attribute 'runs'"):
         mb.runs  # noqa: B018
     assert dir(mb) == sorted(mb.__all__)
 
 
-def test_a_run_from_python_equals_the_commands_and_returns_the_frame(tmp_path: Path, monkeypatch, capsys) -> None:
+def test_a_run_from_python_equals_the_commands_and_returns_the_frame(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     Path("tiny.yaml").write_text(SUITE)
     runs = mb.run("tiny.yaml", only="seed=0", device="cpu", workers=1, quiet=True)

@@ -1,7 +1,5 @@
 """`msda-bench compare A B` on folders written by the store."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 
@@ -22,7 +20,7 @@ def better(record, method, target, seed):
     return replace(record, outcome=Outcome(100, n_correct=record.outcome.n_correct + gain))
 
 
-def rows(lines: list[str], method: str) -> list[list[str]]:
+def rows(lines, method):
     return [line.split()[2:] for line in lines if line.startswith(f"{method} ")]
 
 
@@ -30,7 +28,7 @@ def rows(lines: list[str], method: str) -> list[list[str]]:
 def compared(capsys):
     """`compared(a, b, ...)`: the exit code and the lines before wrapping; no line of a table begins with a space."""
 
-    def run(*words: object) -> tuple[int, list[str]]:
+    def run(*words):
         code = main(["compare", *map(str, words)])
         return code, capsys.readouterr().out.replace("\n  ", " ").splitlines()
 

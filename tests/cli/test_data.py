@@ -1,11 +1,8 @@
 """`msda-bench data` with a third-party dataset whose files are next to the test."""
 
-from __future__ import annotations
-
 import hashlib
 import sys
 from importlib.metadata import entry_points
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -53,13 +50,13 @@ PLUGIN = """
 ODD = "domains = property(lambda self: {}['no domains'])"
 
 
-def plugin(classes: str, content: bytes = b"") -> str:
+def plugin(classes, content=b""):
     digest = hashlib.sha256(content).hexdigest()
     return PLUGIN.replace("DIGEST", digest).replace("SIZE", str(len(content))).replace("CLASSES", classes)
 
 
 @pytest.fixture
-def toy(install, tmp_path: Path, monkeypatch):
+def toy(install, tmp_path, monkeypatch):
     """Installs the dataset; returns the folder from which its files are fetched."""
     mirror = tmp_path / "mirror"
     mirror.mkdir()
@@ -71,13 +68,13 @@ def toy(install, tmp_path: Path, monkeypatch):
     return mirror
 
 
-def run(capsys, *args: str) -> tuple[int, str, list[str]]:
+def run(capsys, *args):
     code = main(["data", *args])
     out, err = capsys.readouterr()
     return code, out, err.splitlines()
 
 
-def row(out: str, name: str) -> str:
+def row(out, name):
     (line,) = [line for line in out.splitlines() if line.startswith(f"{name} ")]
     return line
 
@@ -153,7 +150,7 @@ def test_verify_reads_all_arrays_of_the_cache_and_removes_damaged_ones(toy, caps
     assert [path.exists() for path in kept] == [False, False, True]
 
 
-def double(contents: list[bytes]) -> np.ndarray:
+def double(contents):
     """Makes rows for the test above in other processes."""
     return np.array([np.frombuffer(content, np.uint8) * 2 for content in contents])
 

@@ -1,15 +1,11 @@
 """The commands that show one result folder, and what they share; folders are written by the store."""
 
-from __future__ import annotations
-
 import csv
 import errno
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from html import unescape
-from pathlib import Path
 
 import pytest
 
@@ -22,26 +18,20 @@ TABLES = ["comparisons.csv", "leaderboard.csv", "runs.csv"]
 
 
 @pytest.fixture(params=["leaderboard", "compare"])
-def command(request: pytest.FixtureRequest) -> str:
+def command(request):
     return request.param
 
 
 @pytest.fixture
-def make_folder(make_results: Callable[..., Path]) -> Callable[..., Path]:
-    """A result folder; the runs in `missing` have no record."""
-
-    def make(*missing: object) -> Path:
-        return make_results(methods=["SRC", "DARN"], records=lambda record, *run: None if run in missing else record)
-
-    return make
+def folder(make_results):
+    return make_results(methods=["SRC", "DARN"])
 
 
-def tables(folder: Path) -> list[str]:
+def tables(folder):
     return sorted(path.name for path in folder.glob("*.csv"))
 
 
-def test_tables_are_printed_and_written_with_equal_bytes_by_both_commands(make_folder, capsys):
-    folder = make_folder()
+def test_tables_are_printed_and_written_with_equal_bytes_by_both_commands(folder, capsys):
     assert main(["leaderboard", str(folder)]) == 0
     assert "62.50 +- 0.76*" in capsys.readouterr().out
     assert tables(folder) == TABLES
@@ -51,14 +41,13 @@ def test_tables_are_printed_and_written_with_equal_bytes_by_both_commands(make_f
     assert [(folder / name).read_bytes() for name in TABLES] == first
 
 
-def test_methods_are_refused_where_every_row_is_printed(command, make_folder, capsys):
-    assert main([command, str(make_folder()), "--methods", "SRC", "--format", "csv"]) == 2
+def test_methods_are_refused_where_every_row_is_printed(command, folder, capsys):
+    assert main([command, str(folder), "--methods", "SRC", "--format", "csv"]) == 2
     line = "msda-bench: error: --methods is for tables; csv has every method, so leave it out\n"
     assert capsys.readouterr().err == line
 
 
-def test_a_read_only_folder_is_shown_and_a_full_disk_is_an_error(command, make_folder, capsys):
-    folder = make_folder()
+def test_a_read_only_folder_is_shown_and_a_full_disk_is_an_error(command, folder, capsys):
     for missing in (TABLES, [TABLES[0]], []):
         for name in missing:
             (folder / name).unlink(missing_ok=True)
@@ -82,8 +71,7 @@ def test_a_folder_without_results_is_one_line(command, tmp_path, capsys):
     assert err.startswith(f"msda-bench: error: {tmp_path / 'nowhere'}: ")
 
 
-def test_the_tables_are_written_even_if_nobody_reads_the_output(make_folder):
-    folder = make_folder()
+def test_the_tables_are_written_even_if_nobody_reads_the_output(folder):
     words = [sys.executable, "-c", "from msda_bench.cli.main import entry; entry()", "leaderboard", str(folder)]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None

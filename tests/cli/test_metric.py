@@ -1,10 +1,7 @@
 """Metrics and kept arrays, from a suite to its tables."""
 
-from __future__ import annotations
-
 import csv
 import zipfile
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,15 +15,13 @@ SINE = SUITE.replace("[target_0, target_1]", "[target_0]")
 CLASSES = SINE.replace("target_0", "serif").replace("sine: {train: 20, test: 20}", "fonts: {train: 40, per_class: 20}")
 
 
-def run(tmp_path: Path, suite: str, *more: str) -> Path:
+def run(tmp_path, suite, *more):
     (tmp_path / "s.yaml").write_text(suite)
     assert main(["run", str(tmp_path / "s.yaml"), "--out", str(tmp_path), "--executor", "inline", *more]) == 0
     return tmp_path / "tiny"
 
 
-def test_a_suites_metric_ranks_methods_and_others_can_be_shown(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_suites_metric_ranks_methods_and_others_can_be_shown(tmp_path, capsys):
     plain = run(tmp_path, SINE)
     before = {path: path.read_bytes() for path in plain.rglob("*") if path.is_file()}
     assert main(["leaderboard", str(plain), "--metric", "mae"]) == 0
@@ -53,7 +48,7 @@ def test_a_suites_metric_ranks_methods_and_others_can_be_shown(
     assert "metric:r2" in (plain / "runs.csv").read_text().splitlines()[0]
 
 
-def test_a_metric_that_needs_outputs_is_stored_and_keyed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_metric_that_needs_outputs_is_stored_and_keyed(tmp_path, capsys):
     folder = run(tmp_path, CLASSES)
     for command in ("leaderboard", "compare", "report"):
         assert main([command, str(folder), "--metric", "auc"]) == 2
@@ -74,7 +69,7 @@ def test_a_metric_that_needs_outputs_is_stored_and_keyed(tmp_path: Path, capsys:
     assert "AUC in percent, higher is better" in (folder / "report.html").read_text()
 
 
-def test_kept_predictions_round_trip(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_kept_predictions_round_trip(tmp_path, capsys):
     plain = run(tmp_path, SINE)
     with pytest.raises(StoreError, match="keep: \\[predictions\\]"):
         mb.load_predictions(plain)

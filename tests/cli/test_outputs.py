@@ -1,11 +1,7 @@
 """What a command writes has a place of its own: nothing through links, nothing replaced, nothing left half."""
 
-from __future__ import annotations
-
 import shutil
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,18 +13,18 @@ COMMANDS = (["leaderboard"], ["compare"], ["report"], ["store", "verify"])
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     shutil.copytree(GOLDEN, "results/one")
 
 
-def bystanders() -> dict[str, bytes | str]:
+def bystanders():
     """The files outside the result folder, including the targets of links."""
     paths = [path for path in Path().rglob("*") if not path.is_relative_to("results/one")]
     return {str(path): "" if path.is_dir() else path.read_bytes() for path in paths}
 
 
-def outputs() -> list[Path]:
+def outputs():
     return [
         path
         for path in Path("results/one").iterdir()
@@ -37,7 +33,7 @@ def outputs() -> list[Path]:
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_nothing_is_written_outside_the_folder_or_through_a_link(command: Sequence[str]) -> None:
+def test_nothing_is_written_outside_the_folder_or_through_a_link(command):
     Path("precious").write_bytes(b"precious")
     before = bystanders()
     assert main([*command, "results/one"]) == 1  # the golden folder holds a conflict and a run that diverged
@@ -55,9 +51,7 @@ def test_nothing_is_written_outside_the_folder_or_through_a_link(command: Sequen
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 @pytest.mark.parametrize("where", ["", "log"])
-def test_a_folder_that_is_a_link_is_refused(
-    command: Sequence[str], where: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_folder_that_is_a_link_is_refused(command, where, capsys):
     folder = Path("results/one", where)
     if where:
         folder.mkdir()
@@ -75,18 +69,18 @@ def test_a_folder_that_is_a_link_is_refused(
 SMOKE = Path(__file__).parents[2] / "suites" / "smoke.yaml"
 
 
-def texts_of(folder: Path) -> dict[Path, bytes]:
+def texts_of(folder):
     return {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
 @pytest.fixture(scope="module")
-def smoke(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def smoke(tmp_path_factory):
     out = tmp_path_factory.mktemp("results")
     assert main(["run", str(SMOKE), "--out", str(out), "--executor", "inline", "--quiet"]) == 0
     return out / "smoke"
 
 
-def test_nothing_is_written_into_a_result_folder_but_its_own(smoke: Path, capsys: Any, tmp_path: Path) -> None:
+def test_nothing_is_written_into_a_result_folder_but_its_own(smoke, capsys, tmp_path):
     before = texts_of(smoke)
     for words in (
         ["run", str(SMOKE), "--out", str(smoke)],
@@ -111,9 +105,7 @@ def test_nothing_is_written_into_a_result_folder_but_its_own(smoke: Path, capsys
 @pytest.mark.parametrize(
     "words", [["new", "aggregator", "my_mean"], ["suites", "copy", "paper"]], ids=["new", "suites copy"]
 )
-def test_a_full_disk_leaves_nothing_half_and_the_same_command_works_later(
-    tmp_path: Path, capsys: Any, words: list[str]
-) -> None:
+def test_a_full_disk_leaves_nothing_half_and_the_same_command_works_later(tmp_path, capsys, words):
     for at in range(100):
         out = tmp_path / str(at)
         with faults(28, at) as faulty:

@@ -1,9 +1,6 @@
 """References of a suite: what selects TAR and JOINT, and what chance scores."""
 
-from __future__ import annotations
-
 import io
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -28,15 +25,13 @@ select: {how: grid, budget: 3, by: source_accuracy, space: {training.optimizer.a
 """
 
 
-def run(folder: Path, text: str) -> Path:
+def run(folder, text):
     (folder / "s.yaml").write_text(text)
     assert main(["run", str(folder / "s.yaml"), "--out", str(folder / "out"), "--executor", "inline", "--quiet"]) == 0
     return folder / "out" / "s"
 
 
-def test_references_are_selected_on_labels_that_they_hold_out(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_references_are_selected_on_labels_that_they_hold_out(tmp_path, capsys):
     folder = run(tmp_path, SUITE)
     said = " ".join(capsys.readouterr().out.split())
     assert "Trained with 80 labelled examples of the target: TAR, JOINT." in said
@@ -60,7 +55,7 @@ def test_references_are_selected_on_labels_that_they_hold_out(
         assert shown[["TAR", "JOINT"]].tolist() == pytest.approx(own[["TAR", "JOINT"]].tolist(), abs=1e-3)
 
 
-def test_what_learns_nothing_is_never_ranked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_learns_nothing_is_never_ranked(tmp_path, capsys):
     (tmp_path / "s.yaml").write_text(SUITE.replace("chance, reference: true", "chance"))
     assert main(["validate", str(tmp_path / "s.yaml")]) == 2
     assert "chance learns nothing; add reference: true" in capsys.readouterr().err

@@ -1,12 +1,9 @@
 """`msda-bench run`, end to end with the real engine on a suite that takes seconds."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +12,6 @@ import torch
 
 from msda_bench.cli.main import main
 from msda_bench.engine import machine
-from msda_bench.store import Record
 from tests.cli.conftest import CELLS, ENTRY, INLINE, SUITE
 from tests.logs import n_lines, records_of, relog
 
@@ -52,28 +48,28 @@ PLUGIN = """
 BUG = "theirs.py:11: ValueError: a bug"
 
 
-def run(*options: str) -> int:
+def run(*options):
     return main([*INLINE, *options])
 
 
-def results(folder: str = "results/tiny") -> dict[str, Record]:
+def results():
     """The records without what may differ between equal runs."""
-    records = sorted(records_of(Path(folder)).items())
+    records = sorted(records_of(Path("results/tiny")).items())
     return {key: replace(record, timing={}, provenance={}) for key, record in records}
 
 
-def files() -> dict[str, bytes]:
+def files():
     return {str(path): path.read_bytes() for path in Path("results").rglob("*") if path.is_file()}
 
 
 @pytest.fixture
-def talking(install: Callable[..., None]) -> None:
+def talking(install):
     """The suite with an aggregator that prints, and raises while there is a file `broken`."""
     install("theirs", PLUGIN)
     Path("tiny.yaml").write_text(SUITE.replace("{sharpmax: {gamma: 1.0}}", "talker"))
 
 
-def test_a_suite_is_trained_once_and_its_leaderboard_printed(capsys) -> None:
+def test_a_suite_is_trained_once_and_its_leaderboard_printed(capsys):
     assert run() == 0
     first = capsys.readouterr()
     assert "DARN" in first.out
@@ -93,7 +89,7 @@ def test_a_suite_is_trained_once_and_its_leaderboard_printed(capsys) -> None:
     assert Path("results/tiny/report.html").read_text().count("msda-bench run tiny.yaml --device cpu") == 1
 
 
-def test_a_dry_run_changes_nothing_and_parts_add_up(capsys) -> None:
+def test_a_dry_run_changes_nothing_and_parts_add_up(capsys):
     assert run("--dry-run") == 0
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert [row for row in rows if row[:1] == ["tiny"]] == [["tiny", method, "0", "4"] for method in ("SRC", "DARN")]
@@ -111,7 +107,7 @@ def test_a_dry_run_changes_nothing_and_parts_add_up(capsys) -> None:
 
 
 @pytest.mark.parametrize("command", [["run", "--dry-run", "--quiet"], ["validate"]])
-def test_unusable_plugins_are_named_and_do_not_affect_the_run(install, capsys, command) -> None:
+def test_unusable_plugins_are_named_and_do_not_affect_the_run(install, capsys, command):
     install("broken-stranger", "raise OSError('no')")
     for owner in ("one", "two"):
         install(owner, PLUGIN.replace("[Talker]", "[]"))
@@ -148,7 +144,7 @@ DASK = "--executor dask --scheduler tcp://127.0.0.1:1"
         ("tf32", "precision tf32, which only a GPU has; on the CPU use float32 or bf16"),
     ],
 )
-def test_bad_usage_is_one_line(capsys, options: str, line: str) -> None:
+def test_bad_usage_is_one_line(capsys, options, line):
     if options == "tf32":
         Path("tiny.yaml").write_text(SUITE.replace("epochs:", "precision: tf32, epochs:"))
     assert run(*options.removeprefix("tf32").split()) == 2
@@ -158,7 +154,7 @@ def test_bad_usage_is_one_line(capsys, options: str, line: str) -> None:
     assert not list(Path().rglob("*.jsonl*"))
 
 
-def test_quiet_keeps_warnings(capsys, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_quiet_keeps_warnings(capsys, monkeypatch):
     monkeypatch.setattr(machine, "can_compile", lambda: False)
     assert run("--quiet") == 0
     shown = capsys.readouterr()
@@ -170,7 +166,7 @@ def test_quiet_keeps_warnings(capsys, monkeypatch: pytest.MonkeyPatch) -> None:
     assert slow in Path("results/tiny/leaderboard.csv").read_text()
 
 
-def test_missing_data_are_reported_before_anything_is_trained(capsys, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_data_are_reported_before_anything_is_trained(capsys, monkeypatch):
     Path("empty").mkdir()
     monkeypatch.setenv("MSDA_BENCH_DATA", "empty")
     monkeypatch.setenv("MSDA_BENCH_CACHE", "cache")
@@ -182,7 +178,7 @@ def test_missing_data_are_reported_before_anything_is_trained(capsys, monkeypatc
     assert not Path("results").exists()
 
 
-def test_an_edited_suite_trains_only_changed_cells(capsys) -> None:
+def test_an_edited_suite_trains_only_changed_cells(capsys):
     assert run() == 0
     Path("tiny.yaml").write_text(SUITE.replace("gamma: 1.0", "gamma: 2.0"))
     assert run() == 0
@@ -193,7 +189,7 @@ def test_an_edited_suite_trains_only_changed_cells(capsys) -> None:
     assert (len(keys), len(results()), keys < results().keys()) == (CELLS, CELLS + 4, True)
 
 
-def test_a_damaged_record_and_plan_are_reported_and_replaced(capsys) -> None:
+def test_a_damaged_record_and_plan_are_reported_and_replaced(capsys):
     assert run() == 0
     before = results()
     key = min(before)
@@ -208,7 +204,7 @@ def test_a_damaged_record_and_plan_are_reported_and_replaced(capsys) -> None:
     assert main(["store", "verify", "results/tiny"]) == 0
 
 
-def test_a_cell_that_fails_is_named_and_does_not_stop_the_others(talking: None, capsys) -> None:
+def test_a_cell_that_fails_is_named_and_does_not_stop_the_others(talking, capsys):
     Path("broken").touch()
     assert run("--keep-going") == 1
     shown = capsys.readouterr()
@@ -230,7 +226,7 @@ def test_a_cell_that_fails_is_named_and_does_not_stop_the_others(talking: None, 
     assert "4 stored before, 4 trained" in capsys.readouterr().out
 
 
-def test_a_rerun_finishes_a_stopped_or_killed_run() -> None:
+def test_a_rerun_finishes_a_stopped_or_killed_run():
     Path("tiny.yaml").write_text(SUITE.replace("epochs: 2", "epochs: 40"))
     stored = 0
     for number in (signal.SIGINT, signal.SIGKILL):

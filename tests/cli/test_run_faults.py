@@ -1,7 +1,5 @@
 """`msda-bench run` on a failing or full disk, and on a folder with conflicting results."""
 
-from __future__ import annotations
-
 import errno
 import os
 from dataclasses import replace
@@ -20,15 +18,15 @@ pytestmark = pytest.mark.usefixtures("tiny")
 CODES = (errno.ENOSPC, errno.EIO, errno.EROFS)
 
 
-def run(*options: str) -> int:
+def run(*options):
     return main([*INLINE, "--quiet", "--only", "method=SRC,target=target_0", *options])
 
 
-def table(parent: str) -> bytes:
+def table(parent):
     return Path(parent, "tiny", "leaderboard.csv").read_bytes()
 
 
-def check_call(at: int, code: int, capsys: pytest.CaptureFixture[str]) -> bool:
+def check_call(at, code, capsys):
     """Refuses one call; returns whether there was one."""
     out = f"out-{code}-{at}"
     with faults(code, at) as faulty:
@@ -52,7 +50,7 @@ def check_call(at: int, code: int, capsys: pytest.CaptureFixture[str]) -> bool:
     ("code", "step"),
     [(errno.ENOSPC, 5), *(pytest.param(code, 1, marks=pytest.mark.nightly) for code in CODES)],
 )
-def test_any_refused_call_is_reported_in_one_line_and_a_rerun_finishes(code, step, capsys) -> None:
+def test_any_refused_call_is_reported_in_one_line_and_a_rerun_finishes(code, step, capsys):
     assert run("--out", "whole") == 0
     at = 0
     while check_call(at, code, capsys):
@@ -60,7 +58,7 @@ def test_any_refused_call_is_reported_in_one_line_and_a_rerun_finishes(code, ste
     assert at > 20
 
 
-def test_a_stored_conflict_is_shown_with_exit_code_1(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_stored_conflict_is_shown_with_exit_code_1(capsys):
     assert run() == 0
     store = Store(Path("results/tiny")).refresh()
     record = store.read(min(store.results))

@@ -1,7 +1,5 @@
 """A suite that selects settings, end to end with the real engine."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 
@@ -27,13 +25,13 @@ validators: [source_risk]
 ORACLE = "by oracle, the score on the target's own test labels"
 
 
-def run(by: str = "source_risk", *options: str) -> int:
+def run(by="source_risk", *options):
     Path("tiny.yaml").write_text(SELECTING.replace("BY", by))
     return main([*INLINE, *options])
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def trained(tmp_path_factory):
     folder = tmp_path_factory.mktemp("trained")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
@@ -42,17 +40,17 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def here(trained: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def here(trained, monkeypatch):
     monkeypatch.chdir(trained)
     return trained / "results" / "tiny"
 
 
-def rows(path: Path) -> list[dict[str, str]]:
+def rows(path):
     with path.open(newline="") as file:
         return list(csv.DictReader(file))
 
 
-def test_another_criterion_trains_nothing_and_the_oracle_is_named_in_every_output(here: Path, capsys) -> None:
+def test_another_criterion_trains_nothing_and_the_oracle_is_named_in_every_output(here, capsys):
     before = lines_of(here)
     means = {}
     for by in ("source_risk", "oracle"):

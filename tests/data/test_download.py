@@ -1,7 +1,5 @@
 """Files are fetched once, whole and right, through faults of servers, disks and pip."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import hashlib
@@ -30,7 +28,7 @@ DATA = bytes(range(256)) * 4000
 def get(tmp_path, make_file):
     """Fetches DATA, or a file with its checksum, from the addresses; returns its path and what was reported between."""
 
-    def run(*addresses: str, content: bytes = DATA, part: bytes | None = None, md5: bool = False):
+    def run(*addresses, content=DATA, part=None, md5=False):
         path = tmp_path / "cache/data.bin"
         path.parent.mkdir(exist_ok=True)
         if part is not None:
@@ -40,7 +38,7 @@ def get(tmp_path, make_file):
             file = File(
                 "data.bin", None, None, file.origin, md5=hashlib.md5(content, usedforsecurity=False).hexdigest()
             )
-        told: list[str] = []
+        told = []
         fetch([file], Folders(None, path.parent), told.append)
         size = "" if md5 else f" ({len(content) / 1e6:.1f} MB)"
         assert (told[0], told[-1]) == (f"fetching data.bin{size}", "fetched data.bin")
@@ -122,7 +120,7 @@ def test_a_server_that_breaks_off_is_asked_for_the_rest(get, site):
 def test_every_fault_of_a_server_has_a_reason(get, answer, reason):
     with socket.create_server(("127.0.0.1", 0)) as server:
 
-        def serve() -> None:
+        def serve():
             asked, _ = server.accept()
             with asked:
                 asked.recv(1 << 16)
@@ -217,7 +215,7 @@ def test_a_killed_download_is_resumed_by_one_of_the_next(site, tmp_path, make_fi
     assert site.asked == [("/data.bin", None), ("/data.bin", f"bytes={1 << 18}-")]
 
 
-def _has_open(process: subprocess.Popen[bytes], path: Path) -> bool:
+def _has_open(process, path):
     assert process.poll() is None
     with contextlib.suppress(OSError):  # of a file that it closes just now
         return str(path) in map(os.readlink, Path(f"/proc/{process.pid}/fd").iterdir())
@@ -267,7 +265,7 @@ def test_a_download_that_cannot_be_written_is_reported_and_resumes(tmp_path, mak
         if old is not None:
             path.parent.mkdir(parents=True)
             path.write_bytes(old)
-        lines: tuple[str, ...] = ()
+        lines = ()
         with faults(code, at) as faulty:
             try:
                 fetch([file], where)
@@ -294,7 +292,7 @@ FILE = File("toy/toy-1.0.tar.gz", hashlib.sha256(CONTENT).hexdigest(), len(CONTE
 def pip(monkeypatch, tmp_path):
     """Replaces Python by a script with a chosen response to `-m pip download ... --dest FOLDER`."""
 
-    def answer(body: str) -> None:
+    def answer(body):
         fake = tmp_path / "python"
         fake.write_text(f"#!{sys.executable}\nimport sys, os\nargs = sys.argv[1:]\ndest = args[-1]\n{body}\n")
         fake.chmod(0o755)
@@ -303,7 +301,7 @@ def pip(monkeypatch, tmp_path):
     return answer
 
 
-def write(name: str, content: bytes) -> str:
+def write(name, content):
     return f"os.makedirs(dest, exist_ok=True); open(os.path.join(dest, {name!r}), 'wb').write({content!r})\n"
 
 

@@ -1,7 +1,5 @@
 """Methods over several datasets: mean ranks, tests of pairs, groups, and gains over the baseline."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import chain, combinations
 
@@ -154,7 +152,7 @@ def test_without_a_common_baseline_there_are_no_gains():
 
 @settings(max_examples=40)
 @given(st.sets(st.sampled_from(PAIRS)))
-def test_cliques_are_the_largest_groups_without_a_difference(different: set[tuple[str, str]]) -> None:
+def test_cliques_are_the_largest_groups_without_a_difference(different):
     groups = chain.from_iterable(combinations("abcdef", size) for size in range(2, 7))
     alike = [set(group) for group in groups if not any(pair in different for pair in combinations(group, 2))]
     largest = [group for group in alike if not any(group < other for other in alike)]

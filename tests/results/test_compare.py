@@ -1,22 +1,14 @@
 """Each pair of methods is tested seed by seed and decided once, in its family."""
 
-from __future__ import annotations
-
 import random
 
 import pytest
 from scipy.stats import false_discovery_control
 
 import msda_bench as mb
-from tests.results.conftest import holm
+from tests.results.conftest import BASE, UP, holm, many, plus
 
-BASE = [100, 103, 98, 110, 95, 104, 99, 101]
-UP = (1, 2, 3, 4, 5, 6, 7, 8)
 MIXED = (1, -2, 3, -4, 5, -6, 7, -8)
-
-
-def plus(*steps: int) -> list[int]:
-    return [base + step for base, step in zip(BASE, steps, strict=False)]
 
 
 def rows(runs, scope=None):
@@ -131,13 +123,6 @@ def test_outcomes_are_as_documented(table, first, outcome, reason):
 def test_a_p_of_alpha_itself_is_significant(table, seeds, alpha, outcome, reason):
     pair = only(table({"a": {"x": plus(*UP[:seeds])}, "b": {"x": BASE[:seeds]}}, alpha=alpha))
     assert (pair.outcome, pair.reason, pair.attainable_p) == (outcome, reason, 2 ** (1 - seeds))
-
-
-def many(count):
-    """Methods that each beat all earlier ones at every one of eight seeds, by unequal steps."""
-    return {
-        name: {"x": [base + lead * n for n, base in enumerate(BASE, 1)]} for lead, name in enumerate("abcdefg"[:count])
-    }
 
 
 def test_up_to_six_methods_are_compared_in_pairs_and_more_with_the_baseline(table):

@@ -1,7 +1,5 @@
 """Means, sizes of differences with their intervals, and the smallest difference that the tests find."""
 
-from __future__ import annotations
-
 import math
 import random
 import statistics

@@ -1,7 +1,5 @@
 """The mean gain over several data sets, against other implementations and by simulation."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import stats

@@ -1,7 +1,5 @@
 """Comparisons with a margin: the tests against it, what a method then is, and families of primary methods."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Notes on how runs were made, from their records."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -18,7 +16,7 @@ SOUND = {"device": "cpu", "numba": "0.61", "torch": "2.11", "stack": 1, "distrib
 def lines():
     """`lines(change)`: of methods a and b, targets x and y, seeds 0 to 5, with records altered by `change`."""
 
-    def make(change) -> tuple[str, ...]:
+    def make(change):
         experiment, cells, records = planned({name: {"x": [5] * 6, "y": [5] * 6} for name in ("a", "b")})
         methods = tuple(Method(name, False, "recipe", ("msda-bench 0.1.0",)) for name in ("a", "b"))
         for cell in cells:
@@ -30,7 +28,7 @@ def lines():
     return make
 
 
-def made(record: Record, **provenance) -> Record:
+def made(record, **provenance):
     return replace(record, provenance=SOUND | provenance)
 
 

@@ -1,7 +1,5 @@
 """What frames and tables of a folder say is what its records say, as they are now."""
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +11,7 @@ import msda_bench as mb
 from msda_bench.results.files import result_files
 from msda_bench.results.leaderboard import analyse
 from msda_bench.results.predictions import per_class
-from msda_bench.store import Outcome, Record, Store
+from msda_bench.store import Outcome, Store
 from tests.logs import lines_of, records_of, relog
 from tests.results.conftest import frame, planned, write_folder
 
@@ -22,12 +20,12 @@ RESULTS = RECORDED / "ablation-digits-scale"
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     return shutil.copytree(RESULTS, tmp_path / "results")
 
 
 @pytest.fixture
-def record(folder: Path) -> Record:
+def record(folder):
     """A record of the folder."""
     return [*records_of(folder).values()][2]
 

@@ -1,9 +1,6 @@
 """The exact test: published references, all signs counted, and scipy where scipy is exact."""
 
-from __future__ import annotations
-
 import math
-import random
 from decimal import Decimal
 from fractions import Fraction
 from itertools import product
@@ -20,11 +17,11 @@ from msda_bench.errors import BenchError
 from msda_bench.store.record import Outcome
 
 
-def differ(first: str, second: str) -> list[Fraction]:
+def differ(first, second):
     return [Fraction(a) - Fraction(b) for a, b in zip(first.split(), second.split(), strict=True)]
 
 
-def negated(*ranks: int) -> list[int]:
+def negated(*ranks):
     return [-rank if rank in ranks else rank for rank in range(1, 21)]
 
 
@@ -58,7 +55,7 @@ DEMSAR = differ(
         ([np.int64(2), 2.0, Fraction(2), Decimal(2), -np.float32(2), 3], 4 * 3 + 6, 0, {"greater": 6 / 64}),
     ],
 )
-def test_published_values_are_met_to_the_last_bit(differences, statistic, n_zero, p_by_alternative) -> None:
+def test_published_values_are_met_to_the_last_bit(differences, statistic, n_zero, p_by_alternative):
     differences = [*differences]
     for alternative, p in p_by_alternative.items():
         test = signed_rank(differences, alternative)
@@ -76,12 +73,12 @@ def test_published_values_are_met_to_the_last_bit(differences, statistic, n_zero
         ([1], "both", ValueError, "alternative: must be 'greater', 'less' or 'two-sided', not 'both'"),
     ],
 )
-def test_what_cannot_be_tested_is_refused(differences, alternative, error, line) -> None:
+def test_what_cannot_be_tested_is_refused(differences, alternative, error, line):
     with pytest.raises(error, match=line):
         signed_rank(differences, alternative)
 
 
-def test_scores_that_are_equal_as_fractions_tie(table) -> None:
+def test_scores_that_are_equal_as_fractions_tie(table):
     """1/3 - 1/6 and 1/2 - 1/3 are equal, their floats are not; so are the means over targets of unequal sizes."""
     assert 100 / 3 - 100 / 6 != 100 / 2 - 100 / 3
     runs = {
@@ -97,7 +94,7 @@ def test_scores_that_are_equal_as_fractions_tie(table) -> None:
 
 
 @given(st.lists(st.integers(-6, 6), max_size=10), st.randoms(use_true_random=False))
-def test_every_p_is_a_count_over_all_signs_in_any_unit_and_order(differences: list[int], draw: random.Random) -> None:
+def test_every_p_is_a_count_over_all_signs_in_any_unit_and_order(differences, draw):
     ranked = [number for number in differences if number]
     ranks = scipy.stats.rankdata(np.abs(ranked)) if ranked else np.zeros(0)
     observed = ranks[np.array(ranked) > 0].sum() if ranked else 0
@@ -106,16 +103,16 @@ def test_every_p_is_a_count_over_all_signs_in_any_unit_and_order(differences: li
     draw.shuffle(turned := [Fraction(-number, 7) for number in differences])
     expected = {"greater": greater, "less": less, "two-sided": min(1.0, 2 * min(greater, less))}
     for alternative, p in expected.items():
-        test = signed_rank(differences, alternative)  # type: ignore[arg-type]
+        test = signed_rank(differences, alternative)
         assert (test.statistic, test.p) == (observed, p)
         assert test.attainable_p == min(1, (1 + (alternative == "two-sided")) * 0.5 ** len(ranks)) <= p
         mirrored = {"greater": "less", "less": "greater"}.get(alternative, alternative)
-        assert signed_rank(turned, mirrored).p == p  # type: ignore[arg-type]
+        assert signed_rank(turned, mirrored).p == p
 
 
 @settings(max_examples=10)
 @given(st.lists(st.integers(-30, 60).filter(bool), min_size=54, max_size=90))
-def test_floats_agree_with_whole_numbers_beyond_53_differences(differences: list[int]) -> None:
+def test_floats_agree_with_whole_numbers_beyond_53_differences(differences):
     ranks = (2 * scipy.stats.rankdata(np.abs(differences))).astype(int).tolist()
     below = sum(rank for rank, number in zip(ranks, differences, strict=True) if number < 0)
     counts = [1]
@@ -125,7 +122,7 @@ def test_floats_agree_with_whole_numbers_beyond_53_differences(differences: list
     assert signed_rank(differences).p == pytest.approx(expected, rel=1e-13)
 
 
-def test_a_thousand_pairs_are_counted_and_more_are_refused() -> None:
+def test_a_thousand_pairs_are_counted_and_more_are_refused():
     middle = math.comb(1000, 500) / 2**1000
     signs = [(-1) ** place for place in range(1001)]
     assert signed_rank(signs[:1000]).p == pytest.approx((1 + middle) / 2, rel=1e-11)

@@ -1,7 +1,5 @@
 """Conversion of frames to text: formats, marks, widths and hostile text."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re
@@ -15,27 +13,19 @@ from msda_bench.results.leaderboard import analyse
 from msda_bench.results.report import Column, Table
 from msda_bench.results.tables import csv_text, latex_text, markdown_text, render
 from msda_bench.store.record import Outcome
+from tests.results.conftest import many
 
-BASE = [100, 103, 98, 110, 95, 104, 99, 101]
 HOSTILE = "=1|b_{x}%&#$~^\\ <script>\x1b[31m\u202e"
 
 
-def shown(runs) -> tuple[str, Table]:
+def shown(runs):
     table = leaderboard_table(next(views(analyse(runs))))
     return render(table), table
 
 
-def many(count, seeds=8):
-    """Methods that each beat all earlier ones at every seed, by unequal steps."""
-    return {
-        name: {"x": [BASE[seed] + lead * (seed + 1) for seed in range(seeds)]}
-        for lead, name in enumerate("abcdefg"[:count])
-    }
-
-
 @settings(max_examples=40)
 @given(st.text())
-def test_any_text_round_trips_through_csv_printable_and_without_formulas(text: str) -> None:
+def test_any_text_round_trips_through_csv_printable_and_without_formulas(text):
     columns = {"a": [text], "b": pd.array([True], "boolean"), "c": pd.array([None], "Int64"), "d": [1 / 3], "e": [None]}
     written = csv_text(pd.DataFrame(columns))
     header, row = csv.reader(io.StringIO(written, newline=""))

@@ -1,21 +1,14 @@
 """The verdict answers first whether a method gains, then how much is to be had, from the numbers of the tables."""
 
-from __future__ import annotations
-
 import pytest
 from scipy import stats
 
 from msda_bench.results.experiment_tables import views
 from msda_bench.results.leaderboard import analyse
 from msda_bench.results.verdict import conclusion
+from tests.results.conftest import BASE, lead
 
-BASE = [100, 103, 98, 110, 95, 104, 99, 101]
 NOISE = [2, -1, 1, -3, 0, 1, -2, 2]
-
-
-def lead(step, seeds=8):
-    """Leads the others by a little more in every run."""
-    return {"x": [base + step * (place + 1) for place, base in enumerate(BASE[:seeds])]}
 
 
 def beside(shift, seeds=8):

@@ -1,25 +1,18 @@
 """On the CPU a cell's record depends on no order, job, executor or hash seed, nor on what another cell changes."""
 
-from __future__ import annotations
-
 import random
-from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
 
-import pytest
 import vandal_training
 from vandal_training import DEEDS, TRAINER, cell
 
 from msda_bench.cli.main import main
 from msda_bench.data import LocalFiles
 from msda_bench.engine.train import Trainer
-from msda_bench.executors import CellFinished, Event, Interrupt, Noted, Setup, Store
+from msda_bench.executors import CellFinished, Interrupt, Noted, Setup, Store
 from msda_bench.plugins import discover
 from msda_bench.plugins.process_state import restored
 from msda_bench.running.local import LocalExecutor
-from msda_bench.store import Record
-from msda_bench.suite.cell import Cell
 from msda_bench.suite.expand import expand
 from msda_bench.suite.load import load_suite
 from tests.cli.conftest import SUITE
@@ -28,9 +21,7 @@ from tests.running.conftest import job_of
 RANDOM = SUITE.replace("backbone: linear", "backbone: {mlp: {hidden: [8, 4], dropout: 0.5}}").replace("coral", "d_A")
 
 
-def test_records_do_not_depend_on_order_job_executor_or_hash_seed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_records_do_not_depend_on_order_job_executor_or_hash_seed(tmp_path, monkeypatch):
     suite, registry = tmp_path / "tiny.yaml", discover()
     suite.write_text(RANDOM.replace("methods:", "methods:\n  MDMN: {scheme: mdmn, mu: 0.01}"))
     cells = list(expand(load_suite(suite, registry), registry).cells.values())
@@ -43,25 +34,25 @@ def test_records_do_not_depend_on_order_job_executor_or_hash_seed(
     assert bare(store.read(key) for key in store.results) == alone
 
 
-def trainer() -> Trainer:
+def trainer():
     return Trainer(discover(), LocalFiles(), "cpu")
 
 
-def bare(records: Iterable[Record]) -> dict[str, Record]:
+def bare(records):
     return {record.key: replace(record, timing={}) for record in records}
 
 
-def run_worker(folder: Path, *cells: Cell) -> tuple[Store, list[Event]]:
+def run_worker(folder, *cells):
     """The records of cells trained in sequence by one worker."""
     store, executor = Store.create(folder), LocalExecutor(setup=Setup("cpu", trainer=TRAINER))
     return store, list(executor.run(list(map(job_of, cells)), store, Interrupt()))
 
 
-def result(record: Record) -> tuple[object, ...]:
+def result(record):
     return record.status, record.outcome, record.curves, record.bound, record.validation
 
 
-def test_changes_by_a_component_are_reported_and_do_not_affect_the_next_cells(tmp_path: Path) -> None:
+def test_changes_by_a_component_are_reported_and_do_not_affect_the_next_cells(tmp_path):
     in_training = ("torch's number of threads", "torch's float32 matmul precision", "torch's default dtype")
     deeds = [*DEEDS, *in_training]
     vandals = [cell(seed, validator=deed) for seed, deed in enumerate(DEEDS)]
@@ -86,11 +77,11 @@ def test_changes_by_a_component_are_reported_and_do_not_affect_the_next_cells(tm
     assert "a component changed torch's gradient mode; it was put back" in failure.provenance["traceback"]
 
 
-def test_the_witness_detects_every_process_change() -> None:
+def test_the_witness_detects_every_process_change():
     witness, seen = vandal_training.Witness(), set()
     for deed in DEEDS.values():
         with restored():
             deed()
-            seen.add(witness.score(None))  # type: ignore[arg-type]
-    seen.add(witness.score(None))  # type: ignore[arg-type]
+            seen.add(witness.score(None))
+    seen.add(witness.score(None))
     assert len(seen) == len(DEEDS) + 1

@@ -1,11 +1,7 @@
 """A valid suite, and toys among the installed components."""
 
-from __future__ import annotations
-
 import re
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,27 +9,27 @@ from msda_bench import __version__
 from msda_bench.api import Aggregator, Dataset, InputSpec, Task, component
 from msda_bench.errors import SuiteError
 from msda_bench.plugins import Entry, Registry, discover
-from msda_bench.suite.expand import Expansion, expand
-from msda_bench.suite.load import Suite, load_suite
+from msda_bench.suite.expand import expand
+from msda_bench.suite.load import load_suite
 
 HERE = f"msda-bench {__version__}"
 GOOD = Path(__file__).with_name("good.yaml").read_text(encoding="utf-8")
 SIZES = Path(__file__).with_name("sizes.yaml").read_text(encoding="utf-8")
 
 
-def toy(base: type[Any], name: str, **members: Any) -> type[Any]:
+def toy(base, name, **members):
     """A component without parameters of its own."""
     return component(type(name, (base,), {"name": name, "__doc__": "A toy.", "__module__": __name__, **members}))
 
 
-def points(name: str, among: str, **members: Any) -> type[Any]:
+def points(name, among, **members):
     """A dataset with these domains."""
     members = {"domains": tuple(among.split()), "load": raises(NotImplementedError()), **members}
     return toy(Dataset, name, task=Task("classification", 2), input=InputSpec((2,)), **members)
 
 
-def raises(error: Exception) -> Any:
-    def method(*_: Any) -> Any:
+def raises(error):
+    def method(*_):
         raise error
 
     return method
@@ -58,16 +54,16 @@ TOYS = (points("lonely", "only"), points("faulty", "", domains=property(raises(K
 
 
 @pytest.fixture(scope="session")
-def registry() -> Registry:
+def registry():
     """What is installed, and toys."""
     return Registry([*discover().entries, *(Entry(cls.kind, cls, "toys", "1.0") for cls in TOYS)])
 
 
 @pytest.fixture
-def replaced(registry: Registry) -> Callable[..., Registry]:
+def replaced(registry):
     """A registry with other members of one component."""
 
-    def replaced(kind: str, of: str, /, **members: Any) -> Registry:
+    def replaced(kind, of, /, **members):
         # A class of its own: Python remembers of a class that it has what a protocol asks for.
         other = toy(registry.entry(kind, of).cls, **{"name": of, **members})
         rest = [entry for entry in registry.entries if (entry.kind, entry.name) != (kind, of)]
@@ -77,15 +73,15 @@ def replaced(registry: Registry) -> Callable[..., Registry]:
 
 
 @pytest.fixture(scope="session")
-def good() -> str:
+def good():
     return GOOD
 
 
 @pytest.fixture
-def load(tmp_path: Path, registry: Registry) -> Callable[..., Suite]:
+def load(tmp_path, registry):
     """Loads a text as tmp_path/s.yaml."""
 
-    def load(text: str, components: Registry = registry) -> Suite:
+    def load(text, components=registry):
         path = tmp_path / "s.yaml"
         path.write_text(text, encoding="utf-8", newline="")
         return load_suite(path, components)
@@ -94,23 +90,23 @@ def load(tmp_path: Path, registry: Registry) -> Callable[..., Suite]:
 
 
 @pytest.fixture
-def expanded(load: Callable[..., Suite], registry: Registry) -> Callable[..., Expansion]:
+def expanded(load, registry):
     """The expansion of a text."""
 
-    def expanded(text: str, components: Registry = registry) -> Expansion:
+    def expanded(text, components=registry):
         return expand(load(text, components), components)
 
     return expanded
 
 
 @pytest.fixture
-def mistakes(load: Callable[..., Suite]) -> Callable[..., list[str]]:
+def mistakes(load):
     """The lines reported about a text, each without the folder and `s.yaml:`.
 
     Lines of this file, where the toys are, have no number.
     """
 
-    def mistakes(*text: Any) -> list[str]:
+    def mistakes(*text):
         with pytest.raises(SuiteError) as caught:
             load(*text)
         reported = [line.rpartition("s.yaml:")[2] if ":" in line else line for line in caught.value.lines]

@@ -1,7 +1,5 @@
 """From a suite to its tables and cells: targets, sources, options, recipes and notes."""
 
-from __future__ import annotations
-
 import pytest
 
 from msda_bench.errors import PluginError, SuiteError

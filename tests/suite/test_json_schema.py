@@ -1,7 +1,4 @@
-from __future__ import annotations
-
 import json
-from typing import Any
 
 from msda_bench.suite.json_schema import suite_schema
 from msda_bench.suite.spec import ExperimentFile, IncludeFile
@@ -32,7 +29,7 @@ def test_the_schema_holds_all_keys_and_the_installed_components_with_their_param
 def test_every_reference_resolves(registry):
     schema = json.loads(json.dumps(suite_schema(registry), allow_nan=False))
 
-    def references(value: Any) -> list[str]:
+    def references(value):
         below = list(value.values() if isinstance(value, dict) else value) if isinstance(value, dict | list) else []
         mine = [value["$ref"]] if isinstance(value, dict) and "$ref" in value else []
         return mine + [reference for item in below for reference in references(item)]

@@ -1,10 +1,8 @@
 """Keys of cells: everything that changes numbers, and nothing else; a cell restores its components as planned."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import field, fields, replace
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import pytest
 
@@ -20,7 +18,7 @@ from tests.suite.conftest import HERE, points, toy
 TRAINING = {"epochs": 2, "batch": 20, "optimizer": {"adadelta": {"lr": 1.0}}, "epoch": "scheme"}
 
 
-def ref(kind: str, name: str, **params: Any) -> Ref:
+def ref(kind, name, **params):
     return Ref(kind, name, 1, "toys", params)
 
 
@@ -38,7 +36,7 @@ CELL = Cell(
     validators=(ref("validator", "source_accuracy"),),
     seed=0,
 )
-OTHERS: dict[str, list[Any]] = {
+OTHERS = {
     "dataset": [ref("dataset", "amazon", train=1999, test=None), replace(CELL.dataset, version=2)],
     "fingerprint": ["e" * 64],
     "target": ["electronics"],
@@ -161,7 +159,7 @@ class Changed(Before):
     way: Annotated[str, Added("old")] = "new"
 
 
-def only(cls: Any) -> Registry:
+def only(cls):
     return Registry([Entry(cls.kind, cls, "tests", "1")])
 
 

@@ -1,7 +1,5 @@
 """The files of a suite: what it includes, the suites that have names, and files that cannot be read."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path
@@ -9,29 +7,28 @@ from pathlib import Path
 import pytest
 
 from msda_bench.errors import SuiteError
-from msda_bench.plugins import Registry
 from msda_bench.suite import files
 from msda_bench.suite.expand import expand
 from msda_bench.suite.load import load_suite
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
-def write(path: str, text: str) -> str:
+def write(path, text):
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     Path(path).write_text(text, encoding="utf-8")
     return path
 
 
-def joined(*names: str, name: str = "top", more: str = "") -> str:
+def joined(*names, name="top", more=""):
     return f"schema: 1\nname: {name}\ninclude: [{', '.join(names)}]\n{more}"
 
 
-def lines(path: str, registry: Registry) -> list[str]:
+def lines(path, registry):
     with pytest.raises(SuiteError) as caught:
         load_suite(path, registry)
     return list(caught.value.lines)

@@ -4,8 +4,6 @@ A case is one or more edits of the suite named in the heading, whose files are j
 An edit of nothing adds to the end.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """plan.json: its layout, and every mistake that a file of unknown origin may hold."""
 
-from __future__ import annotations
-
 import copy
 import json
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Suites find their recorded results."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from pathlib import Path

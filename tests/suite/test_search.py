@@ -1,7 +1,5 @@
 """From `select` and `search` in a suite to candidates, their draws and their cells."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The part of a plan that `--only` names."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,7 +9,7 @@ from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell
 from msda_bench.suite.select import select_cells
 
 
-def table(name: str, targets: tuple[str, ...], methods: tuple[str, ...]) -> Experiment:
+def table(name, targets, methods):
     rows = tuple(Method(method, reference=False, recipe="", distributions=()) for method in methods)
     return Experiment(name, "toy", "classification", targets, rows, tuple(range(12)))
 

@@ -1,7 +1,5 @@
 """`msda-bench data identify` of folders and archives of images, and the suites that it writes."""
 
-from __future__ import annotations
-
 import errno
 import gzip
 import io
@@ -29,7 +27,7 @@ CLASSES = ("dog", "elephant", "giraffe", "guitar", "horse", "house", "person")
 DOMAINS = ("one", "two", "three")
 
 
-def images(folder: Path, domains=DOMAINS, classes="ab", count: int = 1) -> Path:
+def images(folder, domains=DOMAINS, classes="ab", count=1):
     """A folder of black images, DOMAIN/CLASS/NUMBER.png."""
     for domain, name in itertools.product(domains, classes):
         (folder / domain / name).mkdir(parents=True, exist_ok=True)
@@ -38,7 +36,7 @@ def images(folder: Path, domains=DOMAINS, classes="ab", count: int = 1) -> Path:
     return folder
 
 
-def test_a_copy_of_a_known_dataset_reports_missing_and_bad_files(identify, tmp_path) -> None:
+def test_a_copy_of_a_known_dataset_reports_missing_and_bad_files(identify, tmp_path):
     folder = images(tmp_path / "kfold", ("Art Painting", "cartoon", "photo"), CLASSES, 2)
     for path in (folder / "photo/guitar").iterdir():
         path.unlink()
@@ -69,7 +67,7 @@ def test_a_copy_of_a_known_dataset_reports_missing_and_bad_files(identify, tmp_p
     ]
 
 
-def shrink(suite: Path) -> None:
+def shrink(suite):
     """Replaces the suite's large network by a small one, on smaller images for one epoch."""
     small = "backbone: {convnet: {channels: [2], hidden: [4]}}"
     text = suite.read_text()
@@ -79,7 +77,7 @@ def shrink(suite: Path) -> None:
     suite.write_text(text)
 
 
-def test_two_commands_lead_from_a_folder_to_a_leaderboard(identify, capsys, tmp_path) -> None:
+def test_two_commands_lead_from_a_folder_to_a_leaderboard(identify, capsys, tmp_path):
     folder, suite = images(tmp_path / "My images!", ("photo", "Line Art", "clip"), count=30), tmp_path / "mine.yaml"
     code, out, err = identify(folder, "--suite", suite)
     assert (code, err, out[1]) == (0, [], "image_folder: 180 images of 3 domains, DOMAIN/CLASS/FILE")
@@ -164,9 +162,7 @@ LAYOUTS = {
 
 
 @pytest.mark.parametrize(("folders", "layout", "domains", "classes", "count", "doubt"), LAYOUTS.values(), ids=LAYOUTS)
-def test_what_folders_mean_is_said_or_doubted(
-    identify, tmp_path, folders, layout, domains, classes, count, doubt
-) -> None:
+def test_what_folders_mean_is_said_or_doubted(identify, tmp_path, folders, layout, domains, classes, count, doubt):
     folder, suite = tmp_path / "mine", tmp_path / "mine.yaml"
     for name, number in itertools.product(folders, range(2)):
         (folder / name).mkdir(parents=True, exist_ok=True)
@@ -193,7 +189,7 @@ def test_what_folders_mean_is_said_or_doubted(
         assert main(["validate", str(suite)]) == 0
 
 
-def test_images_of_any_ending_are_read_and_turned_and_the_rest_is_counted(identify, tmp_path) -> None:
+def test_images_of_any_ending_are_read_and_turned_and_the_rest_is_counted(identify, tmp_path):
     folder, suite = images(tmp_path / "mine", ("camera", "scan")), tmp_path / "mine.yaml"
     photo, exif = io.BytesIO(), Image.Exif()
     exif[0x0112] = 6
@@ -211,7 +207,7 @@ def test_images_of_any_ending_are_read_and_turned_and_the_rest_is_counted(identi
     assert "    upright: true\n" in suite.read_text()
 
 
-def test_unusable_paths_are_one_line_and_do_not_block(identify, tmp_path) -> None:
+def test_unusable_paths_are_one_line_and_do_not_block(identify, tmp_path):
     flat, suite = tmp_path / "flat", tmp_path / "s.yaml"
     flat.mkdir()
     Image.new("RGB", (9, 9)).save(flat / "1.png")
@@ -242,7 +238,7 @@ def test_unusable_paths_are_one_line_and_do_not_block(identify, tmp_path) -> Non
     assert not suite.exists()
 
 
-def test_an_incomplete_copy_still_gets_a_suite_that_reads_it(identify, capsys, tmp_path) -> None:
+def test_an_incomplete_copy_still_gets_a_suite_that_reads_it(identify, capsys, tmp_path):
     folder, suite = images(tmp_path / "OfficeHome", ("Art", "Clipart", "Real World"), count=9), tmp_path / "mine.yaml"
     code, out, _ = identify(folder, "--suite", suite)
     assert (code, out[1]) == (0, "office_home_images: 54 images; incomplete, or another copy")
@@ -268,7 +264,7 @@ FEW = "has 12 examples to train on, fewer than train = 13; set a smaller `train`
         ),
     ],
 )
-def test_validate_and_run_check_sizes_before_decoding_images(identify, capsys, tmp_path, key, value, expected) -> None:
+def test_validate_and_run_check_sizes_before_decoding_images(identify, capsys, tmp_path, key, value, expected):
     folder, suite = images(tmp_path / "mine", classes="abc", count=4), tmp_path / "mine.yaml"
     images(folder, ("one",), "abc", 9)
     assert identify(folder, "--suite", suite)[0] == 0
@@ -282,7 +278,7 @@ def test_validate_and_run_check_sizes_before_decoding_images(identify, capsys, t
     assert not list((tmp_path / "cache/derived").glob("*.npy"))
 
 
-def test_the_next_command_can_be_pasted_and_suites_are_written_atomically(identify, tmp_path) -> None:
+def test_the_next_command_can_be_pasted_and_suites_are_written_atomically(identify, tmp_path):
     folder, suite = images(tmp_path / "my photos; touch x/set"), tmp_path / "a suite.yaml"
     for at in itertools.count():
         with faults(errno.ENOSPC, at) as faulty:
@@ -302,7 +298,7 @@ BYTES = os.fsdecode(b"caf\xe9")
 
 
 @pytest.mark.parametrize("name", ["null", "1e5", "x" * 70, "#b", "..", "a:b", "c\\d", "e\x85", BYTES])
-def test_suites_are_valid_or_a_line_names_the_folder_to_rename(identify, tmp_path, monkeypatch, name) -> None:
+def test_suites_are_valid_or_a_line_names_the_folder_to_rename(identify, tmp_path, monkeypatch, name):
     place = "set/one" if name == ".." else "set" if name == BYTES else name
     folder, suite = images(tmp_path / place, ("two", "three", name), count=3), tmp_path / "mine.yaml"
     if name == "..":
@@ -321,12 +317,12 @@ def test_suites_are_valid_or_a_line_names_the_folder_to_rename(identify, tmp_pat
     assert not suite.exists()
 
 
-def test_names_of_folders_reach_the_terminal_as_text(identify, tmp_path) -> None:
+def test_names_of_folders_reach_the_terminal_as_text(identify, tmp_path):
     code, out, err = identify(images(tmp_path / "set", ("[red]one", "two\x1b[2J", "three"), "a"))
     assert (code, err, out[-4:-1]) == (0, [], ["class [red]one three two [2J", "a 1 1 1", "all 1 1 1"])
 
 
-def test_images_in_parquet_files_of_the_hub_are_unpacked(identify, tmp_path) -> None:
+def test_images_in_parquet_files_of_the_hub_are_unpacked(identify, tmp_path):
     """Two parts, classes as numbers whose names are in the file, and rows that cannot be used."""
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     black = io.BytesIO()
@@ -360,7 +356,7 @@ def test_images_in_parquet_files_of_the_hub_are_unpacked(identify, tmp_path) -> 
     )
 
 
-def long_name(size: int) -> bytes:
+def long_name(size):
     """The beginning of a tar archive whose first member has a name of this size."""
     head = tarfile.TarInfo("././@LongLink")
     head.type, head.size = tarfile.GNUTYPE_LONGNAME, size
@@ -381,7 +377,7 @@ BACKWARD.pax_headers = {"size": "-512"}  # Python would go round in circles
     ],
     ids=["compressed", "long", "backward", "deep"],
 )
-def test_archives_that_claim_much_are_not_read(identify, monkeypatch, tmp_path, content, words) -> None:
+def test_archives_that_claim_much_are_not_read(identify, monkeypatch, tmp_path, content, words):
     monkeypatch.setattr("zlib.decompressobj", None)  # nothing is unpacked
     (tmp_path / "set.tar.gz").write_bytes(content)
     assert words in refused(identify(tmp_path / "set.tar.gz"))

@@ -1,11 +1,7 @@
 """`msda-bench data identify` of tables as their owners have them: what is read, dropped, asked about, and said."""
 
-from __future__ import annotations
-
 import gzip
 import re
-from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,12 +14,7 @@ from msda_bench_builtin.datasets import Table
 N = 30
 
 
-def lines(
-    *,
-    site: Callable[[str, int], object] = lambda site, row: site,
-    label: Callable[[str, int], object] = lambda site, row: "yes" if row * 7 % 5 % 2 else "no",
-    more: Callable[[str, int], object] | None = None,
-) -> list[str]:
+def lines(*, site=lambda site, row: site, label=lambda site, row: "yes" if row * 7 % 5 % 2 else "no", more=None):
     """Three sites of 30 rows with a number, and a column `more`."""
     made = ["site,x,y" + (",more" if more else "")]
     for place, name in enumerate("abc"):
@@ -33,16 +24,16 @@ def lines(
     return made
 
 
-def quiet(row: int) -> str:
+def quiet(row):
     return "yes" if row * 7 % 5 % 2 else "no"
 
 
-def cut(text: str) -> Callable[[str, int], object]:
+def cut(text):
     """A label that is written otherwise in each fifth row."""
     return lambda site, row: text.format(quiet(row)) if row % 5 == 0 else quiet(row)
 
 
-TABLES: dict[str, tuple[str | bytes, str, str]] = {
+TABLES = {
     "blanks": ("\n".join(lines(label=cut(" {} "))), "", "classification, 2 classes"),
     "numbers": ("\n".join(lines(label=lambda _, row: ["1", "1.0", "01", "2"][row % 4])), "", "2 classes"),
     "forms": ("\n".join(lines(site=lambda s, row: s + ["\u00e9", "e\u0301"][row % 2])), "", "of 3 domains"),
@@ -210,9 +201,7 @@ TABLES: dict[str, tuple[str | bytes, str, str]] = {
 
 
 @pytest.mark.parametrize(("content", "options", "says"), TABLES.values(), ids=TABLES)
-def test_a_table_is_read_as_its_owner_means_it(
-    content: str | bytes, options: str, says: str, identify, tmp_path: Path
-) -> None:
+def test_a_table_is_read_as_its_owner_means_it(content, options, says, identify, tmp_path):
     path, suite = tmp_path / "t.csv", tmp_path / "mine.yaml"
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     code, out, errors = identify(path, "--domain", "site", "--label", "y", *options.split(), "--suite", suite)
@@ -229,7 +218,7 @@ def test_a_table_is_read_as_its_owner_means_it(
         assert any(line.startswith("read ") for line in out[-2:])
 
 
-def test_a_folder_of_tables_has_a_domain_for_each_file(identify, tmp_path: Path, capsys) -> None:
+def test_a_folder_of_tables_has_a_domain_for_each_file(identify, tmp_path, capsys):
     folder, header = tmp_path / "sites", lines()[0].partition(",")[2]
     folder.mkdir()
     for place, name in enumerate(("a.csv", "b.csv.gz", "c.v2.csv")):
@@ -254,7 +243,7 @@ def test_a_folder_of_tables_has_a_domain_for_each_file(identify, tmp_path: Path,
 PLACES = (("t.csv", "site"), ("sites", "domain"))
 
 
-def test_without_domain_and_label_the_columns_and_a_guess_are_said(identify, tmp_path: Path) -> None:
+def test_without_domain_and_label_the_columns_and_a_guess_are_said(identify, tmp_path):
     (tmp_path / "t.csv").write_text("\n".join(lines()))
     (tmp_path / "t.csv.gz").write_bytes(gzip.compress("\n".join(lines(more=lambda *_: "")).encode()))
     for name, more in (("t.csv", ""), ("t.csv.gz", ", more (empty)")):
@@ -272,7 +261,7 @@ def test_without_domain_and_label_the_columns_and_a_guess_are_said(identify, tmp
     ]
 
 
-def test_a_row_that_is_not_read_changes_no_number(tmp_path: Path) -> None:
+def test_a_row_that_is_not_read_changes_no_number(tmp_path):
     rest = ["z,1e300,no", "z,-1e12,yes", "z,many,yes"]
     for name, text in (("good", lines()), ("bad", [*lines(), *rest])):
         (tmp_path / f"{name}.csv").write_text("\n".join(text))
@@ -285,7 +274,7 @@ def test_a_row_that_is_not_read_changes_no_number(tmp_path: Path) -> None:
         np.testing.assert_array_equal(good, bad)
 
 
-def test_zeros_with_and_without_a_sign_are_one_domain(tmp_path: Path) -> None:
+def test_zeros_with_and_without_a_sign_are_one_domain(tmp_path):
     pa = pytest.importorskip("pyarrow")
     from pyarrow import parquet
 
@@ -295,7 +284,7 @@ def test_zeros_with_and_without_a_sign_are_one_domain(tmp_path: Path) -> None:
     assert data.sizes() == {"0": 8, "1": 8}
 
 
-def test_the_row_of_a_prediction_is_its_place_in_the_owners_file(identify, tmp_path: Path) -> None:
+def test_the_row_of_a_prediction_is_its_place_in_the_owners_file(identify, tmp_path):
     path, suite = tmp_path / "t.csv", tmp_path / "mine.yaml"
     path.write_text("\n".join(lines(label=lambda s, row: "" if s == "c" and row < 10 else quiet(row))))
     assert identify(path, "--domain", "site", "--label", "y", "--suite", suite)[0] == 0

@@ -1,14 +1,9 @@
 """The whole page: its content, its safety, and equal pages for equal records."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import re
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -30,15 +25,7 @@ HOSTILE = (
 )
 
 
-def build(
-    path: Path,
-    make: Callable[[str, str, int], int | str | Outcome | None],
-    methods: tuple[str, ...] = ("SRC", "DARN", "ref"),
-    targets: tuple[str, ...] = ("x", "y"),
-    seeds: int = 8,
-    order: int = 1,
-    **options: Any,
-) -> Path:
+def build(path, make, methods=("SRC", "DARN", "ref"), targets=("x", "y"), seeds=8, order=1, **options):
     """A result folder with curves; `make(method, target, seed)` is a run as `planned` takes them."""
     options = {"baseline": "SRC" if "SRC" in methods else None} | options
     runs = {
@@ -57,19 +44,19 @@ def usual(method, target, seed):
     return {"SRC": 160, "DARN": 175, "ref": 190}[method] + seed % 4 + (target == "y")
 
 
-def report(folder: Path, *options: str) -> Page:
+def report(folder, *options):
     """The page that the command writes."""
     assert main(["report", str(folder), *options]) < 2
     return Page((folder / "report.html").read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory) -> Path:
+def folder(tmp_path_factory):
     return build(tmp_path_factory.mktemp("page") / "usual", usual)
 
 
 @pytest.fixture(scope="module")
-def page(folder) -> Page:
+def page(folder):
     """The page of a usual folder."""
     Store(folder).add_commands(["msda-bench run <b>.yaml"])
     return report(folder)
@@ -80,7 +67,7 @@ def test_the_libraries_of_charts_are_bundled_once_for_a_version(tmp_path, monkey
     monkeypatch.setenv("MSDA_BENCH_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(vl_convert, "javascript_bundle", lambda: bundled.append(1) or "draw('</Script>')")
 
-    def unpacked() -> str:
+    def unpacked():
         return gzip.decompress(base64.b64decode(library().packed)).decode()
 
     assert unpacked() == unpacked() == "(() => {draw('</Script>')})();"

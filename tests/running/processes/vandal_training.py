@@ -1,30 +1,25 @@
 """The engine with components that change shared process state, and one that observes it."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import os
 import random
-from collections.abc import Callable
 from typing import Any, cast
 
 import numpy as np
 import torch
-from torch import Tensor
 
-from msda_bench.api import Batch, Parts, Phase, Scheme, Step, ValidationView, Validator, component
+from msda_bench.api import Scheme, Step, Validator, component
 from msda_bench.data import LocalFiles
 from msda_bench.engine.train import Trainer
 from msda_bench.plugins import Entry, Registry, discover
-from msda_bench.running.execute import Train
 from msda_bench.suite.cell import Cell, Ref
 from msda_bench.suite.protocol import Optimizer, Protocol, Sgd
 from msda_bench.testing.toy import Blobs, OneLayer
 
 TRAINER = "vandal_training:make"
 
-DEEDS: dict[str, Callable[[], object]] = {
+DEEDS = {
     "torch's global random generator": lambda: torch.manual_seed(1),
     "numpy's global random generator": lambda: np.random.seed(1),  # noqa: NPY002 - a vandal
     "Python's global random generator": lambda: random.seed(1),
@@ -49,7 +44,7 @@ class VandalValidator(Validator):
 
     deed: str
 
-    def score(self, view: ValidationView) -> float:
+    def score(self, view):
         DEEDS[self.deed]()
         return 0.0
 
@@ -64,7 +59,7 @@ class VandalScheme(Scheme):
 
     deed: str
 
-    def step(self, parts: Parts, batch: Batch, state: Tensor, phase: Phase) -> Step:
+    def step(self, parts, batch, state, phase):
         risks = parts.forward(batch).risks
         DEEDS[self.deed]()
         return Step(risks.sum(), risks)
@@ -76,7 +71,7 @@ class Witness(Validator):
 
     name = "witness"
 
-    def score(self, view: ValidationView) -> float:
+    def score(self, view):
         seen = (
             torch.get_rng_state().numpy().tobytes(),
             np.random.get_state()[1],  # noqa: NPY002 - looked at
@@ -97,7 +92,7 @@ class Witness(Validator):
         return int.from_bytes(digest[:6], "big") / 2**48
 
 
-def make(device: str, stack: int | None) -> Train:
+def make(device, stack):
     torch.manual_seed(5)
     np.random.seed(5)  # noqa: NPY002 - so that two processes begin alike
     random.seed(5)
@@ -105,12 +100,12 @@ def make(device: str, stack: int | None) -> Train:
 
 
 @functools.cache
-def registry() -> Registry:
-    classes: tuple[type[Any], ...] = (Blobs, OneLayer, VandalValidator, VandalScheme, Witness)
+def registry():
+    classes = (Blobs, OneLayer, VandalValidator, VandalScheme, Witness)
     return Registry([*discover().entries, *(Entry(cls.kind, cls, "tests", "1") for cls in classes)])
 
 
-def cell(seed: int, *, validator: str | None = None, scheme: str | None = None) -> Cell:
+def cell(seed, *, validator=None, scheme=None):
     """A cell with the witness, or one whose validator or scheme changes shared state."""
     return Cell(
         dataset=_ref("dataset", "toy_blobs"),
@@ -128,7 +123,7 @@ def cell(seed: int, *, validator: str | None = None, scheme: str | None = None) 
     )
 
 
-def _ref(kind: str, name: str, **params: str) -> Ref:
+def _ref(kind, name, **params):
     entry = registry().entry(kind, name)
     made = cast("Any", entry.create(params))
     return Ref(kind, name, made.version, entry.distribution, made.params())
