@@ -144,39 +144,37 @@ def test_what_comparisons_are_to_show_reaches_the_plan_and_changes_no_key(expand
 
 
 @pytest.mark.parametrize(
-    ("method", "options", "recipe"),
+    "case",
     [
-        ("{}", "", "adapt"),
-        ("{discrepancy: d_A, mu: 0.0}", "", "adapt + d_A, mu 0"),
-        ("{discrepancy: {d_A: {sign: code}}, mu: 1}", "", "adapt + d_A(sign=code), mu 1"),
-        ("{aggregator: {sharpmax: {gamma: 1}}, discrepancy: d_A, mu: 0.5}", "", "adapt + d_A + sharpmax, mu 0.5"),
-        ("{aggregator: {picky: {size: null}}}", "", "adapt + picky(size=null)"),
-        ("{scheme: mdmn, mu: 0.01}", SPLIT, "mdmn, mu 0.01, sources in 4 clusters"),
+        ("{}", "adapt"),
+        ("{discrepancy: d_A, mu: 0.0}", "adapt + d_A, mu 0"),
+        ("{discrepancy: {d_A: {sign: code}}, mu: 1}", "adapt + d_A(sign=code), mu 1"),
+        ("{aggregator: {sharpmax: {gamma: 1}}, discrepancy: d_A, mu: 0.5}", "adapt + d_A + sharpmax, mu 0.5"),
+        ("{aggregator: {picky: {size: null}}}", "adapt + picky(size=null)"),
+        ("{scheme: mdmn, mu: 0.01}", "mdmn, mu 0.01, sources in 4 clusters", SPLIT),
         (
             "{scheme: mdmn, mu: 0.01}",
-            "split_sources: {clusters: 3, by: chance}\nlabelled_target: 50\n",
             "mdmn, mu 0.01, sources in 3 parts by chance, 50 target labels",
+            "split_sources: {clusters: 3, by: chance}\nlabelled_target: 50\n",
         ),
-        ("{scheme: pooled, optimizer: {adam: {lr: 0.0002}}}", "", "pooled, adam(lr=0.0002)"),
+        ("{scheme: pooled, optimizer: {adam: {lr: 0.0002}}}", "pooled, adam(lr=0.0002)"),
         (
             "{scheme: pooled, training: {optimizer: sgd, schedule: {polynomial: {b: 0.5}}, lr_factors: {critic: 2}}}",
-            "",
             "pooled, sgd, schedule polynomial(b=0.5), lr_factors(critic=2)",
         ),
         (
             "{scheme: pooled, training: {stages: {all: {lr_factors: {features: 0.1}, warmup: 3}}}}",
-            "",
             "pooled, all afresh: warmup 3 lr_factors(features=0.1)",
         ),
         (
             "{scheme: pooled, training: {warmup: 0.05, clip: null, lr_factors: {}, average: {ema: 0.9}}}",
-            "",
             "pooled, warmup 0.05, clip none, lr_factors none, average(ema=0.9)",
         ),
     ],
 )
-def test_a_recipe_names_what_differs_from_the_default(expanded, good, method, options, recipe):
-    (table,) = expanded(good.replace("SRC: {scheme: pooled}", f"SRC: {method}") + options).plan.experiments
+def test_a_recipe_names_what_differs_from_the_default(expanded, good, case):
+    method, recipe, *options = case
+    (table,) = expanded(good.replace("SRC: {scheme: pooled}", f"SRC: {method}") + "".join(options)).plan.experiments
     assert table.methods[0].recipe == recipe
 
 
