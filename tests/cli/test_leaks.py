@@ -170,11 +170,3 @@ def test_an_unusable_dataset_is_one_line(leaks, params, line):
     code, _, (error,) = leaks(**params)
     assert code == 2
     assert re.search(line, error)
-
-
-@pytest.mark.parametrize("name", ["no-such-suite", "paper-amazon"])
-def test_an_unusable_suite_is_one_line(name, capsys, tmp_path, monkeypatch):
-    monkeypatch.setenv("MSDA_BENCH_CACHE", str(tmp_path))
-    monkeypatch.delenv("MSDA_BENCH_DATA", raising=False)
-    assert main(["data", "leaks", name]) == 2
-    assert capsys.readouterr().err.count("\n") == 1

@@ -1,10 +1,13 @@
-"""A suite that selects settings, end to end with the real engine."""
+"""Suites that select settings, references by labels that they hold out among them, end to end with the real engine."""
 
 import csv
+import io
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
+import msda_bench as mb
 from msda_bench.cli.main import main
 from tests.cli.conftest import INLINE, SUITE
 from tests.logs import lines_of
@@ -73,3 +76,46 @@ def test_another_criterion_trains_nothing_and_the_oracle_is_named_in_every_outpu
     assert run("source_risk") == 0
     recipes = {row["method"]: row["recipe"] for row in rows(here / "leaderboard.csv")}
     assert {method for method, recipe in recipes.items() if recipe.endswith("by oracle")} == {"TAR"}
+
+
+REFERENCES = """\
+schema: 1
+name: s
+dataset: {stress: {train: 100, test: 150}}
+targets: [target]
+seeds: 3
+backbone: {mlp: {hidden: [8]}}
+training: {steps: 12, batch: 10, optimizer: adam}
+methods:
+  SRC: {scheme: pooled}
+  TAR: {scheme: {target_only: {hold_out: 0.2}}, reference: true}
+  JOINT: {scheme: {joint: {hold_out: 0.2}}, reference: true}
+  chance: {scheme: chance, reference: true}
+select: {how: grid, budget: 3, by: source_accuracy, space: {training.optimizer.adam.lr: [0.0001, 0.1, 0.01]}}
+"""
+
+
+def test_references_are_selected_on_labels_that_they_hold_out(tmp_path, capsys):
+    (tmp_path / "s.yaml").write_text(REFERENCES)
+    assert main(["run", str(tmp_path / "s.yaml"), "--out", str(tmp_path), "--executor", "inline", "--quiet"]) == 0
+    folder = tmp_path / "s"
+    said = " ".join(capsys.readouterr().out.split())
+    assert "Trained with 80 labelled examples of the target: TAR, JOINT." in said
+    assert "selected by target_accuracy, the score on labelled training examples of the target that are held" in said
+    runs, board = mb.load_results(folder), mb.leaderboard(folder)
+    scored = runs["validator:target_accuracy"].notna().groupby(runs["method"].astype(str)).all()
+    assert scored.to_dict() == {"SRC": False, "TAR": True, "JOINT": True, "chance": False}
+    assert runs.loc[runs["method"] == "SRC", "validator:target_accuracy"].isna().all()
+    for method in ("TAR", "JOINT"):
+        tried = runs[runs["method"] == method]
+        best = tried.loc[tried.groupby("seed")["validator:target_accuracy"].idxmax()]
+        assert (best["candidate"] > 0).all()
+        assert board.loc[board["method"] == method, "mean"].iloc[0] == pytest.approx(best["score"].mean())
+    assert board.loc[board["reference"], "rank"].isna().all()
+    assert mb.compare(runs).empty
+    # Another criterion does not select them anew.
+    for by in ("oracle", "source_accuracy"):
+        assert main(["leaderboard", str(folder), "--by", by, "--format", "csv"]) == 0
+        shown = pd.read_csv(io.StringIO(capsys.readouterr().out)).set_index("method")["mean"]
+        own = board.set_index("method")["mean"]
+        assert shown[["TAR", "JOINT"]].tolist() == pytest.approx(own[["TAR", "JOINT"]].tolist(), abs=1e-3)

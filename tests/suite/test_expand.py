@@ -9,7 +9,7 @@ from msda_bench.plugins import Registry
 from msda_bench.suite.expand import EQUAL_STEPS, PROTOCOLS
 from msda_bench.suite.plan import Experiment, Method, plan_to_json
 from msda_bench.suite.protocol import Splitting
-from msda_bench.suite.search import draws, grid, grid_size
+from msda_bench.suite.search import draws, grid
 from tests.suite.conftest import HERE, SIZES
 
 DARN, MDMN = "DARN: {discrepancy", "MDMN: {scheme"
@@ -283,13 +283,6 @@ def test_a_shared_grid_has_at_most_ten_thousand_points(expanded, good):
     many = SHARED.replace("[0.2, 0.5]", str([place / 10_000 for place in range(4000)]))
     with pytest.raises(SuiteError, match="that of SRC has 12000 points, more than 10000"):
         expanded(good + many)
-
-
-def test_a_grid_has_every_combination_with_the_last_varying_fastest():
-    space = {"a": (1, 2), "b": (5, 6)}
-    assert grid_size(space) == 4
-    assert grid(space) == [{"a": 1, "b": 5}, {"a": 1, "b": 6}, {"a": 2, "b": 5}, {"a": 2, "b": 6}]
-    assert grid({}) == [{}]
 
 
 SPACE = {"lr": (0.1, 0.3, 1.0), "mu": tuple(range(50))}

@@ -1,12 +1,16 @@
-"""The files of a suite: what it includes, the suites that have names, and files that cannot be read."""
+"""The files of a suite: what it includes, suites that have names, files that cannot be read, recorded results."""
 
 import os
+import re
 import shutil
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from msda_bench.errors import SuiteError
+from msda_bench.plugins import discover
+from msda_bench.store import Store
 from msda_bench.suite import files
 from msda_bench.suite.expand import expand
 from msda_bench.suite.load import load_suite
@@ -169,3 +173,26 @@ def test_a_file_at_that_path_takes_precedence_and_a_copy_is_never_ignored(folder
     copy.unlink()
     copy.symlink_to(files.shipped("smoke"))
     assert load_suite("smoke", registry).name == "smoke", "where both are one file there is nothing to choose"
+
+
+ROOT = Path(__file__).parents[2]
+NAME = re.compile(r"^name: (\S+)$", re.MULTILINE)
+SUITES = {NAME.search(path.read_text())[1]: path for path in ROOT.glob("suites/**/*.yaml")}
+RECORDED = sorted(path.parent for path in ROOT.glob("results/*/plan.json"))
+
+
+@pytest.mark.parametrize("folder", RECORDED, ids=lambda folder: folder.name)
+def test_suites_plan_the_recorded_cells(folder, install):
+    for path in ROOT.glob("plugins/*/src/*.py"):  # of third parties, whose weights no key needs
+        project = tomllib.loads((path.parents[1] / "pyproject.toml").read_text())["project"]
+        install(project["name"], path.read_text(), version=project["version"])
+    registry = discover()
+    try:
+        suite = load_suite(SUITES.get(folder.name, folder / "suite.yaml"), registry)
+    except SuiteError as error:
+        if missing := [line for line in error.lines if ": requires." in line]:
+            pytest.skip(missing[0])  # a stranger's method, which is not installed here
+        raise
+    plan = Store(folder).read_plan()
+    assert plan.cells
+    assert set(plan.cells) <= set(expand(suite, registry).plan.cells)
