@@ -22,8 +22,6 @@ DOCS = ROOT / "docs"
 def pages():
     """The functions that generate parts of the documentation."""
     spec = importlib.util.spec_from_file_location("docs_pages", ROOT / ".ci" / "docs_pages.py")
-    assert spec is not None
-    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

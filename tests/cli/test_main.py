@@ -207,7 +207,6 @@ def test_ctrl_c_is_not_blamed_on_a_plugin_and_a_second_changes_nothing(tiny, ins
     install("slow", "import os, time\nos.write(2, b'waiting\\n')\ntime.sleep(600)")
     environ = os.environ | {"PYTHONPATH": path_with(site)}
     with subprocess.Popen([*ENTRY, *command.split()], stderr=subprocess.PIPE, text=True, env=environ) as process:
-        assert process.stderr is not None
         assert process.stderr.readline() == "waiting\n"
         for _ in range(signals):
             process.send_signal(signal.SIGINT)

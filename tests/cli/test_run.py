@@ -294,7 +294,6 @@ def test_a_stored_conflict_is_shown_with_exit_code_1(capsys):
     assert one_target() == 0
     store = Store(Path("results/tiny")).refresh()
     record = store.read(min(store.results))
-    assert record is not None
     store.publish(replace(record, outcome=Outcome(20, sum_squared_error=1.0)))
     capsys.readouterr()
     assert one_target() == 1

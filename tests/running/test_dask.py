@@ -75,7 +75,6 @@ def cluster(folder, **options):
 
 
 def wait_until_said(runner, text):
-    assert runner.stderr is not None
     os.set_blocking(runner.stderr.fileno(), False)
     said, end = b"", time.monotonic() + 60
     while text.encode() not in said:

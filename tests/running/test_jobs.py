@@ -38,10 +38,6 @@ def run(store, *cells, train=None):
     return events
 
 
-def statuses(events):
-    return {event.key: event.status for event in events if isinstance(event, CellFinished)}
-
-
 @pytest.mark.parametrize(
     ("error", "status", "message", "traced"),
     [
@@ -70,10 +66,8 @@ def test_whatever_training_raises_is_a_record_with_its_status_and_line(
         monkeypatch.setattr(signal, "getsignal", lambda _: None)
     store, cell = Store.create(tmp_path / "s"), fake_cell()
     (event,) = run(store, cell, train=train)
-    assert isinstance(event, CellFinished)
     assert (event.status, event.message, event.raised) == (status, message, status == "failed")
     failure = store.refresh().read(cell.key)
-    assert failure is not None
     assert (failure.status, failure.message, store.results) == (status, message, {})
     trace = failure.provenance.get("traceback", "")
     assert bool(trace) == traced == (event.traceback is not None)
@@ -99,7 +93,8 @@ def test_only_the_poison_cell_of_a_job_fails_and_results_are_stored_as_they_come
             yield Record(cell.key, cell.to_json(), "ok", Outcome(4, 3), provenance=where)
 
     events = run(store, *cells, train=train)
-    assert [statuses(events)[cell.key] for cell in cells] == ["ok", "ok", "failed", "ok", "ok", "ok"]
+    ended = {event.key: event.status for event in events if isinstance(event, CellFinished)}
+    assert [ended[cell.key] for cell in cells] == ["ok", "ok", "failed", "ok", "ok", "ok"]
     assert sorted(trained) == [0, 1, 3, 4, 5]
     slower = "cells train alone, which is slower: it looks at values"
     assert [event.line for event in events if isinstance(event, Noted)] == [slower]
@@ -121,7 +116,6 @@ def test_only_the_poison_cell_of_a_job_fails_and_results_are_stored_as_they_come
 def test_an_unusable_record_is_a_failure(tmp_path, result, words):
     store = Store.create(tmp_path / "s")
     (event,) = run(store, fake_cell(), train=lambda _: [result])
-    assert isinstance(event, CellFinished)
     assert event.status == "failed"
     assert words in str(event.message)
     assert store.refresh().results == {}

@@ -67,16 +67,6 @@ def test_a_copy_of_a_known_dataset_reports_missing_and_bad_files(identify, tmp_p
     ]
 
 
-def shrink(suite):
-    """Replaces the suite's large network by a small one, on smaller images for one epoch."""
-    small = "backbone: {convnet: {channels: [2], hidden: [4]}}"
-    text = suite.read_text()
-    for old, new in (("backbone: .*", small), ("side: 224", "side: 8"), ("epochs: 8", "epochs: 1")):
-        text, count = re.subn(old, new, text)
-        assert count == 1
-    suite.write_text(text)
-
-
 def test_two_commands_lead_from_a_folder_to_a_leaderboard(identify, capsys, tmp_path):
     folder, suite = images(tmp_path / "My images!", ("photo", "Line Art", "clip"), count=30), tmp_path / "mine.yaml"
     code, out, err = identify(folder, "--suite", suite)
@@ -87,7 +77,11 @@ def test_two_commands_lead_from_a_folder_to_a_leaderboard(identify, capsys, tmp_
     assert "resnet18-f37072fd.pth" not in (said := capsys.readouterr().err.replace("\n", " "))
     assert "data of torchvision are missing: 1 file, size unknown to fetch" in said
     assert "add --fetch to `run`" in said
-    shrink(suite)
+    small, text = "backbone: {convnet: {channels: [2], hidden: [4]}}", suite.read_text()
+    for old, new in (("backbone: .*", small), ("side: 224", "side: 8"), ("epochs: 8", "epochs: 1")):
+        text, count = re.subn(old, new, text)
+        assert count == 1
+    suite.write_text(text)
     assert main(words) == 0
     assert "DARN" in capsys.readouterr().out
     assert list(tmp_path.glob("out/**/leaderboard.csv"))

@@ -4,16 +4,17 @@ import functools
 import hashlib
 import os
 import random
-from typing import Any, cast
+from dataclasses import replace
 
 import numpy as np
 import torch
+from fake_training import fake_cell
 
 from msda_bench.api import Scheme, Step, Validator, component
 from msda_bench.data import LocalFiles
 from msda_bench.engine.train import Trainer
 from msda_bench.plugins import Entry, Registry, discover
-from msda_bench.suite.cell import Cell, Ref
+from msda_bench.suite.cell import Ref
 from msda_bench.suite.protocol import Optimizer, Protocol, Sgd
 from msda_bench.testing.toy import Blobs, OneLayer
 
@@ -107,23 +108,20 @@ def registry():
 
 def cell(seed, *, validator=None, scheme=None):
     """A cell with the witness, or one whose validator or scheme changes shared state."""
-    return Cell(
+    return replace(
+        fake_cell(target="aim", seed=seed),
         dataset=_ref("dataset", "toy_blobs"),
-        fingerprint="none",
-        target="aim",
         sources=("one", "two"),
         backbone=_ref("backbone", "toy_one_layer"),
         scheme=_ref("scheme", "vandal", deed=scheme) if scheme else _ref("scheme", "adapt"),
         discrepancy=None if scheme else _ref("discrepancy", "none"),
         aggregator=None if scheme else _ref("aggregator", "uniform"),
-        mu=0.0,
         training=Protocol(epochs=1, batch=10, steps=3, optimizer=Optimizer(sgd=Sgd(lr=0.1)), epoch="scheme"),
         validators=(_ref("validator", "vandal", deed=validator) if validator else _ref("validator", "witness"),),
-        seed=seed,
     )
 
 
 def _ref(kind, name, **params):
     entry = registry().entry(kind, name)
-    made = cast("Any", entry.create(params))
+    made = entry.create(params)
     return Ref(kind, name, made.version, entry.distribution, made.params())
