@@ -22,7 +22,7 @@ from tests.store.faulty import faults
 pytestmark = pytest.mark.usefixtures("tiny")
 PLUGIN = """
     import pathlib
-    from msda_bench.api import Aggregate, Aggregator, Validator, component, hookimpl
+    from msda_bench.api import Aggregate, Aggregator, component, hookimpl
 
     @component
     class Talker(Aggregator):
@@ -34,20 +34,9 @@ PLUGIN = """
             print("I talk")
             return Aggregate(risks.mean(), risks.new_full(risks.shape, 1 / len(risks)), state)
 
-    @component
-    class Judge(Validator):
-        name = "judge"
-
-        def score(self, view):
-            raise KeyError("no")
-
     @hookimpl
     def msda_aggregators():
         return [Talker]
-
-    @hookimpl
-    def msda_validators():
-        return [Judge]
 """
 BUG = "theirs.py:11: ValueError: a bug"
 
@@ -114,12 +103,12 @@ def test_a_dry_run_changes_nothing_and_parts_add_up(capsys):
 def test_unusable_plugins_are_named_and_do_not_affect_the_run(install, capsys, command):
     install("broken-stranger", "raise OSError('no')")
     for owner in ("one", "two"):
-        install(owner, PLUGIN.replace("[Talker]", "[]"))
+        install(owner, PLUGIN)
     assert main([*command, "tiny.yaml"]) == 0
     what = "entry point 'plugin' (broken_stranger): broken_stranger.py:1: OSError: no"
     assert capsys.readouterr().err.splitlines() == [
         f"msda-bench: warning: broken-stranger 1.0: {what}",
-        "msda-bench: warning: validator 'judge' is claimed by one 1.0 and two 1.0; uninstall one of them",
+        "msda-bench: warning: aggregator 'talker' is claimed by one 1.0 and two 1.0; uninstall one of them",
     ]
 
 
