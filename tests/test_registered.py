@@ -137,7 +137,7 @@ def test_the_hierarchical_model_is_that_of_a_brute_force_grid():
     assert found.within == pytest.approx((weight * within).sum(), abs=0.003)
 
 
-SUITES = Path(__file__).parents[1] / "suites"
+SUITES = ROOT / "suites"
 PARTS = yaml.safe_load((SUITES / "registered-2.yaml").read_text(encoding="utf-8"))["include"]
 PLUGINS = {"pacs": "efficientnet-lite0", "opinions": "minilm"}
 

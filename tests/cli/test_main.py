@@ -34,7 +34,7 @@ def python(*words, **changed):
             "torch pandas scipy numpy matplotlib pydantic rich altair",
         ),
         ("main(['leaderboard', 'golden'])", "altair vl_convert jinja2 torch"),
-        ("main(['plugins'])", "torchvision"),
+        ("import msda_bench.engine.train, msda_bench_report.page\nmain(['plugins'])", "torchvision sklearn"),
         (
             f"assert main({list(INLINE)}) == 0",
             "scipy.stats altair vl_convert matplotlib torchvision numba sklearn distributed msda_bench.engine.train",

@@ -21,12 +21,8 @@ def where(tmp_path):
     return Folders(given, tmp_path / "cache")
 
 
-@pytest.fixture
-def make_file():
-    def make(content, *addresses, path="toy/data.bin"):
-        return File(path, hashlib.sha256(content).hexdigest(), len(content), Url(addresses))
-
-    return make
+def make_file(content, *addresses, path="toy/data.bin"):
+    return File(path, hashlib.sha256(content).hexdigest(), len(content), Url(addresses))
 
 
 @pytest.fixture

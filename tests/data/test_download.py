@@ -18,6 +18,7 @@ import pytest
 from msda_bench.api import ByHand, File, Pip
 from msda_bench.data import Folders, fetch
 from msda_bench.errors import DataError
+from tests.data.conftest import make_file
 from tests.data.refusal import only_line
 from tests.store.faulty import faults
 
@@ -25,7 +26,7 @@ DATA = bytes(range(256)) * 4000
 
 
 @pytest.fixture
-def get(tmp_path, make_file):
+def get(tmp_path):
     """Fetches DATA, or a file with its checksum, from the addresses; returns its path and what was reported between."""
 
     def run(*addresses, content=DATA, part=None, md5=False):
@@ -156,7 +157,7 @@ def test_an_answer_without_bytes_is_named_and_loses_nothing(get, site, left, md5
     assert site.asked[-1] == ("/data.bin", None if md5 else "bytes=1000-")
 
 
-def test_a_mirror_of_the_environment_is_asked_first(site, where, make_file, monkeypatch):
+def test_a_mirror_of_the_environment_is_asked_first(site, where, monkeypatch):
     site.pages["/mirror/toy/a%20b.bin"] = DATA
     monkeypatch.setenv("MSDA_BENCH_MIRROR", f"{site.address}/mirror/")
     files = [make_file(DATA, f"{site.address}/data.bin", path=f"toy/{name}.bin") for name in ("a b", "c")]
@@ -195,7 +196,7 @@ fetch([File("data.bin", digest, int(size), Url((address,)))], Folders(None, Path
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
-def test_a_killed_download_is_resumed_by_one_of_the_next(site, tmp_path, make_file, left):
+def test_a_killed_download_is_resumed_by_one_of_the_next(site, tmp_path, left):
     command = [sys.executable, "-c", SCRIPT, f"{site.address}/data.bin", make_file(DATA).sha256, str(len(DATA))]
     site.held = 1 << 18  # what is asked for at a time
     part = tmp_path / "cache/data.bin.part"
@@ -223,7 +224,7 @@ def _has_open(process, path):
 
 
 @pytest.mark.parametrize("bad", [b"short", DATA[::-1]])
-def test_wrong_copies_are_replaced_in_the_cache_alone(site, where, make_file, bad):
+def test_wrong_copies_are_replaced_in_the_cache_alone(site, where, bad):
     file = make_file(DATA, f"{site.address}/data.bin")
     given = where.given / "toy/data.bin"
     for path in (given, where.cached(file)):
@@ -239,7 +240,7 @@ def test_wrong_copies_are_replaced_in_the_cache_alone(site, where, make_file, ba
     assert not where.cached(file).exists()
 
 
-def test_a_file_that_fails_does_not_stop_the_others(site, where, make_file):
+def test_a_file_that_fails_does_not_stop_the_others(site, where):
     good = make_file(DATA, f"{site.address}/data.bin", path="toy/good")
     bad = make_file(DATA, f"{site.address}/none", path="toy/a")
     placed = File("toy/given.bin", "ab" * 32, 7, ByHand("made by us"))
@@ -255,7 +256,7 @@ def test_a_file_that_fails_does_not_stop_the_others(site, where, make_file):
 
 
 @pytest.mark.parametrize(("code", "old"), [(errno.ENOSPC, None), (errno.EIO, b"damaged")])
-def test_a_download_that_cannot_be_written_is_reported_and_resumes(tmp_path, make_file, code, old):
+def test_a_download_that_cannot_be_written_is_reported_and_resumes(tmp_path, code, old):
     (tmp_path / "mirror").write_bytes(DATA)
     file = make_file(DATA, (tmp_path / "mirror").as_uri(), "http://127.0.0.1:9/never-asked")
     # Making a folder that is there, which is the first call then, may fail.

@@ -18,6 +18,7 @@ from msda_bench.api import ByHand, File, Pip, Url
 from msda_bench.data import Folders, LocalFiles, absent, folders
 from msda_bench.data.check import present, tree_sha256
 from msda_bench.errors import DataError
+from tests.data.conftest import make_file
 from tests.data.refusal import only_line
 from tests.store.faulty import faults
 
@@ -33,7 +34,7 @@ def md5(content):
     return hashlib.md5(content, usedforsecurity=False).hexdigest()
 
 
-def test_the_environment_names_the_folders_the_given_one_first(tmp_path, make_file, monkeypatch):
+def test_the_environment_names_the_folders_the_given_one_first(tmp_path, monkeypatch):
     def named(data="", cache=""):
         monkeypatch.setenv("MSDA_BENCH_DATA", str(data))
         monkeypatch.setenv("MSDA_BENCH_CACHE", str(cache))
@@ -107,7 +108,7 @@ def test_a_file_to_be_fetched_needs_a_checksum(sha256, origin, words):
         File("f", sha256, 1, origin, md5="0" * 32 if isinstance(origin, Pip) else None)
 
 
-def test_the_first_right_copy_is_used_and_its_bytes_are_read_once(where, make_file):
+def test_the_first_right_copy_is_used_and_its_bytes_are_read_once(where):
     file = make_file(b"right")
     assert absent([file], where) == [file]
     cached = put(where.cache, b"right")
@@ -124,7 +125,7 @@ def test_the_first_right_copy_is_used_and_its_bytes_are_read_once(where, make_fi
     assert "wrong checksum" in only_line(LocalFiles(where).path, file)
 
 
-def test_a_missing_or_wrong_file_names_the_remedies(where, make_file):
+def test_a_missing_or_wrong_file_names_the_remedies(where):
     files = LocalFiles(where, "toy")
     by_hand = File("toy/data.bin", None, None, ByHand("published by them"), md5="ab" * 16)
     mine = File("toy/data.bin", None, None, ByHand("made by you"))
