@@ -36,8 +36,6 @@ PLUGIN = """
         return [Toy]
 """
 
-ODD = "domains = property(lambda self: {}['no domains'])"
-
 
 @pytest.fixture
 def toy(install, tmp_path, monkeypatch):
@@ -160,7 +158,8 @@ def test_bad_usage_is_one_line(toy, install, capsys, words, line):
 
 @pytest.mark.parametrize("command", [("list",), ("verify", "--all"), ("fetch", "toy", "odd", "twin", "sine")])
 def test_an_unusable_dataset_is_one_line_and_the_others_are_processed(toy, install, capsys, command):
-    install("odd-data", PLUGIN.replace('"toy"', '"odd"').replace('domains = ("near", "far")', ODD))
+    odd = "property(lambda self: {}['no domains'])"
+    install("odd-data", PLUGIN.replace('"toy"', '"odd"').replace('("near", "far")', odd))
     if command == ("list",):
         install("broken-data", "raise RuntimeError('no')")
     for owner in ("one", "two"):

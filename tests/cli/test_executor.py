@@ -50,7 +50,6 @@ tasks = [
 ]
 sys.exit(any([task.wait() for task in tasks]))
 """
-DASK = ("--executor", "dask", "--device", "cpu", "--scheduler", "tcp://127.0.0.1:1")
 
 
 def run(*options):
@@ -63,7 +62,7 @@ def tables(folder):
 
 def test_dask_that_is_missing_is_one_line(capsys, monkeypatch):
     monkeypatch.setattr("msda_bench_dask.find_spec", lambda _: None)
-    assert run(*DASK) == 2
+    assert run("--executor", "dask", "--device", "cpu", "--scheduler", "tcp://127.0.0.1:1") == 2
     wanted = "--executor dask needs dask, which is not installed: pip install '.[dask]' in the clone"
     assert capsys.readouterr().err == f"msda-bench: error: {wanted}\n"
 

@@ -126,10 +126,9 @@ def test_nothing_to_compare_across_datasets_is_one_line(many, options, words, ca
     assert err.count("\n") == 1
 
 
-SCREENS = ["leaderboard", "leaderboard --quiet", "compare", "compare --quiet", "verify --table TABLE"]
-
-
-@pytest.mark.parametrize("command", SCREENS)
+@pytest.mark.parametrize(
+    "command", ["leaderboard", "leaderboard --quiet", "compare", "compare --quiet", "verify --table TABLE"]
+)
 def test_every_fault_is_reported_on_the_screen(command, marred, capsys, tmp_path):
     table = tmp_path / "table.csv"
     numbers = "".join(f"SRC,{target},52.5,mine 2021,Table 3,high\n" for target in "xy")

@@ -18,12 +18,11 @@ from msda_bench.suite.load import load_suite
 from tests.cli.conftest import SUITE
 from tests.running.conftest import job_of
 
-RANDOM = SUITE.replace("backbone: linear", "backbone: {mlp: {hidden: [8, 4], dropout: 0.5}}").replace("coral", "d_A")
-
 
 def test_records_do_not_depend_on_order_job_executor_or_hash_seed(tmp_path, monkeypatch):
     suite, registry = tmp_path / "tiny.yaml", discover()
-    suite.write_text(RANDOM.replace("methods:", "methods:\n  MDMN: {scheme: mdmn, mu: 0.01}"))
+    text = SUITE.replace("backbone: linear", "backbone: {mlp: {hidden: [8, 4], dropout: 0.5}}").replace("coral", "d_A")
+    suite.write_text(text.replace("methods:", "methods:\n  MDMN: {scheme: mdmn, mu: 0.01}"))
     cells = list(expand(load_suite(suite, registry), registry).cells.values())
     alone = bare(next(trainer().train([cell])) for cell in cells)
     assert bare(trainer().train(random.Random(1).sample(cells, len(cells)))) == alone

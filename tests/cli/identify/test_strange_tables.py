@@ -187,15 +187,13 @@ def test_a_folder_of_tables_has_a_domain_for_each_file(identify, tmp_path, capsy
     assert "read 90 of 90 rows, 1 of 1 columns of inputs; not read: notes.txt" in out
     assert main(["validate", str(suite)]) == 0
     (tmp_path / "t.csv").write_text("\n".join(lines()))
-    whole, parts = (Table(file=str(tmp_path / name), label="y", domain=of) for name, of in PLACES)
+    whole = Table(file=str(tmp_path / "t.csv"), label="y", domain="site")
+    parts = Table(file=str(tmp_path / "sites"), label="y", domain="domain")
     for domain, same in (("a", "a"), ("c", "c.v2")):
         mine, other = whole.load(domain, LocalFiles()), parts.load(same, LocalFiles())
         np.testing.assert_array_equal(np.asarray(mine.x), np.asarray(other.x))
     (folder / "d.csv").write_text("x,z\n1,2\n")
     assert "d.csv: has no column 'y', which another file" in identify(folder, "--label", "y")[2][-1]
-
-
-PLACES = (("t.csv", "site"), ("sites", "domain"))
 
 
 def test_without_domain_and_label_the_columns_and_a_guess_are_said(identify, tmp_path):
