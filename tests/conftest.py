@@ -1,13 +1,10 @@
 """Shared fixtures: the place of real data, hypothesis settings and third-party distributions."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal
 import sys
 import textwrap
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import hypothesis
@@ -21,7 +18,7 @@ WHOLE_COMMANDS = {"cli", "page", "running", "strangers"}
 """The folders of tests that run whole commands, processes or a browser, all of which are slow."""
 
 
-def pytest_configure() -> None:
+def pytest_configure():
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         # The background job of a shell ignores Ctrl-C, and so would the processes that tests interrupt.
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -40,7 +37,7 @@ def pytest_configure() -> None:
     hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "here")
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config, items):
     """Marks whole commands as slow, and deselects nightly tests unless `-m` names them."""
     for item in items:
         if item.path.is_relative_to(HERE) and item.path.relative_to(HERE).parts[0] in WHOLE_COMMANDS:
@@ -52,7 +49,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.fixture
-def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def site(tmp_path, monkeypatch):
     """A folder on the import path for distributions; its modules are unloaded afterwards."""
     folder = tmp_path / "site"
     folder.mkdir()
@@ -65,12 +62,10 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @pytest.fixture
-def install(site: Path) -> Callable[..., None]:
+def install(site):
     """Installs a distribution of one module, given its name, code and optionally entry point, version and group."""
 
-    def run(
-        distribution: str, code: str, *, entry: str = "plugin", version: str = "1.0", group: str = "msda_bench"
-    ) -> None:
+    def run(distribution, code, *, entry="plugin", version="1.0", group="msda_bench"):
         module = distribution.replace("-", "_")
         (site / f"{module}.py").write_text(textwrap.dedent(code))
         info = site / f"{module}-{version}.dist-info"
@@ -82,10 +77,10 @@ def install(site: Path) -> Callable[..., None]:
 
 
 @pytest.fixture
-def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+def golden(request):
     """`golden(name, text)` compares text with a file of golden/ beside the test; delete it to write it anew."""
 
-    def check(name: str, text: str) -> None:
+    def check(name, text):
         path = request.path.parent / "golden" / name
         if not path.exists():
             path.parent.mkdir(exist_ok=True)

@@ -1,26 +1,21 @@
 """The lines of a result folder, which tests read, lose, alter and damage."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
-from pathlib import Path
-
-from msda_bench.store import Record, Store
+from msda_bench.store import Store
 from msda_bench.store.record import RESULTS, decode
 
 
-def lines_of(folder: Path) -> dict[str, bytes]:
+def lines_of(folder):
     """The line of the result that counts, by key."""
     store = Store(folder).refresh()
     return {key: store.line(stored) for key, stored in store.results.items()}
 
 
-def records_of(folder: Path) -> dict[str, Record]:
+def records_of(folder):
     """The result that counts, by key."""
     return {key: decode(line) for key, line in lines_of(folder).items()}
 
 
-def relog(folder: Path, changed: Mapping[str, bytes]) -> Path:
+def relog(folder, changed):
     """Puts these bytes in the place of the results of these keys, into one log, which is returned."""
     store = Store(folder).refresh()
     lines = [
@@ -35,6 +30,6 @@ def relog(folder: Path, changed: Mapping[str, bytes]) -> Path:
     return log
 
 
-def n_lines(folder: Path) -> int:
+def n_lines(folder):
     """The number of whole lines in the logs of a folder, which may not exist yet."""
     return sum(path.read_bytes().count(b"\n") for path in folder.glob("log/*.jsonl"))

@@ -1,7 +1,5 @@
 """A reader who follows a page of the documentation: writes its code to files and runs its commands in order."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import io
@@ -29,7 +27,7 @@ class Block(NamedTuple):
     text: str
 
 
-def blocks(page: str) -> list[Block]:
+def blocks(page):
     """The fenced blocks of a page of docs/."""
     return [Block(*found) for found in BLOCK.findall((ROOT / "docs" / page).read_text(encoding="utf-8"))]
 
@@ -37,7 +35,7 @@ def blocks(page: str) -> list[Block]:
 class Reader:
     """A reader who follows the page in an empty folder; a folder on the import path replaces pip."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder):
         self.place = folder / "work"
         self.place.mkdir(parents=True)
         self.site = folder / "site"
@@ -45,7 +43,7 @@ class Reader:
         self.said = ""
         self.environment = dict(os.environ)
 
-    def follow(self, block: Block) -> None:
+    def follow(self, block):
         if block.language == "console":
             for line in block.text.splitlines():
                 self.run(shlex.split(line.removeprefix("$ ")))
@@ -54,7 +52,7 @@ class Reader:
             assert path.is_file() or path.parent == self.place, f"the page replaces {block.title}, which is not there"
             path.write_text(block.text)
 
-    def run(self, words: list[str]) -> None:
+    def run(self, words):
         match words:
             case ["cd", folder]:
                 self.place /= folder
@@ -74,7 +72,7 @@ class Reader:
             case _:
                 raise AssertionError(f"the page uses a command that this test does not know: {words}")
 
-    def install(self) -> None:
+    def install(self):
         project = tomllib.loads((self.place / "pyproject.toml").read_text())["project"]
         name, version = project["name"], project["version"]
         info = self.site / f"{name.replace('-', '_')}-{version}.dist-info"
@@ -83,7 +81,7 @@ class Reader:
         points = "".join(f"{key} = {value}\n" for key, value in project["entry-points"]["msda_bench"].items())
         (info / "entry_points.txt").write_text(f"[msda_bench]\n{points}")
 
-    def command(self, *words: str) -> None:
+    def command(self, *words):
         """Runs a command of msda-bench in this process, which has imported torch; unloads the plugin afterwards."""
         path, said = [str(self.site), str(self.place / "src")], io.StringIO()
         with contextlib.ExitStack() as stack:
@@ -99,7 +97,7 @@ class Reader:
         for name in mine:
             del sys.modules[name]
 
-    def python(self, *words: str) -> None:
+    def python(self, *words):
         path = [str(self.site), str(self.place / "src"), self.environment.get("PYTHONPATH", "")]
         environment = {**self.environment, "PYTHONPATH": os.pathsep.join(filter(None, path))}
         done = subprocess.run(

@@ -1,14 +1,10 @@
 """The documentation covers everything public, and its generated parts can be built."""
 
-from __future__ import annotations
-
 import csv
 import importlib.util
 import re
 from importlib import resources
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 import pytest
 import yaml
@@ -23,17 +19,15 @@ DOCS = ROOT / "docs"
 
 
 @pytest.fixture(scope="module")
-def pages() -> ModuleType:
+def pages():
     """The functions that generate parts of the documentation."""
     spec = importlib.util.spec_from_file_location("docs_pages", ROOT / ".ci" / "docs_pages.py")
-    assert spec is not None
-    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
-def listed(nav: Any) -> set[str]:
+def listed(nav):
     if isinstance(nav, str):
         return {nav}
     parts = nav.values() if isinstance(nav, dict) else nav
@@ -105,14 +99,14 @@ LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)")
 PAGES = [*DOCS.glob("*.md"), *ROOT.glob("*.md"), *ROOT.glob("*/README.md"), *ROOT.glob("studies/*/*.md")]
 
 
-def anchors(page: Path) -> set[str]:
+def anchors(page):
     """What a link may name on a page: its headings, as MkDocs and GitHub write them."""
     headings = re.findall(r"^#+ +(.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w -]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
-def test_every_link_leads_somewhere(page: Path) -> None:
+def test_every_link_leads_somewhere(page):
     text = re.sub(
         r"^```.*?^```|^    .*?$|`[^`\n]+`", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL
     )
@@ -149,3 +143,18 @@ def test_pages_name_methods_and_papers_as_the_reference_does():
     for row in csv.DictReader(listed.splitlines()):
         source = f"[{row['source']}]({row['paper']})" if row["paper"] else row["source"]
         assert re.search(rf"^\| {row['label']}, {re.escape(row['name'])}.*{re.escape(source)}", text, re.MULTILINE), row
+
+
+NAMED = re.compile(r"`(?P<path>tests/[\w/]+(?:\.py)?)?(?:::(?P<test>\w+))?`")
+
+
+def test_every_test_that_is_named_exists():
+    text = (ROOT / "tests" / "README.md").read_text(encoding="utf-8")
+    path, found = Path(), 0
+    for row in (line for line in text.splitlines() if line.startswith("| ")):
+        for name in NAMED.finditer(row.rpartition(" | ")[2]):
+            path = ROOT / name["path"] if name["path"] else path
+            assert path.exists(), name[0]
+            assert name["test"] is None or f"def {name['test']}(" in path.read_text(encoding="utf-8"), name[0]
+            found += 1
+    assert found > 50

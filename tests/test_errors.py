@@ -1,22 +1,23 @@
-"""Foreign text becomes one harmless line before it is shown."""
+"""Foreign text becomes one harmless line before it is shown, and errors name a file and line of their author."""
 
-from __future__ import annotations
-
+import importlib
 import pickle
 import unicodedata
 
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from msda_bench.errors import BenchError, StoreError, describe, printable
+from msda_bench.blame import blaming, describe_with_place, packages_of, place
+from msda_bench.errors import BenchError, DataError, Interrupted, StoreError, printable
 
 HARMFUL = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 """Unicode's controls, formats such as bidirectional overrides, lone surrogates, and breaks of lines and paragraphs."""
 
 
 @given(st.text() | st.integers(0, 10**6).map("x\u202e ".__mul__), st.integers(3, 300))
-def test_terminal_controls_are_removed_and_other_text_stays(text: str, most: int) -> None:
+def test_terminal_controls_are_removed_and_other_text_stays(text, most):
     shown = printable(text, most)
     assert shown.isprintable()
     assert shown == printable(shown, most)
@@ -26,13 +27,13 @@ def test_terminal_controls_are_removed_and_other_text_stays(text: str, most: int
         assert shown == (text if len(text) <= most else f"{text[: most - 3]}...")
 
 
-def test_window_titles_and_reversed_names_become_plain_text() -> None:
+def test_window_titles_and_reversed_names_become_plain_text():
     assert printable("a\x1b]0;own\x07b\r\nc\u202ed\u2066e\x9bf") == "a ]0;own b c d e f"
     assert printable("é ü 中 ∑") == "é ü 中 ∑"
     assert printable(7) == "7"
 
 
-def test_every_displayed_error_is_printable() -> None:
+def test_every_displayed_error_is_printable():
     error = StoreError("a\x1b[31m", "b\nc")
     assert error.lines == ("a [31m", "b c")
     assert str(error) == "a [31m\nb c"
@@ -40,18 +41,67 @@ def test_every_displayed_error_is_printable() -> None:
     assert len(BenchError("x" * 100_000).lines[0]) < 10_000
 
 
-class UnreadableError(Exception):
-    def __str__(self) -> str:
-        raise KeyError
+CODE = """
+    import torch
+    from msda_bench.functional import sharpmax
+
+    def in_torch():
+        return torch.zeros(2) @ torch.zeros(3)
+
+    def in_ours():
+        return sharpmax("no tensor")
+
+    def deeper(function):
+        return apply(function)
+
+    def apply(function):
+        return function()
+
+    class Silent(Exception):
+        def __str__(self):
+            raise ValueError
+"""
 
 
-@pytest.mark.parametrize(
-    ("error", "line"),
-    [
-        (ValueError("a\nb\x1b[31m\u202e\udcff c"), "ValueError: a b [31m c"),
-        (MemoryError(), "MemoryError: no message"),
-        (UnreadableError(), "UnreadableError: its message cannot be read, since its __str__ raises"),
-    ],
-)
-def test_every_exception_has_a_line(error: BaseException, line: str) -> None:
-    assert describe(error) == line
+@pytest.fixture
+def theirs(install):
+    install("their-plugin", CODE, version="2.0")
+    return importlib.import_module("their_plugin")
+
+
+def raised(function):
+    with pytest.raises((ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError)) as caught:
+        function()
+    return caught.value
+
+
+def test_the_innermost_line_of_the_author_is_named_instead_of_a_librarys(theirs):
+    packages = packages_of(["their-plugin", "nowhere-installed"])
+    assert packages == {"their_plugin"}
+    assert place(raised(theirs.in_torch), packages) == "their_plugin.py:6"
+    assert place(raised(theirs.in_ours), packages) == "their_plugin.py:9"
+    assert (
+        place(raised(lambda: theirs.deeper(lambda: torch.zeros(2) @ torch.zeros(3))), packages) == "their_plugin.py:15"
+    )
+    assert place(raised(lambda: 1 / 0), packages) is None
+
+
+def test_paths_begin_at_the_packages_folder(install, site):
+    folder = site / "deep_plugin" / "inner"
+    folder.mkdir(parents=True)
+    for name in (folder.parent, folder):
+        (name / "__init__.py").touch()
+    (folder / "part.py").write_text("def fail():\n    return {}['x']\n")
+    error = raised(importlib.import_module("deep_plugin.inner.part").fail)
+    assert describe_with_place(error, {"deep_plugin"}) == "deep_plugin/inner/part.py:2: KeyError: 'x'"
+
+
+def test_built_in_components_belong_to_their_own_package():
+    assert packages_of(["msda-bench"]) == {"msda_bench_builtin"}
+
+
+def test_only_the_users_interrupt_and_mistakes_that_have_a_line_pass():
+    for error in (Interrupted(), KeyboardInterrupt(), DataError("a line"), AssertionError()):
+        with pytest.raises(type(error)) as caught, blaming((), passing=(AssertionError,)):
+            raise error
+        assert caught.value is error

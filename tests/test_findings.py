@@ -4,11 +4,8 @@ A number has a name, as `numbers` gives it, and may stand where the methods, tas
 mentioned: in the row and the head of a table, or in a paragraph and its heading. How it is said is free.
 """
 
-from __future__ import annotations
-
 import io
 import re
-from collections.abc import Iterator
 from contextlib import redirect_stdout
 from pathlib import Path
 
@@ -18,7 +15,7 @@ import pytest
 import msda_bench as mb
 from figure import FIGURE, gains
 from msda_bench.cli.main import main
-from reading import MARKS, RESULTS, Texts, numbers, read, student
+from reading import MARKS, RESULTS, numbers, read, student
 from second_reading import NEW
 from second_reading import read as read_second
 
@@ -29,7 +26,7 @@ NUMERAL = re.compile(r"\d{4}-\d\d-\d\d|(?<![\w.])[-+]?\d+(?:,\d{3})*(?:\.\d+)?(?
 pytestmark = pytest.mark.slow
 
 
-def findings(page: str) -> str:
+def findings(page):
     text = (ROOT / page).read_text(encoding="utf-8")
     return text.split("\n## What we found\n")[1].split("\n## ")[0]
 
@@ -42,7 +39,7 @@ PAGES = {
 }
 
 
-def poisoned() -> Texts:
+def poisoned():
     """What shuffled labels of one source cost, with the settings that accuracy on the sources selects."""
     runs = mb.load_results(RESULTS / "poisoned")
     merit = runs["validator:source_accuracy"].where(~runs["reference"].astype(bool), runs["score"])
@@ -61,7 +58,7 @@ def poisoned() -> Texts:
     return {"poisoned source": pd.DataFrame(texts).fillna("")}
 
 
-def sources() -> Texts:
+def sources():
     """What each source is worth, and what weight it gets."""
     folder = RESULTS / "leaderboard-sources"
     with redirect_stdout(io.StringIO()) as shown:
@@ -87,7 +84,7 @@ def sources() -> Texts:
 
 
 @pytest.fixture(scope="module")
-def tables() -> Texts:
+def tables():
     paper = mb.load_results(RESULTS / "paper-amazon").groupby("method", observed=True)["score"].mean()
     first, longer, second = (mb.load_results(RESULTS / name) for name in ("registered", "sensitivity", "registered-2"))
     return {
@@ -100,7 +97,7 @@ def tables() -> Texts:
     }
 
 
-def forms(text: str) -> Iterator[str]:
+def forms(text):
     """The ways to write a number: as it is, without plus, a loss as its size, and without marks."""
     for numeral in (text, *NUMERAL.findall(text)):
         yield from (numeral, numeral.replace("+", ""))
@@ -110,7 +107,7 @@ def forms(text: str) -> Iterator[str]:
             yield size[1:] + f" [{low}, {high}]" * bool(ends)
 
 
-def places(page: str) -> Iterator[tuple[str, list[str]]]:
+def places(page):
     """Each cell of a table and each paragraph with what is mentioned beside it, and the numbers there."""
     heading = ""
     for block in re.split(r"\n\s*\n|\n(?=- )|(?<=\n)(?=#)", page):
@@ -131,7 +128,7 @@ def places(page: str) -> Iterator[tuple[str, list[str]]]:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_every_number_is_one_of_the_records(page: str, tables: Texts) -> None:
+def test_every_number_is_one_of_the_records(page, tables):
     labels = {"detectable", "longer", "poisoned", *tables["poisoned source"].index, *tables["task by task"].columns}
     labels = labels.union(tables["task by task"].index, NEW, *tables["targets"].index, *tables["sources"].index)
     longest = "|".join(sorted((label for label in labels if len(label) > 1), key=len, reverse=True))
@@ -147,7 +144,7 @@ def test_every_number_is_one_of_the_records(page: str, tables: Texts) -> None:
     assert checked > 10
 
 
-def test_the_figure_has_the_numbers_of_the_records(tables: Texts, tmp_path: Path) -> None:
+def test_the_figure_has_the_numbers_of_the_records(tables, tmp_path):
     margin = float(tables["whole"]["value"]["margin"])
     drawn = mb.plots.save(gains(tables["over tasks"], margin), tmp_path / "gains.svg")
     texts = (re.findall(r">([^<>]+)</t", path.read_text(encoding="utf-8")) for path in (drawn, FIGURE))

@@ -1,9 +1,6 @@
 """Reading data never runs code: no unpickling, no unsafe YAML, no evaluation of text, no shell."""
 
-from __future__ import annotations
-
 import ast
-from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -35,11 +32,11 @@ ALLOWED = {
 }
 
 
-def sources() -> list[Path]:
+def sources():
     return sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
 
 
-def offences(tree: ast.AST) -> Iterator[str]:
+def offences(tree):
     """Short descriptions of the forbidden calls in a module."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -55,7 +52,7 @@ def offences(tree: ast.AST) -> Iterator[str]:
             yield from of_call(node)
 
 
-def of_call(node: ast.Call) -> Iterator[str]:
+def of_call(node):
     name = ast.unparse(node.func)
     options = {word.arg: ast.unparse(word.value) for word in node.keywords}
     if name in CALLS or (isinstance(node.func, ast.Attribute) and node.func.attr in METHODS):
@@ -68,7 +65,7 @@ def of_call(node: ast.Call) -> Iterator[str]:
         yield f"calls {name} with a shell"
 
 
-def test_no_module_reads_data_that_could_run_code() -> None:
+def test_no_module_reads_data_that_could_run_code():
     found = {
         (str(path.relative_to(ROOT)), offence)
         for path in sources()
@@ -102,7 +99,7 @@ subprocess.run(command, shell=True)
 HARMLESS = "np.load(path, allow_pickle=False); re.compile(text); model.eval(); yaml.safe_load(text); s.load()"
 
 
-def test_each_forbidden_call_is_found_and_harmless_ones_pass() -> None:
+def test_each_forbidden_call_is_found_and_harmless_ones_pass():
     for line in FORBIDDEN.split("\n")[1:-1]:
         assert list(offences(ast.parse(line))), line
     assert list(offences(ast.parse(HARMLESS))) == []

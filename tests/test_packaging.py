@@ -1,7 +1,5 @@
 """Packaging: pinned dependencies, open ranges, a short example plugin, and CI that runs tox."""
 
-from __future__ import annotations
-
 import configparser
 import json
 import re
@@ -9,7 +7,6 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -25,7 +22,7 @@ PINNED = {canonicalize_name(line.partition("==")[0]): line.partition("==")[2] fo
 OWN = {"msda-bench"}
 
 
-def declared() -> list[Requirement]:
+def declared():
     extras = [line for lines in PROJECT.get("optional-dependencies", {}).values() for line in lines]
     return [Requirement(line) for line in (*PROJECT["dependencies"], *extras)]
 
@@ -102,7 +99,7 @@ def test_ci_runs_what_tox_runs():
 WORKFLOWS = {path.stem: yaml.safe_load(path.read_text()) for path in (ROOT / ".github" / "workflows").glob("*.yml")}
 
 
-def steps(workflow: Any) -> list[str]:
+def steps(workflow):
     return [step["run"] for job in workflow["jobs"].values() for step in job["steps"] if "run" in step]
 
 

@@ -1,6 +1,4 @@
-"""The public modules: what they name exists, is documented and typed, and is all there is to import."""
-
-from __future__ import annotations
+"""Public names are documented, typed and all there is to import; functions refuse in a line what they cannot use."""
 
 import importlib
 import importlib.util
@@ -8,19 +6,22 @@ import inspect
 import pkgutil
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
 import msda_bench as mb
 from msda_bench import api, functional, testing
-from msda_bench.errors import SuiteError
+from msda_bench.errors import BenchError, SuiteError
+from msda_bench.results.predictions import per_class
+from msda_bench_report.plots.parts import KINDS
 from tests.cli.conftest import SUITE
 
 RESULTS = Path(__file__).parents[1] / "results" / "paper-amazon"
 
 
 @pytest.mark.parametrize("name", sorted(set(mb.__all__) - {"plots"}))
-def test_each_name_is_documented_and_typed(name: str) -> None:
+def test_each_name_is_documented_and_typed(name):
     function = getattr(mb, name)
     assert callable(function)
     text = inspect.getdoc(function) or ""
@@ -31,28 +32,13 @@ def test_each_name_is_documented_and_typed(name: str) -> None:
     assert all(f"{name}:" in text for name in hints.parameters)
 
 
-def test_an_unknown_name_raises_attribute_error() -> None:
+def test_an_unknown_name_raises_attribute_error():
     with pytest.raises(AttributeError, match="has no attribute 'runs'"):
         mb.runs  # noqa: B018
     assert dir(mb) == sorted(mb.__all__)
 
 
-def test_frames_equal_the_csv_files() -> None:
-    runs = mb.load_results(RESULTS)
-    assert len(runs) == 6 * 4 * 20
-    for frame, name in ((mb.leaderboard(runs), "leaderboard.csv"), (mb.compare(runs), "comparisons.csv")):
-        written = pd.read_csv(RESULTS / name)
-        assert list(frame) == list(written)
-        for column in frame.select_dtypes("number"):
-            expected = written[column].astype(float).tolist()
-            assert frame[column].astype(float).tolist() == pytest.approx(expected, rel=1e-5, nan_ok=True)
-    verified = mb.verify(runs, "darn-2020-amazon")
-    assert list(verified) == list(pd.read_csv(RESULTS / "verify.csv"))
-    assert mb.signed_rank([1, 2, 3, 4, 5]).p == 2**-5
-    assert mb.load_curves(runs)["epoch"].max() == 50
-
-
-def test_a_run_from_python_equals_the_commands_and_returns_the_frame(tmp_path: Path, monkeypatch, capsys) -> None:
+def test_a_run_from_python_equals_the_commands_and_returns_the_frame(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     Path("tiny.yaml").write_text(SUITE)
     runs = mb.run("tiny.yaml", only="seed=0", device="cpu", workers=1, quiet=True)
@@ -85,3 +71,141 @@ def test_every_module_imports_and_says_what_it_is():
     found = importlib.util.find_spec("triton") is not None
     modules = [importlib.import_module(name) for name in names if found or name != "msda_bench.engine.fused"]
     assert [module.__name__ for module in modules if not module.__doc__ and not hasattr(module, "__path__")] == []
+
+
+RECORDED = Path(__file__).parents[1] / "results" / "ablation-digits-scale"
+FUNCTIONS = {
+    **{name: getattr(mb, name) for name in mb.__all__ if name != "plots"},
+    **{f"plots.{name}": getattr(mb.plots, name) for name in mb.plots.__all__},
+}
+PARAMETERS = [
+    (name, parameter) for name, function in FUNCTIONS.items() for parameter in inspect.signature(function).parameters
+]
+OF_FRAMES = [(name, parameter) for name, parameter in PARAMETERS if parameter in KINDS]
+OBJECTS = (None, 3, -1, 1.5, float("nan"), True, b"x", [], {}, object(), len, np.zeros((2, 2)), "a\0b", [RECORDED])
+"""Wrong for every parameter, but for those that `RIGHT` has them for."""
+RIGHT = {
+    **dict.fromkeys(("table", "to", "only", "methods", "against"), (type(None),)),
+    **dict.fromkeys(("most", "limit", "workers"), (type(None), int)),
+    **dict.fromkeys(("repair", "fetch", "quiet", "keep_going"), (bool,)),
+    **dict.fromkeys(("metric", "differences"), (list,)),
+}
+"""The types of `OBJECTS` that a parameter takes; -1 and [RECORDED] are wrong all the same."""
+
+
+@pytest.fixture(scope="module")
+def frames():
+    """A right frame for each parameter that takes one."""
+    runs = mb.load_results(RECORDED)
+    return {
+        "runs": runs,
+        "curves": mb.load_curves(runs),
+        "comparisons": mb.compare(runs),
+        "leaderboard": mb.leaderboard(runs),
+        "per_class": per_class(mb.load_confusion(runs)),
+        "criteria": pd.DataFrame(columns=[*KINDS["criteria"].columns]),
+        "candidates": pd.DataFrame(columns=[*KINDS["candidates"].columns]),
+    }
+
+
+def wrong_frames(parameter, frames):
+    kind, frame = KINDS[parameter], frames[parameter]
+    yield "an empty frame", pd.DataFrame()
+    yield "a transposed frame", frame.T
+    yield "columns twice", pd.concat([frame, frame], axis=1)
+    yield "other names of columns", frame.rename(columns=str.upper)
+    yield from ((f"without {name}", frame.drop(columns=name)) for name in kind.columns)
+    yield from ((f"a frame from {KINDS[other].maker}", frames[other]) for other in frames if other != parameter)
+    if len(frame):
+        yield from ((f"a number in {name}", frame.assign(**{name: 3})) for name in kind.texts)
+        yield from ((f"a text in {name}", frame.assign(**{name: "x"})) for name in kind.numbers)
+
+
+def wrong_runs(runs):
+    bare = runs.copy()
+    bare.attrs = {}
+    yield "without a plan", bare
+    yield "merged", bare.merge(bare[["key"]], on="key")
+    yield "concatenated with itself", pd.concat([runs, runs])
+    yield "concatenated with itself anew", pd.concat([runs, runs], ignore_index=True)
+    yield "all texts", runs.astype(str)
+    for name in ("experiment", "dataset", "task", "target", "method", "status", "seed", "score", "n_test", "n_correct"):
+        yield f"x in {name}", runs.assign(**{name: "x"})
+        yield f"nothing in {name}", runs.assign(**{name: None})
+    yield "without keys", runs.assign(key=None)
+    yield "more right than tested", runs.assign(n_correct=runs["n_test"] + 1)
+
+
+def refusal(function, **arguments):
+    """The line of the refusal, or what was wrong instead."""
+    try:
+        function(**arguments)
+    except (TypeError, ValueError, BenchError) as error:
+        return str(error)
+    except Exception as error:  # noqa: BLE001 - any is what is tested
+        return f"\n{type(error).__name__}: {error}"
+    return "\nnothing was refused"
+
+
+@pytest.mark.parametrize(("name", "parameter"), OF_FRAMES)
+def test_wrong_frames_are_refused_in_a_line_with_the_parameter(name, parameter, frames):
+    wrong = dict(wrong_frames(parameter, frames))
+    wrong |= dict(wrong_runs(frames["runs"])) if parameter == "runs" else {}
+    said = {what: refusal(FUNCTIONS[name], **{parameter: value}) for what, value in wrong.items()}
+    impossible = said.pop("more right than tested", "without a possible outcome")
+    assert {what: line for what, line in said.items() if not line.startswith(f"{parameter}: ") or "\n" in line} == {}
+    assert "without a possible outcome" in impossible
+    if parameter == "runs":
+        assert "plan" in said["without a plan"]
+        assert said["without a plan"].endswith("give one from load_results, or some of its rows")
+
+
+@pytest.mark.parametrize(("name", "parameter"), PARAMETERS)
+def test_wrong_objects_are_refused_in_a_line_with_the_parameter(name, parameter, frames):
+    first = PARAMETERS[[function for function, _ in PARAMETERS].index(name)][1]
+    given = (
+        {} if parameter == first else {first: frames.get(first, {"folder": RECORDED, "differences": [1]}.get(first))}
+    )
+    if parameter == "path":
+        given = {"chart": mb.plots.points(frames["runs"])}
+    elif parameter == "chart":
+        given = {"path": "chart.svg"}
+    if name == "run":
+        given = {"suite": "no-such-suite", "out": "."}
+    right = RIGHT.get(parameter, ())
+    wrong = [value for value in OBJECTS if type(value) not in right or value in (-1, [RECORDED])]
+    said = {repr(value): refusal(FUNCTIONS[name], **{**given, parameter: value}) for value in wrong}
+    assert {value: line for value, line in said.items() if f"{parameter}: " not in line or "\n" in line} == {}
+
+
+@pytest.mark.parametrize(("name", "parameter"), [*OF_FRAMES, ("load_results", "folder")])
+def test_a_path_that_is_no_result_folder_is_one_line(name, parameter, tmp_path):
+    (tmp_path / "file").write_text("")
+    for path in (tmp_path, tmp_path / "none", tmp_path / "file", str(tmp_path / ("x" * 300))):
+        line = refusal(FUNCTIONS[name], **{parameter: path})
+        assert str(path)[:200] in line
+        assert "\n" not in line
+
+
+@pytest.mark.parametrize(("name", "parameter"), OF_FRAMES)
+def test_a_path_gives_what_its_frame_gives(name, parameter, frames):
+    def outcome(value):
+        try:
+            made = FUNCTIONS[name](**{parameter: value})
+        except (ValueError, BenchError) as error:
+            return type(error), str(error)
+        return made.to_csv() if isinstance(made, pd.DataFrame) else made.to_dict(validate=False)
+
+    assert outcome(RECORDED) == outcome(str(RECORDED)) == outcome(frames[parameter])
+
+
+def test_some_rows_of_a_frame_are_a_frame():
+    runs = mb.load_results(RECORDED)
+    board = mb.leaderboard(runs[runs["method"] == "DARN-text"])
+    assert set(board["method"]) == {"DARN-text"}
+    assert mb.leaderboard(runs.iloc[:0]).empty
+
+
+def test_differences_from_a_method_that_is_not_there(frames):
+    line = "to: no pair here has the method 'DARN-txt' (did you mean 'DARN-text'?)"
+    assert refusal(mb.plots.differences, comparisons=frames["comparisons"], to="DARN-txt") == line

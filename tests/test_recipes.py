@@ -1,12 +1,8 @@
 """Methods as their authors run them: the page has the suite's recipes, and says which rows lose to SRC, and why."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
-from typing import Any
 
-import pandas as pd
 import pytest
 import yaml
 from scipy import stats
@@ -21,11 +17,11 @@ PARTS = ("adam", "sgd")  # have the recipes; the others leave something out of t
 POINTS = 1.0
 
 
-def methods_of(part: str) -> dict[str, Any]:
+def methods_of(part):
     return yaml.safe_load((SUITES / "recipes" / f"{part}.yaml").read_text())["methods"]
 
 
-def explained() -> set[tuple[str, str]]:
+def explained():
     """The rows below SRC that the page explains, by part and method."""
     section = PAGE.split("\n## Below SRC\n")[1].split("\n## ")[0]
     rows = re.findall(r"^\| `(\w+)` \| ([\w-]+) \| \S", section, re.MULTILINE)
@@ -59,7 +55,7 @@ def test_every_recipe_is_level_with_all_sources_pooled_or_the_page_says_why_not(
     assert not low - explained()
 
 
-def gain(scores: pd.DataFrame, method: str) -> str:
+def gain(scores, method):
     gains = scores[method] - scores["SRC"]
     half = stats.t.ppf(0.975, len(gains) - 1) * gains.std() / len(gains) ** 0.5
     return f"{gains.mean():+.1f} [{gains.mean() - half:+.1f}, {gains.mean() + half:+.1f}]"

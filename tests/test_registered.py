@@ -1,18 +1,23 @@
 """The suites of the registered measurement are one protocol, that of its plan, and its estimates are right."""
 
-from __future__ import annotations
-
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import yaml
 from scipy import stats
 
+import msda_bench as mb
 from estimates import mean_with_errors, new_task, share_of_gap, sign_flip_p, surviving
 from msda_bench.cli.main import main
+from msda_bench.plugins import discover
+from msda_bench.suite.expand import expand
+from msda_bench.suite.load import load_suite
 from reading import PRIMARY
+from second_reading import FAMILIES, NEW, RESULTS, Mean, mean_over_tasks, read, verdicts
 
 ROOT = Path(__file__).parents[1]
 PLAN = (ROOT / "studies" / "registered" / "README.md").read_text(encoding="utf-8")
@@ -24,7 +29,7 @@ TASKS = {
 
 
 @pytest.mark.parametrize("name", TASKS)
-def test_a_task_is_of_the_protocol(name: str) -> None:
+def test_a_task_is_of_the_protocol(name):
     task, first = TASKS[name], TASKS["pacs"]
     gamma = 0.9 if name in {"amazon", "opinions"} else 0.1
     assert task["methods"]["DARN"].pop("aggregator") == {"sharpmax": {"gamma": gamma}}
@@ -46,9 +51,7 @@ def test_a_task_is_of_the_protocol(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["fonts", "watch"])
-def test_the_sensitivity_runs_have_four_times_the_steps_and_all_else_alike(
-    name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_sensitivity_runs_have_four_times_the_steps_and_all_else_alike(name, capsys):
     task = yaml.safe_load((ROOT / "suites" / "leaderboard" / f"{name}.yaml").read_text(encoding="utf-8"))
     task["description"] += " With four times the steps."
     task["training"]["steps"] *= 4
@@ -64,7 +67,7 @@ def test_the_sensitivity_runs_have_four_times_the_steps_and_all_else_alike(
     assert len(candidates[0]) > 80
 
 
-def test_the_plan_has_every_axis() -> None:
+def test_the_plan_has_every_axis():
     axes = [
         (name, *method["search"].values()) for name, method in TASKS["pacs"]["methods"].items() if "search" in method
     ]
@@ -75,22 +78,22 @@ def test_the_plan_has_every_axis() -> None:
 
 
 @pytest.fixture
-def gains() -> np.ndarray:
+def gains():
     """Gains of a method and of a reference in three tasks at ten seeds."""
     middles = np.array([[2.0, 3.0, -1.0], [10.0, 12.0, 5.0]])
     return np.random.default_rng(0).normal(middles[..., np.newaxis], 1.5, (2, 3, 10))
 
 
-def test_flipped_signs_agree_with_students_test(gains: np.ndarray) -> None:
+def test_flipped_signs_agree_with_students_test(gains):
     small = gains[0, :1] - gains[0, 0].mean() + 0.6
     assert sign_flip_p(small) == pytest.approx(stats.ttest_1samp(small[0], 0).pvalue, abs=0.02)
 
 
-def test_the_interval_of_the_share_of_a_gap_is_fiellers(gains: np.ndarray) -> None:
+def test_the_interval_of_the_share_of_a_gap_is_fiellers(gains):
     share = share_of_gap(*gains)
     assert share.value == pytest.approx(gains[0].mean() / gains[1].mean())
 
-    def variances(at: float) -> np.ndarray:
+    def variances(at):
         return (gains[0] - at * gains[1]).var(axis=1, ddof=1) / 10
 
     freedom = variances(share.value).sum() ** 2 / (variances(share.value) ** 2 / 9).sum()
@@ -99,7 +102,7 @@ def test_the_interval_of_the_share_of_a_gap_is_fiellers(gains: np.ndarray) -> No
         assert abs(t) == pytest.approx(stats.t.ppf(0.975, freedom))
 
 
-def test_a_mean_with_errors_is_students_of_one_task_and_welchs_of_two(gains: np.ndarray) -> None:
+def test_a_mean_with_errors_is_students_of_one_task_and_welchs_of_two(gains):
     one, two = gains[0, :1] - 1.0, gains[0, :2] * [[1.0], [-3.0]]
     found = mean_with_errors(one.mean(axis=1), stats.sem(one, axis=1), np.array([9.0]), 0.5)
     assert found[1:3] == pytest.approx(stats.ttest_1samp(one[0], 0).confidence_interval())
@@ -109,7 +112,7 @@ def test_a_mean_with_errors_is_students_of_one_task_and_welchs_of_two(gains: np.
     assert both.p == pytest.approx(stats.ttest_ind(two[0], -two[1], equal_var=False).pvalue)
 
 
-def test_what_survives_is_the_ratio_of_two_mean_gains(gains: np.ndarray) -> None:
+def test_what_survives_is_the_ratio_of_two_mean_gains(gains):
     half = gains[1] / 2 + np.random.default_rng(1).normal(0, 0.1, (3, 10))
     left = surviving(half, gains[1], "xyz")
     assert left.value == pytest.approx(half.mean() / gains[1].mean())
@@ -117,7 +120,7 @@ def test_what_survives_is_the_ratio_of_two_mean_gains(gains: np.ndarray) -> None
     assert np.isnan(surviving(half, gains[1] - gains[1].mean(), "xyz")).all()  # nothing is gained
 
 
-def test_the_hierarchical_model_is_that_of_a_brute_force_grid() -> None:
+def test_the_hierarchical_model_is_that_of_a_brute_force_grid():
     gains, errors = np.array([1.5, -0.2, 0.8, 3.0]), np.array([0.4, 0.3, 0.5, 0.6])
     found = new_task(gains, errors, 1.0)
     expected, tau = np.meshgrid(np.linspace(-30, 30, 1501), np.exp(np.linspace(-6, 5, 301)), indexing="ij")
@@ -132,3 +135,131 @@ def test_the_hierarchical_model_is_that_of_a_brute_force_grid() -> None:
     assert found.beyond == pytest.approx((weight * stats.norm.sf(1, expected, tau)).sum(), abs=0.003)
     within = stats.norm.cdf(1, expected, tau) - stats.norm.cdf(-1, expected, tau)
     assert found.within == pytest.approx((weight * within).sum(), abs=0.003)
+
+
+SUITES = ROOT / "suites"
+PARTS = yaml.safe_load((SUITES / "registered-2.yaml").read_text(encoding="utf-8"))["include"]
+PLUGINS = {"pacs": "efficientnet-lite0", "opinions": "minilm"}
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_task_has_the_first_measurements_protocol_and_runs(part):
+    name = Path(part).stem
+    one, two = (
+        yaml.safe_load((SUITES / folder / f"{name}.yaml").read_text()) for folder in ("leaderboard", "registered-2")
+    )
+    methods = two.pop("methods")
+    shared = {"SRC", "JOINT", "chance"}
+    before = one.pop("methods")
+    assert methods.keys() == {*shared, *NEW}
+    assert {key: methods[key] for key in shared} == {key: before[key] for key in shared}
+    gamma = methods["DARN-gamma"]["search"].pop("aggregator.sharpmax.gamma")
+    assert methods["DARN-gamma"] == before["DARN"]
+    assert gamma == [0.1, 0.3, 0.9, 2.7]
+    assert methods["uniform"] == {**before["DARN"], "aggregator": "uniform"}
+    one["select"]["tracks"] = ["first", "source_accuracy"]
+    del one["compare"]["headroom"]
+    one["compare"]["primary"] = NEW
+    one.pop("notes", None)
+    two.pop("notes", None)
+    assert two == one
+    registry = discover()
+    if PLUGINS.get(name, "mlp") not in registry.names("backbone"):
+        pytest.skip("without its plugin the suite has no runs")
+    first, second = (
+        {(cell.method, cell.target, cell.seed, cell.candidate): cell.key for cell in expand(suite, registry).plan.cells}
+        for suite in (
+            load_suite(SUITES / folder / f"{name}.yaml", registry) for folder in ("leaderboard", "registered-2")
+        )
+    )
+    reused = {place: key for place, key in second.items() if place[0] in shared}
+    assert len(reused) > 1000
+    assert reused.items() <= first.items()
+    for (method, *place, candidate), key in second.items():
+        if method == "DARN-gamma" and candidate == 0:
+            assert first["DARN", *place, 0] == key
+
+
+def test_all_tasks_are_in_it():
+    first = yaml.safe_load((SUITES / "registered.yaml").read_text(encoding="utf-8"))["include"]
+    assert {Path(name).stem for name in first} == {Path(name).stem for name in PARTS}
+
+
+ALIKE = {
+    **{name: name for name in ("SRC", "JOINT", "chance")},
+    "AdaBN": "CORAL",
+    "pass-through": "MMD",
+    "DARN-gamma": "DARN",
+    "uniform": "CDAN",
+    "ensemble": "MCC",
+    "best-single": "BNM",
+}
+
+
+@pytest.fixture(scope="module")
+def first():
+    return mb.load_results(RESULTS / "registered")
+
+
+@pytest.fixture(scope="module")
+def second(first):
+    """Other methods' runs under the names of the second measurement's rows; the controls' change a little by seed."""
+    names, plan = first["method"].astype(str), first.attrs["plan"]
+    rows = pd.concat([first[names == was].assign(method=new) for new, was in ALIKE.items()], ignore_index=True)
+    rows["score"] += rows["method"].isin(["AdaBN", "pass-through"]) * rows["seed"] / 100
+    tables = []
+    for table in plan.experiments:
+        methods = {method.name: method for method in table.methods}
+        renamed = tuple(replace(methods[was], name=new) for new, was in ALIKE.items())
+        tables.append(replace(table, methods=renamed, primary=tuple(NEW), headroom=None))
+    rows.attrs = {**first.attrs, "plan": replace(plan, experiments=tuple(tables))}
+    return rows
+
+
+@pytest.mark.slow
+def test_the_reading_finds_what_an_outside_statistician_found(first, second):
+    """Their means and intervals of the first measurement, by code of their own, under the names of other rows."""
+    tables = read(first, second)
+    over = tables["over SRC, B"]
+    assert over.loc[["ensemble", "best-single", "uniform", "DARN-gamma"], "gain"].tolist() == [
+        "+6.0 [+4.7, +7.3]",
+        "+5.5 [+4.3, +6.7]",
+        "+2.6 [+1.3, +3.9]",
+        "+1.2 [+0.0, +2.3]",
+    ]
+    assert over.loc[["ensemble", "best-single"], "verdict"].unique().tolist() == ["better by more than the margin"]
+    assert tables["over best-single, B"].loc["SRC", ["gain", "verdict"]].tolist() == ["-5.5 [-6.7, -4.3]", "worse"]
+    assert tables["over AdaBN, B"].loc["CORAL", "verdict"] == "equivalent"
+    assert tables["whole, B"].loc["tasks", "value"] == "10"
+    assert {name: len(tables[f"{name}, B"]) for name in FAMILIES} == {
+        name: len(methods) for name, (methods, _) in FAMILIES.items()
+    }
+
+
+@pytest.mark.slow
+def test_a_task_that_is_not_recorded_whole_is_in_no_mean(first, second):
+    lacking = second["experiment"].isin(["amazon", "intents"]) & (second["method"] == "uniform") & (second["seed"] == 7)
+    partly = second.assign(status=second["status"].astype(str).mask(lacking, "missing"))
+    partly.attrs = second.attrs
+    tables = read(first, partly)
+    assert tables["whole, B"].loc["tasks", "value"] == "8"
+    assert not {"amazon", "intents"} & {*tables["over SRC, B"]}
+
+
+def test_seeds_that_share_examples_widen_the_interval():
+    index = pd.MultiIndex.from_product([["a", "b"], range(5)], names=["experiment", "seed"])
+    differences = pd.Series([1.0, 2, 3, 4, 5, 0, 0, 1, 1, 3], index)
+    found = mean_over_tasks(differences, pd.Series({"a": 0.5, "b": 2.0}))
+    variances = np.array([2.5 * (0.2 + 0.5), 1.5 * (0.2 + 2.0)])
+    assert found.value == 2.0
+    assert found.error == pytest.approx(np.sqrt(variances.sum()) / 2)
+    assert found.freedom == pytest.approx(variances.sum() ** 2 / (variances**2 / 4).sum())
+
+
+def test_holms_verdicts_are_those_of_their_definitions():
+    far, near, none = (Mean(value, 0.2, 100.0) for value in (3.0, 0.3, -0.1))
+    p, found = verdicts({"far": far, "near": near, "none": none, "wide": Mean(0.5, 2.0, 100.0)}, 1.0)
+    assert list(found.values()) == ["better by more than the margin", "equivalent", "equivalent", "undecided"]
+    assert p["near"] == pytest.approx(3 * near.p_values(1.0)[0])
+    _, alone = verdicts({"better": Mean(1.2, 0.4, 50.0), "worse": Mean(-2.0, 0.3, 50.0)}, 1.0)
+    assert list(alone.values()) == ["better", "worse"]

@@ -1,7 +1,5 @@
 """Distributions made from templates are complete plugins; all names derive from the component's name."""
 
-from __future__ import annotations
-
 import tomllib
 from pathlib import Path
 

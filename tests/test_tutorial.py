@@ -1,11 +1,7 @@
 """The pages that end in a leaderboard work verbatim: their code is installed and their commands run in order."""
 
-from __future__ import annotations
-
 import csv
 import re
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,7 +14,7 @@ TUTORIAL, DATASET = blocks("tutorial.md"), blocks("add-dataset.md")
 (CODE,) = [block.text for block in DATASET if block.title.startswith("src/")]
 
 
-def leaderboard(place: Path, suite: str) -> list[dict[str, str]]:
+def leaderboard(place, suite):
     with (place / "results" / suite / "leaderboard.csv").open(newline="") as file:
         return list(csv.DictReader(file))
 
@@ -77,7 +73,7 @@ def test_too_few_examples_end_the_run_at_its_first_cell(tmp_path, monkeypatch, i
 @pytest.mark.slow
 def test_the_code_of_the_page_on_python_runs_and_draws_its_figures(tmp_path, monkeypatch):
     monkeypatch.chdir(ROOT)
-    names: dict[str, Any] = {}
+    names = {}
     for block in blocks("sklearn.md"):
         if block.language == "python" and "mb." in block.text:
             exec(block.text.replace('.save("', f'.save("{tmp_path}/'), names)  # noqa: S102
@@ -88,6 +84,31 @@ def test_the_code_of_the_page_on_python_runs_and_draws_its_figures(tmp_path, mon
     assert len(drawn) == 8
 
 
-def _texts(figure: Path) -> list[str]:
+def _texts(figure):
     """The words of an SVG file, in their order."""
     return re.findall(r">([^<>]+)</text>", figure.read_text(encoding="utf-8"))
+
+
+NOTEBOOK = ROOT / "docs" / "notebooks" / "results.ipynb"
+
+
+@pytest.mark.filterwarnings("default")  # the kernel's own packages warn of one another
+def test_the_notebook_runs_and_shows_table_charts_and_test():
+    nbclient = pytest.importorskip("nbclient", reason="nbclient and ipykernel are in the extra `test`")
+    nbformat = pytest.importorskip("nbformat")
+    book = nbformat.read(NOTEBOOK, as_version=4)
+    kept = _outputs(book)
+    nbclient.NotebookClient(book, timeout=300, resources={"metadata": {"path": str(NOTEBOOK.parent)}}).execute()
+    shown = _outputs(book)
+    assert [data["text/plain"] for data in kept] == [data["text/plain"] for data in shown], "run it anew and save it"
+    assert sum("image/png" in data for data in kept) == 2, "charts are kept as pictures, which need no network"
+    assert sum("vegaEmbed" in data.get("text/html", "") for data in shown) == 2
+    board = csv.DictReader((ROOT / "results" / "paper-amazon" / "leaderboard.csv").read_text().splitlines())
+    (best,) = [row for row in board if row["target"] == "average" and row["rank"] == "1"]
+    assert any(f"{float(best['mean']):.2f}" in data.get("text/html", "") for data in shown)
+    assert shown[-1]["text/plain"] == "(9.5367431640625e-07, 20, 0)", "all twenty are positive: 2^-20"
+
+
+def _outputs(book):
+    """What the cells of a notebook show, by MIME type."""
+    return [output["data"] for cell in book.cells if cell.cell_type == "code" for output in cell.outputs]

@@ -1,13 +1,9 @@
 """Result folders written by the store, with real cells, so that their definitions can be compared."""
 
-from __future__ import annotations
-
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -22,7 +18,7 @@ TARGETS = ("x", "y")
 SOUND = {"device": "cpu", "numba": "0.61", "torch": "2.11", "stack": 1, "distributions": {"msda-bench": "0.1.0"}}
 
 
-def toy_cell(method: str, target: str, seed: int, **fields: Any) -> Cell:
+def toy_cell(method, target, seed, **fields):
     """A cell of the toy experiment."""
     cell = Cell(
         dataset=Ref("dataset", "toy", 1, "msda-bench", {"train": 100}),
@@ -59,7 +55,7 @@ ENTRY = [sys.executable, "-c", "from msda_bench.cli.main import entry; entry()"]
 
 
 @pytest.fixture
-def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def tiny(tmp_path, monkeypatch):
     """An empty working folder with `tiny.yaml`, a suite that takes a second."""
     monkeypatch.chdir(tmp_path)
     Path("tiny.yaml").write_text(SUITE)
@@ -67,13 +63,13 @@ def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def _plain(monkeypatch: pytest.MonkeyPatch) -> None:
+def _plain(monkeypatch):
     for name in ("FORCE_COLOR", "TTY_COMPATIBLE"):  # a tester's wish for colours is not for the text tested here
         monkeypatch.delenv(name, raising=False)
 
 
 @pytest.fixture
-def make_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
+def make_results(tmp_path, monkeypatch):
     """`make_results(name, ...)`: a result folder of that name with a record for every run.
 
     `cells` and `records` change a run's cell and record: functions of (cell or record, method, target, seed); a record
@@ -81,17 +77,17 @@ def make_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..
     """
 
     def make(
-        name: str = "results",
+        name="results",
         *,
-        methods: Iterable[str] = METHODS[:3],
-        seeds: Iterable[int] = range(6),
-        cells: Callable[..., Cell] = lambda cell, *_: cell,
-        records: Callable[..., Record | None] = lambda record, *_: record,
-        table: Mapping[str, Any] = {},
-        suite: str = "toy-suite",
-    ) -> Path:
+        methods=METHODS[:3],
+        seeds=range(6),
+        cells=lambda cell, *_: cell,
+        records=lambda record, *_: record,
+        table=None,
+        suite="toy-suite",
+    ):
         rows = tuple(Method(method, method == "TAR", f"the {method}", ("msda-bench 0.1.0",)) for method in methods)
-        experiment = replace(Experiment("toy", "toy", "classification", TARGETS, rows, tuple(seeds)), **table)
+        experiment = replace(Experiment("toy", "toy", "classification", TARGETS, rows, tuple(seeds)), **(table or {}))
         monkeypatch.setattr(os, "fsync", lambda _: None)  # nothing is lost here but time
         store = Store.create(tmp_path / name)
         planned = []
@@ -113,13 +109,13 @@ def make_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..
 
 
 @pytest.fixture
-def marred(make_results: Callable[..., Path]) -> Path:
+def marred(make_results):
     """A result folder with every possible fault, see `MARKS`."""
 
-    def mar(record: Record, method: str, target: str, seed: int) -> Record | None:
+    def mar(record, method, target, seed):
         """The first entry for a run, or for its method and target."""
         made = record.provenance
-        changes: dict[tuple[object, ...], dict[str, Any] | None] = {
+        changes = {
             ("SRC", "x", 0): None,
             ("SRC", "x", 1): {"status": "diverged", "outcome": None, "message": "a risk was not finite in epoch 1"},
             ("DARN", "x", 2): {"status": "failed", "outcome": None, "message": "ValueError: a plugin's bug"},

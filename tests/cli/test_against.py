@@ -1,7 +1,5 @@
 """`run --methods FILE --against REFERENCE`: a method trained alone, ranked among recorded ones."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json
@@ -43,7 +41,7 @@ RANK = (*RUN, "--methods", "mine.yaml", "--against")
 
 
 @pytest.fixture(scope="module")
-def recorded(tmp_path_factory) -> Path:
+def recorded(tmp_path_factory):
     """A result folder of all methods but Mine, a reference file of it, and what a run of all of them answers."""
     home = tmp_path_factory.mktemp("recorded")
     with pytest.MonkeyPatch.context() as patch:
@@ -57,7 +55,7 @@ def recorded(tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def home(recorded, tmp_path, monkeypatch) -> Path:
+def home(recorded, tmp_path, monkeypatch):
     for path in ("clouds.yaml", "mine.yaml", "clouds.json.gz"):
         (tmp_path / path).write_bytes((recorded / path).read_bytes())
     monkeypatch.chdir(tmp_path)
@@ -170,7 +168,7 @@ def test_another_protocol_is_refused_before_anything_trains_and_of_a_folder(home
     assert line in error
 
 
-def documents(text: bytes):
+def documents(text):
     """Damaged contents of a reference file."""
     document = json.loads(gzip.decompress(text))
     yield text[:-20]

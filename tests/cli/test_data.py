@@ -1,11 +1,7 @@
 """`msda-bench data` with a third-party dataset whose files are next to the test."""
 
-from __future__ import annotations
-
-import hashlib
 import sys
 from importlib.metadata import entry_points
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,7 +13,9 @@ from msda_bench.data import LocalFiles
 
 CONTENT = b"the data"
 PLUGIN = """
+    import hashlib
     from msda_bench.api import Dataset, File, InputSpec, Task, Url, component, hookimpl
+    DIGEST = hashlib.sha256(b"the data").hexdigest()
 
     @component
     class Toy(Dataset):
@@ -28,38 +26,19 @@ PLUGIN = """
         domains = ("near", "far")
         task = Task("classification", 3)
         input = InputSpec((1,))
-        files = tuple(File(f"toy/{name}", "DIGEST", SIZE, Url(("ADDRESS" + name,))) for name in ("a", "b"))
-
-        def load(self, domain, files):
-            raise NotImplementedError
-
-    @component
-    class Needy(Dataset):
-        '''One that cannot be made without parameters.'''
-        name = "needy"
-        domains = ("near", "far")
-        task = Task("regression")
-        input = InputSpec((1,))
-        more: int
+        files = tuple(File(f"toy/{name}", DIGEST, 8, Url(("ADDRESS" + name,))) for name in ("a", "b"))
 
         def load(self, domain, files):
             raise NotImplementedError
 
     @hookimpl
     def msda_datasets():
-        return CLASSES
+        return [Toy]
 """
-
-ODD = "domains = property(lambda self: {}['no domains'])"
-
-
-def plugin(classes: str, content: bytes = b"") -> str:
-    digest = hashlib.sha256(content).hexdigest()
-    return PLUGIN.replace("DIGEST", digest).replace("SIZE", str(len(content))).replace("CLASSES", classes)
 
 
 @pytest.fixture
-def toy(install, tmp_path: Path, monkeypatch):
+def toy(install, tmp_path, monkeypatch):
     """Installs the dataset; returns the folder from which its files are fetched."""
     mirror = tmp_path / "mirror"
     mirror.mkdir()
@@ -67,17 +46,17 @@ def toy(install, tmp_path: Path, monkeypatch):
         (mirror / name).write_bytes(CONTENT)
     monkeypatch.delenv("MSDA_BENCH_DATA", raising=False)
     monkeypatch.setenv("MSDA_BENCH_CACHE", str(tmp_path / "cache"))
-    install("toy-data", plugin("[Toy]", CONTENT).replace("ADDRESS", mirror.as_uri() + "/"))
+    install("toy-data", PLUGIN.replace("ADDRESS", mirror.as_uri() + "/"))
     return mirror
 
 
-def run(capsys, *args: str) -> tuple[int, str, list[str]]:
+def run(capsys, *args):
     code = main(["data", *args])
     out, err = capsys.readouterr()
     return code, out, err.splitlines()
 
 
-def row(out: str, name: str) -> str:
+def row(out, name):
     (line,) = [line for line in out.splitlines() if line.startswith(f"{name} ")]
     return line
 
@@ -95,7 +74,7 @@ def test_list_describes_each_dataset_and_its_files(toy, capsys, tmp_path):
 
 def test_many_domains_are_cut_in_the_table_but_complete_for_a_named_dataset(install, capsys, monkeypatch):
     domains = [f"d{number:03}" for number in range(139)]
-    install("toy-data", plugin("[Toy]").replace('("near", "far")', str(tuple(domains))))
+    install("toy-data", PLUGIN.replace('("near", "far")', str(tuple(domains))))
     assert "  d000, d001, d002, d003, d004, d005, d006, d007, ... (139 in all)  " in row(run(capsys, "list")[1], "toy")
     code, out, err = run(capsys, "list", "toy")
     assert (code, err) == (0, [])
@@ -153,7 +132,7 @@ def test_verify_reads_all_arrays_of_the_cache_and_removes_damaged_ones(toy, caps
     assert [path.exists() for path in kept] == [False, False, True]
 
 
-def double(contents: list[bytes]) -> np.ndarray:
+def double(contents):
     """Makes rows for the test above in other processes."""
     return np.array([np.frombuffer(content, np.uint8) * 2 for content in contents])
 
@@ -173,18 +152,18 @@ NAMES = "name datasets, or give --all; `msda-bench data list` shows them"
     ],
 )
 def test_bad_usage_is_one_line(toy, install, capsys, words, line):
-    install("needy-data", plugin("[Needy]"))
+    install("needy-data", PLUGIN.replace('name = "toy"', 'name = "needy"\n        more: int'))
     assert run(capsys, *words.split())[::2] == (2, [f"msda-bench: error: {line}"])
 
 
 @pytest.mark.parametrize("command", [("list",), ("verify", "--all"), ("fetch", "toy", "odd", "twin", "sine")])
 def test_an_unusable_dataset_is_one_line_and_the_others_are_processed(toy, install, capsys, command):
-    plain = plugin("[Toy]")
-    install("odd-data", plain.replace('"toy"', '"odd"').replace('domains = ("near", "far")', ODD))
+    odd = "property(lambda self: {}['no domains'])"
+    install("odd-data", PLUGIN.replace('"toy"', '"odd"').replace('("near", "far")', odd))
     if command == ("list",):
         install("broken-data", "raise RuntimeError('no')")
     for owner in ("one", "two"):
-        install(owner, plain.replace('"toy"', '"twin"'))
+        install(owner, PLUGIN.replace('"toy"', '"twin"'))
     code, out, err = run(capsys, *command)
     assert code == 2
     broken = [line for line in err if line.startswith("msda-bench: error: broken-data 1.0: ")]
@@ -192,7 +171,7 @@ def test_an_unusable_dataset_is_one_line_and_the_others_are_processed(toy, insta
     assert sorted(set(err) - {*broken}) == [
         (
             "msda-bench: error: dataset 'odd' of odd-data 1.0 cannot be inspected: "
-            "odd_data.py:10: KeyError: 'no domains'"
+            "odd_data.py:12: KeyError: 'no domains'"
         ),
         "msda-bench: error: dataset 'twin' is claimed by one 1.0 and two 1.0; uninstall one of them",
     ]

@@ -4,18 +4,14 @@ golden/elsewhere is a real result folder of eight runs on synthetic data. What t
 machine was replaced afterwards, and they were sealed again.
 """
 
-from __future__ import annotations
-
 import shutil
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeAlias
 
 import pytest
 
 from msda_bench.cli.main import main
-from msda_bench.store import Record, Store
+from msda_bench.store import Store
 from msda_bench.store.record import encode
 from tests.logs import lines_of, records_of, relog
 
@@ -23,21 +19,21 @@ GOLDEN = Path(__file__).parent / "golden" / "elsewhere"
 HERE, AWAY = "Linux x86_64 with torch 2.13.0+cpu", "macOS arm64 with torch 2.11.0"
 
 
-def reseal(store: Store, key: str, line: bytes) -> str:
+def reseal(store, key, line):
     """Puts a line in the place of a result; returns how a fault of it is named."""
     return f"{relog(store.folder, {key: line})}: record {key}"
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     return shutil.copytree(GOLDEN, tmp_path / "both")
 
 
 @pytest.fixture
-def said(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str]]:
+def said(capsys):
     """The exit code and output of a command, with single spaces."""
 
-    def run(*words: object) -> tuple[int, str]:
+    def run(*words):
         code = main([str(word) for word in words])
         return code, " ".join(capsys.readouterr().out.split())
 
@@ -54,21 +50,18 @@ def test_a_folder_from_two_machines_is_accepted_and_names_both(folder, said):
     assert said("store", "verify", "--strict", folder)[0] == 0, "with its tables it can be submitted"
 
 
-Forgery: TypeAlias = Callable[[Store, Record], str]
-
-
-def altered(store: Store, record: Record) -> str:
+def altered(store, record):
     line = lines_of(store.folder)[record.key].replace(b'"sum_squared_error":', b'"sum_squared_error":1', 1)
     path = relog(store.folder, {record.key: line})
     return f"{path}: a record does not match its own sha256; it is of cell {record.key}"
 
 
-def of_another_cell(store: Store, record: Record) -> str:
+def of_another_cell(store, record):
     where = reseal(store, record.key, encode(replace(record, cell=record.cell | {"seed": 9})))
     return f"{where}: its cell does not have this key"
 
 
-def at_another_place(store: Store, record: Record) -> str:
+def at_another_place(store, record):
     plan = store.read_plan()
     seeds = {cell.key: 3 - cell.seed for cell in plan.cells}
     store.write_plan(replace(plan, cells=tuple(replace(cell, seed=seeds[cell.key]) for cell in plan.cells)))
@@ -77,18 +70,18 @@ def at_another_place(store: Store, record: Record) -> str:
     return f"{where}: plan.json has it at {at} {planned}, but its cell is of {at} {seed}"
 
 
-def with_labels(store: Store, record: Record) -> str:
+def with_labels(store, record):
     where = reseal(store, record.key, encode(replace(record, target_labels=True)))
     return f"{where}: was given all target labels, but plan.json ranks its method "
 
 
-def with_another_table(store: Store, _: Record) -> str:
+def with_another_table(store, _):
     path = store.folder / "leaderboard.csv"
     path.write_text(path.read_text().replace("DARN", "Ours"))
     return f"{path}: is not what the records give; run `msda-bench leaderboard {store.folder}`"
 
 
-def unplanned(store: Store, record: Record) -> str:
+def unplanned(store, record):
     plan = store.read_plan()
     store.write_plan(replace(plan, cells=tuple(cell for cell in plan.cells if cell.key != record.key)))
     where = f"{store.folder / 'records.jsonl.gz'}: record {record.key}"
@@ -100,7 +93,7 @@ UNTIDY = (with_another_table, unplanned)
 
 
 @pytest.mark.parametrize("forge", [altered, of_another_cell, at_another_place, with_labels, *UNTIDY])
-def test_a_dishonest_submission_is_refused_in_one_line(folder: Path, said: Callable[..., Any], forge: Forgery) -> None:
+def test_a_dishonest_submission_is_refused_in_one_line(folder, said, forge):
     said("leaderboard", folder)
     assert said("store", "verify", "--strict", folder)[0] == 0
     store = Store(folder)

@@ -1,7 +1,5 @@
 """Executors, workers, shards, and array jobs: the docs' script, in a queue that starts all of its tasks at once."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import re
@@ -16,7 +14,6 @@ import torch
 from msda_bench.cli.executor import add_options, cells_of_a_job, find_executor, make_executor
 from msda_bench.cli.main import main
 from msda_bench.results import files
-from msda_bench.running.execute import Executor
 from msda_bench.store import Store
 from tests.cli.conftest import CELLS, ENTRY, INLINE, SUITE
 from tests.store.conftest import forked
@@ -53,25 +50,24 @@ tasks = [
 ]
 sys.exit(any([task.wait() for task in tasks]))
 """
-DASK = ("--executor", "dask", "--device", "cpu", "--scheduler", "tcp://127.0.0.1:1")
 
 
-def run(*options: str) -> int:
+def run(*options):
     return main([*INLINE, *options])
 
 
-def tables(folder: str) -> bytes:
+def tables(folder):
     return Path(folder, "tiny/leaderboard.csv").read_bytes() + Path(folder, "tiny/comparisons.csv").read_bytes()
 
 
-def test_dask_that_is_missing_is_one_line(capsys, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dask_that_is_missing_is_one_line(capsys, monkeypatch):
     monkeypatch.setattr("msda_bench_dask.find_spec", lambda _: None)
-    assert run(*DASK) == 2
+    assert run("--executor", "dask", "--device", "cpu", "--scheduler", "tcp://127.0.0.1:1") == 2
     wanted = "--executor dask needs dask, which is not installed: pip install '.[dask]' in the clone"
     assert capsys.readouterr().err == f"msda-bench: error: {wanted}\n"
 
 
-def test_shards_fill_one_leaderboard(capsys) -> None:
+def test_shards_fill_one_leaderboard(capsys):
     assert run("--out", "whole") == 0
     capsys.readouterr()
     trained = []
@@ -84,14 +80,14 @@ def test_shards_fill_one_leaderboard(capsys) -> None:
     assert tables("results") == tables("whole")
 
 
-def test_a_shard_that_ends_while_another_writes_its_tables_is_in_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_shard_that_ends_while_another_writes_its_tables_is_in_them(monkeypatch):
     assert run("--out", "whole") == 0
     write = files.write_results
 
-    def write_late(*given: object) -> None:
+    def write_late(*given):
         monkeypatch.setattr(files, "write_results", write)
         assert run("--shard", "1/2") == 0
-        write(*given)  # type: ignore[arg-type]
+        write(*given)
 
     monkeypatch.setattr(files, "write_results", write_late)
     assert run("--shard", "0/2") == 0
@@ -100,7 +96,7 @@ def test_a_shard_that_ends_while_another_writes_its_tables_is_in_them(monkeypatc
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
-def test_twenty_shards_at_once_give_the_bytes_of_one_run() -> None:
+def test_twenty_shards_at_once_give_the_bytes_of_one_run():
     """Processes that share a folder, and seal it when nothing is missing."""
     Path("tiny.yaml").write_text(SUITE.replace("seeds: 2", "seeds: 10"))
     assert run("--out", "whole") == 0
@@ -111,7 +107,7 @@ def test_twenty_shards_at_once_give_the_bytes_of_one_run() -> None:
 
 
 @pytest.mark.parametrize("tasks", [2, pytest.param(20, marks=pytest.mark.nightly)])
-def test_an_array_job_gives_the_bytes_of_one_run(tiny: Path, tasks: int) -> None:
+def test_an_array_job_gives_the_bytes_of_one_run(tiny, tasks):
     (script,) = re.findall(r"^    (#!/bin/bash\n(?:    .*\n)+)", (DOCS / "executors.md").read_text(), re.MULTILINE)
     script = script.replace("\n    ", "\n").replace("run paper", "run tiny.yaml --executor inline")
     for ask, less in (
@@ -134,16 +130,14 @@ def test_an_array_job_gives_the_bytes_of_one_run(tiny: Path, tasks: int) -> None
     assert tables("results") == tables("whole")
 
 
-def executor(*given: str) -> Executor:
+def executor(*given):
     parser = argparse.ArgumentParser()
     add_options(parser)
     args = parser.parse_args(given)
     return make_executor(args, find_executor(args), "cuda")
 
 
-def test_there_is_one_worker_per_gpu_and_one_job_per_worker(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_there_is_one_worker_per_gpu_and_one_job_per_worker(monkeypatch, capsys):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 4)
     assert executor().workers == 4
     for options, cells, of_a_job in (
@@ -161,7 +155,7 @@ def test_there_is_one_worker_per_gpu_and_one_job_per_worker(
     assert said in " ".join(capsys.readouterr().err.split())
 
 
-def test_another_distributions_executor_trains_the_same_records(install, capsys) -> None:
+def test_another_distributions_executor_trains_the_same_records(install, capsys):
     assert run("--out", "inline") == 0
     install("theirs", THEIRS, group="msda_bench.executors")
     assert run("--executor", "backwards") == 0

@@ -1,11 +1,8 @@
 """Text from third parties cannot control the terminal: the command line prints only plain lines."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -65,13 +62,13 @@ PLUGIN = """
 
 
 @pytest.fixture
-def command(install, tiny: Path, monkeypatch: pytest.MonkeyPatch, capfd) -> Callable[..., str]:
+def command(install, tiny, monkeypatch, capfd):
     """Runs a command with hostile plugins; checks that its output is plain, and returns it."""
     install("toy-stranger", PLUGIN.format(own=OWN))
     monkeypatch.setenv("MSDA_BENCH_CACHE", str(tiny / "cache"))
     monkeypatch.setenv("MSDA_BENCH_DATA", str(tiny))
 
-    def run(*words: object) -> str:
+    def run(*words):
         capfd.readouterr()
         main([*map(str, words)])  # a bug would raise
         shown = "".join(capfd.readouterr())
@@ -94,7 +91,7 @@ def command(install, tiny: Path, monkeypatch: pytest.MonkeyPatch, capfd) -> Call
         ("validate toy.yaml", "far ]0;own"),
     ],
 )
-def test_text_of_plugins_cannot_control_the_terminal(command, words: str, said: str) -> None:
+def test_text_of_plugins_cannot_control_the_terminal(command, words, said):
     for name in ("toy", "pure"):
         text = SUITE.replace("sine: {train: 20, test: 20}", name).replace("[target_0, target_1]", "all")
         Path(f"{name}.yaml").write_text(text.partition("  DARN")[0])

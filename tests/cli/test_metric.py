@@ -1,45 +1,27 @@
 """Metrics and kept arrays, from a suite to its tables."""
 
-from __future__ import annotations
-
 import csv
 import zipfile
-from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
-from sklearn.metrics import roc_auc_score
 
 import msda_bench as mb
 from msda_bench.cli.main import main
 from msda_bench.errors import StoreError
+from tests.cli.conftest import SUITE
 
-SUITE = """
-schema: 1
-name: tried
-dataset: {DATASET}
-targets: [TARGET]
-seeds: 2
-backbone: linear
-training: {epochs: 2, batch: 10, steps: 4, optimizer: {adam: {lr: 0.01}}}
-methods:
-  SRC: {scheme: pooled}
-  DARN: {discrepancy: coral, mu: 0.01, aggregator: sharpmax}
-"""
-SINE = SUITE.replace("DATASET", "sine: {train: 60, test: 40}").replace("TARGET", "target_0")
-CLASSES = SUITE.replace("DATASET", "fonts: {train: 40, per_class: 20}").replace("TARGET", "serif")
+SINE = SUITE.replace("[target_0, target_1]", "[target_0]")
+CLASSES = SINE.replace("target_0", "serif").replace("sine: {train: 20, test: 20}", "fonts: {train: 40, per_class: 20}")
 
 
-def run(tmp_path: Path, suite: str, *more: str) -> Path:
+def run(tmp_path, suite, *more):
     (tmp_path / "s.yaml").write_text(suite)
     assert main(["run", str(tmp_path / "s.yaml"), "--out", str(tmp_path), "--executor", "inline", *more]) == 0
-    return tmp_path / "tried"
+    return tmp_path / "tiny"
 
 
-def test_a_suites_metric_ranks_methods_and_others_can_be_shown(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_suites_metric_ranks_methods_and_others_can_be_shown(tmp_path, capsys):
     plain = run(tmp_path, SINE)
     before = {path: path.read_bytes() for path in plain.rglob("*") if path.is_file()}
     assert main(["leaderboard", str(plain), "--metric", "mae"]) == 0
@@ -66,7 +48,7 @@ def test_a_suites_metric_ranks_methods_and_others_can_be_shown(
     assert "metric:r2" in (plain / "runs.csv").read_text().splitlines()[0]
 
 
-def test_a_metric_that_needs_outputs_is_stored_and_keyed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_metric_that_needs_outputs_is_stored_and_keyed(tmp_path, capsys):
     folder = run(tmp_path, CLASSES)
     for command in ("leaderboard", "compare", "report"):
         assert main([command, str(folder), "--metric", "auc"]) == 2
@@ -83,16 +65,11 @@ def test_a_metric_that_needs_outputs_is_stored_and_keyed(tmp_path: Path, capsys:
     runs = mb.load_results(run(tmp_path, CLASSES + "metric: auc\nkeep: [predictions]\n"))
     assert "AUC in percent, higher is better" in capsys.readouterr().out
     assert not set(runs["key"]) & set(plain["key"])
-    shares = mb.load_predictions(folder)
-    first = shares[(shares["method"] == "SRC") & (shares["seed"] == 0)]
-    labels, columns = first["label"].to_numpy(), [name for name in first if name.startswith("probability_")]
-    areas = [roc_auc_score(labels == int(name[12:]), first[name]) for name in columns if int(name[12:]) in labels]
-    assert runs["score"].iloc[0] == pytest.approx(100 * sum(areas) / len(areas), abs=1e-3)
     assert main(["report", str(folder)]) == 0
     assert "AUC in percent, higher is better" in (folder / "report.html").read_text()
 
 
-def test_kept_predictions_round_trip_and_are_checked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_kept_predictions_round_trip(tmp_path, capsys):
     plain = run(tmp_path, SINE)
     with pytest.raises(StoreError, match="keep: \\[predictions\\]"):
         mb.load_predictions(plain)
@@ -108,13 +85,3 @@ def test_kept_predictions_round_trip_and_are_checked(tmp_path: Path, capsys: pyt
     sums = errors.groupby([found["method"], found["seed"]], observed=True, sort=False).sum()
     np.testing.assert_allclose(sums.to_numpy(), runs["sum_squared_error"].to_numpy())
     assert len(zipfile.ZipFile(kept / "arrays.zip").namelist()) == 8
-    assert main(["store", "merge", str(tmp_path / "merged"), str(kept)]) == 0
-    pd.testing.assert_frame_equal(mb.load_predictions(tmp_path / "merged"), found)
-    assert main(["store", "verify", str(kept)]) == 0
-    data = bytearray((kept / "arrays.zip").read_bytes())
-    data[data.index(b".predictions-") + 100] ^= 1
-    (kept / "arrays.zip").write_bytes(data)
-    assert main(["store", "verify", str(kept)]) == 1
-    assert "is damaged" in " ".join(capsys.readouterr().out.split())
-    with pytest.raises(StoreError, match="is damaged"):
-        mb.load_predictions(kept)

@@ -1,12 +1,9 @@
 """Every option of every command, taken from the parser, is used once and does something."""
 
-from __future__ import annotations
-
 import argparse
 import re
 import shlex
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -159,7 +156,7 @@ FEW = 10
 """The maximum number of choices that are all used."""
 
 
-def options(parser: argparse.ArgumentParser, words: tuple[str, ...] = ()) -> Iterator[tuple[str, argparse.Action]]:
+def options(parser, words=()):
     """Every command with each option, each argument that may be left out, and each argument that has choices."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
@@ -169,7 +166,7 @@ def options(parser: argparse.ArgumentParser, words: tuple[str, ...] = ()) -> Ite
             yield " ".join(words), action
 
 
-def cases() -> Iterator[object]:
+def cases():
     """For every option and value the command with it, the command without it, and whether both do the same."""
     for command, action in options(program.make_parser(whole=True)):
         option = action.option_strings[-1] if action.option_strings else ""
@@ -188,7 +185,7 @@ def cases() -> Iterator[object]:
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def trained(tmp_path_factory):
     """A trained suite, alone and with another method, one like a part of it, a folder that fails verify, and images."""
     home = tmp_path_factory.mktemp("trained")
     for name, text in FILES.items():
@@ -217,12 +214,12 @@ class Outcome(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def known() -> dict[str, Outcome]:
+def known():
     """The outcomes of commands without the option."""
     return {}
 
 
-def outcome(line: str, trained: Path, here: Path, capsys: pytest.CaptureFixture[str]) -> Outcome:
+def outcome(line, trained, here, capsys):
     """What a command does in a fresh copy of the trained folder."""
     shutil.copytree(trained, here)
     with pytest.MonkeyPatch.context() as patch:
@@ -239,16 +236,7 @@ def outcome(line: str, trained: Path, here: Path, capsys: pytest.CaptureFixture[
 
 
 @pytest.mark.parametrize(("line", "plain", "is_same"), list(cases()))
-def test_every_option_does_what_it_promises(
-    line: str | None,
-    plain: str | None,
-    is_same: bool,
-    trained: Path,
-    known: dict[str, Outcome],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    request: pytest.FixtureRequest,
-) -> None:
+def test_every_option_does_what_it_promises(line, plain, is_same, trained, known, tmp_path, capsys, request):
     name = request.node.callspec.id
     assert line is not None, f"{name}: add the command to COMMANDS, and a value of the option to USES"
     done = outcome(line, trained, tmp_path / "with", capsys)
@@ -273,14 +261,14 @@ def test_every_option_does_what_it_promises(
         ("leaderboard --format gihub", "argument --format: unknown: 'gihub' (did you mean 'github'?)"),
     ],
 )
-def test_unknown_names_of_what_tables_have_are_one_line(trained: Path, monkeypatch, capsys, words, line) -> None:
+def test_unknown_names_of_what_tables_have_are_one_line(trained, monkeypatch, capsys, words, line):
     monkeypatch.chdir(trained)
     name, *options = words.split()
     assert main([name, "results/tiny", *options]) == 2
     assert capsys.readouterr().err.endswith(f" error: {line}\n")
 
 
-def test_pairs_without_a_chosen_method_are_left_out(trained: Path, monkeypatch, capsys):
+def test_pairs_without_a_chosen_method_are_left_out(trained, monkeypatch, capsys):
     monkeypatch.chdir(trained)
     assert main(["compare", "results/tiny", "--methods", "DARN"]) == 0
     out = capsys.readouterr().out

@@ -1,32 +1,30 @@
-"""Commands write nothing outside the result folder and nothing through links in it."""
-
-from __future__ import annotations
+"""What a command writes has a place of its own: nothing through links, nothing replaced, nothing left half."""
 
 import shutil
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from msda_bench.cli.main import main
+from tests.store.faulty import faults
 
 GOLDEN = Path(__file__).parents[1] / "store" / "golden" / "schema-1"
 COMMANDS = (["leaderboard"], ["compare"], ["report"], ["store", "verify"])
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     shutil.copytree(GOLDEN, "results/one")
 
 
-def bystanders() -> dict[str, bytes | str]:
+def bystanders():
     """The files outside the result folder, including the targets of links."""
     paths = [path for path in Path().rglob("*") if not path.is_relative_to("results/one")]
     return {str(path): "" if path.is_dir() else path.read_bytes() for path in paths}
 
 
-def outputs() -> list[Path]:
+def outputs():
     return [
         path
         for path in Path("results/one").iterdir()
@@ -35,7 +33,7 @@ def outputs() -> list[Path]:
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_nothing_is_written_outside_the_folder_or_through_a_link(command: Sequence[str]) -> None:
+def test_nothing_is_written_outside_the_folder_or_through_a_link(command):
     Path("precious").write_bytes(b"precious")
     before = bystanders()
     assert main([*command, "results/one"]) == 1  # the golden folder holds a conflict and a run that diverged
@@ -53,9 +51,7 @@ def test_nothing_is_written_outside_the_folder_or_through_a_link(command: Sequen
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 @pytest.mark.parametrize("where", ["", "log"])
-def test_a_folder_that_is_a_link_is_refused(
-    command: Sequence[str], where: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_folder_that_is_a_link_is_refused(command, where, capsys):
     folder = Path("results/one", where)
     if where:
         folder.mkdir()
@@ -68,3 +64,58 @@ def test_a_folder_that_is_a_link_is_refused(
         f"msda-bench: error: {folder}: is a symbolic link, which is not followed; put the folder itself in its place\n"
     )
     assert bystanders() == before
+
+
+SMOKE = Path(__file__).parents[2] / "suites" / "smoke.yaml"
+
+
+def texts_of(folder):
+    return {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+@pytest.fixture(scope="module")
+def smoke(tmp_path_factory):
+    out = tmp_path_factory.mktemp("results")
+    assert main(["run", str(SMOKE), "--out", str(out), "--executor", "inline", "--quiet"]) == 0
+    return out / "smoke"
+
+
+def test_nothing_is_written_into_a_result_folder_but_its_own(smoke, capsys, tmp_path):
+    before = texts_of(smoke)
+    for words in (
+        ["run", str(SMOKE), "--out", str(smoke)],
+        ["run", str(SMOKE), "--out", str(smoke / "deeper")],
+        ["store", "merge", str(smoke / "tables"), str(smoke)],
+        ["site", str(smoke), "--out", str(smoke.parent)],
+        ["site", str(smoke), "--out", str(smoke / "log" / "more")],
+        ["store", "merge", str(smoke / "new"), str(smoke)],
+        ["store", "reference", str(smoke), "--out", str(smoke / "plan.json")],
+        ["store", "reference", str(smoke), "--out", str(smoke / "new.json.gz")],
+    ):
+        assert main(words) == 2
+        assert f"would write into the result folder {smoke}" in capsys.readouterr().err
+    assert texts_of(smoke) == before
+    (tmp_path / "mine.txt").write_text("mine")
+    assert main(["store", "reference", str(smoke), "--out", str(tmp_path / "mine.txt")]) == 2
+    assert (tmp_path / "mine.txt").read_text() == "mine"
+    for _ in range(2):  # a reference may be replaced
+        assert main(["store", "reference", str(smoke), "--out", str(tmp_path / "r.json.gz")]) == 0
+
+
+@pytest.mark.parametrize(
+    "words", [["new", "aggregator", "my_mean"], ["suites", "copy", "paper"]], ids=["new", "suites copy"]
+)
+def test_a_full_disk_leaves_nothing_half_and_the_same_command_works_later(tmp_path, capsys, words):
+    for at in range(100):
+        out = tmp_path / str(at)
+        with faults(28, at) as faulty:
+            code = main([*words, "--out", str(out)])
+        if faulty.refused is None:
+            break
+        if code:
+            assert [path for path in out.rglob("*") if path.is_file()] == []
+            assert "No space left on device" in capsys.readouterr().err
+            assert main([*words, "--out", str(out)]) == 0
+        shutil.rmtree(out)
+    assert at > 3
+    assert texts_of(out)

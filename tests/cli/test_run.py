@@ -1,12 +1,11 @@
 """`msda-bench run`, end to end with the real engine on a suite that takes seconds."""
 
-from __future__ import annotations
-
+import errno
 import json
+import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,14 +14,15 @@ import torch
 
 from msda_bench.cli.main import main
 from msda_bench.engine import machine
-from msda_bench.store import Record
+from msda_bench.store import Outcome, Store
 from tests.cli.conftest import CELLS, ENTRY, INLINE, SUITE
 from tests.logs import n_lines, records_of, relog
+from tests.store.faulty import faults
 
 pytestmark = pytest.mark.usefixtures("tiny")
 PLUGIN = """
     import pathlib
-    from msda_bench.api import Aggregate, Aggregator, Validator, component, hookimpl
+    from msda_bench.api import Aggregate, Aggregator, component, hookimpl
 
     @component
     class Talker(Aggregator):
@@ -34,46 +34,35 @@ PLUGIN = """
             print("I talk")
             return Aggregate(risks.mean(), risks.new_full(risks.shape, 1 / len(risks)), state)
 
-    @component
-    class Judge(Validator):
-        name = "judge"
-
-        def score(self, view):
-            raise KeyError("no")
-
     @hookimpl
     def msda_aggregators():
         return [Talker]
-
-    @hookimpl
-    def msda_validators():
-        return [Judge]
 """
 BUG = "theirs.py:11: ValueError: a bug"
 
 
-def run(*options: str) -> int:
+def run(*options):
     return main([*INLINE, *options])
 
 
-def results(folder: str = "results/tiny") -> dict[str, Record]:
+def results():
     """The records without what may differ between equal runs."""
-    records = sorted(records_of(Path(folder)).items())
+    records = sorted(records_of(Path("results/tiny")).items())
     return {key: replace(record, timing={}, provenance={}) for key, record in records}
 
 
-def files() -> dict[str, bytes]:
+def files():
     return {str(path): path.read_bytes() for path in Path("results").rglob("*") if path.is_file()}
 
 
 @pytest.fixture
-def talking(install: Callable[..., None]) -> None:
+def talking(install):
     """The suite with an aggregator that prints, and raises while there is a file `broken`."""
     install("theirs", PLUGIN)
     Path("tiny.yaml").write_text(SUITE.replace("{sharpmax: {gamma: 1.0}}", "talker"))
 
 
-def test_a_suite_is_trained_once_and_its_leaderboard_printed(capsys) -> None:
+def test_a_suite_is_trained_once_and_its_leaderboard_printed(capsys):
     assert run() == 0
     first = capsys.readouterr()
     assert "DARN" in first.out
@@ -93,14 +82,7 @@ def test_a_suite_is_trained_once_and_its_leaderboard_printed(capsys) -> None:
     assert Path("results/tiny/report.html").read_text().count("msda-bench run tiny.yaml --device cpu") == 1
 
 
-def test_processes_give_the_same_results_to_the_last_bit() -> None:
-    assert run() == 0
-    assert run("--executor", "local", "--workers", "2", "--out", "other") == 0
-    assert results() == results("other/tiny")
-    assert Path("other/tiny/leaderboard.csv").read_bytes() == Path("results/tiny/leaderboard.csv").read_bytes()
-
-
-def test_a_dry_run_changes_nothing_and_parts_add_up(capsys) -> None:
+def test_a_dry_run_changes_nothing_and_parts_add_up(capsys):
     assert run("--dry-run") == 0
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert [row for row in rows if row[:1] == ["tiny"]] == [["tiny", method, "0", "4"] for method in ("SRC", "DARN")]
@@ -118,15 +100,15 @@ def test_a_dry_run_changes_nothing_and_parts_add_up(capsys) -> None:
 
 
 @pytest.mark.parametrize("command", [["run", "--dry-run", "--quiet"], ["validate"]])
-def test_unusable_plugins_are_named_and_do_not_affect_the_run(install, capsys, command) -> None:
+def test_unusable_plugins_are_named_and_do_not_affect_the_run(install, capsys, command):
     install("broken-stranger", "raise OSError('no')")
     for owner in ("one", "two"):
-        install(owner, PLUGIN.replace("[Talker]", "[]"))
+        install(owner, PLUGIN)
     assert main([*command, "tiny.yaml"]) == 0
     what = "entry point 'plugin' (broken_stranger): broken_stranger.py:1: OSError: no"
     assert capsys.readouterr().err.splitlines() == [
         f"msda-bench: warning: broken-stranger 1.0: {what}",
-        "msda-bench: warning: validator 'judge' is claimed by one 1.0 and two 1.0; uninstall one of them",
+        "msda-bench: warning: aggregator 'talker' is claimed by one 1.0 and two 1.0; uninstall one of them",
     ]
 
 
@@ -155,7 +137,7 @@ DASK = "--executor dask --scheduler tcp://127.0.0.1:1"
         ("tf32", "precision tf32, which only a GPU has; on the CPU use float32 or bf16"),
     ],
 )
-def test_bad_usage_is_one_line(capsys, options: str, line: str) -> None:
+def test_bad_usage_is_one_line(capsys, options, line):
     if options == "tf32":
         Path("tiny.yaml").write_text(SUITE.replace("epochs:", "precision: tf32, epochs:"))
     assert run(*options.removeprefix("tf32").split()) == 2
@@ -165,7 +147,7 @@ def test_bad_usage_is_one_line(capsys, options: str, line: str) -> None:
     assert not list(Path().rglob("*.jsonl*"))
 
 
-def test_quiet_keeps_warnings(capsys, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_quiet_keeps_warnings(capsys, monkeypatch):
     monkeypatch.setattr(machine, "can_compile", lambda: False)
     assert run("--quiet") == 0
     shown = capsys.readouterr()
@@ -177,7 +159,7 @@ def test_quiet_keeps_warnings(capsys, monkeypatch: pytest.MonkeyPatch) -> None:
     assert slow in Path("results/tiny/leaderboard.csv").read_text()
 
 
-def test_missing_data_are_reported_before_anything_is_trained(capsys, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_data_are_reported_before_anything_is_trained(capsys, monkeypatch):
     Path("empty").mkdir()
     monkeypatch.setenv("MSDA_BENCH_DATA", "empty")
     monkeypatch.setenv("MSDA_BENCH_CACHE", "cache")
@@ -189,7 +171,7 @@ def test_missing_data_are_reported_before_anything_is_trained(capsys, monkeypatc
     assert not Path("results").exists()
 
 
-def test_an_edited_suite_trains_only_changed_cells(capsys) -> None:
+def test_an_edited_suite_trains_only_changed_cells(capsys):
     assert run() == 0
     Path("tiny.yaml").write_text(SUITE.replace("gamma: 1.0", "gamma: 2.0"))
     assert run() == 0
@@ -200,7 +182,7 @@ def test_an_edited_suite_trains_only_changed_cells(capsys) -> None:
     assert (len(keys), len(results()), keys < results().keys()) == (CELLS, CELLS + 4, True)
 
 
-def test_a_damaged_record_and_plan_are_reported_and_replaced(capsys) -> None:
+def test_a_damaged_record_and_plan_are_reported_and_replaced(capsys):
     assert run() == 0
     before = results()
     key = min(before)
@@ -215,7 +197,7 @@ def test_a_damaged_record_and_plan_are_reported_and_replaced(capsys) -> None:
     assert main(["store", "verify", "results/tiny"]) == 0
 
 
-def test_a_cell_that_fails_is_named_and_does_not_stop_the_others(talking: None, capsys) -> None:
+def test_a_cell_that_fails_is_named_and_does_not_stop_the_others(talking, capsys):
     Path("broken").touch()
     assert run("--keep-going") == 1
     shown = capsys.readouterr()
@@ -237,7 +219,7 @@ def test_a_cell_that_fails_is_named_and_does_not_stop_the_others(talking: None, 
     assert "4 stored before, 4 trained" in capsys.readouterr().out
 
 
-def test_a_rerun_finishes_a_stopped_or_killed_run() -> None:
+def test_a_rerun_finishes_a_stopped_or_killed_run():
     Path("tiny.yaml").write_text(SUITE.replace("epochs: 2", "epochs: 40"))
     stored = 0
     for number in (signal.SIGINT, signal.SIGKILL):
@@ -255,3 +237,53 @@ def test_a_rerun_finishes_a_stopped_or_killed_run() -> None:
     assert run("--out", "undisturbed") == 0
     assert main(["store", "verify", "results/tiny"]) == 0
     assert Path("results/tiny/leaderboard.csv").read_bytes() == Path("undisturbed/tiny/leaderboard.csv").read_bytes()
+
+
+def one_target(*options):
+    return main([*INLINE, "--quiet", "--only", "method=SRC,target=target_0", *options])
+
+
+def table(parent):
+    return Path(parent, "tiny", "leaderboard.csv").read_bytes()
+
+
+def check_call(at, code, capsys):
+    """Refuses one call; returns whether there was one."""
+    out = f"out-{code}-{at}"
+    with faults(code, at) as faulty:
+        ended = one_target("--out", out)
+    error = capsys.readouterr().err
+    if faulty.refused is None:
+        assert ended == 0
+    else:
+        assert "Traceback" not in error
+        reported = [line for line in error.splitlines() if os.strerror(code) in line]
+        assert (ended, len(reported)) == (2, 1)
+        assert reported[0].startswith(f"msda-bench: error: {out}")
+    assert one_target("--out", out) == 0
+    assert table(out) == table("whole")
+    assert main(["store", "verify", f"{out}/tiny"]) == 0
+    capsys.readouterr()
+    return faulty.refused is not None
+
+
+EVERY = [pytest.param(code, 1, marks=pytest.mark.nightly) for code in (errno.ENOSPC, errno.EIO, errno.EROFS)]
+
+
+@pytest.mark.parametrize(("code", "step"), [(errno.ENOSPC, 5), *EVERY])
+def test_any_refused_call_is_reported_in_one_line_and_a_rerun_finishes(code, step, capsys):
+    assert one_target("--out", "whole") == 0
+    at = 0
+    while check_call(at, code, capsys):
+        at += step
+    assert at > 20
+
+
+def test_a_stored_conflict_is_shown_with_exit_code_1(capsys):
+    assert one_target() == 0
+    store = Store(Path("results/tiny")).refresh()
+    record = store.read(min(store.results))
+    store.publish(replace(record, outcome=Outcome(20, sum_squared_error=1.0)))
+    capsys.readouterr()
+    assert one_target() == 1
+    assert "another result of the same cell is stored with the one that counts" in capsys.readouterr().out

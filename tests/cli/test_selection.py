@@ -1,15 +1,14 @@
-"""A suite that selects settings, end to end with the real engine."""
-
-from __future__ import annotations
+"""Suites that select settings, references by labels that they hold out among them, end to end with the real engine."""
 
 import csv
+import io
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import msda_bench as mb
 from msda_bench.cli.main import main
-from msda_bench.results.criteria import COLUMNS
 from tests.cli.conftest import INLINE, SUITE
 from tests.logs import lines_of
 
@@ -29,13 +28,13 @@ validators: [source_risk]
 ORACLE = "by oracle, the score on the target's own test labels"
 
 
-def run(by: str = "source_risk", *options: str) -> int:
+def run(by="source_risk", *options):
     Path("tiny.yaml").write_text(SELECTING.replace("BY", by))
     return main([*INLINE, *options])
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def trained(tmp_path_factory):
     folder = tmp_path_factory.mktemp("trained")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
@@ -44,17 +43,17 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def here(trained: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def here(trained, monkeypatch):
     monkeypatch.chdir(trained)
     return trained / "results" / "tiny"
 
 
-def rows(path: Path) -> list[dict[str, str]]:
+def rows(path):
     with path.open(newline="") as file:
         return list(csv.DictReader(file))
 
 
-def test_another_criterion_trains_nothing_and_the_oracle_is_named_in_every_output(here: Path, capsys) -> None:
+def test_another_criterion_trains_nothing_and_the_oracle_is_named_in_every_output(here, capsys):
     before = lines_of(here)
     means = {}
     for by in ("source_risk", "oracle"):
@@ -79,14 +78,44 @@ def test_another_criterion_trains_nothing_and_the_oracle_is_named_in_every_outpu
     assert {method for method, recipe in recipes.items() if recipe.endswith("by oracle")} == {"TAR"}
 
 
-def test_criteria_lose_nothing_against_the_oracle_or_more(here: Path) -> None:
-    assert run() == 0
-    judged = mb.criteria(here)
-    assert tuple(judged) == COLUMNS
-    assert {*judged.loc[judged["target_labels"], "criterion"]} == {"oracle"}
-    assert {*judged.loc[judged["selects"], "criterion"]} == {"source_risk"}
-    assert {*judged["criterion"]} == {"source_risk", "chance", "oracle"}
-    assert (judged["regret"] >= 0).all()
-    own = judged[judged["selects"] & (judged["method"] != "all methods")].set_index(["target", "method"])["mean"]
-    board = mb.leaderboard(here).set_index(["target", "method"])["mean"]
-    assert own.to_dict() == pytest.approx(board[own.index].to_dict())
+REFERENCES = """\
+schema: 1
+name: s
+dataset: {stress: {train: 100, test: 150}}
+targets: [target]
+seeds: 3
+backbone: {mlp: {hidden: [8]}}
+training: {steps: 12, batch: 10, optimizer: adam}
+methods:
+  SRC: {scheme: pooled}
+  TAR: {scheme: {target_only: {hold_out: 0.2}}, reference: true}
+  JOINT: {scheme: {joint: {hold_out: 0.2}}, reference: true}
+  chance: {scheme: chance, reference: true}
+select: {how: grid, budget: 3, by: source_accuracy, space: {training.optimizer.adam.lr: [0.0001, 0.1, 0.01]}}
+"""
+
+
+def test_references_are_selected_on_labels_that_they_hold_out(tmp_path, capsys):
+    (tmp_path / "s.yaml").write_text(REFERENCES)
+    assert main(["run", str(tmp_path / "s.yaml"), "--out", str(tmp_path), "--executor", "inline", "--quiet"]) == 0
+    folder = tmp_path / "s"
+    said = " ".join(capsys.readouterr().out.split())
+    assert "Trained with 80 labelled examples of the target: TAR, JOINT." in said
+    assert "selected by target_accuracy, the score on labelled training examples of the target that are held" in said
+    runs, board = mb.load_results(folder), mb.leaderboard(folder)
+    scored = runs["validator:target_accuracy"].notna().groupby(runs["method"].astype(str)).all()
+    assert scored.to_dict() == {"SRC": False, "TAR": True, "JOINT": True, "chance": False}
+    assert runs.loc[runs["method"] == "SRC", "validator:target_accuracy"].isna().all()
+    for method in ("TAR", "JOINT"):
+        tried = runs[runs["method"] == method]
+        best = tried.loc[tried.groupby("seed")["validator:target_accuracy"].idxmax()]
+        assert (best["candidate"] > 0).all()
+        assert board.loc[board["method"] == method, "mean"].iloc[0] == pytest.approx(best["score"].mean())
+    assert board.loc[board["reference"], "rank"].isna().all()
+    assert mb.compare(runs).empty
+    # Another criterion does not select them anew.
+    for by in ("oracle", "source_accuracy"):
+        assert main(["leaderboard", str(folder), "--by", by, "--format", "csv"]) == 0
+        shown = pd.read_csv(io.StringIO(capsys.readouterr().out)).set_index("method")["mean"]
+        own = board.set_index("method")["mean"]
+        assert shown[["TAR", "JOINT"]].tolist() == pytest.approx(own[["TAR", "JOINT"]].tolist(), abs=1e-3)

@@ -1,7 +1,5 @@
 """`msda-bench suites` and `validate`, and commands that find a suite by name."""
 
-from __future__ import annotations
-
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -24,7 +22,7 @@ def here(tmp_path, monkeypatch):
 
 @pytest.fixture
 def said(capsys):
-    def run(words: str) -> tuple[int, str, str]:
+    def run(words):
         code = main(words.split())
         out, err = capsys.readouterr()
         return code, out, err

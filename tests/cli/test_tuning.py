@@ -3,8 +3,6 @@
 Of the candidates the first hardly learns, the second does, and the third diverges.
 """
 
-from __future__ import annotations
-
 import collections
 import re
 import shutil
@@ -17,19 +15,11 @@ from msda_bench.cli.main import main
 from msda_bench.results.select import select
 from msda_bench.store import Store
 from tests.cli.conftest import INLINE
+from tests.cli.conftest import SUITE as TINY
 from tests.logs import relog
 
-SUITE = """
-schema: 1
-name: tiny
-dataset: {sine: {train: 20, test: 20}}
-targets: [target_0, target_1]
-seeds: 2
-backbone: linear
-training: {epochs: 5, batch: 5, steps: 10, optimizer: {adam: {lr: 0.01}}}
-methods:
-  SRC: {scheme: pooled}
-  TAR: {scheme: target_only, reference: true}
+SUITE = TINY.replace("epochs: 2", "epochs: 5").replace("steps: 3", "steps: 10").partition("  DARN:")[0]
+SUITE += """  TAR: {scheme: target_only, reference: true}
 select:
   how: grid
   budget: 3
@@ -42,7 +32,7 @@ TRACKS = SUITE.replace("  by:", "  tracks: [first, source_risk, oracle]\n  by:")
 TUNING, CHOSEN = 2 * 3 * 2 * 2, 2 * 2 * 2  # methods, candidates, targets, tuning seeds; methods, targets, seeds
 
 
-def run(text: str, capsys: pytest.CaptureFixture[str], *options: str) -> tuple[dict[str, int], str]:
+def run(text, capsys, *options):
     """The counts in a run's summary, and what it says beside it."""
     Path("tiny.yaml").write_text(text)
     assert main([*INLINE, *options]) == 0
@@ -54,7 +44,7 @@ def run(text: str, capsys: pytest.CaptureFixture[str], *options: str) -> tuple[d
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def trained(tmp_path_factory):
     folder = tmp_path_factory.mktemp("tuned")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
@@ -64,12 +54,12 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def here(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def here(trained, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     return Path(shutil.copytree(trained, Path("results") / "tiny"))
 
 
-def test_only_what_the_tuning_seeds_choose_trains_on_the_others(here: Path, capsys) -> None:
+def test_only_what_the_tuning_seeds_choose_trains_on_the_others(here, capsys):
     runs = mb.load_results(here)
     assert len(runs) == len(Store(here).refresh().results) == TUNING + CHOSEN
     assert set(runs["status"]) == {"ok", "diverged"}
@@ -90,7 +80,7 @@ def test_only_what_the_tuning_seeds_choose_trains_on_the_others(here: Path, caps
     assert capsys.readouterr().err == f"msda-bench: error: tiny: {absent}\n"
 
 
-def test_another_track_trains_what_it_chooses_and_is_shown_on_request(here: Path, capsys) -> None:
+def test_another_track_trains_what_it_chooses_and_is_shown_on_request(here, capsys):
     Path("tiny.yaml").write_text(TRACKS)
     assert main(["plan", "tiny.yaml", "--pilot", str(here)]) == 0
     assert f"{2 * CHOSEN} cells will train" in capsys.readouterr().out  # at most: three tracks, of which one did
@@ -119,7 +109,7 @@ def test_another_track_trains_what_it_chooses_and_is_shown_on_request(here: Path
     assert run(TRACKS, capsys)[0]["trained"] == 0
 
 
-def test_a_shard_without_all_tuning_cells_says_what_waits_and_a_rerun_goes_on(here: Path, capsys) -> None:
+def test_a_shard_without_all_tuning_cells_says_what_waits_and_a_rerun_goes_on(here, capsys):
     plan = Store(here).read_plan()
     lost = next(cell for cell in plan.cells if (cell.method, cell.seed, cell.candidate) == ("SRC", 101, 0))
     relog(here, {lost.key: b""})
@@ -133,7 +123,7 @@ def test_a_shard_without_all_tuning_cells_says_what_waits_and_a_rerun_goes_on(he
     assert run(TRACKS, capsys)[0]["trained"] == 0
 
 
-def test_a_limit_stops_between_tuning_and_the_choice(tmp_path: Path, monkeypatch, capsys) -> None:
+def test_a_limit_stops_between_tuning_and_the_choice(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     one = SUITE.replace("target_0, target_1", "target_0").replace("[0.000001, 0.1, 1.0e+30]", "[0.000001, 0.1]")
     Path("tiny.yaml").write_text(one)

@@ -1,16 +1,12 @@
 """Data folders, files, and a small web server with configurable faults."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import http.server
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pytest
 
@@ -19,22 +15,18 @@ from msda_bench.data.folders import Folders
 
 
 @pytest.fixture
-def where(tmp_path: Path) -> Folders:
+def where(tmp_path):
     given = tmp_path / "given"
     given.mkdir()
     return Folders(given, tmp_path / "cache")
 
 
-@pytest.fixture
-def make_file() -> Callable[..., File]:
-    def make(content: bytes, *addresses: str, path: str = "toy/data.bin") -> File:
-        return File(path, hashlib.sha256(content).hexdigest(), len(content), Url(addresses))
-
-    return make
+def make_file(content, *addresses, path="toy/data.bin"):
+    return File(path, hashlib.sha256(content).hexdigest(), len(content), Url(addresses))
 
 
 @pytest.fixture
-def site() -> Iterator[Site]:
+def site():
     with serving(Site({"/data.bin": bytes(range(256)) * 4000})) as served:
         yield served
 
@@ -66,7 +58,7 @@ class Site:
 class _Handler(http.server.BaseHTTPRequestHandler):
     site: Site
 
-    def do_GET(self) -> None:
+    def do_GET(self):
         wanted = self.headers.get("Range")
         self.site.asked.append((self.path, wanted))
         if self.path in self.site.moved:
@@ -82,7 +74,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         else:
             self.send_error(404)
 
-    def _send(self, body: bytes, wanted: str | None) -> None:
+    def _send(self, body, wanted):
         match = re.fullmatch(r"bytes=(\d+)-", wanted or "")
         start = int(match[1]) if match else 0
         self.send_response(206 if match else 200)
@@ -99,12 +91,12 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         with contextlib.suppress(ConnectionError):  # the reader may be gone by then
             self.wfile.write(sent)
 
-    def log_message(self, *_: object) -> None:
+    def log_message(self, *_):
         pass
 
 
 @contextlib.contextmanager
-def serving(site: Site) -> Iterator[Site]:
+def serving(site):
     handler = type("Handler", (_Handler,), {"site": site})
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})

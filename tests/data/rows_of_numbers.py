@@ -1,17 +1,15 @@
 """Makes rows for the tests of `Files.rows`: a file's number, four times."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time
 
 import numpy as np
 
-from msda_bench.api import Array, DataError
+from msda_bench.api import DataError
 
 
-def row(content: bytes, sleep: float = 0) -> tuple[Array, str | None]:
+def row(content, sleep=0):
     time.sleep(sleep)
     if content == b"0":
         os.write(1, b"a library in C says something\n")

@@ -1,7 +1,5 @@
 """Files are fetched once, whole and right, through faults of servers, disks and pip."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import hashlib
@@ -20,6 +18,7 @@ import pytest
 from msda_bench.api import ByHand, File, Pip
 from msda_bench.data import Folders, fetch
 from msda_bench.errors import DataError
+from tests.data.conftest import make_file
 from tests.data.refusal import only_line
 from tests.store.faulty import faults
 
@@ -27,10 +26,10 @@ DATA = bytes(range(256)) * 4000
 
 
 @pytest.fixture
-def get(tmp_path, make_file):
+def get(tmp_path):
     """Fetches DATA, or a file with its checksum, from the addresses; returns its path and what was reported between."""
 
-    def run(*addresses: str, content: bytes = DATA, part: bytes | None = None, md5: bool = False):
+    def run(*addresses, content=DATA, part=None, md5=False):
         path = tmp_path / "cache/data.bin"
         path.parent.mkdir(exist_ok=True)
         if part is not None:
@@ -40,7 +39,7 @@ def get(tmp_path, make_file):
             file = File(
                 "data.bin", None, None, file.origin, md5=hashlib.md5(content, usedforsecurity=False).hexdigest()
             )
-        told: list[str] = []
+        told = []
         fetch([file], Folders(None, path.parent), told.append)
         size = "" if md5 else f" ({len(content) / 1e6:.1f} MB)"
         assert (told[0], told[-1]) == (f"fetching data.bin{size}", "fetched data.bin")
@@ -122,7 +121,7 @@ def test_a_server_that_breaks_off_is_asked_for_the_rest(get, site):
 def test_every_fault_of_a_server_has_a_reason(get, answer, reason):
     with socket.create_server(("127.0.0.1", 0)) as server:
 
-        def serve() -> None:
+        def serve():
             asked, _ = server.accept()
             with asked:
                 asked.recv(1 << 16)
@@ -158,7 +157,7 @@ def test_an_answer_without_bytes_is_named_and_loses_nothing(get, site, left, md5
     assert site.asked[-1] == ("/data.bin", None if md5 else "bytes=1000-")
 
 
-def test_a_mirror_of_the_environment_is_asked_first(site, where, make_file, monkeypatch):
+def test_a_mirror_of_the_environment_is_asked_first(site, where, monkeypatch):
     site.pages["/mirror/toy/a%20b.bin"] = DATA
     monkeypatch.setenv("MSDA_BENCH_MIRROR", f"{site.address}/mirror/")
     files = [make_file(DATA, f"{site.address}/data.bin", path=f"toy/{name}.bin") for name in ("a b", "c")]
@@ -197,7 +196,7 @@ fetch([File("data.bin", digest, int(size), Url((address,)))], Folders(None, Path
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
-def test_a_killed_download_is_resumed_by_one_of_the_next(site, tmp_path, make_file, left):
+def test_a_killed_download_is_resumed_by_one_of_the_next(site, tmp_path, left):
     command = [sys.executable, "-c", SCRIPT, f"{site.address}/data.bin", make_file(DATA).sha256, str(len(DATA))]
     site.held = 1 << 18  # what is asked for at a time
     part = tmp_path / "cache/data.bin.part"
@@ -217,7 +216,7 @@ def test_a_killed_download_is_resumed_by_one_of_the_next(site, tmp_path, make_fi
     assert site.asked == [("/data.bin", None), ("/data.bin", f"bytes={1 << 18}-")]
 
 
-def _has_open(process: subprocess.Popen[bytes], path: Path) -> bool:
+def _has_open(process, path):
     assert process.poll() is None
     with contextlib.suppress(OSError):  # of a file that it closes just now
         return str(path) in map(os.readlink, Path(f"/proc/{process.pid}/fd").iterdir())
@@ -225,7 +224,7 @@ def _has_open(process: subprocess.Popen[bytes], path: Path) -> bool:
 
 
 @pytest.mark.parametrize("bad", [b"short", DATA[::-1]])
-def test_wrong_copies_are_replaced_in_the_cache_alone(site, where, make_file, bad):
+def test_wrong_copies_are_replaced_in_the_cache_alone(site, where, bad):
     file = make_file(DATA, f"{site.address}/data.bin")
     given = where.given / "toy/data.bin"
     for path in (given, where.cached(file)):
@@ -241,7 +240,7 @@ def test_wrong_copies_are_replaced_in_the_cache_alone(site, where, make_file, ba
     assert not where.cached(file).exists()
 
 
-def test_a_file_that_fails_does_not_stop_the_others(site, where, make_file):
+def test_a_file_that_fails_does_not_stop_the_others(site, where):
     good = make_file(DATA, f"{site.address}/data.bin", path="toy/good")
     bad = make_file(DATA, f"{site.address}/none", path="toy/a")
     placed = File("toy/given.bin", "ab" * 32, 7, ByHand("made by us"))
@@ -257,7 +256,7 @@ def test_a_file_that_fails_does_not_stop_the_others(site, where, make_file):
 
 
 @pytest.mark.parametrize(("code", "old"), [(errno.ENOSPC, None), (errno.EIO, b"damaged")])
-def test_a_download_that_cannot_be_written_is_reported_and_resumes(tmp_path, make_file, code, old):
+def test_a_download_that_cannot_be_written_is_reported_and_resumes(tmp_path, code, old):
     (tmp_path / "mirror").write_bytes(DATA)
     file = make_file(DATA, (tmp_path / "mirror").as_uri(), "http://127.0.0.1:9/never-asked")
     # Making a folder that is there, which is the first call then, may fail.
@@ -267,7 +266,7 @@ def test_a_download_that_cannot_be_written_is_reported_and_resumes(tmp_path, mak
         if old is not None:
             path.parent.mkdir(parents=True)
             path.write_bytes(old)
-        lines: tuple[str, ...] = ()
+        lines = ()
         with faults(code, at) as faulty:
             try:
                 fetch([file], where)
@@ -294,7 +293,7 @@ FILE = File("toy/toy-1.0.tar.gz", hashlib.sha256(CONTENT).hexdigest(), len(CONTE
 def pip(monkeypatch, tmp_path):
     """Replaces Python by a script with a chosen response to `-m pip download ... --dest FOLDER`."""
 
-    def answer(body: str) -> None:
+    def answer(body):
         fake = tmp_path / "python"
         fake.write_text(f"#!{sys.executable}\nimport sys, os\nargs = sys.argv[1:]\ndest = args[-1]\n{body}\n")
         fake.chmod(0o755)
@@ -303,7 +302,7 @@ def pip(monkeypatch, tmp_path):
     return answer
 
 
-def write(name: str, content: bytes) -> str:
+def write(name, content):
     return f"os.makedirs(dest, exist_ok=True); open(os.path.join(dest, {name!r}), 'wb').write({content!r})\n"
 
 

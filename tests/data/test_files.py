@@ -1,7 +1,5 @@
 """Files of a dataset: where they are looked for, whether their bytes are right, and arrays kept beside them."""
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import itertools
@@ -20,22 +18,23 @@ from msda_bench.api import ByHand, File, Pip, Url
 from msda_bench.data import Folders, LocalFiles, absent, folders
 from msda_bench.data.check import present, tree_sha256
 from msda_bench.errors import DataError
+from tests.data.conftest import make_file
 from tests.data.refusal import only_line
 from tests.store.faulty import faults
 
 
-def put(folder: Path, content: bytes) -> Path:
+def put(folder, content):
     path = folder / "toy/data.bin"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
     return path
 
 
-def md5(content: bytes) -> str:
+def md5(content):
     return hashlib.md5(content, usedforsecurity=False).hexdigest()
 
 
-def test_the_environment_names_the_folders_the_given_one_first(tmp_path, make_file, monkeypatch):
+def test_the_environment_names_the_folders_the_given_one_first(tmp_path, monkeypatch):
     def named(data="", cache=""):
         monkeypatch.setenv("MSDA_BENCH_DATA", str(data))
         monkeypatch.setenv("MSDA_BENCH_CACHE", str(cache))
@@ -109,7 +108,7 @@ def test_a_file_to_be_fetched_needs_a_checksum(sha256, origin, words):
         File("f", sha256, 1, origin, md5="0" * 32 if isinstance(origin, Pip) else None)
 
 
-def test_the_first_right_copy_is_used_and_its_bytes_are_read_once(where, make_file):
+def test_the_first_right_copy_is_used_and_its_bytes_are_read_once(where):
     file = make_file(b"right")
     assert absent([file], where) == [file]
     cached = put(where.cache, b"right")
@@ -126,7 +125,7 @@ def test_the_first_right_copy_is_used_and_its_bytes_are_read_once(where, make_fi
     assert "wrong checksum" in only_line(LocalFiles(where).path, file)
 
 
-def test_a_missing_or_wrong_file_names_the_remedies(where, make_file):
+def test_a_missing_or_wrong_file_names_the_remedies(where):
     files = LocalFiles(where, "toy")
     by_hand = File("toy/data.bin", None, None, ByHand("published by them"), md5="ab" * 16)
     mine = File("toy/data.bin", None, None, ByHand("made by you"))
@@ -148,7 +147,7 @@ def test_a_missing_or_wrong_file_names_the_remedies(where, make_file):
 
 
 @pytest.fixture
-def folder(where) -> Path:
+def folder(where):
     for name, content in (("b/1 2.jpg", b"x"), ("a/z.jpg", b"y"), ("B.txt", b"")):
         (where.given / "set" / name).parent.mkdir(parents=True, exist_ok=True)
         (where.given / "set" / name).write_bytes(content)
@@ -156,13 +155,13 @@ def folder(where) -> Path:
     return where.given / "set"
 
 
-def expected(folder: Path) -> str:
+def expected(folder):
     names = ("B.txt", "a/z.jpg", "b/1 2.jpg")
     lines = [f"{hashlib.sha256((folder / name).read_bytes()).hexdigest()}  {name}\n" for name in names]
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
-def test_a_folder_is_a_file_that_the_user_places(folder: Path, where) -> None:
+def test_a_folder_is_a_file_that_the_user_places(folder, where):
     """Its checksum covers the lines of `sha256sum`, without hidden files."""
     files = LocalFiles(where, "mine")
     given = File("set", None, None, ByHand("yours"))
@@ -175,7 +174,7 @@ def test_a_folder_is_a_file_that_the_user_places(folder: Path, where) -> None:
     assert only_line(files.path, replace(given, sha256="0" * 64)) == line
 
 
-def test_the_cached_checksum_of_a_folder_is_used_until_a_file_changes(folder: Path, tmp_path: Path) -> None:
+def test_the_cached_checksum_of_a_folder_is_used_until_a_file_changes(folder, tmp_path):
     memory = tmp_path / "memory"
     assert tree_sha256(folder, memory) == expected(folder)
     (kept,) = memory.iterdir()
@@ -192,7 +191,7 @@ def test_the_cached_checksum_of_a_folder_is_used_until_a_file_changes(folder: Pa
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the command of the page is for GNU's tools")
-def test_the_documented_command_gives_the_same_checksum(folder: Path) -> None:
+def test_the_documented_command_gives_the_same_checksum(folder):
     for name in ("back\\slash.jpg", "new\nline.jpg", "-dash.jpg", "a/sp ace.jpg", ".hidden/x.jpg"):
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(name)
@@ -202,15 +201,15 @@ def test_the_documented_command_gives_the_same_checksum(folder: Path) -> None:
 
 
 class Maker:
-    def __init__(self) -> None:
+    def __init__(self):
         self.calls = 0
 
-    def __call__(self) -> dict[str, np.ndarray]:
+    def __call__(self):
         self.calls += 1
         return {"a": np.arange(5, dtype=np.int32), "b": np.array([[0.5]], np.float32)}
 
 
-def same(left, right) -> bool:
+def same(left, right):
     return left.keys() == right.keys() and all(
         left[key].dtype == right[key].dtype and np.array_equal(left[key], right[key]) for key in left
     )

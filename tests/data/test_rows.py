@@ -1,43 +1,31 @@
 """Arrays computed by several processes are reproducible and survive faults and kills."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil
-import signal
-import subprocess
-import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from msda_bench.api import Array, Row, Rows
+from msda_bench.api import Row, Rows
 from msda_bench.data import Folders, LocalFiles
 from msda_bench.errors import DataError
 
 pytestmark = pytest.mark.slow  # every test starts processes
 MAKE = "tests.data.rows_of_numbers:row"
-KILLED = """
-import sys; sys.path[:] = {path!r}
-from pathlib import Path
-from tests.data.test_rows import local, rows
-local(Path(sys.argv[1]), 2).rows("numbers", rows(Path(sys.argv[2]), sleep=0.1))
-"""
 REMEDY = "replace or remove them, then run the same command again: only what is missing is made"
 WHOLE = np.arange(30)
 
 
 @pytest.fixture(autouse=True)
-def _processes_find_this_package(monkeypatch: pytest.MonkeyPatch) -> None:
+def _processes_find_this_package(monkeypatch):
     monkeypatch.syspath_prepend(Path(__file__).parents[2])  # they get this process's path
 
 
 @pytest.fixture
-def numbers(tmp_path: Path) -> Path:
+def numbers(tmp_path):
     """Files in ten folders with three numbers each."""
     for number in WHOLE:
         path = tmp_path / f"in/{number // 3}/{number % 3}"
@@ -47,50 +35,50 @@ def numbers(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+def made(tmp_path_factory):
     """The numbers and a cache with their array, not to be changed."""
     folder = tmp_path_factory.mktemp("made")
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(Path(__file__).parents[2])
-        local(folder / "cache", 1).rows("numbers", rows(numbers.__wrapped__(folder)))  # type: ignore[attr-defined]
+        local(folder / "cache", 1).rows("numbers", rows(numbers.__wrapped__(folder)))
     return folder / "in", folder / "cache"
 
 
 @pytest.fixture
-def cache(made: tuple[Path, Path], tmp_path: Path) -> Path:
+def cache(made, tmp_path):
     """A copy of the cache."""
     return shutil.copytree(made[1], tmp_path / "cache")
 
 
-def rows(folder: Path, sleep: float = 0) -> Rows:
+def rows(folder, sleep=0):
     paths = [(path, path.stat()) for path in sorted(folder.glob("*/*"))]
     listed = [Row(str(path.relative_to(folder)), str(path), 0, at.st_size, at.st_mtime_ns) for path, at in paths]
     return Rows(MAKE, tuple(listed), (2, 2), {"sleep": sleep})
 
 
-def local(cache: Path, processes: int) -> LocalFiles:
+def local(cache, processes):
     return LocalFiles(Folders(None, cache), "numbers", processes)
 
 
-def parts(cache: Path) -> dict[Path, int]:
+def parts(cache):
     return {path: path.stat().st_ino for path in cache.glob("derived/parts/*.part")}
 
 
-def kept(cache: Path) -> Path:
+def kept(cache):
     (path,) = cache.glob("derived/*.npy")
     return path
 
 
-def is_whole(array: Array) -> bool:
+def is_whole(array):
     return np.array_equal(array, np.broadcast_to(WHOLE[:, None, None], (30, 2, 2)))
 
 
-def removed_while(call) -> set[int]:  # type: ignore[no-untyped-def]
+def removed_while(call):
     """The inodes of the files that a call removes: it uses finished parts, and removes them at the end."""
-    seen: set[int] = set()
+    seen = set()
     unlink = Path.unlink
 
-    def noted(self: Path, missing_ok: bool = False) -> None:
+    def noted(self, missing_ok=False):
         if self.exists():
             seen.add(self.stat().st_ino)
         unlink(self, missing_ok)
@@ -101,9 +89,7 @@ def removed_while(call) -> set[int]:  # type: ignore[no-untyped-def]
     return seen
 
 
-def test_the_bytes_do_not_depend_on_the_number_of_processes(
-    made, numbers: Path, tmp_path: Path, caplog, monkeypatch
-) -> None:
+def test_the_bytes_do_not_depend_on_the_number_of_processes(made, numbers, tmp_path, caplog, monkeypatch):
     """Worker processes may print anything."""
     monkeypatch.setattr("msda_bench.data.rows._PER_PART", 2)
     array = local(tmp_path / "two", 2).rows("numbers", rows(numbers))
@@ -115,32 +101,7 @@ def test_the_bytes_do_not_depend_on_the_number_of_processes(
     assert not parts(tmp_path / "two")
 
 
-def test_after_a_kill_a_rerun_computes_only_missing_rows_with_identical_bytes(made, numbers, tmp_path: Path) -> None:
-    cache = tmp_path / "killed"
-    command = [sys.executable, "-c", KILLED.format(path=sys.path), str(cache), str(numbers)]
-    with subprocess.Popen(command, process_group=0) as process:
-        while len(parts(cache)) < 2:
-            assert process.poll() is None
-            time.sleep(0.02)
-        process.send_signal(signal.SIGKILL)
-    until = time.monotonic() + 30
-    while any(str(cache) in _arguments(path) for path in Path("/proc").glob("[0-9]*")):  # children end by themselves
-        assert time.monotonic() < until
-        time.sleep(0.05)
-    before = set(parts(cache).values())
-    assert 2 <= len(before) < 10
-    assert before <= removed_while(lambda: local(cache, 1).rows("numbers", rows(numbers, sleep=0.1)))
-    assert kept(cache).read_bytes() == kept(made[1]).read_bytes()
-
-
-def _arguments(process: Path) -> str:
-    try:
-        return (process / "cmdline").read_text()
-    except OSError:
-        return ""
-
-
-def test_faults_are_counted_by_kind_and_nothing_is_computed_twice(numbers: Path, tmp_path: Path) -> None:
+def test_faults_are_counted_by_kind_and_nothing_is_computed_twice(numbers, tmp_path):
     """Nor are parts used whose bytes changed."""
     for name in ("0/0", "0/2", "4/1", "9/0"):
         (numbers / name).write_text("none")
@@ -160,13 +121,13 @@ def test_faults_are_counted_by_kind_and_nothing_is_computed_twice(numbers: Path,
     for name, number in (("0/0", 0), ("0/2", 2), ("4/1", 13), ("5/0", 15), ("5/1", 16)):
         (numbers / name).write_text(str(number))
     (numbers / "9/0").unlink()
-    arrays: list[Array] = []
+    arrays = []
     removed = removed_while(lambda: arrays.append(local(tmp_path, 1).rows("other numbers", rows(numbers))))
     assert arrays[0][:, 1, 1].tolist() == [number for number in range(30) if number != 27]
     assert set(whole.values()) - {whole[damaged]} <= removed
 
 
-def test_a_process_that_dies_or_a_bug_is_reported_and_the_rest_is_kept(numbers: Path, tmp_path: Path) -> None:
+def test_a_process_that_dies_or_a_bug_is_reported_and_the_rest_is_kept(numbers, tmp_path):
     for content, words in (
         ("die", r"^a process was killed by SIGKILL.* while decoding \(3/0 to 3/2\); run the same command again"),
         ("bug", f"^{MAKE} failed while decoding 3/0: tests/data/rows_of_numbers.py:[0-9]+: FileNotFoundError"),
@@ -178,7 +139,7 @@ def test_a_process_that_dies_or_a_bug_is_reported_and_the_rest_is_kept(numbers: 
         assert len(parts(tmp_path)) == 3
 
 
-def test_without_processes_an_array_is_read_but_not_made(made, tmp_path: Path) -> None:
+def test_without_processes_an_array_is_read_but_not_made(made, tmp_path):
     numbers, cache = made
     with pytest.raises(DataError, match="not made yet, or damaged; `msda-bench run` makes it"):
         local(tmp_path / "cache", 0).rows("numbers", rows(numbers))
@@ -186,7 +147,7 @@ def test_without_processes_an_array_is_read_but_not_made(made, tmp_path: Path) -
     assert is_whole(local(cache, 0).rows("numbers", rows(numbers)))
 
 
-def test_truncated_or_damaged_files_are_computed_again_and_leftovers_removed(made, cache: Path, caplog) -> None:
+def test_truncated_or_damaged_files_are_computed_again_and_leftovers_removed(made, cache, caplog):
     """Even if the time of modification was set back."""
     numbers, files = made[0], local(cache, 1)
     path = kept(cache)
@@ -205,8 +166,8 @@ def test_truncated_or_damaged_files_are_computed_again_and_leftovers_removed(mad
     assert old.exists()
 
 
-def test_unchanged_bytes_are_read_only_after_a_copy(made, cache: Path) -> None:
-    seen: list[object] = []
+def test_unchanged_bytes_are_read_only_after_a_copy(made, cache):
+    seen = []
     with pytest.MonkeyPatch.context() as patch:
         hashed = hashlib.file_digest
         patch.setattr(hashlib, "file_digest", lambda stream, kind: seen.append(stream) or hashed(stream, kind))
@@ -216,7 +177,7 @@ def test_unchanged_bytes_are_read_only_after_a_copy(made, cache: Path) -> None:
 
 
 @pytest.mark.parametrize("place", ["", "derived/parts"])
-def test_an_unwritable_folder_is_reported_in_one_line(numbers: Path, tmp_path: Path, place: str) -> None:
+def test_an_unwritable_folder_is_reported_in_one_line(numbers, tmp_path, place):
     (tmp_path / "cache" / place).parent.mkdir(exist_ok=True, parents=True)
     (tmp_path / "cache" / place).write_text("no folder")
     with pytest.raises(DataError, match=r"cannot be written: .*; free space, or set MSDA_BENCH_CACHE") as caught:
@@ -224,7 +185,7 @@ def test_an_unwritable_folder_is_reported_in_one_line(numbers: Path, tmp_path: P
     assert len(caught.value.lines) == 1
 
 
-def test_a_file_that_became_shorter_or_vanished_since_it_was_listed_is_named(numbers: Path, tmp_path: Path) -> None:
+def test_a_file_that_became_shorter_or_vanished_since_it_was_listed_is_named(numbers, tmp_path):
     listed = replace(rows(numbers), rows=rows(numbers).rows[9:12])
     (numbers / "3/1").write_text("")
     (numbers / "3/2").unlink()
@@ -238,11 +199,11 @@ def test_a_file_that_became_shorter_or_vanished_since_it_was_listed_is_named(num
         local(tmp_path, 1).rows("numbers", replace(listed, together=16))
 
 
-def doubled(contents: list[bytes]) -> Array:
+def doubled(contents):
     return np.stack([2 * np.frombuffer(content, np.uint8) for content in contents])
 
 
-def test_an_array_changed_in_memory_is_not_read_from_its_file(tmp_path: Path) -> None:
+def test_an_array_changed_in_memory_is_not_read_from_its_file(tmp_path):
     np.save(tmp_path / "x.npy", np.zeros((4, 3), np.uint8))
     x = np.load(tmp_path / "x.npy", mmap_mode="c")
     x += 7

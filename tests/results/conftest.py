@@ -1,17 +1,10 @@
 """Makes frames of runs from lists of scores."""
 
-from __future__ import annotations
-
 import hashlib
 import random
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
-import numpy as np
-import pandas as pd
 import pytest
-from scipy import stats
 
 from msda_bench.results.frame import runs_frame
 from msda_bench.results.recorded import recorded_rows
@@ -20,15 +13,34 @@ from msda_bench.store.record import Outcome, Record, decode_head, encode
 from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell, Search
 
 N_TEST = 200
-Run = int | float | str | Outcome | None
-"""Correct of 200, a squared error, a status with a message, an outcome, or None for a missing run."""
-Runs = Mapping[str, Mapping[str, Sequence[Run]]]
 
 
-def planned(
-    runs: Runs, name: str = "table", dataset: str = "toy", task: str = "classification", **options: object
-) -> tuple[Experiment, list[PlannedCell], dict[str, Record]]:
-    """An experiment, its cells and records; methods named `ref...` are references."""
+BASE = [100, 103, 98, 110, 95, 104, 99, 101]
+"""Correct of 200 at eight seeds."""
+UP = (1, 2, 3, 4, 5, 6, 7, 8)
+
+
+def plus(*steps):
+    """So many more than `BASE`."""
+    return [base + step for base, step in zip(BASE, steps, strict=False)]
+
+
+def lead(step, seeds=8):
+    """Leads `BASE` by a little more in every run."""
+    return {"x": plus(*(step * place for place in UP[:seeds]))}
+
+
+def many(count):
+    """Methods that each beat all earlier ones at every one of eight seeds, by unequal steps."""
+    return {name: lead(place) for place, name in enumerate("abcdefg"[:count])}
+
+
+def planned(runs, name="table", dataset="toy", task="classification", **options):
+    """An experiment, its cells and records; methods named `ref...` are references.
+
+    `runs[method][target]` has a run for each seed: correct of 200, a squared error, a status with a message, an
+    outcome, or None where it is missing.
+    """
     targets = tuple(next(iter(runs.values())))
     seeds = tuple(range(len(next(iter(next(iter(runs.values())).values())))))
     methods = tuple(Method(method, method.startswith("ref"), "recipe", ()) for method in runs)
@@ -42,34 +54,25 @@ def planned(
     return experiment, cells, records
 
 
-def holm(p_values: Sequence[float]) -> list[float]:
+def holm(p_values):
     """Holm's correction by its definition: of the p-values up to each, the largest after its own factor."""
     adjusted = {p: min(1.0, (len(p_values) - sum(less < p for less in p_values)) * p) for p in p_values}
     return [max(after for p, after in adjusted.items() if p <= value) for value in p_values]
 
 
-def pooled(gains: pd.Series) -> tuple[float, float, float, float]:
-    """The mean over experiments of gains by (experiment, seed), Welch's interval, and the p-value of no gain."""
-    by_experiment = gains.groupby("experiment")
-    errors, n = by_experiment.sem() ** 2, by_experiment.size()
-    df, mean = errors.sum() ** 2 / (errors**2 / (n - 1)).sum(), by_experiment.mean().mean()
-    scale = np.sqrt(errors.sum()) / len(n)
-    return (mean, *stats.t.interval(0.95, df, mean, scale), 2 * stats.t.sf(abs(mean) / scale, df))
-
-
-def frame_of(*parts: tuple[Experiment, list[PlannedCell], dict[str, Record]]) -> pd.DataFrame:
+def frame_of(*parts):
     """The runs of some experiments of one suite."""
     cells = [cell for _, own, _ in parts for cell in own]
     records = {key: record for *_, own in parts for key, record in own.items()}
     return frame(Plan("suite", tuple(part[0] for part in parts), tuple(cells)), records)
 
 
-def frame(plan: Plan, records: Mapping[str, Record]) -> pd.DataFrame:
+def frame(plan, records):
     """The runs of a plan with these records."""
     return runs_frame(plan, recorded_rows([decode_head(encode(record)) for record in records.values()]))
 
 
-def write_folder(path: Path, *parts: tuple[Experiment, list[PlannedCell], dict[str, Record]]) -> Path:
+def write_folder(path, *parts):
     """A result folder of some experiments of one suite."""
     store = Store.create(path)
     store.write_plan(Plan("suite", tuple(part[0] for part in parts), tuple(cell for part in parts for cell in part[1])))
@@ -83,14 +86,7 @@ _NOISE = (0, 3, 1, 4, 2, 5, 3, 0, 1, 2)
 _SEARCH = Search("source_accuracy", ({"mu": 0.1},))
 
 
-def gaining(
-    *gains: int,
-    name: str | None = None,
-    dataset: str | None = None,
-    n_seeds: int = 10,
-    tuned: bool = False,
-    **options: object,
-) -> list[tuple[Experiment, list[PlannedCell], dict[str, Record]]]:
+def gaining(*gains, name=None, dataset=None, n_seeds=10, tuned=False, **options):
     """Experiments in which `up` gains this many of 1000 over SRC at every seed, ref more, and `even` at some seeds."""
     parts = []
     for place, gain in enumerate(gains):
@@ -111,26 +107,40 @@ def gaining(
     return parts
 
 
+def gained(*gains, is_control_last=False, **options):
+    """The runs of experiments in which methods gain so many points over SRC at each seed."""
+    parts = []
+    for place, of_methods in enumerate(gains):
+        control = {"SRC": [0.0] * len(next(iter(of_methods.values())))}
+        levels = {**of_methods, **control} if is_control_last else {**control, **of_methods}
+        runs = {
+            name: {"x": [Outcome(10**6, n_correct=500_000 + round(10_000 * gain)) for gain in of]}
+            for name, of in levels.items()
+        }
+        parts.append(planned(runs, f"e{place}", f"d{place}", **{"baseline": "SRC", "against": "SRC"} | options))
+    return frame_of(*parts)
+
+
 @pytest.fixture(autouse=True)
-def _unsynced(monkeypatch: pytest.MonkeyPatch) -> None:
+def _unsynced(monkeypatch):
     """No test here loses power."""
     monkeypatch.setattr("os.fsync", lambda _: None)
 
 
 @pytest.fixture
-def table() -> Callable[..., pd.DataFrame]:
+def table():
     """`table({method: {target: [run of seed 0, run of seed 1, ...]}})`."""
 
-    def make(runs: Runs, **options: object) -> pd.DataFrame:
+    def make(runs, **options):
         return frame_of(planned(runs, **options))
 
     return make
 
 
-def _record(key: str, run: Run) -> Record:
+def _record(key, run):
     if isinstance(run, str):
         status, _, message = run.partition(": ")
-        return Record(key, {}, status, message=message or None)  # type: ignore[arg-type]
+        return Record(key, {}, status, message=message or None)
     if isinstance(run, int):
         run = Outcome(N_TEST, n_correct=run)
     elif isinstance(run, float):
@@ -142,7 +152,7 @@ _LEVEL = {"SRC": 300, "ref-TAR": 350, "MDAN-hard": 309, "DARN": 312}
 
 
 @pytest.fixture
-def sample() -> pd.DataFrame:
+def sample():
     """Diverged, failed and missing runs, a reference, a failing method, a recipe like a formula, few seeds."""
     targets = ("books", "dvd", "electronics", "kitchen")
     reviews = {
@@ -160,7 +170,7 @@ def sample() -> pd.DataFrame:
     return frame_of((first, *rest), planned(sine, "sine", "sine", "regression"))
 
 
-def _review(name: str, target: str, seed: int) -> Run:
+def _review(name, target, seed):
     if name == "NEW":
         return f"failed: RuntimeError: bad\x1b[31m shape in seed {seed}\nsecond line" if seed < 5 else "oom"
     if (name, target, seed) == ("DARN", "dvd", 2):

@@ -1,7 +1,5 @@
 """`msda-bench compare A B` from lists of scores; tests/cli/test_compare_two.py tests the printed text."""
 
-from __future__ import annotations
-
 import io
 
 import pandas as pd

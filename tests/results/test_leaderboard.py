@@ -1,7 +1,5 @@
 """Ranks, marks, gains and regrets of the leaderboard frame."""
 
-from __future__ import annotations
-
 import math
 import statistics
 from dataclasses import replace
@@ -12,14 +10,7 @@ import msda_bench as mb
 from msda_bench.results.experiment_tables import views
 from msda_bench.results.leaderboard import analyse
 from msda_bench.store.record import Outcome
-from tests.results.conftest import frame_of, planned
-
-UP = [1, 2, 3, 4, 5, 6, 7, 8]
-BASE = [100, 103, 98, 110, 95, 104, 99, 101]
-
-
-def plus(steps: list[int]) -> list[int]:
-    return [base + step for base, step in zip(BASE, steps, strict=False)]
+from tests.results.conftest import BASE, UP, frame_of, planned, plus
 
 
 def entries(runs, column="x"):
@@ -38,14 +29,14 @@ def test_ranks_are_by_mean_without_references(table):
     assert ranks == {"a": 2, "ref": None, "b": 1, "c": 2, "d": 4, "e": None}
 
 
-NEARLY = plus([8, 7, 6, 5, 4, 3, 2, -1])  # one-sided p 2/256; two-sided 4/256, times 6 pairs
+NEARLY = plus(8, 7, 6, 5, 4, 3, 2, -1)  # one-sided p 2/256; two-sided 4/256, times 6 pairs
 
 
 @pytest.mark.parametrize(
     ("runs", "paper", "holm"),
     [
         pytest.param(
-            {"worse": BASE, "best": plus(UP), "close": plus([2, 3, 2, 9, 4, 7, 1, 7]), "ref": plus([50] * 8)},
+            {"worse": BASE, "best": plus(*UP), "close": plus(2, 3, 2, 9, 4, 7, 1, 7), "ref": plus(*[50] * 8)},
             (False, True, True, None), (False, True, True, None), id="the best and those not worse",
         ),
         pytest.param(
@@ -55,7 +46,7 @@ NEARLY = plus([8, 7, 6, 5, 4, 3, 2, -1])  # one-sided p 2/256; two-sided 4/256, 
         pytest.param({"a": [9] * 4, "b": [1, 2, 3, 4]}, (None, None), (None, None), id="four seeds"),
         pytest.param({"a": [9] * 5, "b": [1, 2, 3, 4, 5]}, (True, False), (None, None), id="five seeds"),
         pytest.param(
-            {"lone": [200] + ["diverged"] * 7, "a": plus(UP), "b": BASE}, (None, True, False), (None, True, False),
+            {"lone": [200] + ["diverged"] * 7, "a": plus(*UP), "b": BASE}, (None, True, False), (None, True, False),
             id="a lone survivor",
         ),
     ],
@@ -67,7 +58,7 @@ def test_bold_marks_the_best_and_the_methods_that_are_not_worse(table, runs, pap
 
 
 def test_the_average_has_its_own_bold_set(table):
-    made = table({"a": {"x": plus(UP), "y": BASE}, "b": {"x": BASE, "y": plus([2 * step for step in UP])}})
+    made = table({"a": {"x": plus(*UP), "y": BASE}, "b": {"x": BASE, "y": plus(*(2 * step for step in UP))}})
     bold = {column: [*marks(made, "bold_paper", column).values()] for column in ("x", "y", "average")}
     assert bold == {"x": [True, False], "y": [False, True], "average": [False, True]}
 
@@ -81,7 +72,7 @@ def transfer(row):
 
 
 def test_gain_and_regret_are_paired_means_in_percent_points(table):
-    runs = {"SRC": {"x": BASE[:5]}, "ref": {"x": plus([20, 21, 22, 20, 20])}, "a": {"x": plus([2, 4, 6, 2, 2])}}
+    runs = {"SRC": {"x": BASE[:5]}, "ref": {"x": plus(20, 21, 22, 20, 20)}, "a": {"x": plus(2, 4, 6, 2, 2)}}
     board = entries(table(runs, baseline="SRC"))
     whole = (*mean_and_error([10, 10.5, 11, 10, 10]), None)
     gain, regret = mean_and_error([1, 2, 3, 1, 1]), mean_and_error([9, 8.5, 8, 9, 9])
@@ -99,9 +90,9 @@ def test_gain_and_regret_are_paired_means_in_percent_points(table):
 @pytest.mark.parametrize(
     ("runs", "negative"),
     [
-        (plus([-1, -2, -3, -4, -5, -6]), True),
-        (plus([-1, -2, -3, -4, -5, 1]), False),
-        ([*plus([-1, -2, -3, -4, -5]), "diverged"], None),  # five pairs cannot show it
+        (plus(-1, -2, -3, -4, -5, -6), True),
+        (plus(-1, -2, -3, -4, -5, 1), False),
+        ([*plus(-1, -2, -3, -4, -5), "diverged"], None),  # five pairs cannot show it
     ],
 )
 def test_negative_transfer_is_the_outcome_worse(table, runs, negative):

@@ -1,7 +1,5 @@
 """Notes on how runs were made, from their records."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -14,23 +12,18 @@ from tests.results.conftest import frame, frame_of, planned
 SOUND = {"device": "cpu", "numba": "0.61", "torch": "2.11", "stack": 1, "distributions": {"msda-bench": "0.1.0"}}
 
 
-@pytest.fixture
-def lines():
-    """`lines(change)`: of methods a and b, targets x and y, seeds 0 to 5, with records altered by `change`."""
-
-    def make(change) -> tuple[str, ...]:
-        experiment, cells, records = planned({name: {"x": [5] * 6, "y": [5] * 6} for name in ("a", "b")})
-        methods = tuple(Method(name, False, "recipe", ("msda-bench 0.1.0",)) for name in ("a", "b"))
-        for cell in cells:
-            sound = replace(records[cell.key], provenance=SOUND)
-            records[cell.key] = change(sound, cell.method, cell.target, cell.seed) or sound
-        runs = frame(Plan("suite", (replace(experiment, methods=methods),), tuple(cells)), records)
-        return tuple(note.line for note in notes(runs))
-
-    return make
+def lines(change):
+    """Of methods a and b, targets x and y, seeds 0 to 5, with records altered by `change`."""
+    experiment, cells, records = planned({name: {"x": [5] * 6, "y": [5] * 6} for name in ("a", "b")})
+    methods = tuple(Method(name, False, "recipe", ("msda-bench 0.1.0",)) for name in ("a", "b"))
+    for cell in cells:
+        sound = replace(records[cell.key], provenance=SOUND)
+        records[cell.key] = change(sound, cell.method, cell.target, cell.seed) or sound
+    runs = frame(Plan("suite", (replace(experiment, methods=methods),), tuple(cells)), records)
+    return tuple(note.line for note in notes(runs))
 
 
-def made(record: Record, **provenance) -> Record:
+def made(record, **provenance):
     return replace(record, provenance=SOUND | provenance)
 
 
@@ -98,12 +91,12 @@ OTHER = "made with another msda-bench than the plan's 0.1.0: 0.0.9"
         ),
     ],
 )  # fmt: skip
-def test_how_runs_were_made_is_noted(lines, change, expected):
+def test_how_runs_were_made_is_noted(change, expected):
     assert list(lines(change)) == expected
 
 
 @pytest.mark.parametrize(("score", "named"), [(0.6, True), (0.75, False)])
-def test_a_run_far_from_its_siblings_is_named(lines, score, named):
+def test_a_run_far_from_its_siblings_is_named(score, named):
     """One of a method's seeds at a target no longer classifies the sources; only their labels show it."""
 
     def falls(record, method, target, seed):
@@ -126,7 +119,7 @@ def test_a_run_far_from_its_siblings_is_named(lines, score, named):
         ("\x1b[31mOS" + 99 * "x", "[31mOS" + 51 * "x" + "..."),
     ],
 )
-def test_systems_are_named_without_their_releases(lines, platform, words):
+def test_systems_are_named_without_their_releases(platform, words):
     """A new kernel release is not another system."""
 
     def two(record, method, target, seed):

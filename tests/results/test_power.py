@@ -1,7 +1,5 @@
 """`msda-bench plan`: the seeds that it promises find the gain."""
 
-from __future__ import annotations
-
 import io
 from dataclasses import replace
 from pathlib import Path
@@ -47,7 +45,7 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
-def pilot(folder, points, *, steps=6, seconds=36.0, **options):
+def pilot(folder, points, *, steps=6, **options):
     """A result folder in which the methods' gains at each seed are `points[dataset]`, (methods, seeds)."""
     parts = []
     for name, gains in points.items():
@@ -58,7 +56,7 @@ def pilot(folder, points, *, steps=6, seconds=36.0, **options):
             for method, values in scores.items()
         }
         experiment, cells, records = planned(runs, f"my-{name}", name, baseline="SRC", **options)
-        timed = {key: replace(one, timing={"train": seconds, "steps": steps}) for key, one in records.items()}
+        timed = {key: replace(one, timing={"train": 36.0, "steps": steps}) for key, one in records.items()}
         parts.append((experiment, cells, timed))
     return write_folder(folder, *parts)
 

@@ -1,28 +1,31 @@
-"""What a frame says is what the records say, as they are now."""
-
-from __future__ import annotations
+"""What frames and tables of a folder say is what its records say, as they are now."""
 
 import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import msda_bench as mb
-from msda_bench.cli.main import main
-from msda_bench.store import Outcome, Record, Store
+from msda_bench.results.files import result_files
+from msda_bench.results.leaderboard import analyse
+from msda_bench.results.predictions import per_class
+from msda_bench.store import Outcome, Store
 from tests.logs import lines_of, records_of, relog
+from tests.results.conftest import frame, planned, write_folder
 
-RESULTS = Path(__file__).parents[2] / "results" / "ablation-digits-scale"
+RECORDED = Path(__file__).parents[2] / "results"
+RESULTS = RECORDED / "ablation-digits-scale"
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     return shutil.copytree(RESULTS, tmp_path / "results")
 
 
 @pytest.fixture
-def record(folder: Path) -> Record:
+def record(folder):
     """A record of the folder."""
     return [*records_of(folder).values()][2]
 
@@ -45,13 +48,6 @@ def test_the_frame_has_what_the_records_say_and_loading_changes_no_file(folder):
         assert {name: run[f"validator:{name}"] for name in record.validation} == record.validation
 
 
-def test_another_result_of_a_cell_is_reported(folder, record):
-    path = Store(folder).publish(replace(record, outcome=Outcome(10, 9)))
-    runs = mb.load_results(folder)
-    assert runs.attrs["conflicting"] == (record.key,)
-    assert runs.attrs["fault_lines"] == (f"{path}: another result for the same cell, {record.key}",)
-
-
 def test_damage_is_reported_until_the_cell_is_trained_again(folder, record):
     relog(folder, {record.key: lines_of(folder)[record.key].replace(b'"n_test":', b'"n_test":1')})
     Store(folder).publish(replace(record, status="failed", outcome=None, message="no memory"))  # hides nothing
@@ -65,19 +61,59 @@ def test_damage_is_reported_until_the_cell_is_trained_again(folder, record):
     assert not runs.attrs["damaged"]
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda line: line.replace(b'"n_test":', b'"n_test":1'),
-        lambda line: line[:-9] + b"x" * 8 + b"\n",
-        lambda line: line[:100] + b"\n",
-        lambda _: b"{}\n",
-    ],
-)
-def test_a_changed_byte_is_seen_by_the_next_load(folder, record, change):
-    mb.load_results(folder)
-    path = relog(folder, {record.key: change(lines_of(folder)[record.key])})
-    runs = mb.load_results(folder)
-    assert runs.loc[runs["status"] == "missing", "key"].tolist() == [record.key]
-    assert [str(path) in line for line in runs.attrs["fault_lines"]] == [True]
-    assert main(["store", "verify", str(folder)]) == 1
+FIRST = Outcome(10, 7, confusion=((0, 0, 4), (0, 2, 1), (2, 0, 2), (2, 2, 3)))
+SECOND = Outcome(10, 10, confusion=((0, 0, 5), (2, 2, 5)))
+
+
+def test_every_run_with_confusion_counts_is_listed(tmp_path):
+    runs = {"A": {"t": [FIRST, SECOND]}, "B": {"t": [Outcome(10, 5), "failed: why"]}}
+    counts = mb.load_confusion(write_folder(tmp_path / "suite", planned(runs)))
+    assert list(counts) == ["experiment", "target", "method", "seed", "true", "predicted", "count"]
+    assert counts[["method", "seed"]].drop_duplicates().to_numpy().tolist() == [["A", 0], ["A", 1]]
+    pairs = counts.loc[counts["seed"] == 0, ["true", "predicted", "count"]]
+    assert tuple(pairs.itertuples(index=False, name=None)) == FIRST.confusion
+    classes = per_class(counts)
+    assert classes[["class", "n", "taken_for"]].values.tolist() == [[0, 10, 2], [2, 10, 0]]
+    assert classes["accuracy"].tolist() == [(80 + 100) / 2, (60 + 100) / 2]
+
+
+COMMITTED = sorted(path.parent for path in RECORDED.glob("*/leaderboard.csv"))
+
+
+def test_files_match_the_golden_files(sample, golden):
+    analysis = analyse(sample)
+    for name, text in result_files(analysis).items():
+        golden(name.replace("/", "-"), text)
+        assert "\x1b" not in text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("folder", COMMITTED, ids=lambda folder: folder.name)
+def test_committed_folders_match_their_records_and_claim_only_what_their_pairs_can_show(folder):
+    files = result_files(analyse(mb.load_results(folder)))
+    assert {name: (folder / name).read_text() for name in files} == files
+    rows = pd.read_csv(folder / "comparisons.csv")
+    able, corrected = rows["attainable_p"] <= rows["alpha"], rows["p_holm"] <= rows["alpha"]
+    assert able[rows["outcome"].isin(["better", "worse"]) | (rows["reason"] == "not significant")].all()
+    assert rows["outcome"].isin(["better", "worse"]).equals(corrected)
+    assert ((rows["outcome"] == "same") == (rows["n_zero"] == rows["n_paired"]) & (rows["n_paired"] > 0)).all()
+    assert (rows["reason"].notna() == (rows["outcome"] == "unknown")).all()
+    assert rows.loc[~able, "detectable"].isna().all()
+
+
+def test_the_order_of_cells_and_records_changes_no_byte():
+    folder = RESULTS
+    plan, records = Store(folder).read_plan(), records_of(folder)
+    turned = frame(replace(plan, cells=plan.cells[::-1]), dict(reversed(records.items())))
+    assert result_files(analyse(frame(plan, records))) == result_files(analyse(turned))
+
+
+def test_a_part_of_a_loaded_folder_is_written_as_parquet_and_still_has_its_plan(tmp_path):
+    pytest.importorskip("pyarrow")
+    runs = mb.load_results(RESULTS)
+    part = runs[runs["seed"] < 2]
+    part.to_parquet(tmp_path / "part.parquet", index=False)
+    read = pd.read_parquet(tmp_path / "part.parquet")
+    assert 0 < len(read) == len(part) < len(runs)
+    assert [read["key"].tolist(), read["score"].tolist()] == [part["key"].tolist(), part["score"].tolist()]
+    assert mb.leaderboard(part)["n_planned"].max() == 2

@@ -1,9 +1,6 @@
 """Which candidate represents a run, and how well each criterion selects."""
 
-from __future__ import annotations
-
 import hashlib
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -21,21 +18,18 @@ from msda_bench.store.record import Outcome, Record
 from msda_bench.suite.plan import CHANCE, ORACLE, Experiment, Method, PlannedCell, Search, Tuning
 from tests.results.conftest import frame_of
 
-Run = tuple[int, Mapping[str, float]] | str | None
-"""Correct of 100 (or the sum of squared errors), the validators' scores; a status; or None for a missing record."""
-Runs = Mapping[str, Sequence[Sequence[Run]]]
-THREE: list[Run] = [(60, {"v": 0.5, "w": -1.0}), (70, {"v": 0.9, "w": -3.0}), (80, {"v": 0.7, "w": -2.0})]
+THREE = [(60, {"v": 0.5, "w": -1.0}), (70, {"v": 0.9, "w": -3.0}), (80, {"v": 0.7, "w": -2.0})]
 
 
-def record(key: str, run: Run, task: str) -> Record:
+def record(key, run, task):
     if not isinstance(run, tuple):
-        return Record(key, {}, str(run), message="it broke")  # type: ignore[arg-type]
+        return Record(key, {}, str(run), message="it broke")
     correct, scores = run
     outcome = Outcome(100, correct) if task == "classification" else Outcome(100, sum_squared_error=float(correct))
     return Record(key, {}, "ok", outcome, validation=dict(scores))
 
 
-def frame(runs: Runs, by: str = "v", task: str = "classification", targets: tuple[str, ...] = ("t",)) -> pd.DataFrame:
+def frame(runs, by="v", task="classification", targets=("t",)):
     """`runs` holds seeds of candidates for each method, at every target."""
     rows = tuple(
         Method(name, name.startswith("ref"), "recipe", (), Search(by, tuple({"mu": at} for at in range(len(seeds[0])))))
@@ -59,15 +53,15 @@ def frame(runs: Runs, by: str = "v", task: str = "classification", targets: tupl
     return frame_of((experiment, cells, records))
 
 
-def lines(runs: pd.DataFrame) -> list[str]:
+def lines(runs):
     return [note.line for note in notes(runs) if note.kind == "candidates"]
 
 
-def chosen(runs: pd.DataFrame, by: str | None = None) -> list[int]:
+def chosen(runs, by=None):
     return select(runs, by)["candidate"].tolist()
 
 
-def test_a_validator_selects_without_target_labels_and_the_oracle_by_them() -> None:
+def test_a_validator_selects_without_target_labels_and_the_oracle_by_them():
     runs = frame({"a": [THREE, THREE[::-1], THREE[1:] + THREE[:1]]})
     poisoned = runs.assign(n_correct=runs["n_correct"] * 0, score=0.0)
     for frames in (runs, poisoned):
@@ -81,16 +75,16 @@ def test_a_validator_selects_without_target_labels_and_the_oracle_by_them() -> N
     assert criteria(unknown).query("criterion == 'v'")["n"].tolist() == [0, 0]
 
 
-def test_of_equally_good_candidates_the_first_is_selected() -> None:
+def test_of_equally_good_candidates_the_first_is_selected():
     assert chosen(frame({"a": [[(1, {"v": 0.0}), (2, {"v": 1.0}), (3, {"v": 1.0})]]})) == [1]
 
 
-def test_a_sum_of_criteria_adds_z_scores_of_the_means_over_tuning_seeds() -> None:
+def test_a_sum_of_criteria_adds_z_scores_of_the_means_over_tuning_seeds():
     # v alone chooses 0, w alone 1, both together 2; u tells none from another, and 3 diverged at a tuning seed.
     scores = [{"v": 1.0, "w": 0.0}, {"v": 0.0, "w": 90.0}, {"v": 0.9, "w": 80.0}, {"v": 2.0, "w": 200.0}]
-    tuned: list[Run] = [(50 + place, {**of_one, "u": 1.0}) for place, of_one in enumerate(scores)]
+    tuned = [(50 + place, {**of_one, "u": 1.0}) for place, of_one in enumerate(scores)]
     at_100 = [(50, {"v": 1.0, "w": 40.0, "u": 1.0}), *tuned[1:3], "diverged"]
-    fresh: list[Run] = [(60 + place, {}) for place in range(3)] + [None]
+    fresh = [(60 + place, {}) for place in range(3)] + [None]
     runs = frame({"a": [at_100, tuned, fresh, fresh]})
     (table,) = runs.attrs["plan"].experiments
     tracks = ("v", "w", "v+w", "v+w+u", "first", ORACLE)
@@ -104,14 +98,14 @@ def test_a_sum_of_criteria_adds_z_scores_of_the_means_over_tuning_seeds() -> Non
     assert lines(runs) == ["candidates that diverged, which cannot be selected: a 1 of 4"]
 
 
-def test_a_diverged_candidate_is_not_selected_but_reported() -> None:
+def test_a_diverged_candidate_is_not_selected_but_reported():
     runs = frame({"a": [[THREE[0], "diverged", THREE[2]]], "b": [["diverged"] * 3]})
     assert select(runs)[["candidate", "status"]].values.tolist() == [[2, "ok"], [0, "diverged"]]
     assert lines(runs) == ["candidates that diverged, which cannot be selected: a 1 of 3, b 3 of 3"]
 
 
 @pytest.mark.parametrize(("run", "status"), [(None, "missing"), ("failed", "failed"), ("oom", "oom")])
-def test_nothing_is_selected_among_incomplete_candidates(run: Run, status: str) -> None:
+def test_nothing_is_selected_among_incomplete_candidates(run, status):
     runs = frame({"a": [[*THREE, run], [*THREE, THREE[0]]]})
     rows = select(runs)
     assert rows["status"].tolist() == [status, "ok"]
@@ -120,7 +114,7 @@ def test_nothing_is_selected_among_incomplete_candidates(run: Run, status: str) 
     assert lines(runs) == ["incomplete candidates; their runs count as missing: a 1 of 8"]
 
 
-def test_a_candidate_without_the_score_is_not_selected_but_reported() -> None:
+def test_a_candidate_without_the_score_is_not_selected_but_reported():
     runs = frame({"a": [[(90, {"w": 9.0}), *THREE]], "b": [[(90, {})] * 4]})
     rows = select(runs)
     assert rows["status"].tolist() == ["ok", "missing"]
@@ -128,7 +122,7 @@ def test_a_candidate_without_the_score_is_not_selected_but_reported() -> None:
     assert lines(runs) == ["candidates without the score that selects, which cannot be selected: a 1 of 4, b 4 of 4"]
 
 
-def test_select_runs_once_and_does_not_change_runs_without_candidates() -> None:
+def test_select_runs_once_and_does_not_change_runs_without_candidates():
     runs = frame({"a": [[THREE[0], "diverged"], ["diverged", (1, {})]]})
     once = select(runs)
     assert select(once) is once
@@ -138,19 +132,19 @@ def test_select_runs_once_and_does_not_change_runs_without_candidates() -> None:
     assert select(plain) is plain
 
 
-def row(judgements: pd.DataFrame, by: str, method: str, target: str = "t") -> pd.Series:
+def row(judgements, by, method, target="t"):
     rows = judgements.set_index(["criterion", "method", "target"])
     return rows.loc[(by, method, target)]
 
 
-def test_regret_of_errors_is_positive() -> None:
+def test_regret_of_errors_is_positive():
     runs = frame({"a": [THREE]}, task="regression")
     judgements = criteria(runs)
     assert [row(judgements, by, "a")["regret"] for by in ("v", CHANCE)] == pytest.approx([0.1, 0.1])
     assert row(judgements, "v", "a")[["mean", "metric"]].tolist() == [0.7, "mse"]
 
 
-def test_means_over_targets_are_over_seeds_that_every_target_has() -> None:
+def test_means_over_targets_are_over_seeds_that_every_target_has():
     runs = frame({"a": [THREE, THREE]}, targets=("t", "u")).astype({"status": object})
     runs.loc[(runs["target"] == "u") & (runs["seed"] == 1) & (runs["candidate"] == 2), "status"] = "oom"
     judgements = criteria(runs)
@@ -159,21 +153,21 @@ def test_means_over_targets_are_over_seeds_that_every_target_has() -> None:
 
 @settings(max_examples=15)
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=9))
-def test_rank_correlation_is_spearmans(pairs: list[tuple[int, int]]) -> None:
+def test_rank_correlation_is_spearmans(pairs):
     rho = row(criteria(frame({"a": [[(n, {"v": score}) for n, score in pairs]]})), "v", "a")["rank_correlation"]
     defined = len(pairs) > 2 and all(len(set(side)) > 1 for side in zip(*pairs, strict=True))
     expected = spearmanr(*zip(*pairs, strict=True)).statistic if defined else np.nan
     assert float(rho) == pytest.approx(expected, nan_ok=True)
 
 
-def test_every_candidate_has_its_score_by_each_number_that_varies() -> None:
+def test_every_candidate_has_its_score_by_each_number_that_varies():
     runs = frame({"a": [THREE, THREE, ["diverged"] * 3], "ref": [THREE] * 3})
     points = sensitivity(runs).query("method == 'a'").values.tolist()
     assert points == [["table", "a", "mu", mu, score] for mu, score in enumerate((60, 70, 80))]
     assert sensitivity(frame({"a": [THREE[:1]]})).empty
 
 
-def test_rows_match_the_golden_file(golden) -> None:
+def test_rows_match_the_golden_file(golden):
     other = [(90, {"v": 0.2, "w": 1.0}), (85, {"v": 0.9, "w": 2.0}), (20, {"v": 0.1, "w": 0.0})]
     runs = frame({"a": [THREE, THREE], "b": [THREE, other], "ref": [THREE] * 2}, targets=("t", "u"))
     golden("selection.csv", csv_text(criteria(runs)))

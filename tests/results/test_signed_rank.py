@@ -1,12 +1,11 @@
-"""The exact test: published references, all signs counted, and scipy where scipy is exact."""
-
-from __future__ import annotations
+"""The exact test and the sizes of differences: published references, all signs counted, tables, simulation."""
 
 import math
 import random
+import statistics
 from decimal import Decimal
 from fractions import Fraction
-from itertools import product
+from itertools import combinations_with_replacement, product
 
 import numpy as np
 import pytest
@@ -20,11 +19,11 @@ from msda_bench.errors import BenchError
 from msda_bench.store.record import Outcome
 
 
-def differ(first: str, second: str) -> list[Fraction]:
+def differ(first, second):
     return [Fraction(a) - Fraction(b) for a, b in zip(first.split(), second.split(), strict=True)]
 
 
-def negated(*ranks: int) -> list[int]:
+def negated(*ranks):
     return [-rank if rank in ranks else rank for rank in range(1, 21)]
 
 
@@ -58,7 +57,7 @@ DEMSAR = differ(
         ([np.int64(2), 2.0, Fraction(2), Decimal(2), -np.float32(2), 3], 4 * 3 + 6, 0, {"greater": 6 / 64}),
     ],
 )
-def test_published_values_are_met_to_the_last_bit(differences, statistic, n_zero, p_by_alternative) -> None:
+def test_published_values_are_met_to_the_last_bit(differences, statistic, n_zero, p_by_alternative):
     differences = [*differences]
     for alternative, p in p_by_alternative.items():
         test = signed_rank(differences, alternative)
@@ -76,12 +75,12 @@ def test_published_values_are_met_to_the_last_bit(differences, statistic, n_zero
         ([1], "both", ValueError, "alternative: must be 'greater', 'less' or 'two-sided', not 'both'"),
     ],
 )
-def test_what_cannot_be_tested_is_refused(differences, alternative, error, line) -> None:
+def test_what_cannot_be_tested_is_refused(differences, alternative, error, line):
     with pytest.raises(error, match=line):
         signed_rank(differences, alternative)
 
 
-def test_scores_that_are_equal_as_fractions_tie(table) -> None:
+def test_scores_that_are_equal_as_fractions_tie(table):
     """1/3 - 1/6 and 1/2 - 1/3 are equal, their floats are not; so are the means over targets of unequal sizes."""
     assert 100 / 3 - 100 / 6 != 100 / 2 - 100 / 3
     runs = {
@@ -97,7 +96,7 @@ def test_scores_that_are_equal_as_fractions_tie(table) -> None:
 
 
 @given(st.lists(st.integers(-6, 6), max_size=10), st.randoms(use_true_random=False))
-def test_every_p_is_a_count_over_all_signs_in_any_unit_and_order(differences: list[int], draw: random.Random) -> None:
+def test_every_p_is_a_count_over_all_signs_in_any_unit_and_order(differences, draw):
     ranked = [number for number in differences if number]
     ranks = scipy.stats.rankdata(np.abs(ranked)) if ranked else np.zeros(0)
     observed = ranks[np.array(ranked) > 0].sum() if ranked else 0
@@ -106,16 +105,16 @@ def test_every_p_is_a_count_over_all_signs_in_any_unit_and_order(differences: li
     draw.shuffle(turned := [Fraction(-number, 7) for number in differences])
     expected = {"greater": greater, "less": less, "two-sided": min(1.0, 2 * min(greater, less))}
     for alternative, p in expected.items():
-        test = signed_rank(differences, alternative)  # type: ignore[arg-type]
+        test = signed_rank(differences, alternative)
         assert (test.statistic, test.p) == (observed, p)
         assert test.attainable_p == min(1, (1 + (alternative == "two-sided")) * 0.5 ** len(ranks)) <= p
         mirrored = {"greater": "less", "less": "greater"}.get(alternative, alternative)
-        assert signed_rank(turned, mirrored).p == p  # type: ignore[arg-type]
+        assert signed_rank(turned, mirrored).p == p
 
 
 @settings(max_examples=10)
 @given(st.lists(st.integers(-30, 60).filter(bool), min_size=54, max_size=90))
-def test_floats_agree_with_whole_numbers_beyond_53_differences(differences: list[int]) -> None:
+def test_floats_agree_with_whole_numbers_beyond_53_differences(differences):
     ranks = (2 * scipy.stats.rankdata(np.abs(differences))).astype(int).tolist()
     below = sum(rank for rank, number in zip(ranks, differences, strict=True) if number < 0)
     counts = [1]
@@ -125,7 +124,7 @@ def test_floats_agree_with_whole_numbers_beyond_53_differences(differences: list
     assert signed_rank(differences).p == pytest.approx(expected, rel=1e-13)
 
 
-def test_a_thousand_pairs_are_counted_and_more_are_refused() -> None:
+def test_a_thousand_pairs_are_counted_and_more_are_refused():
     middle = math.comb(1000, 500) / 2**1000
     signs = [(-1) ** place for place in range(1001)]
     assert signed_rank(signs[:1000]).p == pytest.approx((1 + middle) / 2, rel=1e-11)
@@ -133,11 +132,81 @@ def test_a_thousand_pairs_are_counted_and_more_are_refused() -> None:
         signed_rank(signs)
 
 
-def test_agrees_with_scipy_where_scipy_is_exact() -> None:
-    draw = np.random.default_rng(0)
-    for n in (1, 5, 13, 30):
-        samples = draw.normal(draw.normal(), 1.0, size=(20, n))
-        for alternative in ("greater", "less", "two-sided"):
-            oracle = scipy.stats.wilcoxon(samples, alternative=alternative, method="exact", axis=1).pvalue
-            ours = [signed_rank(sample, alternative).p for sample in samples.tolist()]
-            np.testing.assert_allclose(ours, oracle, rtol=1e-12)
+N_TEST = 10**6
+
+
+def detectable(seeds, comparisons, table):
+    """The smallest detectable difference, in standard deviations, of so many methods against a baseline."""
+    draw = np.random.default_rng(seeds)
+    runs = {
+        f"m{name}": {"x": [Outcome(N_TEST, n_correct=n) for n in draw.integers(400_000, 600_000, seeds).tolist()]}
+        for name in range(comparisons + 1)
+    }
+    pairs = mb.compare(table(runs, baseline="m0", against="m0"))
+    mine = pairs[(pairs["scope"] == "average") & pairs["control"].notna()]
+    sizes = mine["detectable"] / mine["standard_deviation"]
+    assert len(mine) == comparisons
+    assert sizes.max() == pytest.approx(sizes.min())
+    return sizes.iloc[0]
+
+
+@pytest.mark.parametrize(("seeds", "comparisons"), [(6, 1), (10, 23), (20, 3), (50, 8)])
+def test_a_true_difference_of_this_size_is_found_with_80_percent(seeds, comparisons, table):
+    draws = np.random.default_rng(7).normal(detectable(seeds, comparisons, table), 1, (3000, seeds))
+    # Alone among the comparisons in being real: Holm's first step, alpha over all of them.
+    shown = [mb.signed_rank(differences, "two-sided").p <= 0.05 / comparisons for differences in draws.tolist()]
+    assert np.mean(shown) == pytest.approx(0.8, abs=0.03)  # four standard errors
+
+
+def test_means_and_their_standard_errors(table):
+    """In any order, for one run and for none, and for squares beyond a float's range."""
+    draw = random.Random(1)
+    for scores in ([1e300, 3e300], [0.1] * 7, [draw.uniform(0, 9) for _ in range(12)]):
+        first, second = (
+            mb.leaderboard(table({"a": {"x": turned}}, task="regression")).iloc[0] for turned in (scores, scores[::-1])
+        )
+        error = np.std([score / max(scores) for score in scores], ddof=1) * max(scores) / math.sqrt(len(scores))
+        assert first["mean"] == second["mean"] == pytest.approx(statistics.fmean(scores))
+        assert first["standard_error"] == second["standard_error"] == pytest.approx(error, abs=1e-300)
+    board = mb.leaderboard(table({"a": {"x": [7, None]}, "b": {"x": [None] * 2}}))
+    assert board["mean"].iloc[:2].tolist() == pytest.approx([3.5, math.nan], nan_ok=True)
+    assert board["standard_error"].isna().all()
+
+
+def size(table, differences, **options):
+    """The comparison of two methods with these differences in points."""
+    runs = {"a": [Outcome(N_TEST, n_correct=500_000 + round(10_000 * d)) for d in differences]}
+    runs["b"] = [Outcome(N_TEST, n_correct=500_000)] * len(differences)
+    return mb.compare(table({name: {"x": of_method} for name, of_method in runs.items()}, **options)).iloc[0]
+
+
+def test_hollander_and_wolfes_example_has_their_estimate_and_interval(table):
+    """Example 3.1, depression factors."""
+    row = size(table, [0.952, -0.147, 1.022, 0.430, 0.620, 0.590, 0.490, -0.080, 0.010], alpha=0.04)
+    assert (row["hodges_lehmann"], row["hl_low"], row["hl_high"]) == (0.46, 0.01, 0.786)
+    assert (row["median_difference"], row["wins"], row["ties"], row["losses"]) == (0.49, 7, 0, 2)
+
+
+CUTS = {1: 0, 4: 0, 5: 0, 6: 1, 7: 3, 8: 4, 9: 6, 10: 9, 12: 14, 15: 26, 20: 53, 25: 90, 600: None}
+"""One more than the tabled two-sided 5 % critical value; beyond tables, the normal approximation."""
+
+
+@pytest.mark.parametrize(("n", "cut"), CUTS.items())
+def test_the_estimate_is_a_median_of_walsh_averages_and_the_interval_excludes_as_many_as_tables_say(table, n, cut):
+    draw = random.Random(n)
+    differences = [draw.randrange(-200_000, 300_000) / 10_000 for _ in range(n)]
+    row, turned = (size(table, values).replace({None: math.nan}) for values in (differences, [-d for d in differences]))
+    walsh = np.sort([(first + second) / 2 for first, second in combinations_with_replacement(differences, 2)])
+    assert row["hodges_lehmann"] == pytest.approx(np.median(walsh), abs=1e-9) == -turned["hodges_lehmann"]
+    if cut is None:
+        cut = round(n * (n + 1) / 4 - 1.96 * math.sqrt(n * (n + 1) * (2 * n + 1) / 24))
+        beyond = [(walsh < row["hl_low"] - 1e-9).sum(), (walsh > row["hl_high"] + 1e-9).sum()]
+        assert beyond == pytest.approx([cut, cut], rel=3e-4)
+        return
+    ends = [walsh[cut - 1], walsh[-cut]] if cut else [math.nan] * 2
+    assert [row["hl_low"], row["hl_high"]] == pytest.approx(ends, abs=1e-9, nan_ok=True)
+    assert [-turned["hl_high"], -turned["hl_low"]] == pytest.approx(ends, abs=1e-9, nan_ok=True)
+    means = [row["mean_difference"], row["median_difference"]]
+    assert means == pytest.approx([statistics.fmean(differences), statistics.median(differences)], abs=1e-9)
+    spread = statistics.stdev(differences) if n > 1 else math.nan
+    assert row["standard_deviation"] == pytest.approx(spread, nan_ok=True)

@@ -1,7 +1,5 @@
 """The site of many result folders: a table, linked pages, CSV files, and faults of folders."""
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import random
@@ -10,7 +8,6 @@ import shutil
 from dataclasses import replace
 from html import unescape
 from itertools import product
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -36,15 +33,15 @@ def scores(dataset, without=None, seeds=6, **correct):
     )
 
 
-def index(out) -> str:
+def index(out):
     return (out / "index.html").read_text(encoding="utf-8")
 
 
-def said(text: str) -> str:
+def said(text):
     return " ".join(unescape(re.sub(r"<(style|script)>.*?</\1>|<[^>]+>", " ", text, flags=re.DOTALL)).split())
 
 
-def rows(out) -> dict[str, list[str]]:
+def rows(out):
     """The cells of each method's row, as text."""
     (body,) = re.findall(r'id="board".*?<tbody>(.*?)</tbody>', index(out), re.DOTALL)
     cells = [re.findall(r"<(?:td|th)\b.*?</(?:td|th)>", row, re.DOTALL) for row in body.split("<tr")[1:]]
@@ -52,7 +49,7 @@ def rows(out) -> dict[str, list[str]]:
 
 
 @pytest.fixture(scope="module")
-def mixed(tmp_path_factory) -> Path:
+def mixed(tmp_path_factory):
     """Folders of three experiments; one of them is there twice under one name, and once more by another path."""
     where = tmp_path_factory.mktemp("mixed")
     write_folder(where / "one", scores("amazon", a=800, b=700, ref=900))
@@ -62,7 +59,7 @@ def mixed(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def site(mixed) -> Path:
+def site(mixed):
     before = {path: path.read_bytes() for path in mixed.rglob("*") if path.is_file()}
     folders = ["one", "Two words", "elsewhere/one", "elsewhere/../one"]
     out = mixed.parent / f"{mixed.name}-site"
@@ -202,30 +199,21 @@ def test_a_faulty_folder_is_one_line_and_the_others_are_shown(tmp_path, capsys, 
     assert "report.html" in index(out), "no other dot became the name of the folder `.`"
     assert [*rows(out)] == ["a"]
     assert str(tmp_path) not in index(out) + (out / "damaged" / "report.html").read_text()
-
-
-def test_a_site_is_not_written_into_a_result_folder_nor_without_one(mixed, tmp_path, capsys):
-    one = mixed / "one"
-    for out in (one, one.parent, one / "log" / "more"):
-        assert main(["site", str(one), "--out", str(out)]) == 2
-        why = f"would write into the result folder {one}, whose files stay as they are; name a folder outside of it"
-        assert capsys.readouterr().err == f"msda-bench: error: --out {out}: {why}\n"
-    assert not (one.parent / "index.html").exists()
-    assert main(["site", str(tmp_path / "none"), "--out", str(tmp_path / "site")]) == 2
+    assert main(["site", ".", "--out", str(tmp_path / "none")]) == 2
     assert capsys.readouterr().err.endswith("no result folder is left to show\n")
-    assert not (tmp_path / "site").exists()
+    assert not (tmp_path / "none").exists()
 
 
 HOSTILE = ("<script>alert(1)</script>", "</style><!--\u2028\x1b]0;own\x07", '=HYPERLINK("http://x.invalid")', "n" * 200)
 
 
-def hostile_folder(where: Path, draw: random.Random) -> Path:
+def hostile_folder(where, draw):
     """A folder with any content of plan and records, some of whose files are damaged."""
 
-    def text() -> str:
+    def text():
         return "".join(draw.choices([*HOSTILE, *"<>&'\"|\\`$%{}#=\x00\x07\x1b\u202e\u2028\n\t", "é", "x"], k=3))
 
-    def run(task: str) -> Outcome | str:
+    def run(task):
         if draw.random() < 0.2:
             return f"failed: {text()}"
         if task == "regression":
@@ -238,7 +226,7 @@ def hostile_folder(where: Path, draw: random.Random) -> Path:
     table, cells, records = planned(runs, "e", text(), task, notes=(text(),), baseline=draw.choice([None, names[0]]))
     methods = tuple(replace(method, recipe=text(), distributions=(text(),)) for method in table.methods)
     settings = {"dataset": {"params": {"protocol": text()}}, "fingerprint": text(), "training": {text(): text()}}
-    changed: dict[str, Record] = {key: replace(record, cell=settings) for key, record in records.items()}
+    changed = {key: replace(record, cell=settings) for key, record in records.items()}
     write_folder(where, (replace(table, methods=methods), cells, changed))
     lines = lines_of(where)
     for key in draw.sample(sorted(lines), k=len(lines) // 4):

@@ -1,12 +1,7 @@
 """The effect of each source: found from cells, tested like any pair, with one table per method and target."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Mapping
 from dataclasses import replace
 from hashlib import sha256
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -44,24 +39,19 @@ class Known(Dataset):
         return WORTH
 
 
-def worth(*datasets: type[Dataset]) -> Worth:
+def worth(*datasets):
     return Worth(Registry([Entry("dataset", dataset, "tests", "0") for dataset in datasets]))
 
 
-def text_of(rows: pd.DataFrame) -> str:
+def text_of(rows):
     return "\n\n".join(f"{table.title}\n\n{render(table)}\n\n{' '.join(table.notes)}" for table in sources_tables(rows))
 
 
 @pytest.fixture
-def make(tmp_path: Path) -> Callable[..., pd.DataFrame]:
+def make(tmp_path):
     """`make(correct, experiments)`: `correct(sources, seed)` of 100, None for a missing run; sources such as "abc"."""
 
-    def build(
-        correct: Callable[[str, int], int | None],
-        experiments: Mapping[str, str] = ALL_BUT_ONE,
-        pooled: bool = False,
-        search: Search | None = None,
-    ) -> pd.DataFrame:
+    def build(correct, experiments=ALL_BUT_ONE, pooled=False, search=None):
         """`search` adds a second candidate."""
         store, cells, tables = Store.create(tmp_path / f"made{len(list(tmp_path.iterdir()))}"), [], []
         for name, own in experiments.items():
@@ -92,13 +82,13 @@ def make(tmp_path: Path) -> Callable[..., pd.DataFrame]:
     return build
 
 
-def scored(own: str, seed: int) -> int:
+def scored(own, seed):
     """Leaving out a costs 10, b nothing, and c gains 5; noise differs by experiment."""
     level, step = {"abc": (60, 1), "bc": (50, 2), "ac": (60, 3), "ab": (65, 4), "a": (40, 1)}[own]
     return level + step * seed % 5
 
 
-def test_leaving_out_each_source_is_tested(make) -> None:
+def test_leaving_out_each_source_is_tested(make):
     rows = make(scored)
     assert tuple(rows) == COLUMNS
     assert set(zip(rows["experiment"], rows["method"], rows["target"], strict=True)) == {("all", "DARN", "t")}
@@ -125,21 +115,21 @@ def test_leaving_out_each_source_is_tested(make) -> None:
         pytest.param({"all": "abc", "all-without-c": "ab", "other": "c"}, {}, "c", id="of one source"),
     ],
 )
-def test_each_source_has_the_experiment_without_it(make, experiments, options, expected) -> None:
+def test_each_source_has_the_experiment_without_it(make, experiments, options, expected):
     rows = make(lambda *_: 50, experiments, **options)
     assert set(rows["experiment"]) == {"all"}
     assert "".join(rows.loc[rows["without"].notna(), "source"]) == expected
     assert set(rows["n_paired"].dropna()) == {8}
 
 
-def test_a_pooling_method_has_changes_but_no_weights(make) -> None:
+def test_a_pooling_method_has_changes_but_no_weights(make):
     rows = make(scored, pooled=True)
     assert rows["weight"].isna().all()
     assert rows["outcome"].iloc[2] == "better"
     assert make(scored, {"all": "abc"}, pooled=True).empty
 
 
-def test_few_equal_or_missing_pairs_show_nothing(make) -> None:
+def test_few_equal_or_missing_pairs_show_nothing(make):
     few = make(lambda own, seed: scored(own, seed) if seed < 3 else None)
     assert set(few["reason"]) == {"incomplete"}
     assert few[["n_paired", "n_planned"]].iloc[0].tolist() == [3, 8]
@@ -149,7 +139,7 @@ def test_few_equal_or_missing_pairs_show_nothing(make) -> None:
     assert text_of(none).count("0/8") == 3
 
 
-def test_a_dataset_that_cannot_be_asked_is_noted() -> None:
+def test_a_dataset_that_cannot_be_asked_is_noted():
     for version, datasets, why in ((2, [Known], "version 1 is installed"), (1, [], "unknown dataset")):
         asked = worth(*datasets)
         assert asked.of({"name": "known", "version": version, "params": {}}, "t") == {}
@@ -158,14 +148,14 @@ def test_a_dataset_that_cannot_be_asked_is_noted() -> None:
         assert why in note
 
 
-def test_tables_match_the_golden_file(make, golden) -> None:
+def test_tables_match_the_golden_file(make, golden):
     golden("sources.txt", f"{text_of(make(scored))}\n\n{text_of(make(scored, {'all': 'abc'}))}\n")
 
 
 CURVES = ["experiment", "target", "method", "seed", "status", "epoch", "source", "part_of", "pooled", "weight"]
 
 
-def weights(*runs: tuple[str, str, int, str, dict[str, float]]) -> list[list[Any]]:
+def weights(*runs):
     """Of two epochs of runs of target, method, seed, status and the last one's weights; `a/0` is a part of `a`."""
     rows = [
         ("toy", target, method, seed, status, epoch, source, source.split("/")[0], "+" in source, weight * (epoch == 2))
@@ -179,7 +169,7 @@ def weights(*runs: tuple[str, str, int, str, dict[str, float]]) -> list[list[Any
     return found.drop(columns="experiment").round(9).values.tolist()
 
 
-def test_final_weights_are_means_over_the_seeds_that_are_ok() -> None:
+def test_final_weights_are_means_over_the_seeds_that_are_ok():
     assert weights(
         ("t", "SRC", 0, "ok", {"a + b": 1.0}),
         ("t", "DARN", 0, "ok", {"b": 0.8, "a": 0.2}),
@@ -191,7 +181,7 @@ def test_final_weights_are_means_over_the_seeds_that_are_ok() -> None:
     assert weights(("t", "SRC", 0, "ok", {"a + b": 1.0})) == []
 
 
-def test_parts_of_a_domain_are_summed() -> None:
+def test_parts_of_a_domain_are_summed():
     parts = ("t", "DARN", 0, "ok", {"a/0": 0.2, "a/1": 0.3, "b": 0.5})
     (_, _, a, half), (_, _, b, rest) = weights(parts)
     assert (a, half, b, rest) == ("a", 0.5, "b", 0.5)

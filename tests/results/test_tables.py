@@ -1,42 +1,34 @@
-"""Conversion of frames to text: formats, marks, widths and hostile text."""
-
-from __future__ import annotations
+"""Tables as text, their marks and hostile text; and the verdict, from the numbers of the tables."""
 
 import csv
 import io
 import re
 
 import pandas as pd
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
-from msda_bench.results.experiment_tables import leaderboard_table, pairs_tables, views
+from msda_bench.results.experiment_tables import leaderboard_table, views
 from msda_bench.results.leaderboard import analyse
-from msda_bench.results.report import Column, Table, Unit
+from msda_bench.results.report import Column, Table
 from msda_bench.results.tables import csv_text, latex_text, markdown_text, render
+from msda_bench.results.verdict import conclusion
 from msda_bench.store.record import Outcome
-from msda_bench.suite.plan import DEFAULT_MEASURES
+from tests.results.conftest import BASE, lead, many
 
-BASE = [100, 103, 98, 110, 95, 104, 99, 101]
 HOSTILE = "=1|b_{x}%&#$~^\\ <script>\x1b[31m\u202e"
 
 
-def shown(runs) -> tuple[str, Table]:
+def shown(runs):
     table = leaderboard_table(next(views(analyse(runs))))
     return render(table), table
 
 
-def many(count, seeds=8):
-    """Methods that each beat all earlier ones at every seed, by unequal steps."""
-    return {
-        name: {"x": [BASE[seed] + lead * (seed + 1) for seed in range(seeds)]}
-        for lead, name in enumerate("abcdefg"[:count])
-    }
-
-
 @settings(max_examples=40)
 @given(st.text())
-def test_any_text_round_trips_through_csv_printable_and_without_formulas(text: str) -> None:
+def test_any_text_round_trips_through_csv_printable_and_without_formulas(text):
     columns = {"a": [text], "b": pd.array([True], "boolean"), "c": pd.array([None], "Int64"), "d": [1 / 3], "e": [None]}
     written = csv_text(pd.DataFrame(columns))
     header, row = csv.reader(io.StringIO(written, newline=""))
@@ -45,15 +37,6 @@ def test_any_text_round_trips_through_csv_printable_and_without_formulas(text: s
     assert not row[0].startswith(("=", "+", "-", "@"))
     if text.isprintable():
         assert row[0] in {" ".join(text.split()), "'" + " ".join(text.split())}
-
-
-def test_holms_set_is_marked(table):
-    nearly = [8, 7, 6, 5, 4, 3, 2, -1]  # one-sided p 2/256; two-sided 4/256, times 6 pairs
-    best = [base + step for base, step in zip(BASE, nearly, strict=True)]
-    text, holm = shown(table({"best": {"x": best}, **{name: {"x": BASE} for name in ("b", "c", "d")}}))
-    assert len(re.findall(r"\d\*", text)) == 4
-    assert "every method that was not shown to be worse" in holm.notes[0]
-    assert "paired over 8 seeds, alpha 0.05, Holm's correction over all 6 pairs" in holm.notes[0]
 
 
 def test_beyond_six_methods_marks_and_tests_are_against_the_baseline(table):
@@ -70,24 +53,6 @@ def test_beyond_six_methods_marks_and_tests_are_against_the_baseline(table):
     _, board = shown(table(many(7), baseline="b", primary=("c", "d")))
     family = "over the 2 primary comparisons with b, Benjamini and Hochberg's over the 4 exploratory ones)."
     assert board.notes[0].endswith(f"Holm's correction {family}")
-
-
-def test_only_where_a_difference_is_significant_methods_are_marked_and_ordered(table):
-    runs = table(many(3, seeds=4))
-    text, board = shown(runs)
-    assert ("*" in text, board.notes) == (False, ())
-    (pairs,) = pairs_tables(next(views(analyse(runs))))
-    assert pairs.cells["pair"].tolist() == ["a against b", "a against c", "b against c"]
-    (pairs,) = pairs_tables(next(views(analyse(table(many(2))))))
-    row = pairs.cells.iloc[0]
-    assert (row["pair"], row["difference"], row["W/T/L"], row["n"]) == ("b > a", "+2.25", "8/0/0", "8/8")
-    assert row["Holm"].endswith("*")
-
-
-def test_squared_errors_share_one_scale():
-    unit = Unit.of(DEFAULT_MEASURES["regression"], [0.0021, 0.00005])
-    assert unit.label == "mean squared error, times 10^4, lower is better"
-    assert (unit.show(0.0021), unit.show(0.00005), unit.show(5e7)) == ("21.00", "0.50", "5e+11")
 
 
 def test_wide_tables_are_split_and_show_every_cell_once(table):
@@ -111,3 +76,110 @@ def test_hostile_text_is_escaped_in_each_language():
     assert "<script>" not in markdown_text(table).replace(r"\<script\>", "")
     assert r"a\|b\_{" in markdown_text(table)
     assert r"a\textbar{}b\_\{" in tex
+
+
+NOISE = [2, -1, 1, -3, 0, 1, -2, 2]
+
+
+def beside(shift, seeds=8):
+    """Differs by this shift and noise."""
+    return {"x": [base + shift + noise for base, noise in zip(BASE, NOISE, strict=True)][:seeds]}
+
+
+@pytest.fixture
+def view(table):
+    def make(runs, **options):
+        (view,) = views(analyse(table(runs, **{"baseline": "SRC"} | options)))
+        return view
+
+    return make
+
+
+def interval(differences):
+    """The mean of differences of 200 in percent, with Student's interval, as sentences have them."""
+    points = [number / 2 for number in differences]
+    mean = sum(points) / len(points)
+    low, high = stats.t.interval(0.95, len(points) - 1, mean, stats.sem(points))
+    return f"{mean:+.2f} [{low:+.2f}, {high:+.2f}]"
+
+
+@pytest.mark.parametrize(
+    ("methods", "reference", "first", "second"),
+    [
+        pytest.param(
+            {"MDAN": lead(-1), "DARN": lead(2)}, 40,
+            "1 of 2 methods gains over SRC: DARN " + interval(range(2, 18, 2)), "There is headroom: ", id="one gains",
+        ),
+        pytest.param(
+            {"MDAN": lead(-1), "DARN": beside(0)}, 0,
+            "None of 2 methods was shown to gain over SRC; the largest difference is DARN " + interval(NOISE),
+            "Headroom is not shown: ", id="nothing helps and it is open whether labels would",
+        ),
+        pytest.param(
+            {"MDAN": lead(-1), "DARN": beside(0)}, -20, "None of 2 methods was shown to gain over SRC; ",
+            "Labels of the target would not help: ref ", id="labels of the target would not help either",
+        ),
+        pytest.param({"DARN": lead(-1)}, 40, "No method was shown to gain over SRC; ", "There is", id="only one"),
+        pytest.param(
+            {name: lead(step, 3) for name, step in (("DARN", 2), ("MDAN", 1))} | {"SRC": lead(0, 3)}, None,
+            "Whether a method gains over SRC is open: with 3 seeds no difference among 3 comparisons can be "
+            "significant, which takes 7; the largest difference is DARN ", "Not tested against SRC", id="too few seeds",
+        ),
+    ],
+)  # fmt: skip
+def test_the_question_is_answered_first(view, methods, reference, first, second):
+    references = {} if reference is None else {"ref": beside(reference)}
+    sentences = view({"SRC": {"x": BASE}, **methods, **references}).verdict
+    assert sentences[0].startswith(first)
+    assert sentences[1].startswith(second)
+
+
+def test_differences_are_those_that_a_reader_can_subtract(view):
+    made = view(
+        {"SRC": {"x": BASE}, "even": beside(1), "DARN": lead(2), "MDAN": lead(-1), "twin": {"x": BASE}}, against="SRC"
+    )
+    means = made.board.set_index(["method", "target"])["mean"].xs("x", level="target")
+    gains = {name: f"{means[name] - means['SRC']:+.2f}" for name in ("even", "DARN", "MDAN", "twin")}
+    said = " ".join(made.verdict)
+    assert all(f"{name} {gain} [" in said for name, gain in gains.items())
+    assert conclusion(made.experiment, made.pairs) == (
+        "table, against SRC: DARN (+4.5) better; 1 equal; MDAN (-2.2) worse; 1 not shown to differ"
+    )
+
+
+def test_with_a_margin_methods_are_what_the_exact_tests_say(view):
+    runs = {"SRC": {"x": BASE}, "DARN": lead(2), "MDAN": lead(-1)}
+    first, *others = view(runs, margin=1.0).verdict
+    assert first.startswith("1 of 2 methods gains over SRC, by more than 1 point: DARN +4.50 [")
+    assert others[0].startswith("Worse than SRC: MDAN ")
+    assert view(runs, margin=9.0).verdict[1].startswith("Within 9 points of SRC: ")
+
+
+def test_without_a_baseline_the_best_mean_is_named(view):
+    assert view({"A": lead(0), "B": lead(1)}, baseline=None).verdict[0] == (
+        "B has the best mean at x: 52.88 +- 0.89 % accuracy. Shown to be worse: A -2.25 [-3.27, -1.23]."
+    )
+    few = view({"a": lead(0, 3), "b": lead(1, 3), "c": lead(2, 3)}, baseline=None).verdict[0]
+    assert few.endswith(
+        "That is not certain: with 3 seeds no difference among 3 comparisons can be significant, which takes 7."
+    )
+
+
+@pytest.mark.parametrize(
+    ("runs", "why"),
+    [
+        ({"a": {"x": [None]}}, "No method has a result yet."),
+        ({"a": {"x": ["diverged"]}, "b": {"x": ["diverged"]}}, "Every run of a ranked method diverged, so no method "),
+        ({"a": {"x": [100], "y": [None]}}, "No method has a result at every target yet."),
+        ({"ref": {"x": [100]}, "ref2": {"x": [100]}}, "No method is ranked here: all are references."),
+    ],
+)
+def test_without_a_score_the_verdict_says_why(view, runs, why):
+    assert view(runs, baseline=None).verdict[0].startswith(why)
+
+
+def test_another_control_and_missing_runs_are_told(view):
+    best = {"x": [*lead(3)["x"][:4], *[None] * 4]}
+    sentences = view({"SRC": lead(0), "DARN": lead(2), "MDAN": best}, against="DARN").verdict
+    assert any(line.startswith("Worse than DARN: SRC -4.50 [") for line in sentences)
+    assert sentences[-1] == "4 of 24 runs have no score (4 missing); tests take the seeds that both methods have."

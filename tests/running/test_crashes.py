@@ -1,7 +1,5 @@
 """Runners that are killed and stopped, with real signals to real processes."""
 
-from __future__ import annotations
-
 import os
 import random
 import signal
@@ -9,7 +7,6 @@ import subprocess
 import sys
 import time
 from functools import partial
-from pathlib import Path
 
 import fake_training
 import pytest
@@ -23,9 +20,7 @@ from tests.running.conftest import PROCESSES, assert_gone, begun, finish, start,
 CELLS = 24
 
 
-def test_after_a_kill_nothing_is_left_and_two_runners_at_once_finish_as_if_nothing_happened(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_after_a_kill_nothing_is_left_and_two_runners_at_once_finish_as_if_nothing_happened(tmp_path, monkeypatch):
     """The workers of the killed runner hear nothing, and have children; components print on stdout."""
     monkeypatch.setenv("FAKE_TRAINING_TALK", "a component that talks")
     folder, marker = tmp_path / "fake", tmp_path / "marker"
@@ -49,7 +44,7 @@ def test_after_a_kill_nothing_is_left_and_two_runners_at_once_finish_as_if_nothi
     assert tables(folder) == tables(tmp_path / "undisturbed")
 
 
-def test_six_kills_at_random_moments_end_in_the_bytes_of_an_undisturbed_run(tmp_path: Path) -> None:
+def test_six_kills_at_random_moments_end_in_the_bytes_of_an_undisturbed_run(tmp_path):
     draw, do, seeds = random.Random(6), "sleep:0.02", 20
     for _ in range(6):
         killed = start(tmp_path / "killed", do=do, seeds=seeds)
@@ -63,12 +58,12 @@ def test_six_kills_at_random_moments_end_in_the_bytes_of_an_undisturbed_run(tmp_
     assert tables(tmp_path / "killed") == tables(tmp_path / "undisturbed")
 
 
-def test_of_two_that_seal_at_once_one_gives_way_and_no_record_is_lost(tmp_path: Path) -> None:
+def test_of_two_that_seal_at_once_one_gives_way_and_no_record_is_lost(tmp_path):
     one, two = fake_cell(seed=1), fake_cell(seed=2)
     other = Store.create(tmp_path / "s")
 
     class Overtaken(Store):
-        def refresh(self) -> Store:
+        def refresh(self):
             super().refresh()
             other.publish(Record(two.key, two.to_json(), "ok", Outcome(2, 1)))
             with pytest.raises(StoreError, match="is being written; seal again later"):
@@ -90,9 +85,7 @@ def test_of_two_that_seal_at_once_one_gives_way_and_no_record_is_lost(tmp_path: 
         ("dask", [signal.SIGTERM]),
     ],
 )
-def test_a_stopped_run_ends_soon_with_130_without_noise(
-    tmp_path: Path, executor: str, signals: list[signal.Signals]
-) -> None:
+def test_a_stopped_run_ends_soon_with_130_without_noise(tmp_path, executor, signals):
     """The terminal's Ctrl-C reaches the whole process group."""
     runner = start(tmp_path / "fake", executor, "sleep:600")  # no cell would end by itself
     workers = 1 if executor == "inline" else 2
@@ -107,7 +100,7 @@ def test_a_stopped_run_ends_soon_with_130_without_noise(
     assert (verified.records, verified.failures, verified.bad) == (0, 0, [])
 
 
-def test_a_debugger_works_inline(tmp_path: Path) -> None:
+def test_a_debugger_works_inline(tmp_path):
     command = [sys.executable, str(PROCESSES / "fake_runner.py"), str(tmp_path / "fake"), "inline", "1", "debug"]
     debug = partial(subprocess.run, capture_output=True, check=True, text=True)
     assert debug(command, input="p 6 * 7\nc\n" * 4).stdout.count("(Pdb) 42\n") == 4

@@ -1,7 +1,5 @@
 """The dask executor survives the loss of parts of a cluster of real processes."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -11,7 +9,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -39,7 +36,7 @@ class Cluster:
     nanny: str = "--no-nanny"
     workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
+    def __post_init__(self):
         self.folder.mkdir()
         file = self.folder / "scheduler.json"
         options = ["--no-dashboard", "--scheduler-file", str(file)]
@@ -47,29 +44,29 @@ class Cluster:
         while not (file.exists() and file.read_text().endswith("}")):
             assert self.scheduler.poll() is None, (self.folder / "log").read_text()
             time.sleep(0.05)
-        self.address: str = json.loads(file.read_text())["address"]
+        self.address = json.loads(file.read_text())["address"]
         self.hire()
         self.hire()
 
-    def hire(self) -> None:
+    def hire(self):
         """Starts a worker."""
         place = ["--local-directory", str(self.folder), "--memory-limit", "0"]
         lone = ["--nthreads", "1", self.nanny, "--no-dashboard", "--host", "127.0.0.1"]
         self.workers.append(self._start("worker", self.address, *lone, *place))
 
-    def _start(self, part: str, *options: str) -> subprocess.Popen[bytes]:
+    def _start(self, part, *options):
         command = [sys.executable, "-c", f"from distributed.cli.dask_{part} import main; main()", *options]
         with (self.folder / "log").open("ab") as log:
             return subprocess.Popen(command, stdout=log, stderr=log, cwd=self.folder)
 
-    def end(self) -> None:
+    def end(self):
         for process in (*self.workers, self.scheduler):
             process.kill()
             process.wait()
 
 
 @contextlib.contextmanager
-def cluster(folder: Path, **options: str) -> Iterator[Cluster]:
+def cluster(folder, **options):
     made = Cluster(folder, **options)
     try:
         yield made
@@ -77,8 +74,7 @@ def cluster(folder: Path, **options: str) -> Iterator[Cluster]:
         made.end()
 
 
-def wait_until_said(runner: subprocess.Popen[bytes], text: str) -> None:
-    assert runner.stderr is not None
+def wait_until_said(runner, text):
     os.set_blocking(runner.stderr.fileno(), False)
     said, end = b"", time.monotonic() + 60
     while text.encode() not in said:
@@ -88,27 +84,27 @@ def wait_until_said(runner: subprocess.Popen[bytes], text: str) -> None:
     os.set_blocking(runner.stderr.fileno(), True)
 
 
-def unseen(monkeypatch: pytest.MonkeyPatch) -> None:
+def unseen(monkeypatch):
     @contextlib.contextmanager
-    def elsewhere(folder: Path) -> Iterator[Path]:
+    def elsewhere(folder):
         yield folder / ".another machine's token"
 
     monkeypatch.setattr("msda_bench_dask.dispatch.token_in", elsewhere)
     monkeypatch.setattr("msda_bench_dask.crews._PAUSE", 0.01)
 
 
-def other_version(monkeypatch: pytest.MonkeyPatch) -> None:
+def other_version(monkeypatch):
     plain = Crews.setup
 
-    def setup(self: Crews, worker: object) -> None:
+    def setup(self, worker):
         self._version = "99.0"
-        plain(self, worker)  # type: ignore[arg-type]
+        plain(self, worker)
 
     monkeypatch.setattr(Crews, "setup", setup)
 
 
-def not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> None:
+def not_installed(monkeypatch):
+    def fail(*_):
         raise ModuleNotFoundError("No module named 'msda_bench_dask'")
 
     monkeypatch.setattr(Client, "run_on_scheduler", fail)
@@ -126,13 +122,7 @@ def not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
         ),
     ],
 )
-def test_a_worker_that_cannot_train_is_reported_in_one_line(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    make: Callable[[pytest.MonkeyPatch], None],
-    error: type[BenchError],
-    line: str,
-) -> None:
+def test_a_worker_that_cannot_train_is_reported_in_one_line(tmp_path, monkeypatch, make, error, line):
     make(monkeypatch)
     with pytest.raises(error, match=line) as caught:
         run(tmp_path / "s", fake_expansion(), dask())
@@ -141,12 +131,12 @@ def test_a_worker_that_cannot_train_is_reported_in_one_line(
 
 
 @contextlib.contextmanager
-def impostor(words: bytes = b"") -> Iterator[tuple[str, threading.Event]]:
+def impostor(words=b""):
     """The address of a server that accepts, sends the words and waits; and whether a client has connected."""
     came = threading.Event()
     guests = []
 
-    def welcome() -> None:
+    def welcome():
         with contextlib.suppress(OSError):
             while True:
                 guests.append(server.accept()[0])
@@ -171,9 +161,7 @@ def impostor(words: bytes = b"") -> Iterator[tuple[str, threading.Event]]:
     ],
     ids=["silent", "web server", "tls", "http"],
 )
-def test_a_server_that_is_not_a_scheduler_is_reported_in_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, protocol: str, words: bytes, why: str
-) -> None:
+def test_a_server_that_is_not_a_scheduler_is_reported_in_one_line(tmp_path, monkeypatch, protocol, words, why):
     monkeypatch.setattr(connection, "ANSWER", 1.0)
     with impostor(words) as (place, _), pytest.raises(BenchError) as caught:
         run(tmp_path / "s", fake_expansion(), dask(scheduler=f"{protocol}://{place}"))
@@ -183,7 +171,7 @@ def test_a_server_that_is_not_a_scheduler_is_reported_in_one_line(
     assert why in line
 
 
-def test_a_run_that_waits_for_a_scheduler_can_be_stopped(tmp_path: Path) -> None:
+def test_a_run_that_waits_for_a_scheduler_can_be_stopped(tmp_path):
     with impostor() as (place, came):
         runner = start(tmp_path / "s", f"tcp://{place}")
         assert came.wait(60)
@@ -192,7 +180,7 @@ def test_a_run_that_waits_for_a_scheduler_can_be_stopped(tmp_path: Path) -> None
     assert (runner.returncode, out, errors) == (130, b"", b"")
 
 
-def test_a_run_survives_its_workers_and_a_rerun_its_scheduler(tmp_path: Path) -> None:
+def test_a_run_survives_its_workers_and_a_rerun_its_scheduler(tmp_path):
     with cluster(tmp_path / "cluster") as made:
         runner = start(tmp_path / "s", made.address, "sleep:0.1")
         wait_for(begun(4), runner)
@@ -215,9 +203,7 @@ def test_a_run_survives_its_workers_and_a_rerun_its_scheduler(tmp_path: Path) ->
     assert (verified.records, verified.bad, verified.conflicts) == (CELLS, [], [])
 
 
-def test_a_cell_that_kills_its_dask_worker_costs_no_other_and_a_stopped_run_leaves_no_process(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cell_that_kills_its_dask_worker_costs_no_other_and_a_stopped_run_leaves_no_process(tmp_path, monkeypatch):
     """Below a nanny, which starts another worker."""
     # By default dask tries four workers, and gives each a task to wait, which it blames too.
     monkeypatch.setenv("DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES", "0")

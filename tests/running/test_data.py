@@ -1,10 +1,7 @@
 """Missing, wrong and small data are reported before anything is trained, in lines that name the remedy."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from fake_training import fake_cell
@@ -13,7 +10,7 @@ from msda_bench.api import Backbone, ByHand, Dataset, File, InputSpec, Task, Url
 from msda_bench.errors import DataError
 from msda_bench.plugins import Entry, Registry
 from msda_bench.running.data import check_sizes, ensure_data
-from msda_bench.suite.cell import Cell, Ref
+from msda_bench.suite.cell import Ref
 
 DIGEST = hashlib.sha256(b"right").hexdigest()
 FILES = {
@@ -42,7 +39,7 @@ class Fake(Backbone):
         raise NotImplementedError
 
 
-def dataset(called: str) -> type[Dataset]:
+def dataset(called):
     class Toy(Dataset):
         name = called
         domains = ("unused", "t0", "s0", "s1")
@@ -56,7 +53,7 @@ def dataset(called: str) -> type[Dataset]:
     return Toy
 
 
-def cell(name: str, backbone: dict[str, int] | None = None, **params: int) -> Cell:
+def cell(name, backbone=None, **params):
     refs = {
         "dataset": Ref("dataset", name, 1, "toy", params),
         "backbone": Ref("backbone", "fake", 1, "", backbone or {}),
@@ -64,12 +61,12 @@ def cell(name: str, backbone: dict[str, int] | None = None, **params: int) -> Ce
     return replace(fake_cell(), **refs)
 
 
-def registry(*datasets: type[Dataset]) -> Registry:
+def registry(*datasets):
     entries = [Entry("dataset", component(cls), "toy", "1.0") for cls in datasets or map(dataset, FILES)]
     return Registry([Entry("backbone", Fake, "tests", "1.0"), *entries])
 
 
-def check(*cells: Cell, of: Registry | None = None, fetch: bool = False) -> tuple[str, ...]:
+def check(*cells, of=None, fetch=False):
     """The lines reported about files that the cells need."""
     try:
         ensure_data(cells, of or registry(), lambda _: None, fetch=fetch)
@@ -79,13 +76,13 @@ def check(*cells: Cell, of: Registry | None = None, fetch: bool = False) -> tupl
 
 
 @pytest.fixture(autouse=True)
-def put(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def put(tmp_path, monkeypatch):
     """`put(path, ...)`: writes files into the user's data folder."""
     (tmp_path / "given").mkdir()
     monkeypatch.setenv("MSDA_BENCH_DATA", str(tmp_path / "given"))
     monkeypatch.setenv("MSDA_BENCH_CACHE", str(tmp_path / "cache"))
 
-    def write(*paths: str, content: bytes = b"right") -> None:
+    def write(*paths, content=b"right"):
         for path in paths:
             (tmp_path / "given" / path).parent.mkdir(exist_ok=True)
             (tmp_path / "given" / path).write_bytes(content)
@@ -167,7 +164,7 @@ def test_sizes_are_read_from_files_without_loading_and_checked(put, train, lines
     of = registry(Listed)
     check_sizes([cell("one", train=train)], of)  # without the files nothing is known
     put("one/a.bin", "one/b.bin", "one/c.bin")
-    reported: list[str] = []
+    reported = []
     try:
         check_sizes([cell("one", train=train)], of)
     except DataError as error:

@@ -1,7 +1,5 @@
 """Executors handle misbehaving cells in real processes."""
 
-from __future__ import annotations
-
 import errno
 import os
 from functools import partial
@@ -12,7 +10,7 @@ import pytest
 from fake_training import fake_cell, fake_expansion, pids, trained
 
 from msda_bench.errors import PluginError
-from msda_bench.executors import BenchError, CellFinished, Crew, Event, Interrupt, JobStarted, Noted, Store, StoreError
+from msda_bench.executors import BenchError, CellFinished, Crew, Interrupt, JobStarted, Noted, Store, StoreError
 from msda_bench.store.check import verify
 from tests.running.conftest import assert_gone, job_of, run
 
@@ -20,7 +18,7 @@ local = partial(fake_training.executor, "local")
 
 
 @pytest.mark.parametrize("executor", ["inline", "local"])
-def test_all_cells_are_trained_once_and_a_rerun_starts_nothing(tmp_path: Path, executor: str) -> None:
+def test_all_cells_are_trained_once_and_a_rerun_starts_nothing(tmp_path, executor):
     expansion = fake_expansion()
     summary = run(tmp_path / "s", expansion, fake_training.executor(executor))
     assert summary.complete
@@ -50,9 +48,7 @@ ENDS = {
 
 
 @pytest.mark.parametrize(("executor", "count"), [("local", len(ENDS)), ("dask", 3)])
-def test_a_faulty_cell_costs_no_other_and_is_tried_again_if_its_process_was_lost(
-    tmp_path: Path, executor: str, count: int
-) -> None:
+def test_a_faulty_cell_costs_no_other_and_is_tried_again_if_its_process_was_lost(tmp_path, executor, count):
     ends = dict(list(ENDS.items())[:count])
     dos = [*ends, f"once:{tmp_path / 'marker'}", "die-after", "ok"]
     expansion = fake_expansion(("A",), ("t0",), len(dos), faults={("A", "t0", n): do for n, do in enumerate(dos)})
@@ -68,19 +64,16 @@ def test_a_faulty_cell_costs_no_other_and_is_tried_again_if_its_process_was_lost
     failures = [stored for event in summary.failed for stored in store.failures[event.key]]
     assert [head.message for head in failures] == [event.message for event in summary.failed]
     assert sum("runs again" in note for note in summary.notes) == len(twice)
-    assert sum(do in {"hang", "freeze"} for do in ends) == len(_log().split("grandchild")) - 1
+    log = Path(os.environ[fake_training.LOG]).read_text()
+    assert sum(do in {"hang", "freeze"} for do in ends) == log.count("grandchild")
     assert_gone()
     assert sorted(path.name for path in store.folder.iterdir()) == ["log"]
 
 
-def _log() -> str:
-    return Path(os.environ[fake_training.LOG]).read_text()
-
-
-def test_a_job_of_several_is_halved_until_the_poison_cell_is_alone(tmp_path: Path) -> None:
+def test_a_job_of_several_is_halved_until_the_poison_cell_is_alone(tmp_path):
     poison = {2: "signal:SIGKILL", 4: "sleep:600"}
     cells = [fake_cell(seed=seed, do=poison.get(seed, "ok")) for seed in range(5)]
-    events: list[Event] = list(local(timeout=0.7).run([job_of(*cells)], Store.create(tmp_path / "s"), Interrupt()))
+    events = list(local(timeout=0.7).run([job_of(*cells)], Store.create(tmp_path / "s"), Interrupt()))
     ended = [event for event in events if isinstance(event, CellFinished)]
     reported = {event.key: event.status for event in ended}
     assert [reported[cell.key] for cell in cells] == ["ok", "ok", "failed", "ok", "timeout"]
@@ -97,15 +90,13 @@ def test_a_job_of_several_is_halved_until_the_poison_cell_is_alone(tmp_path: Pat
         ("dies", BenchError, "3 worker processes in a row exited with code 7 before they began"),
     ],
 )
-def test_a_fault_that_prevents_all_training_stops_the_run(
-    tmp_path: Path, device: str, error: type[Exception], line: str
-) -> None:
+def test_a_fault_that_prevents_all_training_stops_the_run(tmp_path, device, error, line):
     with pytest.raises(error, match=line):
         run(tmp_path / "s", fake_expansion(), local(device=device, workers=1))
     assert_gone()
 
 
-def test_a_crews_idle_worker_that_gives_up_costs_no_attempt(tmp_path: Path) -> None:
+def test_a_crews_idle_worker_that_gives_up_costs_no_attempt(tmp_path):
     crew = Crew(fake_training.SETUP, [{}], Store.create(tmp_path / "s"), patience=0.1)
     for seed in range(2):
         started, event = crew.train([job_of(fake_cell(seed=seed))], Interrupt())
@@ -124,10 +115,8 @@ def test_a_crews_idle_worker_that_gives_up_costs_no_attempt(tmp_path: Path) -> N
         ("loky.backend.synchronize.SemLock.__init__", errno.ENOSPC, "dev/shm .* --executor inline"),
     ],
 )
-def test_a_system_that_cannot_start_processes_is_reported_in_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: str, number: int, remedy: str
-) -> None:
-    def refuse(*_: object, **__: object) -> None:
+def test_a_system_that_cannot_start_processes_is_reported_in_one_line(tmp_path, monkeypatch, at, number, remedy):
+    def refuse(*_, **__):
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(at, refuse)
@@ -136,7 +125,7 @@ def test_a_system_that_cannot_start_processes_is_reported_in_one_line(
     assert len(caught.value.lines) == 1
 
 
-def test_a_store_that_cannot_be_written_stops_the_run_with_one_line(tmp_path: Path) -> None:
+def test_a_store_that_cannot_be_written_stops_the_run_with_one_line(tmp_path):
     cell, store = fake_cell(), Store.create(tmp_path / "s")
     (store.folder / "log").rmdir()
     (store.folder / "log").touch()  # a file where a folder must be

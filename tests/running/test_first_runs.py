@@ -1,10 +1,7 @@
 """What cannot be trained shows in the first runs, and ends the command with one line."""
 
-from __future__ import annotations
-
 import os
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -12,20 +9,8 @@ import pytest
 
 from msda_bench.cli.main import main
 from msda_bench.store import Store
+from tests.cli.conftest import SUITE
 
-SUITE = """
-schema: 1
-name: tiny
-dataset: {wave: {train: 20, test: 20}}
-targets: [target_0, target_1]
-seeds: SEEDS
-backbone: linear
-training: {epochs: 1, batch: 5, steps: 1, optimizer: sgd}
-methods:
-  SRC: {scheme: pooled}
-  OURS: {aggregator: {broken: {WRONG}}}
-  DARN: {discrepancy: coral, mu: 0.01, aggregator: sharpmax}
-"""
 BROKEN = """
     import os
     import torch
@@ -64,23 +49,23 @@ BROKEN = """
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, install: Callable[..., None]) -> None:
+def here(tmp_path, monkeypatch, install):
     monkeypatch.chdir(tmp_path)
     install("broken-stranger", BROKEN)
 
 
-def run(*options: str, wrong: str = "how: raise", seeds: int = 34) -> int:
-    Path("tiny.yaml").write_text(SUITE.replace("{WRONG}", f"{{{wrong}}}").replace("SEEDS", str(seeds)))
+def run(*options, wrong="how: raise", seeds=34):
+    ours = f"  OURS: {{aggregator: {{broken: {{{wrong}}}}}}}\n  DARN:"
+    text = SUITE.replace("sine:", "wave:").replace("seeds: 2", f"seeds: {seeds}").replace("  DARN:", ours)
+    Path("tiny.yaml").write_text(text)
     return main(["run", "tiny.yaml", "--device", "cpu", "--executor", "inline", *options])
 
 
-def stored() -> int:
+def stored():
     return len(Store(Path("results/tiny")).refresh().results)
 
 
-def test_a_broken_method_among_204_runs_ends_the_command_at_its_first(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_broken_method_among_204_runs_ends_the_command_at_its_first(capsys, monkeypatch):
     assert run() == 2
     errors = capsys.readouterr().err.splitlines()
     line = errors[-1]
@@ -102,9 +87,7 @@ def test_a_broken_method_among_204_runs_ends_the_command_at_its_first(
     assert "6 stored before, 4 trained, 2 failed" in capsys.readouterr().out
 
 
-def test_workers_end_with_the_command(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, site: Path
-) -> None:
+def test_workers_end_with_the_command(capsys, monkeypatch, site):
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(site), *sys.path]))
     before = {*psutil.Process().children(recursive=True)}
     assert run("--executor", "dask", "--workers", "1") == 2
@@ -115,16 +98,14 @@ def test_workers_end_with_the_command(
     assert [command for command in left if "resource_tracker" not in command] == []
 
 
-def test_with_keep_going_or_where_a_method_diverges_the_others_train(capsys: pytest.CaptureFixture[str]) -> None:
+def test_with_keep_going_or_where_a_method_diverges_the_others_train(capsys):
     assert run("--keep-going", seeds=1) == 1
     assert "4 trained, 2 failed; " in capsys.readouterr().out
     assert run(wrong="how: diverge", seeds=1) == 1
     assert "4 stored before, 2 trained, 2 diverged" in capsys.readouterr().out
 
 
-def test_a_target_that_cannot_be_used_shows_among_the_first_runs(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_target_that_cannot_be_used_shows_among_the_first_runs(capsys, monkeypatch):
     monkeypatch.setenv("LOST", "target_1")
     assert run(wrong="how: mend") == 2
     shown = capsys.readouterr().err

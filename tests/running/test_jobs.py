@@ -1,14 +1,10 @@
 """Jobs in one process: which cells they hold, in which order they train, and what a fault costs."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import random
 import signal
 import tracemalloc
-from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 import fake_training
 import pytest
@@ -16,11 +12,9 @@ import torch
 from fake_training import fake_cell, fake_expansion
 
 from msda_bench.errors import BenchError, PluginError
-from msda_bench.executors import CellFinished, Event, Interrupt, JobRunner, JobStarted, Noted, Store, slots
-from msda_bench.running.execute import Train
+from msda_bench.executors import CellFinished, Interrupt, JobRunner, JobStarted, Noted, Store, slots
 from msda_bench.running.runner import shard_of, survey
 from msda_bench.store import Curves, Outcome, Record
-from msda_bench.suite.cell import Cell
 from tests.running.conftest import job_of
 from tests.running.conftest import run as run_all
 
@@ -28,7 +22,7 @@ UNREADABLE = "its message cannot be read, since its __str__ raises"
 
 
 class UnspeakableError(RuntimeError):
-    def __str__(self) -> str:
+    def __str__(self):
         raise KeyError
 
 
@@ -36,16 +30,12 @@ class UnspeakableMistakeError(PluginError):
     __str__ = UnspeakableError.__str__
 
 
-def run(store: Store, *cells: Cell, train: Train | None = None) -> list[Event]:
+def run(store, *cells, train=None):
     """The events of a job but the first, which announces it."""
     job = job_of(*cells)
     first, *events = JobRunner(train or fake_training.make("cpu", None), store).run(job)
     assert first == JobStarted(job.keys)
     return events
-
-
-def statuses(events: list[Event]) -> dict[str, str]:
-    return {event.key: event.status for event in events if isinstance(event, CellFinished)}
 
 
 @pytest.mark.parametrize(
@@ -66,9 +56,9 @@ def statuses(events: list[Event]) -> dict[str, str]:
     ids=lambda value: type(value).__name__,
 )
 def test_whatever_training_raises_is_a_record_with_its_status_and_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, status: str, message: str, traced: bool
-) -> None:
-    def train(_: object) -> Iterator[Record]:
+    tmp_path, monkeypatch, error, status, message, traced
+):
+    def train(_):
         raise error
         yield
 
@@ -76,10 +66,8 @@ def test_whatever_training_raises_is_a_record_with_its_status_and_line(
         monkeypatch.setattr(signal, "getsignal", lambda _: None)
     store, cell = Store.create(tmp_path / "s"), fake_cell()
     (event,) = run(store, cell, train=train)
-    assert isinstance(event, CellFinished)
     assert (event.status, event.message, event.raised) == (status, message, status == "failed")
     failure = store.refresh().read(cell.key)
-    assert failure is not None
     assert (failure.status, failure.message, store.results) == (status, message, {})
     trace = failure.provenance.get("traceback", "")
     assert bool(trace) == traced == (event.traceback is not None)
@@ -90,12 +78,12 @@ def test_whatever_training_raises_is_a_record_with_its_status_and_line(
         assert "characters skipped" in trace
 
 
-def test_only_the_poison_cell_of_a_job_fails_and_results_are_stored_as_they_come(tmp_path: Path) -> None:
+def test_only_the_poison_cell_of_a_job_fails_and_results_are_stored_as_they_come(tmp_path):
     store = Store.create(tmp_path / "s")
     cells = tuple(fake_cell(seed=seed) for seed in range(6))
-    trained: list[int] = []
+    trained = []
 
-    def train(given: Sequence[Cell]) -> Iterator[Record]:
+    def train(given):
         for cell in given:
             assert len(store.refresh().results) == len(trained)
             if cell.seed == 2:
@@ -105,7 +93,8 @@ def test_only_the_poison_cell_of_a_job_fails_and_results_are_stored_as_they_come
             yield Record(cell.key, cell.to_json(), "ok", Outcome(4, 3), provenance=where)
 
     events = run(store, *cells, train=train)
-    assert [statuses(events)[cell.key] for cell in cells] == ["ok", "ok", "failed", "ok", "ok", "ok"]
+    ended = {event.key: event.status for event in events if isinstance(event, CellFinished)}
+    assert [ended[cell.key] for cell in cells] == ["ok", "ok", "failed", "ok", "ok", "ok"]
     assert sorted(trained) == [0, 1, 3, 4, 5]
     slower = "cells train alone, which is slower: it looks at values"
     assert [event.line for event in events if isinstance(event, Noted)] == [slower]
@@ -124,33 +113,16 @@ def test_only_the_poison_cell_of_a_job_fails_and_results_are_stored_as_they_come
     ],
     ids=["of another cell", "that cannot be stored"],
 )
-def test_an_unusable_record_is_a_failure(tmp_path: Path, result: Record, words: str) -> None:
+def test_an_unusable_record_is_a_failure(tmp_path, result, words):
     store = Store.create(tmp_path / "s")
     (event,) = run(store, fake_cell(), train=lambda _: [result])
-    assert isinstance(event, CellFinished)
     assert event.status == "failed"
     assert words in str(event.message)
     assert store.refresh().results == {}
 
 
-def test_a_conflict_is_reported_and_the_first_result_counts(tmp_path: Path) -> None:
-    store = Store.create(tmp_path / "s")
-    cell = fake_cell()
-    first = Record(cell.key, cell.to_json(), "ok", Outcome(7, 7))
-
-    def train(_: object) -> list[Record]:
-        store.publish(first)  # another runner is faster
-        return [Record(cell.key, cell.to_json(), "ok", Outcome(7, 0))]
-
-    run(store, cell, train=train)
-    assert store.refresh().read(cell.key) == first
-    assert "another result for the same cell" in store.conflicting([cell.key])[cell.key]
-
-
 @pytest.mark.parametrize(("together", "started"), [(1, 2), (4, 18)])
-def test_a_methods_first_job_comes_first_and_ends_the_run_if_it_raises(
-    tmp_path: Path, together: int, started: int
-) -> None:
+def test_a_methods_first_job_comes_first_and_ends_the_run_if_it_raises(tmp_path, together, started):
     """In jobs of one cell A's at t0, then B's; in stacks A's two, at t0 and t1, then B's, which is tried in halves."""
     expansion = fake_expansion(methods="ABC", seeds=4, faults={("B", "t0", 0): "refuse"})
     inline = fake_training.executor("inline")
@@ -163,7 +135,7 @@ def test_a_methods_first_job_comes_first_and_ends_the_run_if_it_raises(
     assert (len(going.failed), going.missing) == (1, 1)
 
 
-def test_cells_of_a_split_train_one_after_the_other(tmp_path: Path) -> None:
+def test_cells_of_a_split_train_one_after_the_other(tmp_path):
     expansion = fake_expansion(methods="ABC", seeds=3)
     run_all(tmp_path / "s", expansion, fake_training.executor("inline"))
     splits = [(expansion.cells[key].target, expansion.cells[key].seed) for key in fake_training.trained()]
@@ -172,15 +144,15 @@ def test_cells_of_a_split_train_one_after_the_other(tmp_path: Path) -> None:
     assert sum(one != other for one, other in itertools.pairwise(rest)) == len(set(rest)) - 1
 
 
-def test_stacked_cells_differ_only_in_seed_and_domains(tmp_path: Path) -> None:
+def test_stacked_cells_differ_only_in_seed_and_domains(tmp_path):
     expansion = fake_expansion(seeds=3)
-    batches: list[list[Cell]] = []
+    batches = []
 
     class Watch(fake_training.Executor):
         name = "watch"
 
-        def run(self, jobs: object, store: Store, interrupt: Interrupt) -> Iterator[Event]:
-            batches.extend(list(job.cells) for job in jobs)  # type: ignore[attr-defined]
+        def run(self, jobs, store, interrupt):
+            batches.extend(list(job.cells) for job in jobs)
             yield from ()
 
     run_all(tmp_path / "s", expansion, Watch(setup=fake_training.SETUP), 4)
@@ -190,7 +162,7 @@ def test_stacked_cells_differ_only_in_seed_and_domains(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("count", [1, 7, 40])
-def test_shards_are_disjoint_cover_all_and_differ_by_one(count: int) -> None:
+def test_shards_are_disjoint_cover_all_and_differ_by_one(count):
     cells = fake_expansion(methods="ABC", seeds=5).plan.cells
     shuffled = random.Random(count).sample(cells, len(cells))
     parts = [shard_of(shuffled, f"{index}/{count}") for index in range(count)]
@@ -204,19 +176,19 @@ def test_shards_are_disjoint_cover_all_and_differ_by_one(count: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["4/4", "0/0", "-1/4", "1", "", "1/4/2", " 1/4", "a/b", "1/1000000000"])
-def test_an_invalid_shard_is_refused(text: str) -> None:
+def test_an_invalid_shard_is_refused(text):
     with pytest.raises(BenchError, match="part I of N, counted from 0") as caught:
         shard_of((), text)
     assert len(caught.value.lines) == 1
 
 
-def test_a_survey_keeps_little_of_each_record(tmp_path: Path) -> None:
+def test_a_survey_keeps_little_of_each_record(tmp_path):
     expansion, store = fake_expansion(), Store.create(tmp_path / "s")
     curves = Curves([["s0"]], *([[[number / 7] for number in range(1000)]] * 3))
     for key, cell in expansion.cells.items():
         store.publish(Record(key, cell.to_json(), "ok", Outcome(1, 1), curves))
     tracemalloc.start()
-    state = survey(expansion, store)  # type: ignore[arg-type]
+    state = survey(expansion, store)
     kept, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert len(state.ended) == len(expansion.cells) == 8
@@ -224,7 +196,7 @@ def test_a_survey_keeps_little_of_each_record(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_requests_a_stop_and_raises_only_where_asked(number: int) -> None:
+def test_a_signal_requests_a_stop_and_raises_only_where_asked(number):
     former = signal.getsignal(number)
     with Interrupt() as interrupt:
         with pytest.raises(KeyboardInterrupt), interrupt.raising():
@@ -247,9 +219,7 @@ def test_a_signal_requests_a_stop_and_raises_only_where_asked(number: int) -> No
         ("1,-1,0", 1, 2, ["1", "1"]),  # the driver stops reading at what is no GPU
     ],
 )
-def test_each_worker_gets_one_of_the_users_gpus(
-    monkeypatch: pytest.MonkeyPatch, visible: str | None, there: int, workers: int, wanted: list[str]
-) -> None:
+def test_each_worker_gets_one_of_the_users_gpus(monkeypatch, visible, there, workers, wanted):
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     if visible is not None:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)

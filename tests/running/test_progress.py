@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import io
 from dataclasses import replace
 
@@ -18,14 +16,14 @@ KEYS = {(cell.method, cell.seed): cell.key for cell in EXPANSION.plan.cells}
 class Clock:
     now = 0.0
 
-    def __call__(self) -> float:
+    def __call__(self):
         return self.now
 
 
-def test_plain_lines_come_at_most_every_five_seconds() -> None:
+def test_plain_lines_come_at_most_every_five_seconds():
     stream, clock = io.StringIO(), Clock()
     shown = PlainProgress(Console(file=stream, width=200), clock)
-    shown.begin(survey(EXPANSION))  # type: ignore[arg-type]
+    shown.begin(survey(EXPANSION))
     for second, (method, seed) in [(1, ("A", 0)), (6, ("[red]B", 0)), (7, ("A", 1))]:
         clock.now = second
         shown.see(JobStarted((KEYS[method, seed],)))
@@ -39,7 +37,7 @@ def test_plain_lines_come_at_most_every_five_seconds() -> None:
     ]
 
 
-def test_start_up_and_bursts_do_not_distort_the_estimate() -> None:
+def test_start_up_and_bursts_do_not_distort_the_estimate():
     """Four processes with 100 s of start-up and 1 s per cell, whose cells end in ten bursts."""
     cells = {str(seed): fake_cell(seed=seed) for seed in range(40)}
     clock = Clock()
@@ -64,7 +62,7 @@ def test_start_up_and_bursts_do_not_distort_the_estimate() -> None:
     assert left.describe() == ""
 
 
-def test_a_cell_with_ten_times_the_steps_counts_ten_times() -> None:
+def test_a_cell_with_ten_times_the_steps_counts_ten_times():
     short, long = (fake_cell().training.model_copy(update={"epochs": 1, "steps": steps}) for steps in (10, 100))
     cells = {str(place): replace(fake_cell(seed=place), training=short if place < 10 else long) for place in range(20)}
     clock = Clock()
@@ -77,11 +75,11 @@ def test_a_cell_with_ten_times_the_steps_counts_ten_times() -> None:
 
 
 @pytest.mark.parametrize("kind", [LiveProgress, PlainProgress])
-def test_faults_are_reported_at_once_in_plain_words(kind: type[LiveProgress | PlainProgress]) -> None:
+def test_faults_are_reported_at_once_in_plain_words(kind):
     stream, clock = io.StringIO(), Clock()
     live = kind is LiveProgress
     shown = kind(Console(file=stream, width=120, force_terminal=live, color_system=None), clock)
-    shown.begin(survey(EXPANSION))  # type: ignore[arg-type]
+    shown.begin(survey(EXPANSION))
     shown.see(Noted("cell abc runs again"))
     shown.see(CellFinished(KEYS["[red]B", 0], "failed", "ValueError: [/red] bad"))
     shown.see(JobStarted((KEYS["A", 1],)))

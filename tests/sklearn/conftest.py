@@ -1,8 +1,5 @@
 """Three sources and a target, each shifted, with labels that a small network learns quickly."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -18,12 +15,12 @@ class Rows(NamedTuple):
     domain: Array
 
     @property
-    def target(self) -> Array:
+    def target(self):
         return self.domain < 0
 
 
 @pytest.fixture
-def rows() -> Rows:
+def rows():
     generator = np.random.default_rng(0)
     parts = [generator.normal(size=(60, 4)) + shift for shift in (0.0, 0.6, -0.4, 0.3)]
     y = np.concatenate([part[:, 0] + part[:, 1] > 0.3 for part in parts]).astype(int)
@@ -31,7 +28,7 @@ def rows() -> Rows:
 
 
 @pytest.fixture
-def routing() -> Iterator[None]:
+def routing():
     """Enables scikit-learn's routing of `sample_domain`."""
     with sklearn.config_context(enable_metadata_routing=True):
         yield

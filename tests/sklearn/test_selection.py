@@ -1,7 +1,5 @@
 """Searches, pipelines and cross-validation select settings with validators that see no target label."""
 
-from __future__ import annotations
-
 import re
 from typing import Any, ClassVar
 
@@ -15,16 +13,15 @@ from sklearn.preprocessing import StandardScaler
 
 from msda_bench.plugins import discover
 from msda_bench.sklearn import DARN, Criterion, DARNRegressor
-from tests.sklearn.conftest import Rows
 
-BRIEF: dict[str, Any] = {"epochs": 4, "hidden": (8,), "random_state": 0}
+BRIEF = {"epochs": 4, "hidden": (8,), "random_state": 0}
 
 
-def folds(rows: Rows) -> list[Any]:
+def folds(rows):
     return list(StratifiedKFold(3, shuffle=True, random_state=0).split(rows.X, rows.domain))
 
 
-def search(rows: Rows, y: Any, scoring: Any) -> Any:
+def search(rows, y, scoring):
     pipeline = make_pipeline(StandardScaler(), DARN(**BRIEF))
     grid = {"darn__optimizer": [{"sgd": {"lr": 1e-6}}, {"adam": {"lr": 0.02}}], "darn__mu": [0.0, 0.1]}
     made = GridSearchCV(pipeline, grid, scoring=scoring, cv=folds(rows), error_score="raise")
@@ -33,7 +30,7 @@ def search(rows: Rows, y: Any, scoring: Any) -> Any:
 
 @pytest.mark.usefixtures("routing")
 @pytest.mark.parametrize("validator", ["source_accuracy", {"importance_weighted_risk": {"ridge": 0.1}}])
-def test_a_pipeline_search_selects_without_target_labels(rows: Rows, validator: Any) -> None:
+def test_a_pipeline_search_selects_without_target_labels(rows, validator):
     masked = np.where(rows.target, -1, rows.y)
     found = search(rows, masked, Criterion(validator))
     assert found.best_params_["darn__optimizer"] == {"adam": {"lr": 0.02}}
@@ -44,7 +41,7 @@ def test_a_pipeline_search_selects_without_target_labels(rows: Rows, validator: 
 
 
 @pytest.mark.usefixtures("routing")
-def test_every_validator_works_as_a_criterion(rows: Rows) -> None:
+def test_every_validator_works_as_a_criterion(rows):
     names = [entry.name for entry in discover().entries if entry.kind == "validator"]
     found = cross_validate(
         DARN(**BRIEF),
@@ -67,10 +64,10 @@ class Moved(TransformerMixin, BaseEstimator):
 
     __metadata_request__transform: ClassVar[dict[str, Any]] = {"sample_domain": True, "allow_source": True}
 
-    def fit(self, X: Any, y: Any = None) -> Any:  # noqa: N803
+    def fit(self, X, y=None):  # noqa: N803
         return self
 
-    def transform(self, X: Any, sample_domain: Any = None, allow_source: bool = False) -> Any:  # noqa: N803
+    def transform(self, X, sample_domain=None, allow_source=False):  # noqa: N803
         assert allow_source
         return X + (np.asarray(sample_domain) < 0)[:, None]
 
@@ -78,15 +75,15 @@ class Moved(TransformerMixin, BaseEstimator):
 class Selected(BaseEstimator):
     """What skada's pipelines wrap around each estimator."""
 
-    def __init__(self, base_estimator: Any) -> None:
+    def __init__(self, base_estimator):
         self.base_estimator = self.base_estimator_ = base_estimator
 
-    def fit(self, X: Any, y: Any) -> Any:  # noqa: N803
+    def fit(self, X, y):  # noqa: N803
         return self
 
 
 @pytest.mark.usefixtures("routing")
-def test_a_criterion_reads_a_pipeline_of_skada(rows: Rows) -> None:
+def test_a_criterion_reads_a_pipeline_of_skada(rows):
     moved = rows.X + rows.target[:, None]
     fitted = DARN(**BRIEF).fit(moved, rows.y, rows.domain)
     for steps in ([Moved(), "passthrough", Selected(fitted)], [Moved(), fitted]):
@@ -95,14 +92,14 @@ def test_a_criterion_reads_a_pipeline_of_skada(rows: Rows) -> None:
 
 
 @pytest.mark.usefixtures("routing")
-def test_folds_by_recording_show_that_nothing_was_learned() -> None:
+def test_folds_by_recording_show_that_nothing_was_learned():
     """Labels are drawn by chance for each recording, and each is in every domain: rows alone can only be remembered."""
     generator = np.random.default_rng(0)
     recordings, domains = np.tile(np.arange(90), 4), np.repeat([1, 2, 3, -1], 90)
     x = np.tile(generator.normal(size=(90, 30)), (4, 1)) + 0.1 * generator.normal(size=(360, 30))
     y = np.tile(generator.integers(0, 2, 90), 4)
 
-    def score(folds: Any) -> float:
+    def score(folds):
         model = DARN(epochs=30, hidden=(32,), dropout=0.0, optimizer={"adam": {"lr": 0.01}}, random_state=0)
         params = {"sample_domain": domains}
         return cross_validate(model, x, y, scoring=Criterion(), params=params, cv=list(folds))["test_score"].mean()
@@ -112,7 +109,7 @@ def test_folds_by_recording_show_that_nothing_was_learned() -> None:
     assert score(by_recording.split(x, domains, recordings)) < 0.65
 
 
-def test_a_criterion_error_names_what_is_missing(rows: Rows) -> None:
+def test_a_criterion_error_names_what_is_missing(rows):
     fitted = DARN(**BRIEF).fit(rows.X, rows.y, rows.domain)
     made = GridSearchCV(DARN(**BRIEF), {"mu": [0.1]}, scoring=Criterion(), cv=folds(rows), error_score="raise")
     with pytest.raises(ValueError, match=r"needs sample_domain; call sklearn.set_config\(enable_metadata_routing=True"):
@@ -138,7 +135,7 @@ def test_a_criterion_error_names_what_is_missing(rows: Rows) -> None:
 
 
 @pytest.mark.usefixtures("routing")
-def test_sample_domain_is_requested_by_default_and_can_be_declined(rows: Rows) -> None:
+def test_sample_domain_is_requested_by_default_and_can_be_declined(rows):
     assert DARN().get_metadata_routing().fit.requests == {"sample_domain": True}
     asked = make_pipeline(StandardScaler(), DARN(**BRIEF).set_fit_request(sample_domain=True))
     fitted = asked.fit(rows.X, rows.y, sample_domain=rows.domain)

@@ -1,7 +1,5 @@
 """Hostile and altered suites load or are refused in few short lines, with little time and memory."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re
@@ -14,7 +12,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from msda_bench.errors import SuiteError
-from msda_bench.plugins import Registry
 from msda_bench.suite.expand import expand
 from msda_bench.suite.files import MAX_BYTES
 from msda_bench.suite.load import MAX_LINES, load_suite
@@ -26,7 +23,7 @@ FULL = MAX_BYTES - 2000
 GOOD = (Path(__file__).parents[2] / "suites" / "smoke.yaml").read_text(encoding="utf-8")
 
 
-def lines_of(text: str, count: int) -> str:
+def lines_of(text, count):
     return "".join(text.replace("#", str(number)) for number in range(count))
 
 
@@ -90,7 +87,7 @@ print(grown // 1024 < {MEGABYTES})
 
 
 @pytest.mark.slow
-def test_hostile_suites_are_reported_in_short_lines_within_little_time_and_memory(tmp_path: Path) -> None:
+def test_hostile_suites_are_reported_in_short_lines_within_little_time_and_memory(tmp_path):
     paths = [tmp_path / f"{name}.yaml" for name in HOSTILE]
     for text, path in zip(HOSTILE.values(), paths, strict=True):
         path.write_bytes(text.encode())
@@ -118,7 +115,7 @@ MARKS = [*"{}[],:-#&*!|>'\"%@`~? \n0x\t\0", "null", ".inf", "1e999", "- ", ": ",
 altered = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
 
 
-def assert_loads_or_is_refused(folder: Path, data: bytes, registry: Registry) -> None:
+def assert_loads_or_is_refused(folder, data, registry):
     path = folder / "s.yaml"
     path.write_bytes(data)
     try:

@@ -1,27 +1,24 @@
 """Keys of cells: everything that changes numbers, and nothing else; a cell restores its components as planned."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import field, fields, replace
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import pytest
 
-from msda_bench.api import Added, component
+from msda_bench.api import Added, Aggregator, Positive, component
 from msda_bench.errors import PluginError
 from msda_bench.plugins import Entry, Registry
 from msda_bench.suite.cell import Cell, Ref, canonical_json
 from msda_bench.suite.choice import make, make_planned
 from msda_bench.suite.protocol import Protocol, Splitting
 from msda_bench_builtin.datasets import Amazon, Digits
-from tests.suite.conftest import TWO, points, toy
-from tests.suite.conftest import Sharpmax as Weights
+from tests.suite.conftest import HERE, points, toy
 
 TRAINING = {"epochs": 2, "batch": 20, "optimizer": {"adadelta": {"lr": 1.0}}, "epoch": "scheme"}
 
 
-def ref(kind: str, name: str, **params: Any) -> Ref:
+def ref(kind, name, **params):
     return Ref(kind, name, 1, "toys", params)
 
 
@@ -39,7 +36,7 @@ CELL = Cell(
     validators=(ref("validator", "source_accuracy"),),
     seed=0,
 )
-OTHERS: dict[str, list[Any]] = {
+OTHERS = {
     "dataset": [ref("dataset", "amazon", train=1999, test=None), replace(CELL.dataset, version=2)],
     "fingerprint": ["e" * 64],
     "target": ["electronics"],
@@ -127,14 +124,18 @@ def test_only_sizes_that_are_set_are_part_of_the_key():
 
 
 @component
-class Before(Weights):
+class Before(Aggregator):
     """As it was first published."""
 
     name = "mean"
+    gamma: Positive = 1.0
+
+    def __call__(self, risks, gaps, mu, state):
+        raise NotImplementedError
 
 
 @component
-class After(Weights):
+class After(Before):
     """A later version with two more parameters."""
 
     name = "mean"
@@ -144,21 +145,21 @@ class After(Weights):
 
 
 @component
-class Noisy(points("points", "a b", TWO)):
+class Noisy(points("points", "a b")):
     """A later version of the points with one more parameter."""
 
     noise: Annotated[float, Added()] = 0.0
 
 
 @component
-class Changed(Weights):
+class Changed(Before):
     """A later version whose new parameter has a default that changes the numbers."""
 
     name = "mean"
     way: Annotated[str, Added("old")] = "new"
 
 
-def only(cls: Any) -> Registry:
+def only(cls):
     return Registry([Entry(cls.kind, cls, "tests", "1")])
 
 
@@ -167,7 +168,7 @@ def test_a_later_parameter_at_its_default_is_in_no_key_or_fingerprint():
     assert after.ref == before.ref
     assert after.params == {"gamma": 3.0, "shift": 0.0, "names": []}
     assert make_planned(only(After), before.ref) == after.component
-    assert Noisy().fingerprint() == points("points", "a b", TWO)().fingerprint() != Noisy(noise=1.0).fingerprint()
+    assert Noisy().fingerprint() == points("points", "a b")().fingerprint() != Noisy(noise=1.0).fingerprint()
 
 
 def test_a_later_parameter_at_its_former_value_is_in_no_key_and_comes_back_from_one():
@@ -193,7 +194,7 @@ def test_a_later_parameter_needs_a_default():
         toy(Before, "Without", __annotations__={"level": Annotated[float, Added()]})
 
 
-MLP = Ref("backbone", "mlp", 1, "toys", {"hidden": [8, 4], "dropout": 0.5})
+MLP = Ref("backbone", "mlp", 1, "msda-bench", {"hidden": [8, 4], "dropout": 0.5})
 
 
 @pytest.mark.parametrize(
@@ -202,11 +203,11 @@ MLP = Ref("backbone", "mlp", 1, "toys", {"hidden": [8, 4], "dropout": 0.5})
         (replace(MLP, name="mlpp"), "unknown backbone 'mlpp' (did you mean 'mlp'?)"),
         (
             replace(MLP, version=2),
-            "backbone 'mlp' was planned at version 2, but toys 1.0 provides version 1; run the suite again to update",
+            f"backbone 'mlp' was planned at version 2, but {HERE} provides version 1; run the suite again to update",
         ),
         (
             replace(MLP, distribution="others"),
-            "backbone 'mlp' was planned from others, but toys 1.0 provides it now; install others instead",
+            f"backbone 'mlp' was planned from others, but {HERE} provides it now; install others instead",
         ),
         (
             replace(MLP, params={"dropout": 2.0, "depth": 1}),

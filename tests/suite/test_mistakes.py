@@ -1,10 +1,8 @@
 """Every kind of mistake in a suite, with its exact line, from mistakes.txt.
 
 A case is one or more edits of the suite named in the heading, whose files are joined, and the lines that it then gets.
-An edit of nothing adds to the end. The suite of sizes has the installed components, the others have those of conftest.
+An edit of nothing adds to the end.
 """
-
-from __future__ import annotations
 
 import re
 from pathlib import Path
@@ -12,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from msda_bench.cli.main import main
+from tests.suite.conftest import HERE
 
-HERE = Path(__file__).parent
-TEXT = (HERE / "mistakes.txt").read_text(encoding="utf-8")
+FOLDER = Path(__file__).parent
+TEXT = (FOLDER / "mistakes.txt").read_text(encoding="utf-8")
 EDIT = re.compile(r"`(.*)` => `(.*)`\n")
 CASE = re.compile(r"((?:`.*` => `.*`\n)+)((?: {4}.+\n)+)")
 CASES = [
@@ -25,13 +24,12 @@ CASES = [
 
 
 @pytest.mark.parametrize(("base", "edits", "lines"), CASES)
-def test_each_mistake_has_its_line(mistakes, registry, installed, base, edits, lines):
-    text = "".join((HERE / f"{part}.yaml").read_text(encoding="utf-8") for part in base.split("+"))
+def test_each_mistake_has_its_line(mistakes, base, edits, lines):
+    text = "".join((FOLDER / f"{part}.yaml").read_text(encoding="utf-8") for part in base.split("+"))
     for old, new in ((words.replace(r"\n", "\n") for words in edit) for edit in edits):
         assert old in text
         text = text.replace(old, new, 1) if old else text + new
-    components = installed if base == "sizes" else registry
-    assert mistakes(text, components) == [line.strip() for line in lines.splitlines()]
+    assert mistakes(text) == [line.strip() for line in lines.splitlines()]
 
 
 def test_no_case_is_skipped():
@@ -56,7 +54,7 @@ def test_a_file_that_is_not_a_suite_is_refused(mistakes):
 )
 def test_domains_that_are_too_small_are_named_before_anything_trains(tmp_path, monkeypatch, capsys, data, line):
     monkeypatch.chdir(tmp_path)
-    Path("s.yaml").write_text((HERE / "sizes.yaml").read_text().replace("DATASET", f"amazon: {{{data}}}"))
+    Path("s.yaml").write_text((FOLDER / "sizes.yaml").read_text().replace("DATASET", f"amazon: {{{data}}}"))
     for command in ("validate", "run"):
         assert main([command, "s.yaml"]) == 2
         assert f"\nmsda-bench: error: dataset amazon: {line}" in f"\n{capsys.readouterr().err}"
@@ -77,7 +75,7 @@ def test_mistakes_between_domains_of_a_dataset_are_reported(mistakes, good, load
     with monkeypatch.context() as patch:
         patch.setattr(amazon, "notes", (3,))
         (line,) = mistakes(good)
-        assert line.startswith("3:10: dataset: dataset 'amazon' of toys 1.0 cannot be inspected: TypeError: ")
+        assert line.startswith(f"3:10: dataset: dataset 'amazon' of {HERE} cannot be inspected: TypeError: ")
 
 
 def test_a_target_among_its_own_sources_is_refused(mistakes, good, replaced):
@@ -91,7 +89,7 @@ def test_a_validator_with_a_reserved_name_is_refused(mistakes, good, replaced, n
     registry = replaced("validator", "source_risk", name=name)
     text = good.replace("[source_accuracy]", f"[{name}, source_accuracy]")
     what = f"{name} has another meaning in select; it cannot be a validator's name"
-    select = (HERE / "select.yaml").read_text(encoding="utf-8")
+    select = (FOLDER / "select.yaml").read_text(encoding="utf-8")
     assert mistakes(text + select, registry) == [f"14:14: validators[0]: {what}"]
 
 

@@ -1,7 +1,5 @@
 """Published numbers: those of the package, files of users, and what suites choose of them."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re
@@ -34,17 +32,17 @@ SLIPS = {
 """By how much means are off as printed; for CMSS the mean follows from the other source's number for quickdraw."""
 
 
-def frame(name: str) -> pd.DataFrame:
+def frame(name):
     numbers = pd.DataFrame([asdict(number) for number in find_table(name).numbers])
     return numbers.fillna({"backbone": "", "protocol": ""})
 
 
-def test_every_source_has_all_its_numbers() -> None:
+def test_every_source_has_all_its_numbers():
     assert sum(len(find_table(name).numbers) for name in known_tables()) == 1598 + 2 * 30
 
 
 @pytest.mark.parametrize("name", known_tables())
-def test_a_table_is_internally_consistent(name: str) -> None:
+def test_a_table_is_internally_consistent(name):
     numbers = frame(name)
     of = numbers.groupby([*ORIGIN, "method"])["target"].agg(frozenset).reset_index()
     assert of.groupby(ORIGIN)["target"].nunique().eq(1).all()
@@ -58,7 +56,7 @@ def test_a_table_is_internally_consistent(name: str) -> None:
         assert {key: size for key, size in off.items() if size > SLIPS.get((name, key[-1]), rounded) + 0.001} == {}
 
 
-def written(numbers: list[PublishedNumber]) -> bytes:
+def written(numbers):
     file = io.StringIO(newline="")
     writer = csv.DictWriter(file, COLUMNS)
     writer.writeheader()
@@ -88,7 +86,7 @@ ONE = PublishedNumber(method="SRC", target="x", mean=50.0, source="A paper", tab
         (b"\xff\xfe", "cannot be read as a table of numbers"),
     ],
 )  # fmt: skip
-def test_invalid_files_are_refused(tmp_path: Path, data: bytes, line: str) -> None:
+def test_invalid_files_are_refused(tmp_path, data, line):
     path = tmp_path / "mine.csv"
     path.write_bytes(data)
     with pytest.raises(SuiteError) as caught:
@@ -96,13 +94,13 @@ def test_invalid_files_are_refused(tmp_path: Path, data: bytes, line: str) -> No
     assert caught.value.lines[0].startswith(f"{path}: {line}")
 
 
-def example() -> str:
+def example():
     """The file in the docs."""
     page = (ROOT / "docs" / "verify.md").read_text(encoding="utf-8")
     return textwrap.dedent(re.search(r"(?m)^    method,target,(.*\n)+?(?=\n)", page)[0])
 
 
-def test_a_suite_names_a_file_relative_to_its_own(tmp_path, registry, good, monkeypatch) -> None:
+def test_a_suite_names_a_file_relative_to_its_own(tmp_path, registry, good, monkeypatch):
     (tmp_path / "suites" / "tables").mkdir(parents=True)
     (tmp_path / "suites" / "tables" / "t.csv").write_text(example())
     (tmp_path / "suites" / "s.yaml").write_text(f"{good}published: tables/t.csv\n")
@@ -114,14 +112,14 @@ def test_a_suite_names_a_file_relative_to_its_own(tmp_path, registry, good, monk
     assert {number.method for number in kept.numbers if number.bold} == {"DARN"}
 
 
-def test_a_suite_names_a_table_of_the_package(load, good) -> None:
+def test_a_suite_names_a_table_of_the_package(load, good):
     for value in ("darn-2020-amazon", "{table: darn-2020-amazon}"):
         (experiment,) = load(f"{good}published: {value}\n").experiments
         assert experiment.file.published.numbers == find_table("darn-2020-amazon")
     assert load(f"{good}published: ~\n").experiments[0].file.published is None
 
 
-def test_mistakes_in_the_file_are_reported_at_the_suites_key(tmp_path, mistakes, good) -> None:
+def test_mistakes_in_the_file_are_reported_at_the_suites_key(tmp_path, mistakes, good):
     (tmp_path / "t.csv").write_text(example().replace("79.0", "179").replace("80.0,", "x,"))
     assert mistakes(f"{good}published: t.csv\n") == [
         f"17:12: published: {tmp_path / 't.csv'}: row 1: mean: must be at most 100, not '179'",
@@ -129,7 +127,7 @@ def test_mistakes_in_the_file_are_reported_at_the_suites_key(tmp_path, mistakes,
     ]
 
 
-def test_a_plan_keeps_the_numbers_of_its_methods(expanded, good) -> None:
+def test_a_plan_keeps_the_numbers_of_its_methods(expanded, good):
     text = good + Path(__file__).with_name("published.yaml").read_text(encoding="utf-8")
     (kept,) = (table.published for table in expanded(text).plan.experiments)
     names = ("source-combined", "single-best")

@@ -1,7 +1,5 @@
 """YAML 1.2 as suites use it, with the place of each value and each mistake."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -14,12 +12,12 @@ from msda_bench.suite.reader import MAX_DEPTH, MAX_EVENTS, Mark, parse_document
 INVALID = "is not valid YAML"
 
 
-def reported(data: str | bytes) -> list[str]:
+def reported(data):
     raw = data if isinstance(data, bytes) else data.encode()
     return [line.removeprefix("f:") for line in parse_document(raw, "f").lines()]
 
 
-def plain_value(text: str) -> object:
+def plain_value(text):
     document = parse_document(f"- {text}".encode(), "f")
     assert document.mistakes == []
     return document.value[0]

@@ -1,16 +1,12 @@
 """What the tests of `msda-bench data identify` share."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from msda_bench.cli.main import main
 
 
 @pytest.fixture(autouse=True)
-def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def folders(tmp_path, monkeypatch):
     monkeypatch.setenv("MSDA_BENCH_DATA", str(tmp_path))
     monkeypatch.setenv("MSDA_BENCH_CACHE", str(tmp_path / "cache"))
 
@@ -19,7 +15,7 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def identify(capsys):
     """`identify(words)`: the exit code, the lines on stdout with single spaces, and those on stderr."""
 
-    def run(*words: object) -> tuple[int, list[str], list[str]]:
+    def run(*words):
         code = main(["data", "identify", *map(str, words)])
         out, err = capsys.readouterr()
         return code, [" ".join(line.split()) for line in out.splitlines()], err.splitlines()
@@ -27,7 +23,7 @@ def identify(capsys):
     return run
 
 
-def refused(result: tuple[int, list[str], list[str]]) -> str:
+def refused(result):
     code, _, (line,) = result
     assert code == 2
     return line.removeprefix("msda-bench: error: ")

@@ -1,13 +1,14 @@
 """`msda-bench data identify` of folders and archives of images, and the suites that it writes."""
 
-from __future__ import annotations
-
 import errno
+import gzip
 import io
 import itertools
+import json
 import os
 import re
 import shlex
+import tarfile
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +27,7 @@ CLASSES = ("dog", "elephant", "giraffe", "guitar", "horse", "house", "person")
 DOMAINS = ("one", "two", "three")
 
 
-def images(folder: Path, domains=DOMAINS, classes="ab", count: int = 1) -> Path:
+def images(folder, domains=DOMAINS, classes="ab", count=1):
     """A folder of black images, DOMAIN/CLASS/NUMBER.png."""
     for domain, name in itertools.product(domains, classes):
         (folder / domain / name).mkdir(parents=True, exist_ok=True)
@@ -35,7 +36,7 @@ def images(folder: Path, domains=DOMAINS, classes="ab", count: int = 1) -> Path:
     return folder
 
 
-def test_a_copy_of_a_known_dataset_reports_missing_and_bad_files(identify, tmp_path) -> None:
+def test_a_copy_of_a_known_dataset_reports_missing_and_bad_files(identify, tmp_path):
     folder = images(tmp_path / "kfold", ("Art Painting", "cartoon", "photo"), CLASSES, 2)
     for path in (folder / "photo/guitar").iterdir():
         path.unlink()
@@ -66,17 +67,7 @@ def test_a_copy_of_a_known_dataset_reports_missing_and_bad_files(identify, tmp_p
     ]
 
 
-def shrink(suite: Path) -> None:
-    """Replaces the suite's large network by a small one, on smaller images for one epoch."""
-    small = "backbone: {convnet: {channels: [2], hidden: [4]}}"
-    text = suite.read_text()
-    for old, new in (("backbone: .*", small), ("side: 224", "side: 8"), ("epochs: 8", "epochs: 1")):
-        text, count = re.subn(old, new, text)
-        assert count == 1
-    suite.write_text(text)
-
-
-def test_two_commands_lead_from_a_folder_to_a_leaderboard(identify, capsys, tmp_path) -> None:
+def test_two_commands_lead_from_a_folder_to_a_leaderboard(identify, capsys, tmp_path):
     folder, suite = images(tmp_path / "My images!", ("photo", "Line Art", "clip"), count=30), tmp_path / "mine.yaml"
     code, out, err = identify(folder, "--suite", suite)
     assert (code, err, out[1]) == (0, [], "image_folder: 180 images of 3 domains, DOMAIN/CLASS/FILE")
@@ -86,85 +77,86 @@ def test_two_commands_lead_from_a_folder_to_a_leaderboard(identify, capsys, tmp_
     assert "resnet18-f37072fd.pth" not in (said := capsys.readouterr().err.replace("\n", " "))
     assert "data of torchvision are missing: 1 file, size unknown to fetch" in said
     assert "add --fetch to `run`" in said
-    shrink(suite)
+    small, text = "backbone: {convnet: {channels: [2], hidden: [4]}}", suite.read_text()
+    for old, new in (("backbone: .*", small), ("side: 224", "side: 8"), ("epochs: 8", "epochs: 1")):
+        text, count = re.subn(old, new, text)
+        assert count == 1
+    suite.write_text(text)
     assert main(words) == 0
     assert "DARN" in capsys.readouterr().out
     assert list(tmp_path.glob("out/**/leaderboard.csv"))
     assert refused(identify(folder, "--suite", suite)) == f"{suite}: already exists; name another file"
 
 
-AB, XYZ = ("a", "b"), ("x", "y", "z")
-SPLITS = [f"{domain}/{part}/{name}" for domain in XYZ for part in ("Train", "crossval", "test", "full") for name in AB]
+AB, XY, XYZ = ("a", "b"), ("x", "y"), ("x", "y", "z")
+NESTED = "nested folders, .*; move them, or correct `layout`"
+
+
+def each(*levels):
+    return ["/".join(names) for names in itertools.product(*levels)]
+
+
 LAYOUTS = {
-    "parts below domains": (SPLITS, "DOMAIN/SPLIT/CLASS", XYZ, AB, 36, ""),
-    "parts above domains": (
-        [f"{part}/{domain}/{name}" for part in ("val", "train_set") for domain in XYZ for name in AB],
-        *("SPLIT/DOMAIN/CLASS", XYZ, AB, 24, ""),
-    ),
-    "a level of one name, and one above": (
-        [f"data/{domain}/images/{name}" for domain in XYZ for name in AB],
-        *("*/DOMAIN/*/CLASS", XYZ, AB, 12, ""),
-    ),
+    "parts below domains": (each(XYZ, ("Train", "crossval", "test", "full"), AB), "DOMAIN/SPLIT/CLASS", XYZ, AB, ""),
+    "parts above domains": (each(("val", "train_set"), XYZ, AB), "SPLIT/DOMAIN/CLASS", XYZ, AB, ""),
+    "a level of one name, and one above": (each(["data"], XYZ, ["images"], AB), "*/DOMAIN/*/CLASS", XYZ, AB, ""),
     "own sequences": (
-        [f"{domain}/{name}/{domain}{name}{number}" for domain in XYZ for name in AB for number in "12"],
-        *("DOMAIN/CLASS/*", XYZ, AB, 24, ""),
+        [f"{x}/{a}/{x}{a}{number}" for x in XYZ for a in AB for number in "12"],
+        "DOMAIN/CLASS/*",
+        XYZ,
+        AB,
+        "",
     ),
     "people between domains and classes": (
         ["x/p1/a", "x/p1/b", "x/p2/a", "y/p3/a", "y/p3/b"],
-        *("DOMAIN/*/CLASS", ("x", "y"), AB, 10, "nested folders, .*; move them, or correct `layout`"),
+        *("DOMAIN/*/CLASS", XY, AB, NESTED),
     ),
-    "sequences of the same names": (
-        [f"{domain}/{name}/{number}" for domain in XYZ for name in AB for number in "12"],
-        *("DOMAIN/CLASS/*", XYZ, AB, 24, "nested folders, .*; move them, or correct `layout`"),
-    ),
-    "some deeper": (
-        [*(f"{domain}/{name}" for domain in XYZ for name in AB), "x/a/more/1"],
-        *("DOMAIN/CLASS/**", XYZ, AB, 14, ""),
-    ),
-    "some beside": ([f"{domain}/{name}" for domain in XYZ for name in AB] + ["x"], "DOMAIN/CLASS", XYZ, AB, 12, ""),
+    "sequences of the same names": (each(XYZ, AB, "12"), "DOMAIN/CLASS/*", XYZ, AB, NESTED),
+    "some deeper": ([*each(XYZ, AB), "x/a/more/1"], "DOMAIN/CLASS/**", XYZ, AB, ""),
+    "some beside": ([*each(XYZ, AB), "x"], "DOMAIN/CLASS", XYZ, AB, ""),
     "dates, signs and numbers": (
-        [f"{domain}/{name}" for domain in ("2021-1-11", "2021-11-1", "2021-1-1") for name in ("-1", "1", "0")],
-        *("DOMAIN/CLASS", ("2021-1-1", "2021-1-11", "2021-11-1"), ("-1", "0", "1"), 18, ""),
+        each(("2021-1-11", "2021-11-1", "2021-1-1"), ("-1", "1", "0")),
+        *("DOMAIN/CLASS", ("2021-1-1", "2021-1-11", "2021-11-1"), ("-1", "0", "1"), ""),
     ),
     "separators, case and equal numbers": (
         ["Real World/a b", "real_art/A-B", "x/a_b", "x/c"],
-        *("DOMAIN/CLASS", ("Real World", "real_art", "x"), ("A-B", "c"), 8, ""),
+        *("DOMAIN/CLASS", ("Real World", "real_art", "x"), ("A-B", "c"), ""),
     ),
-    "equal numbers": (["x/01", "x/02", "y/1", "y/2"], "DOMAIN/CLASS", ("x", "y"), ("01", "02"), 8, ""),
-    "a dropped separator": (["x/a_b", "x/c", "y/ab", "y/c"], "DOMAIN/CLASS", ("x", "y"), ("a_b", "ab", "c"), 8, ""),
+    "equal numbers": (["x/01", "x/02", "y/1", "y/2"], "DOMAIN/CLASS", XY, ("01", "02"), ""),
+    "a dropped separator": (["x/a_b", "x/c", "y/ab", "y/c"], "DOMAIN/CLASS", XY, ("a_b", "ab", "c"), ""),
     "letters in both cases": (
-        [f"{domain}/{name}" for domain in XYZ for name in "aAb"],
-        *("DOMAIN/CLASS", XYZ, ("A", "b"), 18, "class folders whose names mean the same .* beside each other"),
+        each(XYZ, "aAb"),
+        *("DOMAIN/CLASS", XYZ, ("A", "b"), "class folders whose names mean the same .* beside each other"),
     ),
-    "domains named alike": (["x/a", "X/b", "y/a", "y/b"], "DOMAIN/CLASS", ("X", "y"), AB, 8, "domain folders whose"),
+    "domains named alike": (["x/a", "X/b", "y/a", "y/b"], "DOMAIN/CLASS", ("X", "y"), AB, "domain folders whose"),
     "parts of one domain": (
-        [f"{part}/{name}" for part in ("Train", "test") for name in AB],
-        *("**/DOMAIN/CLASS", ("Train", "test"), AB, 8, "domains are named as parts .*, 2: Train, test"),
+        each(("Train", "test"), AB),
+        *("**/DOMAIN/CLASS", ("Train", "test"), AB, "domains are named as parts .*, 2: Train, test"),
     ),
     "a class and a domain named as a part": (
-        [f"{domain}/{name}" for domain in ("x", "test") for name in ("train", "bus")],
-        *("DOMAIN/CLASS", ("test", "x"), ("bus", "train"), 8, ""),
+        each(("x", "test"), ("train", "bus")),
+        *("DOMAIN/CLASS", ("test", "x"), ("bus", "train"), ""),
     ),
     "parts in one domain alone": (
-        ["x/a", "x/b", "y/a", "y/b", "z/train/a", "z/train/b", "z/test/a", "z/test/b"],
-        *("DOMAIN/CLASS/**", XYZ, ("a", "b", "test", "train"), 16, "classes are named as parts of one domain"),
+        [*each(XY, AB), *each("z", ("train", "test"), AB)],
+        *("DOMAIN/CLASS/**", XYZ, ("a", "b", "test", "train"), "classes are named as parts of one domain"),
     ),
     "a domain of only test images": (
         ["x/train/a", "x/test/a", "x/train/b", "y/test/a", "y/test/b"],
-        *("DOMAIN/SPLIT/CLASS", ("x", "y"), AB, 10, "all images are an official test, 1: y"),
+        *("DOMAIN/SPLIT/CLASS", XY, AB, "all images are an official test, 1: y"),
     ),
     "classes of one domain each": (
         ["x/a", "x/b", "y/c", "y/d"],
-        *("DOMAIN/CLASS", ("x", "y"), ("a", "b", "c", "d"), 8, "domains without a class of another domain, 2: x, y"),
+        *("DOMAIN/CLASS", XY, ("a", "b", "c", "d"), "domains without a class of another domain, 2: x, y"),
     ),
 }
 
 
-@pytest.mark.parametrize(("folders", "layout", "domains", "classes", "count", "doubt"), LAYOUTS.values(), ids=LAYOUTS)
-def test_what_folders_mean_is_said_or_doubted(
-    identify, tmp_path, folders, layout, domains, classes, count, doubt
-) -> None:
+@pytest.mark.parametrize(("folders", "layout", "domains", "classes", "doubt"), LAYOUTS.values(), ids=LAYOUTS)
+def test_what_folders_mean_is_said_or_doubted(identify, tmp_path, folders, layout, domains, classes, doubt):
     folder, suite = tmp_path / "mine", tmp_path / "mine.yaml"
+    # What is in no class, or in a part that has all again, is not read.
+    count = 2 * sum("/" in name and "full" not in name for name in folders)
     for name, number in itertools.product(folders, range(2)):
         (folder / name).mkdir(parents=True, exist_ok=True)
         Image.new("RGB", (9, 9)).save(folder / name / f"{number}.png")
@@ -190,7 +182,7 @@ def test_what_folders_mean_is_said_or_doubted(
         assert main(["validate", str(suite)]) == 0
 
 
-def test_images_of_any_ending_are_read_and_turned_and_the_rest_is_counted(identify, tmp_path) -> None:
+def test_images_of_any_ending_are_read_and_turned_and_the_rest_is_counted(identify, tmp_path):
     folder, suite = images(tmp_path / "mine", ("camera", "scan")), tmp_path / "mine.yaml"
     photo, exif = io.BytesIO(), Image.Exif()
     exif[0x0112] = 6
@@ -208,7 +200,7 @@ def test_images_of_any_ending_are_read_and_turned_and_the_rest_is_counted(identi
     assert "    upright: true\n" in suite.read_text()
 
 
-def test_unusable_paths_are_one_line_and_do_not_block(identify, tmp_path) -> None:
+def test_unusable_paths_are_one_line_and_do_not_block(identify, tmp_path):
     flat, suite = tmp_path / "flat", tmp_path / "s.yaml"
     flat.mkdir()
     Image.new("RGB", (9, 9)).save(flat / "1.png")
@@ -239,7 +231,7 @@ def test_unusable_paths_are_one_line_and_do_not_block(identify, tmp_path) -> Non
     assert not suite.exists()
 
 
-def test_an_incomplete_copy_still_gets_a_suite_that_reads_it(identify, capsys, tmp_path) -> None:
+def test_an_incomplete_copy_still_gets_a_suite_that_reads_it(identify, capsys, tmp_path):
     folder, suite = images(tmp_path / "OfficeHome", ("Art", "Clipart", "Real World"), count=9), tmp_path / "mine.yaml"
     code, out, _ = identify(folder, "--suite", suite)
     assert (code, out[1]) == (0, "office_home_images: 54 images; incomplete, or another copy")
@@ -265,7 +257,7 @@ FEW = "has 12 examples to train on, fewer than train = 13; set a smaller `train`
         ),
     ],
 )
-def test_validate_and_run_check_sizes_before_decoding_images(identify, capsys, tmp_path, key, value, expected) -> None:
+def test_validate_and_run_check_sizes_before_decoding_images(identify, capsys, tmp_path, key, value, expected):
     folder, suite = images(tmp_path / "mine", classes="abc", count=4), tmp_path / "mine.yaml"
     images(folder, ("one",), "abc", 9)
     assert identify(folder, "--suite", suite)[0] == 0
@@ -279,7 +271,7 @@ def test_validate_and_run_check_sizes_before_decoding_images(identify, capsys, t
     assert not list((tmp_path / "cache/derived").glob("*.npy"))
 
 
-def test_the_next_command_can_be_pasted_and_suites_are_written_atomically(identify, tmp_path) -> None:
+def test_the_next_command_can_be_pasted_and_suites_are_written_atomically(identify, tmp_path):
     folder, suite = images(tmp_path / "my photos; touch x/set"), tmp_path / "a suite.yaml"
     for at in itertools.count():
         with faults(errno.ENOSPC, at) as faulty:
@@ -299,7 +291,7 @@ BYTES = os.fsdecode(b"caf\xe9")
 
 
 @pytest.mark.parametrize("name", ["null", "1e5", "x" * 70, "#b", "..", "a:b", "c\\d", "e\x85", BYTES])
-def test_suites_are_valid_or_a_line_names_the_folder_to_rename(identify, tmp_path, monkeypatch, name) -> None:
+def test_suites_are_valid_or_a_line_names_the_folder_to_rename(identify, tmp_path, monkeypatch, name):
     place = "set/one" if name == ".." else "set" if name == BYTES else name
     folder, suite = images(tmp_path / place, ("two", "three", name), count=3), tmp_path / "mine.yaml"
     if name == "..":
@@ -318,6 +310,67 @@ def test_suites_are_valid_or_a_line_names_the_folder_to_rename(identify, tmp_pat
     assert not suite.exists()
 
 
-def test_names_of_folders_reach_the_terminal_as_text(identify, tmp_path) -> None:
+def test_names_of_folders_reach_the_terminal_as_text(identify, tmp_path):
     code, out, err = identify(images(tmp_path / "set", ("[red]one", "two\x1b[2J", "three"), "a"))
     assert (code, err, out[-4:-1]) == (0, [], ["class [red]one three two [2J", "a 1 1 1", "all 1 1 1"])
+
+
+def test_images_in_parquet_files_of_the_hub_are_unpacked(identify, tmp_path):
+    """Two parts, classes as numbers whose names are in the file, and rows that cannot be used."""
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    black = io.BytesIO()
+    Image.new("RGB", (9, 9)).save(black, "PNG")
+    names = {"label": {"names": ["cat", "a/b"], "_type": "ClassLabel"}}
+    image = pa.struct({"bytes": pa.binary(), "path": pa.string()})
+    schema = pa.schema({"image": image, "domain": pa.string(), "label": pa.int64()}).with_metadata(
+        {"huggingface": json.dumps({"info": {"features": names}})}
+    )
+    rows = [
+        {"image": {"bytes": black.getvalue(), "path": ("x.png", None)[number % 2]}, "domain": domain, "label": label}
+        for domain in ("art", "photo") for label in (0, 1) for number in range(3)
+    ]  # fmt: skip
+    bad = [{**rows[0], "label": -1}, {**rows[0], "domain": None}, {**rows[0], "image": None}]
+    hub, folder, suite = tmp_path / "hub", tmp_path / "mine", tmp_path / "mine.yaml"
+    (hub / "data").mkdir(parents=True)
+    for part, some in {"train": rows + bad, "test": rows}.items():
+        pq.write_table(pa.Table.from_pylist(some, schema), hub / f"data/{part}-00000-of-00001.parquet")
+    assert "--unpack FOLDER writes them" in refused(identify(hub))
+    words = (hub, "--domain", "domain", "--suite", suite, "--unpack", folder, "--label")
+    assert "no column labels; it has image, domain, label" in refused(identify(*words, "labels"))
+    assert [path.name for path in tmp_path.iterdir()] == ["hub"]
+    code, out, err = identify(*words, "label")
+    assert (code, err) == (0, [])
+    assert out[0] == f"unpacked to {folder}; 3 rows without a domain, class or image are left out"
+    assert out[-6:-1] == ["class art photo", "a%2Fb 6 6", "cat 6 6", "all 12 12", "read 24 of 24 files"]
+    assert 'layout: "DOMAIN/SPLIT/CLASS"' in suite.read_text()
+    assert refused(identify(*words, "label")) == f"{folder}: already exists; name another folder"
+    assert "no Parquet file with a column of images" in refused(
+        identify(folder, "--domain", "d", "--label", "l", "--unpack", tmp_path / "more")
+    )
+
+
+def long_name(size):
+    """The beginning of a tar archive whose first member has a name of this size."""
+    head = tarfile.TarInfo("././@LongLink")
+    head.type, head.size = tarfile.GNUTYPE_LONGNAME, size
+    return head.tobuf(tarfile.GNU_FORMAT)
+
+
+BACKWARD = tarfile.TarInfo("a/b/1.png")
+BACKWARD.pax_headers = {"size": "-512"}  # Python would go round in circles
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (gzip.compress(long_name(3 << 30) + bytes(1 << 24)), "not a tar archive, or a compressed or damaged one"),
+        (long_name(1 << 21) + bytes(1 << 22), f"a part claims {1 << 21} bytes"),
+        (BACKWARD.tobuf(tarfile.PAX_FORMAT) + bytes(1 << 12), "not a tar archive"),
+        (long_name(9) * 3000, "not a tar archive"),
+    ],
+    ids=["compressed", "long", "backward", "deep"],
+)
+def test_archives_that_claim_much_are_not_read(identify, monkeypatch, tmp_path, content, words):
+    monkeypatch.setattr("zlib.decompressobj", None)  # nothing is unpacked
+    (tmp_path / "set.tar.gz").write_bytes(content)
+    assert words in refused(identify(tmp_path / "set.tar.gz"))

@@ -1,10 +1,7 @@
 """`msda-bench data identify` of tables and arrays, and the suites that it writes."""
 
-from __future__ import annotations
-
 import re
 import shlex
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,7 +15,7 @@ from tests.cli.identify.conftest import refused
 from tests.reader import Reader, blocks
 
 
-def table(folder: Path, rows: int = 60) -> Path:
+def table(folder, rows=60):
     """Three sites, of which one has one class alone and one no labels; a leak, an identifier and a damaged number."""
     path = folder / "t.csv"
     lines = ["site,ill,age,name,code,dose,empty,note,visit"]
@@ -33,7 +30,7 @@ def table(folder: Path, rows: int = 60) -> Path:
     return path
 
 
-def test_a_table_is_looked_through_and_its_first_suite_is_valid(identify, tmp_path, capsys) -> None:
+def test_a_table_is_looked_through_and_its_first_suite_is_valid(identify, tmp_path, capsys):
     suite = tmp_path / "suites" / "mine.yaml"
     suite.parent.mkdir()
     options = shlex.split("--domain site --label ill --text note --group visit --unlabelled drop --suite")
@@ -60,7 +57,7 @@ def test_a_table_is_looked_through_and_its_first_suite_is_valid(identify, tmp_pa
     assert methods == ["SRC", "CORAL", "DANN", "logistic", "forest", "TAR"]
 
 
-def test_a_survey_of_many_countries_says_how_to_keep_what_is_left_out(identify, tmp_path) -> None:
+def test_a_survey_of_many_countries_says_how_to_keep_what_is_left_out(identify, tmp_path):
     rows = []
     for place, land in enumerate(("Österreich", "日本", "Réunion")):
         for row in range(70):
@@ -84,7 +81,7 @@ def test_a_survey_of_many_countries_says_how_to_keep_what_is_left_out(identify, 
 @pytest.mark.parametrize("shared", [False, True])
 def test_a_domain_without_labels_is_the_target_of_the_suite_that_validators_choose_for(
     identify, tmp_path, capsys, shared
-) -> None:
+):
     """If groups lie in several domains, the target is held out, and some of its rows alone are answered."""
     path, suite = table(tmp_path), tmp_path / "mine.yaml"
     lines = path.read_text().splitlines()
@@ -111,7 +108,7 @@ def test_a_domain_without_labels_is_the_target_of_the_suite_that_validators_choo
         assert len(rows) == (15 if shared else 60)
 
 
-def test_arrays_and_a_regression_get_a_suite_too(identify, tmp_path, capsys) -> None:
+def test_arrays_and_a_regression_get_a_suite_too(identify, tmp_path, capsys):
     site, rng = np.repeat(["a", "b", "c"], 40), np.random.default_rng(1)
     np.savez(tmp_path / "t.npz", features=rng.normal(size=(120, 4)), y=rng.normal(size=120), site=site)
     suite = tmp_path / "mine.yaml"
@@ -121,19 +118,7 @@ def test_arrays_and_a_regression_get_a_suite_too(identify, tmp_path, capsys) -> 
     assert "BNM" not in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        ("--domain site", "a table or arrays need both --domain and --label"),
-        ("--domain hospital --label ill", "no column 'hospital' for `domain`"),
-        ("--domain site --label age --text words", "no column 'words' for `text`"),
-    ],
-)
-def test_a_table_that_cannot_be_read_is_one_line(identify, tmp_path, options, says) -> None:
-    assert says in refused(identify(table(tmp_path), *options.split()))
-
-
-def test_following_the_page_on_own_data_ends_in_a_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_following_the_page_on_own_data_ends_in_a_verdict(tmp_path, monkeypatch):
     monkeypatch.undo()  # the real folders of data
     data = Hospitals()
     try:
@@ -161,7 +146,7 @@ def test_following_the_page_on_own_data_ends_in_a_verdict(tmp_path: Path, monkey
     assert re.search(r"method BNM CORAL .* row 0 0\.\d\d", said)
 
 
-def test_given_predictions_are_a_reference_row_of_the_suite(identify, tmp_path) -> None:
+def test_given_predictions_are_a_reference_row_of_the_suite(identify, tmp_path):
     rng = np.random.default_rng(0)
     lines = [f"{site},{rng.random():.3f},{row % 2},{row % 3 % 2}" for site in "abc" for row in range(30)]
     (tmp_path / "t.csv").write_text("\n".join(["site,x,y,vendor", *lines]))
@@ -178,11 +163,3 @@ def test_given_predictions_are_a_reference_row_of_the_suite(identify, tmp_path) 
         given = runs[(runs["method"] == "given") & (runs["seed"] == 0)]
         assert given["reference"].all()
         assert (given["score"] == 100).all() == (name == "t.npz")
-
-
-def test_a_column_of_sentences_says_how_to_read_them(identify, tmp_path) -> None:
-    path = tmp_path / "t.csv"
-    rows = [f"{'ab'[n % 2]},{n % 7},the {n} of them,{n * 7 % 5 % 2}" for n in range(80)]
-    path.write_text("\n".join(["site,size,said,ill", *rows]))
-    said = " ".join(identify(path, "--domain", "site", "--label", "ill")[1])
-    assert "column 'said' has 80 different texts, so it is in `drop`; to learn from its words name it by --text" in said

@@ -1,7 +1,5 @@
 """Reads a page as a browser does."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import hashlib
@@ -15,14 +13,14 @@ EMPTY = {"meta", "link", "input", "br", "img", "hr"}
 class Page(HTMLParser):
     """Collects elements in order, text by element, and whether every element was closed."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text):
         super().__init__()
         self.source = text
-        self.elements: list[tuple[str, dict[str, str]]] = []
-        self.open: list[str] = []
-        self.text: list[str] = []
-        self.scripts: list[str] = []
-        self.specs: list[dict] = []
+        self.elements = []
+        self.open = []
+        self.text = []
+        self.scripts = []
+        self.specs = []
         self.style = ""
         self.feed(text)
         self.close()
@@ -49,24 +47,24 @@ class Page(HTMLParser):
         else:
             self.text.append(data)
 
-    def values(self, name: str) -> list[str]:
+    def values(self, name):
         return [attributes[name] for _, attributes in self.elements if name in attributes]
 
     @property
-    def said(self) -> str:
+    def said(self):
         return " ".join(" ".join(self.text).split())
 
     @property
-    def figures(self) -> list[str]:
+    def figures(self):
         return [attributes["id"] for tag, attributes in self.elements if tag == "figure"]
 
     @property
-    def forest(self) -> dict[str, str]:
+    def forest(self):
         """The group of each method in the chart of means."""
         spec = next(spec for spec in self.specs if "not shown to be worse" in json.dumps(spec) or "group" in str(spec))
         return {row["method"]: row["group"] for rows in spec["datasets"].values() for row in rows}
 
-    def check(self) -> None:
+    def check(self):
         """It is complete, all scripts and styles are ours, and it loads nothing."""
         assert self.open == []
         links = [*self.values("href"), *self.values("src"), *self.values("xlink:href")]
@@ -86,5 +84,5 @@ class Page(HTMLParser):
         assert text.replace("\n", "").replace("\N{NO-BREAK SPACE}", "").isprintable()
 
 
-def _digest(text: str) -> str:
+def _digest(text):
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

@@ -1,7 +1,5 @@
 """Charts as a reader sees them: the tests draw every chart and check the words and numbers of the picture."""
 
-from __future__ import annotations
-
 import re
 from html import unescape
 

@@ -3,8 +3,6 @@
 EXECUTOR is inline, local, dask, or the address of a dask scheduler.
 """
 
-from __future__ import annotations
-
 import contextlib
 import signal
 import sys
@@ -14,7 +12,7 @@ import fake_training
 
 from msda_bench.cli.main import end, listen
 from msda_bench.errors import BenchError, Interrupted, StoreError
-from msda_bench.executors import Event, Interrupt, Noted
+from msda_bench.executors import Interrupt, Noted
 from msda_bench.running.runner import Observer, run_suite, survey
 from msda_bench.store import Store
 
@@ -22,19 +20,19 @@ from msda_bench.store import Store
 class Teller(Observer):
     """Prints notes."""
 
-    def see(self, event: Event) -> None:
+    def see(self, event):
         if isinstance(event, Noted):
             print(event.line, file=sys.stderr)
 
 
-def main(folder: str, kind: str, seeds: str, do: str) -> int:
+def main(folder, kind, seeds, do):
     expansion = fake_training.fake_expansion(seeds=int(seeds), do=do)
     store = Store.create(Path(folder))
     store.write_plan(expansion.plan)
     executor = fake_training.executor("dask", scheduler=kind) if ":" in kind else fake_training.executor(kind)
     try:
         with Interrupt(signal.SIGTERM) as stop, stop.raising():
-            summary = run_suite(survey(expansion, store), store, executor, Teller())  # type: ignore[arg-type]
+            summary = run_suite(survey(expansion, store), store, executor, Teller())
     except BenchError as error:
         print(error, file=sys.stderr)
         return error.exit_code

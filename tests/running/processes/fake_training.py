@@ -1,7 +1,5 @@
 """A fake engine that misbehaves on demand in real processes, as a cell's `scheme.params["do"]` requests."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import resource
@@ -9,13 +7,11 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from msda_bench.errors import PluginError
-from msda_bench.running.execute import Executor, Setup, executors
+from msda_bench.running.execute import Setup, executors
 from msda_bench.store import Store
 from msda_bench.store.record import RESULTS, Outcome, Record
 from msda_bench.suite.cell import Cell, Ref
@@ -37,7 +33,7 @@ class FakeExpansion:
     cells: dict[str, Cell]
 
 
-def fake_cell(method: str = "A", target: str = "t0", seed: int = 0, do: str = "ok") -> Cell:
+def fake_cell(method="A", target="t0", seed=0, do="ok"):
     return Cell(
         dataset=Ref("dataset", "fake", 1, "tests", {}),
         fingerprint="0" * 64,
@@ -54,16 +50,10 @@ def fake_cell(method: str = "A", target: str = "t0", seed: int = 0, do: str = "o
     )
 
 
-def fake_expansion(
-    methods: Sequence[str] = ("A", "B"),
-    targets: Sequence[str] = ("t0", "t1"),
-    seeds: int = 2,
-    do: str = "ok",
-    faults: dict[tuple[str, str, int], str] | None = None,
-) -> FakeExpansion:
+def fake_expansion(methods=("A", "B"), targets=("t0", "t1"), seeds=2, do="ok", faults=None):
     rows = tuple(Method(name, name == "TAR", "fake", ("tests 1",)) for name in methods)
     table = Experiment("table", "fake", "classification", tuple(targets), rows, tuple(range(seeds)))
-    cells: dict[str, Cell] = {}
+    cells = {}
     planned = []
     for method in methods:
         for target in targets:
@@ -74,14 +64,13 @@ def fake_expansion(
     return FakeExpansion(Plan("fake", (table,), tuple(planned)), cells)
 
 
-def executor(name: str, workers: int = 2, timeout: float | None = None, **options: Any) -> Executor:
+def executor(name, workers=2, timeout=None, **options):
     """An installed executor that trains with this engine."""
     setup = replace(SETUP, device=options.pop("device", "cpu"))
-    made: Executor = executors().entry("executor", name).cls(setup=setup, workers=workers, timeout=timeout, **options)
-    return made
+    return executors().entry("executor", name).cls(setup=setup, workers=workers, timeout=timeout, **options)
 
 
-def make(device: str, stack: int | None) -> Callable[[Sequence[Cell]], list[Record]]:
+def make(device, stack):
     if device == "dies":
         os._exit(7)
     if device == "unusable":
@@ -91,9 +80,9 @@ def make(device: str, stack: int | None) -> Callable[[Sequence[Cell]], list[Reco
 
     print(os.environ.get("FAKE_TRAINING_TALK", ""), end="")
     if Store.publish is _PUBLISH:  # in the tests' own process a fixture does it
-        Store.publish = publish  # type: ignore[method-assign]
+        Store.publish = publish
 
-    def train(cells: Sequence[Cell]) -> list[Record]:
+    def train(cells):
         for cell in cells:
             _log(cell.key)
         return [_train(cell) for cell in cells]
@@ -104,7 +93,7 @@ def make(device: str, stack: int | None) -> Callable[[Sequence[Cell]], list[Reco
 _PUBLISH = Store.publish
 
 
-def publish(store: Store, record: Record) -> Path:
+def publish(store, record):
     """Publishes like the store, and adds a line to the log."""
     made = _PUBLISH(store, record)
     if record.status in RESULTS:
@@ -115,57 +104,51 @@ def publish(store: Store, record: Record) -> Path:
     return made
 
 
-def published() -> list[str]:
+def published():
     """The keys of the results that were published."""
     log = Path(f"{os.environ[LOG]}.published")
     return log.read_text().splitlines() if log.exists() else []
 
 
-def trained() -> list[str]:
+def trained():
     """The keys in the log, one for each start of a cell."""
     return [line.split()[1] for line in _lines()]
 
 
-def pids() -> set[int]:
+def pids():
     """The processes in the log."""
     return {int(line.split()[0]) for line in _lines()}
 
 
-def _lines() -> list[str]:
+def _lines():
     log = Path(os.environ[LOG])
     return log.read_text().splitlines() if log.exists() else []
 
 
-def _log(key: str) -> None:
+def _log(key):
     with Path(os.environ[LOG]).open("a") as stream:
         stream.write(f"{os.getpid()} {key}\n")
 
 
-def _train(cell: Cell) -> Record:
+def _train(cell):
     do, _, value = str(cell.scheme.params["do"]).partition(":")
+    if do in _ERRORS:
+        raise _ERRORS[do]
     if do in _FAULTS:
         _FAULTS[do](value)
     correct = int(cell.key[:4], 16) % 100
     return Record(cell.key, cell.to_json(), "ok", Outcome(100, correct))
 
 
-def _raise(_: str) -> None:
-    raise ValueError("two\nlines \udcff")
+_ERRORS = {
+    "raise": ValueError("two\nlines \udcff"),
+    "interrupt": KeyboardInterrupt(),
+    "refuse": PluginError("aggregator 'x' returned weights of shape (3,), expected (2,); mend it"),
+    "no-memory": MemoryError("no room for 1 TiB"),
+}
 
 
-def _interrupt(_: str) -> None:
-    raise KeyboardInterrupt
-
-
-def _refuse(_: str) -> None:
-    raise PluginError("aggregator 'x' returned weights of shape (3,), expected (2,); mend it")
-
-
-def _no_memory(_: str) -> None:
-    raise MemoryError("no room for 1 TiB")
-
-
-def _once(marker: str) -> None:
+def _once(marker):
     """Dies in the first attempt only."""
     path = Path(marker)
     if not path.exists():
@@ -173,7 +156,7 @@ def _once(marker: str) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _hang(_: str) -> None:
+def _hang(_):
     """Ignores SIGTERM, with a sleeping child process."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     _bear()
@@ -181,35 +164,31 @@ def _hang(_: str) -> None:
         time.sleep(1)
 
 
-def _freeze(_: str) -> None:
+def _freeze(_):
     """Reacts only to SIGKILL because no other thread can run, with a sleeping child process."""
     _bear()
     ctypes.PyDLL(None).sleep(600)
 
 
-def _bear() -> None:
+def _bear():
     child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
     with Path(os.environ[LOG]).open("a") as stream:
         stream.write(f"{child.pid} grandchild\n")
 
 
-def _freeze_until(marker: str) -> None:
+def _freeze_until(marker):
     """Freezes after some cells were published, unless a file exists."""
     if len(published()) > 2 and not Path(marker).exists():
         _freeze("")
 
 
-def _orphan(_: str) -> None:
+def _orphan(_):
     """Kills the parent process."""
     os.kill(os.getppid(), signal.SIGKILL)
     time.sleep(600)
 
 
-def _segfault(_: str) -> None:
-    ctypes.string_at(0)
-
-
-def _overeat(_: str) -> None:
+def _overeat(_):
     """Requests more memory than the system allows."""
     free = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (1 << 30, free[1]))
@@ -219,12 +198,8 @@ def _overeat(_: str) -> None:
         resource.setrlimit(resource.RLIMIT_AS, free)
 
 
-_FAULTS: dict[str, Callable[[str], None]] = {
-    "raise": _raise,
-    "interrupt": _interrupt,
+_FAULTS = {
     "freeze-until": _freeze_until,
-    "refuse": _refuse,
-    "no-memory": _no_memory,
     "exit": lambda code: os._exit(int(code)),
     "signal": lambda name: os.kill(os.getpid(), signal.Signals[name]),
     "once": _once,
@@ -232,7 +207,7 @@ _FAULTS: dict[str, Callable[[str], None]] = {
     "freeze": _freeze,
     "orphan": _orphan,
     "debug": lambda _: breakpoint(),  # noqa: T100
-    "segfault": _segfault,
+    "segfault": lambda _: ctypes.string_at(0),
     "overeat": _overeat,
     "sleep": lambda seconds: time.sleep(float(seconds)),
 }

@@ -1,30 +1,26 @@
 """The engine with components that change shared process state, and one that observes it."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import os
 import random
-from collections.abc import Callable
-from typing import Any, cast
+from dataclasses import replace
 
 import numpy as np
 import torch
-from torch import Tensor
+from fake_training import fake_cell
 
-from msda_bench.api import Batch, Parts, Phase, Scheme, Step, ValidationView, Validator, component
+from msda_bench.api import Scheme, Step, Validator, component
 from msda_bench.data import LocalFiles
 from msda_bench.engine.train import Trainer
 from msda_bench.plugins import Entry, Registry, discover
-from msda_bench.running.execute import Train
-from msda_bench.suite.cell import Cell, Ref
+from msda_bench.suite.cell import Ref
 from msda_bench.suite.protocol import Optimizer, Protocol, Sgd
 from msda_bench.testing.toy import Blobs, OneLayer
 
 TRAINER = "vandal_training:make"
 
-DEEDS: dict[str, Callable[[], object]] = {
+DEEDS = {
     "torch's global random generator": lambda: torch.manual_seed(1),
     "numpy's global random generator": lambda: np.random.seed(1),  # noqa: NPY002 - a vandal
     "Python's global random generator": lambda: random.seed(1),
@@ -49,7 +45,7 @@ class VandalValidator(Validator):
 
     deed: str
 
-    def score(self, view: ValidationView) -> float:
+    def score(self, view):
         DEEDS[self.deed]()
         return 0.0
 
@@ -64,7 +60,7 @@ class VandalScheme(Scheme):
 
     deed: str
 
-    def step(self, parts: Parts, batch: Batch, state: Tensor, phase: Phase) -> Step:
+    def step(self, parts, batch, state, phase):
         risks = parts.forward(batch).risks
         DEEDS[self.deed]()
         return Step(risks.sum(), risks)
@@ -76,7 +72,7 @@ class Witness(Validator):
 
     name = "witness"
 
-    def score(self, view: ValidationView) -> float:
+    def score(self, view):
         seen = (
             torch.get_rng_state().numpy().tobytes(),
             np.random.get_state()[1],  # noqa: NPY002 - looked at
@@ -97,7 +93,7 @@ class Witness(Validator):
         return int.from_bytes(digest[:6], "big") / 2**48
 
 
-def make(device: str, stack: int | None) -> Train:
+def make(device, stack):
     torch.manual_seed(5)
     np.random.seed(5)  # noqa: NPY002 - so that two processes begin alike
     random.seed(5)
@@ -105,30 +101,27 @@ def make(device: str, stack: int | None) -> Train:
 
 
 @functools.cache
-def registry() -> Registry:
-    classes: tuple[type[Any], ...] = (Blobs, OneLayer, VandalValidator, VandalScheme, Witness)
+def registry():
+    classes = (Blobs, OneLayer, VandalValidator, VandalScheme, Witness)
     return Registry([*discover().entries, *(Entry(cls.kind, cls, "tests", "1") for cls in classes)])
 
 
-def cell(seed: int, *, validator: str | None = None, scheme: str | None = None) -> Cell:
+def cell(seed, *, validator=None, scheme=None):
     """A cell with the witness, or one whose validator or scheme changes shared state."""
-    return Cell(
+    return replace(
+        fake_cell(target="aim", seed=seed),
         dataset=_ref("dataset", "toy_blobs"),
-        fingerprint="none",
-        target="aim",
         sources=("one", "two"),
         backbone=_ref("backbone", "toy_one_layer"),
         scheme=_ref("scheme", "vandal", deed=scheme) if scheme else _ref("scheme", "adapt"),
         discrepancy=None if scheme else _ref("discrepancy", "none"),
         aggregator=None if scheme else _ref("aggregator", "uniform"),
-        mu=0.0,
         training=Protocol(epochs=1, batch=10, steps=3, optimizer=Optimizer(sgd=Sgd(lr=0.1)), epoch="scheme"),
         validators=(_ref("validator", "vandal", deed=validator) if validator else _ref("validator", "witness"),),
-        seed=seed,
     )
 
 
-def _ref(kind: str, name: str, **params: str) -> Ref:
+def _ref(kind, name, **params):
     entry = registry().entry(kind, name)
-    made = cast("Any", entry.create(params))
+    made = entry.create(params)
     return Ref(kind, name, made.version, entry.distribution, made.params())
