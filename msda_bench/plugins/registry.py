@@ -121,14 +121,10 @@ class Registry:
         return sorted(entries, key=lambda entry: (_ORDER.index(entry.kind), entry.name, entry.distribution))
 
     @property
-    def conflicts(self) -> list[str]:
-        """One line for each name that more than one component claims."""
-        return [_conflict(group) for group in self._by_name.values() if len(group) > 1]
-
-    @property
     def problems(self) -> list[str]:
         """A line for each broken plugin, and for each name that several components claim."""
-        return [*(plugin.line for plugin in self.broken), *self.conflicts]
+        conflicts = (_conflict(group) for group in self._by_name.values() if len(group) > 1)
+        return [*(plugin.line for plugin in self.broken), *conflicts]
 
     def names(self, kind: str) -> list[str]:
         """The sorted names of the components of a kind."""
@@ -168,7 +164,8 @@ class Registry:
             raise PluginError(f"unknown kind {kind!r} (known: {', '.join(KINDS)})")
         kinds = self._kinds(name) if kind is None else [kind]
         if len(kinds) > 1:
-            raise PluginError(f"{name!r} is the name of {' and of '.join(map(_a, kinds))}; say which with its kind")
+            named = " and of ".join(f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}" for kind in kinds)
+            raise PluginError(f"{name!r} is the name of {named}; say which with its kind")
         if not kinds:
             raise PluginError(self._unknown("component", name, sorted({name for _, name in self._by_name})))
         return self.entry(kinds[0], name)
@@ -186,10 +183,6 @@ class Registry:
 def same_project(first: str, second: str) -> bool:
     """Whether two names denote one distribution; `-`, `_` and `.` are interchangeable, and case is ignored."""
     return re.sub(r"[-_.]+", "-", first).lower() == re.sub(r"[-_.]+", "-", second).lower()
-
-
-def _a(kind: str) -> str:
-    return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
 
 
 def _conflict(group: list[Entry]) -> str:
