@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from msda_bench.cli.executor import add_options, cells_of_a_job, find_executor, make_executor
+from msda_bench.cli.arguments import EXECUTOR
 from msda_bench.cli.main import main
+from msda_bench.cli.train import cells_of_a_job, find_executor, make_executor
 from msda_bench.results import files
 from msda_bench.running.execute import Executor
 from msda_bench.store import Store
@@ -136,7 +137,8 @@ def test_an_array_job_gives_the_bytes_of_one_run(tiny: Path, tasks: int) -> None
 
 def executor(*given: str) -> Executor:
     parser = argparse.ArgumentParser()
-    add_options(parser)
+    for option in EXECUTOR:
+        parser.add_argument(option.name, **option.options)
     args = parser.parse_args(given)
     return make_executor(args, find_executor(args), "cuda")
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from msda_bench.cli import author
 from msda_bench.cli import main as program
-from msda_bench.cli import plugins
 from msda_bench.cli.command import COMMANDS
 from msda_bench.errors import BenchError
 from msda_bench.store import Store
@@ -87,7 +87,7 @@ def test_errors_and_interruptions_are_lines_and_an_exit_code(monkeypatch, capsys
     def run(_):
         raise raised
 
-    monkeypatch.setattr(plugins, "command", run)
+    monkeypatch.setattr(author, "plugins", run)
     assert program.main(["plugins"]) == code
     assert capsys.readouterr().err == said
 
@@ -95,7 +95,7 @@ def test_errors_and_interruptions_are_lines_and_an_exit_code(monkeypatch, capsys
 def test_a_bug_exits_with_3_and_a_traceback():
     done = python(
         "-c",
-        "import sys\nfrom msda_bench.cli import main, plugins\nplugins.command = lambda _: 1 / 0\n"
+        "import sys\nfrom msda_bench.cli import author, main\nauthor.plugins = lambda _: 1 / 0\n"
         "sys.argv = ['msda-bench', 'plugins']\nmain.entry()",
     )
     assert done.returncode == 3

@@ -171,7 +171,7 @@ def options(parser: argparse.ArgumentParser, words: tuple[str, ...] = ()) -> Ite
 
 def cases() -> Iterator[object]:
     """For every option and value the command with it, the command without it, and whether both do the same."""
-    for command, action in options(program.make_parser(whole=True)):
+    for command, action in options(program.make_parser()):
         option = action.option_strings[-1] if action.option_strings else ""
         name = f"{command} {option or action.dest}".strip()
         use = USES.get(name, USES.get(option))

@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from msda_bench.suite.json_schema import suite_schema
+from msda_bench.suite.load import suite_schema
 from msda_bench.suite.spec import ExperimentFile, IncludeFile
 
 
