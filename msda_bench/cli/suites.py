@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,20 +32,16 @@ def listing(_: argparse.Namespace) -> int:
 
     here = {distribution.name for distribution in distributions()}
     for name in sorted(listed(), key=lambda name: (name != "quickstart", "/" in name, name)):
-        say_block(f"{name}: {_contents(shipped(name), here)}", [purpose(shipped(name))])
+        files = [yaml.safe_load(path.read_bytes()) for path in files_of(shipped(name))]
+        parts = [file for file in files if "include" not in file]
+        named = (part["dataset"] for part in parts)
+        data = dict.fromkeys(one if isinstance(one, str) else next(iter(one)) for one in named)
+        methods = max(len(part["methods"]) for part in parts)
+        seeds = max(part["seeds"] if isinstance(part["seeds"], int) else len(part["seeds"]) for part in parts)
+        needs = dict.fromkeys(one for part in parts for one in part.get("requires", ()) if one not in here)
+        contents = [", ".join(data), f"{methods} methods, {seeds} seeds", *(f"needs {one}" for one in needs)]
+        say_block(f"{name}: {'; '.join(contents)}", [purpose(shipped(name))])
     return 0
-
-
-def _contents(suite: Path, here: Collection[str]) -> str:
-    """A suite's data, methods and seeds, and the packages that it needs and that are not here."""
-    files = [yaml.safe_load(path.read_bytes()) for path in files_of(suite)]
-    parts = [file for file in files if "include" not in file]
-    named = (part["dataset"] for part in parts)
-    data = dict.fromkeys(one if isinstance(one, str) else next(iter(one)) for one in named)
-    methods = max(len(part["methods"]) for part in parts)
-    seeds = max(part["seeds"] if isinstance(part["seeds"], int) else len(part["seeds"]) for part in parts)
-    needs = dict.fromkeys(name for part in parts for name in part.get("requires", ()) if name not in here)
-    return "; ".join([", ".join(data), f"{methods} methods, {seeds} seeds", *(f"needs {name}" for name in needs)])
 
 
 def show(args: argparse.Namespace) -> int:

@@ -154,24 +154,22 @@ class Registry:
         Raises:
             PluginError: nothing matches, several components match, or the kind is unknown.
         """
+        kinds = [known for known in KINDS if (known, name) in self._by_name]
         theirs = [
             entry for entry in self.entries if same_project(entry.distribution, name) and kind in {None, entry.kind}
         ]
-        return [self._find(name, kind)] if not theirs or self._kinds(name) else theirs
-
-    def _find(self, name: str, kind: str | None) -> Entry:
-        if kind is not None and kind not in KINDS:
-            raise PluginError(f"unknown kind {kind!r} (known: {', '.join(KINDS)})")
-        kinds = self._kinds(name) if kind is None else [kind]
+        if theirs and not kinds:
+            return theirs
+        if kind is not None:
+            if kind not in KINDS:
+                raise PluginError(f"unknown kind {kind!r} (known: {', '.join(KINDS)})")
+            return [self.entry(kind, name)]
         if len(kinds) > 1:
-            named = " and of ".join(f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}" for kind in kinds)
+            named = " and of ".join(f"{'an' if one[0] in 'aeiou' else 'a'} {one}" for one in kinds)
             raise PluginError(f"{name!r} is the name of {named}; say which with its kind")
         if not kinds:
-            raise PluginError(self._unknown("component", name, sorted({name for _, name in self._by_name})))
-        return self.entry(kinds[0], name)
-
-    def _kinds(self, name: str) -> list[str]:
-        return [kind for kind in KINDS if (kind, name) in self._by_name]
+            raise PluginError(self._unknown("component", name, sorted({known for _, known in self._by_name})))
+        return [self.entry(kinds[0], name)]
 
     def _unknown(self, kind: str, name: str, known: Sequence[str]) -> str:
         close = difflib.get_close_matches(name, known, n=1)

@@ -191,7 +191,11 @@ def write_site(folders: Sequence[Path], out: Path, registry: Registry) -> tuple[
     faults: list[tuple[str, Path]] = []
     for folder, name in zip(once, names, strict=True):
         try:
-            runs, shown[name], files = _read(folder, name, registry)
+            runs = load_results(folder)
+            findings = Findings.of(runs)
+            page = render_page(findings, Store(folder).commands(), home=f"../{INDEX}")
+            files = {REPORT: page, RUNS: runs_file(findings.analysis)}
+            shown[name] = [*_columns(name, findings, registry)]
         except BenchError as error:
             faults += [(line, folder) for line in error.lines]
             continue
@@ -208,15 +212,6 @@ def write_site(folders: Sequence[Path], out: Path, registry: Registry) -> tuple[
     page = _render([*shown], _in_order(every), [_placeless(*fault) for fault in faults])
     replace_file(out / INDEX, page.encode())
     return lines
-
-
-def _read(folder: Path, name: str, registry: Registry) -> tuple[pd.DataFrame, list[Column], dict[str, str]]:
-    """The runs of a folder, its experiments, and its files on the site by name."""
-    runs = load_results(folder)
-    findings = Findings.of(runs)
-    commands = Store(folder).commands()
-    page = render_page(findings, commands, home=f"../{INDEX}")
-    return runs, [*_columns(name, findings, registry)], {REPORT: page, RUNS: runs_file(findings.analysis)}
 
 
 def _names(folders: Iterable[Path]) -> list[str]:
