@@ -10,13 +10,11 @@ from typing import Any
 
 import pandas as pd
 
-from msda_bench import plugins
+from msda_bench import data, plugins
 from msda_bench.api import File
 from msda_bench.cli.lines import say, say_block, say_table, warn_of
 from msda_bench.cli.suites import load
 from msda_bench.cli.tables import show
-from msda_bench.data import LocalFiles, folders, verify_arrays
-from msda_bench.data import fetch as fetch_files
 from msda_bench.data.check import present
 from msda_bench.engine.loaded import load_domain
 from msda_bench.errors import BenchError, DataError, PluginError, reported
@@ -59,7 +57,7 @@ def listing(args: argparse.Namespace) -> int:
 
 def _declarations(choice: Configured[Any], *, whole: bool) -> tuple[str, ...]:
     """What a dataset says of itself, with `whole` all of its domains, and how many of its files are here, in words."""
-    dataset, where = choice.component, folders()
+    dataset, where = choice.component, data.folders()
     with choice.entry.blamed("cannot be inspected"):
         domains, task, files = tuple(map(str, dataset.domains)), dataset.task, tuple(dataset.files)
         what = f"{task.kind}, {task.classes} classes" if task.classes else task.kind
@@ -87,7 +85,7 @@ def fetch(args: argparse.Namespace) -> int:
             say(f"{name}: needs no files")
             continue
         with reported(problems):
-            fetch_files(files, report=say)
+            data.fetch(files, report=say)
             say(f"{name}: all files are here ({len(files)})")
     if problems:
         raise DataError(*problems)
@@ -99,7 +97,7 @@ def verify(args: argparse.Namespace) -> int:
     problems: list[str] = []
     rows, bad = [], 0
     for name, files in _chosen(args, problems):
-        local = LocalFiles(dataset=name)
+        local = data.LocalFiles(dataset=name)
         for file in files:
             try:
                 rows.append((name, file.path, f"ok: {local.path(file)}"))
@@ -108,7 +106,7 @@ def verify(args: argparse.Namespace) -> int:
                 bad += 1
         if not files:
             rows.append((name, "", "ok: needs no files"))
-    kept = [("(cache)", *file) for file in verify_arrays(folders())] if args.all else []
+    kept = [("(cache)", *file) for file in data.verify_arrays(data.folders())] if args.all else []
     bad += sum(state != "ok" for _, _, state in kept)
     say_table(("dataset", "file", "state"), [*rows, *kept])
     if problems:
@@ -147,7 +145,7 @@ def leaks(args: argparse.Namespace) -> int:
 def _tables(expansion: Expansion, registry: Registry, problems: list[str]) -> Iterator[pd.DataFrame]:
     """What is found on each dataset; adds lines to `problems` for those that cannot be read."""
     for dataset, cells in used("dataset", expansion.cells.values(), registry):
-        files, keys = LocalFiles(dataset=dataset.name), {cell.key for cell in cells}
+        files, keys = data.LocalFiles(dataset=dataset.name), {cell.key for cell in cells}
         with reported(problems):
             with registry.entry("dataset", dataset.name).blamed("cannot be loaded"):
                 domains = {name: load_domain(dataset, name, files) for name in domains_of(dataset, cells)}
