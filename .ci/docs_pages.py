@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from msda_bench import hookspecs
-from msda_bench.cli.main import make_parser
+from msda_bench.cli.command import make_parser
 from msda_bench.plugins import KINDS, discover
-from msda_bench.suite.json_schema import suite_schema
+from msda_bench.suite.load import suite_schema
 from msda_bench.testing import CONTRACTS, checks
 
 _MARK = re.compile(r"^<!-- made: ([a-z_]+) -->$", re.MULTILINE)
@@ -71,7 +71,7 @@ def _files() -> str:
 
 
 def _commands() -> str:
-    return "\n\n".join(_command(parser, does) for parser, does in _parsers(make_parser(whole=True)))
+    return "\n\n".join(_command(parser, does) for parser, does in _parsers(make_parser()))
 
 
 def _parsers(parser: argparse.ArgumentParser) -> Iterator[tuple[argparse.ArgumentParser, str]]:

@@ -16,33 +16,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from msda_bench.cli.run import run
-    from msda_bench.results.across import across
-    from msda_bench.results.compare import compare
-    from msda_bench.results.criteria import criteria
-    from msda_bench.results.frame import load_curves, load_results
-    from msda_bench.results.leaderboard import leaderboard
-    from msda_bench.results.predictions import load_confusion, load_predictions
-    from msda_bench.results.signed_rank import signed_rank
-    from msda_bench.results.verify import verify
-    from msda_bench_report import plots
+    from msda_bench.cli.run import run as run
+    from msda_bench.results.across import across as across
+    from msda_bench.results.compare import compare as compare
+    from msda_bench.results.criteria import criteria as criteria
+    from msda_bench.results.frame import load_curves as load_curves
+    from msda_bench.results.frame import load_results as load_results
+    from msda_bench.results.leaderboard import leaderboard as leaderboard
+    from msda_bench.results.predictions import load_confusion as load_confusion
+    from msda_bench.results.predictions import load_predictions as load_predictions
+    from msda_bench.results.signed_rank import signed_rank as signed_rank
+    from msda_bench.results.verify import verify as verify
+    from msda_bench_report import plots as plots
 
 __version__ = "0.1.0"
-__all__ = (
-    "across",
-    "compare",
-    "criteria",
-    "leaderboard",
-    "load_confusion",
-    "load_curves",
-    "load_predictions",
-    "load_results",
-    "plots",
-    "run",
-    "signed_rank",
-    "verify",
-)
-
 _HOMES = {
     "across": "msda_bench.results.across",
     "compare": "msda_bench.results.compare",
@@ -57,6 +44,7 @@ _HOMES = {
     "signed_rank": "msda_bench.results.signed_rank",
     "verify": "msda_bench.results.verify",
 }
+__all__ = tuple(_HOMES)
 
 
 def __getattr__(name: str) -> Any:

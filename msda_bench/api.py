@@ -15,12 +15,11 @@ from msda_bench.component.abilities import (
     Prepares,
     Strength,
 )
-from msda_bench.component.backbone import Backbone, Embedding, Network
+from msda_bench.component.backbone import Backbone, Embedding, Network, Pretrained, load_weights
 from msda_bench.component.base import Added, Component, Count, Located, NonNegative, Positive, Rate, component
 from msda_bench.component.dataset import Dataset, DomainData, Inputs, InputSpec, Task
 from msda_bench.component.files import Array, ByHand, File, Files, Pip, Row, Rows, Url
 from msda_bench.component.parts import Parts
-from msda_bench.component.pretrained import Pretrained
 from msda_bench.component.scheme import FittedScheme, Fitting, GivenScheme, Scheme, StepFreeScheme
 from msda_bench.component.scoring import Metric, Tested, ValidationView, Validator
 from msda_bench.component.sizes import Extent, Size, TestSize
@@ -38,7 +37,6 @@ from msda_bench.component.step import (
     TargetPass,
 )
 from msda_bench.component.weighing import Aggregate, Aggregator, Discrepancy
-from msda_bench.component.weights import load_weights
 from msda_bench.errors import BenchError, DataError, PluginError
 from msda_bench.layers import (
     BagLinear,

@@ -11,7 +11,7 @@ import yaml
 
 from msda_bench import __version__, api, functional, testing
 from msda_bench.plugins import KINDS, discover
-from msda_bench.suite.json_schema import suite_schema
+from msda_bench.suite.load import suite_schema
 from tests.reader import blocks
 
 ROOT = Path(__file__).parent.parent

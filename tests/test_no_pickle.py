@@ -25,8 +25,8 @@ ALLOWED = {
     # The contract kit unpickles what it has just pickled: components must be able to go to other processes.
     ("msda_bench/testing/component.py", "imports pickle"),
     # Weights are read with weights_only=True, which runs no code; of pickle its error alone is named.
-    ("msda_bench/component/weights.py", "imports pickle"),
-    ("msda_bench/component/weights.py", "calls torch.load"),
+    ("msda_bench/component/backbone.py", "imports pickle"),
+    ("msda_bench/component/backbone.py", "calls torch.load"),
     # Recordings that numpy pickled; the unpickler looks names up in a table of its own and imports none.
     ("plugins/msda_bench_builtin/datasets/watch.py", "imports pickle"),
 }

@@ -1,80 +1,70 @@
-"""`msda-bench data`: lists datasets, their sources and licences, and their files on this machine."""
+"""`msda-bench data`: lists datasets, their licences and their files on this machine, and looks for leaks."""
 
 from __future__ import annotations
 
 import argparse
 import itertools
 import sys
-from collections.abc import Container, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any
 
-from msda_bench.cli import identify, leaks
+import pandas as pd
+
+from msda_bench import data, plugins
+from msda_bench.api import File
 from msda_bench.cli.lines import say, say_block, say_table, warn_of
+from msda_bench.cli.suites import load
+from msda_bench.cli.tables import show
+from msda_bench.data.check import present
+from msda_bench.engine.loaded import load_domain
 from msda_bench.errors import BenchError, DataError, PluginError, reported
-
-if TYPE_CHECKING:
-    from msda_bench.api import File
-    from msda_bench.plugins import Registry
-    from msda_bench.suite.choice import Configured
+from msda_bench.plugins import Registry
+from msda_bench.results.report import Column, Line, Report, Section, Table
+from msda_bench.running.data import domains_of, used
+from msda_bench.running.leaks import MOST, find_leaks
+from msda_bench.suite.choice import Configured, make
+from msda_bench.suite.expand import Expansion
 
 _COLUMN = 50
 """The maximum length of a list of domain names that is cut."""
+_SHARES = (
+    *(("equal", "equal", "tested"), ("equal seen", "equal_seen", "tested")),
+    *(("near", "near", "compared"), ("near seen", "near_seen", "compared")),
+)
+"""The columns of percentages: their heads, the numbers of rows, and those that they are shares of."""
+_LEGEND = (
+    "Percentages of the target's test rows: equal, or near (at most {most:,} are compared), to a row of the domain; "
+    "seen, if the run trains on that row. Empty: not looked for."
+)
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds its arguments."""
-    actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
-    listed = actions.add_parser("list", help="show every dataset, its licence and source")
-    listed.add_argument("names", nargs="*", metavar="NAME", help="a dataset to show in full, with all its domains")
-    listed.set_defaults(command=_list)
-    fetch = actions.add_parser("fetch", help="download missing files into the cache")
-    identify.add_action(actions)
-    leaks.add_action(actions)
-    verify = actions.add_parser("verify", help="check every file; with --all, kept arrays, too")
-    for action, handler in ((fetch, _fetch), (verify, _verify)):
-        action.add_argument("names", nargs="*", metavar="NAME", help="a dataset, or a backbone with weights")
-        action.add_argument("--all", action="store_true", help="every dataset")
-        action.set_defaults(command=handler)
-
-
-class _Facts(NamedTuple):
-    """The declarations of a dataset."""
-
-    name: str
-    domains: tuple[str, ...]
-    task: str
-    licence: str
-    source: str
-    files: tuple[File, ...]
-
-    def in_words(self) -> str:
-        """The number of files on this machine, in words."""
-        from msda_bench.data import folders
-        from msda_bench.data.check import present
-
-        where = folders()
-        here = sum(any(present(path, file) for path in where.candidates(file)) for file in self.files)
-        return f"{here} of {len(self.files)}" if self.files else "needs none"
-
-
-def _list(args: argparse.Namespace) -> int:
-    from msda_bench.plugins import discover
-
-    registry = discover()
+def listing(args: argparse.Namespace) -> int:
+    """Shows every dataset, or some in full."""
+    registry = plugins.discover()
     problems: list[str] = []
-    known = list(_known(registry, dict.fromkeys(args.names) or registry.names("dataset"), problems))
+    rows: list[tuple[str, ...]] = []
+    for name in dict.fromkeys(args.names) or registry.names("dataset"):
+        with reported(problems):
+            rows.append(_declarations(make(registry, "dataset", name, {}), whole=bool(args.names)))
     if args.names or sys.stdout.isatty():
-        for facts in known:
-            domains = ", ".join(facts.domains) if args.names else _cut(facts.domains)
-            texts = (f"licence: {facts.licence}", f"source: {facts.source}", f"domains: {domains}")
-            say_block(f"{facts.name}: {facts.task}; files here: {facts.in_words()}", texts)
+        for name, domains, task, licence, source, here in rows:
+            texts = (f"licence: {licence}", f"source: {source}", f"domains: {domains}")
+            say_block(f"{name}: {task}; files here: {here}", texts)
     else:
-        rows = (
-            (facts.name, _cut(facts.domains), facts.task, facts.licence, facts.source, facts.in_words())
-            for facts in known
-        )
         say_table(("name", "domains", "task", "licence", "source", "files here"), rows)
     return 2 * warn_of([*registry.problems, *problems], "error")
+
+
+def _declarations(choice: Configured[Any], *, whole: bool) -> tuple[str, ...]:
+    """What a dataset says of itself, with `whole` all of its domains, and how many of its files are here, in words."""
+    dataset, where = choice.component, data.folders()
+    with choice.entry.blamed("cannot be inspected"):
+        domains, task, files = tuple(map(str, dataset.domains)), dataset.task, tuple(dataset.files)
+        what = f"{task.kind}, {task.classes} classes" if task.classes else task.kind
+        origin = str(dataset.licence), str(dataset.source)
+    here = sum(any(present(path, file) for path in where.candidates(file)) for file in files)
+    shown = ", ".join(domains) if whole else _cut(domains)
+    return choice.name, shown, what, *origin, f"{here} of {len(files)}" if files else "needs none"
 
 
 def _cut(domains: tuple[str, ...]) -> str:
@@ -87,38 +77,36 @@ def _cut(domains: tuple[str, ...]) -> str:
     return f"{', '.join(domains[: max(1, shown)])}, ... ({len(domains)} in all)"
 
 
-def _fetch(args: argparse.Namespace) -> int:
-    from msda_bench.data import fetch
-
+def fetch(args: argparse.Namespace) -> int:
+    """Downloads missing files."""
     problems: list[str] = []
-    for known in _chosen(args, problems):
-        if not known.files:
-            say(f"{known.name}: needs no files")
+    for name, files in _chosen(args, problems):
+        if not files:
+            say(f"{name}: needs no files")
             continue
         with reported(problems):
-            fetch(known.files, report=say)
-            say(f"{known.name}: all files are here ({len(known.files)})")
+            data.fetch(files, report=say)
+            say(f"{name}: all files are here ({len(files)})")
     if problems:
         raise DataError(*problems)
     return 0
 
 
-def _verify(args: argparse.Namespace) -> int:
-    from msda_bench.data import LocalFiles, folders, verify_arrays
-
+def verify(args: argparse.Namespace) -> int:
+    """Checks every file, and with `--all` kept arrays."""
     problems: list[str] = []
     rows, bad = [], 0
-    for known in _chosen(args, problems):
-        local = LocalFiles(dataset=known.name)
-        for file in known.files:
+    for name, files in _chosen(args, problems):
+        local = data.LocalFiles(dataset=name)
+        for file in files:
             try:
-                rows.append((known.name, file.path, f"ok: {local.path(file)}"))
+                rows.append((name, file.path, f"ok: {local.path(file)}"))
             except DataError as error:
-                rows.append((known.name, file.path, str(error)))
+                rows.append((name, file.path, str(error)))
                 bad += 1
-        if not known.files:
-            rows.append((known.name, "", "ok: needs no files"))
-    kept = [("(cache)", *file) for file in verify_arrays(folders())] if args.all else []
+        if not files:
+            rows.append((name, "", "ok: needs no files"))
+    kept = [("(cache)", *file) for file in data.verify_arrays(data.folders())] if args.all else []
     bad += sum(state != "ok" for _, _, state in kept)
     say_table(("dataset", "file", "state"), [*rows, *kept])
     if problems:
@@ -126,37 +114,55 @@ def _verify(args: argparse.Namespace) -> int:
     return 1 if bad else 0
 
 
-def _chosen(args: argparse.Namespace, problems: list[str]) -> Iterator[_Facts]:
-    from msda_bench.plugins import discover
-
+def _chosen(args: argparse.Namespace, problems: list[str]) -> Iterator[tuple[str, tuple[File, ...]]]:
+    """The files of the chosen datasets, or of backbones, by name; adds lines to `problems` for those that fail."""
     if bool(args.names) == args.all:
         raise BenchError("name datasets, or give --all; `msda-bench data list` shows them")
-    registry = discover()
-    weights = set(registry.names("backbone")) - set(registry.names("dataset"))
-    return _known(registry, registry.names("dataset") if args.all else dict.fromkeys(args.names), problems, weights)
+    registry = plugins.discover()
+    datasets = registry.names("dataset")
+    weights = set(registry.names("backbone")) - set(datasets)
+    for name in datasets if args.all else dict.fromkeys(args.names):
+        files: tuple[File, ...] | None = None
+        with reported(problems):
+            choice = make(registry, "backbone" if name in weights else "dataset", name, {})
+            with choice.entry.blamed("cannot be inspected"):
+                files = tuple(choice.component.files)
+        if files is not None:
+            yield name, files
 
 
-def _known(
-    registry: Registry, names: Iterable[str], problems: list[str], backbones: Container[str] = ()
-) -> Iterator[_Facts]:
-    """The declarations of datasets with default parameters; adds lines to `problems` for those that fail.
-
-    Names in `backbones` are backbones, which declare the files of their weights.
-    """
-    from msda_bench.suite.choice import make
-
-    for name in names:
-        try:
-            yield _facts(make(registry, "backbone" if name in backbones else "dataset", name, {}))
-        except PluginError as error:
-            problems.extend(error.lines)
+def leaks(args: argparse.Namespace) -> int:
+    """Looks for test rows that training has seen elsewhere."""
+    registry, _, expansion = load(args)
+    problems: list[str] = []
+    tables = list(_tables(expansion, registry, problems))
+    if tables:
+        rows = pd.concat(tables, ignore_index=True)
+        show(args, Report(tuple(map(_section, tables)), rows, complete=not rows["leak"].any()))
+    return 2 if warn_of(problems, "error") else int(any(rows["leak"].any() for rows in tables))
 
 
-def _facts(choice: Configured[Any]) -> _Facts:
-    dataset = choice.component
-    with choice.entry.blamed("cannot be inspected"):
-        if choice.entry.kind == "backbone":
-            return _Facts(choice.name, (), "", "", "", tuple(dataset.files))
-        domains, task = tuple(map(str, dataset.domains)), dataset.task
-        what = f"{task.kind}, {task.classes} classes" if task.classes else task.kind
-        return _Facts(choice.name, domains, what, str(dataset.licence), str(dataset.source), tuple(dataset.files))
+def _tables(expansion: Expansion, registry: Registry, problems: list[str]) -> Iterator[pd.DataFrame]:
+    """What is found on each dataset; adds lines to `problems` for those that cannot be read."""
+    for dataset, cells in used("dataset", expansion.cells.values(), registry):
+        files, keys = data.LocalFiles(dataset=dataset.name), {cell.key for cell in cells}
+        with reported(problems):
+            with registry.entry("dataset", dataset.name).blamed("cannot be loaded"):
+                domains = {name: load_domain(dataset, name, files) for name in domains_of(dataset, cells)}
+            rows = find_leaks(dataset, cells, domains)
+            experiments = dict.fromkeys(place.experiment for place in expansion.plan.cells if place.key in keys)
+            yield rows.assign(dataset=dataset.name, experiments=", ".join(experiments))
+
+
+def _section(rows: pd.DataFrame) -> Section:
+    """The verdict on a dataset, and its table with a row for each target and domain."""
+    leaks = [f"{row.target} in {row.domain}" for row in rows[rows["leak"]].itertuples()]
+    what = f"leak suspected: {', '.join(leaks)}" if leaks else "nothing found of the kinds that were looked for"
+    title = f"{rows['dataset'].iloc[0]} ({rows['experiments'].iloc[0]}): {what}"
+    columns = (
+        Column("target", "text", ["target"]),
+        Column("domain", "domain", ["domain", "target"]),
+        *(Column(head, "share", [count, total]) for head, count, total in _SHARES),
+    )
+    table = Table(rows["experiments"].iloc[0].partition(",")[0], title, rows, columns, about=())
+    return Section((table,), (Line("caption", _LEGEND.format(most=MOST)),))

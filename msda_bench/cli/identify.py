@@ -10,16 +10,22 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from msda_bench.cli.command import Actions
+from msda_bench.api import Dataset, Identified, Identifies, IdentifiesColumns
+from msda_bench.atomic import write_new
+from msda_bench.cli.arguments import COLUMNS
 from msda_bench.cli.lines import say, say_table, warn_of
+from msda_bench.component.base import located
+from msda_bench.data import folders
+from msda_bench.data.check import tree_sha256
+from msda_bench.data.unpack import images_in, unpack
 from msda_bench.errors import BenchError, DataError, reported
-
-if TYPE_CHECKING:
-    from msda_bench.api import Dataset, Identified
-    from msda_bench.plugins import Registry
-    from msda_bench.suite.choice import Configured
+from msda_bench.plugins import Registry, discover
+from msda_bench.suite.choice import Configured, make
+from msda_bench.suite.expand import expand
+from msda_bench.suite.load import parse_suite
+from msda_bench.suite.reader import UNWANTED
 
 _SUITE = """\
 schema: 1
@@ -28,13 +34,6 @@ dataset:
   {dataset}:
 {params}
 {rest}"""
-_COLUMNS = {
-    "domain": "the column that names each row's domain",
-    "label": "the column to predict",
-    "text": "a column that is read as words",
-    "group": "a column that names rows that belong together",
-    "predictions": "a column of another model's answers, shown as a reference and learned from by no method",
-}
 _OPTIONS = ("task", "missing")
 _LONGEST_NAME = 64
 """The maximum length of a suite's name."""
@@ -42,44 +41,8 @@ _MOST = 1000
 """The maximum number of training examples per domain in a first suite."""
 
 
-def add_action(actions: Actions) -> None:
-    """Adds the action."""
-    parser = actions.add_parser("identify", help="recognise a folder or file as a known dataset")
-    parser.add_argument("path", type=Path, metavar="PATH", help="a folder, or a file such as an archive")
-    parser.add_argument("--suite", type=Path, metavar="FILE", help="write a first suite for the folder or file")
-    parser.add_argument(
-        "--unpack",
-        type=Path,
-        metavar="FOLDER",
-        help="of Parquet files of images: write them to this folder, as DOMAIN/CLASS/FILE, and go on with it",
-    )
-    parser.add_argument("--anyway", action="store_true", help="write it even if it is doubtful what the data mean")
-    for name, what in _COLUMNS.items():
-        parser.add_argument(f"--{name}", metavar="COLUMN", help=f"of a table or arrays: {what}")
-    parser.add_argument(
-        "--unlabelled",
-        choices=("target", "drop"),
-        default="target",
-        help="of a table or arrays: whether domains without any label are the suite's targets (default) or left out",
-    )
-    parser.add_argument(
-        "--task",
-        choices=("classification", "regression"),
-        help="of a table or arrays: whether the label is a class or a number; by default as its values look",
-    )
-    parser.add_argument(
-        "--missing",
-        metavar="TEXTS",
-        help="of a table or arrays: what stands for a missing value besides nothing, as in --missing=-1,NA; by default "
-        "what pandas takes for it",
-    )
-    parser.set_defaults(command=_identify)
-
-
-def _identify(args: argparse.Namespace) -> int:
-    from msda_bench.plugins import discover
-    from msda_bench.suite.choice import make
-
+def identify(args: argparse.Namespace) -> int:
+    """Recognises a folder or file, and writes a first suite for it."""
     registry = discover()
     problems = registry.problems
     datasets: list[Configured[Dataset]] = []
@@ -87,7 +50,7 @@ def _identify(args: argparse.Namespace) -> int:
         with reported(problems):
             datasets.append(make(registry, "dataset", name, {}))
     path = Path(os.path.expanduser(args.path))  # noqa: PTH111 - `~name` of no user is a folder of that name
-    columns = {name: value for name in (*_COLUMNS, *_OPTIONS) if (value := getattr(args, name)) is not None}
+    columns = {name: value for name in (*COLUMNS, *_OPTIONS) if (value := getattr(args, name)) is not None}
     if columns and not columns.keys() >= ({"label"} if path.is_dir() else {"domain", "label"}):
         raise BenchError("a table or arrays need both --domain and --label, a folder of tables --label")
     columns |= {"unlabelled": args.unlabelled} if columns else {}
@@ -98,22 +61,17 @@ def _identify(args: argparse.Namespace) -> int:
         readable = next((match for match in matches if match[1].suite), None)
         if len(problems) > before and not matches:
             raise DataError(*dict.fromkeys(problems))
+        no = f"{path}: no suite was written"
         if readable is None:
-            raise DataError(
-                *dict.fromkeys(problems), f"{path}: no suite was written, since no dataset can read it unchanged"
-            )
+            raise DataError(*dict.fromkeys(problems), f"{no}, since no dataset can read it unchanged")
         if (doubts := readable[1].doubts) and not args.anyway:
-            raise DataError(
-                *(f"{path}: no suite was written: {doubt}; --anyway writes it all the same" for doubt in doubts)
-            )
+            raise DataError(*(f"{no}: {doubt}; --anyway writes it all the same" for doubt in doubts))
         _write_suite(args.suite, path, *readable, registry)
     return 2 * warn_of(dict.fromkeys(problems), "error")
 
 
 def _unpacked(path: Path, columns: dict[str, str], folder: Path | None) -> tuple[Path, dict[str, str]]:
     """The folder to look at instead of Parquet files of images, without columns; other paths as they are."""
-    from msda_bench.data.unpack import images_in, unpack
-
     if folder is None and images_in(path) is None:
         return path, columns
     if folder is None or not columns:
@@ -125,9 +83,6 @@ def _unpacked(path: Path, columns: dict[str, str], folder: Path | None) -> tuple
 
 
 def _checksum(path: Path) -> str:
-    from msda_bench.data import folders
-    from msda_bench.data.check import tree_sha256
-
     if path.exists() and not (path.is_dir() or path.is_file()):  # such as a pipe, which could block forever
         raise DataError(f"{path}: cannot be read: it is neither a file nor a folder")
     try:
@@ -165,7 +120,11 @@ def _matches(
     say(f"{name}: {best.what}")
     for line in (*best.lines, *(f"odd: {doubt}" for doubt in best.doubts)):
         say(f"  {line}")
-    _say_counts(best.counts)
+    domains = best.counts.values()
+    rows = [
+        (name, *(str(of.get(name, 0)) for of in domains)) for name in sorted({name for of in domains for name in of})
+    ]
+    say_table(("class",), [*rows, ("all", *(str(sum(of.values())) for of in domains))], numbers=best.counts)
     if best.read:
         say(best.read)
     return matches
@@ -174,8 +133,6 @@ def _matches(
 def _asked(
     path: Path, digest: str, columns: Mapping[str, str], datasets: list[Configured[Dataset]], problems: list[str]
 ) -> Iterator[tuple[str, Identified]]:
-    from msda_bench.api import Identifies, IdentifiesColumns
-
     for choice in datasets:
         match: Identified | None = None
         with reported(problems), choice.entry.blamed("cannot look at it"):
@@ -193,18 +150,7 @@ def _absolute(path: Path) -> Path:
     return Path(os.path.abspath(path))  # noqa: PTH100 - keeps the names of links
 
 
-def _say_counts(counts: Mapping[str, Mapping[str, int]]) -> None:
-    classes = sorted({name for domain in counts.values() for name in domain})
-    rows = [(name, *(str(domain.get(name, 0)) for domain in counts.values())) for name in classes]
-    total = ("all", *(str(sum(domain.values())) for domain in counts.values()))
-    say_table(("class",), [*rows, total], numbers=counts)
-
-
 def _write_suite(suite: Path, path: Path, name: str, match: Identified, registry: Registry) -> None:
-    from msda_bench.atomic import write_new
-    from msda_bench.component.base import located
-    from msda_bench.suite.reader import UNWANTED
-
     folder = _absolute(path)
     least = min((sum(counts.values()) for counts in match.counts.values()), default=0)
     beside = {
@@ -226,7 +172,12 @@ def _write_suite(suite: Path, path: Path, name: str, match: Identified, registry
     unfit += [folder.name] if not folder.name or set(folder.name) & set("\\:") else []
     if unfit:
         raise DataError(f"{path}: no suite can hold the names {', '.join(map(ascii, unfit))}; rename these folders")
-    _check(data, suite, path, registry)
+    try:
+        expand(parse_suite(data, suite, registry), registry)  # as `validate` does
+    except BenchError as error:
+        lines = (re.sub(rf"^{re.escape(str(suite))}(:\d+)*: ", "", line) for line in error.lines)
+        no = f"{path}: no suite was written, since it would not be valid"
+        raise DataError(*(f"{no}: {line}" for line in lines)) from None
     try:
         made = write_new(suite, data)
     except OSError as error:
@@ -238,16 +189,3 @@ def _write_suite(suite: Path, path: Path, name: str, match: Identified, registry
         return
     where = shlex.quote(str(folder.parent))
     say(f"wrote {suite}; next: MSDA_BENCH_DATA={where} {shlex.join(['msda-bench', 'run', str(suite), '--fetch'])}")
-
-
-def _check(data: bytes, suite: Path, path: Path, registry: Registry) -> None:
-    """Refuses a suite that `validate` would refuse."""
-    from msda_bench.suite.expand import expand
-    from msda_bench.suite.load import parse_suite
-
-    try:
-        expand(parse_suite(data, suite, registry), registry)
-    except BenchError as error:
-        lines = (re.sub(rf"^{re.escape(str(suite))}(:\d+)*: ", "", line) for line in error.lines)
-        no = f"{path}: no suite was written, since it would not be valid"
-        raise DataError(*(f"{no}: {line}" for line in lines)) from None

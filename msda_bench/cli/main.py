@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import io
-import itertools
 import os
+import pkgutil
 import signal
 import sys
-import textwrap
 from collections.abc import Callable, Sequence
-from functools import partial
-from importlib import import_module
 from types import FrameType
 from typing import TYPE_CHECKING, TextIO
 
-from msda_bench import __version__
-from msda_bench.cli.command import COMMANDS, Parser
+from msda_bench.cli.command import make_parser
 from msda_bench.cli.lines import warn
 from msda_bench.errors import BenchError, Interrupted
 
@@ -54,7 +49,12 @@ def _command(argv: Sequence[str] | None) -> int:
         return int(stop.code or 0)
     args.words = words
     try:
-        return int(args.command(args))
+        answer: int | Report = pkgutil.resolve_name(f"msda_bench.cli.{args.calls}")(args)
+        if isinstance(answer, int):
+            return answer
+        from msda_bench.cli.tables import show
+
+        return show(args, answer)
     except Exception as error:
         from msda_bench.blame import broken_package
 
@@ -62,21 +62,6 @@ def _command(argv: Sequence[str] | None) -> int:
         if broken is None:
             raise
         raise broken from error
-
-
-def _add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
-    """Adds the arguments of a command; `plugins` and `schema` have none."""
-    add = getattr(import_module(f"msda_bench.cli.{name}"), "arguments", None)
-    if add is not None:
-        add(parser)
-
-
-def _run(name: str, args: argparse.Namespace) -> int:
-    """Carries a command out, prints what it reports, and returns the exit code."""
-    from msda_bench.cli.tables import show
-
-    answer: int | Report = import_module(f"msda_bench.cli.{name}").command(args)
-    return answer if isinstance(answer, int) else show(args, answer)
 
 
 def _guarded(action: Callable[[], int | None]) -> int:
@@ -138,26 +123,6 @@ def entry() -> None:
         unwritable()
         code = BUG
     end(code)
-
-
-def make_parser(*, whole: bool = False) -> argparse.ArgumentParser:
-    """The parser of all commands, `whole` with all arguments."""
-    width = max(map(len, itertools.chain.from_iterable(COMMANDS.values())))
-    words = ["Benchmarks multi-source domain adaptation."]
-    for group, commands in COMMANDS.items():
-        words += ["", f"{group}:", *(f"  {name:{width}}  {command.line}" for name, command in commands.items())]
-    examples = ("run quickstart", "report results/quickstart")
-    parser = Parser(prog="msda-bench", description="\n".join(words), examples=examples)
-    parser.add_argument("--version", action="version", version=f"msda-bench {__version__}")
-    subparsers = parser.add_subparsers(metavar="COMMAND", required=True, help="as listed; COMMAND --help explains it")
-    for name, command in itertools.chain.from_iterable(one.items() for one in COMMANDS.values()):
-        description = textwrap.fill(f"{command.line[0].upper()}{command.line[1:]}. {command.more}", 80)
-        subparser = subparsers.add_parser(name, description=description, examples=command.examples)
-        subparser.filler = partial(_add_arguments, name)
-        subparser.set_defaults(command=partial(_run, name))
-        if whole:
-            subparser.fill()
-    return parser
 
 
 class _Output(io.FileIO):

@@ -1,83 +1,62 @@
-"""`msda-bench suites`: lists, shows and copies the suites that come with msda-bench."""
+"""The commands that show suites: those that come with msda-bench, what a suite holds, and what it takes."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import shlex
-from collections.abc import Collection
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from msda_bench.cli.lines import say, say_block
+import yaml  # type: ignore[import-untyped, unused-ignore]
+
+from msda_bench.atomic import write_new
+from msda_bench.cli.lines import say, say_block, warn_of
 from msda_bench.errors import BenchError, SuiteError
+from msda_bench.results.words import spans
+from msda_bench.suite.files import files_of, home, listed, names, purpose, shipped
+
+if TYPE_CHECKING:
+    from msda_bench.plugins import Registry
+    from msda_bench.results.report import Report
+    from msda_bench.suite.expand import Expansion
+    from msda_bench.suite.load import Suite
+    from msda_bench.suite.plan import Experiment, Plan
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds its arguments."""
-    actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
-    listed = actions.add_parser("list", help="show each suite, its data, methods and seeds, and what it needs")
-    listed.set_defaults(command=_list)
-    show = actions.add_parser("show", help="print a suite and the files that it includes")
-    show.set_defaults(command=_show)
-    copy = actions.add_parser("copy", help="write a suite and the files that it includes into a folder, for editing")
-    copy.add_argument("--out", type=Path, default=Path(), metavar="DIR", help="the folder (this one)")
-    copy.set_defaults(command=_copy)
-    for action in (show, copy):
-        action.add_argument("name", metavar="NAME", help="a suite, such as quickstart")
-
-
-def add_suite_argument(parser: argparse.ArgumentParser) -> None:
-    """Adds the suite argument to a command."""
-    what = "a suite by name (`msda-bench suites list`), or a file, such as mine.yaml"
-    parser.add_argument("suite", type=Path, metavar="SUITE", help=what)
-
-
-def _list(_: argparse.Namespace) -> int:
-    """Reads the files alone: loading the components that they name takes seconds."""
+def listing(_: argparse.Namespace) -> int:
+    """Lists the suites from their files alone: loading the components that they name takes seconds."""
     from importlib.metadata import distributions
-
-    from msda_bench.suite.files import listed, purpose, shipped
 
     here = {distribution.name for distribution in distributions()}
     for name in sorted(listed(), key=lambda name: (name != "quickstart", "/" in name, name)):
-        say_block(f"{name}: {_contents(shipped(name), here)}", [purpose(shipped(name))])
+        files = [yaml.safe_load(path.read_bytes()) for path in files_of(shipped(name))]
+        parts = [file for file in files if "include" not in file]
+        named = (part["dataset"] for part in parts)
+        data = dict.fromkeys(one if isinstance(one, str) else next(iter(one)) for one in named)
+        methods = max(len(part["methods"]) for part in parts)
+        seeds = max(part["seeds"] if isinstance(part["seeds"], int) else len(part["seeds"]) for part in parts)
+        needs = dict.fromkeys(one for part in parts for one in part.get("requires", ()) if one not in here)
+        contents = [", ".join(data), f"{methods} methods, {seeds} seeds", *(f"needs {one}" for one in needs)]
+        say_block(f"{name}: {'; '.join(contents)}", [purpose(shipped(name))])
     return 0
 
 
-def _contents(suite: Path, here: Collection[str]) -> str:
-    """A suite's data, methods and seeds, and the packages that it needs and that are not here."""
-    import yaml  # type: ignore[import-untyped, unused-ignore]
-
-    from msda_bench.suite.files import files_of
-
-    files = [yaml.safe_load(path.read_bytes()) for path in files_of(suite)]
-    parts = [file for file in files if "include" not in file]
-    named = (part["dataset"] for part in parts)
-    data = dict.fromkeys(one if isinstance(one, str) else next(iter(one)) for one in named)
-    methods = max(len(part["methods"]) for part in parts)
-    seeds = max(part["seeds"] if isinstance(part["seeds"], int) else len(part["seeds"]) for part in parts)
-    needs = dict.fromkeys(name for part in parts for name in part.get("requires", ()) if name not in here)
-    return "; ".join([", ".join(data), f"{methods} methods, {seeds} seeds", *(f"needs {name}" for name in needs)])
-
-
-def _show(args: argparse.Namespace) -> int:
-    from msda_bench.suite.files import files_of, home
-
-    suite, *parts = files_of(_named(args.name))
-    for line in suite.read_text(encoding="utf-8").splitlines():
-        say(line)
-    for part in parts:
-        say("")
-        say(f"# {part.relative_to(home()).as_posix()}")
+def show(args: argparse.Namespace) -> int:
+    """Prints a suite and the files that it includes."""
+    suite = _named(args.name)
+    for part in files_of(suite):
+        for line in () if part == suite else ("", f"# {part.relative_to(home()).as_posix()}"):
+            say(line)
         for line in part.read_text(encoding="utf-8").splitlines():
             say(line)
     return 0
 
 
-def _copy(args: argparse.Namespace) -> int:
-    from msda_bench.atomic import write_new
-    from msda_bench.suite.files import files_of
-
+def copy(args: argparse.Namespace) -> int:
+    """Writes a suite and the files that it includes into a folder."""
     suite = _named(args.name)
     copies = {path: args.out / path.relative_to(suite.parent) for path in files_of(suite)}
     there = [copy for copy in copies.values() if os.path.lexists(copy)]
@@ -95,16 +74,89 @@ def _copy(args: argparse.Namespace) -> int:
     for copy in made:
         say(f"wrote {copy}")
     if there:
-        names = ", ".join(map(str, there))
-        raise BenchError(f"{names}: already there; name another folder with --out, or move these files")
+        taken = ", ".join(map(str, there))
+        raise BenchError(f"{taken}: already there; name another folder with --out, or move these files")
     say(f"next: {shlex.join(['msda-bench', 'run', str(copies[suite])])}")
     return 0
 
 
 def _named(name: str) -> Path:
-    from msda_bench.suite.files import listed, names, shipped
     from msda_bench.suite.mistakes import hint
 
     if name not in names():
         raise SuiteError(f"{name}: no suite of that name comes with msda-bench{hint(name, listed())}")
     return shipped(name)
+
+
+def load(args: argparse.Namespace, methods: Path | None = None) -> tuple[Registry, Suite, Expansion]:
+    """Expands `args.suite`, with other methods if a file has them, after warnings of plugins that cannot be used."""
+    from msda_bench.plugins import discover
+    from msda_bench.suite.expand import expand
+    from msda_bench.suite.load import load_suite
+
+    registry = discover()
+    warn_of(registry.problems)
+    suite = load_suite(args.suite, registry, methods)
+    return registry, suite, expand(suite, registry)
+
+
+def validate(args: argparse.Namespace) -> int:
+    """Checks a suite and shows its tables and cells, without training anything."""
+    from msda_bench.component.abilities import description_of
+    from msda_bench.running.data import check_sizes
+
+    registry, suite, expansion = load(args)
+    check_sizes(expansion.cells.values(), registry)
+    warn_of(expansion.warnings)
+    plan = expansion.plan
+    for experiment, facts in zip(plan.experiments, suite.experiments, strict=True):
+        drawn = facts.file.select is not None and facts.file.select.how == "shared"
+        _say_experiment(experiment, plan, description_of(facts.data), candidates=drawn)
+    different = len(expansion.cells)
+    tuned = any(experiment.tuning for experiment in plan.experiments)
+    shared = f", {different} of them different" if different != len(plan.cells) and not tuned else ""
+    tables, most = _count(len(plan.experiments), "experiment"), "at most " if tuned else ""
+    say(f"suite {plan.suite} is valid: {tables}, {most}{_count(len(plan.most), 'cell')}{shared}")
+    return 0
+
+
+def _say_experiment(experiment: Experiment, plan: Plan, data: Sequence[str], *, candidates: bool) -> None:
+    from msda_bench.suite.cell import canonical_json
+
+    cells = [cell for cell in plan.cells if cell.experiment == experiment.name]
+    what = f"{experiment.name}: {experiment.dataset} ({experiment.task}), targets {', '.join(experiment.targets)}"
+    count = _count(len(cells), "cell")
+    if (tuning := experiment.tuning) is not None:
+        tuned = sum(cell.seed in tuning.seeds for cell in cells)
+        most = len(replace(plan, experiments=(experiment,), cells=tuple(cells)).most) - tuned
+        count = f"{_count(tuned, 'cell')} on tuning seeds {spans(tuning.seeds)}"
+        count += f", then at most {most} with the settings chosen there ({', '.join(tuning.tracks)})"
+    say(f"{what}; seeds {spans(experiment.seeds)}; {count}")
+    for line in data:
+        say(f"  {line}")
+    width = max(len(method.name) for method in experiment.methods)
+    for method in experiment.methods:
+        say(f"  {method.name:{width}}  {method.recipe}{' (reference)' if method.reference else ''}")
+        for number, values in enumerate(method.search.candidates if method.search and candidates else ()):
+            settings = ", ".join(f"{path} {canonical_json(value)}" for path, value in values.items())
+            say(f"  {'':{width}}    {number}: {settings}")
+    say("")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def plan(args: argparse.Namespace) -> Report:
+    """Reports what it takes to find a gain, from the runs of a result folder."""
+    from msda_bench.cli.tables import load_folder
+    from msda_bench.results.power import plan_report
+    from msda_bench.running.runner import survey
+    from msda_bench.store import Store
+
+    _, _, expansion = load(args)
+    warn_of(expansion.warnings)
+    folder = args.out / expansion.plan.suite
+    runs = load_folder(args, args.pilot or folder)
+    missing = survey(expansion, Store.find(folder), expansion.plan.most).missing
+    return plan_report(expansion, missing, runs, args.detect, args.power)

@@ -218,11 +218,7 @@ class Describes(Protocol):
 
 def fitted(data: Dataset, train: Mapping[str, Inputs]) -> Callable[[str, Inputs], Inputs]:
     """The feature map that a dataset learns (see `Fits`); one that changes nothing if it learns none."""
-    return data.fit(train) if isinstance(data, Fits) else _unchanged
-
-
-def _unchanged(_: str, inputs: Inputs) -> Inputs:
-    return inputs
+    return data.fit(train) if isinstance(data, Fits) else lambda _, inputs: inputs
 
 
 def sizes_of(data: Dataset, files: Files | None = None) -> dict[str, Extent]:

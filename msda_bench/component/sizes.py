@@ -46,10 +46,6 @@ def _size(raw: Any) -> Part | dict[str, Part]:
     return sizes
 
 
-def _optional_size(raw: Any) -> Part | dict[str, Part] | None:
-    return None if raw is None else _size(raw)
-
-
 def _test_size(raw: Any) -> int | float | None:
     # `all` is the same as none, so that it has the same key.
     part = None if raw is None else _part(raw)
@@ -70,7 +66,7 @@ official training part, rounded to the nearest whole number, at least 1.
 """
 OptionalSize = Annotated[
     Part | dict[str, Part] | None,
-    PlainValidator(_optional_size),
+    PlainValidator(lambda raw: None if raw is None else _size(raw)),
     WithJsonSchema({"anyOf": [*_SIZES, {"type": "null"}]}),
 ]
 """A `Size`, or None."""
@@ -91,7 +87,12 @@ def counts(data: Dataset, domain: str, target: str, extent: Extent) -> tuple[int
     """
     pool, official = (extent, None) if isinstance(extent, int) else extent
     if is_transductive(data) and domain == target:
-        return _whole(data, domain, pool + (official or 0))
+        for _, what in beside_all(data):
+            raise DataError(f"dataset {data.name}: {what}")
+        whole = pool + (official or 0)
+        if not whole:
+            raise DataError(f"dataset {data.name}: target {domain!r} has no examples")
+        return whole, whole
     key, part = asked(data, domain, target)
     count = _count(part, pool)
     if not 0 < count <= pool:
@@ -153,14 +154,6 @@ def trained_of(labelled: int, hold_out: float) -> int:
 def is_transductive(data: Dataset) -> bool:
     """Whether all of the target's examples are both unlabelled training examples and the test."""
     return data.protocol == "transductive"
-
-
-def _whole(data: Dataset, domain: str, size: int) -> tuple[int, int]:
-    for _, what in beside_all(data):
-        raise DataError(f"dataset {data.name}: {what}")
-    if not size:
-        raise DataError(f"dataset {data.name}: target {domain!r} has no examples")
-    return size, size
 
 
 def beside_all(data: Dataset) -> Iterator[tuple[str, str]]:

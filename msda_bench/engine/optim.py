@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from msda_bench.api import BagLinear, Phase
-from msda_bench.component.pretrained import Trunk
+from msda_bench.component.backbone import Trunk
 from msda_bench.engine import machine
 from msda_bench.engine.tensors import has_flat_view
 from msda_bench.suite import protocol

@@ -121,14 +121,10 @@ class Registry:
         return sorted(entries, key=lambda entry: (_ORDER.index(entry.kind), entry.name, entry.distribution))
 
     @property
-    def conflicts(self) -> list[str]:
-        """One line for each name that more than one component claims."""
-        return [_conflict(group) for group in self._by_name.values() if len(group) > 1]
-
-    @property
     def problems(self) -> list[str]:
         """A line for each broken plugin, and for each name that several components claim."""
-        return [*(plugin.line for plugin in self.broken), *self.conflicts]
+        conflicts = (_conflict(group) for group in self._by_name.values() if len(group) > 1)
+        return [*(plugin.line for plugin in self.broken), *conflicts]
 
     def names(self, kind: str) -> list[str]:
         """The sorted names of the components of a kind."""
@@ -158,23 +154,22 @@ class Registry:
         Raises:
             PluginError: nothing matches, several components match, or the kind is unknown.
         """
+        kinds = [known for known in KINDS if (known, name) in self._by_name]
         theirs = [
             entry for entry in self.entries if same_project(entry.distribution, name) and kind in {None, entry.kind}
         ]
-        return [self._find(name, kind)] if not theirs or self._kinds(name) else theirs
-
-    def _find(self, name: str, kind: str | None) -> Entry:
-        if kind is not None and kind not in KINDS:
-            raise PluginError(f"unknown kind {kind!r} (known: {', '.join(KINDS)})")
-        kinds = self._kinds(name) if kind is None else [kind]
+        if theirs and not kinds:
+            return theirs
+        if kind is not None:
+            if kind not in KINDS:
+                raise PluginError(f"unknown kind {kind!r} (known: {', '.join(KINDS)})")
+            return [self.entry(kind, name)]
         if len(kinds) > 1:
-            raise PluginError(f"{name!r} is the name of {' and of '.join(map(_a, kinds))}; say which with its kind")
+            named = " and of ".join(f"{'an' if one[0] in 'aeiou' else 'a'} {one}" for one in kinds)
+            raise PluginError(f"{name!r} is the name of {named}; say which with its kind")
         if not kinds:
-            raise PluginError(self._unknown("component", name, sorted({name for _, name in self._by_name})))
-        return self.entry(kinds[0], name)
-
-    def _kinds(self, name: str) -> list[str]:
-        return [kind for kind in KINDS if (kind, name) in self._by_name]
+            raise PluginError(self._unknown("component", name, sorted({known for _, known in self._by_name})))
+        return [self.entry(kinds[0], name)]
 
     def _unknown(self, kind: str, name: str, known: Sequence[str]) -> str:
         close = difflib.get_close_matches(name, known, n=1)
@@ -186,10 +181,6 @@ class Registry:
 def same_project(first: str, second: str) -> bool:
     """Whether two names denote one distribution; `-`, `_` and `.` are interchangeable, and case is ignored."""
     return re.sub(r"[-_.]+", "-", first).lower() == re.sub(r"[-_.]+", "-", second).lower()
-
-
-def _a(kind: str) -> str:
-    return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
 
 
 def _conflict(group: list[Entry]) -> str:

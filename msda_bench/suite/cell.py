@@ -132,14 +132,11 @@ def refuse_overflow(data: bytes) -> None:
 
     Raises a ValueError, also if it is not JSON, or a RecursionError if it is nested too deeply.
     """
-    if b"NaN" in data or b"Infinity" in data or _may_be_huge(data) or any(end.search(data) for end in _HUGE):
+    # Searching for a run of zeros first is many times as fast.
+    may_be_huge = b"0" * 19 in data.translate(_DIGITS) and _LONG.search(data) is not None
+    if b"NaN" in data or b"Infinity" in data or may_be_huge or any(end.search(data) for end in _HUGE):
         # A string may contain such text.
         json.loads(data, parse_constant=_refuse, parse_float=_finite, parse_int=_bounded)
-
-
-def _may_be_huge(data: bytes) -> bool:
-    # Searching for a run of zeros first is many times as fast.
-    return b"0" * 19 in data.translate(_DIGITS) and _LONG.search(data) is not None
 
 
 def _refuse(what: str) -> NoReturn:

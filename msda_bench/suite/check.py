@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from msda_bench.api import FittedScheme, GivenScheme
 from msda_bench.component.abilities import augmentation_of
+from msda_bench.component.backbone import Pretrained
 from msda_bench.component.dataset import corrupted_source, shifted_domain
-from msda_bench.component.pretrained import Pretrained
 from msda_bench.component.sizes import DEFAULT, beside_all, is_transductive
 from msda_bench.errors import BenchError, message_of
 from msda_bench.suite.facts import Facts, takes_parts, weighs_sources

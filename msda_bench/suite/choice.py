@@ -82,7 +82,10 @@ def choose(registry: Registry, kind: str, raw: Any, folder: Path = Path()) -> Co
     name, params, loc = _split(kind, raw)
     try:
         entry = registry.entry(kind, name)
-        return _create(entry, {**params, **_placed(entry, params, folder)})
+        files = {one: params[one] for one in located(entry.cls) & params.keys()}
+        given = {one: path for one, path in files.items() if isinstance(path, str) and path}
+        placed = {one: os.path.abspath(folder / path) for one, path in given.items()}  # noqa: PTH100 - keeps links
+        return _create(entry, {**params, **placed})
     except ValidationError as error:
         raise refusal(*(fault._replace(loc=loc + fault.loc) for fault in _faults(error, entry))) from None
     except PluginError as error:
@@ -126,13 +129,6 @@ def _create(entry: Entry, params: Mapping[str, Any]) -> Configured[Any]:
     with entry.blamed("cannot be made", ValidationError):
         component = entry.create(params)
         return Configured(entry, component, component.params(), frozenset(params))
-
-
-def _placed(entry: Entry, params: Mapping[str, Any], folder: Path) -> dict[str, str]:
-    """The files that the parameters name, with absolute paths."""
-    names = located(entry.cls) & params.keys()
-    given = {name: params[name] for name in names if isinstance(params[name], str) and params[name]}
-    return {name: os.path.abspath(folder / path) for name, path in given.items()}  # noqa: PTH100 - keeps links
 
 
 def _faults(error: ValidationError, entry: Entry) -> Iterator[Fault]:

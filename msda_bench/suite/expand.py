@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
-from msda_bench.api import Component, Dataset, FittedScheme, GivenScheme
+from msda_bench.api import Dataset, FittedScheme, GivenScheme
 from msda_bench.component.dataset import TARGET, corrupted_source
 from msda_bench.component.sizes import is_transductive
 from msda_bench.errors import SuiteError
@@ -272,7 +272,10 @@ def recipe(facts: Facts, method: MethodSpec, search: Search | None) -> str:
 
 def _described(configured: Configured[Any], searched: Collection[str]) -> str:
     """`name(parameter=value, ...)`, with the parameters that are not at their default, or `*` if they are searched."""
-    usual = _defaults(configured.entry.cls)
+    try:
+        usual = list(configured.entry.cls().params().items())
+    except (TypeError, ValueError):  # a parameter without default
+        usual = []
     odd = {}
     for name, value in configured.params.items():
         if f"{configured.entry.kind}.{configured.name}.{name}" in searched:
@@ -280,13 +283,6 @@ def _described(configured: Configured[Any], searched: Collection[str]) -> str:
         elif (name, value) not in usual:
             odd[name] = value if isinstance(value, str) else json.dumps(value)
     return _call(configured.name, odd)
-
-
-def _defaults(cls: type[Component]) -> list[tuple[str, Any]]:
-    try:
-        return list(cls().params().items())
-    except (TypeError, ValueError):  # a parameter without default
-        return []
 
 
 def _rule(changes: Mapping[str, Any]) -> Iterator[str]:

@@ -73,7 +73,10 @@ class Settings:
         """The settings with one of the paths set to a plain JSON value; `refusal_of` puts its exceptions in words."""
         kind, _, rest = path.partition(".")
         if kind == "training":
-            return replace(self, training=_protocol(self.training, rest, value))
+            optimizer, changed = self.training.optimizer, {rest: value}
+            if rest not in _PROTOCOL:
+                changed = {"optimizer": {optimizer.name: optimizer.params | {rest.rpartition(".")[2]: value}}}
+            return replace(self, training=Protocol.model_validate(dict(self.training) | changed))
         if kind == "mu":
             part: Any = TypeAdapter(NonNegative).validate_python(value, strict=True)
         else:
@@ -95,13 +98,6 @@ class Settings:
     def _components(self) -> dict[str, Configured[Any]]:
         parts = {kind: getattr(self.method, kind) for kind in ("scheme", "discrepancy", "aggregator")}
         return {kind: part for kind, part in {**parts, "backbone": self.backbone}.items() if part is not None}
-
-
-def _protocol(protocol: Protocol, rest: str, value: Any) -> Protocol:
-    optimizer, changed = protocol.optimizer, {rest: value}
-    if rest not in _PROTOCOL:
-        changed = {"optimizer": {optimizer.name: optimizer.params | {rest.rpartition(".")[2]: value}}}
-    return Protocol.model_validate(dict(protocol) | changed)
 
 
 def grid_size(space: Space) -> int:

@@ -35,7 +35,8 @@ from msda_bench.api import (
 from msda_bench.errors import SuiteError
 from msda_bench.suite.choice import Configured, choose, context_of, of_kind
 from msda_bench.suite.files import UnreadableError, included
-from msda_bench.suite.mistakes import PLAIN_NAME, Fault, hint, refusal, refuse_any, shown
+from msda_bench.suite.mistakes import Fault, hint, refusal, refuse_any, shown
+from msda_bench.suite.plan import Name
 from msda_bench.suite.protocol import Optimizer, Protocol, Share, Splitting, SuitePart, UpdateRule
 from msda_bench.suite.published import ENDING, PublishedNumbers, find_table
 from msda_bench.suite.select import meant_span, span
@@ -49,7 +50,6 @@ DEFAULT_AGGREGATOR = "uniform"
 DEFAULT_VALIDATOR = {"classification": "source_accuracy", "regression": "source_risk"}
 """The default validators, by task."""
 
-Name = Annotated[str, Field(pattern=PLAIN_NAME)]
 # Not Literal[1], which accepts `true` for 1; the loader has refused newer versions before.
 Version = Annotated[int, Field(ge=1, le=1)]
 Labels = Annotated[int, Field(ge=0)]
@@ -62,7 +62,8 @@ def seeds(raw: Any) -> tuple[int, ...]:
     if isinstance(raw, list):
         if not raw:
             raise refusal(Fault((), "must have at least one seed"))
-        return _each_once(raw, _is_seed, "must be a whole number from 0 to 2**31 - 1", "seed ")
+        wanted = "must be a whole number from 0 to 2**31 - 1"
+        return _each_once(raw, lambda item: type(item) is int and 0 <= item <= MAX_SEED, wanted, "seed ")
     numbers = span(raw) if isinstance(raw, str) else None
     if type(raw) is int:
         if raw < 1:
@@ -76,10 +77,6 @@ def seeds(raw: Any) -> tuple[int, ...]:
     if len(numbers) > MAX_COUNT or numbers[-1] > MAX_SEED:
         raise refusal(Fault((), f"must be at most {MAX_COUNT} seeds below 2**31, not {shown(raw)}"))
     return tuple(numbers)
-
-
-def _is_seed(raw: Any) -> bool:
-    return type(raw) is int and 0 <= raw <= MAX_SEED
 
 
 def _domains(raw: Any) -> tuple[str, ...] | None:
@@ -109,18 +106,14 @@ def _values(raw: Any) -> tuple[Any, ...]:
     """Reads `[value, ...]`."""
     if not isinstance(raw, list):
         raise refusal(Fault((), f"must be a list of values such as [0.001, 0.1], not {shown(raw)}"))
-    refuse_any(_wrong_values(raw))
-    return tuple(raw)
-
-
-def _wrong_values(raw: list[Any]) -> Iterator[Fault]:
-    if not raw:
-        yield Fault((), "must have at least one value")
+    faults = [] if raw else [Fault((), "must have at least one value")]
     for index, value in enumerate(raw):
         if value in raw[:index]:
-            yield Fault((index,), f"{shown(value)} is listed twice")
+            faults.append(Fault((index,), f"{shown(value)} is listed twice"))
         if isinstance(value, dict):
-            yield Fault((index,), f"must be a plain value, not {shown(value)}")
+            faults.append(Fault((index,), f"must be a plain value, not {shown(value)}"))
+    refuse_any(faults)
+    return tuple(raw)
 
 
 def _list_of(item: dict[str, Any]) -> dict[str, Any]:

@@ -16,9 +16,8 @@ from msda_bench.results.verify_text import disagreement
 from msda_bench.results.words import counted, listed, name_of
 from msda_bench.suite.plan import ORACLE
 from msda_bench_report import plots
-from msda_bench_report.figures import slugs
+from msda_bench_report.figures import Figure, Make, Results, Section, slugs
 from msda_bench_report.plots.epochs import LAST, MOST_LINES, last_weights, over_sources, weighing
-from msda_bench_report.section import Figure, Make, Results, Section
 
 _MOST_PARAMETERS = 8
 _MOST_CLASSES = 40
@@ -178,11 +177,8 @@ def weights(results: Results) -> Section | None:
         "Weights at the last epoch, mean of the seeds. Blue is more than equal weights (1/k), orange less; the scale "
         f"reaches at least 0.05 to both sides, so that noise does not look like a preference.{_sampled(results)}"
     )
-
-    def values(rows: pd.DataFrame) -> pd.DataFrame:
-        return rows[["method", "source", "weight", "equal", "seeds"]]
-
-    figures = results.by_target("weights", "Weight of each source by method", last, plots.weight_map, values)
+    label, values = "Weight of each source by method", ["method", "source", "weight", "equal", "seeds"]
+    figures = results.by_target("weights", label, last, plots.weight_map, lambda rows: rows[values])
     return results.section("weights", title, text, figures)
 
 
@@ -194,11 +190,8 @@ def course(results: Results) -> Section | None:
     few = weighed[weighed.groupby("target", observed=True)["source"].transform("nunique") <= MOST_LINES]
     label = "Weight of each source over the epochs, one row per method,"
     text = "One row per method; lines are means over seeds with a band of one standard deviation; grey: equal weights."
-
-    def values(rows: pd.DataFrame) -> pd.DataFrame:
-        return _ends(rows)[["method", "source", "epoch", "weight", "deviation"]]
-
-    figures = results.by_target("course", label, few, plots.weights, values)
+    values = ["method", "source", "epoch", "weight", "deviation"]
+    figures = results.by_target("course", label, few, plots.weights, lambda rows: _ends(rows)[values])
     return results.section("course", "Weights over the epochs", text + _sampled(results), figures) if figures else None
 
 

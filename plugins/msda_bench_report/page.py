@@ -1,10 +1,11 @@
-"""Writes report.html: a result folder as one page that is made from the records and needs no network."""
+"""Renders report.html: a result folder as one page that is made from the records and needs no network."""
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -14,25 +15,23 @@ from msda_bench.errors import printable
 from msda_bench.results.answers import own_methods, standing
 from msda_bench.results.criteria import criteria, sensitivity
 from msda_bench.results.experiment_tables import View, views
-from msda_bench.results.files import LATEX, LEADERBOARD, MARKDOWN, RUNS, replace_file, runs_file, table_files
+from msda_bench.results.files import LATEX, LEADERBOARD, MARKDOWN, RUNS, runs_file, table_files
 from msda_bench.results.frame import AVERAGE, PROBLEMS, own_rows
 from msda_bench.results.leaderboard import Analysis, analyse
 from msda_bench.results.notes import problems
 from msda_bench.results.predictions import per_class
+from msda_bench.results.recorded import load_cells
 from msda_bench.results.reference import Reference, beside
 from msda_bench.results.tables import rows_of
 from msda_bench.results.verdict import verdict_across
 from msda_bench.results.words import name_of
-from msda_bench.store.store import Store
 from msda_bench_report.assets import asset, digest, download, environment, library, policy
 from msda_bench_report.builtin import SECTIONS, headline
 from msda_bench_report.decision import decisions
-from msda_bench_report.facts import facts
-from msda_bench_report.figures import Drawn, drawn, picture, slugs
+from msda_bench_report.figures import Results, drawn, picture, slugs
 from msda_bench_report.plots.epochs import by_epoch
 from msda_bench_report.plots.pairs import critical_difference, gains
-from msda_bench_report.plots.still import CONFIG, paper
-from msda_bench_report.section import Results, Section
+from msda_bench_report.plots.parts import CONFIG, paper
 
 REPORT = "report.html"
 MOST_FIGURES = 60
@@ -47,17 +46,20 @@ MOST_SHOWN = 12
 """The number of methods that charts show at first, besides references and the baseline."""
 _PLAIN = frozenset({"suite", "candidates"})
 """The kinds of notes that are on an experiment's plan; the others are warnings."""
-
-
-def write_page(folder: Path, findings: Findings) -> Path:
-    """Writes report.html of what its runs say into the result folder, completely or not at all.
-
-    Raises:
-        StoreError: the folder cannot be read or written.
-    """
-    path = folder / REPORT
-    replace_file(path, render_page(findings, Store(folder).commands()).encode())
-    return path
+_LONG = 300
+_SOFTWARE = {
+    "components from": "distributions",
+    "Python": "python",
+    "PyTorch": "torch",
+    "NumPy": "numpy",
+    "kernels (numba)": "numba",
+}
+_DEVICE = {"device": "device", "name": "device_name", "system": "platform", "runs in a stack": "stack"}
+_PROTOCOL = ("dataset", "fingerprint", "engine", "backbone", "training")
+_WORDS: dict[str, dict[Any, str]] = {
+    "numba": {"": "plain Python loops, which are slower and round differently"},
+    "target_labels": {True: "seen, by a method that may", False: "not seen"},
+}
 
 
 def render_page(findings: Findings, commands: Iterable[str] = (), home: str | None = None) -> str:
@@ -166,9 +168,17 @@ def _experiments(findings: Findings) -> Iterator[dict[str, Any]]:
                 drawn(figure, ids[name], board.shown, is_still=place == 0)
                 for place, figure in enumerate(headline(results))
             ],
-            "parts": [*_parts(results, ids[name], board.shown)],
+            "parts": [
+                {
+                    "id": f"{ids[name]}-{section.name}",
+                    "section": section,
+                    "figures": [drawn(figure, ids[name], board.shown) for figure in section.figures],
+                }
+                for make in SECTIONS
+                if (section := make(results)) is not None
+            ],
             "problems": own_rows(view.experiment, bad),
-            "facts": facts(results.runs),
+            "facts": _facts(results.runs),
         }
 
 
@@ -187,22 +197,6 @@ def _results(findings: Findings) -> Iterator[tuple[View, Results]]:
         experiment = view.experiment
         more = (own_rows(experiment, frame) for frame in (curves, classes, judged, tried))
         yield view, Results(targets[experiment.name], experiment, view.runs, view.board, view.pairs, *more)
-
-
-class Part(NamedTuple):
-    """A section as the templates write it."""
-
-    id: str
-    section: Section
-    figures: list[Drawn]
-
-
-def _parts(results: Results, within: str, shown: Sequence[str]) -> Iterator[Part]:
-    """Draws the sections of an experiment; their ids, and those of the figures, begin with `within`."""
-    for make in SECTIONS:
-        if (section := make(results)) is not None:
-            figures = [drawn(figure, within, shown) for figure in section.figures]
-            yield Part(f"{within}-{section.name}", section, figures)
 
 
 class BoardRow(NamedTuple):
@@ -276,3 +270,54 @@ class Board(NamedTuple):
 def _order(cell: Mapping[str, Any]) -> tuple[bool, bool, int]:
     """References last, and within each kind those without a rank."""
     return bool(cell["reference"]), cell["rank"] is None, cell["rank"] or 0
+
+
+def _facts(runs: pd.DataFrame) -> dict[str, dict[str, list[tuple[str, int]]]]:
+    """Facts on how an experiment's runs were made, by heading and label: each value with its number of runs."""
+    made = runs[(runs["status"] != "missing").to_numpy()].copy()
+    # Runs of one method and target differ only in the seed.
+    cells = load_cells(made.drop_duplicates(["method", "target"])).values()
+    made["numba"] = made["numba"].where(made["device"] == "cpu")  # a GPU has kernels of its own
+    values = {
+        "Software": {label: _column(made, name) for label, name in _SOFTWARE.items()},
+        "Device": {label: _column(made, name) for label, name in _DEVICE.items()},
+        "Data and protocol": {label: [_part(label, cell) for cell in cells] for label in _PROTOCOL},
+    }
+    values["Data and protocol"]["target labels in training"] = _column(made, "target_labels")
+    known = {
+        heading: {label: counts for label, column in columns.items() if (counts := _counts(column))}
+        for heading, columns in values.items()
+    }
+    return {heading: columns for heading, columns in known.items() if columns}
+
+
+def _column(made: pd.DataFrame, name: str) -> list[Any]:
+    words = _WORDS.get(name, {})
+    return [words.get(value, value) for value in made[name].dropna()]
+
+
+def _counts(values: Iterable[Any]) -> list[tuple[str, int]]:
+    counts = Counter(value for value in values if value is not None)
+    texts = ((printable(value, _LONG), count) for value, count in counts.items())
+    return sorted(texts, key=lambda item: (-item[1], item[0]))
+
+
+def _part(label: str, cell: Mapping[str, Any]) -> str | None:
+    """A part of a cell in words: a component with its parameters and version, settings, or a value."""
+    value = cell.get(label)
+    if not isinstance(value, dict):
+        return None if value is None else _text(value)
+    if label == "training":
+        return _settings(value)
+    given = _settings(params) if isinstance(params := value.get("params"), dict) else ""
+    return f"{value.get('name')}{f'({given})' if given else ''}, version {value.get('version')}"
+
+
+def _settings(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {_text(value)}" for name, value in values.items() if value is not None)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, dict):
+        return f"({', '.join(f'{name} {_text(inner)}' for name, inner in value.items())})"
+    return value if isinstance(value, str) else json.dumps(value)

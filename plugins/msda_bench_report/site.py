@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,13 +17,18 @@ from msda_bench.errors import BenchError, printable
 from msda_bench.plugins import Registry
 from msda_bench.results.across import METRIC, Across, across_datasets
 from msda_bench.results.decision import MIN_PAIRS_ACROSS
+from msda_bench.results.experiment_tables import View
 from msda_bench.results.files import LEADERBOARD, RUNS, refuse_result_folders, replace_file, runs_file
-from msda_bench.results.tables import csv_text
+from msda_bench.results.notes import environments
+from msda_bench.results.recorded import load_cells
+from msda_bench.results.rows import main_rows
+from msda_bench.results.scores import Grid
+from msda_bench.results.tables import csv_text, rows_of
 from msda_bench.results.verdict import verdict_across
-from msda_bench.results.words import name_of
+from msda_bench.results.words import counted, name_of
 from msda_bench.store.store import Store
+from msda_bench.suite.plan import Experiment
 from msda_bench_report.assets import asset, digest, environment, policy
-from msda_bench_report.columns import Column, columns, in_order
 from msda_bench_report.decision import Decision
 from msda_bench_report.figures import picture, slugs
 from msda_bench_report.page import REPORT, Findings, render_page
@@ -30,6 +37,137 @@ from msda_bench_report.plots.pairs import critical_difference, gains
 INDEX = "index.html"
 _MOST_NAMED = 4
 """The maximum number of experiments of which the first screen tells the finding."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """An experiment on the site.
+
+    Attributes:
+        link: the address of its page, from the site's first page.
+        folder: the folder of its page on the site.
+        view: its part of the analysis.
+        grid: its runs, for comparisons across datasets.
+        modality: the kind of data, such as text.
+        protocol: keywords of its protocol, such as `equal steps`.
+        made_on: the systems that made its runs, with counts if there are several.
+        varies_sources: whether it is one of several experiments that differ in a source left out.
+    """
+
+    link: str
+    folder: str
+    view: View
+    grid: Grid
+    modality: str
+    protocol: tuple[str, ...]
+    made_on: tuple[str, ...]
+    varies_sources: bool
+
+    @property
+    def experiment(self) -> Experiment:
+        """The planned experiment."""
+        return self.view.experiment
+
+    @cached_property
+    def rows(self) -> dict[str, Mapping[str, Any]]:
+        """Its main rows of the leaderboard, by method; unknown values are None.
+
+        `mark` is * or ! for methods that are significantly better or worse than the control.
+        """
+        rows = main_rows(self.view.board)
+        # A single ranked method is not marked as the best.
+        unmarked = {"bold_holm": None} if rows["rank"].notna().sum() < 2 else {}  # noqa: PLR2004
+        mark = self.view.mark if self.view.control else lambda _: ""
+        return {row["method"]: row | {"mark": mark(row)} | unmarked for row in rows_of(rows)}
+
+    @property
+    def compares(self) -> str:
+        """`methods`, or `variants` if there is no baseline or reference among them, or sources are varied."""
+        compared = self.experiment.baseline or self.experiment.references
+        return "methods" if compared and not self.varies_sources else "variants"
+
+    @property
+    def n_ranked(self) -> int:
+        """The number of methods that have a rank."""
+        return sum(row["rank"] is not None for row in self.rows.values())
+
+    @cached_property
+    def n_ok(self) -> int:
+        """The number of runs that are ok."""
+        return int((self.view.runs["status"] == "ok").sum())
+
+    @property
+    def seeds(self) -> int:
+        """The number of seeds with scores of its most complete method."""
+        return max((int(row["n_ok"]) for row in self.rows.values()), default=0)
+
+
+def _columns(folder: str, findings: Findings, registry: Registry) -> Iterator[Column]:
+    """The experiments of a result folder.
+
+    Args:
+        folder: the folder of its page on the site.
+        findings: what its runs say.
+        registry: knows the kind of data of installed datasets.
+
+    Raises:
+        StoreError: a record cannot be read.
+    """
+    planned = findings.analysis.runs.attrs["plan"].experiments
+    anchors = slugs(experiment.name for experiment in planned)
+    by_name = {grid.experiment.name: grid for grid in findings.analysis.grids}
+    varied = {experiment.dataset for experiment in planned if experiment.without is not None}
+    for view in findings.views:
+        experiment = view.experiment
+        steps = "unequal steps" if any(note.kind == "steps" for note in view.notes) else "equal steps"
+        settings = "settings selected" if experiment.criteria else "settings fixed"
+        known = environments(view.runs[view.runs["key"].notna()])
+        yield Column(
+            f"{folder}/{REPORT}#{anchors[experiment.name]}",
+            folder,
+            view,
+            by_name[experiment.name],
+            _modality(experiment.dataset, registry),
+            (*_tested(view.runs), steps, settings),
+            tuple(name if len(known) == 1 else f"{name} ({counted(len(made), 'run')})" for name, made in known),
+            experiment.dataset in varied,
+        )
+
+
+def _in_order(columns: Iterable[Column]) -> list[Column]:
+    """Keeps each folder's columns in its suite's order; folders that share most methods with others come first.
+
+    Folders whose tests can show a difference come before others; columns that compare variants come last.
+    """
+    every = list(columns)
+    counts = pd.Series([name for column in every for name in column.rows], dtype=object).value_counts()
+
+    def place(column: Column) -> tuple[bool, bool, int, int]:
+        shared = sum(int(counts[name]) - 1 for name in column.rows)
+        is_tested = any(row["bold_holm"] is not None for row in column.rows.values())
+        return column.compares == "variants", not (shared and is_tested), -shared, -column.n_ok
+
+    first = {one.folder: min(place(other)[1:] for other in every if other.folder == one.folder) for one in every}
+    given = [*first]
+    return sorted(every, key=lambda one: (one.compares == "variants", *first[one.folder], given.index(one.folder)))
+
+
+def _modality(dataset: str, registry: Registry) -> str:
+    try:
+        kind = registry.entry("dataset", dataset).cls
+    except BenchError:  # its plugin is not installed here
+        return "other"
+    return printable(getattr(kind, "modality", "other"), 20)
+
+
+def _tested(runs: pd.DataFrame) -> Iterator[str]:
+    """The protocol's keywords for the target examples that methods saw, from the first record of each method."""
+    made = runs[(runs["status"] != "missing").to_numpy()]
+    cells = load_cells(made.drop_duplicates("method")).values()
+    protocols = {cell.get("dataset", {}).get("params", {}).get("protocol") for cell in cells}
+    yield "transductive" if "transductive" in protocols else "held out"
+    if any(cell.get("labelled_target") for cell in cells):
+        yield "some target labels"
 
 
 def write_site(folders: Sequence[Path], out: Path, registry: Registry) -> tuple[str, ...]:
@@ -53,7 +191,11 @@ def write_site(folders: Sequence[Path], out: Path, registry: Registry) -> tuple[
     faults: list[tuple[str, Path]] = []
     for folder, name in zip(once, names, strict=True):
         try:
-            runs, shown[name], files = _read(folder, name, registry)
+            runs = load_results(folder)
+            findings = Findings.of(runs)
+            page = render_page(findings, Store(folder).commands(), home=f"../{INDEX}")
+            files = {REPORT: page, RUNS: runs_file(findings.analysis)}
+            shown[name] = [*_columns(name, findings, registry)]
         except BenchError as error:
             faults += [(line, folder) for line in error.lines]
             continue
@@ -67,18 +209,9 @@ def write_site(folders: Sequence[Path], out: Path, registry: Registry) -> tuple[
         raise BenchError(*lines, "no result folder is left to show")
     every = [column for columns in shown.values() for column in columns]
     replace_file(out / LEADERBOARD, csv_text(_leaderboard(every)).encode())
-    page = _render([*shown], in_order(every), [_placeless(*fault) for fault in faults])
+    page = _render([*shown], _in_order(every), [_placeless(*fault) for fault in faults])
     replace_file(out / INDEX, page.encode())
     return lines
-
-
-def _read(folder: Path, name: str, registry: Registry) -> tuple[pd.DataFrame, list[Column], dict[str, str]]:
-    """The runs of a folder, its experiments, and its files on the site by name."""
-    runs = load_results(folder)
-    findings = Findings.of(runs)
-    commands = Store(folder).commands()
-    page = render_page(findings, commands, home=f"../{INDEX}")
-    return runs, [*columns(name, findings, registry)], {REPORT: page, RUNS: runs_file(findings.analysis)}
 
 
 def _names(folders: Iterable[Path]) -> list[str]:
@@ -148,11 +281,6 @@ class Row(NamedTuple):
     reference: bool
     """Whether it is a reference in all its columns."""
 
-    @property
-    def known(self) -> tuple[Mapping[str, Any], ...]:
-        """The cells that exist."""
-        return tuple(cell for cell in self.cells if cell is not None)
-
 
 def _rows(columns: Sequence[Column], decisions: Iterable[Decision]) -> list[Row]:
     """The methods: in the order of the decision table, then by their number of columns; references come last."""
@@ -168,7 +296,8 @@ def _rows(columns: Sequence[Column], decisions: Iterable[Decision]) -> list[Row]
             if cell and cell["rank"]
         ]
         decided = first.index(row.name) if row.name in first else len(first)
-        return row.reference, decided, -len(row.known), sum(ranks) / len(ranks) if ranks else 1.0
+        known = sum(cell is not None for cell in row.cells)
+        return row.reference, decided, -known, sum(ranks) / len(ranks) if ranks else 1.0
 
     return sorted(rows, key=place)
 

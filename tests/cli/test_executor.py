@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from msda_bench.cli.executor import add_options, cells_of_a_job, find_executor, make_executor
+from msda_bench.cli.arguments import EXECUTOR
 from msda_bench.cli.main import main
+from msda_bench.cli.train import cells_of_a_job, find_executor, make_executor
 from msda_bench.results import files
 from msda_bench.store import Store
 from tests.cli.conftest import CELLS, ENTRY, INLINE, SUITE
@@ -132,7 +133,8 @@ def test_an_array_job_gives_the_bytes_of_one_run(tiny, tasks):
 
 def executor(*given):
     parser = argparse.ArgumentParser()
-    add_options(parser)
+    for option in EXECUTOR:
+        parser.add_argument(option.name, **option.options)
     args = parser.parse_args(given)
     return make_executor(args, find_executor(args), "cuda")
 

@@ -168,7 +168,7 @@ def options(parser, words=()):
 
 def cases():
     """For every option and value the command with it, the command without it, and whether both do the same."""
-    for command, action in options(program.make_parser(whole=True)):
+    for command, action in options(program.make_parser()):
         option = action.option_strings[-1] if action.option_strings else ""
         name = f"{command} {option or action.dest}".strip()
         use = USES.get(name, USES.get(option))

@@ -147,7 +147,7 @@ def test_a_name_of_two_distributions_is_a_conflict_in_one_kind_only(install, dis
     install("four", aggregator.replace("score(self, view)", "__call__(self, risks, gaps, mu, state)"))
     registry = discovered()
     claim = "validator 'twin' is claimed by one 1.0 and two 2.0b1; uninstall one of them"
-    assert registry.conflicts == discovered(reverse=True).conflicts == [claim]
+    assert registry.problems == discovered(reverse=True).problems == [claim]
     with pytest.raises(PluginError, match=claim):
         registry.entry("validator", "twin")
     assert registry.entry("validator", "single").distribution == "three"

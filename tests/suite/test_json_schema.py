@@ -1,6 +1,6 @@
 import json
 
-from msda_bench.suite.json_schema import suite_schema
+from msda_bench.suite.load import suite_schema
 from msda_bench.suite.spec import ExperimentFile, IncludeFile
 from tests.suite.conftest import HERE
 

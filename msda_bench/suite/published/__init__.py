@@ -140,7 +140,12 @@ def parse_numbers(data: bytes, name: str, file: str) -> PublishedNumbers:
         numbers = tuple(TypeAdapter(list[PublishedNumber]).validate_python(plain))
     except ValidationError as error:
         raise SuiteError(*islice(_lines(file, error), _MOST)) from None
-    _refuse_repeated(numbers, file)
+    seen: set[tuple[str | None, ...]] = set()
+    for at, one in enumerate(numbers, 1):
+        key = (one.source, one.table, one.backbone, one.protocol, one.method, one.target)
+        if key in seen:
+            raise SuiteError(f"{file}: row {at}: repeats {shown(one.method)} at {shown(one.target)}; remove one")
+        seen.add(key)
     return PublishedNumbers(name, numbers)
 
 
@@ -148,12 +153,3 @@ def _lines(file: str, error: ValidationError) -> Iterator[str]:
     for fault in faults(error, "column", _COLUMNS):
         row, *column = fault.loc
         yield f"{file}: row {int(row) + 1}: {dotted(tuple(column))}: {fault.what}"
-
-
-def _refuse_repeated(numbers: Iterable[PublishedNumber], file: str) -> None:
-    seen: set[tuple[str | None, ...]] = set()
-    for row, number in enumerate(numbers, 1):
-        key = (number.source, number.table, number.backbone, number.protocol, number.method, number.target)
-        if key in seen:
-            raise SuiteError(f"{file}: row {row}: repeats {shown(number.method)} at {shown(number.target)}; remove one")
-        seen.add(key)

@@ -5,8 +5,8 @@ Every chart of methods has a parameter `shown`, the list of methods that it show
 
 from msda_bench_report.plots.epochs import curves, weight_map, weights
 from msda_bench_report.plots.pairs import critical_difference, differences, pairs
+from msda_bench_report.plots.parts import save
 from msda_bench_report.plots.scores import classes, cost, forest, points, regrets, sensitivity
-from msda_bench_report.plots.still import save
 
 __all__ = [
     "classes",

@@ -19,7 +19,6 @@ from msda_bench.results.verdict import too_few_datasets
 from msda_bench.results.words import name_of
 from msda_bench.suite.mistakes import hint, shown
 from msda_bench_report.plots import parts
-from msda_bench_report.plots.outliers import clamped, interval
 from msda_bench_report.plots.parts import BLUE, GREEN, GREY, KINDS, ORANGE, ROW, WIDTH, Chart, layered, tips
 
 _COLOURS = {"better": GREEN, "worse": ORANGE, "same": GREY, "unknown": GREY}
@@ -57,11 +56,11 @@ def _differences(rows: pd.DataFrame, to: str) -> Chart:
     unit = "percentage points" if metric.endswith("_percent") else "squared error" if metric == "mse" else metric
     seen = tips("method outcome reason pairs", "difference low high p detectable")
     title = [f"difference from {name_of(to)}", f"{unit}; left is worse"]
-    marks = interval(title, parts.kinds("outcome", _COLOURS, turned["outcome"]), seen)
+    marks = parts.interval(title, parts.kinds("outcome", _COLOURS, turned["outcome"]), seen)
     none = (
         alt.Chart(alt.InlineData(values=[{"at": 0}])).mark_rule(strokeDash=[4, 3], opacity=0.7).encode(x=alt.X("at:Q"))
     )
-    steps = clamped("difference", ("low", "high"), reach=3)
+    steps = parts.clamped("difference", ("low", "high"), reach=3)
     return layered(turned, none, *marks, steps=steps, width=2 * WIDTH, height=alt.Step(ROW + 4))
 
 

@@ -1,9 +1,11 @@
-"""Provides the common parts of charts: data as safe JSON, colours, panels, shown methods, and axes."""
+"""The common parts of charts: data as safe JSON, colours, panels, shown methods, axes, outliers; and still pictures."""
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
@@ -13,7 +15,8 @@ from altair.utils.schemapi import debug_mode
 
 from msda_bench.results.compare import COMPARISONS
 from msda_bench.results.criteria import CRITERIA, SENSITIVITY
-from msda_bench.results.door import Kind
+from msda_bench.results.door import Kind, argument
+from msda_bench.results.files import replace_file
 from msda_bench.results.frame import CURVES, RUNS
 from msda_bench.results.leaderboard import LEADERBOARD
 from msda_bench.results.predictions import PER_CLASS
@@ -26,6 +29,34 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
     {kind.parameter: kind for kind in (COMPARISONS, CRITERIA, CURVES, LEADERBOARD, PER_CLASS, RUNS, SENSITIVITY)}
 )
 """What takes a frame, or a folder that has it, by the name of the parameter, such as `leaderboard`."""
+COLOURS = {"#010101": "var(--ink)", "#020202": "var(--muted)", "#030303": "var(--line)"}
+"""Placeholders that the page replaces with the colours of its theme."""
+_INK, _MUTED, _LINE = COLOURS
+_FONT = "system-ui, -apple-system, Segoe UI, Roboto, Noto Sans, Liberation Sans, Arial, sans-serif"
+CONFIG: dict[str, Any] = {
+    "background": None,
+    "font": _FONT,
+    "view": {"stroke": None},
+    "axis": {
+        "labelColor": _MUTED,
+        "titleColor": _MUTED,
+        "gridColor": _LINE,
+        "domainColor": _LINE,
+        "tickColor": _LINE,
+        "labelFontSize": 11,
+        "titleFontSize": 11,
+        "titleFontWeight": "normal",
+        "titlePadding": 8,
+        "labelSeparation": 8,
+    },
+    "axisY": {"labelColor": _INK},
+    "axisYQuantitative": {"labelColor": _MUTED},
+    "legend": {"labelColor": _INK, "titleColor": _MUTED, "labelFontSize": 11, "titleFontWeight": "normal"},
+    "header": {"labelColor": _INK, "labelFontSize": 11, "labelFontWeight": 600},
+    "text": {"color": _INK, "fontSize": 11},
+    "rule": {"color": _INK},
+}
+"""The style of charts; the page's script inserts the colours of the theme."""
 WIDTH = 280
 """The width of a panel in pixels."""
 ROW = 24
@@ -89,17 +120,15 @@ def panels(parameter: str, frame: pd.DataFrame, by: Sequence[str], draw: Callabl
         raise ValueError(f"{parameter}: there is nothing to draw: no rows with what this chart shows")
     varying = [name for name in by if frame[name].nunique() > 1]
     with debug_mode(arg=False):  # skips repeated validation of the data against Vega-Lite's schema
-        chart = _panels(frame, varying, draw) if varying else draw(frame)
+        if varying:
+            groups = frame.groupby(varying, observed=True, sort=False)
+            made = [draw(rows).properties(title=", ".join(map(name_of, place))) for place, rows in groups]
+            chart: Chart = alt.concat(*made, columns=3).resolve_scale(color="independent", strokeDash="independent")
+        else:
+            chart = draw(frame)
     shown = [name for column in ("method", "first", "second") if column in frame for name in names(frame, column)]
     # Not by add_params, which moves the parameter into panels and fails if these have rows themselves.
     chart.params = [alt.VariableParameter(name="shown", value=list(dict.fromkeys(shown)))] if shown else alt.Undefined
-    return chart
-
-
-def _panels(frame: pd.DataFrame, by: list[str], draw: Callable[[pd.DataFrame], Chart]) -> Chart:
-    groups = frame.groupby(by, observed=True, sort=False)
-    made = [draw(rows).properties(title=", ".join(map(name_of, place))) for place, rows in groups]
-    chart: Chart = alt.concat(*made, columns=3).resolve_scale(color="independent", strokeDash="independent")
     return chart
 
 
@@ -183,6 +212,73 @@ def matrix(
     return layered(rows.assign(**places), *marks, steps=steps, width=width, height=alt.Step(ROW + 2))
 
 
+def clamped(field: str, interval: tuple[str, str] | None = None, reach: int = 6) -> alt.Chart:
+    """Transforms that keep the shown methods and compute the positions at which rows are drawn.
+
+    `at` is the position of the column `field`; `at_low` and `at_high` are those of the ends of an interval. `far` is -1
+    or 1 for rows far outside, which are drawn at the edge, and 0 for the others, which are drawn in place.
+
+    A row is far outside if it lies more than `reach` interquartile ranges of all shown rows beyond their quartiles. If
+    its method has four rows or more, the row must also be far from these, or twice as far from all rows.
+    """
+    low, high = interval or (field, field)
+    quartiles: dict[str, Any] = {"own_lower": f"q1({field})", "own_upper": f"q3({field})", "own_n": "count()"}
+    steps = only_shown().transform_joinaggregate(lower=f"q1({field})", upper=f"q3({field})", n="count()")
+    steps = steps.transform_joinaggregate(**quartiles, groupby=["method"]).transform_calculate(
+        value=f"datum.{field}",
+        room=f"datum.n > 3 ? {reach} * (datum.upper - datum.lower) : 0",
+        out="max(datum.lower - datum.value, datum.value - datum.upper)",
+        own_room="3 * (datum.own_upper - datum.own_lower)",
+        own_out="max(datum.own_lower - datum.value, datum.value - datum.own_upper)",
+        limit="datum.room * (datum.own_n < 4 || datum.own_out > datum.own_room ? 1 : 2)",
+        far="datum.room > 0 && datum.out > datum.limit ? (datum.value < datum.lower ? -1 : 1) : 0",
+        floor="datum.room > 0 ? min(datum.value, datum.lower - datum.room) : -MAX_VALUE",
+        ceiling="datum.room > 0 ? max(datum.value, datum.upper + datum.room) : MAX_VALUE",
+        # An end of an interval that is not known is where the value is.
+        start=f"isValid(datum.{low}) ? datum.{low} : datum.value",
+        end=f"isValid(datum.{high}) ? datum.{high} : datum.value",
+        kept_start="datum.far ? null : clamp(datum.start, datum.floor, datum.ceiling)",
+        kept_end="datum.far ? null : clamp(datum.end, datum.floor, datum.ceiling)",
+    )
+    steps = steps.transform_joinaggregate(least="min(kept_start)", most="max(kept_end)")
+    return steps.transform_calculate(
+        edge="(datum.most - datum.least) * 0.06",
+        **{
+            at: f"isValid(datum.{name}) ? clamp(datum.{name}, datum.least - datum.edge, datum.most + datum.edge) : null"
+            for at, name in {"at": field, "at_low": low, "at_high": high}.items()
+        },
+    )
+
+
+def pointed() -> alt.ShapeValue:
+    """Circles, or at the edge arrows that point towards outliers."""
+    # Not by alt.when, which validates against the whole schema of Altair.
+    below = {"test": "datum.far < 0", "value": "triangle-left"}
+    above = {"test": "datum.far > 0", "value": "triangle-right"}
+    return alt.ShapeValue("circle", condition=[below, above])
+
+
+def interval(title: str | list[str], color: alt.Color, tooltip: list[alt.Tooltip]) -> list[alt.Chart]:
+    """Bars from `low` to `high` with a mark, arrows on bars that continue beyond the edge, and `text` at the right."""
+    across = alt.X("at:Q", title=title, axis=alt.Axis(tickCount=6), scale=alt.Scale(zero=False, nice=False, padding=10))
+    low = alt.X("at_low:Q", title=title)
+    base = alt.Chart().encode(y=rows_of())
+    arrows = [
+        base.transform_filter(f"datum.far == 0 && datum.{end} {sign} datum.at_{end}")
+        .mark_point(filled=True, size=50, opacity=1, shape=f"triangle-{side}")
+        .encode(x=alt.X(f"at_{end}:Q"), color=color)
+        for end, side, sign in (("low", "left", "<"), ("high", "right", ">"))
+    ]
+    bars = base.transform_filter("datum.far == 0").mark_rule(strokeWidth=3)
+    dots = base.mark_point(filled=True, size=90, opacity=1)
+    return [
+        bars.encode(x=low, x2=alt.X2("at_high:Q"), color=color, tooltip=tooltip),
+        *arrows,
+        dots.encode(x=across, color=color, shape=pointed(), tooltip=tooltip),
+        base.mark_text(align="left", dx=12).encode(x=alt.value("width"), text=alt.Text("text:N")),
+    ]
+
+
 def scale_of(values: pd.Series[Any], padding: int = 0) -> alt.Scale:
     """A scale that need not include 0; logarithmic if values are positive and span more than a factor of 20."""
     known = values.dropna()
@@ -208,3 +304,36 @@ def _number(number: float) -> float | None:
     if not math.isfinite(number):
         return None
     return int(number) if number.is_integer() and abs(number) < 2**53 else float(f"{number:.7g}")
+
+
+def paper() -> dict[str, Any]:
+    """The style of charts outside a page: dark on white."""
+    config = json.dumps({**CONFIG, "background": "#ffffff"})
+    for role, colour in zip(COLOURS, ("#1b1f23", "#59636d", "#dde1e4"), strict=True):
+        config = config.replace(role, colour)
+    style: dict[str, Any] = json.loads(config)
+    return style
+
+
+def svg_text(spec: dict[str, Any], config: dict[str, Any]) -> str:
+    """Draws a Vega-Lite specification as SVG."""
+    import vl_convert
+
+    return vl_convert.vegalite_to_svg(json.dumps(spec), config={**config, "aria": False})
+
+
+def save(chart: Chart, path: str | Path) -> Path:
+    """Writes a chart as an SVG file, dark on white, completely or not at all; returns its path.
+
+    Raises:
+        TypeError: `chart` is no chart, or `path` no path.
+        ValueError: `path` does not end in .svg.
+        StoreError: the file cannot be written; an existing one is intact.
+    """
+    if not isinstance(chart, alt.TopLevelMixin):
+        raise TypeError(f"chart: must be an Altair chart, not a {type(chart).__name__}")
+    file = Path(argument("path", path, str | Path))
+    if file.suffix.lower() != ".svg":
+        raise ValueError(f"path: must end in .svg, not {file.name!r}; `chart.save` of Altair writes other formats")
+    replace_file(file, svg_text(chart.to_dict(validate=False), paper()).encode())
+    return file

@@ -15,7 +15,6 @@ from msda_bench.results.rows import main_rows
 from msda_bench.results.words import name_of
 from msda_bench.suite.plan import ORACLE
 from msda_bench_report.plots import parts
-from msda_bench_report.plots.outliers import clamped, interval, pointed
 from msda_bench_report.plots.parts import BLUE, GREEN, GREY, KINDS, ORANGE, ROW, WIDTH, Chart, layered, tips
 
 _GROUPS = {
@@ -57,7 +56,7 @@ def _points(runs: pd.DataFrame) -> Chart:
     across = alt.X("at:Q", title=measure.unit, scale=alt.Scale(zero=False, nice=False, padding=8))
     base = alt.Chart().encode(y=parts.rows_of())
     dots = base.mark_point(filled=True, size=34, opacity=0.75)
-    dots = dots.encode(x=across, color=parts.OF_REFERENCE, shape=pointed(), tooltip=tips("method seed", "score"))
+    dots = dots.encode(x=across, color=parts.OF_REFERENCE, shape=parts.pointed(), tooltip=tips("method seed", "score"))
     form = ".2f" if measure.percent else ".3~g"
     text = f"format(datum.low, '{form}') + (datum.n > 1 ? ' to ' + format(datum.high, '{form}') : '')"
     ends: dict[str, Any] = {"low": "min(score)", "high": "max(score)", "at": "min(at)"}
@@ -72,7 +71,7 @@ def _points(runs: pd.DataFrame) -> Chart:
     mean = mean.mark_tick(thickness=2.5, size=16, color=ORANGE, opacity=1)
     mean = mean.encode(x=alt.X("at:Q"), tooltip=tips("method", "mean"))
     marks = dots, far.encode(x=alt.X("at:Q"), text=alt.Text("text:N")), mean
-    return layered(rows, *marks, steps=clamped("score", reach=3), width=WIDTH, height=alt.Step(ROW - 2))
+    return layered(rows, *marks, steps=parts.clamped("score", reach=3), width=WIDTH, height=alt.Step(ROW - 2))
 
 
 def _order(runs: pd.DataFrame) -> pd.Series[int]:
@@ -113,14 +112,14 @@ def _forest(board: pd.DataFrame) -> Chart:
         is_baseline=(board["method"].astype(object) == board["baseline"].astype(object)).to_numpy(),
     )
     seen = tips("method group n_ok n_planned", "mean standard_error low high")
-    marks = interval(parts.measure_of(board).unit, parts.kinds("group", _GROUPS, rows["group"]), seen)
+    marks = parts.interval(parts.measure_of(board).unit, parts.kinds("group", _GROUPS, rows["group"]), seen)
     base = (
         alt.Chart()
         .transform_filter("datum.is_baseline")
         .mark_rule(strokeDash=[4, 3], opacity=0.7)
         .encode(x=alt.X("at:Q"))
     )
-    steps = clamped("mean", ("low", "high"))
+    steps = parts.clamped("mean", ("low", "high"))
     return layered(rows, base, *marks, steps=steps, width=2 * WIDTH, height=alt.Step(ROW + 4))
 
 

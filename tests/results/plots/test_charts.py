@@ -9,8 +9,7 @@ import pytest
 
 import msda_bench as mb
 from msda_bench_report.plots.epochs import last_weights
-from msda_bench_report.plots.parts import HUES
-from msda_bench_report.plots.still import paper, svg_text
+from msda_bench_report.plots.parts import HUES, paper, svg_text
 from tests.results.conftest import frame_of, gaining
 
 NEAR = [170 + place % 4 for place in range(8)]

@@ -1,0 +1,258 @@
+"""The arguments of every command, apart from what carries it out, so that help imports nothing else."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+
+class Argument(NamedTuple):
+    """What `add_argument` gets."""
+
+    name: str
+    options: Mapping[str, Any]
+
+
+def _arg(name: str, metavar: str | None, what: str, **options: Any) -> Argument:
+    return Argument(name, {"metavar": metavar, "help": what, **options})
+
+
+def _flag(name: str, what: str) -> Argument:
+    return Argument(name, {"help": what, "action": "store_true"})
+
+
+def _names(text: str) -> list[str]:
+    """Parses names that commas separate."""
+    return [name for part in text.split(",") if (name := part.strip())]
+
+
+def _number(kind: Callable[[str], Any], fits: Callable[[Any], bool], what: str) -> Callable[[str], Any]:
+    """Parses numbers that fit; `what` they must be tells of any other."""
+
+    def parse(text: str) -> Any:
+        try:
+            if fits(value := kind(text)):
+                return value
+        except ValueError:
+            pass
+        raise argparse.ArgumentTypeError(f"must be {what}, not {text!r}")
+
+    return parse
+
+
+_LIST: Mapping[str, Any] = MappingProxyType({"type": _names, "default": ()})
+_COUNT = _number(int, lambda count: count >= 1, "a whole number of at least 1")
+_SECONDS = _number(float, lambda seconds: 0 < seconds < math.inf, "a number of seconds above 0")
+_POINTS = _number(float, lambda gain: 0 < gain < math.inf, "a number of points above 0")
+_POWER = _number(float, lambda share: 0.5 <= share <= 0.99, "a probability from 0.5 to 0.99")  # noqa: PLR2004
+COMPONENTS = ("aggregator", "discrepancy", "dataset", "backbone", "scheme", "validator", "metric")
+COLUMNS = MappingProxyType({
+    "domain": "the column that names each row's domain",
+    "label": "the column to predict",
+    "text": "a column that is read as words",
+    "group": "a column that names rows that belong together",
+    "predictions": "a column of another model's answers, shown as a reference and learned from by no method",
+})  # fmt: skip
+"""The options of `data identify` that name a column."""
+_SUITE = _arg("suite", "SUITE", "a suite by name (`msda-bench suites list`), or a file, such as mine.yaml", type=Path)
+_FOLDER = _arg("folder", "DIR", "a result folder, such as results/quickstart", type=Path)
+_AGAINST = _arg(
+    "--against",
+    "REFERENCE",
+    "rank these methods among recorded ones of the same protocol: `reference`, those that come with msda-bench, or a "
+    "result folder or file of `store reference`",
+)
+_BY = _arg(
+    "--by",
+    "NAME",
+    "use the settings that this criterion selects, such as oracle, instead of the suite's; files do not change",
+)
+_FORMAT = _arg(
+    "--format",
+    None,
+    "how tables are printed; csv has every row and column",
+    choices=("simple", "csv", "github", "latex"),
+    default="simple",
+)
+_EXPERIMENTS = _arg("--experiments", "A,B", "only these experiments of the folder; its files do not change", **_LIST)
+_METHODS = _arg("--methods", "A,B", "only these methods", **_LIST)
+_METRIC = _arg(
+    "--metric",
+    "NAME",
+    "show this metric, such as macro_f1, instead of the suite's; of several, each table shows one for its task",
+    **_LIST,
+)
+_QUIET = _flag("--quiet", "print no verdict and no explanation of the tables")
+EXECUTOR = (
+    _arg("--device", None, "where to train (cuda if there is a GPU)", choices=["auto", "cpu", "cuda"], default="auto"),
+    _arg(
+        "--executor",
+        "NAME",
+        "what trains: processes on this machine (local), this process, for debugging (inline), a dask cluster (dask), "
+        "or another of `msda-bench plugins`",
+        default="local",
+    ),
+    _arg("--scheduler", "ADDRESS", "of the executor's scheduler on another machine, such as tcp://host:8786"),
+    _arg("--stack", "N", "train at most N cells as one on a GPU (as many as fit)", type=_COUNT),
+    _arg("--workers", "N", "number of processes (one per GPU, or per CPU core)", type=_COUNT),
+    _arg("--timeout", "SECONDS", "stop a cell that takes longer", type=_SECONDS),
+)
+"""The options of `run` that choose the device and the processes for training."""
+RUN = (
+    _SUITE,
+    _arg("--out", "DIR", "parent of the result folder (results)", type=Path, default=Path("results")),
+    *EXECUTOR,
+    _arg(
+        "--methods",
+        "FILE",
+        "train the methods of this file, such as mine.yaml, instead of the suite's; all else is the suite's",
+        type=Path,
+        dest="own",
+    ),
+    _AGAINST,
+    _arg(
+        "--only",
+        "SELECTION",
+        "a part of the suite, such as method=DARN|MDAN,target=books,seed=0-4; given again, it adds conditions",
+        action="append",
+    ),
+    _arg("--limit", "N", "train at most N cells; cells beyond the limit do not affect the exit code", type=_COUNT),
+    _arg("--shard", "I/N", "part I of N, counted from 0, for machines that share the work, such as array jobs"),
+    _flag("--keep-going", "train the other cells although a method's first one fails"),
+    _flag("--dry-run", "report what is stored and what would be trained, and change nothing"),
+    _flag("--fetch", "download missing data"),
+    _flag(
+        "--quiet",
+        "print no progress, no verdict and no explanation of the tables; warnings and problems are still shown",
+    ),
+)
+_NAME = _arg("name", "NAME", "a suite, such as quickstart")
+SUITES_SHOW = (_NAME,)
+SUITES_COPY = (_arg("--out", "DIR", "the folder (this one)", type=Path, default=Path()), _NAME)
+VALIDATE = (_SUITE,)
+PLAN = (
+    _SUITE,
+    _arg(
+        "--detect",
+        "GAIN",
+        "the true gain over the baseline that is to be found, in points (1.0)",
+        type=_POINTS,
+        default=1.0,
+    ),
+    _arg("--power", "P", "the probability with which it is to be found (0.8)", type=_POWER, default=0.8),
+    _arg(
+        "--pilot",
+        "DIR",
+        "take standard deviations and seconds from this folder of the same or a similar suite (the suite's own)",
+        type=Path,
+    ),
+    _arg("--out", "DIR", "parent of the suite's result folder (results)", type=Path, default=Path("results")),
+    _FORMAT,
+    _flag("--quiet", "print no verdict and no explanation of the table"),
+)
+_OF_TABLES = (_AGAINST, _BY, _EXPERIMENTS, _FORMAT, _METHODS, _METRIC, _QUIET)
+LEADERBOARD = (
+    _FOLDER,
+    _flag("--per-class", "print the accuracy on each class instead, mean over seeds"),
+    *_OF_TABLES,
+)
+COMPARE = (
+    _arg("folder", "A", "a result folder; without B its csv files are rewritten, too", type=Path),
+    _arg("other", "B", "another result folder, compared with the first run by run", type=Path, nargs="?"),
+    _arg(
+        "--match",
+        "X=Y",
+        "compare method X of A with method Y of B instead of its namesake, or only experiment X with experiment Y",
+        action="append",
+        default=[],
+    ),
+    _flag(
+        "--across",
+        "compare the methods of A only across its datasets, and draw their ranks as critical-difference.svg in A",
+    ),
+    *_OF_TABLES,
+)
+REPORT = (_FOLDER, _BY, _METRIC, _AGAINST)
+SITE = (
+    _arg("folders", "DIR", "result folders, such as results/*", type=Path, nargs="+"),
+    _arg("--out", "DIR", "folder of the site (site)", type=Path, default=Path("site")),
+)
+SOURCES = (
+    _arg("folder", "DIR", "a result folder, such as results/leaderboard-sources", type=Path),
+    *(_EXPERIMENTS, _FORMAT, _METHODS, _QUIET),
+)
+VERIFY = (
+    _arg("folder", "DIR", "a result folder, such as results/paper-amazon", type=Path),
+    _arg("--table", "TABLE", "a table of published numbers, or a .csv file with one, instead of the suite's own"),
+    *(_FORMAT, _METHODS, _QUIET),
+)
+DATA_LIST = (_arg("names", "NAME", "a dataset to show in full, with all its domains", nargs="*"),)
+DATA_FILES = (
+    _arg("names", "NAME", "a dataset, or a backbone with weights", nargs="*"),
+    _flag("--all", "every dataset"),
+)
+DATA_IDENTIFY = (
+    _arg("path", "PATH", "a folder, or a file such as an archive", type=Path),
+    _arg("--suite", "FILE", "write a first suite for the folder or file", type=Path),
+    _arg(
+        "--unpack",
+        "FOLDER",
+        "of Parquet files of images: write them to this folder, as DOMAIN/CLASS/FILE, and go on with it",
+        type=Path,
+    ),
+    _flag("--anyway", "write it even if it is doubtful what the data mean"),
+    *(_arg(f"--{name}", "COLUMN", f"of a table or arrays: {what}") for name, what in COLUMNS.items()),
+    _arg(
+        "--unlabelled",
+        None,
+        "of a table or arrays: whether domains without any label are the suite's targets (default) or left out",
+        choices=("target", "drop"),
+        default="target",
+    ),
+    _arg(
+        "--task",
+        None,
+        "of a table or arrays: whether the label is a class or a number; by default as its values look",
+        choices=("classification", "regression"),
+    ),
+    _arg(
+        "--missing",
+        "TEXTS",
+        "of a table or arrays: what stands for a missing value besides nothing, as in --missing=-1,NA; by default what "
+        "pandas takes for it",
+    ),
+)
+DATA_LEAKS = (_SUITE, _FORMAT)
+NEW = (
+    _arg("kind", "KIND", ", ".join(COMPONENTS), choices=COMPONENTS),
+    _arg("name", "NAME", "the component's name in suites, such as inverse_risk"),
+    _arg("--out", "DIR", "parent of the new folder (.)", type=Path, default=Path()),
+)
+CHECK = (
+    _arg(
+        "names",
+        "NAME",
+        "a component as listed by `msda-bench plugins`, or a distribution for all of its components",
+        nargs="+",
+    ),
+    _arg("--kind", "KIND", "its kind, if this name occurs in several kinds"),
+    _arg("--params", "YAML", "its parameters, such as '{gamma: 2.0}'", default="{}"),
+    _flag("--strict", "count skipped clauses as failures"),
+)
+STORE_VERIFY = (
+    _arg("folders", "DIR", "result folders, such as results/*", type=Path, nargs="+"),
+    _flag("--strict", "check published results: all records are in the plan, and the tables match them"),
+)
+STORE_MERGE = (
+    _arg("folder", "INTO", "the folder that receives the results", type=Path),
+    _arg("others", "FROM", "folders to copy from; they do not change", type=Path, nargs="+"),
+)
+STORE_SEAL = (_arg("folder", "DIR", "a result folder", type=Path),)
+STORE_REFERENCE = (
+    _arg("folder", "DIR", "a result folder with all of its runs", type=Path),
+    _arg("--out", "FILE", "the file", type=Path, default=Path("reference.json.gz")),
+)
