@@ -13,7 +13,7 @@ from torch import nn
 
 from msda_bench.api import DataError, InputSpec, PluginError, Task
 from msda_bench.data import LocalFiles, fetch
-from msda_bench.data.folders import Folders
+from msda_bench.data.files import Folders
 from msda_bench.errors import SuiteError
 from msda_bench.plugins import discover
 from msda_bench.suite.choice import make

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from msda_bench.api import File, Url
-from msda_bench.data.folders import Folders
+from msda_bench.data.files import Folders
 
 
 @pytest.fixture
