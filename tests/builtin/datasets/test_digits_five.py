@@ -55,7 +55,7 @@ def given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[dict[str, di
     """The content of the files, and their folder; 12 training and 10 test images of each domain are used."""
     monkeypatch.setattr(module, "_TRAIN", 12)
     monkeypatch.setattr(module, "_TEST", 10)
-    monkeypatch.setattr(DigitsFive, "published", dict.fromkeys(DigitsFive.domains, (12, 10)) | {"usps": (48, 10)})
+    monkeypatch.setattr(DigitsFive, "published", dict.fromkeys(DigitsFive().domains, (12, 10)) | {"usps": (48, 10)})
     files, folder = written(), tmp_path / "given/digits_five"
     folder.mkdir(parents=True)
     for name, arrays in files.items():

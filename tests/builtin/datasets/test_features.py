@@ -15,7 +15,6 @@ import pytest
 from msda_bench.api import File
 from msda_bench.data import Folders, LocalFiles
 from msda_bench_builtin.datasets import OfficeHomeFeatures
-from msda_bench_builtin.datasets.features import Features
 from tests.data.refusal import only_line
 
 DRAW = np.random.default_rng(7)
@@ -46,9 +45,10 @@ def office_home(rows: dict[str, int] = HOME, kinds: int = 65) -> tuple[bytes, An
 def put(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Places an archive where the dataset looks for it, and sets the dataset's checksum and sizes to it."""
 
-    def write(kind: type[Features], content: bytes) -> tuple[Features, LocalFiles]:
-        known = kind.archive
-        monkeypatch.setattr(kind, "archive", File(known.path, hashlib.sha256(content).hexdigest(), None, known.origin))
+    def write(kind: type[OfficeHomeFeatures], content: bytes) -> tuple[OfficeHomeFeatures, LocalFiles]:
+        (known,) = kind.files
+        mine = File(known.path, hashlib.sha256(content).hexdigest(), None, known.origin)
+        monkeypatch.setattr(kind, "files", (mine,))
         monkeypatch.setattr(kind, "published", dict(zip(kind().domains, HOME.values(), strict=True)))
         (tmp_path / known.path).parent.mkdir(exist_ok=True)
         (tmp_path / known.path).write_bytes(content)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from msda_bench.api import DataError
+from msda_bench_builtin.datasets import Fonts
 from msda_bench_builtin.datasets.digits import mnist_m_made, synth_fonts
 from msda_bench_builtin.datasets.digits.mnist_m_made import blend
 from msda_bench_builtin.datasets.digits.part import Part
 from msda_bench_builtin.datasets.draws import Draws
-from msda_bench_builtin.datasets.glyphs import LETTERS, Distortion, font_path, glyphs
+from msda_bench_builtin.datasets.glyphs import LETTERS, font_path, glyphs
 
 
 def test_an_h_has_the_requested_height():
@@ -32,7 +35,7 @@ def test_a_font_that_cannot_be_used_is_named(font: str, side: int, says: str) ->
         glyphs(font_path(font), 24, side)
 
 
-NONE = Distortion(rotation=0, shift=0, scale=0, aspect=0, blur=0, fade=0, noise=0)
+NONE = Fonts(rotation=0, shift=0, scale=0, aspect=0, blur=0, fade=0, noise=0)
 SIDE = 33
 
 
@@ -44,10 +47,10 @@ def bar() -> np.ndarray:
     return image
 
 
-def apply(distortion: Distortion, images: np.ndarray, n: int = 40, *, size: int = SIDE, zoom: float = 1, seed: int = 0):
+def apply(fonts: Fonts, images: np.ndarray, n: int = 40, *, size: int = SIDE, zoom: float = 1, seed: int = 0):
     soft = np.full_like(images, 0.5)
     which = np.arange(n) % len(images)
-    return distortion.apply(images, soft, which, size=size, zoom=zoom, draws=Draws(("test", seed))) / 255
+    return replace(fonts, size=size).distorted(images, soft, which, zoom, Draws(("test", seed))) / 255
 
 
 def test_zero_distortion_changes_nothing_and_zoom_shrinks(bar):
@@ -57,7 +60,7 @@ def test_zero_distortion_changes_nothing_and_zoom_shrinks(bar):
 
 def test_distorted_bars_are_pinned(bar):
     """The ink of five copies, its middle along rows and columns, and its spread along rows and askew."""
-    every = Distortion(rotation=20, shift=0.1, scale=0.2, aspect=0.4, blur=0.5, fade=0.4, noise=0.05)
+    every = Fonts(rotation=20, shift=0.1, scale=0.2, aspect=0.4, blur=0.5, fade=0.4, noise=0.05)
     images, grid = apply(every, bar, 5), np.arange(SIDE)
     ink, rows, columns = images.sum((1, 2)), images.sum(2), images.sum(1)
     askew = np.einsum("nij,i,j->n", images, grid, grid)

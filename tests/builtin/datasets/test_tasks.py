@@ -116,7 +116,7 @@ def recordings(folder: Path, sounds: dict[str, bytes], *, packed: bool) -> None:
     (folder / "recordings.tar").write_bytes(gzip.compress(content, 1) if packed else content)
 
 
-SPEAKERS = SpokenDigits.domains
+SPEAKERS = SpokenDigits().domains
 
 
 def test_a_tone_is_loudest_in_its_band_at_all_times(crafted: Any, tmp_path: Path) -> None:

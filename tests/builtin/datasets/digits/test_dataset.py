@@ -7,9 +7,9 @@ import pydantic
 import pytest
 
 from msda_bench.data import Folders, LocalFiles
-from msda_bench.data.folders import folders
+from msda_bench.data.files import folders
 from msda_bench_builtin.datasets import Digits
-from msda_bench_builtin.datasets.digits import files as known
+from msda_bench_builtin.datasets.digits import origins as known
 from tests.data.refusal import only_line
 
 EVERY = ("mnist", "mnist_m", "svhn", "synth", "usps", "synth_fonts", "mnist_m_made")

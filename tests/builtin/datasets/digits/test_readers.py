@@ -17,11 +17,8 @@ import pytest
 from PIL import Image
 from scipy.io import savemat
 
-from msda_bench_builtin.datasets.digits.idx import read_mnist
-from msda_bench_builtin.datasets.digits.mat import read_mat
-from msda_bench_builtin.datasets.digits.mnist_m import read_mnist_m
 from msda_bench_builtin.datasets.digits.part import enlarge
-from msda_bench_builtin.datasets.digits.usps import read_usps
+from msda_bench_builtin.datasets.digits.readers import read_mat, read_mnist, read_mnist_m, read_usps
 from tests.data.refusal import only_line
 
 DRAW = np.random.default_rng(0)
