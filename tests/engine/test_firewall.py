@@ -15,7 +15,7 @@ LABELS = 12
 HONEST = [method for method in METHODS if method != "TAR"]
 TRANSDUCTIVE = {"protocol": "transductive"}
 SEEN = ("weights", "curves", "bound", "validation")
-LABELLED_ROWS = tuple(split(Toy(), "c", {"c": 150}, seed=0)["c"].train[:LABELS].tolist())
+LABELLED_ROWS = tuple(split(Toy(), "c", {"c": Toy().load("c", None)}, seed=0)["c"].train[:LABELS].tolist())
 SETTINGS = {
     "held out": (HONEST, {}, {}, 0),
     "regression": (["DARN", "MDMN", "SPECTRAL", "SRC"], {"regression": True}, {}, 0),

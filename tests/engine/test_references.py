@@ -12,7 +12,7 @@ from msda_bench.data.splits import split
 from msda_bench_builtin.schemes import Joint, TargetOnly
 from tests.engine.conftest import Toy, close, make_cell, prepare, ref, stacked, train, train_with_weights
 
-TRAINED = split(Toy(), "c", {"c": 150}, seed=0)["c"].train
+TRAINED = split(Toy(), "c", {"c": Toy().load("c", None)}, seed=0)["c"].train
 KEPT, HELD = (tuple(rows.tolist()) for rows in (TRAINED[:45], TRAINED[45:]))
 ALL = set(range(150))
 
@@ -70,7 +70,7 @@ class Grouped(Toy):
 def test_no_group_is_both_learned_from_and_scored():
     dataset = Grouped(train=60, sparse=False)
     prepared = prepare(make_cell(), dataset)
-    parts = split(dataset, "c", dict.fromkeys("abc", 150), seed=0, groups=dict.fromkeys("abc", np.arange(150) // 4))
+    parts = split(dataset, "c", {name: dataset.load(name, None) for name in "abc"}, seed=0)
     seen, (kept, places) = (
         ask(Joint(hold_out=0.25))
         for ask in (lambda joint: prepared.training_for(joint, make_cell()), prepared.labelled)
