@@ -120,8 +120,7 @@ def tree_sha256(folder: Path, memory: Path | None = None) -> str:
 def _identity(folder: Path, files: list[tuple[str, os.stat_result]]) -> str:
     digest = hashlib.sha256(os.fsencode(folder.resolve()))
     for name, status in files:
-        state = status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
-        digest.update(b"\0" + os.fsencode(name) + f"\0{state}".encode())
+        digest.update(b"\0" + os.fsencode(name) + f"\0{_state(status)}".encode())
     return digest.hexdigest()
 
 
@@ -131,7 +130,7 @@ def seal(path: Path, digest: str) -> None:
     Raises:
         OSError: the checksum cannot be written.
     """
-    write(seal_of(path), " ".join((digest, *_state(path))).encode())
+    write(seal_of(path), " ".join(map(str, (digest, *_state(path.stat())))).encode())
 
 
 def is_intact(path: Path, *, read: bool = False) -> bool:
@@ -142,7 +141,7 @@ def is_intact(path: Path, *, read: bool = False) -> bool:
     """
     try:
         digest, *sealed = seal_of(path).read_text("ascii").split()
-        state = [*_state(path)]
+        state = [*map(str, _state(path.stat()))]
         if state == sealed and not read:
             return True
         with path.open("rb") as stream:
@@ -161,7 +160,6 @@ def seal_of(path: Path) -> Path:
     return path.with_name(f"{path.name}.sha256")
 
 
-def _state(path: Path) -> tuple[str, ...]:
-    status = path.stat()
+def _state(status: os.stat_result) -> tuple[int, ...]:
     # The time of the last change of the inode, too, since programs can set that of the contents.
-    return tuple(map(str, (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)))
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino

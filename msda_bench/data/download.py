@@ -26,8 +26,7 @@ from msda_bench import __version__
 from msda_bench.api import ByHand, File, Pip, Url
 from msda_bench.atomic import REMEDY, sync, written
 from msda_bench.data.check import fault
-from msda_bench.data.files import LocalFiles
-from msda_bench.data.folders import GIVEN, Folders, folders
+from msda_bench.data.files import GIVEN, Folders, LocalFiles, folders
 from msda_bench.errors import DataError, describe, message_of, reported
 
 SCHEMES = ("http", "https", "file")

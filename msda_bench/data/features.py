@@ -77,8 +77,10 @@ class Frozen:
         """
         reads = self.embedding.texts
         x = self._texts(data) if reads else self._checked(data.x)
-        contents = _identity(None if reads else data.identity, x)
-        identity = [contents, self.embedding.identity, _VERSION, version("torch"), _kind(device)]
+        named = None if reads else data.identity
+        contents = hashlib.sha256(np.ascontiguousarray(x).data).hexdigest() if named is None else named
+        examples = [contents, list(x.shape), str(x.dtype)]
+        identity = [examples, self.embedding.identity, _VERSION, version("torch"), _kind(device)]
         cls, kind = type(self.backbone), device.partition(":")[0]
         options = {
             "backbone": f"{cls.__module__}:{cls.__qualname__}",
@@ -198,11 +200,6 @@ def _apply(module: nn.Module, batch: torch.Tensor | list[str]) -> Array:
         vectors: torch.Tensor = module(batch)
     array: Array = vectors.cpu().numpy()
     return array
-
-
-def _identity(named: str | None, x: Array) -> list[object]:
-    contents = named if named is not None else hashlib.sha256(np.ascontiguousarray(x).data).hexdigest()
-    return [contents, list(x.shape), str(x.dtype)]
 
 
 def _kind(device: str) -> str:

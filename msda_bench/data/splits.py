@@ -26,15 +26,7 @@ class Split:
     test: Array
 
 
-def split(
-    data: Dataset,
-    target: str,
-    domains: Mapping[str, int | Array],
-    *,
-    seed: int,
-    groups: Mapping[str, Array] | None = None,
-    labels: Mapping[str, Array] | None = None,
-) -> dict[str, Split]:
+def split(data: Dataset, target: str, domains: Mapping[str, DomainData], *, seed: int) -> dict[str, Split]:
     """Splits each domain, as a function of (dataset, target, seed) and, without groups, of that domain alone.
 
     So all methods of a (target, seed) pair share a split, and a smaller training set is a prefix of a larger one. Rows
@@ -52,23 +44,18 @@ def split(
     Args:
         data: the dataset, whose parameters set the numbers of examples.
         target: the target domain, one of `domains`.
-        domains: for each domain, its number of examples n, or a (n,) bool mask of its official test examples.
+        domains: the loaded domains; their labels are looked at only if the dataset's `stratify` is set.
         seed: the run's seed.
-        groups: for each domain that has groups, the (n,) group of each row.
-        labels: of the same rows, (n,) classes; looked at only if the dataset's `stratify` is set.
 
     Raises:
         DataError: a domain has too few examples to train on, the target has none to be tested on, or domains share
             groups although the dataset does not say so.
     """
     run = (data.name, target, seed)
-    classes = (labels or {}) if data.stratify and data.task.kind == "classification" else {}
-    rows = {
-        name: _Rows.of(run, name, extent, (groups or {}).get(name), classes.get(name))
-        for name, extent in domains.items()
-    }
+    by_class = data.stratify and data.task.kind == "classification"
+    rows = {name: _Rows.of(run, name, domain, by_class=by_class) for name, domain in domains.items()}
     _check_shared(data, rows.values())
-    sizes = {name: counts(data, name, target, extent_of(extent)) for name, extent in domains.items()}
+    sizes = {name: counts(data, name, target, extent_of(domain)) for name, domain in domains.items()}
     train, test = _of_target(data, target, rows[target], *sizes[target])
     tested = rows[target].groups_of(test)
     training = {name: _of_source(data, name, rows[name], sizes[name][0], tested) for name in domains if name != target}
@@ -80,20 +67,12 @@ def split(
     return {name: Split(training[name], test if name == target else rest[name]) for name in domains}
 
 
-def split_domains(data: Dataset, target: str, domains: Mapping[str, DomainData], *, seed: int) -> dict[str, Split]:
-    """As `split`, of loaded domains."""
-    extents = {name: domain.test if domain.test is not None else len(domain.y) for name, domain in domains.items()}
-    groups = {name: domain.groups for name, domain in domains.items() if domain.groups is not None}
-    labels = {name: domain.y for name, domain in domains.items()}
-    return split(data, target, extents, seed=seed, groups=groups, labels=labels)
-
-
-def extent_of(size: int | Array) -> Extent:
-    """The number of examples of a domain, or of its parts by a mask of the official test examples."""
-    if isinstance(size, int):
-        return size
-    tested = int(np.asarray(size, bool).sum())
-    return len(size) - tested, tested
+def extent_of(domain: DomainData) -> Extent:
+    """The number of examples of a domain, or of its parts if some are official test examples."""
+    if domain.test is None:
+        return len(domain.y)
+    tested = int(np.asarray(domain.test, bool).sum())
+    return len(domain.y) - tested, tested
 
 
 def permutation(size: int, dataset: str, target: str, seed: int, domain: str) -> Array:
@@ -118,16 +97,14 @@ class _Rows:
     groups: Array | None
 
     @classmethod
-    def of(
-        cls, run: tuple[str, str, int], domain: str, extent: int | Array, groups: Array | None, classes: Array | None
-    ) -> _Rows:
-        official = None if isinstance(extent, int) else np.asarray(extent, bool)
-        order = permutation(extent if isinstance(extent, int) else len(extent), *run, domain)
-        if groups is None:
+    def of(cls, run: tuple[str, str, int], name: str, domain: DomainData, *, by_class: bool) -> _Rows:
+        official = None if domain.test is None else np.asarray(domain.test, bool)
+        order = permutation(len(domain.y), *run, name)
+        if domain.groups is None:
             return cls(order, official, None)
-        names, places = np.unique(groups, return_inverse=True)
-        numbers = np.array([_number(run, str(name)) for name in names], np.uint64)[places]
-        first = numbers if classes is None else _turns(numbers, classes)
+        names, places = np.unique(domain.groups, return_inverse=True)
+        numbers = np.array([_number(run, str(group)) for group in names], np.uint64)[places]
+        first = _turns(numbers, domain.y) if by_class else numbers
         return cls(order[np.lexsort((numbers[order], first[order]))], official, numbers)
 
     @property

@@ -19,7 +19,7 @@ from msda_bench.api import Array, Backbone, DataError, Dataset, DomainData, File
 from msda_bench.component.abilities import fitted
 from msda_bench.component.sizes import HOLD_OUT, is_transductive, trained_of
 from msda_bench.data.features import Frozen
-from msda_bench.data.splits import Split, split_domains
+from msda_bench.data.splits import Split, split
 from msda_bench.engine.label_shift import corrupted, shifted
 from msda_bench.engine.loaded import load_domain
 from msda_bench.engine.parts import part_rows
@@ -278,7 +278,7 @@ class Preparer:
                 f"dataset {dataset.name}: target {cell.target!r} is among its own sources; report it to its author"
             )
         domains = {name: self._load(dataset, name, frozen) for name in (*cell.sources, cell.target)}
-        splits = shifted(dataset, cell, domains, split_domains(dataset, cell.target, domains, seed=cell.seed))
+        splits = shifted(dataset, cell, domains, split(dataset, cell.target, domains, seed=cell.seed))
         domains |= corrupted(dataset, cell, domains, splits)
         features = _fitted(dataset, domains, splits) if frozen is None or frozen.beside else None
         if frozen is not None and features is not None:

@@ -11,7 +11,7 @@ import pandas as pd
 from msda_bench.api import Array, Dataset, DomainData
 from msda_bench.component.sizes import is_transductive
 from msda_bench.data.near import Matrix, digests, distances, vectors
-from msda_bench.data.splits import split_domains
+from msda_bench.data.splits import split
 from msda_bench.errors import DataError
 from msda_bench.suite.cell import Cell
 
@@ -52,7 +52,7 @@ def find_leaks(dataset: Dataset, cells: Sequence[Cell], domains: Mapping[str, Do
         mine = [cell for cell in cells if cell.target == target]
         used = {name: domains[name] for name in (target, *(source for cell in mine for source in cell.sources))}
         seed = min(cell.seed for cell in mine)
-        splits = split_domains(dataset, target, used, seed=seed)
+        splits = split(dataset, target, used, seed=seed)
         seen = {name: np.zeros(len(data.y), bool) for name, data in used.items()}
         for name, mask in seen.items():
             mask[splits[name].train] = name != target or not is_transductive(dataset)

@@ -23,7 +23,6 @@ from msda_bench.api import (
     component,
 )
 from msda_bench.plugins import Entry, Registry, discover
-from msda_bench.sklearn.domains import TARGET
 from msda_bench.suite.cell import Cell
 from msda_bench.suite.choice import Context, choose
 from msda_bench.suite.expand import expand
@@ -32,6 +31,7 @@ from msda_bench.suite.load import SCHEMA, Suite
 from msda_bench.suite.mistakes import Fault, dotted, faults
 from msda_bench.suite.spec import ExperimentFile
 
+TARGET = "target"
 _METHOD = "methods.method."
 
 

@@ -14,8 +14,7 @@ from torch import Tensor
 from msda_bench.api import Array, ValidationView
 from msda_bench.errors import printable
 from msda_bench.sklearn.cell import make_validator
-from msda_bench.sklearn.domains import labels_of, read_domains
-from msda_bench.sklearn.estimators import Estimator, MSDAClassifier
+from msda_bench.sklearn.estimators import Estimator, MSDAClassifier, labels_of, read_domains
 
 
 class Criterion:

@@ -11,14 +11,13 @@ Subclass the class of your component's kind and set one attribute:
 `msda-bench check` runs the contract of an installed component without pytest.
 """
 
-from msda_bench.testing.aggregator import AggregatorContract
 from msda_bench.testing.backbone import BackboneContract
 from msda_bench.testing.component import ComponentContract
 from msda_bench.testing.dataset import DatasetContract
-from msda_bench.testing.discrepancy import DiscrepancyContract
 from msda_bench.testing.examine import CONTRACTS, Finding, checks, contract, examine
 from msda_bench.testing.scheme import FittedSchemeContract, SchemeContract
 from msda_bench.testing.scores import MetricContract, ValidatorContract
+from msda_bench.testing.weighing import AggregatorContract, DiscrepancyContract
 
 __all__ = [
     "CONTRACTS",

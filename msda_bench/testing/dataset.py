@@ -15,7 +15,7 @@ from msda_bench.api import (
     Inputs,
 )
 from msda_bench.component.abilities import augmentation_of, fitted, sizes_of, sources_of
-from msda_bench.data.splits import extent_of, split_domains
+from msda_bench.data.splits import extent_of, split
 from msda_bench.engine.loaded import fault_of
 from msda_bench.testing.component import FilesContract
 
@@ -68,7 +68,7 @@ class DatasetContract(FilesContract):
             wanted = np.int64 if self.component.task.kind == "classification" else np.float32
             failure = f"the labels of {domain!r} have dtype {data.y.dtype}; the contract asks for {wanted.__name__}"
             self.holds(data.y.dtype == wanted, failure)
-            extent = extent_of(len(data.y) if data.test is None else data.test)
+            extent = extent_of(data)
             declared = sizes_of(self.component).get(domain, extent)
             self.holds(declared == extent, f"`sizes` declares {declared} examples of {domain!r}, which has {extent}")
 
@@ -93,7 +93,7 @@ class DatasetContract(FilesContract):
         loaded = {name: data.load(name, files) for name in data.domains}
         for target, sources in sources_of(data).items():
             try:
-                split_domains(data, target, {name: loaded[name] for name in (*sources, target)}, seed=0)
+                split(data, target, {name: loaded[name] for name in (*sources, target)}, seed=0)
             except DataError as error:
                 raise AssertionError(f"{self.who}: {error.lines[0].partition(': ')[2]}") from error
 
@@ -102,7 +102,7 @@ class DatasetContract(FilesContract):
         files, data, spec = self.reach(), self.component, self.component.input
         target, sources = next(iter(sources_of(data).items()))
         loaded = {name: data.load(name, files) for name in (*sources, target)}
-        splits = split_domains(data, target, loaded, seed=0)
+        splits = split(data, target, loaded, seed=0)
         inputs = {name: domain.x for name, domain in loaded.items()}
         transform = fitted(data, {name: x[splits[name].train] for name, x in inputs.items()})
         for name, x in inputs.items():

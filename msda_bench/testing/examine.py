@@ -12,13 +12,12 @@ from msda_bench.api import Component, FittedScheme, GivenScheme
 from msda_bench.blame import blaming, cause_of, describe_with_place, package_of
 from msda_bench.errors import BenchError, printable
 from msda_bench.plugins.process_state import restored
-from msda_bench.testing.aggregator import AggregatorContract
 from msda_bench.testing.backbone import BackboneContract
 from msda_bench.testing.component import ComponentContract
 from msda_bench.testing.dataset import DatasetContract
-from msda_bench.testing.discrepancy import DiscrepancyContract
 from msda_bench.testing.scheme import FittedSchemeContract, SchemeContract
 from msda_bench.testing.scores import MetricContract, ValidatorContract
+from msda_bench.testing.weighing import AggregatorContract, DiscrepancyContract
 
 CONTRACTS: Mapping[str, type[ComponentContract]] = MappingProxyType(
     {

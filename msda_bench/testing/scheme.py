@@ -5,7 +5,8 @@ from __future__ import annotations
 import unittest
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from typing import ClassVar, cast
+from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -14,6 +15,7 @@ from torch import Tensor
 from msda_bench.api import (
     Aggregator,
     Array,
+    Component,
     Discrepancy,
     FittedScheme,
     Fitting,
@@ -26,8 +28,10 @@ from msda_bench.api import (
     Task,
 )
 from msda_bench.errors import describe
-from msda_bench.plugins import Entry
+from msda_bench.plugins import Entry, Registry
 from msda_bench.store.record import Record
+from msda_bench.suite.cell import Cell, Ref
+from msda_bench.suite.protocol import Adam, Optimizer, Protocol
 from msda_bench.testing import toy
 from msda_bench.testing.component import BRANCHES, Call, TaskContract
 from msda_bench.testing.toy import SOURCES, TARGET, ToyRun
@@ -45,9 +49,37 @@ class _TrainedContract(TaskContract):
     aggregator: ClassVar[Aggregator] = toy.Mean()
     mu: ClassVar[float] = 0.1
 
-    def trained(self, blobs: toy.Blobs, runs: int = 1) -> list[Record]:
-        """Records of short runs trained by the engine; several runs form a stack."""
-        return toy.trained(self.component, self.discrepancy, self.aggregator, self.mu, blobs, runs)
+    def trained(
+        self, blobs: toy.Blobs, runs: int = 1, device: str = "cpu", scheme: Component | None = None
+    ) -> list[Record]:
+        """The records of runs of two epochs of three steps, trained by the engine in one stack.
+
+        They are of another scheme than the one under test if it is given.
+        """
+        from msda_bench.data import LocalFiles
+        from msda_bench.engine.train import Trainer
+
+        parts: list[Component] = [blobs, toy.OneLayer(), scheme or self.component, toy.MeanOutput()]
+        parts += [self.discrepancy, self.aggregator] if self.component.uses_discrepancy else []
+        who = "msda-bench-testing"
+        registry = Registry([Entry(part.kind, type(part), who, "0") for part in parts])
+        refs = {part.kind: Ref(part.kind, part.name, part.version, who, part.identity()) for part in parts}
+        cell = Cell(
+            dataset=refs["dataset"],
+            fingerprint=blobs.fingerprint(),
+            target="aim",
+            sources=("one", "two"),
+            backbone=refs["backbone"],
+            scheme=refs["scheme"],
+            discrepancy=refs.get("discrepancy"),
+            aggregator=refs.get("aggregator"),
+            mu=self.mu,
+            training=Protocol(epochs=2, batch=10, steps=3, optimizer=Optimizer(adam=Adam(lr=0.01)), epoch="scheme"),
+            validators=(refs["validator"],),
+            seed=0,
+        )
+        cells = [replace(cell, seed=seed) for seed in range(runs)]
+        return list(Trainer(registry, LocalFiles(), device, runs).train(cells))
 
     @abstractmethod
     def predictor(self, task: Task) -> Callable[[Tensor], Mapping[str, Tensor]]:
@@ -110,12 +142,10 @@ class SchemeContract(_TrainedContract):
         """The phases of all stages, in order."""
         return [phase for stage in self.component.stages for phase in stage.phases]
 
-    def run(
-        self, sources: int = 3, task: Task | None = None, seed: int = 0, discrepancy: Discrepancy | None = None
-    ) -> ToyRun:
+    def run(self, sources: int = 3, task: Task | None = None, discrepancy: Discrepancy | None = None) -> ToyRun:
         """A run of a small network; its task defaults to the first that the scheme supports."""
         parts = self.component, discrepancy or self.discrepancy, self.aggregator
-        return ToyRun(*parts, self.mu, SOURCES[:sources], task or self.tasks()[0], seed)
+        return ToyRun(*parts, self.mu, SOURCES[:sources], task or self.tasks()[0])
 
     def predictor(self, task: Task) -> Callable[[Tensor], Mapping[str, Tensor]]:
         """The features and outputs of a run after its last stage has begun."""
@@ -186,8 +216,7 @@ class SchemeContract(_TrainedContract):
             self.component.params()
         )
         (asked,), (replayed,) = (
-            toy.trained(cast("Scheme", scheme), self.discrepancy, self.aggregator, self.mu, blobs, device=device)
-            for scheme in (by_host, self.component)
+            self.trained(blobs, device=str(device), scheme=scheme) for scheme in (by_host, self.component)
         )
         same = (asked.status, asked.curves, asked.outcome) == (replayed.status, replayed.curves, replayed.outcome)
         self.holds(same, "it declares `capturable = True`, but replayed steps are not those that the host asks for")

@@ -6,12 +6,15 @@ import dataclasses
 import math
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import torch
 from torch import Tensor
+from torch.nn.functional import one_hot
 
-from msda_bench.api import Metric, Tested, ValidationView, Validator
+from msda_bench.api import Metric, Task, Tested, ValidationView, Validator
+from msda_bench.engine.evaluate import test_outcome, view_of
+from msda_bench.store.record import Outcome
 from msda_bench.testing import toy
 from msda_bench.testing.component import Call, TaskContract
 
@@ -74,7 +77,7 @@ class MetricContract(_NumberContract):
 
     def views(self) -> list[Tested]:
         """Test results for a task of each kind that it supports, without outputs unless it needs them."""
-        return [self._shown(toy.metric_view(task)) for task in self.tasks()]
+        return [self._tested(task) for task in self.tasks()]
 
     def test_says_what_it_is(self) -> None:
         """It has a label for tables, and its flags are bool."""
@@ -95,19 +98,24 @@ class MetricContract(_NumberContract):
     def test_perfect_runs_are_best(self) -> None:
         """No run has a better value than one that makes no mistake."""
         for task in self.tasks():
-            views = (self._shown(toy.metric_view(task, perfect=perfect)) for perfect in (False, True))
-            some, best = map(self.component.value, views)
+            some, best = (self.component.value(self._tested(task, perfect=perfect)) for perfect in (False, True))
             right = best >= some if self.component.higher_is_better else best <= some
             self.holds(right, f"a perfect run scores {best}, a worse one {some}; check higher_is_better")
 
     def test_one_label_alone_is_measured_or_undefined(self) -> None:
         """If all labels are equal, the value is a finite float, or NaN if it is undefined."""
         for task in self.tasks():
-            value = self.component.value(self._shown(toy.metric_view(task, one_label=True)))
+            value = self.component.value(self._tested(task, one_label=True))
             self.holds(isinstance(value, float), f"if all labels are equal the value is {value!r}, not a float")
             self.holds(not math.isinf(value), "if all labels are equal the value is infinite; return math.nan")
 
-    def _shown(self, tested: Tested) -> Tested:
-        if self.component.needs_outputs:
-            return tested
-        return dataclasses.replace(tested, outputs=torch.zeros(0, 1), labels=torch.zeros(0))
+    def _tested(self, task: Task, *, perfect: bool = False, one_label: bool = False) -> Tested:
+        """The results of twelve tests of a poor or a perfect model, with random labels or only one."""
+        y = toy.labels(task, 12, stream=40)
+        y = y[:1].expand(12).clone() if one_label else y
+        if task.kind == "classification":
+            outputs = 9.0 * one_hot(y, task.classes) if perfect else toy.numbers(12, task.classes, stream=41)
+        else:
+            outputs = (y if perfect else y + toy.numbers(12, stream=41)).unsqueeze(-1)
+        counted = cast("Outcome", test_outcome(outputs, task, y))  # of finite outputs
+        return view_of(counted, outputs, y) if self.component.needs_outputs else view_of(counted)

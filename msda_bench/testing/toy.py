@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import one_hot
 
 from msda_bench.api import (
     Aggregate,
     Aggregator,
     Backbone,
     Batch,
-    Component,
     Dataset,
     Discrepancy,
     DomainData,
@@ -33,18 +30,12 @@ from msda_bench.api import (
     Stage,
     Step,
     Task,
-    Tested,
     ValidationView,
     Validator,
     component,
 )
 from msda_bench.component.parts import Modules, task_loss
-from msda_bench.engine.evaluate import test_outcome, view_of
 from msda_bench.functional import SparseRows, uniform
-from msda_bench.plugins import Entry, Registry
-from msda_bench.store.record import Record
-from msda_bench.suite.cell import Cell, Ref
-from msda_bench.suite.protocol import Adam, Optimizer, Protocol
 
 CLASSIFICATION = Task("classification", 3)
 REGRESSION = Task("regression")
@@ -79,18 +70,6 @@ def bag(rows: int, width: int, stream: int = 0) -> SparseRows:
     stored[0] = False
     offsets = torch.cat([torch.zeros(1, dtype=torch.int64), stored.sum(1).cumsum(0)])
     return SparseRows(stored.nonzero()[:, 1], (3 * dense)[stored], offsets, width)
-
-
-def metric_view(task: Task, rows: int = 12, *, perfect: bool = False, one_label: bool = False) -> Tested:
-    """The test results of a poor or a perfect model, with random labels or only one."""
-    y = labels(task, rows, stream=40)
-    y = y[:1].expand(rows).clone() if one_label else y
-    if task.kind == "classification":
-        outputs = 9.0 * one_hot(y, task.classes) if perfect else numbers(rows, task.classes, stream=41)
-    else:
-        outputs = (y if perfect else y + numbers(rows, stream=41)).unsqueeze(-1)
-    counted = test_outcome(outputs, task, y)
-    return view_of(counted, outputs, y) if counted is not None else Tested(rows)
 
 
 def validation_view(task: Task, sources: int = 2, rows: int = 6, width: int = 4) -> ValidationView:
@@ -210,7 +189,7 @@ class Mean(Aggregator):
 
 
 class ToyRun:
-    """A run before its first step, with modules and a batch drawn from the seed as the engine draws them.
+    """A run before its first step, with modules and a batch drawn as the engine draws them.
 
     Attributes:
         modules: features, predictor and critic, by name.
@@ -225,13 +204,12 @@ class ToyRun:
         mu: float,
         sources: Group,
         task: Task,
-        seed: int,
     ) -> None:
         self.scheme, self.aggregator, self.mu, self.task = scheme, aggregator, mu, task
         self.groups = scheme.groups(sources, TARGET)
         k = len(self.groups)
         used = discrepancy if scheme.uses_discrepancy else None  # a scheme with its own critic builds none
-        with seeded(seed):
+        with seeded(0):
             network = OneLayer().build(task, InputSpec((WIDTH,)))
             critic = scheme.build(network, k, used)
         self.modules = nn.ModuleDict({"features": network.features, "predictor": network.predictor, "critic": critic})
@@ -240,19 +218,19 @@ class ToyRun:
         self.parts = Parts(**functions, loss=task_loss(task), aggregate=self._aggregate, mu=mu, modules=named)
         self.sizes = Sizes((_SIZE,) * k, _SIZE, network.feature_dim, task.outputs)
         self._drawn = k + scheme.draws_target(used)
-        self._seed, self.state = seed, aggregator.start(torch.full((k,), float(_SIZE)))
+        self.state = aggregator.start(torch.full((k,), float(_SIZE)))
 
     def batch(self, phase: Phase) -> Batch:
         """What the phase's stage may see of a batch, and the tensors that the run carries at its start."""
         k, stages = len(self.groups), self.scheme.stages
         stage = next((stage for stage in stages if phase in stage.phases), stages[0])
-        x = numbers(self._drawn * _SIZE, WIDTH, stream=self._seed)
-        y = labels(self.task, k, _SIZE, stream=self._seed + 50)
+        x = numbers(self._drawn * _SIZE, WIDTH)
+        y = labels(self.task, k, _SIZE, stream=50)
         if "sources" not in stage.sees:
             x, y = x[k * _SIZE :], y[:0]
         elif "target" not in stage.sees:
             x = x[: k * _SIZE]
-        key, rows = torch.tensor([self._seed, 7], dtype=torch.int32), torch.arange(len(x)) % _SIZE
+        key, rows = torch.tensor([0, 7], dtype=torch.int32), torch.arange(len(x)) % _SIZE
         return Batch(x, y, key, torch.tensor(0.5), rows, self.carried(stage))
 
     def carried(self, stage: Stage) -> dict[str, Tensor]:
@@ -273,61 +251,3 @@ class ToyRun:
 def gpu() -> torch.device | None:
     """A GPU, or None where PyTorch finds none."""
     return torch.device("cuda") if torch.cuda.is_available() else None
-
-
-def passes(module: nn.Module, batches: Sequence[Tensor], device: torch.device, *, recorded: bool) -> Tensor:
-    """Outputs and gradients of passes on a GPU, all asked for by the host or, after the first few, replayed."""
-    from msda_bench.engine.graph import Replayed
-
-    module, nothing = module.to(device), torch.zeros(0, device=device)
-
-    def take(batch: Batch, keys: Tensor, state: Tensor, phase: Phase) -> Step:  # noqa: ARG001 - as the engine calls it
-        module.zero_grad()
-        outputs = module(batch.x)
-        outputs.sum().backward()
-        gradients = [value.grad.flatten() for value in module.parameters() if value.grad is not None]
-        values = torch.cat([outputs.detach().flatten(), *gradients])
-        return Step(values.sum(), values, nothing, nothing, nothing, {})
-
-    way = Replayed(take, device) if recorded else take
-    given = [Batch(x.to(device), nothing, nothing, torch.zeros((), device=device), nothing) for x in batches]
-    return torch.stack([way(batch, nothing, nothing, Phase("all")).risks.clone() for batch in given])
-
-
-def trained(
-    scheme: Scheme,
-    discrepancy: Discrepancy,
-    aggregator: Aggregator,
-    mu: float,
-    blobs: Blobs,
-    runs: int = 1,
-    device: torch.device | None = None,
-) -> list[Record]:
-    """The records of runs of two epochs of three steps, trained by the engine in one stack, on the CPU by default."""
-    from msda_bench.data import LocalFiles
-    from msda_bench.engine.train import Trainer
-
-    parts: list[Component] = [blobs, OneLayer(), scheme, MeanOutput()]
-    parts += [discrepancy, aggregator] if scheme.uses_discrepancy else []
-    registry = Registry([Entry(part.kind, type(part), "msda-bench-testing", "0") for part in parts])
-    refs = {part.kind: _ref(part) for part in parts}
-    cell = Cell(
-        dataset=refs["dataset"],
-        fingerprint=blobs.fingerprint(),
-        target="aim",
-        sources=("one", "two"),
-        backbone=refs["backbone"],
-        scheme=refs["scheme"],
-        discrepancy=refs.get("discrepancy"),
-        aggregator=refs.get("aggregator"),
-        mu=mu,
-        training=Protocol(epochs=2, batch=10, steps=3, optimizer=Optimizer(adam=Adam(lr=0.01)), epoch="scheme"),
-        validators=(refs["validator"],),
-        seed=0,
-    )
-    cells = [replace(cell, seed=seed) for seed in range(runs)]
-    return list(Trainer(registry, LocalFiles(), str(device or "cpu"), runs).train(cells))
-
-
-def _ref(part: Component) -> Ref:
-    return Ref(part.kind, part.name, part.version, "msda-bench-testing", part.identity())

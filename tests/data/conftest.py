@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from msda_bench.api import File, Url
-from msda_bench.data.folders import Folders
+from msda_bench.data.files import Folders
 
 
 @pytest.fixture

@@ -22,8 +22,16 @@ class Plain(Dataset):
         return DomainData(np.zeros((0, 1), np.float32), np.zeros(0, np.int64))
 
 
+def rows(extent, groups=None, labels=None):
+    """A domain of so many rows, or with a mask of its official test examples."""
+    test = extent if isinstance(extent, np.ndarray) else None
+    n = extent if test is None else len(test)
+    return DomainData(np.empty((n, 0)), np.zeros(n, np.int64) if labels is None else labels, test, groups=groups)
+
+
 def split(name, target, domains, *, seed=0, **params):
-    return splits.split(type("Named", (Plain,), {"name": name})(**params), target, domains, seed=seed)
+    dataset = type("Named", (Plain,), {"name": name})(**params)
+    return splits.split(dataset, target, {name: rows(extent) for name, extent in domains.items()}, seed=seed)
 
 
 def test_the_order_of_rows_is_pinned():
@@ -99,9 +107,9 @@ def test_a_target_needs_test_examples_but_a_source_does_not():
 
 
 def grouped_split(groups, *, seed=0, **params):
-    sizes = {domain: len(of_rows) for domain, of_rows in groups.items()}
+    domains = {domain: rows(len(of_rows), of_rows) for domain, of_rows in groups.items()}
     cls = type("Grouped", (Plain,), {"name": "g", "shared_groups": True})
-    return splits.split(cls(**params), "t", sizes, seed=seed, groups=groups)
+    return splits.split(cls(**params), "t", domains, seed=seed)
 
 
 def groups_in(groups, rows):
@@ -153,20 +161,20 @@ def test_stratified_groups_give_training_and_test_every_class():
     group = np.arange(60) // 5  # twelve groups of five rows, four of each class
     classes = group % 3
     cls = type("Grouped", (Plain,), {"name": "g", "task": Task("classification", 3)})
-    sizes, groups = {"t": 60, "s": 60}, {"t": group, "s": group + 12}
+    domains = {"t": rows(60, group, classes), "s": rows(60, group + 12, classes)}
     lacking = {False: 0, True: 0}
     for seed in range(20):
         for stratify in lacking:
             data = cls(train=15, test=15, stratify=stratify)
-            parts = splits.split(data, "t", sizes, seed=seed, groups=groups, labels=dict.fromkeys(sizes, classes))
-            shares = [np.bincount(classes[rows]) for part in parts.values() for rows in (part.train, part.test)]
+            parts = splits.split(data, "t", domains, seed=seed)
+            shares = [np.bincount(classes[some]) for part in parts.values() for some in (part.train, part.test)]
             lacking[stratify] += any(share.tolist() != [5, 5, 5] for share in shares)
             assert not groups_in(group, parts["t"].train) & groups_in(group, parts["t"].test)
     assert lacking[True] == 0
     assert lacking[False] > 10
-    regression = type("Grouped", (Plain,), {"name": "g", "task": Task("regression")})(train=15, stratify=True)
-    numbers = dict.fromkeys(sizes, np.linspace(0, 1, 60))
-    drawn, plain = (splits.split(regression, "t", sizes, seed=0, groups=groups, labels=y) for y in (numbers, None))
+    cls = type("Grouped", (Plain,), {"name": "g", "task": Task("regression")})
+    domains = {"t": rows(60, group, np.linspace(0, 1, 60)), "s": rows(60, group + 12, np.linspace(0, 1, 60))}
+    drawn, plain = (splits.split(cls(train=15, stratify=by), "t", domains, seed=0) for by in (True, False))
     assert drawn["t"].train.tolist() == plain["t"].train.tolist()
 
 
@@ -174,7 +182,8 @@ def test_official_test_examples_of_a_trained_group_are_not_tested():
     groups = {"t": np.array([1, 2, 3, 4, 4, 5]), "s": np.array([5, 6, 7, 8, 9, 10])}
     official = np.array([False, False, False, False, True, True])
     cls = type("Grouped", (Plain,), {"name": "g", "shared_groups": True})
-    parts = splits.split(cls(train=4), "t", {"t": official, "s": 6}, seed=0, groups=groups)
+    domains = {"t": rows(official, groups["t"]), "s": rows(6, groups["s"])}
+    parts = splits.split(cls(train=4), "t", domains, seed=0)
     assert parts["t"].test.tolist() == [5]
     assert 0 not in parts["s"].train
 
@@ -200,12 +209,12 @@ def test_groups_that_leave_nothing_are_named():
     with pytest.raises(
         DataError, match="some of its groups are in several domains, but its `shared_groups` is False; re"
     ):
-        splits.split(cls(train=5), "t", {"t": 10, "s": 10}, seed=0, groups=shared)
+        splits.split(cls(train=5), "t", {name: rows(10, group) for name, group in shared.items()}, seed=0)
 
 
 def test_a_transductive_target_may_have_groups_of_its_own():
     groups = {"t": np.arange(10), "s": np.repeat(np.arange(10, 14), 5)}
     data = type("Grouped", (Plain,), {"name": "g"})(train=7, protocol="transductive")
-    parts = splits.split(data, "t", {"t": 10, "s": 20}, seed=0, groups=groups)
+    parts = splits.split(data, "t", {name: rows(len(group), group) for name, group in groups.items()}, seed=0)
     assert sorted(parts["t"].test.tolist()) == list(range(10))
     assert not groups_in(groups["s"], parts["s"].train) & groups_in(groups["s"], parts["s"].test)

@@ -28,7 +28,7 @@ LABELS = 12
 HONEST = [method for method in METHODS if method != "TAR"]
 TRANSDUCTIVE = {"protocol": "transductive"}
 SEEN = ("weights", "curves", "bound", "validation")
-LABELLED_ROWS = tuple(split(Toy(), "c", {"c": 150}, seed=0)["c"].train[:LABELS].tolist())
+LABELLED_ROWS = tuple(split(Toy(), "c", {"c": Toy().load("c", None)}, seed=0)["c"].train[:LABELS].tolist())
 SETTINGS = {
     "held out": (HONEST, {}, {}, 0),
     "regression": (["DARN", "MDMN", "SPECTRAL", "SRC"], {"regression": True}, {}, 0),
@@ -120,7 +120,7 @@ def test_requests_beyond_the_training_examples_are_refused():
         prepared.training_for(Adapt(), make_cell(split_sources=Splitting(clusters=2)))
 
 
-TRAINED = split(Toy(), "c", {"c": 150}, seed=0)["c"].train
+TRAINED = split(Toy(), "c", {"c": Toy().load("c", None)}, seed=0)["c"].train
 KEPT, HELD = (tuple(rows.tolist()) for rows in (TRAINED[:45], TRAINED[45:]))
 ALL = set(range(150))
 
@@ -178,7 +178,7 @@ class Grouped(Toy):
 def test_no_group_is_both_learned_from_and_scored():
     dataset = Grouped(train=60, sparse=False)
     prepared = prepare(make_cell(), dataset)
-    parts = split(dataset, "c", dict.fromkeys("abc", 150), seed=0, groups=dict.fromkeys("abc", np.arange(150) // 4))
+    parts = split(dataset, "c", {name: dataset.load(name, None) for name in "abc"}, seed=0)
     seen, (kept, places) = (
         ask(Joint(hold_out=0.25))
         for ask in (lambda joint: prepared.training_for(joint, make_cell()), prepared.labelled)

@@ -13,7 +13,6 @@ from msda_bench.api import (
     Array,
     ByHand,
     DataError,
-    Dataset,
     DomainData,
     File,
     Files,
@@ -26,9 +25,10 @@ from msda_bench.api import (
     component,
 )
 from msda_bench_builtin.datasets.digits.dataset import scaled
-from msda_bench_builtin.datasets.digits.mat import read_arrays, read_mat
 from msda_bench_builtin.datasets.digits.part import CLASSES, SIDE, Part, colours, digits, enlarge, whole
-from msda_bench_builtin.datasets.images.identify import first_suite
+from msda_bench_builtin.datasets.digits.readers import read_arrays, read_mat
+from msda_bench_builtin.datasets.features import Published
+from msda_bench_builtin.datasets.images.dataset import first_suite
 
 _READ = {
     "mnist": ("mnist_data.mat",),
@@ -44,7 +44,7 @@ _TIMES = 4
 
 
 @component
-class DigitsFive(Dataset):
+class DigitsFive(Published):
     """M3SDA's digits from handwriting, blends with photographs, house numbers and fonts: colour images, 32 x 32.
 
     As in M3SDA's released loaders: of the training part 25000 images of MNIST, MNIST-M (their own, not Ganin's) and
@@ -66,8 +66,9 @@ class DigitsFive(Dataset):
     licence = "MNIST CC BY-SA 3.0; SVHN non-commercial use only; of the others none is stated"
     modality = "images"
     source = "Peng et al. 2019; files that you supply"
-    domains = tuple(_READ)
-    published: ClassVar = {
+    task = Task("classification", CLASSES)
+    input = InputSpec((3, SIDE, SIDE))
+    published: ClassVar[Mapping[str, tuple[int, int]]] = {
         "mnist": (55000, 10000),
         "mnist_m": (55000, _TEST),
         "svhn": (_TRAIN, _TEST),
@@ -82,23 +83,9 @@ class DigitsFive(Dataset):
     sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = None
 
     @property
-    def task(self) -> Task:
-        """The digit."""
-        return Task("classification", CLASSES)
-
-    @property
-    def input(self) -> InputSpec:
-        """A colour image, 0 for black and 1 for white."""
-        return InputSpec((3, SIDE, SIDE))
-
-    @property
     def files(self) -> tuple[File, ...]:
         """The folder."""
         return (File(self.folder, self.sha256, None, self.origin),)
-
-    def sizes(self, files: Files | None = None) -> dict[str, tuple[int, int]]:
-        """Images of the training and the test part."""
-        return dict(self.published)
 
     def load(self, domain: str, files: Files) -> DomainData:
         """The domain's images (n, 3, 32, 32) uint8: the training part, then the test part.

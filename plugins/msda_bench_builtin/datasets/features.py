@@ -1,21 +1,35 @@
-"""Datasets of features: standardised columns, and archives of published ones."""
+"""What published datasets share: known sizes, standardised columns, tables of numbers."""
 
 from __future__ import annotations
 
-import json
-from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, cast
 
 import numpy as np
 
-from msda_bench.api import Added, Array, DataError, Dataset, DomainData, File, Files, Inputs, InputSpec, Task, component
+from msda_bench.api import Added, Array, DataError, Dataset, Extent, Files, Inputs, component
 from msda_bench.functional import standardiser
 
 
+class Published(Dataset):
+    """A dataset whose domains have known sizes."""
+
+    published: ClassVar[Mapping[str, Extent]] = {}
+    """Examples of each domain, in the order of the tables."""
+
+    @property
+    def domains(self) -> tuple[str, ...]:
+        """As published."""
+        return tuple(self.published)
+
+    def sizes(self, files: Files | None = None) -> dict[str, Extent]:
+        """As published."""
+        return dict(self.published)
+
+
 @component
-class Standardised(Dataset):
+class Standardised(Published):
     """Rows of numbers.
 
     Parameters:
@@ -39,67 +53,16 @@ class Standardised(Dataset):
         return cast("Callable[[str, Inputs], Inputs]", standardiser(inputs, self.standardise))
 
 
-@component
-class Features(Standardised):
-    """Rows of numbers of several domains, all in one archive."""
+def read_table(path: Path, columns: int) -> Array:
+    """The numbers (n, columns) of a .npy file.
 
-    archive: ClassVar[File]
-    published: ClassVar[Mapping[str, int]]
-    """Examples of each domain, in the order of the tables."""
-    width: ClassVar[int]
-    classes: ClassVar[int]
-
-    @abstractmethod
-    def read(self, path: Path) -> Mapping[str, tuple[Array, Array]]:
-        """Features (n, width) float32 and labels (n,) int64 of each domain.
-
-        Raises:
-            DataError: the archive is damaged or has other contents.
-        """
-
-    @property
-    def domains(self) -> tuple[str, ...]:
-        """As published."""
-        return tuple(self.published)
-
-    def sizes(self, files: Files | None = None) -> dict[str, int]:
-        """As published."""
-        return dict(self.published)
-
-    @property
-    def task(self) -> Task:
-        """The kind of thing."""
-        return Task("classification", self.classes)
-
-    @property
-    def input(self) -> InputSpec:
-        """The features of an image."""
-        return InputSpec((self.width,))
-
-    @property
-    def files(self) -> tuple[File, ...]:
-        """The archive."""
-        return (self.archive,)
-
-    def load(self, domain: str, files: Files) -> DomainData:
-        """The domain's features, (n, width) float32.
-
-        Raises:
-            DataError: the archive is missing, damaged or has other contents.
-        """
-        path = files.path(self.archive)
-        name = json.dumps(["features", self.name, self.version, self.archive.checksum])
-        arrays = files.derived(name, lambda: self._arrays(path))
-        return DomainData(arrays[f"{domain}_x"], arrays[f"{domain}_y"])
-
-    def _arrays(self, path: Path) -> dict[str, Array]:
-        features = self.read(path)
-        counts = {domain: len(x) for domain, (x, _) in features.items()}
-        kinds = {int(label) for _, y in features.values() for label in np.unique(y)}
-        if counts != dict(self.published) or len(kinds) != self.classes:
-            expected = f"expected {dict(self.published)} and {self.classes}"
-            raise DataError(f"{path}: holds {counts} examples of {len(kinds)} classes, {expected}; replace the file")
-        if not all(np.isfinite(x).all() for x, _ in features.values()):
-            raise DataError(f"{path}: holds numbers that are not finite; replace the file")
-        named = {f"{domain}_x": x for domain, (x, _) in features.items()}
-        return named | {f"{domain}_y": y for domain, (_, y) in features.items()}
+    Raises:
+        DataError: the file is damaged or holds something else.
+    """
+    try:
+        table: Array = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise DataError(f"{path}: cannot be read ({error}); replace the file") from None
+    if table.ndim != 2 or table.shape[1] != columns:  # noqa: PLR2004 - rows and columns
+        raise DataError(f"{path}: a table of shape {table.shape}, expected (n, {columns}); replace the file")
+    return table

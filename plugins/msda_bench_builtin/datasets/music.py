@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
-from msda_bench.api import Array, DataError, DomainData, File, Files, InputSpec, Size, Task, Url, component
-from msda_bench_builtin.datasets.features import Standardised
+from msda_bench.api import Array, DomainData, Extent, File, Files, InputSpec, Size, Task, Url, component
+from msda_bench_builtin.datasets.features import Standardised, read_table
 
 _FEATURES = 58
 _DOMAINS = ("noiseless", "buccaneer2", "destroyerengine", "f16", "factory2")
@@ -58,6 +57,7 @@ class Music(Standardised):
     source = "Montesuma and Mboula 2021 (eddardd/WBTransport on GitHub), from GTZAN's recordings"
     domains = _DOMAINS
     shared_groups = True
+    input = InputSpec((_FEATURES,))
 
     train: Size = 64
     labels: Literal["genres", "music_or_speech"] = "genres"
@@ -66,11 +66,6 @@ class Music(Standardised):
     def task(self) -> Task:
         """The genre, or music (0) or speech (1)."""
         return Task("classification", _CLASSES[self.labels])
-
-    @property
-    def input(self) -> InputSpec:
-        """The features."""
-        return InputSpec((_FEATURES,))
 
     @property
     def files(self) -> tuple[File, ...]:
@@ -83,7 +78,7 @@ class Music(Standardised):
         what = "no recording that is tested is trained on under any noise"
         return (*super().notes, f"{self.name}: split by recording: {what}.")
 
-    def sizes(self, files: Files | None = None) -> dict[str, int]:
+    def sizes(self, files: Files | None = None) -> dict[str, Extent]:
         """Recordings under each noise."""
         return dict.fromkeys(_DOMAINS, 1000 if self.labels == "genres" else 128)
 
@@ -93,8 +88,7 @@ class Music(Standardised):
         Raises:
             DataError: the file is missing or damaged.
         """
-        path = files.path(self.files[0])
-        table = _table(path)
+        table = read_table(files.path(self.files[0]), _FEATURES + 2)
         mine = table[table[:, -1] == _DOMAINS.index(domain)]
         x, y = mine[:, :_FEATURES].astype(np.float32), mine[:, _FEATURES].astype(np.int64)
         return DomainData(x, y, groups=self._recordings(len(mine)))
@@ -106,13 +100,3 @@ class Music(Standardised):
             for first, *again in _REPEATED:
                 recordings[again] = first
         return recordings
-
-
-def _table(path: Path) -> Array:
-    try:
-        table: Array = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise DataError(f"{path}: cannot be read ({error}); replace the file") from None
-    if table.ndim != 2 or table.shape[1] != _FEATURES + 2:  # noqa: PLR2004 - rows and columns
-        raise DataError(f"{path}: a table of shape {table.shape}, expected (n, {_FEATURES + 2}); replace the file")
-    return table

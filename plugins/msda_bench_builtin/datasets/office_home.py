@@ -1,35 +1,43 @@
-"""Office-Home: everyday objects in four styles of image, as features that the user supplies."""
+"""Office-Home: everyday objects in four styles of image, as features of a ResNet-50: the user's own, or published."""
 
 from __future__ import annotations
 
+import csv
+import io
+import json
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from pydantic import Field
 
-from msda_bench.api import (
-    Array,
-    ByHand,
-    DataError,
-    DomainData,
-    File,
-    Files,
-    InputSpec,
-    Size,
-    Task,
-    component,
-)
+from msda_bench.api import Array, ByHand, DataError, DomainData, File, Files, InputSpec, Size, Task, Url, component
 from msda_bench_builtin.datasets.features import Standardised
+from msda_bench_builtin.datasets.images.listing import plain
 from msda_bench_builtin.datasets.tables.arrays import read_arrays
 
+_WIDTH, _CLASSES = 2048, 65
 _Domain: TypeAlias = Literal["art", "clipart", "product", "real_world"]
 _Sha256: TypeAlias = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
 _DOMAINS: tuple[_Domain, ...] = ("art", "clipart", "product", "real_world")
-_WIDTH = 2048
-_CLASSES = 65
 _ORIGIN = ByHand("features that you make or are given, see docs/datasets.md (published ones are office_home_features)")
+_TABLE = "OfficeHomeResnet50.csv"
+_MOST = 1 << 30
+"""The maximum number of unpacked bytes; 15588 rows of 2048 numbers have about 350 million."""
+_ARCHIVE = File(
+    "office_home_features/OfficeHomeResnet50.zip",
+    "be46195bd8737e997ade333341a6c943139f974211bbbf726d760c990124f749",
+    None,
+    Url((
+        "https://ndownloader.figshare.com/files/46093947",
+        "https://api.figshare.com/v2/file/download/46093947",
+    )),
+)  # fmt: skip
+_DAMAGE = (OSError, ValueError, EOFError, RuntimeError, csv.Error, zipfile.BadZipFile, zlib.error)
 
 
 @component
@@ -54,29 +62,17 @@ class OfficeHome(Standardised):
     licence = "the images': academic research, under their publisher's fair use notice"
     modality = "images"
     source = "Venkateswara et al. 2017; features of the images that you make or are given"
+    domains = _DOMAINS
+    task = Task("classification", _CLASSES)
+    input = InputSpec((_WIDTH,))
 
     train: Size = 2000
     sha256: dict[_Domain, _Sha256] = Field(default_factory=dict)
 
     @property
-    def domains(self) -> tuple[str, ...]:
-        """The styles of image."""
-        return _DOMAINS
-
-    @property
-    def task(self) -> Task:
-        """One of 65 kinds of object."""
-        return Task("classification", _CLASSES)
-
-    @property
-    def input(self) -> InputSpec:
-        """The features of an image."""
-        return InputSpec((_WIDTH,))
-
-    @property
     def files(self) -> tuple[File, ...]:
         """One for each domain, identified by the given checksum."""
-        return tuple(map(self._file, _DOMAINS))
+        return tuple(File(_path(domain), self.sha256.get(domain), None, _ORIGIN) for domain in _DOMAINS)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -95,9 +91,6 @@ class OfficeHome(Standardised):
         if len(x) != len(y):
             raise DataError(f"{path}: x holds {len(x)} examples and y {len(y)} labels; make the file again")
         return DomainData(x, y)
-
-    def _file(self, domain: _Domain) -> File:
-        return File(_path(domain), self.sha256.get(domain), None, _ORIGIN)
 
 
 def _path(domain: str) -> str:
@@ -128,3 +121,87 @@ def _labels(path: Path, y: Array) -> Array:
 
 def _what(array: Array) -> str:
     return f"{array.dtype} of shape {array.shape}"
+
+
+@component
+class OfficeHomeFeatures(Standardised):
+    """Everyday objects of 65 kinds as art, clip art, product pictures and photographs: 2048 features of a ResNet-50.
+
+    From the archive that the library skada reads. It is not published how the features were made, so compare methods
+    with each other, not with published results of fine-tuned networks. We have not seen its bytes: its checksum, layout
+    and counts come from skada.
+
+    Venkateswara, Eusebio, Chakraborty, Panchanathan. Deep Hashing Network for Unsupervised Domain Adaptation. CVPR
+    2017.
+    """
+
+    name = "office_home_features"
+    version = 1
+    licence = "the images': academic research, fair use notice; of the features none is stated"
+    modality = "images"
+    source = "Venkateswara et al. 2017; features from figshare file 46093947, as in skada"
+    files = (_ARCHIVE,)
+    published: ClassVar = {"art": 2427, "clipart": 4365, "product": 4439, "real_world": 4357}
+    task = Task("classification", _CLASSES)
+    input = InputSpec((_WIDTH,))
+
+    train: Size = 2000
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Reports that it is unknown how the features were made."""
+        unknown = "office_home_features: how the features were made is not published; compare methods only."
+        return (unknown, *super().notes)
+
+    def load(self, domain: str, files: Files) -> DomainData:
+        """The domain's features, (n, 2048) float32, in the table's order; kinds are numbered in alphabetical order.
+
+        Raises:
+            DataError: the archive is missing, damaged or has other contents.
+        """
+        (archive,) = self.files
+        path = files.path(archive)
+        name = json.dumps(["features", self.name, self.version, archive.checksum])
+        arrays = files.derived(name, lambda: self._arrays(path))
+        return DomainData(arrays[f"{domain}_x"], arrays[f"{domain}_y"])
+
+    def _arrays(self, path: Path) -> dict[str, Array]:
+        try:
+            with zipfile.ZipFile(path) as archive, archive.open(_table_of(archive)) as stream:
+                rows = list(_rows(io.TextIOWrapper(stream, "utf-8", newline="")))
+        except _DAMAGE as error:
+            why = " ".join(str(error).split()) or type(error).__name__
+            raise DataError(f"{path}: cannot be read: {why[:200]}; replace the file") from None
+        mine = {domain: [row for row in rows if row.domain == plain(domain)] for domain in self.published}
+        counts = {domain: len(found) for domain, found in mine.items()}
+        kinds = {kind: place for place, kind in enumerate(sorted({row.kind for row in rows}))}
+        if counts != dict(self.published) or len(kinds) != _CLASSES:
+            expected = f"expected {dict(self.published)} and {_CLASSES}"
+            raise DataError(f"{path}: holds {counts} examples of {len(kinds)} classes, {expected}; replace the file")
+        if not all(np.isfinite(row.features).all() for row in rows):
+            raise DataError(f"{path}: holds numbers that are not finite; replace the file")
+        arrays = {f"{domain}_x": np.stack([row.features for row in found]) for domain, found in mine.items()}
+        labels = {f"{domain}_y": np.array([kinds[row.kind] for row in found]) for domain, found in mine.items()}
+        return arrays | labels
+
+
+class _Row(NamedTuple):
+    domain: str
+    kind: str
+    features: Array
+
+
+def _rows(lines: Iterable[str]) -> Iterator[_Row]:
+    table = csv.reader(lines)
+    next(table, None)  # the columns' names
+    for row in table:
+        if len(row) != _WIDTH + 2:
+            raise ValueError(f"line {table.line_num} has {len(row)} fields, expected {_WIDTH + 2}")
+        yield _Row(plain(row[-1]), plain(row[-2]), np.array(row[:_WIDTH], np.float32))
+
+
+def _table_of(archive: zipfile.ZipFile) -> zipfile.ZipInfo:
+    tables = [member for member in archive.infolist() if member.filename.rpartition("/")[2] == _TABLE]
+    if len(tables) != 1 or tables[0].file_size > _MOST:
+        raise ValueError(f"it holds no {_TABLE} of at most {_MOST >> 20} MiB")
+    return tables[0]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import tarfile
 import zlib
 from collections.abc import Callable, Mapping
@@ -81,6 +80,8 @@ class Opinions(Dataset):
     licence = "MIT as published, ratings included; the sentences are third parties' (see docs/datasets.md)"
     modality = "text"
     source = "Hutto and Gilbert 2014, from the source distribution vaderSentiment 3.3.2"
+    domains = tuple(_MEMBERS)
+    files = (_FILE,)
 
     train: Size = 2000
     mode: Literal["classification", "regression"] = "classification"
@@ -89,11 +90,6 @@ class Opinions(Dataset):
     ngrams: Annotated[int, Field(ge=1, le=5)] = 2
     min_count: Count = 2
     binary: bool = True
-
-    @property
-    def domains(self) -> tuple[str, ...]:
-        """The sources of the sentences."""
-        return tuple(_MEMBERS)
 
     def sizes(self, files: Files | None = None) -> dict[str, int]:
         """Sentences of each kind, unless they depend on a margin of the user's own."""
@@ -111,11 +107,6 @@ class Opinions(Dataset):
     def input(self) -> InputSpec:
         """A bag of words, or the sentences themselves."""
         return InputSpec((self.words,), sparse=True, texts=True)
-
-    @property
-    def files(self) -> tuple[File, ...]:
-        """The source distribution, which holds an archive with the sentences."""
-        return (_FILE,)
 
     def load(self, domain: str, files: Files) -> DomainData:
         """The domain's sentences: CSR float32 counts of every word and word group of the four files, and as texts.
@@ -140,14 +131,14 @@ class Opinions(Dataset):
         """Learns the vocabulary; returns a map to CSR float32 (n, words), columns by falling frequency."""
         matrices = list(train.values())
         columns = frequent_columns(matrices, self.words, self.min_count)
-        return functools.partial(_bag, columns=columns, words=self.words, binary=self.binary)
 
+        def bag(_: str, counts: Inputs) -> Inputs:
+            chosen = select_columns(cast("csr_matrix", counts), columns, self.words)
+            if self.binary:
+                chosen.data[:] = 1
+            return chosen
 
-def _bag(_: str, counts: Inputs, *, columns: Array, words: int, binary: bool) -> Inputs:
-    chosen = select_columns(cast("csr_matrix", counts), columns, words)
-    if binary:
-        chosen.data[:] = 1
-    return chosen
+        return bag
 
 
 def _encoded(path: Path, ngrams: int) -> Mapping[str, Array]:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 
-from msda_bench.api import Array, DataError, DomainData, File, Files, InputSpec, Size, Task, Url, component
-from msda_bench_builtin.datasets.features import Standardised
+from msda_bench.api import DomainData, File, Files, InputSpec, Size, Task, Url, component
+from msda_bench_builtin.datasets.features import Standardised, read_table
 
 _FEATURES, _CLASSES, _COLUMNS = 14, 13, 18
-_SIZES = {"mode_0": 1300} | {f"mode_{mode}": 260 for mode in range(1, 7)}
 _COMMIT = "cb3079c4bbd6c0c594e80f907449866768025370"
 _FILE = File(
     "reactor/cstr_acfmeandata.npy",
@@ -35,16 +34,12 @@ class Reactor(Standardised):
     licence = "MIT"
     modality = "tabular"
     source = "Montesuma et al. 2022 (eddardd/CrossDomainFaultDiagnosis on GitHub), simulated"
-    domains = tuple(_SIZES)
+    published: ClassVar = {"mode_0": 1300} | {f"mode_{mode}": 260 for mode in range(1, 7)}
     task = Task("classification", _CLASSES)
     input = InputSpec((_FEATURES,))
     files = (_FILE,)
 
     train: Size = 130
-
-    def sizes(self, files: Files | None = None) -> dict[str, int]:
-        """Runs in each mode."""
-        return dict(_SIZES)
 
     def load(self, domain: str, files: Files) -> DomainData:
         """The runs in one mode, (n, 14) float32, in the file's order.
@@ -52,16 +47,6 @@ class Reactor(Standardised):
         Raises:
             DataError: the file is missing or damaged.
         """
-        table = _table(files.path(_FILE))
-        rows = table[table[:, _FEATURES + 1] == list(_SIZES).index(domain)]
+        table = read_table(files.path(_FILE), _COLUMNS)
+        rows = table[table[:, _FEATURES + 1] == self.domains.index(domain)]
         return DomainData(rows[:, :_FEATURES].astype(np.float32), rows[:, _FEATURES].astype(np.int64))
-
-
-def _table(path: Path) -> Array:
-    try:
-        table: Array = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise DataError(f"{path}: cannot be read ({error}); replace the file") from None
-    if table.ndim != 2 or table.shape[1] != _COLUMNS:  # noqa: PLR2004 - rows and columns
-        raise DataError(f"{path}: a table of shape {table.shape}, expected (n, {_COLUMNS}); replace the file")
-    return table

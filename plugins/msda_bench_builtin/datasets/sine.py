@@ -35,16 +35,14 @@ class Sine(Dataset):
     licence = "none needed: made on the spot"
     modality = "synthetic"
     source = "the synthetic regression of Wen, Greiner and Schuurmans 2020, drawn anew"
+    domains = (*_SOURCES, *_TARGETS)
+    task = Task("regression")
+    input = InputSpec((1,))
 
     train: Size = 100
     noise: NonNegative = 0.05
     size: Count = 1000
     means: Literal["centres", "ends"] = "centres"
-
-    @property
-    def domains(self) -> tuple[str, ...]:
-        """Eight sources, then four targets."""
-        return (*_SOURCES, *_TARGETS)
 
     def sources(self) -> dict[str, tuple[str, ...]]:
         """All eight sources, for each of the four targets."""
@@ -53,16 +51,6 @@ class Sine(Dataset):
     def sizes(self, files: Files | None = None) -> dict[str, int]:
         """The same number in each domain."""
         return dict.fromkeys(self.domains, self.size)
-
-    @property
-    def task(self) -> Task:
-        """The value of y."""
-        return Task("regression")
-
-    @property
-    def input(self) -> InputSpec:
-        """The number x."""
-        return InputSpec((1,))
 
     def load(self, domain: str, files: Files) -> DomainData:
         """The domain's examples: x (n, 1) float32."""

@@ -9,7 +9,7 @@ import wave
 import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
-from typing import IO, cast
+from typing import IO, ClassVar, cast
 
 import numpy as np
 
@@ -53,16 +53,12 @@ class SpokenDigits(Standardised):
     licence = "CC BY-SA 4.0"
     modality = "audio"
     source = "Jackson et al., Free Spoken Digit Dataset (Jakobovski/free-spoken-digit-dataset on GitHub)"
-    domains = _SPEAKERS
+    published: ClassVar = dict.fromkeys(_SPEAKERS, _DIGITS * _TAKES)
     task = Task("classification", _DIGITS)
     input = InputSpec((_FRAMES * _BANDS,))
     files = (_FILE,)
 
     train: Size = 250
-
-    def sizes(self, files: Files | None = None) -> dict[str, int]:
-        """Recordings of each speaker."""
-        return dict.fromkeys(_SPEAKERS, _DIGITS * _TAKES)
 
     def load(self, domain: str, files: Files) -> DomainData:
         """The recordings of one speaker, (500, 1280) float32, by digit and take; frame by frame.

@@ -56,6 +56,9 @@ class Stress(Dataset):
     licence = "none needed: made on the spot"
     modality = "synthetic"
     source = "ours"
+    domains = (*_SOURCES, *_TARGETS)
+    task = Task("classification", _CLASSES)
+    input = InputSpec((_COLUMNS,))
 
     train: Size = 400
     near: Angle = 15.0
@@ -64,11 +67,6 @@ class Stress(Dataset):
     size: Count = 500
     target_size: Count = 2400
 
-    @property
-    def domains(self) -> tuple[str, ...]:
-        """Six sources, then two targets."""
-        return (*_SOURCES, *_TARGETS)
-
     def sources(self) -> dict[str, tuple[str, ...]]:
         """All six sources, for the target and for one of other class frequencies."""
         return dict.fromkeys(_TARGETS, _SOURCES)
@@ -76,16 +74,6 @@ class Stress(Dataset):
     def sizes(self, files: Files | None = None) -> dict[str, int]:
         """Those of sources, and those of targets."""
         return {domain: self._size(domain) for domain in self.domains}
-
-    @property
-    def task(self) -> Task:
-        """The cloud."""
-        return Task("classification", _CLASSES)
-
-    @property
-    def input(self) -> InputSpec:
-        """The point."""
-        return InputSpec((_COLUMNS,))
 
     def load(self, domain: str, files: Files) -> DomainData:
         """The domain's examples: x (n, 16) float32."""

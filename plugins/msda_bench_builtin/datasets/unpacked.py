@@ -9,7 +9,7 @@ import tarfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Protocol, cast
+from typing import IO, cast
 
 CHUNK = 1 << 26
 """The maximum size of a single read: a tar file's own fields, such as long names, are read whole."""
@@ -19,37 +19,17 @@ class TooLargeError(OSError):
     """The unpacked contents of a file are larger than expected."""
 
 
-class Packed(Protocol):
-    """The streams of gzip and bz2."""
-
-    def read(self, size: int = -1, /) -> bytes:
-        """Unpacked bytes."""
-        ...
-
-    def seek(self, offset: int, whence: int = 0, /) -> int:
-        """Goes to a position among the unpacked bytes."""
-        ...
-
-    def tell(self) -> int:
-        """The position."""
-        ...
-
-
-class Limited(io.RawIOBase):
+class Limited:
     """A readable stream that ends after at most `most` bytes.
 
     Raises:
         TooLargeError: on reading or seeking beyond them, or on a read of more than `chunk` bytes.
     """
 
-    def __init__(self, stream: Packed, most: int, chunk: int = CHUNK) -> None:
+    def __init__(self, stream: io.BufferedIOBase, most: int, chunk: int = CHUNK) -> None:
         self._stream = stream
         self._most = most
         self._chunk = chunk
-
-    def readable(self) -> bool:
-        """True."""
-        return True
 
     def seekable(self) -> bool:
         """True."""
@@ -77,15 +57,6 @@ class Limited(io.RawIOBase):
     def _check(self, place: int) -> None:
         if place > self._most:
             raise TooLargeError(f"unpacks to more than {self._most} bytes")
-
-
-def read_limited(stream: Packed, most: int) -> bytes:
-    """All of a stream.
-
-    Raises:
-        TooLargeError: it has more than `most` bytes.
-    """
-    return Limited(stream, most).read()
 
 
 @contextmanager

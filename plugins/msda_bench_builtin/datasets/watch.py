@@ -8,14 +8,15 @@ import zipfile
 import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any, ClassVar, cast
 
 import numpy as np
 
 from msda_bench.api import Array, DataError, DomainData, File, Files, InputSpec, Pip, Size, Task, component
 from msda_bench_builtin.datasets.features import Standardised
 
-_SIZES = {f"person_{person}": size for person, size in enumerate((561, 540, 305, 295, 490, 478, 524, 482, 483, 519), 1)}
+_SIZES = 561, 540, 305, 295, 490, 478, 524, 482, 483, 519
+"""Windows of each person."""
 _CLASSES, _AXES = 7, 6
 _WINDOW, _STEP = 100, 50
 """Samples of a window and between the starts of two; the watch takes 50 a second."""
@@ -67,7 +68,7 @@ class Watch(Standardised):
     licence = "BSD-3-Clause"
     modality = "signals"
     source = "Burns et al. 2018, from the wheel seglearn 1.2.5"
-    domains = tuple(_SIZES)
+    published: ClassVar = {f"person_{person}": size for person, size in enumerate(_SIZES, 1)}
     task = Task("classification", _CLASSES)
     input = InputSpec((10 * _AXES,))
     files = (_FILE,)
@@ -79,10 +80,6 @@ class Watch(Standardised):
     def notes(self) -> tuple[str, ...]:
         """How the features are standardised, and what the groups are."""
         return (*super().notes, "watch: split by recording: no recording that is tested is trained on.")
-
-    def sizes(self, files: Files | None = None) -> dict[str, int]:
-        """Windows of each person."""
-        return dict(_SIZES)
 
     def load(self, domain: str, files: Files) -> DomainData:
         """The windows of one person, (n, 60) float32, recording by recording.

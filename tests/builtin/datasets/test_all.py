@@ -97,7 +97,7 @@ SVHN = [750, 2195, 1731, 1238, 1074, 1021, 851, 837, 699, 687]
         (Music(), {domain: [100] * 10 for domain in Music().domains}, 980),
         (Music(labels="music_or_speech"), {domain: [64] * 2 for domain in Music().domains}, 128),
         (Reactor(), {"mode_0": [100] * 13, "mode_6": [20] * 13}, None),
-        (SpokenDigits(), {SpokenDigits.domains[0]: [50] * 10, SpokenDigits.domains[-1]: [50] * 10}, None),
+        (SpokenDigits(), {SpokenDigits().domains[0]: [50] * 10, SpokenDigits().domains[-1]: [50] * 10}, None),
         (Watch(), {"person_1": [54, 91, 96, 87, 87, 74, 72], "person_10": [50, 91, 93, 79, 85, 54, 67]}, 14),
         (Intents(), {Intents.domains[0]: [30] * 15, Intents.domains[-1]: [30] * 15}, 288),
         (DIGITS, {"mnist": MNIST, "svhn": SVHN}, None),

@@ -22,12 +22,9 @@ from msda_bench.data import Folders, LocalFiles, folders
 from msda_bench.data.check import tree_sha256
 from msda_bench_builtin.datasets import Digits, DigitsFive
 from msda_bench_builtin.datasets import digits_five as module
-from msda_bench_builtin.datasets.digits import files as known
-from msda_bench_builtin.datasets.digits.idx import read_mnist
-from msda_bench_builtin.datasets.digits.mat import read_mat
-from msda_bench_builtin.datasets.digits.mnist_m import read_mnist_m
+from msda_bench_builtin.datasets.digits import origins as known
 from msda_bench_builtin.datasets.digits.part import enlarge
-from msda_bench_builtin.datasets.digits.usps import read_usps
+from msda_bench_builtin.datasets.digits.readers import read_mat, read_mnist, read_mnist_m, read_usps
 from tests.builtin.datasets.conftest import tarred
 from tests.data.refusal import only_line
 
@@ -294,7 +291,7 @@ def given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[dict[str, di
     """The content of the files, and their folder; 12 training and 10 test images of each domain are used."""
     monkeypatch.setattr(module, "_TRAIN", 12)
     monkeypatch.setattr(module, "_TEST", 10)
-    monkeypatch.setattr(DigitsFive, "published", dict.fromkeys(DigitsFive.domains, (12, 10)) | {"usps": (48, 10)})
+    monkeypatch.setattr(DigitsFive, "published", dict.fromkeys(DigitsFive().domains, (12, 10)) | {"usps": (48, 10)})
     files, folder = made_files(), tmp_path / "given/digits_five"
     folder.mkdir(parents=True)
     for name, arrays in files.items():

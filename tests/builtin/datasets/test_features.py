@@ -42,8 +42,10 @@ def put(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Places an archive where the dataset looks for it, and sets the dataset's checksum and sizes to it."""
 
     def write(content: bytes) -> tuple[OfficeHomeFeatures, LocalFiles]:
-        kind, known = OfficeHomeFeatures, OfficeHomeFeatures.archive
-        monkeypatch.setattr(kind, "archive", File(known.path, hashlib.sha256(content).hexdigest(), None, known.origin))
+        kind = OfficeHomeFeatures
+        (known,) = kind.files
+        mine = File(known.path, hashlib.sha256(content).hexdigest(), None, known.origin)
+        monkeypatch.setattr(kind, "files", (mine,))
         monkeypatch.setattr(kind, "published", dict(zip(kind().domains, HOME.values(), strict=True)))
         (tmp_path / known.path).parent.mkdir(exist_ok=True)
         (tmp_path / known.path).write_bytes(content)

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.stats import norm
 
 from msda_bench.api import DataError
-from msda_bench_builtin.datasets import Sine, Stress
+from msda_bench_builtin.datasets import Fonts, Sine, Stress
 from msda_bench_builtin.datasets.digits import mnist_m_made, synth_fonts
 from msda_bench_builtin.datasets.digits.mnist_m_made import blend
 from msda_bench_builtin.datasets.digits.part import Part
 from msda_bench_builtin.datasets.draws import Draws
-from msda_bench_builtin.datasets.glyphs import LETTERS, Distortion, font_path, glyphs
+from msda_bench_builtin.datasets.glyphs import LETTERS, font_path, glyphs
 
 # Read off the authors' code, which places sources at the centres of eight equal pieces of [-pi, pi].
 AUTHORS = {
@@ -91,7 +92,7 @@ def test_a_font_that_cannot_be_used_is_named(font: str, side: int, says: str) ->
         glyphs(font_path(font), 24, side)
 
 
-NONE = Distortion(rotation=0, shift=0, scale=0, aspect=0, blur=0, fade=0, noise=0)
+NONE = Fonts(rotation=0, shift=0, scale=0, aspect=0, blur=0, fade=0, noise=0)
 SIDE = 33
 
 
@@ -103,10 +104,10 @@ def bar() -> np.ndarray:
     return image
 
 
-def apply(distortion: Distortion, images: np.ndarray, n: int = 40, *, size: int = SIDE, zoom: float = 1):
+def apply(fonts: Fonts, images: np.ndarray, n: int = 40, *, size: int = SIDE, zoom: float = 1):
     soft = np.full_like(images, 0.5)
     which = np.arange(n) % len(images)
-    return distortion.apply(images, soft, which, size=size, zoom=zoom, draws=Draws(("test", 0))) / 255
+    return replace(fonts, size=size).distorted(images, soft, which, zoom, Draws(("test", 0))) / 255
 
 
 def test_zero_distortion_changes_nothing_and_zoom_shrinks(bar):
@@ -116,7 +117,7 @@ def test_zero_distortion_changes_nothing_and_zoom_shrinks(bar):
 
 def test_distorted_bars_are_pinned(bar):
     """The ink of five copies, its middle along rows and columns, and its spread along rows and askew."""
-    every = Distortion(rotation=20, shift=0.1, scale=0.2, aspect=0.4, blur=0.5, fade=0.4, noise=0.05)
+    every = Fonts(rotation=20, shift=0.1, scale=0.2, aspect=0.4, blur=0.5, fade=0.4, noise=0.05)
     images, grid = apply(every, bar, 5), np.arange(SIDE)
     ink, rows, columns = images.sum((1, 2)), images.sum(2), images.sum(1)
     askew = np.einsum("nij,i,j->n", images, grid, grid)

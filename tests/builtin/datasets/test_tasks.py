@@ -249,7 +249,7 @@ def recordings(folder: Path, sounds: dict[str, bytes], mode: Literal["w:gz", "w"
     (folder / "recordings.tar").write_bytes(packed)
 
 
-SPEAKERS = SpokenDigits.domains
+SPEAKERS = SpokenDigits().domains
 
 
 def test_a_tone_is_loudest_in_its_band_at_all_times(crafted: Any, tmp_path: Path) -> None:

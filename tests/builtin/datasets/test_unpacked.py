@@ -18,9 +18,9 @@ from scipy.io import savemat
 
 from msda_bench.api import DataError
 from msda_bench_builtin.datasets import opinions
-from msda_bench_builtin.datasets.digits import idx, mat, mnist_m, usps
+from msda_bench_builtin.datasets.digits import readers
 from msda_bench_builtin.datasets.tables.arrays import read_arrays
-from msda_bench_builtin.datasets.unpacked import CHUNK, Limited, TooLargeError, read_limited, tar_gz
+from msda_bench_builtin.datasets.unpacked import CHUNK, Limited, TooLargeError, tar_gz
 from tests.builtin.datasets.conftest import tarred
 from tests.data.refusal import only_line
 
@@ -39,9 +39,9 @@ def matlab(buffer: Any, **arrays: Any) -> None:
 
 def test_reading_stops_at_the_limit() -> None:
     data = bytes(range(100))
-    assert read_limited(io.BytesIO(data), 100) == data
+    assert Limited(io.BytesIO(data), 100).read() == data
     with pytest.raises(TooLargeError, match="unpacks to more than 99 bytes"):
-        read_limited(io.BytesIO(data), 99)
+        Limited(io.BytesIO(data), 99).read()
     stream = Limited(io.BytesIO(data), 99)
     assert stream.read(60) == data[:60]
     assert stream.seek(-50, io.SEEK_CUR) == 10
@@ -51,29 +51,35 @@ def test_reading_stops_at_the_limit() -> None:
         stream.read(CHUNK + 1)
 
 
+MORE = "unpacks to more than"
 MANY = tarred({f"{place}.txt": bytes(100_000) for place in range(20)})
 DIGITS = {"X": np.zeros((32, 32, 3, 9), np.uint8), "y": np.ones((9, 1))}
 
 
+def read_digits(path: Path) -> Any:
+    return readers.read_mat(path, zero=10)
+
+
 @pytest.mark.parametrize(
-    ("module", "content", "call", "most", "what"),
+    ("limit", "content", "call", "most", "what"),
     [
-        (idx, gzip.compress(bytes(1 << 20)), lambda path: idx.read_idx(path, 1), 1 << 20, "unpacks to more than"),
-        (usps, bz2.compress(bytes(1 << 20)), usps.read_usps, 1 << 20, "unpacks to more than"),
-        (mnist_m, MANY, mnist_m.read_mnist_m, 2_100_000, "unpacks to more than"),
-        (opinions, MANY, opinions._members, 2_100_000, "unpacks to more than"),
-        (mat, saved(matlab, **DIGITS), lambda path: mat.read_mat(path, zero=10), 27720, "it claims 27720 bytes"),
+        ("digits.readers._MOST", gzip.compress(bytes(1 << 20)), lambda path: readers.read_idx(path, 1), 1 << 20, MORE),
+        ("digits.readers._MOST", bz2.compress(bytes(1 << 20)), readers.read_usps, 1 << 20, MORE),
+        ("digits.readers._MOST_TAR", MANY, readers.read_mnist_m, 2_100_000, MORE),
+        ("opinions._MOST", MANY, opinions._members, 2_100_000, MORE),
+        ("digits.readers._MOST_MAT", saved(matlab, **DIGITS), read_digits, 27720, "it claims 27720 bytes"),
     ],
     ids=["idx", "usps", "mnist_m", "opinions", "mat"],
 )
 def test_a_decompression_bomb_is_abandoned_at_the_limit(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, module: Any, content: bytes, call: Any, most: int, what: str
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, limit: str, content: bytes, call: Any, most: int, what: str
 ) -> None:
     path = tmp_path / "f"
     path.write_bytes(content)
-    monkeypatch.setattr(module, "_MOST", most - 1 if module not in {mnist_m, opinions} else most // 2)
+    place = f"msda_bench_builtin.datasets.{limit}"
+    monkeypatch.setattr(place, most // 2 if call in {readers.read_mnist_m, opinions._members} else most - 1)
     assert what in only_line(call, path)
-    monkeypatch.setattr(module, "_MOST", most)
+    monkeypatch.setattr(place, most)
     try:
         call(path)
     except DataError as error:
@@ -86,7 +92,7 @@ def test_a_name_of_huge_declared_size_is_not_read(tmp_path: Path, kind: bytes) -
     head.size, head.type = 1 << 33, kind
     path = tmp_path / "f.tar.gz"
     path.write_bytes(gzip.compress(head.tobuf(tarfile.GNU_FORMAT) + bytes(1 << 16)))
-    assert "a part claims" in only_line(mnist_m.read_mnist_m, path)
+    assert "a part claims" in only_line(readers.read_mnist_m, path)
     assert "a part claims" in only_line(opinions._members, path)
 
 

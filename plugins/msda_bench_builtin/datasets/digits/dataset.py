@@ -11,8 +11,7 @@ import numpy as np
 from pydantic import AfterValidator, Field
 
 from msda_bench.api import Added, Dataset, DomainData, File, Files, Inputs, InputSpec, Size, Task, TestSize, component
-from msda_bench_builtin.datasets.digits.files import Copies
-from msda_bench_builtin.datasets.digits.origins import Mnist, MnistM, MnistMMade, Origin, Svhn, Synth, SynthFonts, Usps
+from msda_bench_builtin.datasets.digits.origins import Copies, Origin, origins
 from msda_bench_builtin.datasets.digits.part import CLASSES, SIDE
 
 Domain = Literal["mnist", "mnist_m", "svhn", "synth", "usps", "synth_fonts", "mnist_m_made"]
@@ -58,6 +57,8 @@ class Digits(Dataset):
     )
     modality = "images"
     source = "LeCun et al. 1998 (MNIST), Ganin et al. 2016 (MNIST-M, Synthetic Digits), Netzer et al. 2011 (SVHN)"
+    task = Task("classification", CLASSES)
+    input = InputSpec((3, SIDE, SIDE))
 
     train: Size = 20000
     test: TestSize = 9000
@@ -66,16 +67,6 @@ class Digits(Dataset):
     made_train: Annotated[int, Field(ge=1, le=60000)] = 20000
     made_test: Annotated[int, Field(ge=1, le=10000)] = 9000
     pixels: Annotated[Literal["unit", "bytes"], Added()] = "unit"
-
-    @property
-    def task(self) -> Task:
-        """The digit."""
-        return Task("classification", CLASSES)
-
-    @property
-    def input(self) -> InputSpec:
-        """A colour image, 0 for black and 1, or 255, for white."""
-        return InputSpec((3, SIDE, SIDE))
 
     @property
     def files(self) -> tuple[File, ...]:
@@ -102,7 +93,7 @@ class Digits(Dataset):
 
     def fit(self, train: Mapping[str, Inputs]) -> Callable[[str, Inputs], Inputs]:
         """Learns nothing; returns the map of bytes to float32, so that images stay bytes until chosen."""
-        return scaled if self.pixels == "unit" else _unscaled
+        return scaled if self.pixels == "unit" else lambda _, images: np.asarray(images, dtype=np.float32)
 
     def fingerprint(self) -> str:
         """Changes with the files, the parameters, and the ingredients of generated images."""
@@ -110,22 +101,9 @@ class Digits(Dataset):
         return hashlib.sha256(json.dumps([super().fingerprint(), made]).encode()).hexdigest()
 
     def _origin(self, domain: str) -> Origin:
-        made = self.made_train, self.made_test
-        return {
-            "mnist": Mnist(),
-            "mnist_m": MnistM(self.copies),
-            "svhn": Svhn(self.copies),
-            "synth": Synth(),
-            "usps": Usps(),
-            "synth_fonts": SynthFonts(*made),
-            "mnist_m_made": MnistMMade(*made),
-        }[domain]
+        return origins(self.copies, (self.made_train, self.made_test))[domain]
 
 
 def scaled(_: str, images: Inputs) -> Inputs:
     """Bytes as float32 in [0, 1]."""
     return np.divide(images, np.float32(255), dtype=np.float32)
-
-
-def _unscaled(_: str, images: Inputs) -> Inputs:
-    return np.asarray(images, dtype=np.float32)

@@ -63,14 +63,11 @@ def pieces(count: int, draws: Draws) -> Array:
     ]
     squares = np.empty((count, 3, SIDE, SIDE), np.uint8)
     for i in range(count):
-        places = [_square(scales[scale[i]], *corner[i]) for corner in corners]
-        squares[i] = max(places, key=np.var)[orders[order[i]]]
+        image, places = scales[scale[i]], (corner[i] for corner in corners)
+        parts = [image[:, top : top + SIDE, left : left + SIDE] for top, left in places]
+        squares[i] = max(parts, key=np.var)[orders[order[i]]]
     squares[negative == 1] = 255 - squares[negative == 1]
     return squares
-
-
-def _square(image: Array, top: int, left: int) -> Array:
-    return image[:, top : top + SIDE, left : left + SIDE]
 
 
 def _reduced(photo: Array, factor: int) -> Array:

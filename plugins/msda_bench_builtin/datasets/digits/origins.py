@@ -1,258 +1,265 @@
-"""The sources of each domain's images."""
+"""The sources of each domain's images: files, where they are published, and what is made of them."""
 
 from __future__ import annotations
 
 import json
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Literal
 
-from msda_bench.api import Array, DomainData, File, Files
-from msda_bench_builtin.datasets.digits import files as known
+from msda_bench.api import Array, ByHand, DomainData, File, Files, Url
 from msda_bench_builtin.datasets.digits import mnist_m_made, synth_fonts
-from msda_bench_builtin.datasets.digits.idx import read_mnist
-from msda_bench_builtin.datasets.digits.mat import read_mat
-from msda_bench_builtin.datasets.digits.mnist_m import read_mnist_m
-from msda_bench_builtin.datasets.digits.mnist_m_made import blend
 from msda_bench_builtin.datasets.digits.part import Part, whole
-from msda_bench_builtin.datasets.digits.usps import read_usps
+from msda_bench_builtin.datasets.digits.readers import read_mat, read_mnist, read_mnist_m, read_usps
 
-PartName = Literal["train", "test"]
+Copies = Literal["original", "reduced"]
 
-
-class Origin(ABC):
-    """The source of a domain's images."""
-
-    @property
-    @abstractmethod
-    def files(self) -> tuple[File, ...]:
-        """The files to read."""
-
-    @property
-    @abstractmethod
-    def sizes(self) -> tuple[int, int]:
-        """Images of the training and of the test part."""
-
-    @property
-    def note(self) -> str | None:
-        """A note for the reader of the results."""
-        return None
-
-    def ingredients(self) -> list[str]:
-        """Everything besides the files and the code on which the images depend."""
-        return []
-
-    @abstractmethod
-    def load(self, files: Files) -> DomainData:
-        """The domain.
-
-        Raises:
-            DataError: a file, a font or a photograph is missing or wrong.
-        """
+_MNIST_MIRRORS = (
+    "https://ossci-datasets.s3.amazonaws.com/mnist/",
+    "https://storage.googleapis.com/cvdf-datasets/mnist/",
+)
+_SVHN = "http://ufldl.stanford.edu/housenumbers/"
+_SYNTH = "https://media.githubusercontent.com/media/domainadaptation/datasets/91ff02225a73db330883843bc41ee3aca59a19d9/synth/"
+_USPS = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/multiclass/"
+_MNIST_M = "https://cornell.box.com/shared/static/jado7quprg6hzzdubvwzh9umr75damwi"
+_REDUCED = "a smaller copy of the file at {}, not available for download (`copies: original` downloads the whole)"
 
 
-def _arrays(train: Part, test: Part) -> Mapping[str, Array]:
-    return {"train_x": train.x, "train_y": train.y, "test_x": test.x, "test_y": test.y}
+def _mnist(name: str, sha256: str, size: int, again: tuple[str, int]) -> File:
+    """The file as the mirrors serve it; `again` has the same contents, compressed again."""
+    return File(f"mnist/{name}", sha256, size, Url(tuple(mirror + name for mirror in _MNIST_MIRRORS)), same=(again,))
 
 
-def _parts(arrays: Mapping[str, Array]) -> DomainData:
-    return whole(Part(arrays["train_x"], arrays["train_y"]), Part(arrays["test_x"], arrays["test_y"]))
+MNIST = (
+    _mnist(
+        "train-images-idx3-ubyte.gz",
+        "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
+        9912422,
+        ("0b367032e93c5d0cea0925647cfdb18614af8ee15f83e6f2fc2ad904a6835971", 9719438),
+    ),
+    _mnist(
+        "train-labels-idx1-ubyte.gz",
+        "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
+        28881,
+        ("1787548bbe0bff1ec2ecdc0ef292b02df999e2d1a6002d27500982c652b17203", 28857),
+    ),
+    _mnist(
+        "t10k-images-idx3-ubyte.gz",
+        "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
+        1648877,
+        ("1a1a05eab793c14bb050b398624a11b0ffd1a2953baed553b1b9bd079e2a20be", 1616508),
+    ),
+    _mnist(
+        "t10k-labels-idx1-ubyte.gz",
+        "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
+        4542,
+        ("b91679a0acfe4ba0e50a2437a903084cba1f5f92592b016a25a7dfd00455798b", 4517),
+    ),
+)
+"""Training images and labels, test images and labels."""
 
+MNIST_M: dict[Copies, tuple[File]] = {
+    "original": (
+        File(
+            "mnist_m/mnist_m.tar.gz",
+            None,  # only this md5 was published with it
+            None,
+            Url((_MNIST_M,)),
+            md5="859df31c91afe82e80e5012ba928f279",
+        ),
+    ),
+    "reduced": (
+        File(
+            "mnist_m_reduced/mnist_m.tar.gz",
+            "5baad899dece7cc3684dfcaa8aa7430788db739b3b22e1e624a419eefcc51916",
+            27650633,
+            ByHand(_REDUCED.format(_MNIST_M)),
+        ),
+    ),
+}
+"""The archive of MNIST-M."""
 
-@dataclass(frozen=True)
-class Mnist(Origin):
-    """The four idx files."""
+SVHN: dict[Copies, tuple[File, File]] = {
+    "original": (
+        File(
+            "svhn/train_32x32.mat",
+            "435e94d69a87fde4fd4d7f3dd208dfc32cb6ae8af2240d066de1df7508d083b8",
+            182040794,
+            Url((f"{_SVHN}train_32x32.mat",)),
+        ),
+        File(
+            "svhn/test_32x32.mat",
+            "cdce80dfb2a2c4c6160906d0bd7c68ec5a99d7ca4831afa54f09182025b6a75b",
+            64275384,
+            Url((f"{_SVHN}test_32x32.mat",)),
+        ),
+    ),
+    "reduced": (
+        File(
+            "svhn_reduced/train_32x32.mat",
+            "c3cea36cc8bf8b48d693aaa04d45f7b9fe5659c085e64214f7e4ef7cf5b2171e",
+            18389426,
+            ByHand(_REDUCED.format(_SVHN)),
+        ),
+        File(
+            "svhn_reduced/test_32x32.mat",
+            "9b1183a65a72c25e5b47a43f24c8edecea8f9981f1bde7daa865de06afeab58f",
+            8756641,
+            ByHand(_REDUCED.format(_SVHN)),
+        ),
+    ),
+}
+"""The training and the test part of SVHN."""
 
-    @property
-    def files(self) -> tuple[File, ...]:
-        """Training images and labels, test images and labels."""
-        return known.MNIST
+SYNTH = (
+    File(
+        "synth/synth_train_32x32.mat",
+        "e0e0924ecd0c0b5a55ed6485aaa7d39937af982397717b89a3d91777aca9433c",
+        895578032,
+        Url((f"{_SYNTH}synth_train_32x32.mat",)),
+    ),
+    File(
+        "synth/synth_test_32x32.mat",
+        "6285fe9a1c6f27b379a47263907a37899b59ce86948fd343a5b904435cde5bcc",
+        17851156,
+        Url((f"{_SYNTH}synth_test_32x32.mat",)),
+    ),
+)
+"""Training part, test part."""
 
-    @property
-    def sizes(self) -> tuple[int, int]:
-        """Images of the training and of the test part."""
-        return 60000, 10000
+USPS = (
+    File(
+        "usps/usps.bz2",
+        "3771e9dd6ba685185f89867b6e249233dd74652389f263963b3b741e994b034f",
+        None,
+        Url((f"{_USPS}usps.bz2",)),
+    ),
+    File(
+        "usps/usps.t.bz2",
+        "a9c0164e797d60142a50604917f0baa604f326e9a689698763793fa5d12ffc4e",
+        None,
+        Url((f"{_USPS}usps.t.bz2",)),
+    ),
+)
+"""Training part, test part."""
 
-    def load(self, files: Files) -> DomainData:
-        """60000 and 10000 handwritten digits."""
-        return whole(self.part("train", files), self.part("test", files))
-
-    def part(self, part: PartName, files: Files) -> Part:
-        """One of the two parts."""
-        images, labels = self.files[:2] if part == "train" else self.files[2:]
-        return read_mnist(files.path(images), files.path(labels))
-
-
-@dataclass(frozen=True)
-class MnistM(Origin):
-    """The archive of PNG files, decoded once and then kept."""
-
-    copies: known.Copies
-
-    @property
-    def files(self) -> tuple[File, ...]:
-        """The archive."""
-        return (known.mnist_m(self.copies),)
-
-    @property
-    def note(self) -> str | None:
-        """Reports the missing images of a reduced copy."""
-        less = "mnist_m: 10000 of the 59001 training images and 4000 of the 9001 test images (reduced copy)"
-        return less if self.copies == "reduced" else None
-
-    @property
-    def sizes(self) -> tuple[int, int]:
-        """Images of the training and of the test part."""
-        return (10000, 4000) if self.copies == "reduced" else (59001, 9001)
-
-    def load(self, files: Files) -> DomainData:
-        """59001 and 9001 blends of digits with photographs, or fewer."""
-        (file,) = self.files
-        path = files.path(file)
-        return _parts(files.derived(json.dumps(["mnist_m", 1, file.checksum]), lambda: _arrays(*read_mnist_m(path))))
-
-
-@dataclass(frozen=True)
-class Svhn(Origin):
-    """Two MATLAB files."""
-
-    copies: known.Copies
-
-    @property
-    def files(self) -> tuple[File, ...]:
-        """The training and the test part."""
-        return known.svhn(self.copies)
-
-    @property
-    def note(self) -> str | None:
-        """Reports the missing images of a reduced copy, and that its parts were divided again."""
-        less = (
-            "svhn: 7500 training and 3583 test images, divided anew from 1083 of the 73257 training and 10000 of the "
-            "26032 test images (reduced copy)"
-        )
-        return less if self.copies == "reduced" else None
-
-    @property
-    def sizes(self) -> tuple[int, int]:
-        """Images of the training and of the test part."""
-        return (7500, 3583) if self.copies == "reduced" else (73257, 26032)
-
-    def load(self, files: Files) -> DomainData:
-        """73257 and 26032 house numbers, or fewer."""
-        train, test = (read_mat(files.path(file), zero=10) for file in self.files)
-        return whole(train, test)
-
-
-@dataclass(frozen=True)
-class Synth(Origin):
-    """Two MATLAB files of Synthetic Digits."""
-
-    @property
-    def files(self) -> tuple[File, ...]:
-        """The training and the test part."""
-        return known.SYNTH
-
-    @property
-    def sizes(self) -> tuple[int, int]:
-        """Images of the training and of the test part."""
-        return 479400, 9553
-
-    def load(self, files: Files) -> DomainData:
-        """479400 and 9553 rendered digits; takes 3 GB while it reads them."""
-        train, test = (read_mat(files.path(file), zero=None) for file in self.files)
-        return whole(train, test)
+Sizes = tuple[int, int]
+_FEW_MNIST_M = "mnist_m: 10000 of the 59001 training images and 4000 of the 9001 test images (reduced copy)"
+_FEW_SVHN = (
+    "svhn: 7500 training and 3583 test images, divided anew from 1083 of the 73257 training and 10000 of the "
+    "26032 test images (reduced copy)"
+)
+_SYNTH_FONTS = "synth_fonts is rendered from the fonts of matplotlib, a stand-in for Synthetic Digits"
+_MNIST_M_MADE = "mnist_m_made is MNIST blended with pieces of one photograph, a stand-in for MNIST-M"
 
 
 @dataclass(frozen=True)
-class Usps(Origin):
-    """Two text files, decoded once and then kept."""
+class Origin:
+    """The source of a domain's images.
 
-    @property
-    def files(self) -> tuple[File, ...]:
-        """The training and the test part."""
-        return known.USPS
+    Attributes:
+        files: the files to read.
+        sizes: images of the training and of the test part.
+        load: gives the domain; raises DataError if a file, a font or a photograph is missing or wrong.
+        note: a note for the reader of the results.
+        ingredients: everything besides the files and the code on which the images depend.
+    """
 
-    @property
-    def sizes(self) -> tuple[int, int]:
-        """Images of the training and of the test part."""
-        return 7291, 2007
-
-    def load(self, files: Files) -> DomainData:
-        """7291 and 2007 handwritten digits from envelopes."""
-        train, test = (files.path(file) for file in self.files)
-        name = json.dumps(["usps", 1, *(file.checksum for file in self.files)])
-        return _parts(files.derived(name, lambda: _arrays(read_usps(train), read_usps(test))))
+    files: tuple[File, ...]
+    sizes: Sizes
+    load: Callable[[Files], DomainData]
+    note: str | None = None
+    ingredients: Callable[[], list[str]] = list
 
 
-@dataclass(frozen=True)
-class Made(Origin):
-    """Images generated once and then kept."""
+def origins(copies: Copies, made: Sizes) -> dict[str, Origin]:
+    """The source of each domain.
 
-    train: int
-    test: int
+    Args:
+        copies: whether MNIST-M and SVHN are the originals or smaller copies.
+        made: images of the training and of the test part of generated domains.
+    """
+    mnist_m, svhn = MNIST_M[copies], SVHN[copies]
+    if copies == "reduced":
+        of_mnist_m = _read(mnist_m, (10000, 4000), read_mnist_m, _FEW_MNIST_M, kept="mnist_m")
+        of_svhn = _read(svhn, (7500, 3583), partial(_mats, zero=10), _FEW_SVHN)
+    else:
+        of_mnist_m = _read(mnist_m, (59001, 9001), read_mnist_m, kept="mnist_m")
+        of_svhn = _read(svhn, (73257, 26032), partial(_mats, zero=10))
+    return {
+        "mnist": _read(MNIST, (60000, 10000), _both_mnist),
+        "mnist_m": of_mnist_m,
+        "svhn": of_svhn,
+        "synth": _read(SYNTH, (479400, 9553), partial(_mats, zero=None)),  # takes 3 GB while it reads them
+        "usps": _read(USPS, (7291, 2007), _usps, kept="usps"),
+        "synth_fonts": _made("SynthFonts", (), made, synth_fonts.render, _SYNTH_FONTS, synth_fonts.identity),
+        "mnist_m_made": _made("MnistMMade", MNIST, made, _blend, _MNIST_M_MADE, mnist_m_made.identity),
+    }
 
-    @property
-    def sizes(self) -> tuple[int, int]:
-        """Images of the training and of the test part."""
-        return self.train, self.test
 
-    def load(self, files: Files) -> DomainData:
-        """As many as requested."""
-        return whole(self._part("train", self.train, files), self._part("test", self.test, files))
+def _read(
+    files: tuple[File, ...],
+    sizes: Sizes,
+    read: Callable[..., tuple[Part, Part]],
+    note: str | None = None,
+    kept: str | None = None,
+) -> Origin:
+    """Images that `read` finds in files, given their paths; decoded once and then kept, if they are by a name."""
 
-    def _part(self, part: PartName, count: int, files: Files) -> Part:
-        identity = ("digits", type(self).__name__, 1, part)
-        name = json.dumps([*identity, count, self.ingredients(), [file.checksum for file in self.files]])
-        arrays = files.derived(name, lambda: self.make(part, count, identity, files))
+    def load(local: Files) -> DomainData:
+        paths = [local.path(file) for file in files]
+        if kept is None:
+            return whole(*read(*paths))
+
+        def decoded() -> Mapping[str, Array]:
+            train, test = read(*paths)
+            return {"train_x": train.x, "train_y": train.y, "test_x": test.x, "test_y": test.y}
+
+        arrays = local.derived(json.dumps([kept, 1, *(file.checksum for file in files)]), decoded)
+        return whole(Part(arrays["train_x"], arrays["train_y"]), Part(arrays["test_x"], arrays["test_y"]))
+
+    return Origin(files, sizes, load, note)
+
+
+def _both_mnist(*paths: Path) -> tuple[Part, Part]:
+    return read_mnist(*paths[:2]), read_mnist(*paths[2:])
+
+
+def _mats(train: Path, test: Path, *, zero: int | None) -> tuple[Part, Part]:
+    return read_mat(train, zero=zero), read_mat(test, zero=zero)
+
+
+def _usps(train: Path, test: Path) -> tuple[Part, Part]:
+    return read_usps(train), read_usps(test)
+
+
+def _made(
+    kind: str,
+    files: tuple[File, ...],
+    sizes: Sizes,
+    make: Callable[..., Mapping[str, Array]],
+    note: str,
+    ingredients: Callable[[], list[str]],
+) -> Origin:
+    """Images that are made once, and then kept: `make` gets their number, an identity, and paths of the part's files.
+
+    Their random numbers are drawn for the identity.
+    """
+
+    def part(name: str, count: int, read: tuple[File, ...], local: Files) -> Part:
+        identity = ("digits", kind, 1, name)
+        key = json.dumps([*identity, count, ingredients(), [file.checksum for file in files]])
+        arrays = local.derived(key, lambda: make(count, identity, *map(local.path, read)))
         return Part(arrays["x"], arrays["y"])
 
-    @abstractmethod
-    def make(self, part: PartName, count: int, identity: tuple[str | int, ...], files: Files) -> Mapping[str, Array]:
-        """`x` and `y` of one part, their random numbers drawn for `identity`."""
+    def load(local: Files) -> DomainData:
+        half = len(files) // 2
+        return whole(part("train", sizes[0], files[:half], local), part("test", sizes[1], files[half:], local))
+
+    return Origin(files, sizes, load, note, ingredients)
 
 
-@dataclass(frozen=True)
-class SynthFonts(Made):
-    """Numbers rendered from matplotlib's fonts."""
-
-    @property
-    def files(self) -> tuple[File, ...]:
-        """None: the fonts are installed."""
-        return ()
-
-    @property
-    def note(self) -> str | None:
-        """Reports that it is a stand-in."""
-        return "synth_fonts is rendered from the fonts of matplotlib, a stand-in for Synthetic Digits"
-
-    def ingredients(self) -> list[str]:
-        """The fonts."""
-        return synth_fonts.identity()
-
-    def make(self, part: PartName, count: int, identity: tuple[str | int, ...], files: Files) -> Mapping[str, Array]:
-        """Renders them."""
-        return synth_fonts.render(count, identity)
-
-
-@dataclass(frozen=True)
-class MnistMMade(Made):
-    """MNIST blended with a photograph."""
-
-    @property
-    def files(self) -> tuple[File, ...]:
-        """Those of MNIST."""
-        return known.MNIST
-
-    @property
-    def note(self) -> str | None:
-        """Reports that it is a stand-in."""
-        return "mnist_m_made is MNIST blended with pieces of one photograph, a stand-in for MNIST-M"
-
-    def ingredients(self) -> list[str]:
-        """The photograph."""
-        return mnist_m_made.identity()
-
-    def make(self, part: PartName, count: int, identity: tuple[str | int, ...], files: Files) -> Mapping[str, Array]:
-        """Blends them."""
-        return blend(Mnist().part(part, files), count, identity)
+def _blend(count: int, identity: tuple[str | int, ...], images: Path, labels: Path) -> Mapping[str, Array]:
+    return mnist_m_made.blend(read_mnist(images, labels), count, identity)

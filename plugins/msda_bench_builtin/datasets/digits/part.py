@@ -29,13 +29,11 @@ class Part:
 def whole(train: Part, test: Part) -> DomainData:
     """Both parts as one domain, the test part marked."""
     official = np.arange(len(train.y) + len(test.y)) >= len(train.y)
-    return DomainData(_joined(train.x, test.x), np.concatenate([train.y, test.y]), official)
-
-
-def _joined(train: Array, test: Array) -> Array:
-    if train.strides[1] == test.strides[1] == 0:  # grey: the three channels keep sharing their memory
-        return colours(np.concatenate([train[:, 0], test[:, 0]]))
-    return np.concatenate([train, test])
+    if train.x.strides[1] == test.x.strides[1] == 0:  # grey: the three channels keep sharing their memory
+        x = colours(np.concatenate([train.x[:, 0], test.x[:, 0]]))
+    else:
+        x = np.concatenate([train.x, test.x])
+    return DomainData(x, np.concatenate([train.y, test.y]), official)
 
 
 def colours(grey: Array) -> Array:

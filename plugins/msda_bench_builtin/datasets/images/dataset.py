@@ -6,8 +6,8 @@ import hashlib
 import json
 import logging
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, cast
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, ClassVar, NamedTuple, cast
 
 import numpy as np
 from pydantic import Field
@@ -32,6 +32,7 @@ from msda_bench.api import (
 )
 from msda_bench_builtin.datasets.images.augment import Recipe, centre, changed
 from msda_bench_builtin.datasets.images.decode import decoder, fingerprint
+from msda_bench_builtin.datasets.images.listing import listed, plain
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -42,6 +43,25 @@ _VIEWS: dict[Strength, Recipe] = {
     "weak": Recipe((0.7, 1.0), flip=True),
     "strong": Recipe((0.7, 1.0), flip=True, jitter=0.4, grey=0.2, erase=0.5),
 }
+
+
+Counts = Mapping[str, Mapping[str, int]]
+FIRST_SIDE = 224
+"""Pixels in a first suite, the input size of most pretrained networks."""
+_SUITE = """\
+# A first look at your own images: features of a network trained on ImageNet, under a small head of layers that learn.
+# Change what you like (docs/images.md); `msda-bench run --fetch` downloads the network's weights once, 45 MB.
+targets: all
+seeds: 3
+backbone: {{torchvision: {{model: resnet18, weights: IMAGENET1K_V1, trainable: head, hidden: [256], dropout: 0.5}}}}
+training: {{epochs: 8, batch: 32, optimizer: {{adam: {{lr: 0.001}}}}}}
+methods:
+  SRC:  {{scheme: pooled}}
+  DANN: {{scheme: pooled, discrepancy: d_A, mu: 0.01}}
+{weighed}  TAR:  {{scheme: target_only, reference: true}}
+"""
+_WEIGHED = "  DARN: {discrepancy: d_A, mu: 0.01, aggregator: {sharpmax: {gamma: 1.0}}}\n"
+"""A method that weighs sources; it needs two for each target."""
 
 
 class Listing(NamedTuple):
@@ -190,19 +210,21 @@ class Images(Dataset):
 
     def _load(self, domain: str, files: Files) -> tuple[DomainData, Sequence[str]]:
         listing = self.listed(domain, files)
-        listed = self._kept(listing)
+        kept = self._kept(listing)
         options = {"side": self.side, "short": self.short, "decoder": decoder()}
         options |= {"upright": True} if self.upright else {}
-        rows = tuple(row for row, _, _ in listed)
+        rows = tuple(row for row, _, _ in kept)
         make = Rows("msda_bench_builtin.datasets.images.decode:decode", rows, (3, self.side, self.side), options)
-        identity = [self.name, self.version, self.folder, [file.sha256 for file in self.files], self._listing(rows)]
+        names = json.dumps({row.name: row.size for row in rows}).encode(errors="surrogateescape")
+        rows_here = hashlib.sha256(names).hexdigest()
+        identity = [self.name, self.version, self.folder, [file.sha256 for file in self.files], rows_here]
         name = json.dumps(["images", domain, *identity, options])
         try:
             x = files.rows(name, make)
         except DataError as error:
             raise DataError(*(f"{self.name}: {domain}: {line}" for line in error.lines)) from None
-        official = np.array([test for _, _, test in listed], np.bool_)
-        labels = np.array([label for _, label, _ in listed], np.int64)
+        official = np.array([test for _, _, test in kept], np.bool_)
+        labels = np.array([label for _, label, _ in kept], np.int64)
         return DomainData(x, labels, official if official.any() else None, name), listing.odd
 
     def _kept(self, listing: Listing) -> list[tuple[Row, int, bool]]:
@@ -240,7 +262,24 @@ class Images(Dataset):
         (line,) = DataError(f"{self.name}: {domain}: {what}").lines  # printable for all file names
         logging.getLogger(__name__).warning("%s", line)
 
-    @staticmethod
-    def _listing(rows: Sequence[Row]) -> str:
-        names: Mapping[str, Any] = {row.name: row.size for row in rows}
-        return hashlib.sha256(json.dumps(names).encode(errors="surrogateescape")).hexdigest()
+
+def first_suite(counts: Counts) -> str:
+    """What a first suite of these domains of images needs below its `dataset`."""
+    return _SUITE.format(weighed=_WEIGHED if len(counts) > len(("source", "target")) else "")
+
+
+def what_is_missing(counts: Counts, published: Mapping[str, int], classes: int | None) -> Iterator[str]:
+    """A line for each domain that differs from the published one, and for each without images of a class."""
+    every = {name for of_class in counts.values() for name in of_class}
+    here = {plain(domain): of_class for domain, of_class in counts.items()}
+    for domain, expected in published.items():
+        number = sum(here.get(plain(domain), {}).values())
+        if not number:
+            yield f"missing: domain {domain}, {expected} images"
+        elif number != expected:
+            yield f"differs: domain {domain} has {number} images, published are {expected}"
+    if classes is not None and len(every) != classes:
+        yield f"differs: {len(every)} classes, published are {classes}"
+    for domain, of_class in counts.items():
+        if missing := every - set(of_class):
+            yield f"missing: domain {domain} has no images of classes {listed(missing)}"

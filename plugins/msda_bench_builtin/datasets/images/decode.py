@@ -165,6 +165,8 @@ def _check_size(image: Image, side: int, short: int | None) -> tuple[int, int]:
 
 def _rgb(image: ImageFile) -> tuple[Image, str | None]:
     """Colours of 8 bits, and a few words on the conversion."""
+    from PIL.Image import fromarray
+
     mode = image.mode
     deep = ";16" in str(image.tile)  # Pillow itself drops the lower 8 bits of colours
     if getattr(image, "n_frames", 1) > 1:
@@ -172,18 +174,12 @@ def _rgb(image: ImageFile) -> tuple[Image, str | None]:
     if mode == "F":
         raise DataError("real numbers, not pixels")
     if mode.startswith("I"):
-        return _from_16_bits(image), _DEEP
+        values = np.asarray(image) >> 8  # Pillow's own conversion clips at 255
+        return fromarray(np.clip(values, 0, 255).astype(np.uint8)).convert("RGB"), _DEEP
     if mode == "CMYK":
         return image.convert("RGB"), "CMYK (converted to RGB)"
     # Transparent images with a palette go through RGBA, since Pillow warns of the direct way.
     return (image.convert("RGBA") if "transparency" in image.info else image).convert("RGB"), _DEEP if deep else None
-
-
-def _from_16_bits(image: Image) -> Image:
-    from PIL import Image as Images
-
-    values = np.asarray(image) >> 8  # Pillow's own conversion clips at 255
-    return Images.fromarray(np.clip(values, 0, 255).astype(np.uint8)).convert("RGB")
 
 
 def _square(image: Image, side: int, size: tuple[int, int]) -> Image:

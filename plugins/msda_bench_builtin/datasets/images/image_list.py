@@ -11,8 +11,7 @@ from typing import Annotated
 from pydantic import Field
 
 from msda_bench.api import DataError, Files, Identified, component
-from msda_bench_builtin.datasets.images.dataset import Images, Listing
-from msda_bench_builtin.datasets.images.identify import FIRST_SIDE, first_suite, what_is_missing
+from msda_bench_builtin.datasets.images.dataset import FIRST_SIDE, Images, Listing, first_suite, what_is_missing
 from msda_bench_builtin.datasets.images.listing import files_of, listed, row_of
 
 _LARGEST_LIST = 1 << 27

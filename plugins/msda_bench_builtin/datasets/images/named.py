@@ -141,8 +141,4 @@ class DomainNet(ListedImages):
 
     folder: str = "domainnet"
     classes = 345
-
-    @property
-    def lists(self) -> tuple[str, str]:
-        """The cleaned lists."""
-        return "{domain}_train.txt", "{domain}_test.txt"
+    lists = ("{domain}_train.txt", "{domain}_test.txt")

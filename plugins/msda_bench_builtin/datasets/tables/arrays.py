@@ -117,7 +117,7 @@ class Arrays(FromFile):
         """
         if path.suffix.lower() != ".npz":
             return None
-        held = listed(names_in(path))
+        held = listed(_members(path))
         raise DataError(f"{path}: name the arrays of domains and labels by --domain and --label; it has {held}")
 
     def identify_columns(self, path: Path, columns: Mapping[str, str]) -> Identified | None:
@@ -132,7 +132,7 @@ class Arrays(FromFile):
             raise DataError(f"{path}: arrays have no column of text; leave --text out, or save a table")
         given = given_by(columns)
         given |= {name: given.pop(role) for role, name in (("label", "labels"), ("group", "groups")) if role in given}
-        others = [name for name in names_in(path) if name not in given.values()]
+        others = [name for name in _members(path) if name not in given.values()]
         if self.inputs not in others and len(others) != 1:
             held = listed(others) or "no other"
             raise DataError(f"{path}: which array holds the inputs? call it {self.inputs!r}; it has {held}")
@@ -171,10 +171,8 @@ def read_arrays(path: Path, names: Sequence[str]) -> dict[str, Array]:
     Raises:
         DataError: it is no such archive, is damaged, lacks an array, or holds Python objects.
     """
-    stamp(path)
+    held = _members(path)
     try:
-        with zipfile.ZipFile(path) as archive:
-            held = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
         for name in names:
             if name not in held:
                 raise DataError(f"{path}: no array {name!r}; it has {listed(held) or 'none'}")
@@ -184,8 +182,7 @@ def read_arrays(path: Path, names: Sequence[str]) -> dict[str, Array]:
         if others := [name for name, array in read.items() if not isinstance(array, np.ndarray)]:
             raise ValueError(f"{others[0]!r} is no array of numpy")
     except _DAMAGE as error:
-        why = f"cannot be read ({plain(error)})" if zipfile.is_zipfile(path) else "is no npz archive"
-        raise DataError(f"{path}: {why}; write it with numpy.savez") from None
+        raise DataError(f"{path}: cannot be read ({plain(error)}); write it with numpy.savez") from None
     else:
         return read
 
@@ -209,11 +206,12 @@ def _check_size(path: Path, name: str, member: zipfile.ZipInfo) -> None:
             raise ValueError(f"array {name!r} has {member.file_size - offset} bytes, its header says {size}")
 
 
-def names_in(path: Path) -> list[str]:
-    """The names of the arrays of an archive; a DataError if it is none."""
+def _members(path: Path) -> dict[str, zipfile.ZipInfo]:
+    """The arrays of an archive by name; a DataError if it is none."""
     stamp(path)
     try:
         with zipfile.ZipFile(path) as archive:
-            return [name.removesuffix(".npy") for name in archive.namelist()]
-    except _DAMAGE:
-        raise DataError(f"{path}: is no npz archive; write it with numpy.savez") from None
+            return {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
+    except _DAMAGE as error:
+        why = f"cannot be read ({plain(error)})" if zipfile.is_zipfile(path) else "is no npz archive"
+        raise DataError(f"{path}: {why}; write it with numpy.savez") from None

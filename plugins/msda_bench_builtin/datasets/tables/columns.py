@@ -228,7 +228,10 @@ def fitted(
         made = [np.zeros((len(held), 0), np.float32)]
         for kind, mine in columns.items():
             if kind.levels:
-                made.append(_one_hot(held[:, mine.start], len(kind.levels), every[:, mine.start]))
+                # A column for each level, then one for those that no training row has.
+                places, last = held[:, mine.start], len(kind.levels)
+                known = np.where(np.isin(places, every[:, mine.start]), places, last).astype(np.int64)
+                made.append(np.eye(last + 1, dtype=np.float32)[known])
             else:
                 made.append(_scaled(held[:, mine], scales.get((domain, kind)) or scales["", kind]))
         whole = np.concatenate(made, axis=1, dtype=np.float32)
@@ -249,11 +252,6 @@ def _joined(dense: Array, sparse: csr_matrix) -> csr_matrix:
     made: csr_matrix = hstack([csr_matrix(dense), sparse], format="csr", dtype=np.float32)
     made.sort_indices()
     return made
-
-
-def _one_hot(places: Array, levels: int, seen: Array) -> Array:
-    """A column for each level, then one for those that no training row has."""
-    return np.eye(levels + 1, dtype=np.float32)[np.where(np.isin(places, seen), places, levels).astype(np.int64)]
 
 
 class _Scale(NamedTuple):

@@ -107,7 +107,13 @@ class FromFile(Dataset):
         """All that the file holds; raises as `roles`."""
 
     def contents(self) -> Contents:
-        """As `read`, once for equal parameters and an unchanged file."""
+        """As `read`, once for equal parameters and an unchanged file.
+
+        Raises:
+            DataError: no file is given, or it cannot be used.
+        """
+        if not self.file:
+            raise DataError(f"dataset {self.name}: needs `file`, the path of your file")
         # Other parameters change nothing of it, and may be mappings, which have no hash.
         unset: dict[str, Any] = dict.fromkeys(("test", "target_train", "corrupt", "label_shift"))
         bare = replace(self, train=1, protocol="held_out", **unset)
@@ -132,7 +138,7 @@ class FromFile(Dataset):
     def shared_groups(self) -> bool:  # type: ignore[override]
         """Whether a group has rows in several domains; False for a file that cannot be read, which others report."""
         try:
-            return bool(self.file) and self.contents().shared
+            return self.contents().shared
         except DataError:
             return False
 
@@ -144,10 +150,8 @@ class FromFile(Dataset):
     @property
     def unlabelled_domains(self) -> tuple[str, ...]:
         """Those without any label, if they may be targets; none in a file that cannot be read, which others report."""
-        if not self.file or self.unlabelled != "target":
-            return ()
         try:
-            return self.contents().unlabelled
+            return self.contents().unlabelled if self.unlabelled == "target" else ()
         except DataError:
             return ()
 
@@ -162,13 +166,7 @@ class FromFile(Dataset):
         return self.predictions is not None
 
     def sizes(self, files: Files | None = None) -> dict[str, int]:
-        """The rows of each domain.
-
-        Raises:
-            DataError: no file is given, or it cannot be used.
-        """
-        if not self.file:
-            raise DataError(f"dataset {self.name}: needs `file`, the path of your file")
+        """The rows of each domain; raises as `contents`."""
         return {domain: len(rows) for domain, rows in self.contents().rows.items()}
 
     def load(self, domain: str, files: Files) -> DomainData:
@@ -177,8 +175,6 @@ class FromFile(Dataset):
         Raises:
             DataError: the file cannot be used, or has other domains.
         """
-        if not self.file:
-            raise DataError(f"dataset {self.name}: needs `file`, the path of your file")
         read = self.contents()
         if domain not in read.rows:
             raise DataError(f"{self.file}: has no domain {domain!r}; run the suite again")

@@ -10,7 +10,6 @@ import numpy as np
 
 from msda_bench.api import (
     Array,
-    Dataset,
     DomainData,
     File,
     Files,
@@ -22,6 +21,7 @@ from msda_bench.api import (
     Url,
     component,
 )
+from msda_bench_builtin.datasets.features import Published
 from msda_bench_builtin.datasets.tables.columns import Kind, Plan, Standardise, encoded, fitted
 from msda_bench_builtin.datasets.tables.read import Column, delimited
 
@@ -31,7 +31,7 @@ TaskRows: TypeAlias = tuple[dict[str, Column], Array, Array, Array | None]
 
 
 @component
-class TableTask(Dataset):
+class TableTask(Published):
     """Rows of a published table, with the same encoding as a table of the user's.
 
     Parameters:
@@ -40,19 +40,9 @@ class TableTask(Dataset):
     """
 
     plan: ClassVar[Plan]
-    counts: ClassVar[Mapping[str, int]]
 
     train: Size = 0.5
     standardise: Standardise = "sources"
-
-    @property
-    def domains(self) -> tuple[str, ...]:
-        """In the order of the tables."""
-        return tuple(self.counts)
-
-    def sizes(self, files: Files | None = None) -> dict[str, int]:
-        """Rows of each domain."""
-        return dict(self.counts)
 
     @property
     def input(self) -> InputSpec:
@@ -61,7 +51,7 @@ class TableTask(Dataset):
 
     @abstractmethod
     def rows(self, files: Files) -> TaskRows:
-        """The inputs of all domains; and of each row its domain's place in `counts`, its label, and its group or None.
+        """The inputs of all domains; and of each row its domain's place in `domains`, its label, and its group or None.
 
         Raises:
             DataError: a file is missing or damaged.
@@ -74,7 +64,7 @@ class TableTask(Dataset):
             DataError: a file is missing or damaged.
         """
         columns, places, labels, groups = self.rows(files)
-        mine = places == list(self.counts).index(domain)
+        mine = places == self.domains.index(domain)
         x = encoded(self.plan, columns, scaled=self.standardise != "none")
         return DomainData(x[mine], labels[mine], groups=None if groups is None else groups[mine])
 
@@ -113,26 +103,18 @@ class Hospitals(TableTask):
     licence = "CC BY 4.0, as the UCI repository states"
     modality = "tabular"
     source = "Detrano et al. 1989, from the UCI machine learning repository (data set 45)"
-    counts = {"cleveland": 303, "hungary": 294, "switzerland": 123, "long_beach": 200}  # noqa: RUF012 - as `plan`
+    task = Task("classification", 2)  # no vessel narrowed by half (0), or at least one (1)
+    files = tuple(
+        File(f"hospitals/{name}", sha256, size, Url((f"{_UCI}{name}",)), same=(again,))
+        for name, sha256, size, again in _HOSPITALS
+    )
+    published: ClassVar = {"cleveland": 303, "hungary": 294, "switzerland": 123, "long_beach": 200}
     plan = Plan((
         Kind("age"), Kind("sex", ("0", "1")), Kind("cp", ("1", "2", "3", "4")), Kind("trestbps", gaps=True),
         Kind("chol", gaps=True), Kind("fbs", ("0", "1", "")), Kind("restecg", ("0", "1", "2", "")),
         Kind("thalach", gaps=True), Kind("exang", ("0", "1", "")), Kind("oldpeak", gaps=True),
         Kind("slope", ("1", "2", "3", "")), Kind("ca", gaps=True), Kind("thal", ("3", "6", "7", "")),
     ))  # fmt: skip
-
-    @property
-    def task(self) -> Task:
-        """No vessel narrowed by half (0), or at least one (1)."""
-        return Task("classification", 2)
-
-    @property
-    def files(self) -> tuple[File, ...]:
-        """One file a hospital, of UCI or with a header line."""
-        return tuple(
-            File(f"hospitals/{name}", sha256, size, Url((f"{_UCI}{name}",)), same=(again,))
-            for name, sha256, size, again in _HOSPITALS
-        )
 
     def rows(self, files: Files) -> TaskRows:
         """All patients; see `TableTask`."""
@@ -145,7 +127,7 @@ class Hospitals(TableTask):
             zeros = np.flatnonzero(column.numbers == 0)
             columns[name] = Column.of(column.texts, np.where(np.isin(column.codes, zeros), -1, column.codes))
         target = columns.pop("target")
-        places = np.repeat(np.arange(len(self.counts)), list(self.counts.values()))
+        places = np.repeat(np.arange(len(self.domains)), list(self.published.values()))
         return columns, places, (target.numbers > 0).astype(np.int64)[target.codes], None
 
 
@@ -184,8 +166,9 @@ class Solubility(TableTask):
     licence = "CC0 1.0"
     modality = "tabular"
     source = "Sorkun, Khetan and Er 2019 (mcsorkun/AqSolDB on GitHub)"
+    files = (_SOLUBILITY,)
     shared_groups = True
-    counts = {"A": 3656, "B": 3542, "C": 1325, "F": 798}  # noqa: RUF012 - as `plan`
+    published: ClassVar = {"A": 3656, "B": 3542, "C": 1325, "F": 798}
     plan = Plan(tuple(map(Kind, _DESCRIPTORS)))
 
     test: TestSize = 0.25
@@ -196,17 +179,12 @@ class Solubility(TableTask):
         """Poor (0), fair (1) or good (2), or the logarithm of the solubility in mol per litre."""
         return Task("classification", 3) if self.mode == "classification" else Task("regression")
 
-    @property
-    def files(self) -> tuple[File, ...]:
-        """The table of all molecules."""
-        return (_SOLUBILITY,)
-
     def rows(self, files: Files) -> TaskRows:
         """All molecules; see `TableTask`."""
         path = files.path(_SOLUBILITY)
         columns = delimited(path, path.read_text(encoding="utf-8"))
         numbers, solubility = columns["ID"], columns["Solubility"]
-        letters = list(self.counts)
+        letters = list(self.domains)
         places = np.array([letters.index(text[0]) if text[0] in letters else -1 for text in numbers.texts])
         values = solubility.numbers[solubility.codes]
         classes = (values >= _POOR).astype(np.int64) + (values >= _FAIR)
