@@ -12,7 +12,7 @@ import torch
 from fake_training import fake_cell, fake_expansion
 
 from msda_bench.errors import BenchError, PluginError
-from msda_bench.executors import CellFinished, Interrupt, JobRunner, JobStarted, Noted, Store, slots
+from msda_bench.executors import CellFinished, Executor, Interrupt, JobRunner, JobStarted, Noted, Store, slots
 from msda_bench.running.runner import shard_of, survey
 from msda_bench.store import Curves, Outcome, Record
 from tests.running.conftest import job_of
@@ -148,7 +148,7 @@ def test_stacked_cells_differ_only_in_seed_and_domains(tmp_path):
     expansion = fake_expansion(seeds=3)
     batches = []
 
-    class Watch(fake_training.Executor):
+    class Watch(Executor):
         name = "watch"
 
         def run(self, jobs, store, interrupt):
