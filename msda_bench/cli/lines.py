@@ -27,7 +27,7 @@ def say_text(text: str) -> None:
 
 def say_block(head: str, texts: Iterable[str]) -> None:
     """Prints a head and indented texts below it to stdout, in lines of at most 80 characters."""
-    for line in textwrap.wrap(head, _BLOCK, subsequent_indent="  "):
+    for line in textwrap.wrap(head, _BLOCK, subsequent_indent="  ", break_on_hyphens=False):
         say(line)
     for text in texts:
         for line in textwrap.wrap(text, _BLOCK, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False):
