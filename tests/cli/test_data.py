@@ -158,8 +158,8 @@ def test_bad_usage_is_one_line(toy, install, capsys, words, line):
 
 @pytest.mark.parametrize("command", [("list",), ("verify", "--all"), ("fetch", "toy", "odd", "twin", "sine")])
 def test_an_unusable_dataset_is_one_line_and_the_others_are_processed(toy, install, capsys, command):
-    odd = "property(lambda self: {}['no domains'])"
-    install("odd-data", PLUGIN.replace('"toy"', '"odd"').replace('("near", "far")', odd))
+    odd = "files = property(lambda self: {}['no files'])\n        _ = "
+    install("odd-data", PLUGIN.replace('name = "toy"', 'name = "odd"').replace("files = ", odd))
     if command == ("list",):
         install("broken-data", "raise RuntimeError('no')")
     for owner in ("one", "two"):
@@ -171,7 +171,7 @@ def test_an_unusable_dataset_is_one_line_and_the_others_are_processed(toy, insta
     assert sorted(set(err) - {*broken}) == [
         (
             "msda-bench: error: dataset 'odd' of odd-data 1.0 cannot be inspected: "
-            "odd_data.py:12: KeyError: 'no domains'"
+            "odd_data.py:15: KeyError: 'no files'"
         ),
         "msda-bench: error: dataset 'twin' is claimed by one 1.0 and two 1.0; uninstall one of them",
     ]

@@ -142,12 +142,12 @@ def _hostile(where: Path) -> Path:
 
     def make(method: str, target: str, seed: int) -> Outcome | str:
         if method == "m3" and seed > 1:
-            return f"</script><script>alert('{target}')</script>"
+            return f"failed: </script><script>alert('{target}')</script>"
         correct = 100 + (int(method[1:]) * 7 + seed * 11 + len(target)) % 40
         return Outcome(200, correct, confusion=((0, 0, correct - 50), (1, 1, 50), (1, 2, 200 - correct)))
 
-    methods = (*(f"m{n}" for n in range(15)), "TAR")
-    store = build(where / "hostile", lambda name, *run: make(name.replace("TAR", "m15"), *run), methods, HOSTILE[:3], 3)
+    methods = (*(f"m{n}" for n in range(15)), "ref")
+    store = build(where / "hostile", lambda name, *run: make(name.replace("ref", "m15"), *run), methods, HOSTILE[:3], 3)
     assert main(["report", str(store)]) < 2
     return store / "report.html"
 
