@@ -158,8 +158,8 @@ def drawn(figure: Figure, within: str, shown: Sequence[str], *, is_still: bool =
 
 
 def picture(chart: Chart) -> Markup:
-    """Draws a chart as SVG in the colours of the page."""
-    return _picture(chart.to_dict(validate=False))
+    """Draws a chart as SVG in the colours of the page, for an element that says what it shows."""
+    return _picture(chart.to_dict(validate=False)).replace("<svg ", Markup('<svg aria-hidden="true" '), 1)
 
 
 def _picture(spec: dict[str, Any]) -> Markup:
