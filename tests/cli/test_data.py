@@ -169,10 +169,7 @@ def test_an_unusable_dataset_is_one_line_and_the_others_are_processed(toy, insta
     broken = [line for line in err if line.startswith("msda-bench: error: broken-data 1.0: ")]
     assert len(broken) == (command == ("list",))
     assert sorted(set(err) - {*broken}) == [
-        (
-            "msda-bench: error: dataset 'odd' of odd-data 1.0 cannot be inspected: "
-            "odd_data.py:15: KeyError: 'no files'"
-        ),
+        ("msda-bench: error: dataset 'odd' of odd-data 1.0 cannot be inspected: odd_data.py:15: KeyError: 'no files'"),
         "msda-bench: error: dataset 'twin' is claimed by one 1.0 and two 1.0; uninstall one of them",
     ]
     assert {"toy", "sine"} <= {line.split()[0].rstrip(":") for line in out.splitlines()}
