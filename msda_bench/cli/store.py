@@ -28,21 +28,21 @@ def verify(args: argparse.Namespace) -> int:
     stores = [Store(folder) for folder in args.folders]  # reports a wrong name before reading anything
     code = 0
     for store in stores:
-        found = check.verify(store)
+        checked = check.verify(store)
         unfit: list[str] = []
         if args.strict:
-            unfit += found.unplanned
+            unfit += checked.unplanned
             with reported(unfit):
-                unfit += () if found.bad else _outdated(store.folder)
-        for line in (*found.bad, *found.conflicts, *unfit):
+                unfit += () if checked.bad else _outdated(store.folder)
+        for line in (*checked.bad, *checked.conflicts, *unfit):
             say(line)
-        counts = f"{found.records} intact, {len(found.bad)} bad, {len(found.conflicts)} in conflict"
-        rest = f"{found.failures} failures, {found.removed} leftovers removed"
-        rest += "".join(f"; {n} without their {name}" for name, n in sorted(found.without.items()))
-        rest += f"; {len(found.unplanned)} not in plan.json" if found.unplanned else ""
-        made = [f"{n} on {on}" for on, n in found.made_on.most_common() if on is not None]
+        counts = f"{checked.records} intact, {len(checked.bad)} bad, {len(checked.conflicts)} in conflict"
+        rest = f"{checked.failures} failures, {checked.removed} leftovers removed"
+        rest += "".join(f"; {n} without their {name}" for name, n in sorted(checked.without.items()))
+        rest += f"; {len(checked.unplanned)} not in plan.json" if checked.unplanned else ""
+        made = [f"{n} on {on}" for on, n in checked.made_on.most_common() if on is not None]
         say(f"{store.folder}: {counts}; {rest}" + (f"; made {listed(made)}" if made else ""))
-        code = 1 if found.bad or found.conflicts or unfit else code
+        code = 1 if checked.bad or checked.conflicts or unfit else code
     return code
 
 
