@@ -3,6 +3,7 @@
 import hashlib
 import random
 from dataclasses import replace
+from itertools import product
 
 import pytest
 
@@ -35,22 +36,27 @@ def many(count):
     return {name: lead(place) for place, name in enumerate("abcdefg"[:count])}
 
 
-def planned(runs, name="table", dataset="toy", task="classification", **options):
+def planned(runs, name="table", dataset="toy", task="classification", search=None, **options):
     """An experiment, its cells and records; methods named `ref...` are references.
 
-    `runs[method][target]` has a run for each seed: correct of 200, a squared error, a status with a message, an
-    outcome, or None where it is missing.
+    `runs[method][target]` has a run for each seed, the tuning seeds last: correct of 200, a squared error, a status
+    with a message, an outcome, any of these with its scores by validators, or None where it is missing. With `search`
+    each is a list of such runs, those of its candidates.
     """
-    targets = tuple(next(iter(runs.values())))
-    seeds = tuple(range(len(next(iter(next(iter(runs.values())).values())))))
-    methods = tuple(Method(method, method.startswith("ref"), "recipe", ()) for method in runs)
+    targets, tuning = tuple(next(iter(runs.values()))), options.get("tuning")
+    tuned = tuning.seeds if tuning else ()
+    seeds = tuple(range(len(next(iter(next(iter(runs.values())).values()))) - len(tuned)))
+    methods = tuple(Method(method, method.startswith("ref"), "recipe", (), search) for method in runs)
     experiment = Experiment(name, dataset, task, targets, methods, seeds, **options)
     cells, records = [], {}
-    for method, target, seed in ((method, target, seed) for method in runs for target in targets for seed in seeds):
-        key = hashlib.sha256(f"{name} {method} {target} {seed}".encode()).hexdigest()
-        cells.append(PlannedCell(name, method, target, seed, key))
-        if (run := runs[method][target][seed]) is not None:
-            records[key] = _record(key, run)
+    for method, target in product(runs, targets):
+        for seed, run in zip((*seeds, *tuned), runs[method][target], strict=True):
+            for candidate, one in enumerate(run) if search else [(None, run)]:
+                at = f"{name} {method} {target} {seed}" + ("" if candidate is None else f" {candidate}")
+                key = hashlib.sha256(at.encode()).hexdigest()
+                cells.append(PlannedCell(name, method, target, seed, key, candidate))
+                if one is not None:
+                    records[key] = _record(key, one)
     return experiment, cells, records
 
 
@@ -138,6 +144,8 @@ def table():
 
 
 def _record(key, run):
+    if isinstance(run, tuple):
+        return replace(_record(key, run[0]), validation=run[1])
     if isinstance(run, str):
         status, _, message = run.partition(": ")
         return Record(key, {}, status, message=message or None)

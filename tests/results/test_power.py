@@ -102,14 +102,12 @@ def test_a_standard_deviation_of_four_seeds_is_at_most_so_large(here, capsys):
 
 
 def test_hours_are_in_proportion_to_steps_and_cells_and_only_of_what_is_missing(here, capsys):
-    """80 cells of 36 seconds; of half of them if the pilot's had twice the steps."""
-    for steps, hours in ((6, 0.8), (12, 0.4)):
-        folder = pilot(here / str(steps), {"stress": drawn(1, 3, 4)}, steps=steps)
+    """80 cells of 36 seconds; of half of them if the pilot's had twice the steps, and some methods may be unknown."""
+    for methods, steps, hours in ((3, 6, 0.8), (3, 12, 0.4), (1, 6, 0.8)):
+        folder = pilot(here / f"{methods} {steps}", {"stress": drawn(1, methods, 4)}, steps=steps)
         row = plan(capsys, "stress.yaml", "--pilot", folder)[0]["stress"]
         assert (row["to_train"], row["hours"]) == (80, pytest.approx(hours))
         assert row["hours_needed"] == pytest.approx(hours * row["needed"] / 20, rel=1e-5)
-    folder = pilot(here / "part", {"stress": drawn(1, 1, 4)})
-    assert plan(capsys, "stress.yaml", "--pilot", folder)[0]["stress"]["hours"] == pytest.approx(0.8)
 
 
 def test_tuning_seeds_cost_once_and_their_candidates_not_at_other_seeds(here, capsys):

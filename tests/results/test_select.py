@@ -1,8 +1,5 @@
 """Which candidate represents a run, and how well each criterion selects."""
 
-import hashlib
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,43 +11,19 @@ from msda_bench.results.criteria import criteria, sensitivity
 from msda_bench.results.notes import notes
 from msda_bench.results.select import select
 from msda_bench.results.tables import csv_text
-from msda_bench.store.record import Outcome, Record
-from msda_bench.suite.plan import CHANCE, ORACLE, Experiment, Method, PlannedCell, Search, Tuning
-from tests.results.conftest import frame_of
+from msda_bench.suite.plan import CHANCE, ORACLE, Search, Tuning
+from tests.results.conftest import frame_of, planned
 
-THREE = [(60, {"v": 0.5, "w": -1.0}), (70, {"v": 0.9, "w": -3.0}), (80, {"v": 0.7, "w": -2.0})]
-
-
-def record(key, run, task):
-    if not isinstance(run, tuple):
-        return Record(key, {}, str(run), message="it broke")
-    correct, scores = run
-    outcome = Outcome(100, correct) if task == "classification" else Outcome(100, sum_squared_error=float(correct))
-    return Record(key, {}, "ok", outcome, validation=dict(scores))
+THREE = [(120, {"v": 0.5, "w": -1.0}), (140, {"v": 0.9, "w": -3.0}), (160, {"v": 0.7, "w": -2.0})]
+ERRORS = [(correct / 200, scores) for correct, scores in THREE]
 
 
-def frame(runs, by="v", task="classification", targets=("t",)):
+def frame(runs, by="v", task="classification", targets=("t",), **options):
     """`runs` holds seeds of candidates for each method, at every target."""
-    rows = tuple(
-        Method(name, name.startswith("ref"), "recipe", (), Search(by, tuple({"mu": at} for at in range(len(seeds[0])))))
-        for name, seeds in runs.items()
-    )
-    seeds = tuple(range(len(next(iter(runs.values())))))
-    experiment = Experiment("table", "toy", task, targets, rows, seeds, criteria=("v", "w", ORACLE))
-    cells, records = [], {}
-    tried = [
-        (name, target, seed, candidate, run)
-        for name, of_method in runs.items()
-        for target in targets
-        for seed, of_seed in enumerate(of_method)
-        for candidate, run in enumerate(of_seed)
-    ]
-    for name, target, seed, candidate, run in tried:
-        key = hashlib.sha256(f"{name} {target} {seed} {candidate}".encode()).hexdigest()
-        cells.append(PlannedCell("table", name, target, seed, key, candidate))
-        if run is not None:
-            records[key] = record(key, run, task)
-    return frame_of((experiment, cells, records))
+    search = Search(by, tuple({"mu": at} for at in range(len(next(iter(runs.values()))[0]))))
+    options = {"criteria": ("v", "w", ORACLE)} | options
+    of = {name: dict.fromkeys(targets, seeds) for name, seeds in runs.items()}
+    return frame_of(planned(of, task=task, search=search, **options))
 
 
 def lines(runs):
@@ -67,59 +40,60 @@ def test_a_validator_selects_without_target_labels_and_the_oracle_by_them():
     for frames in (runs, poisoned):
         assert (chosen(frames), chosen(frames, "w")) == ([1, 1, 0], [0, 2, 2])
     assert chosen(frame({"a": [THREE]}, by=ORACLE)) == [2]
-    assert chosen(frame({"a": [THREE]}, by=ORACLE, task="regression")) == [0]
+    assert chosen(frame({"a": [ERRORS]}, by=ORACLE, task="regression")) == [0]
     # The metric may be missing because of target labels, which validators never see.
     unknown = frame({"a": [THREE]})
     unknown["score"] = unknown["score"].mask(unknown["candidate"] > 0)
     assert (chosen(unknown), select(unknown)["score"].isna().all(), chosen(unknown, ORACLE)) == ([1], True, [0])
     assert criteria(unknown).query("criterion == 'v'")["n"].tolist() == [0, 0]
-
-
-def test_of_equally_good_candidates_the_first_is_selected():
+    # Of equally good candidates the first is selected.
     assert chosen(frame({"a": [[(1, {"v": 0.0}), (2, {"v": 1.0}), (3, {"v": 1.0})]]})) == [1]
 
 
 def test_a_sum_of_criteria_adds_z_scores_of_the_means_over_tuning_seeds():
     # v alone chooses 0, w alone 1, both together 2; u tells none from another, and 3 diverged at a tuning seed.
     scores = [{"v": 1.0, "w": 0.0}, {"v": 0.0, "w": 90.0}, {"v": 0.9, "w": 80.0}, {"v": 2.0, "w": 200.0}]
-    tuned = [(50 + place, {**of_one, "u": 1.0}) for place, of_one in enumerate(scores)]
-    at_100 = [(50, {"v": 1.0, "w": 40.0, "u": 1.0}), *tuned[1:3], "diverged"]
-    fresh = [(60 + place, {}) for place in range(3)] + [None]
-    runs = frame({"a": [at_100, tuned, fresh, fresh]})
-    (table,) = runs.attrs["plan"].experiments
+    tuned = [(100 + place, {**of_one, "u": 1.0}) for place, of_one in enumerate(scores)]
+    diverging = [(100, {"v": 1.0, "w": 40.0, "u": 1.0}), *tuned[1:3], "diverged"]
+    fresh = [(120 + place, {}) for place in range(3)] + [None]
     tracks = ("v", "w", "v+w", "v+w+u", "first", ORACLE)
-    tuning = Tuning((0, 1), tracks)
-    plan = replace(runs.attrs["plan"], experiments=(replace(table, seeds=(2, 3), tuning=tuning, criteria=tracks),))
-    runs.attrs["plan"] = plan
+    seeds = [fresh, fresh, diverging, tuned]
+    runs = frame({"a": seeds}, tuning=Tuning((100, 101), tracks), criteria=tracks)
     assert {by: select(runs, by)["candidate"].unique().tolist() for by in tracks} == {
         "v": [0], "w": [1], "v+w": [2], "v+w+u": [2], "first": [0], ORACLE: [2],
     }  # fmt: skip
-    assert select(runs, "w")["score"].tolist() == [61.0, 61.0]
+    assert select(runs, "w")["score"].tolist() == [60.5, 60.5]
     assert lines(runs) == ["candidates that diverged, which cannot be selected: a 1 of 4"]
 
 
-def test_a_diverged_candidate_is_not_selected_but_reported():
-    runs = frame({"a": [[THREE[0], "diverged", THREE[2]]], "b": [["diverged"] * 3]})
-    assert select(runs)[["candidate", "status"]].values.tolist() == [[2, "ok"], [0, "diverged"]]
-    assert lines(runs) == ["candidates that diverged, which cannot be selected: a 1 of 3, b 3 of 3"]
-
-
-@pytest.mark.parametrize(("run", "status"), [(None, "missing"), ("failed", "failed"), ("oom", "oom")])
-def test_nothing_is_selected_among_incomplete_candidates(run, status):
-    runs = frame({"a": [[*THREE, run], [*THREE, THREE[0]]]})
+@pytest.mark.parametrize(
+    ("runs", "statuses", "line"),
+    [
+        (
+            {"a": [[THREE[0], "diverged", THREE[2]]], "b": [["diverged"] * 3]}, ["ok", "diverged"],
+            "candidates that diverged, which cannot be selected: a 1 of 3, b 3 of 3",
+        ),
+        (
+            {"a": [[(180, {"w": 9.0}), *THREE]], "b": [[(180, {})] * 4]}, ["ok", "missing"],
+            "candidates without the score that selects, which cannot be selected: a 1 of 4, b 4 of 4",
+        ),
+        *(
+            (
+                {"a": [[*THREE, run], [*THREE, THREE[0]]]}, [status, "ok"],
+                "incomplete candidates; their runs count as missing: a 1 of 8",
+            )
+            for run, status in ((None, "missing"), ("failed: it broke", "failed"), ("oom: it broke", "oom"))
+        ),
+    ],
+)  # fmt: skip
+def test_a_candidate_that_cannot_be_selected_is_reported(runs, statuses, line):
+    runs = frame(runs)
     rows = select(runs)
-    assert rows["status"].tolist() == [status, "ok"]
-    assert rows["score"].isna().tolist() == [True, False]
-    assert rows["message"].astype(object).isna().tolist() == [run is None, True]
-    assert lines(runs) == ["incomplete candidates; their runs count as missing: a 1 of 8"]
-
-
-def test_a_candidate_without_the_score_is_not_selected_but_reported():
-    runs = frame({"a": [[(90, {"w": 9.0}), *THREE]], "b": [[(90, {})] * 4]})
-    rows = select(runs)
-    assert rows["status"].tolist() == ["ok", "missing"]
-    assert rows.loc[rows["method"] == "b", ["candidate", "key", "score", "n_test"]].isna().all(axis=None)
-    assert lines(runs) == ["candidates without the score that selects, which cannot be selected: a 1 of 4, b 4 of 4"]
+    assert rows["status"].tolist() == statuses
+    assert rows["score"].isna().tolist() == [status != "ok" for status in statuses]
+    assert rows["message"].notna().tolist() == [status in {"failed", "oom"} for status in statuses]
+    assert rows["key"].isna().tolist() == ["without" in line and status == "missing" for status in statuses]
+    assert lines(runs) == [line]
 
 
 def test_select_runs_once_and_does_not_change_runs_without_candidates():
@@ -137,14 +111,10 @@ def row(judgements, by, method, target="t"):
     return rows.loc[(by, method, target)]
 
 
-def test_regret_of_errors_is_positive():
-    runs = frame({"a": [THREE]}, task="regression")
-    judgements = criteria(runs)
+def test_regret_of_errors_is_positive_and_means_are_over_seeds_that_every_target_has():
+    judgements = criteria(frame({"a": [ERRORS]}, task="regression"))
     assert [row(judgements, by, "a")["regret"] for by in ("v", CHANCE)] == pytest.approx([0.1, 0.1])
     assert row(judgements, "v", "a")[["mean", "metric"]].tolist() == [0.7, "mse"]
-
-
-def test_means_over_targets_are_over_seeds_that_every_target_has():
     runs = frame({"a": [THREE, THREE]}, targets=("t", "u")).astype({"status": object})
     runs.loc[(runs["target"] == "u") & (runs["seed"] == 1) & (runs["candidate"] == 2), "status"] = "oom"
     judgements = criteria(runs)
@@ -168,6 +138,6 @@ def test_every_candidate_has_its_score_by_each_number_that_varies():
 
 
 def test_rows_match_the_golden_file(golden):
-    other = [(90, {"v": 0.2, "w": 1.0}), (85, {"v": 0.9, "w": 2.0}), (20, {"v": 0.1, "w": 0.0})]
+    other = [(180, {"v": 0.2, "w": 1.0}), (170, {"v": 0.9, "w": 2.0}), (40, {"v": 0.1, "w": 0.0})]
     runs = frame({"a": [THREE, THREE], "b": [THREE, other], "ref": [THREE] * 2}, targets=("t", "u"))
     golden("selection.csv", csv_text(criteria(runs)))

@@ -1,7 +1,6 @@
 """The effect of each source: found from cells, tested like any pair, with one table per method and target."""
 
 from dataclasses import replace
-from hashlib import sha256
 
 import numpy as np
 import pandas as pd
@@ -12,14 +11,12 @@ from msda_bench.api import Dataset, DomainData, InputSpec, Task, component
 from msda_bench.plugins import Entry, Registry
 from msda_bench.results.sources import COLUMNS, Worth, final_weights, sources, sources_tables
 from msda_bench.results.tables import render
-from msda_bench.store import Store
-from msda_bench.store.record import Curves, Outcome, Record
-from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell, Search
-from tests.results.conftest import holm
+from msda_bench.store.record import Curves, Outcome
+from msda_bench.suite.plan import Search
+from tests.results.conftest import holm, planned, write_folder
 
 WEIGHTS = {"a": 0.6, "b": 0.3, "c": 0.1}
 WORTH = {"a": 90.0, "b": 50.0, "c": 20.0}
-SEEDS = tuple(range(8))
 ALL_BUT_ONE = {"all": "abc", "all-without-a": "bc", "all-without-b": "ac", "all-without-c": "ab"}
 
 
@@ -52,32 +49,23 @@ def make(tmp_path):
     """`make(correct, experiments)`: `correct(sources, seed)` of 100, None for a missing run; sources such as "abc"."""
 
     def build(correct, experiments=ALL_BUT_ONE, pooled=False, search=None):
-        """`search` adds a second candidate."""
-        store, cells, tables = Store.create(tmp_path / f"made{len(list(tmp_path.iterdir()))}"), [], []
+        """With `search` the last of two candidates is selected with all sources, the first without one."""
+        parts = []
         for name, own in experiments.items():
-            table = Experiment(name, "known", "classification", ("t",), (Method("DARN", False, "", (), search),), SEEDS)
-            tables.append(replace(table, without=name.removeprefix("all-without-") if "-" in name else None))
-            for seed in SEEDS:
-                hits = correct(own, seed)
-                cell = {
-                    "dataset": {"kind": "dataset", "name": "known", "version": 1, "params": {"train": 9}},
-                    "target": "t",
-                    "sources": list(own),
-                    "seed": seed,
-                }
-                groups = [list(own)] if pooled else [[source] for source in own]
-                weights = [1.0] if len(groups) == 1 else [WEIGHTS[source] for source in own]
-                curves = Curves(groups, [weights], [weights], [weights])
-                for candidate in [None] if search is None else [0, 1]:
-                    key = sha256(repr((name, seed, candidate)).encode()).hexdigest()
-                    cells.append(PlannedCell(name, "DARN", "t", seed, key, candidate))
-                    if hits is not None:
-                        # The last candidate is selected with all sources, the first without one.
-                        score = {"v": (candidate or 0) * (1 if name == "all" else -1.0)}
-                        whole = cell if candidate is None else cell | {"mu": float(candidate)}
-                        store.publish(Record(key, whole, "ok", Outcome(100, hits), curves, validation=score))
-        store.write_plan(Plan("made", tuple(tables), tuple(cells)))
-        return sources(mb.load_results(store.folder), worth(Known))
+            runs = [None if (hits := correct(own, seed)) is None else Outcome(100, hits) for seed in range(8)]
+            score, without = (1, None) if "-" not in name else (-1, name.removeprefix("all-without-"))
+            tried = [[(run, {"v": 0}), (run, {"v": score})] for run in runs] if search else runs
+            table, cells, records = planned({"DARN": {"t": tried}}, name, "known", search=search, without=without)
+            groups = [list(own)] if pooled else [[source] for source in own]
+            weights = [1.0] if len(groups) == 1 else [WEIGHTS[source] for source in own]
+            dataset = {"kind": "dataset", "name": "known", "version": 1, "params": {"train": 9}}
+            about = {"dataset": dataset, "target": "t", "sources": list(own)}
+            for at in (at for at in cells if at.key in records):
+                cell = about | {"seed": at.seed, "mu": at.candidate or 0}
+                records[at.key] = replace(records[at.key], cell=cell, curves=Curves(groups, *[[weights]] * 3))
+            parts.append((table, cells, records))
+        folder = write_folder(tmp_path / f"made{len(list(tmp_path.iterdir()))}", *parts)
+        return sources(mb.load_results(folder), worth(Known))
 
     return build
 
@@ -95,7 +83,7 @@ def test_leaving_out_each_source_is_tested(make):
     assert dict(zip(rows["source"], rows["weight"], strict=True)) == pytest.approx(WEIGHTS)
     assert dict(zip(rows["source"], rows["worth"], strict=True)) == WORTH
     assert rows["without"].tolist() == [f"all-without-{source}" for source in "abc"]
-    less = {own: [scored(own, seed) for seed in SEEDS] for own in ("bc", "ac", "ab")}
+    less = {own: [scored(own, seed) for seed in range(8)] for own in ("bc", "ac", "ab")}
     changes = [[hits - scored("abc", seed) for seed, hits in enumerate(scores)] for scores in less.values()]
     p_values = [mb.signed_rank(differences, "two-sided").p for differences in changes]
     assert rows["mean_difference"].tolist() == [sum(differences) / 8 for differences in changes]
