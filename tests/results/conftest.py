@@ -1,7 +1,6 @@
 """Makes frames of runs from lists of scores."""
 
 import hashlib
-import random
 from dataclasses import replace
 from itertools import product
 
@@ -11,7 +10,7 @@ from msda_bench.results.frame import runs_frame
 from msda_bench.results.recorded import recorded_rows
 from msda_bench.store import Store
 from msda_bench.store.record import Outcome, Record, decode_head, encode
-from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell, Search
+from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell
 
 N_TEST = 200
 
@@ -89,10 +88,9 @@ def write_folder(path, *parts):
 
 
 _NOISE = (0, 3, 1, 4, 2, 5, 3, 0, 1, 2)
-_SEARCH = Search("source_accuracy", ({"mu": 0.1},))
 
 
-def gaining(*gains, name=None, dataset=None, n_seeds=10, tuned=False, **options):
+def gaining(*gains, name=None, dataset=None, **options):
     """Experiments in which `up` gains this many of 1000 over SRC at every seed, ref more, and `even` at some seeds."""
     parts = []
     for place, gain in enumerate(gains):
@@ -101,15 +99,13 @@ def gaining(*gains, name=None, dataset=None, n_seeds=10, tuned=False, **options)
             method: {
                 target: [
                     Outcome(1000, n_correct=500 + noise + (noise % 3 - 1 if level is None else level))
-                    for noise in _NOISE[:n_seeds]
+                    for noise in _NOISE
                 ]
                 for target in "xy"
             }
             for method, level in levels.items()
         }
-        first, *rest = planned(runs, name or f"e{place}", dataset or f"d{place}", baseline="SRC", **options)
-        rows = tuple(replace(method, search=_SEARCH if tuned else None) for method in first.methods)
-        parts.append((replace(first, methods=rows), *rest))
+        parts.append(planned(runs, name or f"e{place}", dataset or f"d{place}", baseline="SRC", **options))
     return parts
 
 
@@ -154,36 +150,3 @@ def _record(key, run):
     elif isinstance(run, float):
         run = Outcome(1, sum_squared_error=run)
     return Record(key, {}, "ok", run, timing={"train": 2.5})
-
-
-_LEVEL = {"SRC": 300, "ref-TAR": 350, "MDAN-hard": 309, "DARN": 312}
-
-
-@pytest.fixture
-def sample():
-    """Diverged, failed and missing runs, a reference, a failing method, a recipe like a formula, few seeds."""
-    targets = ("books", "dvd", "electronics", "kitchen")
-    reviews = {
-        name: {target: [_review(name, target, seed) for seed in range(8)] for target in targets}
-        for name in ("SRC", "ref-TAR", "MDAN-hard", "DARN", "NEW")
-    }
-    waves = {"mmd": 0.00234, "spectral": 0.00221}
-    sine = {
-        name: {"left": [Outcome(100, sum_squared_error=100 * error * (1 + seed / 16)) for seed in range(3)]}
-        for name, error in waves.items()
-    }
-    notes = ("train reduced to 500, not the paper's 2000",)
-    first, *rest = planned(reviews, "reviews", "amazon", notes=notes, baseline="SRC")
-    first = replace(first, methods=(replace(first.methods[0], recipe="=pooled"), *first.methods[1:]))
-    return frame_of((first, *rest), planned(sine, "sine", "sine", "regression"))
-
-
-def _review(name, target, seed):
-    if name == "NEW":
-        return f"failed: RuntimeError: bad\x1b[31m shape in seed {seed}\nsecond line" if seed < 5 else "oom"
-    if (name, target, seed) == ("DARN", "dvd", 2):
-        return "diverged: loss is nan in epoch 3"
-    if (name, target) == ("MDAN-hard", "kitchen") and seed in {1, 4, 5, 7}:
-        return None
-    draw, shared = random.Random(f"{name} {target} {seed}"), random.Random(f"{target} {seed}")
-    return Outcome(400, n_correct=_LEVEL[name] + shared.randrange(20) + draw.randrange(8))

@@ -1,12 +1,12 @@
 """Our runs compared with published numbers of one source, and of several that disagree."""
 
 import math
+import re
 import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -51,20 +51,13 @@ def published(means, **about):
 
 @pytest.fixture
 def held(tmp_path, capsys):
-    """`held(ours, theirs)` verifies {method: {target: runs}}: exit code, verification, text and verify.csv."""
+    """`held(ours, theirs)` verifies {method: {target: runs}}: the verification, exit code, text and verify.csv."""
 
     def run(ours, theirs, **options):
-        def text():
-            main(["verify", str(folder)])
-            return capsys.readouterr().out
-
         folder = write_folder(tmp_path / str(len([*tmp_path.iterdir()])), planned(ours, published=theirs, **options))
-        capsys.readouterr()
-        code = main(["verify", str(folder)])
-        said = capsys.readouterr().out.splitlines()[-1]
+        code, text = main(["verify", str(folder)]), capsys.readouterr().out
         (verified,) = verifications(mb.load_results(folder))
-        file = pd.read_csv(folder / "verify.csv")
-        return SimpleNamespace(code=code, verdict=said, verified=verified, text=text, file=file, folder=folder)
+        return SimpleNamespace(code=code, verified=verified, text=text, file=(folder / "verify.csv").read_text())
 
     return run
 
@@ -99,51 +92,44 @@ def test_the_standardised_difference_equals_welchs_t(table, runs, mean, error, n
     assert found["within_2_se"] == (abs(z) <= 2)
 
 
-def test_an_average_beyond_noise_differs_though_a_single_target_does_not_decide(held):
-    ours, far = {"a": both(BASE)}, 2 * math.hypot(ERROR, 0.5)
-    near = (held(ours, published({"a": [x, x]})) for x in (55 - 0.99 * far, 55 + 0.99 * far))
-    assert [found.verified.status for found in near] == ["agrees"] * 2
-    apart = held(ours, published({"a": [55 + 1.01 * far] * 2}))
-    assert (apart.code, apart.verified.status) == (1, "differs")
-    assert f"0 of 1 averages within the published range (not a at average -{1.01 * far:.2f})" in apart.verdict
-    single = held(ours, published({"a": [50.0, 60.0]}))
-    assert (single.verified.status, single.file["within_2_se"].tolist()) == ("agrees", [False, False, True])
-    alone = PublishedNumbers("mine", tuple(row("a", {"x": 50.0, "y": 60.0})))
-    assert held(ours, alone).verified.status == "differs"  # no average is published
+FAR = 2 * math.hypot(ERROR, 0.5)
+NOISE = (8, -8, 8, -8, 8, -6)  # a mean of 1/6 point better
+TWO = {"a": both(BASE), "b": both(points(1))}
+VERDICTS = {
+    "below but within": ({"a": both(BASE)}, published({"a": [55 - 0.99 * FAR] * 2})),
+    "above but within": ({"a": both(BASE)}, published({"a": [55 + 0.99 * FAR] * 2})),
+    "an average beyond noise": ({"a": both(BASE)}, published({"a": [55 + 1.01 * FAR] * 2})),
+    "a single target beyond noise": ({"a": both(BASE)}, published({"a": [50.0, 60.0]})),
+    "no average is published": (
+        {"a": both(BASE)}, PublishedNumbers("mine", tuple(row("a", {"x": 50.0, "y": 60.0}))),
+    ),
+    "an inversion within noise": (
+        {"a": both(BASE), "b": both(points(0, NOISE))}, published({"a": [55.2, 55.2], "b": [55, 55]}),
+    ),
+    "an inversion beyond noise": (TWO, published({"a": [55.4, 55.4], "b": [55.1, 55.1]}, spread=0.01)),
+    "an inversion with a reference": (
+        {"a": both(BASE), "refb": both(points(1))}, published({"a": [55.4, 55.4], "refb": [55.1, 55.1]}, spread=0.01),
+    ),
+    "equal": ({"a": both(BASE), "b": both(BASE)}, published({"a": [55, 55], "b": [55, 55]})),
+    "a method and a target without a number": (
+        {name: dict.fromkeys("xyz", BASE) for name in ("a", "NEW")}, published({"a": [55, 55]}),
+    ),
+    "no method in common": (TWO, published({"OTHER": [55, 55]})),
+}  # fmt: skip
 
 
-def test_an_inversion_within_noise_agrees(held):
-    noise = (8, -8, 8, -8, 8, -6)  # a mean of 1/6 point better
-    found = held({"a": both(BASE), "b": both(points(0, noise))}, published({"a": [55.2, 55.2], "b": [55.0, 55.0]}))
-    turned, squares = found.verified.inversions.iloc[0], sum((value / 2 - 1 / 6) ** 2 for value in noise) / 30
+def test_verdicts_match_the_golden_file(held, golden):
+    found = {name: held(ours, theirs) for name, (ours, theirs) in VERDICTS.items()}
+    for one in found.values():
+        assert (one.code == 1) == (one.verified.status == "differs") == ("verdict: table: differs: " in one.text)
+    lines = ((f"{name}:", *re.findall("^(?:note|verdict): .*", one.text, re.MULTILINE)) for name, one in found.items())
+    golden("verify-verdicts.txt", "\n".join(text for of_one in lines for text in (*of_one, "")))
+    turned = found["an inversion within noise"].verified.inversions.iloc[0]
+    squares = sum((value / 2 - 1 / 6) ** 2 for value in NOISE) / 30
     assert (turned["first"], turned["second"], turned["within_2_se"]) == ("a", "b", True)
     assert (turned["published"], turned["ours"]) == (pytest.approx(0.2), pytest.approx(-1 / 6, rel=1e-5))
     assert turned["standardised_difference"] == pytest.approx((-1 / 6 - 0.2) / math.sqrt(squares + 0.5), rel=1e-5)
-    assert found.verified.status == "agrees"
-    assert "order of methods agrees in 0 of 1 pairs (1 turned within noise)" in found.verdict
-
-
-def test_an_inversion_beyond_noise_differs_though_the_averages_are_within(held):
-    theirs = published({"a": [55.4, 55.4], "b": [55.1, 55.1]}, spread=0.01)
-    found = held({"a": both(BASE), "b": both(points(1))}, theirs)
-    assert found.verified.ranges["within"].tolist() == [True] * 6
-    assert not found.verified.inversions["within_2_se"].iloc[0]
-    assert found.verified.status == "differs"
-    reference = published({"a": [55.4, 55.4], "refb": [55.1, 55.1]}, spread=0.01)
-    without = held({"a": both(BASE), "refb": both(points(1))}, reference)
-    assert (len(without.verified.pairs), without.verified.status) == (0, "agrees")
-    equal = held({"a": both(BASE), "b": both(BASE)}, published({"a": [55, 55], "b": [55, 55]}))
-    assert equal.verified.pairs.empty
-
-
-def test_methods_and_targets_without_a_number_are_skipped_and_named(held):
-    ours = {name: dict.fromkeys("xyz", BASE) for name in ("a", "NEW")}
-    found = held(ours, published({"a": [55.0, 55.0]}))
-    assert found.verified.absent == {"methods": ["NEW"], "targets": ["z"]}
-    assert "note: methods without a published number, skipped: NEW" in found.text()
-    assert set(found.file["target"]) == {"x", "y"}  # the published mean is over other targets
-    none = held(ours, published({"OTHER": [55.0, 55.0]}))
-    assert (none.verified.status, none.code, none.file.empty) == ("not comparable", 0, True)
+    assert found["an inversion beyond noise"].verified.ranges["within"].tolist() == [True] * 6
 
 
 @pytest.mark.parametrize(
@@ -192,7 +178,7 @@ def numbers(origin, method, means, *spread):
     return row(method, means, **SOURCES[origin], **about)
 
 
-TWO = (
+DISAGREEING = (
     *numbers("old", "source-only", {"x": 54.8, "y": 57.0, "average": 55.9}),
     *numbers("new", "source-only", {"x": 55.4, "y": 50.0, "average": 52.7}, 0.3, "standard error", 3),
     *numbers("new", "DARN", {"x": 70.0, "y": 58.0, "average": 64.0}, 1.2, "standard deviation", 5),
@@ -211,9 +197,8 @@ def test_output_matches_the_golden_files(held, golden):
     more = row("MDAN", {"x": 58.1, "y": 58.6, "average": 58.35}, "x", source="D. Author", table="Table 9")
     more += row("DARN", {"x": 58.0, "y": 59.0, "average": 58.5}, "x y average", source="D. Author", table="Table 9")
     names = {"SRC": ("source-only", "ERM")}
-    theirs = PublishedNumbers("mine", (*TWO, *more), ("ResNet-18",), ("all of the target",), names)
+    theirs = PublishedNumbers("mine", (*DISAGREEING, *more), ("ResNet-18",), ("all of the target",), names)
     found = held(ours, theirs, notes=("Toy \x1b]0;own\x07data.",))
-    text = found.text()
-    assert "\x1b" not in text
-    golden("verify.txt", text)
-    golden("verify.csv", (found.folder / "verify.csv").read_text())
+    assert "\x1b" not in found.text
+    golden("verify.txt", found.text)
+    golden("verify.csv", found.file)
