@@ -1,15 +1,10 @@
 """Tables and arrays of a user's own, and suites that name them."""
 
-from __future__ import annotations
-
 import io
 import json
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import pytest
 
 import msda_bench as mb
 from msda_bench.cli.main import main
@@ -22,7 +17,7 @@ TABLE = {"domain": "site", "label": "disease"}
 X, Y, SITE = np.arange(48, dtype=np.float32).reshape(16, 3) % 7, np.arange(16) % 2, np.repeat([0, 1], 8)
 
 
-def suite(folder: Path, dataset: Any, params: Mapping[str, Any] | None = None, **changes: Any) -> str:
+def suite(folder, dataset, params=None, **changes):
     """The path of a suite of this dataset, with other keys than the usual ones; None leaves a key out."""
     text = {
         "schema": 1,
@@ -40,14 +35,14 @@ def suite(folder: Path, dataset: Any, params: Mapping[str, Any] | None = None, *
     return str(path)
 
 
-def results(path: str) -> Any:
+def results(path):
     """The results of a suite, trained into `out` beside it."""
     out = Path(path).parent / "out"
     assert main(["run", path, "--out", str(out), "--device", "cpu", "--executor", "inline"]) == 0
     return mb.load_results(out / "mine")
 
 
-def refusal(capsys: pytest.CaptureFixture[str], path: str) -> str:
+def refusal(capsys, path):
     """The one line with which `validate` refuses a suite."""
     assert main(["validate", path]) == 2
     out, err = capsys.readouterr()
@@ -56,7 +51,7 @@ def refusal(capsys: pytest.CaptureFixture[str], path: str) -> str:
     return line
 
 
-def npz(**arrays: Any) -> bytes:
+def npz(**arrays):
     stream = io.BytesIO()
     np.savez(stream, **({"x": X, "y": Y, "site": SITE} | arrays))
     return stream.getvalue()
