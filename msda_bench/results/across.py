@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import TypeAlias
 
 import pandas as pd
 
@@ -105,9 +104,6 @@ class Across:
             plural = "" if n == 1 else "s"
             return f"{n} dataset{plural}: under {MIN_PAIRS_ACROSS} no test across datasets can be significant"
         return f"{n} datasets, exact two-sided Wilcoxon signed-rank tests with Holm's correction"
-
-
-_Datasets: TypeAlias = Mapping[str, Sequence[Grid]]
 
 
 def across(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
@@ -292,7 +288,7 @@ def _gains(grid: Grid, pairs: Sequence[Row], baseline: str | None) -> Iterator[R
         }
 
 
-def _compared(datasets: _Datasets, pair: tuple[str, str], alpha: float, margin: float | None) -> Row:
+def _compared(datasets: Mapping[str, Sequence[Grid]], pair: tuple[str, str], alpha: float, margin: float | None) -> Row:
     differences, complete = [], True
     for of_dataset in datasets.values():
         merits = [(grid, grid.merits[None].paired(*pair)) for grid in of_dataset]
@@ -306,7 +302,7 @@ def _compared(datasets: _Datasets, pair: tuple[str, str], alpha: float, margin: 
     return measured("across_datasets", None, pair, differences, len(datasets), **about)
 
 
-def _ranks(datasets: _Datasets, names: Sequence[str]) -> pd.DataFrame:
+def _ranks(datasets: Mapping[str, Sequence[Grid]], names: Sequence[str]) -> pd.DataFrame:
     """A row for each dataset where every method has a mean: the ranks of its means in the dataset's experiments."""
     rows = []
     for of_dataset in datasets.values():

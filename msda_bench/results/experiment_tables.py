@@ -77,12 +77,6 @@ class View:
             if (column := target if scope == "target" else AVERAGE if scope == "average" else None) in self.columns
         }
 
-    def within(self, column: str) -> pd.DataFrame:
-        """The comparisons over seeds of one column of the table."""
-        if column == AVERAGE:
-            return self.pairs[self.pairs["scope"] == "average"]
-        return self.pairs[(self.pairs["scope"] == "target") & (self.pairs["target"] == column)]
-
 
 def views(analysis: Analysis) -> Iterator[View]:
     """A view of each experiment of an analysis that has rows, in the plan's order."""
@@ -201,7 +195,8 @@ def _caption(view: View, marks: set[str]) -> Iterator[str]:
     """Notes that explain the marks of the leaderboard."""
     board = view.board[view.board["target"].isin(view.columns)]
     if marks:
-        yield _marks_read(view, marks, pd.concat([view.within(column) for column in view.columns]))
+        places = view.pairs["target"].astype(object).mask(view.pairs["scope"] == "average", AVERAGE)
+        yield _marks_read(view, marks, view.pairs[places.isin(view.columns)])
     if _are_partial(board).any():
         yield "(n/N): only n of N planned runs are ok; the mean is theirs."
     references = list(dict.fromkeys(board.loc[board["reference"], "method"]))

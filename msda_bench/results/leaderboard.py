@@ -71,7 +71,7 @@ def analyse(runs: pd.DataFrame) -> Analysis:
     across = across_datasets(tables, pairs)
     rows = [row for grid, compared in zip(tables, pairs, strict=True) for row in _rows(grid, compared)]
     suite, noted = runs.attrs["plan"].suite, tuple(notes(runs, selected))
-    lines = note_lines(runs, noted)
+    lines = note_lines(noted)
     frame = pd.DataFrame(
         [{"suite": suite, **row, "notes": "; ".join(lines.get(row["experiment"], ()))} for row in rows],
         columns=COLUMNS,

@@ -119,7 +119,7 @@ def scorers_raised(selected: pd.DataFrame) -> bool:
 
 def folder_lines(runs: pd.DataFrame, more: Iterable[str] = (), noted: Iterable[Note] | None = None) -> Iterator[Line]:
     """The notes of all experiments, each once and after `more`, then their problems; `noted` are notes if known."""
-    lines = note_lines(runs, noted)
+    lines = note_lines(notes(runs) if noted is None else noted)
     where: dict[str, list[str]] = {line: [*lines] for line in more}
     for name, own in lines.items():
         for line in own:
@@ -150,10 +150,10 @@ def selection_notes(runs: pd.DataFrame) -> list[Note]:
     ]
 
 
-def note_lines(runs: pd.DataFrame, noted: Iterable[Note] | None = None) -> dict[str, list[str]]:
-    """The sentences of the notes, of a frame if they are not known yet, by experiment."""
+def note_lines(noted: Iterable[Note]) -> dict[str, list[str]]:
+    """The sentences of notes by experiment."""
     lines: dict[str, list[str]] = {}
-    for note in notes(runs) if noted is None else noted:
+    for note in noted:
         lines.setdefault(note.experiment, []).append(note.line)
     return lines
 

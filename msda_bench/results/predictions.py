@@ -18,7 +18,6 @@ from msda_bench.results.select import select
 
 PLACES = ["experiment", "target", "method", "seed"]
 """The columns that identify a run."""
-COUNTS = ("true", "predicted", "count")
 
 
 def load_confusion(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
@@ -42,7 +41,7 @@ def load_confusion(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
             counts.append(np.array(record.outcome.confusion, np.int64))
             rows.append(row)
     places = chosen.loc[np.repeat(np.array(rows, int), list(map(len, counts[1:]))), PLACES]
-    columns = dict(zip(COUNTS, np.concatenate(counts).T, strict=True))
+    columns = dict(zip(("true", "predicted", "count"), np.concatenate(counts).T, strict=True))
     return places.reset_index(drop=True).assign(**columns)
 
 
@@ -137,5 +136,4 @@ def classes_report(runs: pd.DataFrame) -> Report:
             f"{runs.attrs['folder']}: no run of a classification task has counts of its test, which older records do "
             "not contain; train them again in another folder (run --out DIR)"
         )
-    section = Section(tuple(class_tables(classes)))
-    return Report((section,), classes, is_whole(runs))
+    return Report((Section(tuple(class_tables(classes))),), classes, is_whole(runs))

@@ -24,7 +24,7 @@ from msda_bench.atomic import named, read_file
 from msda_bench.errors import BenchError, StoreError
 from msda_bench.results.frame import NOWHERE, TEXTS, default_scores, experiments, load_results, runs_of, typed
 from msda_bench.results.metric import METRIC
-from msda_bench.results.notes import notes
+from msda_bench.results.notes import note_lines, notes
 from msda_bench.results.recorded import VALIDATOR, load_cells
 from msda_bench.results.select import select
 from msda_bench.results.words import counted, listed, spans
@@ -78,7 +78,7 @@ class Reference:
 
     def to_bytes(self) -> bytes:
         """The bytes of the file; equal contents give equal documents, whatever zlib makes of them."""
-        document = _adapter().dump_python(self, mode="json", exclude={"name"}, exclude_defaults=True)
+        document = TypeAdapter(Reference).dump_python(self, mode="json", exclude={"name"}, exclude_defaults=True)
         return gzip.compress(canonical_json({"schema": self.schema, **document}).encode(), mtime=0)
 
     def frame(self) -> pd.DataFrame:
@@ -107,10 +107,6 @@ class Reference:
             return runs_of(frame)
         except (LookupError, TypeError, ValueError, StoreError) as error:
             raise _unusable(self.name, str(error)) from None
-
-
-def _adapter() -> TypeAdapter[Reference]:
-    return TypeAdapter(Reference)
 
 
 def _unusable(name: str, why: str) -> BenchError:
@@ -143,7 +139,7 @@ def _read(path: Path, name: str) -> Reference:
         data = gzip.GzipFile(fileobj=io.BytesIO(packed)).read(_LIMIT + 1)
         if len(data) > _LIMIT:
             raise _unusable(name, f"larger than {_LIMIT} bytes")
-        reference = _adapter().validate_json(data, strict=True)
+        reference = TypeAdapter(Reference).validate_json(data, strict=True)
     except (gzip.BadGzipFile, zlib.error, EOFError) as error:
         raise _unusable(name, str(error)) from None
     except ValidationError as error:
@@ -190,7 +186,8 @@ def reference_of(runs: pd.DataFrame) -> Reference:
         by = _criterion(table, searches[0]) if searches else None
         protocols[table.name] = Protocol(_values(cells.values()), most, by)
         methods = tuple(replace(method, search=None) for method in table.methods)
-        bare = replace(table, methods=methods, notes=lines[table.name], criteria=(), published=None, tuning=None)
+        told = (*dict.fromkeys(lines.get(table.name, ())),)
+        bare = replace(table, methods=methods, notes=told, criteria=(), published=None, tuning=None)
         tables.append(bare)
     chosen = select(runs)
     own = chosen["score"].where(chosen["experiment"].isin([table.name for table in tables if table.metric]))
@@ -202,13 +199,9 @@ def reference_of(runs: pd.DataFrame) -> Reference:
     return Reference(replace(plan, experiments=tuple(tables), cells=()), protocols, kept, name=runs.attrs["folder"])
 
 
-def _suite_lines(runs: pd.DataFrame) -> dict[str, tuple[str, ...]]:
+def _suite_lines(runs: pd.DataFrame) -> dict[str, list[str]]:
     """What tables say of each experiment, how its settings were chosen included."""
-    lines: dict[str, dict[str, None]] = {table.name: {} for table in runs.attrs["plan"].experiments}
-    for note in notes(runs):
-        if note.kind in {"suite", "candidates"}:
-            lines[note.experiment][note.line] = None
-    return {name: (*of,) for name, of in lines.items()}
+    return note_lines(note for note in notes(runs) if note.kind in {"suite", "candidates"})
 
 
 def _criterion(table: Experiment, search: Search) -> str:
@@ -325,7 +318,7 @@ def beside(runs: pd.DataFrame, reference: Reference) -> pd.DataFrame:
     for table in runs.attrs["plan"].experiments:
         there = known[table.name]
         origin = f"Not trained here, but recorded in {reference.name}: {counted(len(there.methods), 'method')}."
-        said = dict.fromkeys((*there.notes, *lines[table.name], origin))
+        said = dict.fromkeys((*there.notes, *lines.get(table.name, ()), origin))
         methods = (*there.methods, *(replace(method, search=None) for method in table.methods))
         tables.append(replace(there, methods=methods, notes=tuple(said)))
     mine = select(runs)

@@ -141,7 +141,8 @@ def _grid(experiment: Experiment, rows: pd.DataFrame, gap: Mapping[int, float] |
     for target, method, seed, merit in _values(scored, "target", "method", "seed", "score"):
         by_target[target][method][seed] = experiment.measure.sign * merit
     merits: dict[Column, Merits] = {name: _merits(by_target[name], seeds, experiment) for name in targets}
-    merits[None] = _mean_merits([merits[target] for target in targets], methods)
+    means = {name: mean_by_seed([merits[target].by_seed[name] for target in targets]) for name in methods}
+    merits[None] = Merits(means, min(merits[target].decimals for target in targets))
     references = frozenset(rows.loc[rows["reference"].astype(bool), "method"].astype(object))
     ok = scored[(scored["status"] == "ok").to_numpy()]
     ratios, at = (ok["n_test"] / ok["n_train"]).astype(float), ok["target"].astype(object)
@@ -181,12 +182,6 @@ def _merits(by_method: Mapping[str, Mapping[int, float]], seeds: Sequence[int], 
 def _decimals(sizes: Sequence[float]) -> int:
     middle = median(sizes) if sizes else 0.0
     return min(_DECIMALS + 2 - math.ceil(math.log10(middle)), _MOST_DECIMALS) if middle > 0 else _DECIMALS
-
-
-def _mean_merits(targets: Sequence[Merits], methods: Sequence[str]) -> Merits:
-    """The means over targets, for the seeds that are ok at every target."""
-    by_seed = {name: mean_by_seed([merits.by_seed[name] for merits in targets]) for name in methods}
-    return Merits(by_seed, min(merits.decimals for merits in targets))
 
 
 def mean_by_seed(merits: Sequence[Mapping[int, float]]) -> dict[int, float]:

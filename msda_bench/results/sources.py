@@ -126,10 +126,8 @@ def sources(runs: pd.DataFrame, worth: Worth) -> pd.DataFrame:
             "worth": pd.Series(worth.of(cell["dataset"], target), dtype=float),
         }).reindex([*dict.fromkeys([*cell["sources"], *weighed.index])])  # fmt: skip
         compared = decided([_compare(whole, less, method, target) for less in others.values()], family="sources")
-        without, score = (
-            dict(zip(others, compared, strict=True)),
-            summarize(whole.merits[target].by_seed[method].values()),
-        )
+        without = dict(zip(others, compared, strict=True))
+        score = summarize(whole.merits[target].by_seed[method].values())
         about = {"dataset": whole.experiment.dataset, "metric": whole.metric, "alpha": whole.experiment.alpha}
         about |= dict(zip(_PLACE, place, strict=True))
         about |= {"n_ok": score.n, "mean": whole.sign * score.mean, "standard_error": score.standard_error}

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from itertools import combinations
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import pandas as pd
 
@@ -36,8 +36,6 @@ FAR = 2.0
 _NAMES = {"table": "source_table"} | {
     name: f"published_{name}" for name in ("method", "mean", "spread", "spread_is", "runs", "bold")
 }
-
-Status: TypeAlias = Literal["agrees", "differs", "incomplete", "not comparable"]
 
 
 def verify(runs: str | Path | pd.DataFrame, table: str | None = None) -> pd.DataFrame:
@@ -117,7 +115,7 @@ class Verification:
         return self.pairs[self.pairs["ours"] < 0]
 
     @property
-    def status(self) -> Status:
+    def status(self) -> Literal["agrees", "differs", "incomplete", "not comparable"]:
         """The conclusion.
 
         incomplete: a run is not ok, or there are too few runs. not comparable: no number has the suite's network and

@@ -12,8 +12,6 @@ from msda_bench.results.notes import folder_lines
 from msda_bench.results.report import BETTER_MARK, Column, Line, Report, Section, Table, Unit
 from msda_bench.results.verify import FAR, ORIGIN, Verification, verified_frame
 
-_FINE = ("agrees", "not comparable")
-"""The statuses with exit code 0."""
 _SPREADS = {"standard error": "", "standard deviation": " sd", "not said": " ?"}
 _ABOUT = {"backbone": "Network", "protocol": "Protocol", "certainty": "Certainty"}
 LEGEND = (
@@ -31,8 +29,8 @@ def verify_report(runs: pd.DataFrame, verified: Sequence[Verification]) -> Repor
     notes = (Line("note", f"{name} names no published table and is not verified", wrapped=False) for name in without)
     verdicts = (Line("verdict", verdict(verification), wrapped=False) for verification in verified)
     last = Section(lines=(Line("line", "", wrapped=False), *notes, *verdicts))
-    complete = not runs.attrs["fault_lines"] and all(verification.status in _FINE for verification in verified)
-    return Report((*sections, last), verified_frame(verified), complete)
+    fine = all(verification.status in {"agrees", "not comparable"} for verification in verified)
+    return Report((*sections, last), verified_frame(verified), fine and not runs.attrs["fault_lines"])
 
 
 def _sources(verification: Verification) -> pd.DataFrame:

@@ -11,7 +11,7 @@ import json
 from importlib import resources
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
@@ -56,17 +56,12 @@ def asset(name: str) -> Markup:
     return Markup(text)  # noqa: S704 - ours
 
 
-class Library(NamedTuple):
-    """The script of the charts as the page contains it."""
+def library() -> tuple[str, str]:
+    """Vega, Vega-Lite and Vega-Embed as one script that defines `vegaEmbed`; vl-convert contains it (BSD-3-Clause).
 
-    packed: str
-    """The script, compressed with gzip, in base64: a third of its size."""
-    digest: str
-    """What allows the page to run it."""
-
-
-def library() -> Library:
-    """Vega, Vega-Lite and Vega-Embed as one script that defines `vegaEmbed`; vl-convert contains it (BSD-3-Clause)."""
+    Returns:
+        The script, compressed with gzip, in base64: a third of its size. And the digest that allows the page to run it.
+    """
     import vl_convert
 
     # Bundling takes seconds and depends only on the version, so its result is cached.
@@ -78,7 +73,7 @@ def library() -> Library:
         with contextlib.suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
         write_cache(path, packed)
-    return Library(base64.b64encode(packed).decode(), digest(gzip.decompress(packed)))
+    return base64.b64encode(packed).decode(), digest(gzip.decompress(packed))
 
 
 def json_block(value: Any) -> Markup:

@@ -74,7 +74,7 @@ def render_page(findings: Findings, commands: Iterable[str] = (), home: str | No
         StoreError: the folder cannot be read.
     """
     files, across, runs = findings.files, findings.analysis.across, findings.analysis.selected
-    style, script, drawing = asset("style.css"), asset("table.js") + asset("script.js"), library()
+    style, script, (packed, drawing) = asset("style.css"), asset("table.js") + asset("script.js"), library()
     folder = runs.attrs["folder"]
     is_long = not home and len(findings.analysis.runs) > MOST_EMBEDDED
     downloads = {RUNS: RUNS} if home else {} if is_long else dict([download(RUNS, runs_file(findings.analysis))])
@@ -103,10 +103,10 @@ def render_page(findings: Findings, commands: Iterable[str] = (), home: str | No
             version=__version__,
             style=style,
             script=script,
-            library=drawing.packed,
+            library=packed,
             config=CONFIG,
             paper=paper(),
-            policy=policy(style, digest(script), drawing.digest),
+            policy=policy(style, digest(script), drawing),
         )
     )
 
