@@ -1,14 +1,10 @@
 """A real browser with real pages. Without a browser the tests skip, or fail where MSDA_BENCH_NEED_BROWSER is set."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -23,13 +19,13 @@ OPTIONS = (
 )
 
 
-@dataclass
 class Browser:
     """A browser that shows one page at a time."""
 
-    driver: Any
+    def __init__(self, driver):
+        self.driver = driver
 
-    def show(self, page: Path, width: int = 1280, *, dark: bool = False, script: bool = True) -> None:
+    def show(self, page, width=1280, *, dark=False, script=True):
         """Opens a page and clears the earlier log."""
         wishes = {"prefers-color-scheme": "dark" if dark else "light", "prefers-reduced-motion": "reduce"}
         theme = {"features": [{"name": name, "value": value} for name, value in wishes.items()]}
@@ -43,51 +39,68 @@ class Browser:
         self.driver.get(page.as_uri())
         self.until(lambda: self.all("footer"))
 
-    def run(self, script: str, *values: object) -> Any:
+    def reopen(self):
+        """Opens the address of the page again."""
+        address = self.run("return location.href")
+        self.driver.get("about:blank")
+        self.driver.get(address)
+
+    def run(self, script, *values):
         """The value that a script returns."""
         return self.driver.execute_script(script, *values)
 
-    def all(self, selector: str) -> list[Any]:
+    def all(self, selector):
         """The elements that match a selector."""
         return self.driver.find_elements("css selector", selector)
 
-    def drawn(self, figure: str, timeout: float = 60) -> Any:
+    def drawn(self, figure):
         """A figure, scrolled into view and drawn live."""
-        from selenium.webdriver.support.ui import WebDriverWait
-
         script = """
             const figure = document.getElementById(arguments[0]);
             for (let part = figure; part; part = part.parentElement) if (part.tagName === "DETAILS") part.open = true;
             figure.scrollIntoView({ block: "center" });
             return "drawn" in figure.dataset && figure.querySelector(".live svg") !== null;
         """
-        WebDriverWait(self.driver, timeout).until(lambda driver: driver.execute_script(script, figure))
+        self.until(lambda: self.run(script, figure))
         return self.driver.find_element("id", figure)
 
-    def until(self, what: Callable[[], Any], timeout: float = 60) -> None:
-        """Waits until a script returns a true value."""
+    def words(self, figure):
+        """The texts of a live chart."""
+        script = "return [...arguments[0].querySelectorAll('.live text')].map((text) => text.textContent)"
+        return self.run(script, self.drawn(figure))
+
+    def until(self, what):
+        """Waits until a function returns a true value."""
         from selenium.webdriver.support.ui import WebDriverWait
 
-        WebDriverWait(self.driver, timeout).until(lambda _: what())
+        WebDriverWait(self.driver, 60).until(lambda _: what())
 
-    def press(self, *keys: str) -> None:
-        """Types keys into the focused element."""
+    def press(self, *keys):
+        """Types text, or keys by name, into the focused element."""
         from selenium.webdriver.common.action_chains import ActionChains
+        from selenium.webdriver.common.keys import Keys
 
-        ActionChains(self.driver).send_keys(*keys).perform()
+        ActionChains(self.driver).send_keys(*(getattr(Keys, key, key) for key in keys)).perform()
 
-    def complaints(self) -> list[str]:
+    def choose(self, selector, text):
+        """Selects an option of a list by its text."""
+        from selenium.webdriver.support.ui import Select
+
+        Select(self.all(selector)[0]).select_by_visible_text(text)
+
+    def complaints(self):
         """The messages in the console."""
         return [entry["message"] for entry in self.driver.get_log("browser")]
 
-    def requests(self) -> list[str]:
-        """All requested addresses."""
+    def requests(self):
+        """All requested addresses but those of what the page holds itself."""
         events = (json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance"))
-        return [event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"]
+        urls = {event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"}
+        return {url for url in urls if not url.startswith(("data:", "blob:"))}
 
 
 @pytest.fixture(scope="session")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+def browser(tmp_path_factory):
     chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
     if chromium is None or driver is None:
         _lacks("chromium and chromedriver are not installed (apt-get install chromium chromium-driver)")
@@ -107,49 +120,43 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         started.quit()
 
 
-def _lacks(what: str) -> None:
+def _lacks(what):
     (pytest.fail if os.environ.get("MSDA_BENCH_NEED_BROWSER") else pytest.skip)(what)
 
 
 @pytest.fixture(scope="session")
-def pages(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """`pages(name)`: the page of smoke (trained here), of the paper's table (recorded), or of hostile names."""
-    made: dict[str, Path] = {}
+def pages(browser, tmp_path_factory):
+    """`pages(name)`: the page of a recorded suite, of smoke (trained here), of hostile names, or the site of three."""
 
-    def page(name: str) -> Path:
-        if name not in made:
-            made[name] = _PAGES[name](tmp_path_factory.mktemp(name))
-        return made[name]
+    @cache
+    def folder(name):
+        where = tmp_path_factory.mktemp(name)
+        if name == "smoke":
+            suite = ["run", str(ROOT / "suites" / "smoke.yaml"), "--out", str(where), "--device", "cpu", "--quiet"]
+            assert main([*suite, "--executor", "inline"]) == 0
+            return where / "smoke"
+        return hostile(where) if name == "hostile" else shutil.copytree(ROOT / "results" / name, where / name)
+
+    @cache
+    def page(name):
+        if name == "site":
+            out = tmp_path_factory.mktemp("site")
+            folders = [str(folder(name)) for name in ("paper-amazon", "ablation-digits-scale", "smoke")]
+            assert main(["site", *folders, "--out", str(out)]) == 0
+            return out / "index.html"
+        assert main(["report", str(folder(name))]) < 2
+        return Path(folder(name), "report.html")
 
     return page
 
 
-def _smoke(where: Path) -> Path:
-    suite = ROOT / "suites" / "smoke.yaml"
-    assert main(["run", str(suite), "--out", str(where), "--device", "cpu", "--executor", "inline", "--quiet"]) == 0
-    assert main(["report", str(where / "smoke")]) == 0
-    return where / "smoke" / "report.html"
-
-
-def _paper(where: Path) -> Path:
-    folder = Path(shutil.copytree(ROOT / "results" / "paper-amazon", where / "paper-amazon"))
-    assert main(["report", str(folder)]) < 2
-    return folder / "report.html"
-
-
-def _hostile(where: Path) -> Path:
+def hostile(where):
     """A folder with everything that plans and records can hold, and more methods than charts show at first."""
 
-    def make(method: str, target: str, seed: int) -> Outcome | str:
+    def make(method, target, seed):
         if method == "m3" and seed > 1:
             return f"failed: </script><script>alert('{target}')</script>"
-        correct = 100 + (int(method[1:]) * 7 + seed * 11 + len(target)) % 40
+        correct = 100 + (int(method.replace("ref", "m15")[1:]) * 7 + seed * 11 + len(target)) % 40
         return Outcome(200, correct, confusion=((0, 0, correct - 50), (1, 1, 50), (1, 2, 200 - correct)))
 
-    methods = (*(f"m{n}" for n in range(15)), "ref")
-    store = build(where / "hostile", lambda name, *run: make(name.replace("ref", "m15"), *run), methods, HOSTILE[:3], 3)
-    assert main(["report", str(store)]) < 2
-    return store / "report.html"
-
-
-_PAGES: dict[str, Callable[[Path], Path]] = {"smoke": _smoke, "paper-amazon": _paper, "hostile": _hostile}
+    return build(where / "hostile", make, (*(f"m{n}" for n in range(15)), "ref"), HOSTILE[:3], 3)

@@ -1,7 +1,5 @@
 """The page's controls work by mouse and by keyboard: sorting, filtering, methods, zoom, export and address."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 
@@ -9,14 +7,14 @@ import pytest
 
 TABLE = Path(__file__).parents[2] / "results" / "paper-amazon" / "leaderboard.csv"
 VISIBLE = """
-return [...document.querySelectorAll(".board tbody tr")].filter((row) => !row.hidden)
-  .map((row) => row.dataset.method);
+return [...document.querySelectorAll("#board tbody tr, .board[id$=-table] tbody tr")].filter((row) => !row.hidden)
+  .map((row) => row.dataset.method ?? row.cells[0].dataset.value);
 """
 WHEEL = """
 const { x, y, width, height } = arguments[0].getBoundingClientRect();
 const at = { clientX: x + width * 0.6, clientY: y + height * 0.3, bubbles: true, cancelable: true };
 const mark = document.elementFromPoint(at.clientX, at.clientY);
-mark.dispatchEvent(new WheelEvent("wheel", { ...at, deltaY: -400, shiftKey: arguments[1] }));
+mark.dispatchEvent(new WheelEvent("wheel", { ...at, deltaY: -400, shiftKey: true }));
 """
 FOREST, POINTS, WEIGHTS = "paper-amazon-forest", "paper-amazon-runs-electronics", "paper-amazon-course-books"
 with TABLE.open(encoding="utf-8") as file:
@@ -31,7 +29,15 @@ def paper(browser, pages):
     browser.show(pages("paper-amazon"))
     yield browser
     assert browser.complaints() == []
-    assert all(url.startswith(("file:", "data:", "blob:")) for url in browser.requests())
+    assert all(url.startswith("file:") for url in browser.requests())
+
+
+@pytest.fixture
+def site(browser, pages):
+    browser.show(pages("site"))
+    yield browser
+    assert browser.complaints() == []
+    assert all(url.startswith("file:") for url in browser.requests())
 
 
 def head(browser, text):
@@ -58,12 +64,6 @@ def box(browser, method):
     return found
 
 
-def words(browser, figure):
-    """The texts of a live chart."""
-    root = browser.drawn(figure)
-    return browser.run("return [...arguments[0].querySelectorAll('.live text')].map((text) => text.textContent)", root)
-
-
 def test_a_click_sorts_and_a_second_click_reverses_with_missing_values_last(paper):
     assert paper.run(VISIBLE) == BEST
     books = {row["method"]: float(row["mean"]) for row in ROWS if row["target"] == "books"}
@@ -86,88 +86,78 @@ def test_errors_sort_in_increasing_order(browser, pages):
 
 
 def test_the_keyboard_sorts_and_opens_values(paper):
-    from selenium.webdriver.common.keys import Keys
-
     paper.run("document.querySelector('.board thead button').focus()")
-    paper.press(Keys.TAB)
+    paper.press("TAB")
     focused = paper.driver.switch_to.active_element
     assert focused.text.strip() == "Method"
     assert float(paper.run("return parseFloat(getComputedStyle(arguments[0]).outlineWidth)", focused)) >= 2
-    paper.press(Keys.ENTER)
+    paper.press("ENTER")
     assert paper.run(VISIBLE) == sorted(BEST)
-    paper.press(Keys.SPACE)
+    paper.press("SPACE")
     assert paper.run(VISIBLE) == sorted(BEST, reverse=True)
     paper.run("document.querySelector('#paper-amazon-forest .plot').focus()")
-    paper.press(Keys.TAB, Keys.ENTER)
+    paper.press("TAB", "ENTER")
     table = paper.all(f"#{FOREST} .values table")[0]
     assert table.is_displayed()
     assert all(f"{float(row['mean']):.2f}" in table.text for row in AVERAGE)
 
 
 def test_rows_can_be_filtered_by_words_and_kind(paper):
-    from selenium.webdriver.common.keys import Keys
-    from selenium.webdriver.support.ui import Select
-
     paper.all(".filter")[0].click()
     paper.press("D_A sharp")
     assert paper.run(VISIBLE) == ["DARN"]
     assert paper.all(".count")[0].text == "1 of 6 methods"
-    paper.press(Keys.ESCAPE)
-    Select(paper.all(".kind")[0]).select_by_visible_text("ranked only")
+    paper.press("ESCAPE")
+    paper.choose(".kind", "ranked only")
     assert paper.run(VISIBLE) == RANKED
     head(paper, "Method").click()
     assert paper.run(VISIBLE) == sorted(RANKED)
 
 
+def none_shown(browser):
+    (none,) = [button for button in browser.all("[data-choose]") if button.text == "none"]
+    none.click()
+
+
 def test_selecting_a_method_updates_every_chart(paper):
     for figure in (FOREST, POINTS, WEIGHTS):
-        assert "MDMN" in words(paper, figure)
+        assert "MDMN" in paper.words(figure)
     box(paper, "MDMN").click()
     for figure in (FOREST, POINTS, WEIGHTS):
-        paper.until(lambda figure=figure: "MDMN" not in words(paper, figure))
-        assert "DARN" in words(paper, figure)
-    assert "MDMN" not in words(paper, "paper-amazon-pairs-average"), "nor where charts are drawn later"
-    (none,) = [button for button in paper.all("[data-choose]") if button.text == "none"]
-    none.click()
-    paper.until(lambda: "DARN" not in words(paper, FOREST))
-    assert {"SRC", "TAR"} <= set(words(paper, FOREST)), "references and the baseline stay"
+        paper.until(lambda figure=figure: "MDMN" not in paper.words(figure))
+        assert "DARN" in paper.words(figure)
+    assert "MDMN" not in paper.words("paper-amazon-pairs-average"), "nor where charts are drawn later"
+    none_shown(paper)
+    paper.until(lambda: "DARN" not in paper.words(FOREST))
+    assert {"SRC", "TAR"} <= set(paper.words(FOREST)), "references and the baseline stay"
     assert not box(paper, "SRC").is_enabled()
     assert not box(paper, "TAR").is_enabled()
 
 
-def reopened(browser):
-    address = browser.run("return location.href")
-    browser.driver.get("about:blank")
-    browser.driver.get(address)
-
-
 def test_the_address_keeps_selection_sorting_filters_and_what_is_open(browser, pages):
-    from selenium.webdriver.support.ui import Select
-
     browser.show(pages("paper-amazon"))
     box(browser, "MDMN").click()
     head(browser, "books").click()
     browser.all("#paper-amazon-time summary")[0].click()
     browser.until(lambda: "open=" in browser.run("return location.hash"))
-    reopened(browser)
+    browser.reopen()
     assert sorts(browser) == {"books": "descending"}
     assert not box(browser, "MDMN").is_selected()
     assert box(browser, "DARN").is_selected()
     assert browser.all("#paper-amazon-time[open]")
     assert not browser.all("#paper-amazon-runs[open]")
-    (none,) = [button for button in browser.all("[data-choose]") if button.text == "none"]
-    none.click()
-    Select(browser.all(".kind")[0]).select_by_visible_text("ranked only")
+    none_shown(browser)
+    browser.choose(".kind", "ranked only")
     browser.all(".filter")[0].click()
     browser.press("d_a")
-    reopened(browser)
+    browser.reopen()
     assert browser.all(".filter")[0].get_attribute("value") == "d_a"
     assert set(browser.run(VISIBLE)) < set(RANKED)
-    found = words(browser, FOREST)
+    found = browser.words(FOREST)
     assert {"SRC", "TAR"} <= set(found)
     assert not {"DARN", "MDMN", "MDAN", "DANN"} & set(found)
     browser.run("location.hash = ''")
-    browser.until(lambda: "DARN" in words(browser, FOREST))
+    browser.until(lambda: "DARN" in browser.words(FOREST))
     assert {*browser.run(VISIBLE)} == {*BEST}
 
 
@@ -179,14 +169,12 @@ def test_charts_can_be_zoomed_without_a_mouse(paper, by):
     root = paper.drawn(POINTS)
 
     def axis():
-        return sorted(words(paper, POINTS))
+        return sorted(paper.words(POINTS))
 
     def press(how):
-        if by == "buttons":
-            root.find_element("css selector", f"[data-zoom={how}]").send_keys(Keys.ENTER)
-        else:
-            paper.run("arguments[0].querySelector('.plot').focus()", root)
-            paper.press({"in": "+", "out": "-", "whole": "0"}[how])
+        place = f"[data-zoom={how}]" if by == "buttons" else ".plot"
+        paper.run("arguments[0].querySelector(arguments[1]).focus()", root, place)
+        paper.press("ENTER" if by == "buttons" else {"in": "+", "out": "-", "whole": "0"}[how])
 
     whole = axis()
     press("in")
@@ -208,11 +196,11 @@ def test_figures_are_downloaded_dark_on_white_and_as_they_are_zoomed(browser, pa
     browser.show(pages("paper-amazon"), dark=True)
     browser.driver.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
     root = browser.drawn(POINTS)
-    before = words(browser, POINTS)
-    browser.run(WHEEL, root.find_element("css selector", ".live svg"), True)
-    browser.until(lambda: set(words(browser, POINTS)) != set(before))
+    before = browser.words(POINTS)
+    browser.run(WHEEL, root.find_element("css selector", ".live svg"))
+    browser.until(lambda: set(browser.words(POINTS)) != set(before))
     box(browser, "MDMN").click()
-    browser.until(lambda: "MDMN" not in words(browser, POINTS))
+    browser.until(lambda: "MDMN" not in browser.words(POINTS))
     browser.run("arguments[0].querySelectorAll('[data-export]').forEach((button) => button.click())", root)
     svg, png = (tmp_path / f"{POINTS}.{kind}" for kind in ("svg", "png"))
     browser.until(lambda: svg.exists() and svg.stat().st_size and png.exists() and png.stat().st_size)
@@ -220,10 +208,35 @@ def test_figures_are_downloaded_dark_on_white_and_as_they_are_zoomed(browser, pa
     assert 'fill="#ffffff"' in text
     assert "#1b1f23" in text
     assert "MDMN" not in text
-    assert all(f">{word}<" in text for word in words(browser, POINTS))
+    assert all(f">{word}<" in text for word in browser.words(POINTS))
     assert png.read_bytes().startswith(b"\x89PNG")
     (link,) = [link for link in browser.all(".downloads a") if link.text == "runs.csv"]
     link.click()
     browser.until((tmp_path / "runs.csv").exists)
     browser.until(lambda: len((tmp_path / "runs.csv").read_text().splitlines()) == 481)
     assert browser.complaints() == []
+
+
+def test_variants_are_shown_when_asked_for_a_click_sorts_and_the_address_keeps_both(site, pages):
+    def heads(selector):
+        return [head for head in site.all(f"#board thead {selector}") if head.is_displayed()]
+
+    def columns():
+        return [head.text.split("\n")[0] for head in heads("[data-column]")]
+
+    assert columns() == ["paper-amazon", "smoke"]
+    assert site.all("#address")[0].text == f"{pages('site').parent.as_uri()}/"
+    assert not any(name.startswith("DARN-") for name in site.run(VISIBLE))
+    site.choose("#compare", "variants")
+    site.reopen()
+    assert columns() == ["pixels-unit", "pixels-bytes"]
+    assert sorted(site.run(VISIBLE)) == ["DARN-code", "DARN-text"]
+    site.choose("#compare", "both")
+    site.choose("#modality", "text")
+    heads("button")[1].click()
+    order = site.run(VISIBLE)
+    assert order[:2] == ["TAR", "DARN"]
+    heads("button")[1].click()
+    site.reopen()
+    assert columns() == ["paper-amazon"]
+    assert site.run(VISIBLE) == [*reversed(order)]
