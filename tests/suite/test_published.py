@@ -12,11 +12,7 @@ import pytest
 
 from msda_bench.errors import SuiteError
 from msda_bench.suite.load import load_suite
-from msda_bench.suite.published import (
-    PublishedNumber,
-    find_table,
-    known_tables,
-)
+from msda_bench.suite.published import PublishedNumber, find_table, known_tables
 
 ROOT = Path(__file__).parents[2]
 PAPER = {"darn-2020-amazon": "tab:amazon", "darn-2020-digits": "tab:digits"}
@@ -94,15 +90,11 @@ def test_invalid_files_are_refused(tmp_path, data, line):
     assert caught.value.lines[0].startswith(f"{path}: {line}")
 
 
-def example():
-    """The file in the docs."""
+def test_a_suite_names_a_file_relative_to_its_own_and_mistakes_are_at_its_key(tmp_path, registry, good, monkeypatch):
     page = (ROOT / "docs" / "verify.md").read_text(encoding="utf-8")
-    return textwrap.dedent(re.search(r"(?m)^    method,target,(.*\n)+?(?=\n)", page)[0])
-
-
-def test_a_suite_names_a_file_relative_to_its_own(tmp_path, registry, good, monkeypatch):
+    example = textwrap.dedent(re.search(r"(?m)^    method,target,(.*\n)+?(?=\n)", page)[0])
     (tmp_path / "suites" / "tables").mkdir(parents=True)
-    (tmp_path / "suites" / "tables" / "t.csv").write_text(example())
+    (tmp_path / "suites" / "tables" / "t.csv").write_text(example)
     (tmp_path / "suites" / "s.yaml").write_text(f"{good}published: tables/t.csv\n")
     monkeypatch.chdir(tmp_path)
     (experiment,) = load_suite("suites/s.yaml", registry).experiments
@@ -110,26 +102,10 @@ def test_a_suite_names_a_file_relative_to_its_own(tmp_path, registry, good, monk
     assert kept == find_table("suites/tables/t.csv")
     assert (kept.name, {number.method for number in kept.numbers}) == ("t", {"SRC", "DARN", "TAR"})
     assert {number.method for number in kept.numbers if number.bold} == {"DARN"}
-
-
-def test_a_suite_names_a_table_of_the_package(load, good):
-    for value in ("darn-2020-amazon", "{table: darn-2020-amazon}"):
-        (experiment,) = load(f"{good}published: {value}\n").experiments
-        assert experiment.file.published.numbers == find_table("darn-2020-amazon")
-    assert load(f"{good}published: ~\n").experiments[0].file.published is None
-
-
-def test_mistakes_in_the_file_are_reported_at_the_suites_key(tmp_path, mistakes, good):
-    (tmp_path / "t.csv").write_text(example().replace("79.0", "179").replace("80.0,", "x,"))
-    assert mistakes(f"{good}published: t.csv\n") == [
-        f"17:12: published: {tmp_path / 't.csv'}: row 1: mean: must be at most 100, not '179'",
-        f"17:12: published: {tmp_path / 't.csv'}: row 5: mean: must be a number, not 'x'",
-    ]
-
-
-def test_a_plan_keeps_the_numbers_of_its_methods(expanded, good):
-    text = good + Path(__file__).with_name("published.yaml").read_text(encoding="utf-8")
-    (kept,) = (table.published for table in expanded(text).plan.experiments)
-    names = ("source-combined", "single-best")
-    assert {number.method for number in kept.numbers} == set(names)
-    assert (kept.backbones, kept.protocols, kept.names("SRC")) == (("MLP 1000-500-100-2",), (), names)
+    (tmp_path / "suites" / "tables" / "t.csv").write_text(example.replace("79.0", "179").replace("80.0,", "x,"))
+    with pytest.raises(SuiteError) as caught:
+        load_suite("suites/s.yaml", registry)
+    assert caught.value.lines == (
+        "suites/s.yaml:17:12: published: suites/tables/t.csv: row 1: mean: must be at most 100, not '179'",
+        "suites/s.yaml:17:12: published: suites/tables/t.csv: row 5: mean: must be a number, not 'x'",
+    )

@@ -10,6 +10,7 @@ from msda_bench.suite.mistakes import Fault
 from msda_bench.suite.reader import MAX_DEPTH, MAX_EVENTS, Mark, parse_document
 
 INVALID = "is not valid YAML"
+OUT_OF_RANGE = f"1:1: {INVALID}: an escape such as \\U0010FFFF, or a directive, is out of range"
 
 
 def reported(data):
@@ -40,10 +41,11 @@ def test_values_have_their_places():
     }
 
 
-def test_quoted_words_and_block_text_are_text():
+def test_quoted_words_and_block_text_are_text_and_nesting_up_to_the_limit_is_read():
     text = b"a: |\n  1\n  2\nb: >-\n  x\n  y # no comment\n# a comment\nc: ['1', \"null\", 'true', '']\n"
     value = {"a": "1\n2\n", "b": "x y # no comment", "c": ["1", "null", "true", ""]}
     assert parse_document(text, "f").value == value
+    assert reported("[" * MAX_DEPTH + "]" * MAX_DEPTH) == []
 
 
 @pytest.mark.parametrize(
@@ -86,20 +88,14 @@ def test_quoted_words_and_block_text_are_text():
         (b"a: \x1b[31m\n", "1:4: holds the control character U+001B"),
         ("a: \u2028\n", "1:4: holds the control character U+2028"),
         ("a: \x85\n", "1:4: holds the control character U+0085"),
+        ('a: "\\UFFFFFFFF"', OUT_OF_RANGE),
+        ('a: "\\U00110000"', OUT_OF_RANGE),
+        ("%YAML 1." + "9" * 6000 + "\n---\na: 1", OUT_OF_RANGE),
+        ("[" * (MAX_DEPTH + 2), f"1:{MAX_DEPTH + 2}: is nested deeper than {MAX_DEPTH} levels"),
     ],
 )
 def test_a_mistake_has_its_place(text, line):
     assert reported(text) == [line]
-
-
-@pytest.mark.parametrize("text", ['a: "\\UFFFFFFFF"', 'a: "\\U00110000"', "%YAML 1." + "9" * 6000 + "\n---\na: 1"])
-def test_a_failure_of_the_parser_is_reported_in_one_line(text):
-    assert reported(text) == [f"1:1: {INVALID}: an escape such as \\U0010FFFF, or a directive, is out of range"]
-
-
-def test_nesting_up_to_the_limit_is_read():
-    assert reported("[" * MAX_DEPTH + "]" * MAX_DEPTH) == []
-    assert reported("[" * (MAX_DEPTH + 2)) == [f"1:{MAX_DEPTH + 2}: is nested deeper than {MAX_DEPTH} levels"]
 
 
 def test_all_mistakes_are_reported_and_one_does_not_hide_the_next():
