@@ -1,23 +1,17 @@
 """Everything that a plugin author imports."""
 
-from msda_bench.component.abilities import (
-    Augments,
-    ChoosesSources,
-    Describes,
-    Fits,
-    HasViews,
-    Identified,
-    Identifies,
-    IdentifiesColumns,
-    KnowsRelatedness,
-    KnowsSizes,
-    NamesAugmentation,
-    Prepares,
-    Strength,
-)
 from msda_bench.component.backbone import Backbone, Embedding, Network, Pretrained, load_weights
 from msda_bench.component.base import Added, Component, Count, Located, NonNegative, Positive, Rate, component
-from msda_bench.component.dataset import Dataset, DomainData, Inputs, InputSpec, Task
+from msda_bench.component.dataset import (
+    Augments,
+    Dataset,
+    DomainData,
+    Identified,
+    Inputs,
+    InputSpec,
+    Strength,
+    Task,
+)
 from msda_bench.component.files import Array, ByHand, File, Files, Pip, Row, Rows, Url
 from msda_bench.component.parts import Parts
 from msda_bench.component.scheme import FittedScheme, Fitting, GivenScheme, Scheme, StepFreeScheme
@@ -65,12 +59,10 @@ __all__ = [
     "BenchError",
     "ByHand",
     "Carried",
-    "ChoosesSources",
     "Component",
     "Count",
     "DataError",
     "Dataset",
-    "Describes",
     "Discrepancy",
     "DomainData",
     "Dropout",
@@ -80,22 +72,15 @@ __all__ = [
     "Extent",
     "File",
     "Files",
-    "Fits",
     "FittedScheme",
     "Fitting",
     "GivenScheme",
     "Group",
-    "HasViews",
     "Identified",
-    "Identifies",
-    "IdentifiesColumns",
     "InputSpec",
     "Inputs",
-    "KnowsRelatedness",
-    "KnowsSizes",
     "Located",
     "Metric",
-    "NamesAugmentation",
     "Network",
     "NonNegative",
     "Norm",
@@ -106,7 +91,6 @@ __all__ = [
     "Pip",
     "PluginError",
     "Positive",
-    "Prepares",
     "Pretrained",
     "Rate",
     "Row",

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from msda_bench.api import Dataset, Identified, Identifies, IdentifiesColumns
+from msda_bench.api import Dataset, Identified
 from msda_bench.atomic import write_new
 from msda_bench.cli.arguments import COLUMNS
 from msda_bench.cli.lines import say, say_table, warn_of
@@ -137,10 +137,7 @@ def _asked(
         match: Identified | None = None
         with reported(problems), choice.entry.blamed("cannot look at it"):
             dataset = choice.component
-            if columns:
-                match = dataset.identify_columns(path, columns) if isinstance(dataset, IdentifiesColumns) else None
-            elif isinstance(dataset, Identifies):
-                match = dataset.identify(path, digest)
+            match = dataset.identify_columns(path, columns) if columns else dataset.identify(path, digest)
         if match is not None:
             yield choice.name, match
 

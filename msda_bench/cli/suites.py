@@ -102,7 +102,6 @@ def load(args: argparse.Namespace, methods: Path | None = None) -> tuple[Registr
 
 def validate(args: argparse.Namespace) -> int:
     """Checks a suite and shows its tables and cells, without training anything."""
-    from msda_bench.component.abilities import description_of
     from msda_bench.running.data import check_sizes
 
     registry, suite, expansion = load(args)
@@ -111,7 +110,7 @@ def validate(args: argparse.Namespace) -> int:
     plan = expansion.plan
     for experiment, facts in zip(plan.experiments, suite.experiments, strict=True):
         drawn = facts.file.select is not None and facts.file.select.how == "shared"
-        _say_experiment(experiment, plan, description_of(facts.data), candidates=drawn)
+        _say_experiment(experiment, plan, facts.data.describe(), candidates=drawn)
     different = len(expansion.cells)
     tuned = any(experiment.tuning for experiment in plan.experiments)
     shared = f", {different} of them different" if different != len(plan.cells) and not tuned else ""

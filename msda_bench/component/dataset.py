@@ -5,22 +5,28 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NotRequired, TypeAlias
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NotRequired, Protocol, TypeAlias, runtime_checkable
 
 from pydantic import AfterValidator, ConfigDict, Field, with_config
 from typing_extensions import TypedDict
 
 from msda_bench.component.base import Added, Component, component
 from msda_bench.component.files import Array, File, Files
-from msda_bench.component.sizes import OptionalSize, Size, TestSize
+from msda_bench.component.sizes import Extent, OptionalSize, Size, TestSize
 
 if TYPE_CHECKING:
     import scipy.sparse
+    from torch import Tensor
+
+    from msda_bench.component.step import Examples, Group
 
 Inputs: TypeAlias = "Array | scipy.sparse.csr_matrix"
 """Examples of one domain: a float32 or uint8 array (n, ...), a CSR matrix (n, columns), or an object array of texts."""
+Strength: TypeAlias = Literal["weak", "strong"]
+"""How much a view changes an example."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +94,52 @@ class DomainData:
     places: Array | None = None
 
 
+@runtime_checkable
+class Augments(Protocol):
+    """Changes images at random in training, or their size."""
+
+    def augment(self, x: Tensor, key: Tensor | None) -> Tensor:
+        """A batch of images as the network gets them.
+
+        Args:
+            x: (n, *kept) float32, bytes divided by 255.
+            key: (2,) int32 in training: the source of all draws (`msda_bench.functional`), separate for each image, so
+                that runs can be stacked. Pure: no branch on a tensor's value, nothing changed in place. None in tests
+                and for validators, where nothing is drawn.
+
+        Returns:
+            (n, *input.shape) float32.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Identified:
+    """What a dataset found in a folder of the user's.
+
+    Attributes:
+        what: the copy of the dataset that it is, in a line.
+        counts: for each domain, the examples of each class, by its name.
+        lines: anything missing, odd or known to be bad, a line each.
+        params: the parameters that read the folder once it lies below a data folder; `train` may be left out.
+        certain: whether the folder belongs to this dataset, rather than only having its layout.
+        suite: what a first suite needs below its `dataset`, as YAML: targets, seeds, backbone, training, methods. Empty
+            if the dataset does not read the folder unchanged, with all of its domains.
+        doubts: why the owner may mean something else, and what to do then, a line each; with any, a suite is written
+            only if the user asks for it anyway.
+        read: how much was read of how much, and what was not, as in `read 20 of 24 files; not read: 4 .heic`.
+    """
+
+    what: str
+    counts: Mapping[str, Mapping[str, int]]
+    lines: tuple[str, ...]
+    params: Mapping[str, Any]
+    certain: bool = True
+    suite: str = ""
+    doubts: tuple[str, ...] = ()
+    read: str = ""
+
+
 _STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
 
@@ -125,8 +177,8 @@ _SUM = 1e-6
 class Dataset(Component, ABC):
     """A set of domains that share a task.
 
-    A dataset needs a name, `domains`, `task`, `input` and `load`. It may state the facts below, and have methods that
-    are looked for by their names, such as `fit`; see the protocols in `msda_bench.component.abilities`.
+    A dataset needs a name, `domains`, `task`, `input` and `load`. It may state the facts below and override the other
+    methods, such as `fit`; one that changes images at random in training also `Augments`.
 
     Parameters that every dataset has:
         train: examples drawn at random from each domain for training (labelled in sources, unlabelled in the target): a
@@ -210,11 +262,123 @@ class Dataset(Component, ABC):
         """None unless overridden."""
         return ()
 
+    def fit(self, train: Mapping[str, Inputs]) -> Callable[[str, Inputs], Inputs]:
+        """A feature map, such as a vocabulary or a standardisation; it changes nothing unless overridden.
+
+        It is learned from training inputs, never from labels or test examples. `msda_bench.functional.fit_ngrams` and
+        `standardiser` are such maps.
+
+        Args:
+            train: the training inputs by domain: the sources in order, then the target.
+
+        Returns:
+            The map from a domain's name and its examples, of training or test, to the backbone's input.
+        """
+        return lambda _, inputs: inputs
+
+    def sizes(self, files: Files | None = None) -> Mapping[str, Extent]:
+        """The examples of each domain, or (training, test) if it has official test examples; empty if not known.
+
+        None are known unless overridden. With it, `msda-bench validate` finds a domain that is too small without
+        loading any.
+
+        Args:
+            files: None asks for sizes that are known beforehand. Otherwise they may come from local files, such as a
+                list of a folder, without domains at fault; `prepare` or `load` reports these and missing files.
+
+        Raises:
+            DataError: a line for each reason why the dataset cannot use the files with its parameters.
+        """
+        return {}
+
+    def sources(self) -> Mapping[str, Group]:
+        """The source domains of each target; for each domain all others unless overridden."""
+        return {target: tuple(domain for domain in self.domains if domain != target) for target in self.domains}
+
+    def prepare(self, files: Files, domains: Sequence[str]) -> None:
+        """Keeps slow results that these domains need in the cache, before any run begins; nothing unless overridden.
+
+        Raises:
+            DataError: as `load`.
+        """
+
+    def view(self, x: Examples, strength: Strength, key: Tensor) -> Examples:
+        """The examples in another view, for methods that want the same answer on both; unchanged unless overridden.
+
+        Args:
+            x: n training examples after `fit`: a float32 tensor (n, ...), or `SparseRows`.
+            strength: "weak" changes little that matters, "strong" much.
+            key: (2,) int32: the source of all draws (`msda_bench.functional`), so that runs can be stacked. Pure: no
+                branch on a tensor's value, nothing changed in place.
+
+        Returns:
+            As many examples of the same shape; equal for a dense and a sparse x.
+        """
+        return x
+
+    def augmentation(self) -> tuple[str, ...]:
+        """The parameters in use by which it augments images (`Augments`); none unless overridden.
+
+        With any, a suite with frozen features is refused: those are computed from the loaded images, once.
+        """
+        return ()
+
+    def relatedness(self, target: str) -> Mapping[str, float]:
+        """The worth of each source for a target, in percent, if it is known, as of a generated dataset; else empty.
+
+        For classification the accuracy on the target of the best classifier for the source. `msda-bench sources` shows
+        it next to the weights; no method sees it.
+        """
+        return {}
+
+    def identify(self, path: Path, sha256: str) -> Identified | None:
+        """Identifies a folder or file as a copy of this dataset, for `msda-bench data identify`; None if it is not.
+
+        Args:
+            path: any folder or file of the user's.
+            sha256: its checksum (see `File`).
+        """
+        return None
+
+    def identify_columns(self, path: Path, columns: Mapping[str, str]) -> Identified | None:
+        """Looks through FILE of `data identify FILE --domain D --label L`; None if it is none of the kind.
+
+        Args:
+            path: the file, absolute.
+            columns: the names of the `domain`, of the `label` and, where the user gives them, of `text`, `group` and
+                `predictions`; whether domains without any label are targets (`unlabelled`: "target", or "drop"); where
+                given, the `task`, and the texts that stand for a missing value (`missing`, commas between them). A
+                folder of files may come without a `domain`.
+
+        Raises:
+            DataError: the file cannot be used.
+        """
+        return None
+
+    def describe(self) -> Sequence[str]:
+        """What it made of a file of the user's, a line for each thing to check, which `msda-bench validate` prints."""
+        return ()
+
     def fingerprint(self) -> str:
         """A sha256 that changes with the data: by default of the files' sha256 and the parameters."""
         identity = [[file.path, file.sha256 or file.checksum] for file in self.files]
         text = json.dumps([self.name, self.version, self.identity(), identity], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
+
+
+def sizes_of(data: Dataset, files: Files | None = None) -> dict[str, Extent]:
+    """The known sizes of a dataset's domains.
+
+    Raises:
+        TypeError: the dataset gives something else than counts.
+        DataError: as `Dataset.sizes`.
+    """
+    sizes = dict(data.sizes(files))
+    for domain, size in sizes.items():
+        parts = size if isinstance(size, tuple) else (size,)
+        if len(parts) not in {1, 2} or any(type(part) is not int for part in parts):
+            raise TypeError(f"sizes gives {size!r} for {domain!r}; the contract asks for a count, or two")
+    return sizes
 
 
 def corrupted_source(data: Dataset) -> str | None:

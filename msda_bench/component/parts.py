@@ -11,8 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from msda_bench.component.abilities import same_view
-from msda_bench.component.dataset import Task
+from msda_bench.component.dataset import Strength, Task
 from msda_bench.component.step import Batch, Carried, Examples, Pass
 from msda_bench.component.weighing import Aggregate
 from msda_bench.functional.random import split_key
@@ -43,21 +42,6 @@ class Modules:
             tensors |= {f"{part}.{name}": given.get(name, value) for name, value in module.named_parameters()}
         return tensors
 
-    def weights(self) -> dict[str, Tensor]:
-        """The parameters of all parts, without gradients."""
-        return {name: value.detach() for name, value in self.live().items()}
-
-    def keys(self, key: Tensor) -> dict[str, Tensor]:
-        """A separate key for each module that draws, as `part.name`, derived from one (2,) key."""
-        names = [
-            f"{part}.{name}.key" if name else f"{part}.key"
-            for part, module in self.modules.items()
-            for name, inner in module.named_modules()
-            if isinstance(inner, StepKey)
-        ]
-        index = torch.arange(len(names), dtype=torch.int32, device=key.device)
-        return dict(zip(names, split_key(key, index).unbind(), strict=True))
-
     def having(self, tensors: Mapping[str, Tensor]) -> Modules:
         """These modules with tensors named `part.name` instead of their own."""
         given = {part: dict(self.tensors.get(part, {})) for part in self.modules}
@@ -77,6 +61,11 @@ def _call(module: nn.Module, tensors: Mapping[str, Tensor], *inputs: Any) -> Any
     return outputs.float() if isinstance(outputs, Tensor) and outputs.dtype == torch.bfloat16 else outputs
 
 
+def same_view(x: Examples, strength: Strength, key: Tensor) -> Examples:  # noqa: ARG001 - as `Dataset.view`
+    """The examples unchanged."""
+    return x
+
+
 @dataclass(frozen=True)
 class Parts:
     """A run's parts as plain functions of tensors.
@@ -89,7 +78,7 @@ class Parts:
         loss: outputs (n, outputs) and labels (n,) to losses (n,).
         aggregate: (risks, gaps, state) to `Aggregate`; the aggregator with its mu.
         mu: weight of the discrepancy.
-        view: examples, "weak" or "strong", and a (2,) key to the same examples in another view (`HasViews.view`).
+        view: examples, "weak" or "strong", and a (2,) key to the same examples in another view (`Dataset.view`).
         modules: run by the functions; for `weights`, `with_weights`, `with_offsets` and `with_key`.
     """
 
@@ -109,7 +98,7 @@ class Parts:
         They change in place with the next update. The engine copies whatever a scheme returns to be carried, so `carry`
         may return them directly.
         """
-        return self.modules.weights()
+        return {name: value.detach() for name, value in self.modules.live().items()}
 
     def with_weights(self, weights: Carried) -> Parts:
         """The same parts with other weights, such as a teacher's; no gradient reaches these.
@@ -121,7 +110,7 @@ class Parts:
         Raises:
             ValueError: no name is that of a weight.
         """
-        known = self.modules.weights().keys() & weights.keys()
+        known = self.modules.live().keys() & weights.keys()
         if not known:
             raise ValueError(f"none of these names a weight of the parts: {', '.join(weights) or 'there are none'}")
         return self._of(self.modules.having({name: weights[name].detach() for name in sorted(known)}))
@@ -140,7 +129,14 @@ class Parts:
 
     def with_key(self, key: Tensor) -> Parts:
         """The same parts, whose dropout and other random layers draw from this (2,) key instead of the phase's."""
-        return self._of(self.modules.having(self.modules.keys(key)))
+        names = [
+            f"{part}.{name}.key" if name else f"{part}.key"
+            for part, module in self.modules.modules.items()
+            for name, inner in module.named_modules()
+            if isinstance(inner, StepKey)
+        ]
+        index = torch.arange(len(names), dtype=torch.int32, device=key.device)
+        return self._of(self.modules.having(dict(zip(names, split_key(key, index).unbind(), strict=True))))
 
     def _of(self, modules: Modules) -> Parts:
         functions: dict[str, Any] = modules.functions()

@@ -31,9 +31,9 @@ from msda_bench.api import (
     StepProgress,
     Validator,
 )
-from msda_bench.component.abilities import Strength, view_of
 from msda_bench.component.backbone import network_input
-from msda_bench.component.parts import Modules, task_loss
+from msda_bench.component.dataset import Strength
+from msda_bench.component.parts import Modules, same_view, task_loss
 from msda_bench.engine.settings import seeded
 from msda_bench.plugins import Registry
 from msda_bench.suite.cell import Cell
@@ -87,7 +87,7 @@ class Components:
     @cached_property
     def view(self) -> Callable[[Examples, Strength, Tensor], Examples]:
         """The dataset's views of its examples; frozen features have only one."""
-        return view_of(self.dataset, frozen=self.frozen)
+        return same_view if self.frozen else self.dataset.view
 
     @property
     def draws_target(self) -> bool:

@@ -16,7 +16,6 @@ import torch
 from torch import Tensor
 
 from msda_bench.api import Array, Backbone, DataError, Dataset, DomainData, Files, Inputs, Scheme, Task, Validator
-from msda_bench.component.abilities import fitted
 from msda_bench.component.sizes import HOLD_OUT, is_transductive, trained_of
 from msda_bench.data.features import Frozen
 from msda_bench.data.splits import Split, split
@@ -318,7 +317,7 @@ def _fitted(
     if dataset.input.bytes:
         return None
     # By an instance that has loaded nothing, so that it remembers no label.
-    features = fitted(replace(dataset), {name: domains[name].x[splits[name].train] for name in domains})
+    features = replace(dataset).fit({name: domains[name].x[splits[name].train] for name in domains})
     return partial(_checked, dataset, features)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from msda_bench.api import KnowsRelatedness
+from msda_bench.api import Dataset
 from msda_bench.blame import blaming
 from msda_bench.errors import BenchError, PluginError
 from msda_bench.plugins import Registry
@@ -66,7 +66,7 @@ class Worth:
             raise PluginError(f"version {entry.cls.version} is installed, the records have version {version}")
         with blaming(()):
             component = entry.recreate(dataset["params"])
-            return dict(component.relatedness(target)) if isinstance(component, KnowsRelatedness) else {}
+            return dict(component.relatedness(target)) if isinstance(component, Dataset) else {}
 
 
 def final_weights(curves: pd.DataFrame) -> pd.DataFrame:

@@ -7,9 +7,9 @@ import functools
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
-from msda_bench.api import Backbone, Dataset, File, Files, Prepares
+from msda_bench.api import Backbone, Dataset, File, Files
 from msda_bench.blame import blaming
-from msda_bench.component.abilities import sizes_of
+from msda_bench.component.dataset import sizes_of
 from msda_bench.component.sizes import asked, counts, is_transductive
 from msda_bench.errors import BlamedError, DataError, reported
 from msda_bench.plugins import Registry
@@ -47,7 +47,7 @@ def ensure_data(
     problems = _without_files([(owner, local) for owner, _, local in owners], where, report if fetch else None)
     if not problems:
         for owner, some, local in owners:
-            if isinstance(owner, Dataset) and isinstance(owner, Prepares):
+            if isinstance(owner, Dataset):
                 with reported(problems), deferred_plugin_errors():
                     owner.prepare(local, domains_of(owner, some))
     if problems:

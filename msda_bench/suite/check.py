@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from msda_bench.api import FittedScheme, GivenScheme
-from msda_bench.component.abilities import augmentation_of
 from msda_bench.component.backbone import Pretrained
 from msda_bench.component.dataset import corrupted_source, shifted_domain
 from msda_bench.component.sizes import DEFAULT, beside_all, is_transductive
@@ -39,7 +38,7 @@ def check_experiment(sound: Mapping[str, Any]) -> tuple[Facts | None, list[Fault
 
 def _augmented(facts: Facts) -> Iterator[Fault]:
     """Random changes of images although their features are computed once."""
-    named = augmentation_of(facts.data)
+    named = facts.data.augmentation()
     if facts.backbone is None or not named or facts.network_input == facts.data.input:
         return
     why = f"backbone {facts.backbone.name} computes the features of each stored image once"

@@ -10,8 +10,8 @@ from typing import Any
 
 from msda_bench.api import Backbone, DataError, Dataset, Extent, Group, InputSpec, Scheme, Task
 from msda_bench.blame import blaming
-from msda_bench.component.abilities import sizes_of, sources_of
 from msda_bench.component.backbone import network_input
+from msda_bench.component.dataset import sizes_of
 from msda_bench.component.sizes import asked, counts, holds_out, is_transductive, trained_of
 from msda_bench.errors import BenchError
 from msda_bench.suite.choice import Configured
@@ -47,7 +47,8 @@ class Facts:
         with file.dataset.entry.blamed("cannot be inspected"):
             "".join(data.notes)
             tuple(data.files)
-            sources, domains = sources_of(data), tuple(data.domains)
+            domains = tuple(data.domains)
+            sources = {target: tuple(group) for target, group in data.sources().items()}
             targets = tuple(target for target in file.targets or sources if target in sources)
             return cls(file, data, domains, sources, targets, data.task, data.fingerprint(), sizes_of(data))
 

@@ -14,7 +14,7 @@ from msda_bench.api import (
     Dataset,
     Inputs,
 )
-from msda_bench.component.abilities import augmentation_of, fitted, sizes_of, sources_of
+from msda_bench.component.dataset import sizes_of
 from msda_bench.data.splits import extent_of, split
 from msda_bench.engine.loaded import fault_of
 from msda_bench.testing.component import FilesContract
@@ -34,7 +34,7 @@ class DatasetContract(FilesContract):
         domains, known = data.domains, set(data.domains)
         self.holds(len(domains) >= 2, f"it has {len(domains)} domains; the contract asks for at least 2")
         self.holds(len(known) == len(domains), f"it names a domain twice: {domains}")
-        by_target = sources_of(data)
+        by_target = data.sources()
         unknown = sorted(set(by_target) - known)
         self.holds(not unknown, f"the targets {unknown} are not among its domains {domains}")
         for target, sources in by_target.items():
@@ -91,7 +91,7 @@ class DatasetContract(FilesContract):
         """Each target and its sources have enough examples, in groups that are not tested, to train and test on."""
         files, data = self.reach(), self.component
         loaded = {name: data.load(name, files) for name in data.domains}
-        for target, sources in sources_of(data).items():
+        for target, sources in data.sources().items():
             try:
                 split(data, target, {name: loaded[name] for name in (*sources, target)}, seed=0)
             except DataError as error:
@@ -100,11 +100,11 @@ class DatasetContract(FilesContract):
     def test_fit_gives_the_stated_input(self) -> None:
         """The map that `fit` learns from training inputs gives numbers of the stated shape for every domain."""
         files, data, spec = self.reach(), self.component, self.component.input
-        target, sources = next(iter(sources_of(data).items()))
+        target, sources = next(iter(data.sources().items()))
         loaded = {name: data.load(name, files) for name in (*sources, target)}
         splits = split(data, target, loaded, seed=0)
         inputs = {name: domain.x for name, domain in loaded.items()}
-        transform = fitted(data, {name: x[splits[name].train] for name, x in inputs.items()})
+        transform = data.fit({name: x[splits[name].train] for name, x in inputs.items()})
         for name, x in inputs.items():
             examples, maps = transform(name, x[-7:]), f"fit maps {name!r} to"
             sparse, kind = not isinstance(examples, np.ndarray), type(examples).__name__
@@ -132,7 +132,7 @@ class DatasetContract(FilesContract):
             right = tuple(augmented.shape) == (len(batch), *spec.shape) and augmented.dtype == torch.float32
             self.holds(right, f"augment gives {augmented.dtype} of {tuple(augmented.shape)}; input says {spec.shape}")
         self.holds(torch.equal(batch, given), "augment changed its batch in place; the contract asks for a new one")
-        stated = bool(augmentation_of(data)) or all(torch.equal(alone[0], augmented) for augmented in alone[1:])
+        stated = bool(data.augmentation()) or all(torch.equal(alone[0], augmented) for augmented in alone[1:])
         self.holds(stated, "augment changes images in training; the contract asks `augmentation` for the parameters")
         stacked = torch.vmap(augment, randomness="error")(torch.stack([batch, batch]), keys)
         same = all(torch.allclose(one, other, atol=1e-5) for one, other in zip(alone[1:], stacked, strict=True))
