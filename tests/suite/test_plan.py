@@ -34,23 +34,6 @@ def read(value):
     return parse_plan(json.dumps(value).encode())
 
 
-def test_the_layout_is_pinned():
-    row = {"name": "SRC", "reference": False, "recipe": "pooled", "distributions": ["toys 1.0"]}
-    table = {"name": "one", "dataset": "amazon", "task": "classification", "targets": ["books"], "methods": [row]}
-    assert plan_to_json(PLAN) == {
-        "schema": 1,
-        "suite": "toy",
-        "experiments": [table | {"seeds": [0, 1], "notes": ["A note."]}],
-        "cells": [RUN, RUN | {"seed": 1}],
-    }
-    written = plan_to_json(SELECTING)
-    assert read(written) == SELECTING
-    assert written["experiments"][0]["criteria"] == ["source_accuracy", "oracle"]
-    search = {"by": "oracle", "candidates": [{"mu": 0.1}, {"mu": 1.0}]}
-    assert written["experiments"][0]["methods"] == [row | {"search": search}]
-    assert written["cells"][1] == RUN | {"candidate": 1}
-
-
 @pytest.mark.parametrize(
     ("path", "value", "text"),
     [
@@ -69,7 +52,6 @@ def test_the_layout_is_pinned():
         ("experiments 0 headroom", "X", "the headroom of one is none of its methods"),
         ("experiments 0 methods 0 name", "<b>", f"experiments[0].methods[0].name: must be {PLAIN_WORDS}, not '<b>'"),
         ("experiments 0 targets", [], "experiments[0].targets: must have at least 1 item"),
-        ("experiments 0 methods", [], "experiments[0].methods: must have at least 1 item"),
         ("experiments 0 seeds", [0, 0], "two seeds of one are the same"),
         ("experiments 0 criteria", ["oracle"], "one has criteria to select settings by, but"),
         ("experiments 0 notes", ["x" * 10_001], "experiments[0].notes[0]: String should have"),
@@ -77,8 +59,6 @@ def test_the_layout_is_pinned():
         ("cells", {}, "cells: must be a list, not an empty mapping"),
         ("cells 0 key", "../x", "cells[0].key: must match ^[0-9a-f]{64}$, not '../x'"),
         ("cells 1 method", "X", "cells[1] belongs to none of its experiments"),
-        ("cells 1 experiment", "X", "cells[1] belongs to none of its experiments"),
-        ("cells 1 target", "X", "cells[1] belongs to none of its experiments"),
         ("cells 1 seed", 2, "cells[1] belongs to none of its experiments"),
         ("cells 1 seed", 0, "cells[1] is the same run as another"),
         ("cells 0 candidate", 2, "cells[0].candidate must be one of its method's, not 2"),
