@@ -87,7 +87,9 @@ _METRIC = _arg(
     **_LIST,
 )
 _QUIET = _flag("--quiet", "print no verdict and no explanation of the tables")
-EXECUTOR = (
+RUN = (
+    _SUITE,
+    _arg("--out", "DIR", "parent of the result folder (results)", type=Path, default=Path("results")),
     _arg("--device", None, "where to train (cuda if there is a GPU)", choices=["auto", "cpu", "cuda"], default="auto"),
     _arg(
         "--executor",
@@ -100,12 +102,6 @@ EXECUTOR = (
     _arg("--stack", "N", "train at most N cells as one on a GPU (as many as fit)", type=_COUNT),
     _arg("--workers", "N", "number of processes (one per GPU, or per CPU core)", type=_COUNT),
     _arg("--timeout", "SECONDS", "stop a cell that takes longer", type=_SECONDS),
-)
-"""The options of `run` that choose the device and the processes for training."""
-RUN = (
-    _SUITE,
-    _arg("--out", "DIR", "parent of the result folder (results)", type=Path, default=Path("results")),
-    *EXECUTOR,
     _arg(
         "--methods",
         "FILE",

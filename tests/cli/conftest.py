@@ -11,16 +11,15 @@ from msda_bench.store import Outcome, Record, Store
 from msda_bench.suite.cell import Cell, Ref
 from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell
 from msda_bench.suite.protocol import Optimizer, Protocol, Sgd
-from tests.logs import lines_of, relog
 
 METHODS = ("SRC", "DARN", "TAR", "OTHER")
 TARGETS = ("x", "y")
 SOUND = {"device": "cpu", "numba": "0.61", "torch": "2.11", "stack": 1, "distributions": {"msda-bench": "0.1.0"}}
 
 
-def toy_cell(method, target, seed, **fields):
+def toy_cell(method, target, seed):
     """A cell of the toy experiment."""
-    cell = Cell(
+    return Cell(
         dataset=Ref("dataset", "toy", 1, "msda-bench", {"train": 100}),
         fingerprint="0" * 64,
         target=target,
@@ -34,7 +33,6 @@ def toy_cell(method, target, seed, **fields):
         validators=(),
         seed=seed,
     )
-    return replace(cell, **fields)
 
 
 SUITE = """
@@ -68,6 +66,10 @@ def _plain(monkeypatch):
         monkeypatch.delenv(name, raising=False)
 
 
+def as_it_is(thing, *_):
+    return thing
+
+
 @pytest.fixture
 def make_results(tmp_path, monkeypatch):
     """`make_results(name, ...)`: a result folder of that name with a record for every run.
@@ -76,16 +78,7 @@ def make_results(tmp_path, monkeypatch):
     that becomes None is missing.
     """
 
-    def make(
-        name="results",
-        *,
-        methods=METHODS[:3],
-        seeds=range(6),
-        cells=lambda cell, *_: cell,
-        records=lambda record, *_: record,
-        table=None,
-        suite="toy-suite",
-    ):
+    def make(name="results", *, methods=METHODS[:3], seeds=range(6), cells=as_it_is, records=as_it_is, table=None):
         rows = tuple(Method(method, method == "TAR", f"the {method}", ("msda-bench 0.1.0",)) for method in methods)
         experiment = replace(Experiment("toy", "toy", "classification", TARGETS, rows, tuple(seeds)), **(table or {}))
         monkeypatch.setattr(os, "fsync", lambda _: None)  # nothing is lost here but time
@@ -94,58 +87,11 @@ def make_results(tmp_path, monkeypatch):
         for run in ((row.name, target, seed) for row in rows for target in TARGETS for seed in experiment.seeds):
             cell = cells(toy_cell(*run), *run)
             planned.append(PlannedCell(experiment.name, *run, cell.key))
-            correct = (
-                50 + METHODS.index(run[0][:4].rstrip("-")) * 10 + run[2] if run[0][:4].rstrip("-") in METHODS else 50
-            )
-            record = records(
-                Record(cell.key, cell.to_json(), "ok", Outcome(100, n_correct=correct), provenance=SOUND), *run
-            )
+            outcome = Outcome(100, n_correct=50 + METHODS.index(run[0]) * 10 + run[2])
+            record = records(Record(cell.key, cell.to_json(), "ok", outcome, provenance=SOUND), *run)
             if record is not None:
                 store.publish(record)
-        store.write_plan(Plan(suite, (experiment,), tuple(planned)))
+        store.write_plan(Plan("toy-suite", (experiment,), tuple(planned)))
         return store.folder
 
     return make
-
-
-@pytest.fixture
-def marred(make_results):
-    """A result folder with every possible fault, see `MARKS`."""
-
-    def mar(record, method, target, seed):
-        """The first entry for a run, or for its method and target."""
-        made = record.provenance
-        changes = {
-            ("SRC", "x", 0): None,
-            ("SRC", "x", 1): {"status": "diverged", "outcome": None, "message": "a risk was not finite in epoch 1"},
-            ("DARN", "x", 2): {"status": "failed", "outcome": None, "message": "ValueError: a plugin's bug"},
-            ("TAR", "y"): {"message": "validator 'v' raised KeyError", "provenance": made | {"numba": None}},
-            ("TAR", "x", 0): {"provenance": made | {"distributions": {"msda-bench": "0.0.9"}}},
-        }
-        change = changes.get((method, target, seed), changes.get((method, target), {}))
-        return None if change is None else replace(record, **change)
-
-    folder = make_results("marred", records=mar)
-    store = Store(folder)
-    other = toy_cell("SRC", "y", 3)
-    store.publish(Record(other.key, other.to_json(), "ok", Outcome(100, n_correct=1)))
-    lost = toy_cell("SRC", "y", 4).key
-    relog(folder, {lost: lines_of(folder)[lost][:-9] + b"\n"})
-    return folder
-
-
-_OF_12 = "of 12 runs, first at target"
-MARKS = (
-    "SRC: 2 of 12 runs missing, first at target x, seed 0",
-    "SRC: 1 of 12 runs diverged, first at target x, seed 1: a risk was not finite in epoch 1",
-    "DARN: 1 of 12 runs failed, first at target x, seed 2: ValueError: a plugin's bug",
-    f"another result of the same cell is stored with the one that counts: SRC, 1 {_OF_12} y, seed 3",
-    f"a damaged record counts as missing; run the suite again to replace it: SRC, 1 {_OF_12} y, seed 4",
-    f"trained without numba, by plain loops, which are slower and round differently: TAR, 6 {_OF_12} y, seed 0",
-    (
-        f"without a validator's score: TAR, 6 {_OF_12} y, seed 0: validator 'v' raised KeyError"
-        "; `run` makes these runs again once it is mended and its `version` raised"
-    ),
-    f"made with another msda-bench than the plan's 0.1.0: 0.0.9 (TAR, 1 {_OF_12} x, seed 0)",
-)
-"""The lines that every command must report about the damaged folder."""

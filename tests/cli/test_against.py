@@ -1,5 +1,6 @@
 """`run --methods FILE --against REFERENCE`: a method trained alone, ranked among recorded ones."""
 
+import contextlib
 import gzip
 import io
 import json
@@ -36,68 +37,65 @@ validators: [source_risk]
 compare: {against: SRC}
 """
 MINE = "  Mine: {discrepancy: coral, mu: 0.5, search: {mu: [0.1, 1.0]}}\n"
-RUN = ("run", "clouds.yaml", "--device", "cpu", "--executor", "inline", "--quiet")
+RUN = ("run", "clouds.yaml", "--device", "cpu", "--executor", "inline")
 RANK = (*RUN, "--methods", "mine.yaml", "--against")
 
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory):
-    """A result folder of all methods but Mine, a reference file of it, and what a run of all of them answers."""
+    """A result folder of all methods but Mine, a reference file of it, and Mine among them, as `run` printed it."""
     home = tmp_path_factory.mktemp("recorded")
+    said = io.StringIO()
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(home)
         patch.setattr("os.fsync", lambda _: None)
         for path, text in (("clouds.yaml", SUITE), ("mine.yaml", f"methods:\n{MINE}")):
             Path(path).write_text(text)
-        assert main(list(RUN)) == 0
+        assert main([*RUN, "--quiet"]) == 0
         assert main(["store", "reference", "results/clouds", "--out", "clouds.json.gz"]) == 0
+        with contextlib.redirect_stdout(said):
+            assert main([*RANK, "clouds.json.gz"]) == 0
+    (home / "said").write_text(said.getvalue())
     return home
 
 
 @pytest.fixture
 def home(recorded, tmp_path, monkeypatch):
-    for path in ("clouds.yaml", "mine.yaml", "clouds.json.gz"):
-        (tmp_path / path).write_bytes((recorded / path).read_bytes())
+    shutil.copytree(recorded, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("os.fsync", lambda _: None)
     return tmp_path
 
 
-def test_a_method_trained_alone_has_the_numbers_of_a_run_of_all(home, recorded, capsys):
-    assert main([*(word for word in RANK if word != "--quiet"), "clouds.json.gz"]) == 0
-    out = capsys.readouterr().out
-    assert f"{4 * 8} trained" in out
-    assert re.findall(r"^(\w+) +\d+\.\d+", out, re.MULTILINE) == ["SRC", "DARN", "Mine", "TAR"]
+def test_a_method_trained_alone_has_the_numbers_of_a_run_of_all(home, capsys):
+    assert f"{4 * 8} trained" in Path("said").read_text()
     assert main(["store", "verify", "--strict", "results/clouds-mine"]) == 0
     (home / "clouds.yaml").write_text(SUITE.replace("select:", f"{MINE}select:"))
-    assert main([*RUN]) == 0
+    assert main([*RUN, "--out", "whole", "--quiet"]) == 0
     capsys.readouterr()
     for command in ("leaderboard", "compare"):
         answers = []
-        for words in (["results/clouds-mine", "--against", str(recorded / "results/clouds")], ["results/clouds"]):
+        for words in (["results/clouds-mine", "--against", "results/clouds"], ["whole/clouds"]):
             assert main([command, *words, "--format", "csv"]) == 0
             frame = pd.read_csv(io.StringIO(capsys.readouterr().out))
             answers.append(frame.drop(columns=["suite", "notes"], errors="ignore"))
         pd.testing.assert_frame_equal(*answers)
 
 
-def test_a_sentence_says_where_it_stands(home, capsys):
-    assert main([*RANK, "clouds.json.gz"]) == 0
-    out = " ".join(capsys.readouterr().out.split())
-    assert "verdict: clouds: Mine is number " in out
-    assert " of 3 ranked methods (" in out
-    said = out.partition("Against the baseline SRC: ")[2]
-    assert " over 8 seeds, " in said
-    assert ", after Holm's correction over 2 comparisons." in said
-    assert "note: Not trained here, but recorded in clouds.json.gz: 3 methods." in out
-    runs = mb.run("clouds.yaml", device="cpu", quiet=True, methods="mine.yaml", against="clouds.json.gz")
-    assert set(runs["method"]) == {"Mine"}
-
-
-def test_the_page_shows_it_among_the_recorded_methods_or_alone(home, capsys):
-    assert main([word for word in RANK if word != "--quiet"] + ["clouds.json.gz"]) == 0
-    *_, line = capsys.readouterr().out.splitlines()
+def test_the_screen_and_the_page_show_it_among_the_recorded_methods_or_alone(home, capsys):
+    said = Path("said").read_text()
+    assert re.findall(r"^(\w+) +\d+\.\d+", said, re.MULTILINE) == ["SRC", "DARN", "Mine", "TAR"]
+    *_, line = said.splitlines()
     assert line == "next: msda-bench report results/clouds-mine --against clouds.json.gz"
+    said = " ".join(said.split())
+    for part in (
+        "verdict: clouds: Mine is number ",
+        " of 3 ranked methods (",
+        " over 8 seeds, ",
+        ", after Holm's correction over 2 comparisons.",
+        "note: Not trained here, but recorded in clouds.json.gz: 3 methods.",
+    ):
+        assert part in said
     assert main(line.split()[2:]) == 0
     page = Path("results/clouds-mine/report.html").read_text()
     assert "<p>clouds: Mine is number " in page
@@ -113,59 +111,61 @@ def test_the_page_shows_it_among_the_recorded_methods_or_alone(home, capsys):
     assert 'data-method="Mine"' in page
     assert 'data-method="SRC"' not in page
     assert "is number " not in page
+    runs = mb.run("clouds.yaml", device="cpu", quiet=True, methods="mine.yaml", against="clouds.json.gz")
+    assert set(runs["method"]) == {"Mine"}
 
 
-@pytest.mark.parametrize(
-    ("methods", "line"),
-    [
-        ("SRC: {scheme: pooled}", "clouds: REF has a method SRC, too; give yours another name"),
-        ("A: {scheme: pooled, search: {training.epochs: [2, 9]}}", "training.epochs 9, not 2"),
-        ("A: {scheme: pooled, search: {backbone.mlp.dropout: [0.3]}}", "backbone.params.dropout 0.3, not 0.1 or 0.2"),
-        ("A: {scheme: pooled, labelled_target: 3}", "labelled_target 3, not none"),
-        ("A: {discrepancy: coral, mu: 1, search: {mu: [1, 2, 3]}}", "the grid of A has 6 candidates"),
-        ("A: {discrepancy: no_such, mu: 1}", "mine.yaml:1:29: methods.A.discrepancy: unknown discrepancy 'no_such'"),
-        ("A: {scheme: pooled}}, seeds: {a: 1", "seeds: is the suite's, which gives all but methods and requires"),
-        (b"methods: 3", "methods: must be a mapping with a line for each, as in a suite"),
-        (b"methods: {}", "methods: must be a mapping with a line for each, as in a suite"),
-        (b"Mine: {scheme: pooled}", "has no key methods; write your methods below it, as in a suite"),
-        (b"- 1", "must be a mapping with the key methods, not a list"),
-        (b"\xff\xfe\x00", "mine.yaml:1:1: is not UTF-8"),
-    ],
-)  # fmt: skip
-def test_other_protocols_and_broken_methods_are_one_line_before_anything_trains(home, methods, line, capsys):
-    data = methods if isinstance(methods, bytes) else f"{{methods: {{{methods}}}}}\n".encode()
-    Path("mine.yaml").write_bytes(data)
-    assert main([*RANK, "clouds.json.gz"]) == 2
-    (error,) = capsys.readouterr().err.splitlines()
-    assert line.replace("REF", "clouds.json.gz") in error
-    assert not Path("results").exists()
-
-
-@pytest.mark.parametrize(
-    ("changed", "line"),
-    [
-        (("target_size: 100", "target_size: 90"), "dataset.params.target_size 90, not 100"),
-        (("seeds: 8", "seeds: 4"), "seeds 0-3, not 0-7"),
-        (("[near, far, irrelevant]", "[near, far]"), 'sources of target ["near","far"], not ["near","far","irrel'),
-        (("budget: 4", "budget: 6"), "Mine has 6 candidates, more than 4"),
-        (("by: source_risk", "by: oracle"), "Mine is selected by oracle, not source_risk"),
-        (("name: clouds", "name: other"), "other: is no experiment of clouds.json.gz (known: clouds)"),
-    ],
-)  # fmt: skip
-def test_another_protocol_is_refused_before_anything_trains_and_of_a_folder(home, changed, line, capsys):
-    Path("clouds.yaml").write_text(SUITE.replace(*changed))
-    if "budget" in line or "candidates" in line:
-        Path("mine.yaml").write_text(f"methods:\n{MINE.replace('[0.1, 1.0]', '[0.1, 1.0, 2.0]')}")
-    assert main([*RANK, "clouds.json.gz"]) == 2
-    (error,) = capsys.readouterr().err.splitlines()
-    assert line in error
-    assert not Path("results").exists()
-    assert main([*RUN, "--methods", "mine.yaml"]) == 0
+def refused(capsys, *words):
+    """The one line with which a command is refused."""
     capsys.readouterr()
-    (folder,) = Path("results").iterdir()
-    assert main(["leaderboard", str(folder), "--against", "clouds.json.gz"]) == 2
+    assert main([*words, "--against", "clouds.json.gz"]) == 2
     (error,) = capsys.readouterr().err.splitlines()
-    assert line in error
+    return error
+
+
+OTHER = {
+    ("target_size: 100", "target_size: 90"): "dataset.params.target_size 90, not 100",
+    ("[near, far, irrelevant]", "[near, far]"): 'sources of target ["near","far"], not ["near","far","irrel',
+    ("{how: grid, budget: 4", "{how: random, budget: 6"): "Mine has 6 candidates, more than 4",
+    ("by: source_risk", "by: oracle"): "Mine is selected by oracle, not source_risk",
+    ("name: clouds", "name: other"): "other: is no experiment of clouds.json.gz (known: clouds)",
+    ("seeds: 8", "seeds: 4"): "seeds 0-3, not 0-7",
+}
+"""What differs in a suite of another protocol."""
+WRONG = {
+    "methods: {SRC: {scheme: pooled}}": "clouds: clouds.json.gz has a method SRC, too; give yours another name",
+    "methods: {A: {scheme: pooled, search: {training.epochs: [2, 9]}}}": "training.epochs 9, not 2",
+    "methods: {A: {scheme: pooled, search: {backbone.mlp.dropout: [0.3]}}}": "dropout 0.3, not 0.1 or 0.2",
+    "methods: {A: {scheme: pooled, labelled_target: 3}}": "labelled_target 3, not none",
+    "methods: {A: {discrepancy: coral, mu: 1, search: {mu: [1, 2, 3]}}}": "the grid of A has 6 candidates",
+    "methods: {A: {discrepancy: no_such, mu: 1}}": "mine.yaml:1:28: methods.A.discrepancy: unknown discrepancy 'no_",
+    "{methods: {A: {scheme: pooled}}, seeds: 1}": "seeds: is the suite's, which gives all but methods and requires",
+    "methods: 3": "methods: must be a mapping with a line for each, as in a suite",
+    "methods: {}": "methods: must be a mapping with a line for each, as in a suite",
+    "Mine: {scheme: pooled}": "has no key methods; write your methods below it, as in a suite",
+    "- 1": "must be a mapping with the key methods, not a list",
+    "\xff\xfe\x00": "mine.yaml:1:1: is not UTF-8",
+}
+"""Methods that cannot be trained."""
+
+
+@pytest.mark.parametrize(("change", "line"), [*OTHER.items(), *WRONG.items()])
+def test_other_protocols_and_broken_methods_are_one_line_before_anything_trains(home, change, line, capsys):
+    if isinstance(change, tuple):
+        assert change[0] in SUITE
+        Path("clouds.yaml").write_text(SUITE.replace(*change))
+        mine = MINE.replace("[0.1, 1.0]", "[0.1, 0.5, 1.0]") if "candidates" in line else MINE
+        change = f"methods:\n{mine}"
+    Path("mine.yaml").write_bytes(change.encode("latin-1"))
+    assert line in refused(capsys, *RUN, "--methods", "mine.yaml", "--out", "out")
+    assert not Path("out").exists()
+
+
+def test_a_folder_of_another_protocol_is_refused(home, capsys):
+    (change, line) = [*OTHER.items()][-1]
+    Path("clouds.yaml").write_text(SUITE.replace(*change))
+    assert main([*RUN, "--methods", "mine.yaml", "--out", "out", "--quiet"]) == 0
+    assert line in refused(capsys, "leaderboard", "out/clouds-mine")
 
 
 def documents(text):
@@ -187,40 +187,19 @@ def documents(text):
     yield gzip.compress(json.dumps(document | {"protocols": {}}).encode())
 
 
-def test_a_damaged_reference_is_one_line(home, recorded, capsys):
-    assert main([*RANK, "clouds.json.gz"]) == 0
-    shutil.copytree(recorded / "results/clouds", "copy")
+def test_a_damaged_reference_is_one_line(home, capsys):
+    shutil.copytree("results/clouds", "copy")
     relog(Path("copy"), {min(lines_of(Path("copy"))): b"{}\n"})
-    capsys.readouterr()
     assert main(["leaderboard", "results/clouds-mine", "--against", "copy"]) == 2
     (error,) = capsys.readouterr().err.splitlines()
     assert error.startswith("msda-bench: error: copy/log/")
     for data in documents(Path("clouds.json.gz").read_bytes()):
-        Path("damaged").write_bytes(data)
-        capsys.readouterr()
-        assert main(["leaderboard", "results/clouds-mine", "--against", "damaged"]) == 2, data[:99]
-        (error,) = capsys.readouterr().err.splitlines()
-        assert error.startswith("msda-bench: error: damaged: is no usable reference (")
+        Path("clouds.json.gz").write_bytes(data)
+        error = refused(capsys, "leaderboard", "results/clouds-mine")
+        assert error.startswith("msda-bench: error: clouds.json.gz: is no usable reference ("), data[:99]
         assert error.endswith("); write it anew with `msda-bench store reference`")
-    assert main(["leaderboard", "results/clouds-mine", "--against", "nothing"]) == 2
-    assert "nothing: cannot be read: No such file" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("words", "line"),
-    [
-        ("leaderboard a --against b --per-class", "--per-class is for one result folder, without --against"),
-        ("leaderboard a --against b --metric macro_f1", "--metric and --by are not for --against: a reference"),
-        ("leaderboard a --against b --by oracle", "--metric and --by are not for --against: a reference"),
-        ("report a --against b --by oracle", "--metric and --by are not for --against: a reference"),
-        ("compare a b --against c", "--against is for one result folder, without --across"),
-        ("compare a --across --against c", "--against is for one result folder, without --across"),
-    ],
-)  # fmt: skip
-def test_bad_usage_is_one_line(words, line, capsys):
-    assert main(words.split()) == 2
-    (error,) = capsys.readouterr().err.splitlines()
-    assert error.startswith(f"msda-bench: error: {line}")
+    Path("clouds.json.gz").unlink()
+    assert "clouds.json.gz: cannot be read: No such file" in refused(capsys, "leaderboard", "results/clouds-mine")
 
 
 @pytest.mark.parametrize("name", PACKAGED)

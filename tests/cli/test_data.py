@@ -137,25 +137,6 @@ def double(contents):
     return np.array([np.frombuffer(content, np.uint8) * 2 for content in contents])
 
 
-NAMES = "name datasets, or give --all; `msda-bench data list` shows them"
-
-
-@pytest.mark.parametrize(
-    ("words", "line"),
-    [
-        ("fetch", NAMES),
-        ("verify", NAMES),
-        ("fetch toy --all", NAMES),
-        ("fetch toys", "unknown dataset 'toys' (did you mean 'toy'?)"),
-        ("list toys", "unknown dataset 'toys' (did you mean 'toy'?)"),
-        ("verify needy", "dataset 'needy': more: is missing"),
-    ],
-)
-def test_bad_usage_is_one_line(toy, install, capsys, words, line):
-    install("needy-data", PLUGIN.replace('name = "toy"', 'name = "needy"\n        more: int'))
-    assert run(capsys, *words.split())[::2] == (2, [f"msda-bench: error: {line}"])
-
-
 @pytest.mark.parametrize("command", [("list",), ("verify", "--all"), ("fetch", "toy", "odd", "twin", "sine")])
 def test_an_unusable_dataset_is_one_line_and_the_others_are_processed(toy, install, capsys, command):
     odd = "files = property(lambda self: {}['no files'])\n        _ = "

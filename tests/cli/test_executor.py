@@ -1,23 +1,20 @@
 """Executors, workers, shards, and array jobs: the docs' script, in a queue that starts all of its tasks at once."""
 
-import argparse
 import os
 import re
 import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 
 import pytest
 import torch
 
-from msda_bench.cli.arguments import EXECUTOR
+from msda_bench.cli.command import make_parser
 from msda_bench.cli.main import main
 from msda_bench.cli.train import cells_of_a_job, find_executor, make_executor
 from msda_bench.results import files
 from msda_bench.store import Store
-from tests.cli.conftest import CELLS, ENTRY, INLINE, SUITE
-from tests.store.conftest import forked
+from tests.cli.conftest import CELLS, ENTRY, INLINE
 
 pytestmark = pytest.mark.usefixtures("tiny")
 DOCS = Path(__file__).parents[2] / "docs"
@@ -95,18 +92,6 @@ def test_a_shard_that_ends_while_another_writes_its_tables_is_in_them(monkeypatc
     assert tables("results") == tables("whole")
 
 
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
-def test_twenty_shards_at_once_give_the_bytes_of_one_run():
-    """Processes that share a folder, and seal it when nothing is missing."""
-    Path("tiny.yaml").write_text(SUITE.replace("seeds: 2", "seeds: 10"))
-    assert run("--out", "whole") == 0
-    shards = [partial(run, "--shard", f"{shard}/20") for shard in range(20)]
-    assert set(forked(*shards)) <= {0, 1}  # 1: others were not yet done
-    assert tables("results") == tables("whole")
-    assert not Path("results/tiny/log").exists()
-
-
 @pytest.mark.parametrize("tasks", [2, pytest.param(20, marks=pytest.mark.nightly)])
 def test_an_array_job_gives_the_bytes_of_one_run(tiny, tasks):
     (script,) = re.findall(r"^    (#!/bin/bash\n(?:    .*\n)+)", (DOCS / "executors.md").read_text(), re.MULTILINE)
@@ -132,10 +117,7 @@ def test_an_array_job_gives_the_bytes_of_one_run(tiny, tasks):
 
 
 def executor(*given):
-    parser = argparse.ArgumentParser()
-    for option in EXECUTOR:
-        parser.add_argument(option.name, **option.options)
-    args = parser.parse_args(given)
+    args = make_parser().parse_args(["run", "tiny.yaml", *given])
     return make_executor(args, find_executor(args), "cuda")
 
 

@@ -26,7 +26,7 @@ PLUGIN = """
         domains = ("a", "b", "c")
         task = Task("classification", 2)
         train: int = 100
-        plant: Literal["nothing", "equal", "near", "repeated", "shape", "bug"] = "nothing"
+        plant: Literal["nothing", "equal", "near", "repeated", "bug"] = "nothing"
         form: Literal["table", "narrow", "image", "bag", "text"] = "table"
         size: int = 200
 
@@ -48,8 +48,6 @@ PLUGIN = """
                     x[::10] = self.change(x[::10], 0.02)
             elif domain == "a" and self.plant == "repeated":
                 x[1::2] = x[::2]
-            if domain == "b" and self.plant == "shape":
-                x = x[:, 1:]
             return DomainData(self.made(x, domain), np.arange(self.size) % 2)
 
         def draw(self, domain):
@@ -155,18 +153,7 @@ def test_near_rows_are_not_looked_for_where_they_are_by_chance_or_by_design_and_
     assert (pairs["a"]["tested"], pairs["a"]["compared"]) == (4400, 2000)
 
 
-@pytest.mark.parametrize(
-    ("params", "line"),
-    [
-        ({"plant": "shape"}, r"dataset planted: rows of 'a' are \(16,\), but those of 'b' \(15,\)$"),
-        (
-            {"plant": "bug"},
-            r"dataset 'planted' of planted-data 1.0 cannot be loaded: planted_data.py:\d+: ZeroDivisionError: of the ",
-        ),
-        ({"size": 90}, "has 90 examples to train on, fewer than train = 100"),
-    ],
-)
-def test_an_unusable_dataset_is_one_line(leaks, params, line):
-    code, _, (error,) = leaks(**params)
-    assert code == 2
-    assert re.search(line, error)
+def test_an_unusable_dataset_is_one_line(leaks):
+    code, _, (error,) = leaks(plant="bug")
+    line = r"dataset 'planted' of planted-data 1.0 cannot be loaded: planted_data.py:\d+: ZeroDivisionError: of the "
+    assert (code, bool(re.search(line, error))) == (2, True)

@@ -101,28 +101,6 @@ def test_an_unimportable_library_is_one_line(tmp_path, command, package, code, w
     assert (done.returncode, done.stderr) == (2, line)
 
 
-@pytest.mark.parametrize(
-    ("words", "meant"),
-    [
-        ("run", "the following arguments are required: SUITE"),
-        ("data", "the following arguments are required: ACTION"),
-        ("rnu", "unknown: 'rnu' (did you mean 'run'?)"),
-        ("data fecth", "unknown: 'fecth' (did you mean 'fetch'?)"),
-        ("plugins --no-such-option", "unknown option --no-such-option"),
-        ("run s.yaml --seeds 0-4", "unknown option --seeds (did you mean --only seed=0-4?)"),
-        (
-            "run s.yaml --method=DARN",
-            "DARN: no such file; --methods names a file with methods; --only method=A|B trains a part of the suite",
-        ),
-        ("run s.yaml --exectuor dask", "unknown option --exectuor (did you mean --executor?)"),
-        ("run s.yaml --executor dusk", "unknown executor 'dusk' (did you mean 'dask'?)"),
-    ],
-)
-def test_bad_usage_exits_with_2_and_suggests_what_was_meant(capsys, words, meant):
-    assert program.main(words.split()) == 2
-    assert capsys.readouterr().err.endswith(f"{meant}\n")
-
-
 def shell(command, redirected):
     line = f"{shlex.join(ENTRY)} {command} {redirected}"
     return subprocess.run(["/bin/sh", "-c", line], capture_output=True, text=True, check=False)

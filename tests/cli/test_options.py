@@ -254,20 +254,6 @@ def test_every_option_does_what_it_promises(line, plain, is_same, trained, known
         assert is_same == (done._replace(err="") == before._replace(err=""))
 
 
-@pytest.mark.parametrize(
-    ("words", "line"),
-    [
-        ("compare --methods DRN", "--methods: 'DRN' is not a method of any table here (did you mean 'DARN'?)"),
-        ("leaderboard --format gihub", "argument --format: unknown: 'gihub' (did you mean 'github'?)"),
-    ],
-)
-def test_unknown_names_of_what_tables_have_are_one_line(trained, monkeypatch, capsys, words, line):
-    monkeypatch.chdir(trained)
-    name, *options = words.split()
-    assert main([name, "results/tiny", *options]) == 2
-    assert capsys.readouterr().err.endswith(f" error: {line}\n")
-
-
 def test_pairs_without_a_chosen_method_are_left_out(trained, monkeypatch, capsys):
     monkeypatch.chdir(trained)
     assert main(["compare", "results/tiny", "--methods", "DARN"]) == 0

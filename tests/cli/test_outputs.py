@@ -49,23 +49,6 @@ def test_nothing_is_written_outside_the_folder_or_through_a_link(command):
     assert not any(path.is_symlink() for path in outputs())
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-@pytest.mark.parametrize("where", ["", "log"])
-def test_a_folder_that_is_a_link_is_refused(command, where, capsys):
-    folder = Path("results/one", where)
-    if where:
-        folder.mkdir()
-    shutil.move(folder, "elsewhere")
-    folder.symlink_to(Path("elsewhere").absolute())
-    before = bystanders()
-    assert main([*command, "results/one"]) == 2
-    error = capsys.readouterr().err
-    assert error == (
-        f"msda-bench: error: {folder}: is a symbolic link, which is not followed; put the folder itself in its place\n"
-    )
-    assert bystanders() == before
-
-
 SMOKE = Path(__file__).parents[2] / "suites" / "smoke.yaml"
 
 

@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import torch
 
 from msda_bench.cli.main import main
 from msda_bench.engine import machine
@@ -97,54 +96,6 @@ def test_a_dry_run_changes_nothing_and_parts_add_up(capsys):
     assert "2 stored before, 3 trained, 3 skipped by --limit" in capsys.readouterr().out
     assert run() == 0
     assert "5 stored before, 3 trained" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("command", [["run", "--dry-run", "--quiet"], ["validate"]])
-def test_unusable_plugins_are_named_and_do_not_affect_the_run(install, capsys, command):
-    install("broken-stranger", "raise OSError('no')")
-    for owner in ("one", "two"):
-        install(owner, PLUGIN)
-    assert main([*command, "tiny.yaml"]) == 0
-    what = "entry point 'plugin' (broken_stranger): broken_stranger.py:1: OSError: no"
-    assert capsys.readouterr().err.splitlines() == [
-        f"msda-bench: warning: broken-stranger 1.0: {what}",
-        "msda-bench: warning: aggregator 'talker' is claimed by one 1.0 and two 1.0; uninstall one of them",
-    ]
-
-
-NO_GPU = pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")
-DASK = "--executor dask --scheduler tcp://127.0.0.1:1"
-
-
-@pytest.mark.parametrize(
-    ("options", "line"),
-    [
-        ("--only method=NONE", "NONE"),
-        ("--only=", "selection ''"),
-        ("--workers 0", "--workers: must be a whole number of at least 1, not '0'"),
-        ("--limit abc", "--limit: must be a whole number of at least 1, not 'abc'"),
-        ("--timeout nan", "--timeout: must be a number of seconds above 0, not 'nan'"),
-        ("--timeout abc", "--timeout: must be a number of seconds above 0, not 'abc'"),
-        ("--timeout 3", "--timeout needs processes"),
-        ("--device tpu", "tpu"),
-        ("--shard 4/4", "--shard '4/4': write I/N, part I of N, counted from 0"),
-        ("--scheduler tcp://a:1", "--scheduler is not for --executor inline; add that of the scheduler, such as dask"),
-        (f"{DASK} --device auto", "--scheduler needs --device cpu or cuda"),
-        (f"{DASK} --workers 2", "--workers is for this machine"),
-        ("--executor dask --scheduler here", "write protocol://host:port"),
-        pytest.param("--device cuda", "--device cuda: PyTorch finds no GPU here; use --device cpu", marks=NO_GPU),
-        ("--stack 4", "--stack is for a GPU; on the CPU every cell trains alone"),
-        ("tf32", "precision tf32, which only a GPU has; on the CPU use float32 or bf16"),
-    ],
-)
-def test_bad_usage_is_one_line(capsys, options, line):
-    if options == "tf32":
-        Path("tiny.yaml").write_text(SUITE.replace("epochs:", "precision: tf32, epochs:"))
-    assert run(*options.removeprefix("tf32").split()) == 2
-    errors = [error for error in capsys.readouterr().err.splitlines() if "error: " in error]
-    assert len(errors) == 1
-    assert line in errors[0]
-    assert not list(Path().rglob("*.jsonl*"))
 
 
 def test_quiet_keeps_warnings(capsys, monkeypatch):

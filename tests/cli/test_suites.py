@@ -73,14 +73,6 @@ def test_show_prints_the_files_and_a_copy_is_complete_and_never_overwrites(said,
     assert not Path(written[0]).exists(), "all or nothing"
 
 
-@pytest.mark.parametrize("action", ["show", "copy"])
-def test_an_unknown_name_is_one_line(said, here, action):
-    code, out, err = said(f"suites {action} ../smoke")
-    assert (code, out, err.count("\n")) == (2, "", 1)
-    assert "no suite of that name comes with msda-bench (did you mean 'smoke'?)" in err
-    assert list(here.iterdir()) == []
-
-
 def test_validate_summarises_a_suite(said):
     assert said("validate smoke")[:2] == (
         0,

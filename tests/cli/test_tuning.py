@@ -100,11 +100,6 @@ def test_another_track_trains_what_it_chooses_and_is_shown_on_request(here, caps
     assert {path: path.read_bytes() for path in here.glob("*.csv")} == files
     first, best = (mb.leaderboard(select(runs, by)).query("target == 'average'")["mean"] for by in ("first", "oracle"))
     assert (first.to_numpy() > best.to_numpy()).all()
-    rows = mb.criteria(here).set_index(["criterion", "target", "method"])
-    assert rows.loc[("first", "average", "SRC"), "regret"] > rows.loc[("source_risk", "average", "SRC"), "regret"] >= 0
-    trained = rows[rows.index.get_level_values("criterion") != "chance"]
-    assert set(rows["n_planned"]) == set(trained["n_evaluated_regret"]) == {2}
-    assert rows.loc[("first", "average", "SRC"), "evaluated_regret"] > 0
     capsys.readouterr()
     assert run(TRACKS, capsys)[0]["trained"] == 0
 

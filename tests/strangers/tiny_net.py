@@ -13,6 +13,7 @@ from msda_bench.api import (
     DataError,
     Dataset,
     DomainData,
+    Embedding,
     File,
     InputSpec,
     Pretrained,
@@ -58,6 +59,21 @@ class TinyNet(Pretrained):
         return nn.Sequential(Slow(), convolution, nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten())
 
 
+class Counting(nn.Module):
+    def forward(self, texts):
+        return torch.tensor([[len(text), text.count("\xc4"), text.count("\n")] for text in texts], dtype=torch.float32)
+
+
+@component
+class Letters(TinyNet):
+    """Counts letters, those that are an A, and lines of a text."""
+
+    name = "letters"
+
+    def embedding(self, input):
+        return Embedding("letters", 3, lambda _: Counting(), texts=True)
+
+
 @component
 class Stripes(Dataset):
     """Vertical and horizontal stripes of three widths, in memory."""
@@ -86,4 +102,4 @@ def msda_datasets():
 
 @hookimpl
 def msda_backbones():
-    return [TinyNet]
+    return [TinyNet, Letters]

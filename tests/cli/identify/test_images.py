@@ -240,37 +240,6 @@ def test_an_incomplete_copy_still_gets_a_suite_that_reads_it(identify, capsys, t
     assert "targets Art, Clipart, Real World" in capsys.readouterr().out
 
 
-ABSENT = "source_1, source_2, target"
-HELD = "it holds domains 3: one, three, two; set `domains` in the suite"
-FEW = "has 12 examples to train on, fewer than train = 13; set a smaller `train`"
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "expected"),
-    [
-        ("train", 13, [f"dataset image_folder: domain '{domain}' {FEW}" for domain in ("three", "two")]),
-        ("classes", None, ["HERE: 2 classes expected, it has 3: a, b, c; set `classes` in the suite"]),
-        (
-            "domains",
-            None,
-            [f"HERE: no images of domains 3: {ABSENT}; {HELD}"],
-        ),
-    ],
-)
-def test_validate_and_run_check_sizes_before_decoding_images(identify, capsys, tmp_path, key, value, expected):
-    folder, suite = images(tmp_path / "mine", classes="abc", count=4), tmp_path / "mine.yaml"
-    images(folder, ("one",), "abc", 9)
-    assert identify(folder, "--suite", suite)[0] == 0
-    changed = "" if value is None else f"    {key}: {value}"
-    suite.write_text(re.sub(rf"(?m)^    {key}: .*", changed, suite.read_text()))
-    for words in (["validate", str(suite)], ["run", str(suite), "--out", str(tmp_path / "out")]):
-        assert main(words) == 2
-        assert [line for line in capsys.readouterr().err.splitlines() if "error: " in line] == [
-            f"msda-bench: error: {line.replace('HERE', str(folder))}" for line in expected
-        ]
-    assert not list((tmp_path / "cache/derived").glob("*.npy"))
-
-
 def test_the_next_command_can_be_pasted_and_suites_are_written_atomically(identify, tmp_path):
     folder, suite = images(tmp_path / "my photos; touch x/set"), tmp_path / "a suite.yaml"
     for at in itertools.count():

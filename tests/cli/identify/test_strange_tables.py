@@ -56,7 +56,6 @@ TABLES = {
         lines(label=lambda s, row: -1 if s == "c" else row / 7),
         r"error: .*domain 'c' has one number alone, '-1'; .* `--missing=-1`",
     ),
-    "NA": (lines(site=lambda s, _: "NA" if s == "c" else s), r"error: .*row 61 .*'NA'.*`--missing=''`"),
     "rows twice": (
         [lines(more=lambda s, row: row)[0], *2 * lines(more=lambda s, row: ord(s) + row / 64)[1:]],
         "numbers: x, more",
@@ -98,7 +97,6 @@ TABLES = {
         "odd: column 'more' holds numbers, but '-' in row 1.*`--missing=-,n.a.`",
     ),
     "tabs": ("\n".join(lines()).replace(",", "\t"), "numbers: x "),
-    "bars": ("\n".join(lines()).replace(",", "|"), "numbers: x "),
     "sep": ("sep=;\r\n" + "\r\n".join(lines()).replace(",", ";"), "numbers: x "),
     "UTF-16": ("\n".join(lines()).encode("utf-16"), "numbers: x "),
     "Windows": ("\n".join(lines(site=lambda s, _: s + "\u00e4")).encode("cp1252"), "error: .*line 2 .*iconv"),
@@ -111,7 +109,6 @@ TABLES = {
         [*lines(label=lambda s, row: row / 7), "Total,99,7000"],
         "'Total' has 1 row, such as a sum.* read 90 of 91 rows",
     ),
-    "a sum without a name": ([*lines(), ",99,"], "error: .*row 91 has no domain.*or remove the row"),
     "thousands": (
         lines(more=lambda s, row: f'"{row * 97 % 31 + 1},{ord(s)}{row % 10}"'),
         r"thousands separators, such as '\d+,\d+', .* write \d{4,5} ",
@@ -119,6 +116,14 @@ TABLES = {
     "sentences": (
         lines(more=lambda s, row: f"the {row} of {s}"),
         "column 'more' has 90 different texts, so it is in `drop`; to learn from its words name it by --text",
+    ),
+    "decimal commas": (
+        lines(more=lambda s, row: f'"0,{row + 10}"'),
+        "column 'more' holds numbers with a decimal comma, such as '0,10', so it is in `drop`; .* write points",
+    ),
+    "a word among numbers": (
+        lines(more=lambda s, row: "k. A." if row == 3 else ord(s) + row / 7),
+        "column 'more' holds numbers, but 'k. A.' in row 4, so it is in `drop`; to learn from it correct it",
     ),
     "percent": (lines(more=lambda s, row: f"{row * 97 % 31}.{ord(s)}%"), r"numbers with '%', .* write \d+\.\d+ "),
     "an index": ([f"{n - 1 if n else ''},{line}" for n, line in enumerate(lines())], "out: Unnamed: 0"),

@@ -11,7 +11,6 @@ from msda_bench.api import DataError
 from msda_bench.cli.main import main
 from msda_bench.data import LocalFiles
 from msda_bench_builtin.datasets import Hospitals
-from tests.cli.identify.conftest import refused
 from tests.reader import Reader, blocks
 
 
@@ -57,37 +56,11 @@ def test_a_table_is_looked_through_and_its_first_suite_is_valid(identify, tmp_pa
     assert methods == ["SRC", "CORAL", "DANN", "logistic", "forest", "TAR"]
 
 
-def test_a_survey_of_many_countries_says_how_to_keep_what_is_left_out(identify, tmp_path):
-    rows = []
-    for place, land in enumerate(("Österreich", "日本", "Réunion")):
-        for row in range(70):
-            age = "k. A." if row == 3 else row * 7 % 83
-            vote, rule = ("ja" if (row + place) % step else "nein" for step in (2, 3))
-            rows.append(f'{land},{age},"0,{row + 10}",{row * 5 % 17},{vote},{rule}')
-    path, suite = tmp_path / "survey.csv", tmp_path / "mine.yaml"
-    path.write_text("\n".join(["Land,Alter (Jahre),Gewicht,Kinder,Würden Sie?,Regel", *rows]), "utf-8-sig")
-    options = ("--label", "Würden Sie?", "--predictions", "Regel", "--suite", suite)
-    line = f"{path}: no column 'land' for `domain`; did you mean 'Land'?"
-    assert refused(identify(path, "--domain", "land", *options)) == line
-    code, out, _ = identify(path, "--domain", "Land", *options)
-    assert code == 0
-    age = "odd: column 'Alter (Jahre)' holds numbers, but 'k. A.' in row 4, so it is in `drop`"
-    weight = "odd: column 'Gewicht' holds numbers with a decimal comma, such as '0,10', so it is in `drop`"
-    missing = "(a missing value is empty or NA)"
-    assert f"{age}; to learn from it correct it {missing}" in out
-    assert f"{weight}; to learn from it write points {missing}" in out
-
-
 @pytest.mark.parametrize("shared", [False, True])
-def test_a_domain_without_labels_is_the_target_of_the_suite_that_validators_choose_for(
-    identify, tmp_path, capsys, shared
-):
+def test_a_domain_without_labels_is_the_target_of_the_suite(identify, tmp_path, shared):
     """If groups lie in several domains, the target is held out, and some of its rows alone are answered."""
     path, suite = table(tmp_path), tmp_path / "mine.yaml"
-    lines = path.read_text().splitlines()
-    path.write_text(
-        "\n".join([lines[0], *(re.sub(r",[abcd](\d+)$", r",\1" if shared else r",v\1", x) for x in lines[1:])])
-    )
+    path.write_text(re.sub(r",[abcd](\d+)$", r",\1" if shared else r",v\1", path.read_text(), flags=re.MULTILINE))
     options = shlex.split(f"--domain site --label ill {'--group visit' if shared else ''} --suite")
     code, out, _ = identify(path, *options, suite)
     said = "\n".join(out)
@@ -97,25 +70,7 @@ def test_a_domain_without_labels_is_the_target_of_the_suite_that_validators_choo
     assert "(no label) 0 0 60" in said
     text = suite.read_text()
     assert ("transductive" in text, "TAR" in text, "compare" in text) == (not shared, False, False)
-    text = re.sub(r"  (ensemble|CORAL|DANN|BNM|boosting|forest): .*\n", "", text)  # which take their time
-    suite.write_text(text.replace("epochs: 8, steps: 30", "epochs: 1, steps: 2").replace("seeds: 5", "seeds: 1"))
-    folder = tmp_path / "out"
-    assert main(["run", str(suite), "--executor", "inline", "--out", str(folder)]) == 0
-    assert "How good a method is at d, and which is best, cannot be known" in " ".join(capsys.readouterr().out.split())
-    answers = mb.load_predictions(folder / "t-csv")
-    assert set(answers["method"]) == {"SRC", "DARN", "logistic"}
-    for _, rows in answers.groupby("method", observed=True):
-        assert len(rows) == (15 if shared else 60)
-
-
-def test_arrays_and_a_regression_get_a_suite_too(identify, tmp_path, capsys):
-    site, rng = np.repeat(["a", "b", "c"], 40), np.random.default_rng(1)
-    np.savez(tmp_path / "t.npz", features=rng.normal(size=(120, 4)), y=rng.normal(size=120), site=site)
-    suite = tmp_path / "mine.yaml"
-    code, out, _ = identify(tmp_path / "t.npz", "--domain", "site", "--label", "y", "--suite", suite)
-    assert (code, "120 rows of 3 domains, regression" in "\n".join(out)) == (0, True)
     assert main(["validate", str(suite)]) == 0
-    assert "BNM" not in capsys.readouterr().out
 
 
 def test_following_the_page_on_own_data_ends_in_a_verdict(tmp_path, monkeypatch):
