@@ -36,6 +36,7 @@ from tests.engine.conftest import (
 )
 from tests.engine.test_data import Cropped
 from tests.engine.test_hooks import Viewed
+from tests.strangers.heads import Heads
 from tests.strangers.source_free import SourceFree
 from tests.strangers.teacher import Teacher
 
@@ -97,7 +98,7 @@ Normed = backbone(
 )
 
 
-@pytest.mark.parametrize("stranger", [Teacher, SourceFree, Cropped, Normed])
+@pytest.mark.parametrize("stranger", [Heads, Teacher, SourceFree, Cropped, Normed])
 def test_a_stack_of_strangers_trains_like_each_run_alone(stranger):
     network = ("convnet", {"channels": (4, 8), "hidden": (8,)}) if stranger is Cropped else ("mlp", {"hidden": [8]})
     known = (stranger,) if stranger.kind == "dataset" else (stranger, Viewed)
@@ -126,7 +127,7 @@ def test_bf16_learns_with_different_rounding(method, stack):
 
 @pytest.mark.parametrize(
     ("method", "stranger"),
-    [("DARN", None), ("MDMN", None), ("DANN", None), ("DARN", Teacher), ("DARN", SourceFree)],
+    [("DARN", None), ("MDMN", None), ("DANN", None), ("DARN", Heads), ("DARN", Teacher), ("DARN", SourceFree)],
 )
 def test_a_run_does_not_depend_on_other_runs_in_its_stack(method, stranger):
     """Bit for bit; up to rounding at another place in the stack, since vector and scalar CPU code round differently."""

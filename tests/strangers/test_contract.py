@@ -4,12 +4,13 @@ import pytest
 
 from msda_bench.data import Folders, LocalFiles
 from msda_bench.testing import BackboneContract, examine
+from tests.strangers.heads import Heads
 from tests.strangers.source_free import SourceFree
 from tests.strangers.teacher import Teacher
 from tests.strangers.tiny_net import FILE, WEIGHTS, TinyNet
 
 
-@pytest.mark.parametrize("scheme", [Teacher, SourceFree])
+@pytest.mark.parametrize("scheme", [Heads, Teacher, SourceFree])
 def test_third_party_schemes_keep_the_contract(scheme):
     found = list(examine(scheme()))
     assert [finding for finding in found if finding.outcome == "broken"] == []
