@@ -118,11 +118,11 @@ TABLES = {
         "column 'more' has 90 different texts, so it is in `drop`; to learn from its words name it by --text",
     ),
     "decimal commas": (
-        lines(more=lambda s, row: f'"0,{row + 10}"'),
-        "column 'more' holds numbers with a decimal comma, such as '0,10', so it is in `drop`; .* write points",
+        lines(more=lambda s, row: f'"0,{(row * 5 + ord(s)) % 17 + 10}"'),
+        r"column 'more' holds numbers with a decimal comma, such as '0,\d+', so it is in `drop`; .* write points",
     ),
     "a word among numbers": (
-        lines(more=lambda s, row: "k. A." if row == 3 else ord(s) + row / 7),
+        lines(more=lambda s, row: "k. A." if row == 3 else 9 * ord(s) + row / 7),
         "column 'more' holds numbers, but 'k. A.' in row 4, so it is in `drop`; to learn from it correct it",
     ),
     "percent": (lines(more=lambda s, row: f"{row * 97 % 31}.{ord(s)}%"), r"numbers with '%', .* write \d+\.\d+ "),
