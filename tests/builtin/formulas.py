@@ -1,27 +1,10 @@
-"""For the tests of formulas: a run of a small float64 network, and a comparison of gradients."""
+"""For the tests of formulas: a run of a small float64 network, and comparisons of its steps with plain loops."""
 
-from __future__ import annotations
-
-from collections.abc import Iterable
-from typing import Any
-
+import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 
-from msda_bench.api import (
-    Aggregator,
-    Batch,
-    Discrepancy,
-    Network,
-    Parts,
-    Phase,
-    Scheme,
-    Sizes,
-    SourcePass,
-    Stage,
-    Step,
-    TargetPass,
-)
+from msda_bench.api import Batch, Network, Parts, Sizes, SourcePass, TargetPass
 from msda_bench.component.parts import Modules
 from msda_bench_builtin.aggregators import Uniform
 
@@ -29,88 +12,111 @@ K, B, D, CLASSES = 3, 4, 5, 3
 
 
 class SmallRun:
-    """Features 6 - 5, three classes, k sources of four examples each, and a target."""
+    """Features 6 - 5, three classes, k sources of four examples each, and a target; in the scheme's first stage."""
 
-    def __init__(
-        self,
-        scheme: Scheme,
-        discrepancy: Discrepancy | None = None,
-        aggregator: Aggregator | None = None,
-        k: int = K,
-        mu: float = 0.3,
-    ) -> None:
+    def __init__(self, scheme, discrepancy=None, aggregator=None, k=K, mu=0.3, progress=0.0):
         generator = torch.Generator().manual_seed(0)
         torch.manual_seed(0)
-        self.scheme, self.aggregator, self.mu = scheme, aggregator or Uniform(), mu
+        self.scheme, self.aggregator, self.mu, self.k = scheme, aggregator or Uniform(), mu, k
         features = nn.Sequential(nn.Linear(6, D), nn.Tanh())
         network = Network(features, nn.Linear(D, CLASSES), D)
         critic = scheme.build(network, k, discrepancy)
         self.modules = nn.ModuleDict({"features": features, "predictor": network.predictor, "critic": critic}).double()
         self.x = torch.randn((k + 1) * B, 6, dtype=torch.float64, generator=generator)
-        self.batch = Batch(self.x, torch.randint(0, CLASSES, (k, B), generator=generator), torch.tensor([11, 22]).int())
+        self.y = torch.randint(0, CLASSES, (k, B), generator=generator)
+        self.drawn = (k + scheme.draws_target(discrepancy)) * B
+        self.batch = Batch(self.x, self.y, torch.tensor([11, 22]).int(), torch.tensor(progress))
         self.state = self.aggregator.start(torch.full((k,), float(B))).double()
+        self.enter(0)
 
     @property
-    def parts(self) -> Parts:
+    def parts(self):
         """The parts that the scheme receives."""
         modules = Modules(dict(self.modules.items()))
-        functions: dict[str, Any] = modules.functions()
         return Parts(
-            **functions,
+            **modules.functions(),
             loss=lambda outputs, labels: nn.functional.cross_entropy(outputs, labels, reduction="none"),
             aggregate=lambda risks, gaps, state: self.aggregator(risks, gaps, self.mu, state),
             mu=self.mu,
             modules=modules,
         )
 
-    def step(self, phase: Phase) -> Step:
-        """A step's result; if it leaves out the weights they are equal, as in the record of a run's first step."""
-        taken, k = self.scheme.step(self.parts, self.batch, self.state, phase), len(self.batch.y)
-        return taken._replace(weights=torch.ones(k).double() / k) if k and not len(taken.weights) else taken
-
-    def enter(self, stage: Stage) -> None:
-        """Restricts the batch to what a stage may see, with the tensors carried at its start; the target has 4 rows."""
-        k, rows = len(self.batch.y), torch.arange(len(self.x)) % B
-        x, y = self.x, self.batch.y
-        if "sources" not in stage.sees:
-            x, y, rows = x[k * B :], y[:0], rows[k * B :]
-        elif "target" not in stage.sees:
-            x, rows = x[: k * B], rows[: k * B]
-        carried = self.scheme.carry(self.parts, Sizes((B,) * k, B, D, CLASSES), stage)
-        if "sources" in stage.sees:
-            with torch.no_grad():
-                given = self.batch.y.flatten(), torch.arange(k).repeat_interleave(B), self.batch.key
-                seen = SourcePass(*self.scheme.predict(self.parts, self.x[: k * B], carried), *given)
-            carried = {**carried, **self.scheme.at_stage(self.parts, seen, carried, stage)}
-        if "target" in stage.sees:
-            with torch.no_grad():
-                target = TargetPass(*self.scheme.predict(self.parts, self.x[k * B :], carried), self.batch.key)
-            carried = {**carried, **self.scheme.at_epoch(self.parts, target, carried, stage)}
+    def enter(self, number):
+        """Begins a stage: the batch is what it may see, with the tensors carried at its start."""
+        self.stage = stage = self.scheme.stages[number]
+        sources = "sources" in stage.sees
+        shown = slice(0 if sources else self.k * B, self.drawn if "target" in stage.sees else self.k * B)
+        carried = self.scheme.carry(self.parts, Sizes((B,) * self.k, B, D, CLASSES), stage)
+        with torch.no_grad():
+            if sources:
+                given = self.y.flatten(), torch.arange(self.k).repeat_interleave(B), self.batch.key
+                seen = SourcePass(*self.scheme.predict(self.parts, self.x[: self.k * B], carried), *given)
+                carried = {**carried, **self.scheme.at_stage(self.parts, seen, carried, stage)}
+            if "target" in stage.sees:
+                target = TargetPass(*self.scheme.predict(self.parts, self.x[-B:], carried), self.batch.key)
+                carried = {**carried, **self.scheme.at_epoch(self.parts, target, carried, stage)}
+        x, y, rows = self.x[shown], self.y if sources else self.y[:0], (torch.arange(len(self.x)) % B)[shown]
         self.batch = self.batch._replace(x=x, y=y, rows=rows, carried=carried)
 
-    def domain(self, i: int) -> Tensor:
+    def carry(self, carried):
+        """Replaces some of the tensors that are carried."""
+        self.batch = self.batch._replace(carried={**self.batch.carried, **carried})
+
+    def step(self, phase=None):
+        """A step of a phase, the stage's first by default."""
+        return self.scheme.step(self.parts, self.batch, self.state, phase or self.stage.phases[0])
+
+    def domain(self, i):
         """Features of a domain; the target is the last."""
-        found: Tensor = self.modules["features"](self.x[i * B : (i + 1) * B])
-        return found
+        return self.modules["features"](self.x[i * B : (i + 1) * B])
 
-    def trained(self, phase: Phase) -> list[nn.Parameter]:
-        """The parameters that the phase trains."""
-        return [value for name in phase.trains for value in self.modules[name].parameters()]
+    def domains(self):
+        """Features of the sources, and of the target."""
+        return torch.stack([self.domain(i) for i in range(self.k)]), self.domain(self.k)
 
-    def risk(self, i: int, head: str = "predictor") -> Tensor:
-        """The mean loss on a source."""
-        return nn.functional.cross_entropy(self.modules[head](self.domain(i)), self.batch.y[i])
+    def trained(self, phase=None):
+        """The parameters that a phase trains."""
+        return [value for name in (phase or self.stage.phases[0]).trains for value in self.modules[name].parameters()]
 
-    def descend(self, phase: Phase, rate: float) -> None:
-        """One step of gradient descent on the phase's parameters."""
-        trained = self.trained(phase)
-        gradients = torch.autograd.grad(self.step(phase).objective, trained)
+    def network(self):
+        """The parameters of all but the critic."""
+        return [*self.modules["features"].parameters(), *self.modules["predictor"].parameters()]
+
+    def risks(self, head="predictor"):
+        """The mean loss on each source."""
+        outputs = [self.modules[head](self.domain(i)) for i in range(self.k)]
+        return torch.stack([nn.functional.cross_entropy(*pair) for pair in zip(outputs, self.y, strict=True)])
+
+    def descend(self, rate):
+        """One step of gradient descent on the parameters that the phase trains."""
+        trained = self.trained()
+        gradients = torch.autograd.grad(self.step().objective, trained)
         with torch.no_grad():
             for value, gradient in zip(trained, gradients, strict=True):
                 value.sub_(rate * gradient)
 
 
-def same_gradient(found: Tensor, expected: Tensor, of: Iterable[Tensor], atol: float = 1e-8) -> None:
+def takes(run, expected, phase=None, *, of=None, value=True, **record):
+    """Asserts a step's objective, its gradients and what it records, and gives the step.
+
+    Args:
+        run: the run.
+        expected: the objective.
+        phase: of the step; the stage's first by default.
+        of: tensors with respect to which the gradients are equal; by default all that the phase trains.
+        value: whether the objectives are equal, too, which those of games need not be.
+        record: values of the step by name, a number for each source.
+    """
+    taken = run.step(phase)
+    for name, numbers in record.items():
+        assert getattr(taken, name).tolist() == pytest.approx([torch.as_tensor(one).item() for one in numbers]), name
+    if value:
+        assert taken.objective.item() == pytest.approx(expected.item())
+    same_gradient(taken.objective, expected, run.trained(phase) if of is None else of)
+    return taken
+
+
+def same_gradient(found, expected, of, atol=1e-8):
     """Asserts that two objectives, which need not be equal, have equal gradients with respect to each tensor."""
     tensors = list(of)
     one, other = (

@@ -1,7 +1,5 @@
 """Metrics agree with scikit-learn, validators with closed forms, numpy, and known density ratios and target risks."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 
@@ -16,7 +14,7 @@ from scipy.special import softmax
 from scipy.stats import entropy
 from sklearn import metrics as sk
 
-from msda_bench.api import Task, ValidationView, Validator
+from msda_bench.api import Task, ValidationView
 from msda_bench.engine.evaluate import test_outcome as outcome_of
 from msda_bench.engine.evaluate import view_of
 from msda_bench.plugins import discover
@@ -37,53 +35,49 @@ from msda_bench_builtin.validators import (
 from msda_bench_builtin.validators.density_ratio import log_ratio, weighted_losses
 
 CLASSES = 5
+REGRESSION = Task("regression")
 
 
-def value(name: str, outputs: torch.Tensor, labels: torch.Tensor, task: Task) -> float:
-    outcome = outcome_of(outputs, task, labels)
-    assert outcome is not None
+def value(name, outputs, labels, task):
     metric = discover().entry("metric", name).create({})
     shown = (outputs, labels) if metric.needs_outputs else ()
-    return metric.value(view_of(outcome, *shown))
+    return metric.value(view_of(outcome_of(outputs, task, labels), *shown))
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_classification_metrics_equal_scikit_learns(seed: int) -> None:
+def test_classification_metrics_equal_scikit_learns(seed):
     draws = torch.Generator().manual_seed(seed)
     labels = torch.randint(0, CLASSES, (200,), generator=draws) // 2 * 2  # classes that the test does not have
     outputs = torch.randn(200, CLASSES, generator=draws) + 1.5 * torch.nn.functional.one_hot(labels, CLASSES)
     outputs[:20] = outputs[20]  # ties
-    predicted, task = outputs.argmax(-1), Task("classification", CLASSES)
-    assert value("accuracy", outputs, labels, task) == pytest.approx(sk.accuracy_score(labels, predicted))
-    expected = sum(sk.recall_score(labels, predicted, labels=[c], average="macro") for c in labels.unique().tolist())
-    assert value("balanced_accuracy", outputs, labels, task) == pytest.approx(expected / len(labels.unique()))
-    assert value("macro_f1", outputs, labels, task) == pytest.approx(sk.f1_score(labels, predicted, average="macro"))
-    shares = outputs.double().softmax(-1)
-    areas = [sk.roc_auc_score(labels == c, shares[:, c]) for c in labels.unique().tolist()]
-    assert value("auc", outputs, labels, task) == pytest.approx(sum(areas) / len(areas))
+    predicted, shares, there = outputs.argmax(-1), outputs.double().softmax(-1), labels.unique().tolist()
+    expected = {
+        "accuracy": sk.accuracy_score(labels, predicted),
+        "balanced_accuracy": np.mean([sk.recall_score(labels, predicted, labels=[c], average="macro") for c in there]),
+        "macro_f1": sk.f1_score(labels, predicted, average="macro"),
+        "auc": np.mean([sk.roc_auc_score(labels == c, shares[:, c]) for c in there]),
+    }
+    task = Task("classification", CLASSES)
+    assert {name: value(name, outputs, labels, task) for name in expected} == pytest.approx(expected)
 
 
-def test_regression_metrics_equal_scikit_learns() -> None:
+def test_regression_metrics_equal_scikit_learns():
     labels, outputs = torch.randn(2, 80, generator=torch.Generator().manual_seed(0))
     for name, other in (("mse", sk.mean_squared_error), ("mae", sk.mean_absolute_error), ("r2", sk.r2_score)):
-        assert value(name, outputs.unsqueeze(-1), labels, Task("regression")) == pytest.approx(other(labels, outputs))
+        assert value(name, outputs.unsqueeze(-1), labels, REGRESSION) == pytest.approx(other(labels, outputs))
 
 
-def test_r2_is_undefined_for_equal_labels_despite_rounding() -> None:
+def test_r2_is_undefined_for_equal_labels_despite_rounding():
     labels = torch.full((333,), 0.1)
-    assert math.isnan(value("r2", torch.zeros(333, 1), labels, Task("regression")))
+    assert math.isnan(value("r2", torch.zeros(333, 1), labels, REGRESSION))
     labels[0] = 0.2
-    assert value("r2", torch.zeros(333, 1), labels, Task("regression")) < 0
+    assert value("r2", torch.zeros(333, 1), labels, REGRESSION) < 0
 
 
-REGRESSION = Task("regression")
-
-
-def shifted(shift: float, n: int = 4000, predicted: float = 0.0) -> ValidationView:
+def shifted(shift, predicted):
     """x is N(0, 1) in two sources and N(shift, 1) in the target; y = x, and the model is constant."""
     draw = np.random.default_rng(5)
-    sources = [torch.from_numpy(draw.normal(size=(n, 1))) for _ in range(2)]
-    target = torch.from_numpy(draw.normal(size=(n, 1)) + shift)
+    *sources, target = (torch.from_numpy(draw.normal(size=(4000, 1)) + by) for by in (0, 0, shift))
     return ValidationView(
         task=REGRESSION,
         source_features=tuple(sources),
@@ -95,13 +89,14 @@ def shifted(shift: float, n: int = 4000, predicted: float = 0.0) -> ValidationVi
     )
 
 
-def cut(view: ValidationView, rows: int) -> ValidationView:
-    """Its first source with so many rows."""
+def uneven(sources, rows):
+    """A view of sources of 20 rows or so, the first cut to so many."""
+    view = toy.validation_view(toy.CLASSIFICATION, sources, rows=20)
     parts = {name: getattr(view, name) for name in ("source_features", "source_outputs", "source_labels")}
     return dataclasses.replace(view, **{name: (first[:rows], *rest) for name, (first, *rest) in parts.items()})
 
 
-def objective(parameters: np.ndarray, sources: list[np.ndarray], target: np.ndarray, ridge: float) -> float:
+def objective(parameters, sources, target, ridge):
     """The definition, example by example."""
     w, b = parameters[:-1], parameters[-1]
     of_sources = np.mean([np.log1p(np.exp(x @ w + b)).mean() for x in sources])
@@ -110,29 +105,26 @@ def objective(parameters: np.ndarray, sources: list[np.ndarray], target: np.ndar
 
 @given(st.integers(0, 1000), st.integers(1, 3), st.sampled_from([0.01, 0.1, 1.0]))
 @settings(deadline=None, max_examples=8)
-def test_the_fit_agrees_with_a_gradient_free_search(seed: int, k: int, ridge: float) -> None:
+def test_the_fit_agrees_with_a_gradient_free_search(seed, k, ridge):
     draw = np.random.default_rng(seed)
     sources = [draw.normal(size=(5 + i, 2)) for i in range(k)]
     target = draw.normal(size=(7, 2)) + 1
-    coefficients, intercept = log_ratio(sources, target, ridge)
-    found = np.append(coefficients, intercept)
+    found = np.append(*log_ratio(sources, target, ridge))
     searched = minimize(objective, np.zeros(3), (sources, target, ridge), "Nelder-Mead", options={"xatol": 1e-9})
-    least = objective(found, sources, target, ridge)
-    assert least <= searched.fun + 1e-9
+    assert objective(found, sources, target, ridge) <= searched.fun + 1e-9
     assert check_grad(objective, lambda *_: np.zeros(3), found, sources, target, ridge) < 1e-5
 
 
-def test_weighted_risks_equal_the_targets_risks() -> None:
+@pytest.mark.parametrize(("shift", "predicted"), [(0.5, 0.0), (0.5, 1.0), (1.0, 1.0)])
+def test_weighted_risks_equal_the_targets_risks(shift, predicted):
     """E_target (x - c)^2 = 1 + (shift - c)^2."""
-    for shift, predicted in [(0.5, 0.0), (0.5, 1.0), (1.0, 1.0)]:
-        view = shifted(shift, predicted=predicted)
-        expected = 1 + (shift - predicted) ** 2
-        for validator in (ImportanceWeightedRisk(ridge=1e-4, examples=10**6), Dev(ridge=1e-4, examples=10**6)):
-            assert -validator.score(view) == pytest.approx(expected, rel=0.12)
+    view = shifted(shift, predicted)
+    for validator in (ImportanceWeightedRisk(ridge=1e-4, examples=10**6), Dev(ridge=1e-4, examples=10**6)):
+        assert -validator.score(view) == pytest.approx(1 + (shift - predicted) ** 2, rel=0.12)
 
 
-def test_source_accuracy_and_risk_give_every_source_the_same_weight() -> None:
-    view = cut(toy.validation_view(toy.CLASSIFICATION, 2, rows=20), 5)
+def test_source_accuracy_and_risk_give_every_source_the_same_weight():
+    view = uneven(2, 5)
     hits, losses = [], []
     for outputs, labels in zip(view.source_outputs, view.source_labels, strict=True):
         hits.append(np.mean([int(row.argmax()) == int(label) for row, label in zip(outputs, labels, strict=True)]))
@@ -142,9 +134,16 @@ def test_source_accuracy_and_risk_give_every_source_the_same_weight() -> None:
     assert SourceRisk().score(view) == pytest.approx(-np.mean(losses), rel=1e-6)
 
 
-def test_dev_equals_its_formula() -> None:
-    view = toy.validation_view(toy.CLASSIFICATION, 2, rows=20)
-    found = weighted_losses(view, ridge=0.01, examples=2000)
+def weighed(view, ridge=0.01, examples=2000):
+    return weighted_losses(view, ridge=ridge, examples=examples)
+
+
+@pytest.mark.parametrize("rows", [20, 10])
+def test_dev_equals_its_formula(rows):
+    """A source with more examples has no more weight: shares are by source."""
+    view = uneven(2, rows)
+    found = weighed(view)
+    assert found.shares[:rows].sum() == pytest.approx(0.5)
     w, weighted = found.ratios, found.ratios * found.losses
     covariance = np.cov(weighted, w, aweights=found.shares, ddof=0)
     eta = -covariance[0, 1] / covariance[1, 1]
@@ -152,49 +151,31 @@ def test_dev_equals_its_formula() -> None:
     assert -Dev().score(view) == pytest.approx(expected)
 
 
-def test_sources_have_equal_weight() -> None:
-    """A source with twice the examples has no more weight: shares are by source."""
-    view = shifted(0.7, n=40)
-    found = weighted_losses(view, ridge=0.01, examples=2000)
-    assert found.shares[:40].sum() == pytest.approx(0.5)
-    assert weighted_losses(cut(view, 10), ridge=0.01, examples=2000).shares[:10].sum() == pytest.approx(0.5)
-
-
-def test_an_example_does_not_affect_its_own_ratio() -> None:
+def test_an_example_does_not_affect_its_own_ratio_and_a_late_one_none():
     """Changing an odd example changes the ratios of all even ones, but of the odd ones only its own."""
-    view = toy.validation_view(toy.CLASSIFICATION, 1, rows=20)
-    features = view.source_features[0].clone()
+    view, odd = uneven(1, 20), np.arange(20) % 2 == 1
+    features, late = view.source_features[0].clone(), view.target_features.clone()
     features[3] += 5
-    moved = dataclasses.replace(view, source_features=(features,))
-    before, after = (weighted_losses(one, ridge=0.01, examples=2000).ratios for one in (view, moved))
-    odd = np.arange(20) % 2 == 1
+    late[-1] += 5
+    before, after = (weighed(one).ratios for one in (view, dataclasses.replace(view, source_features=(features,))))
     assert (before[~odd] != after[~odd]).all()
     assert (before[odd] == after[odd]).sum() == 9
-
-
-def test_the_fit_uses_only_the_first_examples() -> None:
-    view = toy.validation_view(toy.CLASSIFICATION, 2, rows=20)
-    late = view.target_features.clone()
-    late[-1] += 5
     moved = dataclasses.replace(view, target_features=late)
-    few, all_ = ({"ridge": 0.01, "examples": count} for count in (8, 2000))
-    assert (weighted_losses(view, **few).ratios == weighted_losses(moved, **few).ratios).all()
-    assert (weighted_losses(view, **all_).ratios != weighted_losses(moved, **all_).ratios).any()
+    for examples, same in ((8, True), (2000, False)):
+        assert (weighed(view, examples=examples).ratios == weighed(moved, examples=examples).ratios).all() == same
 
 
 LOGITS = arrays.arrays(
-    np.float64,
-    st.tuples(st.integers(2, 9), st.integers(2, 5)),
-    elements=st.floats(-20, 20, allow_subnormal=False),
+    np.float64, st.tuples(st.integers(2, 9), st.integers(2, 5)), elements=st.floats(-20, 20, allow_subnormal=False)
 )
 
 
-def view(logits: np.ndarray) -> ValidationView:
+def view(logits):
     made = toy.validation_view(Task("classification", logits.shape[1]))
     return dataclasses.replace(made, target_outputs=torch.from_numpy(logits))
 
 
-def test_infomax_is_what_source_free_stages_raise() -> None:
+def test_infomax_is_what_source_free_stages_raise():
     logits = np.random.default_rng(3).normal(size=(20, 4)) * 2
     p = softmax(logits, axis=1)
     score = Infomax().score(view(logits))
@@ -204,7 +185,7 @@ def test_infomax_is_what_source_free_stages_raise() -> None:
 
 @given(LOGITS)
 @settings(deadline=None, max_examples=15)
-def test_entropy_snd_and_bnm_equal_their_formulae(logits: np.ndarray) -> None:
+def test_entropy_snd_and_bnm_equal_their_formulae(logits):
     """Certainty; the entropy over the others; and the share of the largest nuclear norm."""
     p, (n, classes) = softmax(logits, axis=1), logits.shape
     assert Entropy().score(view(logits)) == pytest.approx(-entropy(p, axis=1).mean(), abs=1e-9)
@@ -217,7 +198,7 @@ def test_entropy_snd_and_bnm_equal_their_formulae(logits: np.ndarray) -> None:
 
 @given(LOGITS, st.sampled_from([(5.0, 4), (1.2, 2)]))
 @settings(deadline=None, max_examples=25)
-def test_mano_is_the_papers_norm_of_normalised_outputs(logits: np.ndarray, given: tuple[float, int]) -> None:
+def test_mano_is_the_papers_norm_of_normalised_outputs(logits, given):
     threshold, order = given
     n, classes = logits.shape
     surprise = -sum(math.log(p) for row in softmax(logits, axis=1) for p in row) / (n * classes)
@@ -230,11 +211,11 @@ def test_mano_is_the_papers_norm_of_normalised_outputs(logits: np.ndarray, given
     assert Mano(threshold=threshold, order=order).score(view(logits)) == pytest.approx(expected, rel=1e-9)
 
 
-def steps(x: np.ndarray, classes: list[int]) -> ValidationView:
+def steps(x, classes):
     """A model of numbers that predicts the class at floor(x)."""
     position = torch.from_numpy(x)
 
-    def model(at: torch.Tensor) -> torch.Tensor:
+    def model(at):
         return torch.eye(max(classes) + 1)[torch.tensor(classes)[at.floor().long()]]
 
     made = toy.validation_view(Task("classification", max(classes) + 1))
@@ -243,14 +224,14 @@ def steps(x: np.ndarray, classes: list[int]) -> ValidationView:
 
 
 @pytest.mark.parametrize(("share", "examples"), [(0.55, 2000), (0.7, 60)])
-def test_mixval_equals_its_definition_example_by_example(share: float, examples: int) -> None:
+def test_mixval_equals_its_definition_example_by_example(share, examples):
     draw = np.random.default_rng(0)
     x, classes = draw.uniform(0, 9, size=101), draw.integers(0, 4, size=9).tolist()
 
-    def predict(at: float) -> int:
+    def predict(at):
         return int(classes[math.floor(at)])
 
-    kept: dict[bool, list[bool]] = {True: [], False: []}
+    kept = {True: [], False: []}
     n = min(examples, len(x))
     for i, a in enumerate(x[:n]):
         same = [j for j in (*range(i + 1, n), *range(i)) if predict(x[j]) == predict(a)]
@@ -261,7 +242,7 @@ def test_mixval_equals_its_definition_example_by_example(share: float, examples:
     assert Mixval(share=share, examples=examples).score(steps(x, classes)) == pytest.approx(expected)
 
 
-def test_snd_uses_only_the_first_examples() -> None:
+def test_snd_uses_only_the_first_examples():
     logits = np.random.default_rng(0).normal(size=(12, 3))
     assert Snd(examples=7).score(view(logits)) == Snd().score(view(logits[:7]))
 
@@ -269,11 +250,11 @@ def test_snd_uses_only_the_first_examples() -> None:
 @pytest.mark.parametrize(
     ("validator", "shown", "says"),
     [
-        (Dev(), cut(toy.validation_view(toy.CLASSIFICATION, 1), 1), "two examples of every source"),
+        (Dev(), uneven(1, 1), "two examples of every source"),
         (Mixval(), steps(np.array([0.5]), [0, 1]), "needs two examples"),
         (Snd(), view(np.zeros((1, 3))), "needs two examples"),
     ],
 )
-def test_too_few_examples_are_refused(validator: Validator, shown: ValidationView, says: str) -> None:
+def test_too_few_examples_are_refused(validator, shown, says):
     with pytest.raises(ValueError, match=says):
         validator.score(shown)
