@@ -1,7 +1,5 @@
 """The counter-based generator is pinned and passes statistical tests."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from scipy import stats

@@ -1,7 +1,5 @@
 """Sharpmax, by sorting and by Newton's iteration, agrees with the closed form in exact arithmetic."""
 
-from __future__ import annotations
-
 import decimal
 import importlib
 import itertools

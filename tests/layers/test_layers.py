@@ -1,7 +1,5 @@
 """Layers: bags of words, dropout of a run's own stream, normalisation, and copies with initial weights of their own."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch import nn
@@ -106,7 +104,7 @@ def test_a_module_without_reset_parameters_is_named(module, what):
         fresh_copy(module)
 
 
-def test_each_domain_is_normalised_as_in_a_pass_of_its_own() -> None:
+def test_each_domain_is_normalised_as_in_a_pass_of_its_own():
     x = torch.randn(4 + 4 + 2, 3, generator=torch.Generator().manual_seed(0))
     layer, plain = EachDomain(nn.BatchNorm1d(3)), nn.BatchNorm1d(3)
     layer.labelled, layer.unlabelled = (4, 4), 2
@@ -118,7 +116,7 @@ def test_each_domain_is_normalised_as_in_a_pass_of_its_own() -> None:
     torch.testing.assert_close(layer.eval()(x), plain.eval()(x))
 
 
-def test_weight_norm_is_torchs_and_a_copy_draws_direction_and_length() -> None:
+def test_weight_norm_is_torchs_and_a_copy_draws_direction_and_length():
     torch.manual_seed(0)
     layer = WeightNormLinear(5, 3)
     reference = nn.Linear(5, 3)
@@ -137,7 +135,7 @@ def test_weight_norm_is_torchs_and_a_copy_draws_direction_and_length() -> None:
 
 
 @pytest.mark.parametrize("images", [False, True])
-def test_a_layer_of_each_kind_gives_mean_0_and_variance_1_where_it_says(images: bool) -> None:
+def test_a_layer_of_each_kind_gives_mean_0_and_variance_1_where_it_says(images):
     x = torch.randn((6, 4, 3, 3) if images else (6, 4)) * 5 + 2
     assert norm_layers("none", 4, images=images) == []
     for norm, over in (("batch", 0), ("domain", 0), ("layer", 1)):

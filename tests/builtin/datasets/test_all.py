@@ -1,9 +1,6 @@
 """Properties of several datasets, and of the real bytes where they are on this machine."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -28,7 +25,6 @@ from msda_bench_builtin.datasets import (
     Stress,
     Watch,
 )
-from tests.builtin.datasets.conftest import OneFolder
 
 
 @pytest.mark.parametrize(
@@ -41,21 +37,19 @@ from tests.builtin.datasets.conftest import OneFolder
     ],
     ids=lambda datasets: datasets[0].name,
 )
-def test_the_fingerprint_depends_on_the_parameters(datasets: tuple[Dataset, ...]) -> None:
+def test_the_fingerprint_depends_on_the_parameters(datasets):
     assert len({one.fingerprint() for one in datasets}) == len(datasets)
 
 
 @pytest.mark.parametrize("usual", [Fonts(), Digits(domains=("synth_fonts", "mnist_m_made"))], ids=lambda one: one.name)
-def test_the_fingerprint_depends_on_the_renderer_of_rendered_domains(
-    usual: Dataset, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_fingerprint_depends_on_the_renderer_of_rendered_domains(usual, monkeypatch):
     before, read = usual.fingerprint(), Digits().fingerprint()
     monkeypatch.setattr("matplotlib.ft2font.__freetype_version__", "0.0")
     assert usual.fingerprint() != before
     assert Digits().fingerprint() == read
 
 
-def test_every_file_that_can_be_fetched_has_its_own_checksum() -> None:
+def test_every_file_that_can_be_fetched_has_its_own_checksum():
     entries = [entry for entry in discover().entries if (entry.kind, entry.distribution) == ("dataset", "msda-bench")]
     datasets = [entry.create({}) for entry in entries]
     files = {file for data in datasets if isinstance(data, Dataset) for file in data.files}
@@ -74,7 +68,7 @@ def test_every_file_that_can_be_fetched_has_its_own_checksum() -> None:
     ],
     ids=lambda one: getattr(one, "name", ""),
 )
-def test_a_larger_pool_extends_a_smaller_one(crafted: OneFolder, few: Dataset, many: Dataset, domain: str) -> None:
+def test_a_larger_pool_extends_a_smaller_one(crafted, few, many, domain):
     small, large = (one.load(domain, crafted) for one in (few, many))
     assert len(small.y) < len(large.y)
     assert np.array_equal(small.x, large.x[: len(small.y)])
@@ -105,9 +99,7 @@ SVHN = [750, 2195, 1731, 1238, 1074, 1021, 851, 837, 699, 687]
     ],
     ids=lambda value: getattr(value, "name", ""),
 )
-def test_the_real_files_have_the_documented_examples(
-    real: Real, tmp_path: Path, data: Dataset, classes: dict[str, list[int]], groups: int | None
-) -> None:
+def test_the_real_files_have_the_documented_examples(real, tmp_path, data, classes, groups):
     files = real(data)
     if isinstance(data, Pacs):
         (path,) = [files.path(file) for file in data.files]
@@ -122,13 +114,13 @@ def test_the_real_files_have_the_documented_examples(
     assert groups == (None if part.groups is None else len(np.unique(part.groups)))
 
 
-def as_published(text: str) -> str:
+def as_published(text):
     """The file as UCI has it: no header, a question mark for what is missing."""
     lines = (",".join(field or "?" for field in line.split(",")) for line in text.splitlines()[1:])
     return "".join(f"{line}\n" for line in lines)
 
 
-def test_both_forms_of_the_hospitals_are_the_same_patients(real: Real, tmp_path: Path) -> None:
+def test_both_forms_of_the_hospitals_are_the_same_patients(real, tmp_path):
     data, here = Hospitals(), real(Hospitals())
     for file in data.files:
         text = here.path(file).read_text()

@@ -1,16 +1,11 @@
 """Digits: what is read from the files, one line for each that is damaged or holds something else, and Digits-Five."""
 
-from __future__ import annotations
-
 import bz2
 import dataclasses
 import gzip
 import io
 import re
 import struct
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pydantic
@@ -25,35 +20,35 @@ from msda_bench_builtin.datasets import digits_five as module
 from msda_bench_builtin.datasets.digits import origins as known
 from msda_bench_builtin.datasets.digits.part import enlarge
 from msda_bench_builtin.datasets.digits.readers import read_mat, read_mnist, read_mnist_m, read_usps
-from tests.builtin.datasets.conftest import tarred
+from tests.builtin.conftest import tarred
 from tests.data.refusal import only_line
 
 DRAW = np.random.default_rng(0)
 
 
-def idx(array: Any) -> bytes:
+def idx(array):
     array = np.asarray(array)
     head = bytes([0, 0, 8, array.ndim]) + struct.pack(f">{array.ndim}I", *array.shape)
     return head + array.astype(np.uint8).tobytes()
 
 
-def mat(**arrays: Any) -> bytes:
+def mat(**arrays):
     buffer = io.BytesIO()
     savemat(buffer, arrays, do_compression=True)
     return buffer.getvalue()
 
 
-def png(pixels: Any) -> bytes:
+def png(pixels):
     buffer = io.BytesIO()
     Image.fromarray(pixels).save(buffer, "PNG")
     return buffer.getvalue()
 
 
-def usps(*lines: str) -> bytes:
+def usps(*lines):
     return bz2.compress("".join(f"{line} \n" for line in lines).encode())
 
 
-def grey(label: float, values: Any) -> str:
+def grey(label, values):
     return f"{label} " + " ".join(f"{i}:{value}" for i, value in enumerate(values, 1))
 
 
@@ -73,7 +68,7 @@ MEMBERS = {
 }
 GOOD = {"images.gz": IMAGES, "labels.gz": LABELS, "f.mat": mat(X=X, y=Y), "f.bz2": usps(DARK, HALF, LAST)}
 GOOD["f.tar.gz"] = tarred(MEMBERS)
-READ: dict[str, Callable[[Path], Any]] = {
+READ = {
     "images.gz": lambda folder: read_mnist(folder / "images.gz", folder / "labels.gz"),
     "f.mat": lambda folder: read_mat(folder / "f.mat", zero=10),
     "f.bz2": lambda folder: read_usps(folder / "f.bz2"),
@@ -82,7 +77,7 @@ READ: dict[str, Callable[[Path], Any]] = {
 READ["labels.gz"] = READ["images.gz"]
 
 
-def read(folder: Path, name: str, content: bytes) -> Any:
+def read(folder, name, content):
     for other, good in GOOD.items():
         (folder / other).write_bytes(good)
     (folder / name).write_bytes(content)
@@ -90,7 +85,7 @@ def read(folder: Path, name: str, content: bytes) -> Any:
 
 
 @pytest.mark.parametrize("packed", [lambda content: content, gzip.compress])
-def test_mnist_is_read_with_and_without_gzip(tmp_path: Path, packed: Any) -> None:
+def test_mnist_is_read_with_and_without_gzip(tmp_path, packed):
     part = read(tmp_path, "images.gz", packed(IMAGES))
     assert (part.x.shape, part.x.dtype, part.y.dtype) == ((3, 3, 32, 32), np.uint8, np.int64)
     assert part.y.tolist() == [7, 0, 9]
@@ -98,7 +93,7 @@ def test_mnist_is_read_with_and_without_gzip(tmp_path: Path, packed: Any) -> Non
     assert part.x.strides[1] == 0  # the channels of a grey image share their memory
 
 
-def test_house_numbers_are_read_and_synthetic_digits_may_label_the_zero_0_or_10(tmp_path: Path) -> None:
+def test_house_numbers_are_read_and_synthetic_digits_may_label_the_zero_0_or_10(tmp_path):
     part = read(tmp_path, "f.mat", GOOD["f.mat"])
     assert (part.x.shape, part.x.dtype, part.y.dtype) == ((4, 3, 32, 32), np.uint8, np.int64)
     assert np.array_equal(part.x[2, 1], X[:, :, 1, 2])
@@ -107,7 +102,7 @@ def test_house_numbers_are_read_and_synthetic_digits_may_label_the_zero_0_or_10(
     assert read_mat(tmp_path / "f.mat", zero=None).y.tolist() == [0, 0, 9, 3]
 
 
-def test_usps_labels_and_greys_are_read(tmp_path: Path) -> None:
+def test_usps_labels_and_greys_are_read(tmp_path):
     part = read(tmp_path, "f.bz2", GOOD["f.bz2"])
     assert (part.y.tolist(), part.x.shape) == ([0, 9, 2], (3, 3, 32, 32))
     assert part.x[0].max() == 0
@@ -117,7 +112,7 @@ def test_usps_labels_and_greys_are_read(tmp_path: Path) -> None:
     assert np.unique(part.x[2, :, 3:]).tolist() == [128]
 
 
-def test_images_of_mnist_m_are_in_the_order_of_the_lists(tmp_path: Path) -> None:
+def test_images_of_mnist_m_are_in_the_order_of_the_lists(tmp_path):
     train, test = read(tmp_path, "f.tar.gz", GOOD["f.tar.gz"])
     assert (train.y.tolist(), test.y.tolist(), train.x.dtype) == ([9, 0], [3], np.uint8)
     assert np.array_equal(train.x, PIXELS[[1, 0]].transpose(0, 3, 1, 2))
@@ -179,9 +174,7 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("name", "content", "what"), FAULTS, ids=[f"{name} {what}" for name, _, what in FAULTS])
-def test_faults_are_one_line_that_names_the_file_and_nothing_is_written(
-    tmp_path: Path, name: str, content: bytes, what: str
-) -> None:
+def test_faults_are_one_line_that_names_the_file_and_nothing_is_written(tmp_path, name, content, what):
     line = only_line(read, tmp_path, name, content)
     assert re.search(what, line)
     assert line.startswith(f"{tmp_path / name}:")
@@ -190,7 +183,7 @@ def test_faults_are_one_line_that_names_the_file_and_nothing_is_written(
 
 
 @pytest.mark.parametrize("side", [16, 28])
-def test_enlarged_images_have_exact_sums_so_that_every_machine_rounds_alike(side: int) -> None:
+def test_enlarged_images_have_exact_sums_so_that_every_machine_rounds_alike(side):
     images = np.random.default_rng(1).integers(0, 256, (5, side, side), np.uint8)
     at = np.clip((np.arange(32) + 0.5) * side / 32 - 0.5, 0, side - 1)
     sixteenths = np.rint(16 * np.maximum(1 - abs(at[:, None] - np.arange(side)), 0)).astype(np.int64)
@@ -224,15 +217,6 @@ def test_only_the_chosen_domains_need_files():
     }
 
 
-def test_a_domain_without_download_says_so_in_one_line(tmp_path):
-    files = LocalFiles(Folders(None, tmp_path), "digits")
-    line = only_line(Digits(copies="reduced").load, "mnist_m", files)
-    assert "not available for download (`copies: original` downloads the whole)" in line
-    assert "27650633 bytes, sha256 5baad899dece7cc3684dfcaa8aa7430788db739b3b22e1e624a419eefcc51916" in line
-    assert "data fetch" not in line
-    assert "run `msda-bench data fetch digits`" in only_line(Digits().load, "mnist_m", files)
-
-
 def test_made_digits_are_those_of_mnist(real, tmp_path):
     digits = Digits(domains=("mnist", "mnist_m_made"), made_train=300, made_test=100)
     real(digits)
@@ -258,11 +242,11 @@ DRAWN = np.random.default_rng(3)
 LABELLED = np.arange(40) % 10
 
 
-def pictures(*shape: int) -> Any:
+def pictures(*shape):
     return DRAWN.integers(0, 256, shape, np.uint8)
 
 
-def made_files() -> dict[str, dict[str, Any]]:
+def made_files():
     """The content of each file: 12 and 10 images; SVHN and Synthetic Digits hold more training images than are used."""
     one_hot, cells = np.eye(10), np.empty((2, 2), object)
     cells[0] = [DRAWN.random((12, 1, 28, 28)), LABELLED[:12, None]]
@@ -287,7 +271,7 @@ def made_files() -> dict[str, dict[str, Any]]:
 
 
 @pytest.fixture
-def given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[dict[str, dict[str, Any]], Path]:
+def given(tmp_path, monkeypatch):
     """The content of the files, and their folder; 12 training and 10 test images of each domain are used."""
     monkeypatch.setattr(module, "_TRAIN", 12)
     monkeypatch.setattr(module, "_TEST", 10)
@@ -299,15 +283,15 @@ def given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[dict[str, di
     return files, folder
 
 
-def opened(folder: Path) -> tuple[DigitsFive, LocalFiles]:
+def opened(folder):
     return DigitsFive(train=12, sha256=tree_sha256(folder)), LocalFiles(Folders(folder.parent, folder / "../../cache"))
 
 
-def resized(image: Any) -> Any:
+def resized(image):
     return np.asarray(Image.fromarray(image).resize((32, 32), Image.Resampling.BILINEAR))
 
 
-def test_images_and_labels_equal_the_authors_selection_in_order(given: Any, keeps_contract: Any) -> None:
+def test_images_and_labels_equal_the_authors_selection_in_order(given, keeps_contract):
     arrays, folder = given
     data, files = opened(folder)
     keeps_contract(data, files)
@@ -333,7 +317,7 @@ def test_images_and_labels_equal_the_authors_selection_in_order(given: Any, keep
     assert float(np.max(data.fit({})("mnist", x["mnist"]))) == np.float32(x["mnist"].max() / 255)
 
 
-WRONG: list[tuple[str, str, Callable[[dict[str, Any]], dict[str, Any]], str]] = [
+WRONG = [
     ("mnist", "mnist_data.mat", lambda held: {"train_28": held["train_32"]}, "holds no array 'train_32'"),
     ("mnist", "mnist_data.mat", lambda held: held | {"train_32": held["train_32"] * 2.0}, "expected numbers 0..255"),
     ("mnist", "mnist_data.mat", lambda held: held | {"train_32": pictures(12, 28, 28)}, r"\(images, 32, 32\)"),
@@ -346,9 +330,7 @@ WRONG: list[tuple[str, str, Callable[[dict[str, Any]], dict[str, Any]], str]] = 
 
 
 @pytest.mark.parametrize(("domain", "name", "change", "what"), WRONG, ids=[f"{one[1]} {one[3]}" for one in WRONG])
-def test_files_of_another_layout_are_reported_in_one_line(
-    given: Any, domain: str, name: str, change: Any, what: str
-) -> None:
+def test_files_of_another_layout_are_reported_in_one_line(given, domain, name, change, what):
     arrays, folder = given
     savemat(folder / name, change(arrays[name]))
     data, files = opened(folder)
@@ -358,7 +340,7 @@ def test_files_of_another_layout_are_reported_in_one_line(
     assert re.search(what, line)
 
 
-def test_a_folder_is_identified_with_parameters_that_read_it(given: Any) -> None:
+def test_a_folder_is_identified_with_parameters_that_read_it(given):
     _, folder = given
     (folder / "syn_number.mat").unlink()
     (folder / "usps_28x28.mat").write_bytes(b"no such file")

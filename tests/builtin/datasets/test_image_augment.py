@@ -1,20 +1,8 @@
 """Random crops and colours agree with torchvision for equal draws; each image has its own, and tests have none."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
-import numpy as np
 import pytest
 import torch
-from PIL import Image
-from pydantic import ValidationError
-from torch import Tensor
 
-from msda_bench.data import Folders, LocalFiles
-from msda_bench.data.check import tree_sha256
-from msda_bench_builtin.datasets import ImageFolder
 from msda_bench_builtin.datasets.images.augment import Recipe, box, centre, changed, coloured, cropped, luma
 from msda_bench_builtin.vision import torchvision
 
@@ -22,14 +10,14 @@ KEY = torch.tensor([3, -4], dtype=torch.int32)
 ALL = Recipe((0.5, 1.0), flip=True, jitter=0.4, grey=0.2, erase=0.5)
 
 
-def pictures(count: int, height: int = 40, width: int = 40) -> Tensor:
+def pictures(count, height=40, width=40):
     generator = torch.Generator().manual_seed(1)
     coarse = torch.rand(count, 3, 5, 5, generator=generator)
     return torch.nn.functional.interpolate(coarse, (height, width), mode="bicubic").clamp(0, 1)
 
 
 @pytest.mark.parametrize("scale", [None, (0.3, 0.9)])
-def test_crops_and_flips_equal_torchvisions(scale: tuple[float, float] | None) -> None:
+def test_crops_and_flips_equal_torchvisions(scale):
     v2, x, size = torchvision("transforms.v2.functional"), pictures(6, 48, 40), 24
     boxes = box(torch.rand(6, 4, generator=torch.Generator().manual_seed(2)), (48, 40), size, scale).round()
     mirrored = torch.tensor([True, False] * 3)
@@ -39,7 +27,7 @@ def test_crops_and_flips_equal_torchvisions(scale: tuple[float, float] | None) -
         torch.testing.assert_close(ours, v2.horizontal_flip(cut) if flip else cut, atol=1e-5, rtol=0)
 
 
-def test_colours_equal_torchvisions() -> None:
+def test_colours_equal_torchvisions():
     v2, x = torchvision("transforms.v2.functional"), pictures(4)
     factors = torch.tensor([[0.6, 1.4, 0.7], [1.4, 0.6, 1.4], [1.0, 1.0, 1.0], [1.2, 0.8, 0.0]])
     for image, (brightness, contrast, saturation), ours in zip(x, factors.tolist(), coloured(x, factors), strict=True):
@@ -49,7 +37,7 @@ def test_colours_equal_torchvisions() -> None:
     torch.testing.assert_close(centre(pictures(2, 41, 38), 20), v2.center_crop(pictures(2, 41, 38), [20, 20]))
 
 
-def test_every_image_has_its_own_independent_draws() -> None:
+def test_every_image_has_its_own_independent_draws():
     x = pictures(1).expand(64, -1, -1, -1)
     found = changed(x, KEY, 32, ALL)
     assert len({image.numpy().tobytes() for image in found}) == 64
@@ -61,7 +49,7 @@ def test_every_image_has_its_own_independent_draws() -> None:
     assert 0 <= float(found.min()) <= float(found.max()) <= 1
 
 
-def test_drawn_shares_match_their_parameters() -> None:
+def test_drawn_shares_match_their_parameters():
     x = pictures(1).expand(2000, -1, -1, -1)
     grey = (changed(x, KEY, 40, Recipe(grey=0.2)).std(1).amax((1, 2)) < 1e-6).float().mean()
     mirrored = (changed(x, KEY, 40, Recipe(flip=True)) - x).abs().amax((1, 2, 3)) > 1e-3
@@ -74,30 +62,3 @@ def test_drawn_shares_match_their_parameters() -> None:
     area = boxes[:, 2] * boxes[:, 3] / 1600
     assert 0.39 < float(area.min()) < float(area.max()) < 0.61
     assert bool((boxes[:, :2] >= 0).all() & (boxes[:, :2] + boxes[:, 2:] <= 40.001).all())
-
-
-def test_a_dataset_crops_to_the_networks_square_and_keeps_old_keys(
-    tmp_path: Path, in_this_process: None, keeps_contract: Any
-) -> None:
-    plain = {"domains": ("one", "two"), "classes": 2, "folder": "mine", "side": 20}
-    assert not {"crop", "scale", "flip", "jitter", "grey"} & ImageFolder(**plain).identity().keys()
-    assert ImageFolder(**plain).augment(pictures(3, 20, 20), KEY).equal(pictures(3, 20, 20))
-    draw = np.random.default_rng(0)
-    for domain in ("one", "two"):
-        for name in ("ape", "bee"):
-            folder = tmp_path / "mine" / domain / name
-            folder.mkdir(parents=True)
-            for number in range(3):
-                Image.fromarray(draw.integers(0, 256, (20, 20, 3), np.uint8)).save(folder / f"{number}.png")
-    more = {"crop": 16, "scale": (0.7, 1.0), "flip": True, "jitter": 0.3, "grey": 0.1, "train": 2}
-    data = ImageFolder(**plain, **more, sha256=tree_sha256(tmp_path / "mine"))
-    assert data.input.shape == (3, 16, 16)
-    keeps_contract(data, LocalFiles(Folders(tmp_path, tmp_path / "cache"), data.name, 1))
-    x = data.augment(pictures(3, 20, 20), None)
-    weak, strong = (data.view(x, strength, KEY) for strength in ("weak", "strong"))
-    assert x.shape == weak.shape == strong.shape == (3, 3, 16, 16)
-    assert not weak.equal(strong)
-    with pytest.raises(ValidationError, match="crop is 21, more than side, 20"):
-        ImageFolder(**plain, crop=21)
-    with pytest.raises(ValidationError, match=r"scale is \[0.9, 0.5\]; it must hold two shares above 0"):
-        ImageFolder(**plain, scale=(0.9, 0.5))

@@ -1,7 +1,5 @@
 """Made domains: synthetic ones are where their pages place them, and rendered letters and digits."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 
@@ -87,7 +85,7 @@ def test_an_h_has_the_requested_height():
         ("DejaVuSans.ttf", 20, r"DejaVuSans\.ttf: letter A is \d+ pixels long and does not fit 20"),
     ],
 )
-def test_a_font_that_cannot_be_used_is_named(font: str, side: int, says: str) -> None:
+def test_a_font_that_cannot_be_used_is_named(font, side, says):
     with pytest.raises(DataError, match=says):
         glyphs(font_path(font), 24, side)
 
@@ -97,14 +95,14 @@ SIDE = 33
 
 
 @pytest.fixture
-def bar() -> np.ndarray:
+def bar():
     image = np.zeros((2, SIDE, SIDE))
     image[0, 8:25, 14:19] = 1  # upright
     image[1, 14:19, 8:25] = 1  # lying
     return image
 
 
-def apply(fonts: Fonts, images: np.ndarray, n: int = 40, *, size: int = SIDE, zoom: float = 1):
+def apply(fonts, images, n=40, *, size=SIDE, zoom=1):
     soft = np.full_like(images, 0.5)
     which = np.arange(n) % len(images)
     return replace(fonts, size=size).distorted(images, soft, which, zoom, Draws(("test", 0))) / 255

@@ -1,48 +1,44 @@
 """Tables and arrays of the user's own: what becomes of them, and of a target without any labels."""
 
-from __future__ import annotations
-
 import csv
 import datetime as dt
 import decimal
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 import msda_bench as mb
-from msda_bench.api import DataError, Dataset, InputSpec, Task
+from msda_bench.api import DataError, InputSpec, Task
 from msda_bench.cli.main import main
 from msda_bench.data import LocalFiles
 from msda_bench.engine.model import Components
 from msda_bench.plugins import discover
-from msda_bench.suite.expand import expand
-from msda_bench.suite.load import load_suite
 from msda_bench_builtin.datasets import Arrays, Table
+from tests.builtin.suites import loaded
 from tests.own import PLAIN, SITE, TABLE, X, Y, npz, results, suite
 
 
-def written(path: Path, text: str) -> str:
-    path.write_text(text)
-    return str(path)
+def table(folder, content, name="t.csv", **params):
+    (folder / name).write_text(content)
+    return Table(file=str(folder / name), domain="site", **{"label": "ill"} | params)
 
 
-def fitted_rows(data: Dataset, train: Mapping[str, int]) -> dict[str, Any]:
+def fitted_rows(data, train):
     """All rows of each domain as a network gets them, if so many first ones are trained on; the target comes last."""
-    loaded = {name: data.load(name, LocalFiles()) for name in train}
-    learned = data.fit({name: loaded[name].x[:rows] for name, rows in train.items()})
-    return {name: learned(name, rows.x) for name, rows in loaded.items()}
+    held = {name: data.load(name, LocalFiles()) for name in train}
+    learned = data.fit({name: held[name].x[:rows] for name, rows in train.items()})
+    return {name: learned(name, rows.x) for name, rows in held.items()}
 
 
-def test_columns_become_numbers_and_validate_says_which(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = written(
-        tmp_path / "t.csv",
+def test_columns_become_numbers_and_validate_says_which(tmp_path, capsys):
+    data = table(
+        tmp_path,
         "site,ill,age,code,sex,empty,year\n"
         "a,0,1.0,1,f,,2000\na,1,,2.0,m,,2000\na,0,3,1,f,?,2000\na,1,5,1.0,f,,2000\n"
         "b,1,100,2,?,,2000\nb,0,300,3,x,NA,2000\n",
+        categories=("code",),
     )
     params = {"domain": "site", "label": "ill", "categories": ["code"]}
     assert main(["validate", suite(tmp_path, "table", {"file": "t.csv", **params})]) == 0
@@ -51,7 +47,6 @@ def test_columns_become_numbers_and_validate_says_which(tmp_path: Path, capsys: 
     assert "numbers with missing values (median, and a column that says so): age" in out
     assert "code (3), sex (4)" in out
     assert "left out: empty (empty), year (the same in all rows)" in out
-    data = Table(file=file, domain="site", label="ill", categories=("code",))
     assert data.input.shape == (2 + 4 + 5,)
     x = fitted_rows(data, {"a": 4, "b": 1})
     # Of the source, whose ages are 1, 3 (the median), 3 and 5, with a variance of 2.
@@ -66,80 +61,61 @@ def test_columns_become_numbers_and_validate_says_which(tmp_path: Path, capsys: 
 @pytest.mark.parametrize(
     ("how", "wanted"), [("sources", [76.0, 78.0]), ("domain", [-1.0, 1.0]), ("none", [1000385.0, 1000395.0])]
 )
-def test_numbers_are_standardised_over_the_rows_that_are_asked_for(
-    how: Any, wanted: list[float], tmp_path: Path
-) -> None:
+def test_numbers_are_standardised_over_the_rows_that_are_asked_for(how, wanted, tmp_path):
     rows = [("a", 1_000_000, 0), ("a", 1_000_010, 1), ("b", 1_000_385, 0), ("b", 1_000_395, 1)]
-    file = written(tmp_path / "t.csv", "site,ill,x\n" + "".join(f"{site},{ill},{x}\n" for site, x, ill in rows))
-    x = fitted_rows(Table(file=file, domain="site", label="ill", standardise=how), {"a": 2, "b": 2})
+    text = "site,ill,x\n" + "".join(f"{site},{ill},{x}\n" for site, x, ill in rows)
+    x = fitted_rows(table(tmp_path, text, standardise=how), {"a": 2, "b": 2})
     np.testing.assert_allclose(x["b"][:, 0], wanted, rtol=1e-5)
     np.savez(tmp_path / "t.npz", x=np.array([[row[1]] for row in rows]), y=[0, 1, 0, 1], domain=[0, 0, 1, 1])
     x = fitted_rows(Arrays(file=str(tmp_path / "t.npz"), standardise=how), {"0": 2, "1": 2})
     np.testing.assert_allclose(x["1"][:, 0], wanted, rtol=1e-5)
 
 
-def test_text_becomes_words_of_the_training_rows_beside_the_other_columns(tmp_path: Path) -> None:
-    lines = ["a,0,1,good day", "a,1,2,bad day", "b,0,3,good night", "b,1,4,awful awful night"]
-    file = written(tmp_path / "t.csv", "site,ill,x,note\n" + "\n".join(lines))
-    data = Table(file=file, domain="site", label="ill", text="note", words=3, ngrams=1, standardise="none")
+def test_text_becomes_words_of_the_training_rows_beside_the_other_columns_and_is_given_as_written(tmp_path):
+    lines = ["a,0,1,Good day", "a,1,2,bad day", "b,0,3,good night", "c,1,4,", "b,1,4,awful awful night", "c,0,4,x"]
+    text = "\n".join(["site,ill,x,note", *lines])
+    data = table(tmp_path, text, text="note", words=3, ngrams=1, standardise="none")
     assert data.input == InputSpec((4,), sparse=True, texts=True, beside=1)
     x = fitted_rows(data, {"a": 2, "b": 1})
     # Words of two training rows at least: day and good; the third column stays empty.
     assert x["a"].toarray().tolist() == [[1, 1, 1, 0], [2, 1, 0, 0]]
     assert x["b"].toarray().tolist() == [[3, 0, 1, 0], [4, 0, 0, 0]]
+    alone = replace(data, inputs=("note",))
+    assert alone.input == InputSpec((3,), sparse=True, texts=True)
+    texts = [list(alone.load(domain, LocalFiles()).texts) for domain in "abc"]
+    assert texts == [["Good day", "bad day"], ["good night", "awful awful night"], ["", "x"]]
 
 
-def test_text_is_given_as_written_too(tmp_path: Path) -> None:
-    file = written(tmp_path / "t.csv", "site,ill,x,note\na,0,1,Good day\nb,0,3,\na,1,2,bad\nb,1,4,Good day\n")
-    data = Table(file=file, domain="site", label="ill", text="note", inputs=("note",), words=3)
-    assert data.input == InputSpec((3,), sparse=True, texts=True)
-    texts = [data.load(domain, LocalFiles()).texts for domain in "ab"]
-    assert [list(part) for part in texts if part is not None] == [["Good day", "bad"], ["", "Good day"]]
-
-
-def test_what_a_table_predicts_and_leaves_out(tmp_path: Path) -> None:
+def test_what_a_table_predicts_and_leaves_out(tmp_path):
     lines = [f"{site},{row / 7},{row},{row // 2}" for site in "abc" for row in range(24)]
-    file = written(tmp_path / "t.tsv", "\n".join(["site,y,x,patient", *lines, "d,,1,9"]).replace(",", "\t"))
-    real = Table(file=file, domain="site", label="y", group="patient", unlabelled="drop", leave_out=("c",))
+    text = "\n".join(["site,y,x,patient", *lines, "d,,1,9"]).replace(",", "\t")
+    real = table(tmp_path, text, "t.tsv", label="y", group="patient", unlabelled="drop", leave_out=("c",))
     assert (real.task.kind, real.domains, real.input.shape) == ("regression", ("a", "b"), (1,))
     assert real.shared_groups
     rows = real.load("b", LocalFiles())
     np.testing.assert_allclose(rows.y, np.arange(24, dtype=np.float32) / 7)
-    assert rows.groups is not None
     assert rows.groups.tolist() == [str(row // 2) for row in range(24)]
     classes = replace(real, label="patient", group=None, drop=("y",), leave_out=("c", "d"))
     assert classes.task == Task("classification", 12)
 
 
-def test_keys_follow_the_bytes_of_the_file_and_not_its_place(tmp_path: Path) -> None:
-    def keys(folder: str, text: str) -> list[str]:
-        home = tmp_path / folder
-        (home / "data").mkdir(parents=True, exist_ok=True)
-        (home / "data" / "t.csv").write_text(text)
-        registry = discover()
-        path = Path(suite(home, "table", {"file": "data/t.csv", **TABLE}))
-        return list(expand(load_suite(path, registry), registry).cells)
-
-    first = keys("one", PLAIN)
-    assert keys("two", PLAIN) == first
-    assert not set(keys("one", PLAIN + "b,yes,3,f\n")) & set(first)
+def cells(home, text):
+    home.mkdir(exist_ok=True)
+    (home / "t.csv").write_text(text)
+    return loaded(Path(suite(home, "table", {"file": "t.csv", **TABLE})))[1].cells
 
 
-def test_a_file_that_changes_after_the_plan_is_not_trained_on(tmp_path: Path) -> None:
-    (tmp_path / "t.csv").write_text(PLAIN)
-    registry = discover()
-    (cell, *_) = expand(
-        load_suite(suite(tmp_path, "table", {"file": "t.csv", **TABLE}), registry), registry
-    ).cells.values()
+def test_keys_follow_the_bytes_of_the_file_and_not_its_place(tmp_path):
+    first, other = cells(tmp_path / "one", PLAIN), cells(tmp_path / "two", PLAIN)
+    assert list(first) == list(other)
+    (cell, *_), registry = first.values(), discover()
     assert Components.of(cell, registry).dataset.domains == ("a", "b")
-    (tmp_path / "t.csv").write_text(PLAIN + "b,yes,3,f\n")
+    assert not set(cells(tmp_path / "one", PLAIN + "b,yes,3,f\n")) & set(first)
     with pytest.raises(DataError, match="has changed since this run was planned"):
         Components.of(cell, registry)
 
 
-def test_a_run_reads_the_file_beside_its_suite_and_keeps_no_path(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_reads_the_file_beside_its_suite_and_keeps_no_path(tmp_path, capsys, monkeypatch):
     home = tmp_path / "deep" / "er"
     home.mkdir(parents=True)
     (home / "mine.csv").write_text(PLAIN)
@@ -152,7 +128,7 @@ def test_a_run_reads_the_file_beside_its_suite_and_keeps_no_path(
 
 @pytest.mark.parametrize("order", [np.arange(16), np.arange(16).reshape(2, 8).T.ravel()], ids=["sorted", "mixed"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_arrays_are_read_in_the_order_of_the_file(order: Any, dtype: type[Any], tmp_path: Path) -> None:
+def test_arrays_are_read_in_the_order_of_the_file(order, dtype, tmp_path):
     groups = np.arange(16).astype(str)[order]
     made = npz(x=X[order].astype(dtype), y=Y[order], site=SITE[order], groups=groups)
     (tmp_path / "t.npz").write_bytes(made)
@@ -166,7 +142,7 @@ def test_arrays_are_read_in_the_order_of_the_file(order: Any, dtype: type[Any], 
         assert rows.y.tolist() == Y[mine].tolist()
 
 
-def test_a_parquet_file_is_read_as_the_same_csv_file_is(tmp_path: Path) -> None:
+def test_a_parquet_file_is_read_as_the_same_csv_file_is(tmp_path):
     pa = pytest.importorskip("pyarrow")
     from pyarrow import parquet
 
@@ -198,24 +174,25 @@ def test_a_parquet_file_is_read_as_the_same_csv_file_is(tmp_path: Path) -> None:
         assert of_it.y.tolist() == same.y.tolist()
 
 
-def test_equal_numbers_are_one_class_but_long_identifiers_stay_apart(tmp_path: Path) -> None:
+def test_equal_numbers_are_one_class_but_long_identifiers_stay_apart(tmp_path):
     """From 2**53 on neighbours are the same number in float64, so `describe` would find one class."""
     for labels, classes in (("1 1.0 2 2e0", 2), (f"{2**53} {2**53 + 1}", 2), (f"{10**17 + 1} {10**17 + 2} 7 8", 4)):
         rows = "".join(f"{site},{label},{age}\n" for site in "ab" for label in labels.split() for age in range(2))
-        data = Table(file=written(tmp_path / "t.csv", "site,disease,age\n" + rows), domain="site", label="disease")
+        data = table(tmp_path, "site,ill,age\n" + rows)
         assert data.task == Task("classification", classes)
         assert len(set(data.load("a", LocalFiles()).y.tolist())) == classes
 
 
-def test_they_keep_the_contract(tmp_path: Path, keeps_contract: Any) -> None:
+def test_they_keep_the_contract(tmp_path, keeps_contract):
     (tmp_path / "t.npz").write_bytes(npz())
-    plain = Table(file=written(tmp_path / "t.csv", PLAIN), domain="site", label="disease")
+    plain = table(tmp_path, PLAIN, label="disease")
     for data in (plain, replace(plain, text="sex"), Arrays(file=str(tmp_path / "t.npz"), domain="site")):
         keeps_contract(data, LocalFiles())
 
 
 ROWS = 80
 UNLABELLED = {"file": "t.csv", "domain": "site", "label": "ill", "unlabelled": "target", "protocol": "transductive"}
+SHIFT = {"domain": "target", "shares": [0.5, 0.5]}
 SELECT = {"how": "grid", "budget": 2, "by": "bnm", "space": {"training.optimizer.adam.lr": [0.001, 0.01]}}
 METHODS = {
     "SRC": {"scheme": "pooled"},
@@ -224,7 +201,7 @@ METHODS = {
 }
 
 
-def made(folder: Path, dataset: Any = UNLABELLED, **changes: Any) -> str:
+def made(folder, dataset=UNLABELLED, **changes):
     """A suite of four sites, of which d has no label, and a one row without."""
     rng = np.random.default_rng(0)
     lines = ["site,ill,age,dose"]
@@ -239,9 +216,7 @@ def made(folder: Path, dataset: Any = UNLABELLED, **changes: Any) -> str:
 
 
 @pytest.mark.slow
-def test_it_trains_validators_choose_and_no_score_is_claimed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_it_trains_validators_choose_and_no_score_is_claimed(tmp_path, capsys):
     training = {"epochs": 2, "steps": 5, "batch": 8, "optimizer": {"adam": {"lr": 0.01}}}
     path = made(tmp_path, seeds=6, keep=["predictions"], training=training, compare={"against": "SRC"})
     out = str(tmp_path / "out" / "mine")
@@ -270,24 +245,13 @@ def test_it_trains_validators_choose_and_no_score_is_claimed(
     ("changes", "says"),
     [
         ({"targets": "all"}, "targets: 'd' has no labels to be tested on"),
-        (
-            {"methods": METHODS | {"TAR": {"scheme": "target_only", "reference": True}}},
-            "target_only needs labels of target 'd'",
-        ),
+        ({"methods": {"TAR": {"scheme": "target_only", "reference": True}}}, "target_only needs labels of target 'd'"),
         ({"labelled_target": 5}, "labelled_target: needs labels of target 'd', which has none"),
         ({"select": SELECT | {"by": "oracle"}}, "select.by: oracle needs labels of target 'd'"),
-        (
-            {"dataset": UNLABELLED | {"label_shift": {"domain": "target", "shares": [0.5, 0.5]}}},
-            "label_shift.domain: needs labels of target 'd'",
-        ),
-        (
-            {"dataset": {name: value for name, value in UNLABELLED.items() if name != "unlabelled"}},
-            "81 rows have no label",
-        ),
+        ({"dataset": UNLABELLED | {"label_shift": SHIFT}}, "label_shift.domain: needs labels of target 'd'"),
+        ({"dataset": UNLABELLED | {"unlabelled": "refuse"}}, "81 rows have no label"),
     ],
 )
-def test_what_needs_its_labels_is_refused_in_one_line(
-    tmp_path: Path, changes: Any, says: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_needs_its_labels_is_refused_in_one_line(tmp_path, changes, says, capsys):
     assert main(["validate", made(tmp_path, **changes)]) == 2
     assert says in capsys.readouterr().err

@@ -1,53 +1,49 @@
 """What a bad table or archive of the user's own is answered with: one line."""
 
-from __future__ import annotations
-
 import importlib.util
 import io
 import os
 import pickle
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.builtin.datasets.conftest import zipped
+from tests.builtin.conftest import zipped
 from tests.own import HEAD, PLAIN, SITE, TABLE, X, Y, npz, refusal, suite
 
 
-def members(x: bytes) -> bytes:
+def members(x):
     """An archive whose array `x` has these bytes."""
     with zipfile.ZipFile(io.BytesIO(npz())) as plain:
         return zipped({"x.npy": x, **{name: plain.read(name) for name in ("y.npy", "site.npy")}})
 
 
-def header(rows: int) -> bytes:
+def header(rows):
     array = io.BytesIO()
     np.lib.format.write_array_header_1_0(array, {"descr": "<f4", "fortran_order": False, "shape": (rows, 3)})
     return array.getvalue()
 
 
-def flipped() -> bytes:
+def flipped():
     """An archive that is not compressed, with a number of `x` changed, which its checksum shows."""
     made = bytearray(npz())
     made[made.index(X.tobytes()) + 7] ^= 0x80
     return bytes(made)
 
 
-def column(name: str, value: Callable[[int], object]) -> str:
+def column(name, value):
     head, *rest = PLAIN.splitlines()
     return "\n".join([f"{head},{name}", *(f"{line},{value(row)}" for row, line in enumerate(rest))])
 
 
-def weight(odd: object) -> str:
+def weight(odd):
     """A column of numbers, with something else in row 6."""
     return column("weight", lambda row: odd if row == 5 else row)
 
 
-def names(count: int) -> str:
+def names(count):
     return "site,disease,name\n" + "".join(f"{'ab'[row % 2]},{row % 3},n{row}\n" for row in range(count))
 
 
@@ -57,12 +53,12 @@ GROUP = {"group": "patient"}
 NO_LABELS = PLAIN.replace("yes", "").replace("no", "")
 
 
-def with_row(text: str) -> str:
+def with_row(text):
     """The plain table, the first row of domain b with `yes` beginning otherwise."""
     return PLAIN.replace("b,yes", text, 1)
 
 
-CSV: list[tuple[str | bytes, dict[str, Any], str]] = [
+CSV = [
     (PLAIN, {"domain": "hospital"}, "no column 'hospital' for `domain`; it has site, disease, age, sex"),
     (
         with_row("NA,yes"),
@@ -119,7 +115,7 @@ CSV: list[tuple[str | bytes, dict[str, Any], str]] = [
     (PLAIN, {"lable": "disease"}, "lable"),
     (PLAIN, {"train": {"default": 2, "a": 100}}, "domain 'a' has 8 examples to train on, fewer than train.a = 100"),
 ]
-NPZ: list[tuple[bytes, dict[str, Any], str]] = [
+NPZ = [
     (npz(), {"inputs": "features"}, "no array 'features'; it has x, y, site"),
     (npz(), {"labels": "x"}, "array 'x' cannot be two of"),
     (PLAIN.encode(), {}, "is no npz archive; write it with numpy.savez"),
@@ -140,7 +136,7 @@ NPZ: list[tuple[bytes, dict[str, Any], str]] = [
     (members(header(10**9) + bytes(48)), {}, "array 'x' has 48 bytes, its header says 12000000000"),
     (flipped(), {}, "cannot be read (Bad CRC-32 for file 'x.npy'); write it with numpy.savez"),
 ]
-PLACES: list[tuple[str, Callable[[Path], object], str]] = [
+PLACES = [
     ("mine.csv", lambda path: None, "cannot be read: No such file or directory"),
     ("mine.csv", Path.mkdir, "is a folder without a table; name a file"),
     ("mine.csv", lambda path: path.symlink_to(path), "cannot be read: Too many levels"),
@@ -155,7 +151,7 @@ if importlib.util.find_spec("pyarrow") is None:
     PLACES.append(("mine.parquet", lambda path: path.write_bytes(b"PAR1"), "Parquet files need pyarrow"))
 
 
-def parquet(change: Callable[[bytes], bytes] = bytes, rows: int = 16, **columns: Callable[[Any], Any]) -> bytes:
+def parquet(change=bytes, rows=16, **columns):
     """A file of two sites, with more columns that pyarrow makes, its bytes changed."""
     pa = pytest.importorskip("pyarrow")
     from pyarrow import parquet as written
@@ -167,7 +163,7 @@ def parquet(change: Callable[[bytes], bytes] = bytes, rows: int = 16, **columns:
     return change(stream.getvalue())
 
 
-PARQUET: list[tuple[Callable[[], bytes], str]] = [
+PARQUET = [
     (PLAIN.encode, "is no readable Parquet file: Parquet magic bytes not found"),
     (lambda: b"PAR1", "is no readable Parquet file"),
     (lambda: parquet(lambda file: file[: len(file) // 2]), "is no readable Parquet file"),
@@ -193,14 +189,7 @@ PARQUET: list[tuple[Callable[[], bytes], str]] = [
     [pytest.param("table", *case, id=case[2]) for case in CSV]
     + [pytest.param("arrays", *case, id=case[2]) for case in NPZ],
 )
-def test_bad_content_is_one_line(
-    dataset: str,
-    content: str | bytes,
-    params: dict[str, Any],
-    says: str,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_bad_content_is_one_line(dataset, content, params, says, tmp_path, capsys):
     name, names = (
         ("mine.csv", TABLE) if dataset == "table" else ("mine.npz", {"inputs": "x", "labels": "y", "domains": "site"})
     )
@@ -209,17 +198,13 @@ def test_bad_content_is_one_line(
 
 
 @pytest.mark.parametrize(("make", "says"), PARQUET, ids=range(len(PARQUET)))
-def test_a_bad_parquet_file_is_one_line(
-    make: Callable[[], bytes], says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_bad_parquet_file_is_one_line(make, says, tmp_path, capsys):
     pytest.importorskip("pyarrow")
     (tmp_path / "mine.parquet").write_bytes(make())
     assert says in refusal(capsys, suite(tmp_path, "table", {"file": "mine.parquet", **TABLE}))
 
 
 @pytest.mark.parametrize(("name", "make", "says"), PLACES, ids=[says for *_, says in PLACES])
-def test_a_file_that_is_none_is_one_line(
-    name: str, make: Any, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_that_is_none_is_one_line(name, make, says, tmp_path, capsys):
     make(tmp_path / name)
     assert says in refusal(capsys, suite(tmp_path, "table", {"file": name, **TABLE}))

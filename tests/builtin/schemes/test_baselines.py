@@ -1,10 +1,5 @@
 """Rows of scikit-learn and of another's predictions, on the split of every method; suites that cannot have one."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -25,13 +20,13 @@ TABLE = {"file": "t.csv", "domain": "site", "label": "ill", "predictions": "vend
 EMPTY = dict.fromkeys(DOMAINS, DomainData(np.empty((ROWS, 0)), np.empty(ROWS)))
 
 
-def rows_of(part: str, *domains: str) -> np.ndarray[Any, Any]:
+def rows_of(part, *domains):
     """The rows of the file that a run trains on or is tested on."""
     chosen = split(Arrays(train=50), "t", EMPTY, seed=SEED)
     return np.concatenate([getattr(chosen[name], part) + ROWS * DOMAINS.index(name) for name in domains])
 
 
-def test_a_row_is_scikit_learns_on_the_rows_of_every_method(tmp_path: Path) -> None:
+def test_a_row_is_scikit_learns_on_the_rows_of_every_method(tmp_path):
     rng = np.random.default_rng(0)
     x = rng.normal(size=(len(DOMAINS) * ROWS, 5)).astype(np.float32)
     y = (x[:, 0] - x[:, 1] ** 2 + 0.3 * rng.normal(size=len(x)) > -1).astype(np.int64)
@@ -56,7 +51,7 @@ def test_a_row_is_scikit_learns_on_the_rows_of_every_method(tmp_path: Path) -> N
         assert scored["target_labels"] == (method == "own")
 
 
-def table(folder: Path, guess: Any) -> list[str]:
+def table(folder, guess):
     """Writes a table of which a column holds `guess(row, label)`; its labels."""
     rng = np.random.default_rng(2)
     lines, labels = ["site,ill,age,dose,vendor"], []
@@ -68,14 +63,12 @@ def table(folder: Path, guess: Any) -> list[str]:
     return labels
 
 
-def with_given(folder: Path) -> str:
+def with_given(folder):
     more = {"targets": ["t"], "seeds": 6, "keep": ["predictions"], "methods": SRC | {"theirs": GIVEN}}
     return suite(folder, "table", TABLE, **more)
 
 
-def test_a_vendors_answers_are_counted_on_the_test_of_every_method(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_vendors_answers_are_counted_on_the_test_of_every_method(tmp_path, capsys):
     labels = table(tmp_path, lambda row, label: label if row % 4 else "yes")
     assert main(["validate", with_given(tmp_path)]) == 0
     assert "vendor" not in capsys.readouterr().out  # it is no input
@@ -93,7 +86,7 @@ def test_a_vendors_answers_are_counted_on_the_test_of_every_method(
     assert main(["store", "verify", "--strict", str(tmp_path / "out" / "mine")]) == 0
 
 
-def test_a_test_row_without_a_prediction_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_test_row_without_a_prediction_is_one_line(tmp_path, capsys):
     table(tmp_path, lambda row, label: label if row else "")
     assert main(["run", with_given(tmp_path), "--out", str(tmp_path / "out"), "--executor", "inline"]) in {1, 2}
     assert "1 of 40 test examples of target 't' have no prediction" in capsys.readouterr().err
@@ -113,9 +106,7 @@ def test_a_test_row_without_a_prediction_is_one_line(tmp_path: Path, capsys: pyt
         ("digits", {"scheme": "random_forest"}, "reads rows of numbers, and an example of digits has the shape"),
     ],
 )
-def test_a_suite_that_cannot_have_such_a_row_gets_one_line(
-    changes: Any, method: Any, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_suite_that_cannot_have_such_a_row_gets_one_line(changes, method, says, tmp_path, capsys):
     table(tmp_path, lambda _, label: label)
     dataset = changes if isinstance(changes, str) else {"table": TABLE | changes}
     backbone = {"backbone": "convnet"} if dataset == "digits" else {}

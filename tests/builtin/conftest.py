@@ -1,37 +1,33 @@
-from __future__ import annotations
-
 import io
 import tarfile
 import zipfile
-from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Any, Literal
 
 import pytest
 
-from msda_bench.api import Array, DataError, Dataset, File
+from msda_bench.api import DataError
 from msda_bench.data import LocalFiles
 from msda_bench.testing import checks, contract
-from tests.data.conftest import site
+from tests.data.conftest import where
 
-__all__ = ["site"]
+__all__ = ["where"]
 
 
 class OneFolder:
     """`Files` of one folder for crafted files: checks no bytes and caches nothing."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder):
         self._folder = folder
 
-    def path(self, file: File) -> Path:
+    def path(self, file):
         return self._folder / Path(file.path).name
 
-    def derived(self, name: str, make: Callable[[], Mapping[str, Array]]) -> Mapping[str, Array]:
+    def derived(self, name, make):
         return make()
 
 
-def zipped(members: Mapping[str, bytes]) -> bytes:
+def zipped(members):
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in members.items():
@@ -39,7 +35,7 @@ def zipped(members: Mapping[str, bytes]) -> bytes:
     return packed.getvalue()
 
 
-def tarred(members: Mapping[str, bytes | str], mode: Literal["w:gz", "w"] = "w:gz") -> bytes:
+def tarred(members, mode="w:gz"):
     """A tar archive; a member of text is a link to it."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode=mode) as archive:
@@ -57,32 +53,32 @@ def tarred(members: Mapping[str, bytes | str], mode: Literal["w:gz", "w"] = "w:g
 class ThisProcess:
     """A worker that starts no process; tests/data has those that do."""
 
-    def submit(self, call: Callable[..., Any], *args: object) -> Future[Any]:
-        future: Future[Any] = Future()
+    def submit(self, call, *args):
+        future = Future()
         try:
             future.set_result(call(*args))
         except DataError as error:
             future.set_exception(error)
         return future
 
-    def kill(self) -> None:
+    def kill(self):
         pass
 
 
 @pytest.fixture
-def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+def in_this_process(monkeypatch):
     monkeypatch.setattr("msda_bench.data.rows.Worker", ThisProcess)
 
 
 @pytest.fixture
-def crafted(tmp_path: Path) -> OneFolder:
+def crafted(tmp_path):
     return OneFolder(tmp_path)
 
 
 @pytest.fixture
-def keeps_contract() -> Callable[[Dataset, LocalFiles], None]:
-    def check(dataset: Dataset, files: LocalFiles) -> None:
-        kit: Any = contract(dataset)
+def keeps_contract():
+    def check(dataset, files):
+        kit = contract(dataset)
         type(kit).files = files
         for name in checks("dataset"):
             getattr(kit, name)()
@@ -91,10 +87,10 @@ def keeps_contract() -> Callable[[Dataset, LocalFiles], None]:
 
 
 @pytest.fixture
-def real() -> Callable[[Dataset], LocalFiles]:
+def real():
     """The checked files of a dataset; skips the test where they are not on this machine."""
 
-    def find(dataset: Dataset) -> LocalFiles:
+    def find(dataset):
         files = LocalFiles(dataset=dataset.name)
         for file in dataset.files:
             try:
