@@ -118,7 +118,8 @@ class Torchvision(Pretrained):
         if "file" in self.weights:
             return (File(self.weights["file"], self.weights["sha256"], None, _SUPPLIED),)
         url = self._enum(self.weights["name"]).url
-        return (File(f"torchvision/{_file_name(url)}", self.weights["sha256"], None, Url((url,))),)
+        name = PurePosixPath(urlsplit(url).path).name
+        return (File(f"torchvision/{name}", self.weights["sha256"], None, Url((url,))),)
 
     def trunk(self, files: Files) -> nn.Module:
         """The network without its last layer.
@@ -159,7 +160,3 @@ class Torchvision(Pretrained):
         if checksum is None:
             raise ValueError(f"{name}: its address has no checksum, {url}; fetch it yourself and name the file")
         return checksum[1]
-
-
-def _file_name(url: str) -> str:
-    return PurePosixPath(urlsplit(url).path).name

@@ -30,13 +30,6 @@ from msda_bench_builtin.datasets.digits.readers import read_arrays, read_mat
 from msda_bench_builtin.datasets.features import Published
 from msda_bench_builtin.datasets.images.dataset import first_suite
 
-_READ = {
-    "mnist": ("mnist_data.mat",),
-    "mnist_m": ("mnistm_with_label.mat",),
-    "svhn": ("svhn_train_32x32.mat", "svhn_test_32x32.mat"),
-    "syn": ("syn_number.mat",),
-    "usps": ("usps_28x28.mat",),
-}
 _TRAIN, _TEST = 25000, 9000
 """The number of first images of each part that M3SDA takes, if it does not draw them."""
 _TIMES = 4
@@ -105,13 +98,13 @@ class DigitsFive(Published):
         Raises:
             DataError: it cannot be read.
         """
-        names = [name for some in _READ.values() for name in some]
+        names = [name for _, *some in _PARTS.values() for name in some]
         here = [name for name in names if (path / name).is_file()]
         if len(here) <= len(names) / 2:
             return None
         lines = [f"missing: {name}" for name in names if name not in here]
         counts = {}
-        for domain in (domain for domain, some in _READ.items() if set(some) <= set(here)):
+        for domain in (domain for domain, (_, *some) in _PARTS.items() if set(some) <= set(here)):
             try:
                 labels = self._read(domain, path).y
             except DataError as error:
@@ -123,12 +116,13 @@ class DigitsFive(Published):
         return Identified(f"{len(here)} of {len(names)} files", counts, tuple(lines), params, suite=suite)
 
     def _read(self, domain: str, folder: Path) -> DomainData:
-        train, test = _PARTS[domain](*(folder / name for name in _READ[domain]))
+        read, *names = _PARTS[domain]
+        train, test = read(*(folder / name for name in names))
         sizes = len(train.y), len(test.y)
         if sizes != self.published[domain]:
             expected = " and ".join(map(str, self.published[domain]))
             what = f"{sizes[0]} training and {sizes[1]} test images, expected {expected}"
-            raise DataError(f"{folder / _READ[domain][0]}: {domain} has {what}; replace the file")
+            raise DataError(f"{folder / names[0]}: {domain} has {what}; replace the file")
         return whole(train, test)
 
 
@@ -168,13 +162,14 @@ def _usps(path: Path) -> Iterator[Part]:
         yield Part(colours(np.tile(grey, (times, 1, 1))), np.tile(classes, times))
 
 
-_PARTS: dict[str, Callable[..., Iterator[Part]]] = {
-    "mnist": _mnist,
-    "mnist_m": _mnist_m,
-    "svhn": _svhn,
-    "syn": _syn,
-    "usps": _usps,
+_PARTS: dict[str, tuple[Callable[..., Iterator[Part]], *tuple[str, ...]]] = {
+    "mnist": (_mnist, "mnist_data.mat"),
+    "mnist_m": (_mnist_m, "mnistm_with_label.mat"),
+    "svhn": (_svhn, "svhn_train_32x32.mat", "svhn_test_32x32.mat"),
+    "syn": (_syn, "syn_number.mat"),
+    "usps": (_usps, "usps_28x28.mat"),
 }
+"""How a domain is read, and from which files."""
 
 
 def _bytes(path: Path, images: Array, shape: tuple[int, ...]) -> Array:

@@ -18,6 +18,7 @@ from msda_bench.api import (
     Step,
     component,
 )
+from msda_bench_builtin.schemes.adapt import Adapt
 
 _CRITIC = Phase("critic", ("critic",))
 _NETWORK = Phase("network", ("features", "predictor"))
@@ -62,7 +63,4 @@ class Alternate(Scheme):
                 seen = parts.forward(batch)
             gaps = parts.critic(seen.source, seen.target)
             return Step(gaps.sum(), seen.risks, gaps, gaps.new_full(gaps.shape, 1 / len(gaps)), state)
-        seen = parts.forward(batch)
-        gaps = parts.critic(seen.source, seen.target)
-        objective, weights, state = parts.aggregate(seen.risks, gaps, state)
-        return Step(objective, seen.risks, gaps, weights, state)
+        return Adapt().step(parts, batch, state, phase)

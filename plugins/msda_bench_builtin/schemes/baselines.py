@@ -83,20 +83,23 @@ class Baseline(FittedScheme):
         with threadpool_limits(limits=1), warnings.catch_warnings():
             # A model short of its optimum is a model; `max_iter` says how far it goes.
             warnings.simplefilter("ignore", ConvergenceWarning)
-            model.fit(self._given(rows.x), rows.y)
+            model.fit(dense(rows.x) if self.dense else rows.x, rows.y)
 
         def predict(x: Inputs) -> Array:
+            given = dense(x) if self.dense else x
             with threadpool_limits(limits=1):
                 if not classes:
-                    return np.asarray(model.predict(self._given(x)), np.float64)[:, None]
+                    return np.asarray(model.predict(given), np.float64)[:, None]
                 shares = np.zeros((x.shape[0], task.classes))
-                shares[:, model.classes_] = model.predict_proba(self._given(x))
+                shares[:, model.classes_] = model.predict_proba(given)
             return cast("Array", np.log(np.maximum(shares, LEAST)))
 
         return predict
 
-    def _given(self, rows: Inputs) -> Any:
-        return rows if isinstance(rows, np.ndarray) or not self.dense else rows.toarray()
+
+def dense(rows: Inputs) -> Any:
+    """The rows as an array."""
+    return rows if isinstance(rows, np.ndarray) else rows.toarray()
 
 
 @component

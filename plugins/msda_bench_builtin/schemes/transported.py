@@ -5,12 +5,11 @@ from __future__ import annotations
 import importlib.util
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
 from msda_bench.api import Array, Count, FittedScheme, Fitting, Group, Inputs, PluginError, Positive, Task, component
-from msda_bench_builtin.schemes.baselines import LEAST, LogisticRegression
+from msda_bench_builtin.schemes.baselines import LEAST, LogisticRegression, dense
 
 
 class Transported(FittedScheme):
@@ -157,8 +156,3 @@ class Wbt(Transported):
         plan = ot.sinkhorn(*weights, cost / (cost.max() or 1.0), self.reg, warn=False)
         moved = (plan @ target / plan.sum(1, keepdims=True)).astype(np.float32)
         return LogisticRegression(c=self.c).fit(Fitting(moved, labels, np.zeros_like(labels), target[:0]), task, seed)
-
-
-def dense(rows: Inputs) -> Any:
-    """The rows as an array."""
-    return rows if isinstance(rows, np.ndarray) else rows.toarray()

@@ -156,7 +156,7 @@ class Wjdot(Scheme):
             features = parts.features(batch.x)
             source, target = features[: k * size], features[k * size :]
             risks = parts.loss(parts.predictor(source), batch.y.flatten()).view(k, size).mean(1)
-        cost = self._cost(parts, source, batch.y.flatten(), target)
+        cost = self._features_cost(source, target) + losses(parts, parts.predictor(target), batch.y.flatten())
         alpha = batch.carried["alpha"]
         plan, potentials = transport(cost.detach(), (alpha / size).repeat_interleave(size), self.blur, self.iterations)
         gaps = potentials.view(k, size).mean(1)
@@ -183,10 +183,6 @@ class Wjdot(Scheme):
         """A step with alpha moved against the gradient of the cost."""
         gaps = gaps - gaps.mean()
         return Step(objective, risks, gaps, alpha, carried={"alpha": sparsemax(alpha - self.rate * gaps)})
-
-    def _cost(self, parts: Parts, source: Tensor, y: Tensor, target: Tensor) -> Tensor:
-        """The cost of moving each labelled example to each of the target's: (n, m)."""
-        return self._features_cost(source, target) + losses(parts, parts.predictor(target), y)
 
     def _features_cost(self, source: Tensor, target: Tensor) -> Tensor:
         squares = squared_distances(source, target)
