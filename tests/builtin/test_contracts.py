@@ -1,14 +1,11 @@
 """Every built-in component keeps its contract, with defaults and other parameters, and the pages name it."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
 import pytest
 import yaml
 
-from msda_bench.api import Component
 from msda_bench.functional import MISSING_TEXTS
 from msda_bench.plugins import discover
 from msda_bench.testing import checks, contract
@@ -17,7 +14,7 @@ from msda_bench_builtin.datasets import Amazon, Digits, Stress
 from msda_bench_builtin.schemes import Regularised, Wjdot
 
 ENTRIES = [entry for entry in discover().entries if entry.distribution == "msda-bench"]
-COMPONENTS: list[Component] = [entry.create({}) for entry in ENTRIES]
+COMPONENTS = [entry.create({}) for entry in ENTRIES]
 COMPONENTS += [
     Sharpmax(gamma=0.3, scale="code"),
     *(Regularised(by="bnm"), Regularised(by="entropy"), Wjdot(plan="entropic")),
@@ -36,7 +33,7 @@ COMPONENTS += [
         for check in checks(component)
     ],
 )
-def test_component_keeps_its_contract(component: Component, check: str):
+def test_component_keeps_its_contract(component, check):
     getattr(contract(component), check)()
 
 
@@ -47,13 +44,13 @@ KIND = {"discrepancy": "Discrepancies", "aggregator": "Aggregators", "scheme": "
 
 
 @pytest.mark.parametrize("kind", KIND)
-def test_every_method_part_and_validator_has_a_row(kind: str) -> None:
+def test_every_method_part_and_validator_has_a_row(kind):
     section = METHODS.split(f"\n## {KIND[kind]}\n")[1].split("\n## ")[0]
     rows = re.findall(r"^\| `(\w+)` \|", section, flags=re.MULTILINE)
     assert sorted(rows) == sorted(name for other, name in OURS if other == kind)
 
 
-def test_defaults_are_the_documented_ones() -> None:
+def test_defaults_are_the_documented_ones():
     """Defaults decide the numbers of every suite that does not name them, so a change must be one of the page too."""
     row = re.compile(r"^\| (\w+) \| `(\w+)` \| `(.*)` \|$", flags=re.MULTILINE)
     written = {(kind, name): yaml.safe_load(f"{{{text}}}") for kind, name, text in row.findall(METHODS + DATASETS)}
@@ -68,7 +65,7 @@ def test_defaults_are_the_documented_ones() -> None:
     assert not written
 
 
-def test_each_row_of_the_audit_names_a_test_that_exists() -> None:
+def test_each_row_of_the_audit_names_a_test_that_exists():
     audit = (DOCS.parent / "tests" / "README.md").read_text(encoding="utf-8").split("## Equal to the authors' code")[1]
     named = re.findall(r"\| `([\w/]+\.py)::(\w+)` \|$", audit, flags=re.MULTILINE)
     assert len(named) == audit.count("\n|") - 4

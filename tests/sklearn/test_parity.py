@@ -2,12 +2,12 @@
 
 import copy
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse
 import torch
-import yaml
 
 from msda_bench.api import Dataset, DomainData, Embedding, InputSpec, Task, component
 from msda_bench.data.files import LocalFiles
@@ -15,9 +15,9 @@ from msda_bench.data.splits import permutation
 from msda_bench.engine.train import Trainer
 from msda_bench.plugins import Entry, Registry, discover
 from msda_bench.sklearn import DARN, M3SDA, MDMN, SRC, DARNRegressor, MSDAClassifier, cell
-from msda_bench.suite.expand import expand
-from msda_bench.suite.load import load_suite
 from msda_bench.testing.toy import OneLayer
+from tests.builtin.suites import loaded
+from tests.own import suite
 from tests.strangers.teacher import Teacher
 
 TRAIN, SEED = 40, 5
@@ -57,33 +57,35 @@ class Suited(Dataset):
         return DomainData(scipy.sparse.csr_matrix(x) if self.sparse else x, y)
 
 
+@component
+class Embedded(OneLayer):
+    """Frozen features with the width of the input vectors."""
+
+    name = "embedded"
+
+    def embedding(self, input):
+        return Embedding("as they are", input.shape[0], lambda files: torch.nn.Identity())
+
+
+STRANGERS = Entry("scheme", Teacher, "strangers", "0"), Entry("backbone", Embedded, "strangers", "0")
+
+
 @pytest.fixture(autouse=True)
 def _strangers(monkeypatch):
-    """Installs a third-party scheme that carries an average of its weights."""
-    found = Registry([*discover().entries, Entry("scheme", Teacher, "strangers", "0")])
+    """Installs a third-party scheme that carries an average of its weights, and a backbone."""
+    found = Registry([*discover().entries, *STRANGERS])
     monkeypatch.setattr(cell, "discover", lambda: found)
     cell.registry.cache_clear()
     yield
     cell.registry.cache_clear()
 
 
-def suite_record(folder, dataset, method, training):
-    params = {"train": dataset.train, "regression": dataset.regression, "sparse": dataset.sparse}
-    suite = {
-        "schema": 1,
-        "name": "parity",
-        "dataset": {"arrays": params},
-        "seeds": [SEED],
-        "backbone": {"mlp": {"hidden": [16], "dropout": 0.2}},
-        "training": training,
-        "methods": {"M": method},
-    }
-    path = folder / "suite.yaml"
-    path.write_text(yaml.safe_dump(suite))
+def suite_record(folder, params, method, training):
     installed = (entry for entry in discover().entries if entry.kind != "dataset")
-    own = Entry("dataset", Suited, "tests", "0"), Entry("scheme", Teacher, "strangers", "0")
-    registry = Registry([*installed, *own])
-    (planned,) = expand(load_suite(path, registry), registry).cells.values()
+    registry = Registry([*installed, Entry("dataset", Suited, "tests", "0"), *STRANGERS])
+    backbone = {"mlp": {"hidden": [16], "dropout": 0.2}}
+    changes = {"seeds": [SEED], "targets": None, "backbone": backbone, "training": training, "methods": {"M": method}}
+    (planned,) = loaded(Path(suite(folder, "arrays", params, **changes)), registry)[1].cells.values()
     (record,) = Trainer(registry, LocalFiles(), "cpu").train([planned])
     return record
 
@@ -120,7 +122,7 @@ def test_an_estimator_gives_the_numbers_of_a_suites_run(name, tmp_path):
     estimator, method, params = CASES[name]
     dataset = Suited(**params)
     more = {"schedule": "cosine", "average": {"ema": 0.5}}
-    record = suite_record(tmp_path, dataset, method, {"epochs": 3, "batch": 8, "optimizer": "adam", **more})
+    record = suite_record(tmp_path, params, method, {"epochs": 3, "batch": 8, "optimizer": "adam", **more})
     estimator.set_params(hidden=(16,), dropout=0.2, epochs=3, batch=8, training=more, random_state=SEED)
     x, y, domain, x_test, y_test = rows_of(dataset)
     estimator.fit(x, y, sample_domain=domain)
@@ -151,19 +153,6 @@ def test_a_copy_predicts_identically_and_holds_no_training_rows(name):
         assert (copied.predict_proba(x_test) == found).all()
 
 
-@component
-class Embedded(OneLayer):
-    """Frozen features with the width of the input vectors."""
-
-    name = "embedded"
-
-    def embedding(self, input):
-        return Embedding("as they are", input.shape[0], lambda files: torch.nn.Identity())
-
-
-def test_a_backbone_with_frozen_features_is_refused_in_one_line(rows, monkeypatch):
-    found = Registry([*discover().entries, Entry("backbone", Embedded, "strangers", "0")])
-    monkeypatch.setattr(cell, "discover", lambda: found)
-    cell.registry.cache_clear()
+def test_a_backbone_with_frozen_features_is_refused_in_one_line(rows):
     with pytest.raises(ValueError, match="backbone: embedded computes frozen features, which only suites support"):
         SRC(backbone="embedded").fit(rows.X, rows.y, sample_domain=rows.domain)
