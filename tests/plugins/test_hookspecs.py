@@ -7,7 +7,6 @@ import inspect
 import sys
 from importlib.metadata import EntryPoint
 from types import ModuleType
-from typing import Any
 
 import pytest
 
@@ -18,20 +17,6 @@ from msda_bench.testing import examine
 HOOKS = {
     name: function for name, function in inspect.getmembers(hookspecs, inspect.isfunction) if name.startswith("msda_")
 }
-OTHERS = {"msda_executors"}
-"""The hooks that bring no component."""
-
-
-@pytest.fixture
-def example(request, monkeypatch) -> Any:
-    """The registry of a module that consists of the code in the hook's docstring."""
-    module = ModuleType(f"example_of_{request.param}")
-    monkeypatch.setitem(sys.modules, module.__name__, module)
-    steps = doctest.DocTestParser().get_examples(inspect.getdoc(HOOKS[request.param]))
-    assert steps, f"the hook {request.param} has no example in its docstring"
-    for step in steps:
-        exec(compile(step.source, module.__name__, "exec", dont_inherit=True), vars(module))  # noqa: S102 - our docstring
-    return discover([EntryPoint("example", module.__name__, "msda_bench")])
 
 
 def test_every_kind_has_a_hook():
@@ -39,16 +24,16 @@ def test_every_kind_has_a_hook():
 
 
 @pytest.mark.parametrize("name", HOOKS)
-def test_docstring_is_a_doctest_that_passes(name):
-    finder, runner = doctest.DocTestFinder(), doctest.DocTestRunner()
-    (test,) = finder.find(HOOKS[name], name, globs={})
+def test_a_docstrings_example_passes_and_is_a_complete_plugin_that_keeps_its_contract(name, monkeypatch):
+    module = ModuleType(f"example_of_{name}")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    (test,) = doctest.DocTestFinder().find(HOOKS[name], name, globs=vars(module))
     assert test.examples
-    assert runner.run(test).failed == 0
-
-
-@pytest.mark.parametrize("example", sorted(HOOKS.keys() - OTHERS), indirect=True)
-def test_example_is_a_complete_plugin_that_keeps_its_contract(example):
-    assert not example.broken
-    (entry,) = example.entries
-    broken = [finding for finding in examine(entry.create({})) if finding.outcome == "broken"]
-    assert not broken
+    assert doctest.DocTestRunner().run(test, clear_globs=False).failed == 0
+    vars(module).update(test.globs)
+    if name == "msda_executors":  # it brings no component
+        return
+    found = discover([EntryPoint("example", module.__name__, "msda_bench")])
+    assert not found.broken
+    (entry,) = found.entries
+    assert not [finding for finding in examine(entry.create({})) if finding.outcome == "broken"]

@@ -16,6 +16,7 @@ from msda_bench.running.local import LocalExecutor
 from msda_bench.suite.expand import expand
 from msda_bench.suite.load import load_suite
 from tests.cli.conftest import SUITE
+from tests.engine.conftest import result
 from tests.running.conftest import job_of
 
 
@@ -45,10 +46,6 @@ def run_worker(folder, *cells):
     """The records of cells trained in sequence by one worker."""
     store, executor = Store.create(folder), LocalExecutor(setup=Setup("cpu", trainer=TRAINER))
     return store, list(executor.run(list(map(job_of, cells)), store, Interrupt()))
-
-
-def result(record):
-    return record.status, record.outcome, record.curves, record.bound, record.validation
 
 
 def test_changes_by_a_component_are_reported_and_do_not_affect_the_next_cells(tmp_path):

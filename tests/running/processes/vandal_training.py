@@ -1,6 +1,5 @@
 """The engine with components that change shared process state, and one that observes it."""
 
-import functools
 import hashlib
 import os
 import random
@@ -8,15 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 import torch
-from fake_training import fake_cell
 
-from msda_bench.api import Scheme, Step, Validator, component
+from msda_bench.api import Validator, component
 from msda_bench.data import LocalFiles
 from msda_bench.engine.train import Trainer
-from msda_bench.plugins import Entry, Registry, discover
-from msda_bench.suite.cell import Ref
-from msda_bench.suite.protocol import Optimizer, Protocol, Sgd
-from msda_bench.testing.toy import Blobs, OneLayer
+from tests.engine.conftest import OwnStep, installed, make_cell, swapped
 
 TRAINER = "vandal_training:make"
 
@@ -51,19 +46,17 @@ class VandalValidator(Validator):
 
 
 @component
-class VandalScheme(Scheme):
+class VandalScheme(OwnStep):
     """Changes shared state in the middle of training."""
 
     name = "vandal"
-    uses_discrepancy = False
-    uses_mu = False
 
     deed: str
 
     def step(self, parts, batch, state, phase):
-        risks = parts.forward(batch).risks
+        step = super().step(parts, batch, state, phase)
         DEEDS[self.deed]()
-        return Step(risks.sum(), risks)
+        return step
 
 
 @component
@@ -100,28 +93,13 @@ def make(device, stack):
     return Trainer(registry(), LocalFiles(), device, stack).train
 
 
-@functools.cache
 def registry():
-    classes = (Blobs, OneLayer, VandalValidator, VandalScheme, Witness)
-    return Registry([*discover().entries, *(Entry(cls.kind, cls, "tests", "1") for cls in classes)])
+    return installed(VandalValidator, VandalScheme, Witness)
 
 
 def cell(seed, *, validator=None, scheme=None):
     """A cell with the witness, or one whose validator or scheme changes shared state."""
-    return replace(
-        fake_cell(target="aim", seed=seed),
-        dataset=_ref("dataset", "toy_blobs"),
-        sources=("one", "two"),
-        backbone=_ref("backbone", "toy_one_layer"),
-        scheme=_ref("scheme", "vandal", deed=scheme) if scheme else _ref("scheme", "adapt"),
-        discrepancy=None if scheme else _ref("discrepancy", "none"),
-        aggregator=None if scheme else _ref("aggregator", "uniform"),
-        training=Protocol(epochs=1, batch=10, steps=3, optimizer=Optimizer(sgd=Sgd(lr=0.1)), epoch="scheme"),
-        validators=(_ref("validator", "vandal", deed=validator) if validator else _ref("validator", "witness"),),
-    )
-
-
-def _ref(kind, name, **params):
-    entry = registry().entry(kind, name)
-    made = entry.create(params)
-    return Ref(kind, name, made.version, entry.distribution, made.params())
+    plain = replace(make_cell("SRC", seed=seed, epochs=1, steps=3, backbone=("linear", {})), validators=())
+    if scheme is not None:
+        plain = swapped(plain, VandalScheme, deed=scheme)
+    return swapped(plain, Witness) if validator is None else swapped(plain, VandalValidator, deed=validator)
