@@ -108,15 +108,6 @@ class ComponentContract:
         return [*gradients]
 
     @contextlib.contextmanager
-    def unchanged(self, given: Mapping[str, Tensor]) -> Iterator[None]:
-        """Fails if the block changes one of these tensors, given by name, in place."""
-        kept = {what: tensor.detach().clone() for what, tensor in given.items()}
-        yield
-        for what, then in kept.items():
-            failure = f"it changed its input, the {what}, in place; the contract asks for a new tensor"
-            self.close(given[what].detach(), then, failure, 0)
-
-    @contextlib.contextmanager
     def leaves_alone(self, *, torch_generator: bool = True) -> Iterator[None]:
         """Fails if the block changes something that all runs share, such as a global random generator.
 
@@ -169,15 +160,24 @@ class ComponentContract:
             why = f"{self.who} cannot be stacked with other runs: {message_of(error, 300)}"
             raise AssertionError(f"{why}. {_DRAWS if 'random operation' in why else BRANCHES}") from error
 
-    def stacked(self, modules: Sequence[nn.Module], *inputs: Any) -> tuple[Any, dict[str, Tensor]]:
-        """The outputs of each run's module for its inputs, computed in one stack, and the stacked parameters."""
+    def same_in_a_stack(self, modules: Sequence[nn.Module], inputs: Sequence[Sequence[Any]], what: str) -> None:
+        """Fails unless each run's module gives its outputs, up to rounding, in one stack with the others, too.
+
+        Args:
+            modules: one for each run.
+            inputs: the inputs of each.
+            what: the outputs, in a message.
+        """
         parameters, buffers = torch.func.stack_module_state(list(modules))
         skeleton = copy.deepcopy(modules[0])  # a module that holds a weight twice may keep the stacked one
 
         def call(parameters: dict[str, Tensor], buffers: dict[str, Tensor], *inputs: Any) -> Any:
             return torch.func.functional_call(skeleton, (parameters, buffers), inputs)
 
-        return self.vmapped(call, parameters, buffers, *inputs), parameters
+        joined = [None if column[0] is None else torch.stack(column) for column in zip(*inputs, strict=True)]
+        together = self.vmapped(call, parameters, buffers, *joined)
+        for outputs, module, own in zip(together, modules, inputs, strict=True):
+            self.close(outputs, module(*own), f"stacking changes a run's {what}", 1e-4)
 
     def remade(self) -> Component:
         """The component made from its own parameters, as a suite makes it."""
@@ -214,17 +214,14 @@ class FilesContract(ComponentContract):
 
     def reach(self) -> Files:
         """The component's files; skips the test if one is missing."""
-        from msda_bench.data import LocalFiles, absent, describe_absent, folders
+        from msda_bench.data import LocalFiles
 
-        where, name = folders(), self.component.name
-        gone = absent(self.component.files, where) if self.files is None else []
-        self.applies(not gone, f"cannot be checked here: {describe_absent({name: gone}, where)}")
-        files = self.files if self.files is not None else LocalFiles(where, name)
+        files = self.files or LocalFiles(dataset=self.component.name)
         for file in self.component.files:
             try:
                 files.path(file)
             except DataError as error:
-                raise unittest.SkipTest(f"{self.who}: its files are missing: {error}") from error
+                raise unittest.SkipTest(f"{self.who} cannot be checked here: {error}") from error
         return files
 
 
@@ -256,8 +253,11 @@ class CalledContract(ComponentContract, ABC):
     def test_input_is_not_changed(self) -> None:
         """It does not change its input tensors in place."""
         for call in self.calls():
-            with self.unchanged(call.given):
-                call.outputs()
+            kept = {what: tensor.detach().clone() for what, tensor in call.given.items()}
+            call.outputs()
+            for what, then in kept.items():
+                failure = f"it changed its input, the {what}, in place; the contract asks for a new tensor"
+                self.close(call.given[what].detach(), then, failure, 0)
 
 
 class RepeatedContract(CalledContract):

@@ -37,4 +37,4 @@ def test_contract_of_a_network_without_its_weights_is_skipped_with_a_reason(tmp_
     monkeypatch.setenv("MSDA_BENCH_CACHE", str(tmp_path))
     (finding,) = [finding for finding in examine(TinyNet()) if "shapes" in finding.clause]
     assert finding.outcome == "skipped"
-    assert "data of tiny_net are missing: 1 file, 864 bytes to fetch" in finding.reason
+    assert "backbone 'tiny_net' cannot be checked here: tiny/weights.bin: not in" in finding.reason

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import random
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 import torch
@@ -10,7 +11,7 @@ from torch import Tensor
 
 from msda_bench.api import Component, component
 
-Members = Mapping[str, Any]
+Fault = Mapping[str, Any] | Callable[..., Any]
 Value = TypeVar("Value")
 
 
@@ -20,14 +21,17 @@ class Sin(NamedTuple):
     message: str
 
 
-def sins(base: type, broken: Mapping[str, Mapping[str, Members]]) -> list[Sin]:
-    """By clause and message: the members in which a component that breaks it differs from `base`, a good one."""
+def sins(base: type, broken: Mapping[str, Mapping[str, Fault]]) -> list[Sin]:
+    """By clause and message: the members in which a component that breaks it differs from `base`, a good one.
+
+    A function stands for the member `spoil`, which turns what the good component gives into something else.
+    """
     rows = [(clause, message, of) for clause, by_message in broken.items() for message, of in by_message.items()]
-    return [Sin(_made(base, message, members), clause, message) for clause, message, members in rows]
+    return [Sin(_made(base, message, fault), clause, message) for clause, message, fault in rows]
 
 
-def _made(base: type, message: str, members: Members) -> Component:
-    name = f"Sin{len(globals())}"
+def _made(base: type, message: str, fault: Fault) -> Component:
+    name, members = f"Sin{len(globals())}", fault if isinstance(fault, Mapping) else {"spoil": staticmethod(fault)}
     cls = component(type(name, (base,), {"__doc__": message, "__module__": __name__, **members}))
     globals()[name] = cls  # where pickle finds it
     return cls()
@@ -36,6 +40,11 @@ def _made(base: type, message: str, members: Members) -> Component:
 def after(_: object, value: Value) -> Value:
     """The value, after something was done on the way."""
     return value
+
+
+def drawing(value: Value, *_: object) -> Value:
+    """The value, after a draw from a generator that all runs share."""
+    return after(random.random(), value)
 
 
 def batched(tensor: Tensor) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-import random
 
 import numpy as np
 import torch
@@ -22,7 +21,7 @@ from msda_bench.api import (
     Task,
     component,
 )
-from tests.testing.sins import after, batched, sins
+from tests.testing.sins import after, batched, drawing, sins
 
 COUNTER = itertools.count()
 
@@ -77,22 +76,15 @@ class Embedded(SpoiledNetwork):
         return "thirds"
 
     def embed(self, x):
-        return self.wrong(x.unflatten(1, (3, 4)).mean(2))
-
-    def wrong(self, features):
-        return features
+        return x.unflatten(1, (3, 4)).mean(2)
 
 
 def more(function, module=Function):
     return {"more": lambda self: [module(function)]}
 
 
-def spoil(function):
-    return {"spoil": lambda _, *given: function(*given)}
-
-
-def wrong(function):
-    return {"wrong": lambda self, features: function(features)}
+def embeds(change):
+    return {"embed": lambda self, x: change(Embedded.embed(self, x))}
 
 
 def never(self, task, input, files=None):
@@ -130,20 +122,18 @@ OF_BACKBONES = {
     "shapes": {
         "accepts none of the inputs": {"build": never},
         r"sparse input \(12,\), but fails on it: .*TypeError: .*asks build to raise PluginError": {"build": dense_only},
-        r"cannot be built for .* input \(3, 16, 16\): .*py:.*asks build to raise PluginError": spoil(
+        r"cannot be built for .* input \(3, 16, 16\): .*py:.*asks build to raise PluginError": (
             lambda network, seen: after(seen.shape.index(12), network)
         ),
-        r"features .* is \(5, 4\); the contract asks for \(5, 5\)": spoil(
-            lambda network, _: network._replace(feature_dim=5)
-        ),
-        r"outputs .* is \(5, 1\); the contract asks for \(5, 3\)": spoil(
+        r"features .* is \(5, 4\); the contract asks for \(5, 5\)": lambda network, _: network._replace(feature_dim=5),
+        r"outputs .* is \(5, 1\); the contract asks for \(5, 3\)": (
             lambda network, _: network._replace(predictor=nn.Linear(4, 1))
         ),
     },
     "gradient_reaches_every_parameter": {"no gradient reaches parameter": {"more": lambda self: idle()}},
     "same_seed_same_weights": {
-        "built twice with one seed, predictor.weight differs": spoil(unseeded),
-        "seeds 0 and 1 give the same predictor": spoil(constant),
+        "built twice with one seed, predictor.weight differs": unseeded,
+        "seeds 0 and 1 give the same predictor": constant,
     },
     "evaluation_is_deterministic": {
         "in evaluation mode a second call changes the features": more(lambda x: x + torch.rand_like(x)),
@@ -151,19 +141,19 @@ OF_BACKBONES = {
     },
     "leaves_the_process_alone": {
         "torch's global random generator.*use msda_bench.api.Dropout": {"more": lambda self: [nn.Dropout(0.5)]},
-        "Python's global random generator": more(lambda x: after(random.random(), x)),
+        "Python's global random generator": more(drawing),
     },
     "stacked_runs_equal_each_alone": {
         "use msda_bench.api.Dropout in place of torch.nn.Dropout": {"more": lambda self: [nn.Dropout(0.5)]},
         "cannot be stacked": more(lambda x: x if x.sum() > 0 else -x, InTraining),
     },
-    "input_is_not_changed": {"changed its input, the batch, in place": spoil(in_place)},
+    "input_is_not_changed": {"changed its input, the batch, in place": in_place},
 }
 OF_EMBEDDINGS = {
     "embeddings_are_vectors_of_one_example_each": {
         r"of the embedding is \(5, 3\); the contract asks for \(5, 4\)": {"width": 4},
-        "depends on the rest of the batch": wrong(lambda features: features - features.mean()),
-        "a second call changes the embedding": wrong(lambda features: features + next(COUNTER)),
+        "depends on the rest of the batch": embeds(lambda features: features - features.mean()),
+        "a second call changes the embedding": embeds(lambda features: features + next(COUNTER)),
     },
     "embeddings_are_named": {
         "the identity is b'thirds', not text": {"name_it": lambda self: b"thirds"},
@@ -203,11 +193,7 @@ class Pixels(Spoiled):
 
 def fields(**made):
     """Fields of the data, made from the good data and their number."""
-
-    def run(self, good, n):
-        return dataclasses.replace(good, **{name: make(good, n) for name, make in made.items()})
-
-    return {"spoil": run}
+    return lambda good, n: dataclasses.replace(good, **{name: make(good, n) for name, make in made.items()})
 
 
 def secret(self, domain, files):
@@ -259,9 +245,7 @@ OF_DATASETS = {
         "maps 'middle' to a ndarray; input.sparse is True": {"input": InputSpec((1,), sparse=True)},
     },
     "leaves_the_process_alone": {
-        r"Python's global random generator((?!key of).)*numpy\.random\.Philox": fields(
-            y=lambda good, _: after(random.random(), good.y)
-        ),
+        r"Python's global random generator((?!key of).)*numpy\.random\.Philox": drawing,
     },
 }
 OF_PIXELS = {

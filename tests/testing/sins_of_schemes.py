@@ -29,17 +29,13 @@ class Spoiled(Scheme):
         return step
 
 
-def leaning(_, step, parts, batch):
+def leaning(step, parts, batch):
     confident = parts.predictor(parts.forward(batch).target).square().mean()
     return step._replace(objective=step.objective + confident)
 
 
-def spoil(function):
-    return {"spoil": lambda _, *given: function(*given)}
-
-
 def objective(function):
-    return spoil(lambda step, parts, batch: step._replace(objective=function(step.objective)))
+    return lambda step, parts, batch: step._replace(objective=function(step.objective))
 
 
 def drifting(calls):
@@ -98,8 +94,8 @@ OF_SCHEMES = {
         },
     },
     "step_gives_what_the_record_holds": {
-        "NaN or infinity in the gaps ": spoil(lambda step, *_: step._replace(gaps=step.gaps / 0)),
-        "the sum of the weights .* is 3": spoil(
+        "NaN or infinity in the gaps ": lambda step, *_: step._replace(gaps=step.gaps / 0),
+        "the sum of the weights .* is 3": (
             lambda step, _, batch: step._replace(weights=step.weights ** (len(batch.y) != 3))
         ),
         "takes no aggregator, so it must not call one": {
@@ -109,8 +105,11 @@ OF_SCHEMES = {
         },
     },
     "gradient_reaches_what_a_phase_trains": {
-        "no phase gives the features a gradient": {**spoil(frozen), "stages": phases("predictor")},
-        "declares that it trains critic, but gives it no gradient": spoil(lambda step, *_: Step(step.risks.mean())),
+        "no phase gives the features a gradient": {
+            "spoil": staticmethod(frozen),
+            "stages": phases("predictor"),
+        },
+        "declares that it trains critic, but gives it no gradient": lambda step, *_: Step(step.risks.mean()),
         "trains 'encoder'; the parts are features, predictor": {"stages": phases("encoder")},
     },
     "leaves_the_process_alone": {
@@ -123,7 +122,7 @@ OF_SCHEMES = {
         "cannot be stacked.*torch.vmap refuses it.*no Python branch": objective(
             lambda value: value if value.item() > 0 else -value
         ),
-        "stacking changes a run's risks": spoil(
+        "stacking changes a run's risks": (
             lambda step, *_: step._replace(risks=step.risks * (2 if batched(step.risks) else 1))
         ),
     },
@@ -131,11 +130,11 @@ OF_SCHEMES = {
     "is_deterministic": {
         "call with the same input changes the objective": objective(drifting(itertools.count())),
     },
-    "trains_without_a_discrepancy": {"not NoneType. No target batch .* `needs_target": {"spoil": leaning}},
+    "trains_without_a_discrepancy": {"not NoneType. No target batch .* `needs_target": leaning},
     "input_is_not_changed": {
-        "changed its input, the batch's key": spoil(lambda step, _, batch: after(batch.key.zero_(), step)),
+        "changed its input, the batch's key": lambda step, _, batch: after(batch.key.zero_(), step),
     },
-    "sees_no_target_label": {"inverting the target's labels .* changes the run's .* asks to train": spoil(stealing)},
+    "sees_no_target_label": {"inverting the target's labels .* changes the run's .* asks to train": stealing},
     "predicts_each_example_by_itself": {"outputs depend on the rest of the batch": {"predict": predict_together}},
 }
 
@@ -156,26 +155,22 @@ class Nearest(FittedScheme):
         x = self.dense(rows.x)
         if task.kind == "regression":
             slopes = np.linalg.lstsq(np.c_[x, np.ones(len(x))], rows.y, rcond=None)[0]
-            return lambda given: self.outputs(np.c_[self.dense(given), np.ones(given.shape[0])] @ slopes[:, None])
+            return lambda given: self.spoil(np.c_[self.dense(given), np.ones(given.shape[0])] @ slopes[:, None])
         present = np.unique(rows.y)
         means = np.stack([x[rows.y == place].mean(0) for place in present])
 
         def predict(given):
             outputs = np.full((given.shape[0], task.classes), self.far)
             outputs[:, present] = -((self.dense(given)[:, None] - means) ** 2).sum(-1)
-            return self.outputs(outputs)
+            return self.spoil(outputs)
 
         return predict
 
     def dense(self, x):
         return np.asarray(x if isinstance(x, np.ndarray) else x.toarray(), np.float64)
 
-    def outputs(self, values):
+    def spoil(self, values):
         return values
-
-
-def outputs(function):
-    return {"outputs": lambda _, values: function(values)}
 
 
 def before(function):
@@ -204,8 +199,11 @@ def words(_, x):
 
 OF_FITTED = {
     "learns": {
-        r"it is right on 0\.\d+ of its examples, a constant on": outputs(lambda values: -values),
-        "its squared error is .*, a constant's": {"tasks": ("regression",), **outputs(lambda values: 0 * values)},
+        r"it is right on 0\.\d+ of its examples, a constant on": lambda values: -values,
+        "its squared error is .*, a constant's": {
+            "tasks": ("regression",),
+            "spoil": lambda _, values: 0 * values,
+        },
     },
     "a_class_may_have_no_example": {
         "NaN or infinity in the outputs without examples of the last class": {"far": np.nan},
@@ -213,11 +211,11 @@ OF_FITTED = {
     },
     "takes_bags_of_words": {"bags of words give other outputs than the same numbers": {"dense": words}},
     "predicts_each_example_by_itself": {
-        "outputs depend on the rest of the batch": outputs(lambda values: values + 0.1 * values.mean()),
+        "outputs depend on the rest of the batch": lambda values: values + 0.1 * values.mean(),
     },
     "sees_no_target_label": {"inverting the target's labels .* changes the run's": {"fit": steal}},
     "is_deterministic": {
-        "call with the same input changes the outputs": outputs(
+        "call with the same input changes the outputs": (
             lambda values: values + (len(values) == ROWS) * 1e-5 * random.SystemRandom().random()
         ),
     },
