@@ -27,10 +27,6 @@ if TYPE_CHECKING:
 Train: TypeAlias = Callable[[Sequence[Cell]], Iterable[Record]]
 """Cells to their records, each ok or diverged, yielded as soon as they are trained; raises on any other fault."""
 
-EXECUTORS = "msda_bench.executors"
-"""Name of the entry-point group of executors."""
-ENGINE = "msda_bench.running.execute:engine"
-
 
 def engine(device: str, stack: int | None) -> Train:
     """The training core, over the installed plugins and the data of this machine; see `Trainer`."""
@@ -55,7 +51,7 @@ class Setup:
 
     device: str
     stack: int | None = None
-    trainer: str = ENGINE
+    trainer: str = "msda_bench.running.execute:engine"
 
     def load(self) -> Train:
         """Loads it."""
@@ -106,10 +102,10 @@ class Executor(Component, ABC):
 
 
 def executors() -> Registry:
-    """All installed executors; see `discover`."""
+    """All installed executors, in an entry-point group of their own; see `discover`."""
     from msda_bench.plugins import discover
 
-    return discover(None, EXECUTORS, {"msda_executors": Executor})
+    return discover(None, "msda_bench.executors", {"msda_executors": Executor})
 
 
 @component

@@ -21,8 +21,6 @@ from msda_bench.suite.plan import Plan, PlannedCell
 if TYPE_CHECKING:
     from msda_bench.suite.expand import Expansion
 
-_SHARD = re.compile(r"([0-9]{1,6})/([0-9]{1,6})")
-
 
 @dataclass(frozen=True)
 class Survey:
@@ -79,7 +77,7 @@ def shard_of(cells: Iterable[PlannedCell], text: str) -> tuple[PlannedCell, ...]
     Raises:
         BenchError: the text is not a valid part.
     """
-    part = _SHARD.fullmatch(text)
+    part = re.fullmatch(r"([0-9]{1,6})/([0-9]{1,6})", text)
     if part is None or not int(part[1]) < int(part[2]):
         raise BenchError(f"--shard {text!r}: write I/N, part I of N, counted from 0, such as 0/4 to 3/4")
     planned = tuple(cells)

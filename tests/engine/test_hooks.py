@@ -2,39 +2,59 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from itertools import pairwise
 
 import pytest
 import torch
 from torch import nn
 
 from msda_bench.api import PluginError, Stage, Step, component
-from msda_bench.functional import SparseRows, drop_entries
+from msda_bench.engine.tensors import dense
+from msda_bench.functional import drop_entries
 from tests.engine.conftest import OwnStep, Toy, make_cell, run_of, stacked, swapped, train
 from tests.strangers.source_free import SourceFree
 
 
-@component
-class Cheat(OwnStep):
-    name = "cheat"
-    stages = (Stage("train", sees=("sources",)), Stage("adapt", sees=("target",)))
-    seen: ClassVar[list[tuple[str, Any]]] = []
+@pytest.mark.parametrize("sparse", [True, False])
+def test_a_stage_without_sources_receives_no_source_data(sparse):
+    seen = []
 
-    def carry(self, parts, sizes, stage):
-        return {"kept": torch.zeros(20, 30)} if stage.name == "train" else {"n": torch.zeros(())}
+    @component
+    class Cheat(OwnStep):
+        name = "cheat"
+        stages = (Stage("train", sees=("sources",)), Stage("adapt", sees=("target",)))
 
-    def step(self, parts, batch, state, phase):
-        stage = "train" if len(batch.y) else "adapt"
-        self.seen.append((stage, (batch.x, batch.y, dict(batch.carried), getattr(self, "stolen", None))))
-        object.__setattr__(self, "stolen", batch.x)
-        if stage == "train":
-            kept = batch.x.to_dense() if isinstance(batch.x, SparseRows) else batch.x
-            return super().step(parts, batch, state, phase)._replace(carried={"kept": kept})
-        return Step(parts.predictor(parts.features(batch.x)).square().mean())
+        def carry(self, parts, sizes, stage):
+            return {"kept": torch.zeros(20, 30)} if stage.name == "train" else {"n": torch.zeros(())}
 
-    def at_epoch(self, parts, target, carried, stage):
-        self.seen.append((f"epoch {stage.name}", target.features))
-        return {}
+        def step(self, parts, batch, state, phase):
+            stage, x = "train" if len(batch.y) else "adapt", dense(batch.x)
+            seen.append((stage, (x, batch.y, dict(batch.carried), getattr(self, "stolen", None))))
+            object.__setattr__(self, "stolen", x)
+            if stage == "train":
+                return super().step(parts, batch, state, phase)._replace(carried={"kept": x})
+            return Step(parts.predictor(parts.features(batch.x)).square().mean())
+
+        def at_epoch(self, parts, target, carried, stage):
+            seen.append((f"epoch {stage.name}", target.features))
+            return {}
+
+    (record,) = train([swapped(make_cell(epochs=3, dataset={"sparse": sparse}), Cheat)], Cheat)
+    assert record.status == "ok"
+    assert record.provenance["stages"] == [
+        {"name": "train", "share": 1.0, "sees": ["sources"]},
+        {"name": "adapt", "share": 1.0, "sees": ["target"]},
+    ]
+    steps = {name: [given for stage, given in seen if stage == name] for name in ("train", "adapt")}
+    assert [len(given) for given in steps.values()] == [9, 9]
+    for name, values in (("train", {1, 2}), ("adapt", {3})):  # the toy's words count 1, 2 and 3 in domains a, b and c
+        for x, y, _, stolen in steps[name]:
+            assert set(x.unique().tolist()) - {0} == values
+            assert y.shape == ((2, 10) if name == "train" else (0, 10))
+            assert stolen is None
+    assert {tuple(carried) for _, _, carried, _ in steps["adapt"]} == {("n",)}
+    assert [name for name, _ in seen if name.startswith("epoch")] == ["epoch adapt"] * 2
+    assert all(given.shape == (60, 8) for name, given in seen if name.startswith("epoch"))
 
 
 @component
@@ -61,21 +81,30 @@ class Surveys(OwnStep):
         return Step(parts.loss(outputs, batch.y.flatten()).mean(), risks, same)
 
 
-@component
-class Weighing(OwnStep):
-    name = "weighing"
-    seen: ClassVar[list[Any]] = []
+def test_rows_are_the_places_of_examples_within_their_domains():
+    seen = []
 
-    def carry(self, parts, sizes, stage):
-        return {"weights": (torch.arange(max(sizes.groups)) % 2).float().repeat(len(sizes.groups), 1)}
+    @component
+    class Weighing(OwnStep):
+        name = "weighing"
 
-    def step(self, parts, batch, state, phase):
-        k, size = batch.y.shape
-        outputs = parts.predictor(parts.features(batch.x))[: k * size]
-        losses = parts.loss(outputs, batch.y.flatten()).view(k, size)
-        risks = (batch.carried["weights"].gather(1, batch.rows[: k * size].view(k, size)) * losses).mean(1)
-        self.seen.append((batch.x, batch.rows))
-        return Step(risks.mean(), risks)
+        def carry(self, parts, sizes, stage):
+            return {"weights": (torch.arange(max(sizes.groups)) % 2).float().repeat(len(sizes.groups), 1)}
+
+        def step(self, parts, batch, state, phase):
+            k, size = batch.y.shape
+            outputs = parts.predictor(parts.features(batch.x))[: k * size]
+            losses = parts.loss(outputs, batch.y.flatten()).view(k, size)
+            risks = (batch.carried["weights"].gather(1, batch.rows[: k * size].view(k, size)) * losses).mean(1)
+            seen.append((batch.x, batch.rows))
+            return Step(risks.mean(), risks)
+
+    cell = swapped(make_cell(dataset={"sparse": False}), Weighing)
+    assert train([cell], Weighing)[0].status == "ok"
+    data = run_of(cell, Weighing).data
+    for x, rows in seen:
+        for domain, examples, places in zip("abc", x.split(10), rows.split(10), strict=True):
+            assert torch.equal(examples, data.x[data.rows[domain][places]])
 
 
 @component
@@ -102,70 +131,51 @@ class Viewed(Toy):
         return drop_entries(x, key, {"weak": 0.1, "strong": 0.4}[strength])
 
 
-@component
-class Looks(OwnStep):
-    name = "looks"
-    seen: ClassVar[list[bool]] = []
-
-    def step(self, parts, batch, state, phase):
-        other = parts.with_key(batch.key)
-        self.seen.append(torch.equal(parts.features(batch.x), other.features(batch.x)))
-        return super().step(parts, batch, state, phase)
-
-    def at_epoch(self, parts, target, carried, stage):
-        other = parts.with_key(target.key)
-        self.seen.append(torch.equal(parts.features(torch.ones(4, 30)), other.features(torch.ones(4, 30))))
-        return {}
-
-
 def test_dropout_is_off_where_a_scheme_looks_at_the_target_and_on_again_in_the_steps():
-    Looks.seen.clear()
+    seen = []
+
+    @component
+    class Looks(OwnStep):
+        name = "looks"
+
+        def step(self, parts, batch, state, phase):
+            other = parts.with_key(batch.key)
+            seen.append(torch.equal(parts.features(batch.x), other.features(batch.x)))
+            return super().step(parts, batch, state, phase)
+
+        def at_epoch(self, parts, target, carried, stage):
+            other = parts.with_key(target.key)
+            seen.append(torch.equal(parts.features(torch.ones(4, 30)), other.features(torch.ones(4, 30))))
+            return {}
+
     train([swapped(make_cell(steps=2), Looks)], Looks)
-    assert Looks.seen == [True, False, False] * 2
+    assert seen == [True, False, False] * 2
 
 
-@component
-class Former(OwnStep):
-    name = "former"
-    rows: int = 0
-    seen: ClassVar[list[tuple[torch.Tensor, torch.Tensor]]] = []
+@pytest.mark.parametrize("rows", [0, 1])
+def test_weights_that_a_step_carries_are_not_changed_by_updates(rows):
+    """Updates change weights in place, but not carried copies or views of them."""
+    seen = []
 
-    def carry(self, parts, sizes, stage):
-        return {"former": parts.weights["predictor.weight"][self.rows :]}
+    @component
+    class Former(OwnStep):
+        name = "former"
 
-    def step(self, parts, batch, state, phase):
-        return super().step(parts, batch, state, phase)._replace(carried=self.carry(parts, None, None))
+        def carry(self, parts, sizes, stage):
+            return {"former": parts.weights["predictor.weight"][rows:]}
 
-    def after_step(self, parts, batch, phase):
-        self.seen.append((batch.carried["former"], self.carry(parts, None, None)["former"].clone()))
-        return {}
+        def step(self, parts, batch, state, phase):
+            return super().step(parts, batch, state, phase)._replace(carried=self.carry(parts, None, None))
 
+        def after_step(self, parts, batch, phase):
+            seen.append((batch.carried["former"], self.carry(parts, None, None)["former"].clone()))
+            return {}
 
-@pytest.fixture(autouse=True)
-def nothing_seen():
-    for scheme in (Cheat, Weighing, Former):
-        scheme.seen.clear()
-
-
-@pytest.mark.parametrize("sparse", [True, False])
-def test_a_stage_without_sources_receives_no_source_data(sparse):
-    (record,) = train([swapped(make_cell(epochs=3, dataset={"sparse": sparse}), Cheat)], Cheat)
-    assert record.status == "ok"
-    assert record.provenance["stages"] == [
-        {"name": "train", "share": 1.0, "sees": ["sources"]},
-        {"name": "adapt", "share": 1.0, "sees": ["target"]},
-    ]
-    steps = {name: [given for stage, given in Cheat.seen if stage == name] for name in ("train", "adapt")}
-    assert [len(given) for given in steps.values()] == [9, 9]
-    for name, values in (("train", {1, 2}), ("adapt", {3})):  # the toy's words count 1, 2 and 3 in domains a, b and c
-        for x, y, _, stolen in steps[name]:
-            dense = x.to_dense() if isinstance(x, SparseRows) else x
-            assert set(dense.unique().tolist()) - {0} == values
-            assert y.shape == ((2, 10) if name == "train" else (0, 10))
-            assert stolen is None
-    assert {tuple(carried) for _, _, carried, _ in steps["adapt"]} == {("n",)}
-    assert [name for name, _ in Cheat.seen if name.startswith("epoch")] == ["epoch adapt"] * 2
-    assert all(given.shape == (60, 8) for name, given in Cheat.seen if name.startswith("epoch"))
+    train([swapped(make_cell(epochs=1), Former)], Former)
+    for (_, after), (carried, now) in pairwise(seen):
+        torch.testing.assert_close(carried, after, rtol=0, atol=0)
+        assert not torch.equal(carried, now)
+    assert len(seen) > 1
 
 
 def test_a_stage_that_sees_the_sources_starts_with_a_pass_over_them():
@@ -178,25 +188,6 @@ def test_a_stage_that_sees_the_sources_starts_with_a_pass_over_them():
         assert len(set(record.curves.risks[0])) == 2
         assert record.curves.risks[1] == together.curves.risks[1] == [-1, -1]
     assert alone[0].curves.risks[0] != alone[1].curves.risks[0]
-
-
-def test_rows_are_the_places_of_examples_within_their_domains():
-    cell = swapped(make_cell(dataset={"sparse": False}), Weighing)
-    assert train([cell], Weighing)[0].status == "ok"
-    data = run_of(cell, Weighing).data
-    for x, rows in Weighing.seen:
-        for domain, examples, places in zip("abc", x.split(10), rows.split(10), strict=True):
-            assert torch.equal(examples, data.x[data.rows[domain][places]])
-
-
-@pytest.mark.parametrize("rows", [0, 1])
-def test_weights_that_a_step_carries_are_not_changed_by_updates(rows):
-    """Updates change weights in place, but not carried copies or views of them."""
-    train([swapped(make_cell(epochs=1), Former, rows=rows)], Former)
-    for (_, after), (carried, now) in zip(Former.seen, Former.seen[1:], strict=False):
-        torch.testing.assert_close(carried, after, rtol=0, atol=0)
-        assert not torch.equal(carried, now)
-    assert len(Former.seen) > 1
 
 
 @pytest.mark.parametrize(
