@@ -25,9 +25,10 @@ from msda_bench.api import (
     Size,
     Step,
     Task,
+    Validator,
     component,
 )
-from msda_bench.engine import single
+from msda_bench.data import LocalFiles
 from msda_bench.engine.model import Components
 from msda_bench.engine.prepare import Prepared, Preparer
 from msda_bench.engine.runs import Run
@@ -76,16 +77,6 @@ class Toy(Dataset):
         return DomainData(scipy.sparse.csr_matrix(dense) if self.sparse else dense, y)
 
 
-class NoFiles:
-    """A dataset that needs no files is given none."""
-
-    def path(self, file):
-        raise AssertionError(file)
-
-    def derived(self, name, make):
-        raise AssertionError(name)
-
-
 METHODS: dict[str, tuple[Any, ...]] = {
     "SRC": ("pooled", "none", "uniform", {}),
     "TAR": ("target_only", None, None, {}),
@@ -102,6 +93,12 @@ METHODS: dict[str, tuple[Any, ...]] = {
     "MCD": ("mcd", None, None, {}),
 }
 POOLED = {"pooled", "cdan", "target_only"}
+OPTIMIZERS = {
+    "sgd": {"sgd": {"lr": 0.1, "momentum": 0.9, "nesterov": True, "weight_decay": 0.1}},
+    "adam": {"adam": {"lr": 0.01, "weight_decay": 0.1}},
+    "adamw": {"adamw": {"lr": 0.003, "weight_decay": 3.0}},
+    "adadelta": {"adadelta": {"weight_decay": 0.1}},
+}
 
 
 @functools.cache
@@ -127,6 +124,11 @@ def backbone(name: str, network: Any) -> type[Any]:
         return Network(*network(input.shape[0], task.outputs))
 
     return component(type(name, (Backbone,), {"name": name, "build": build}))
+
+
+def validator(name: str, score: Any) -> type[Any]:
+    """A third-party validator; `score` takes the view."""
+    return component(type(name, (Validator,), {"name": name, "score": lambda self, view: score(view)}))
 
 
 class Gaps(nn.Module):
@@ -202,10 +204,13 @@ def swapped(cell: Cell, cls: type[Any], **params: Any) -> Cell:
     return replace(cell, **{cls.kind: made}, **({"discrepancy": None, "aggregator": None} if alone else {}))
 
 
-def train(cells: list[Cell], *strangers: type[Any], stack: int | None = 1, device: str = "cpu") -> list[Record]:
+def trainer(*strangers: type[Any], stack: int | None = 1, device: str = "cpu") -> Trainer:
+    return Trainer(installed(*strangers), LocalFiles(), device, stack)
+
+
+def train(cells: list[Cell], *strangers: type[Any], **options: Any) -> list[Record]:
     """The records of the cells, in their order."""
-    trainer = Trainer(installed(*strangers), NoFiles(), device, stack)
-    records = {record.key: record for record in trainer.train(cells)}
+    records = {record.key: record for record in trainer(*strangers, **options).train(cells)}
     return [records[cell.key] for cell in cells]
 
 
@@ -233,7 +238,7 @@ def close(record: Record, other: Record) -> None:
 
 
 def prepare(cell: Cell, dataset: Dataset) -> Prepared:
-    return Preparer(NoFiles(), CPU).prepare(dataset, cell)
+    return Preparer(LocalFiles(), CPU).prepare(dataset, cell)
 
 
 def run_of(cell: Cell, *strangers: type[Any]) -> Run:
@@ -243,15 +248,5 @@ def run_of(cell: Cell, *strangers: type[Any]) -> Run:
 
 def train_with_weights(cell: Cell, *strangers: type[Any]) -> dict[str, Any]:
     """The record's parts, and the trained weights as bytes."""
-    kept = []
-    build = single.build_model
-
-    def keep(*args: Any) -> Any:
-        kept.append(build(*args))
-        return kept[-1]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(single, "build_model", keep)
-        (record,) = train([cell], *strangers)
-    weights = [value.detach().numpy().tobytes() for value in kept[0][0].parameters()]
-    return {"weights": weights, **vars(record)}
+    (record,) = train([replace(cell, keep=("weights",))], *strangers)
+    return {**vars(record), "weights": record.arrays["weights"]}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from dataclasses import replace
 from itertools import chain
-from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -29,7 +28,6 @@ from tests.engine.conftest import OwnStep, Toy, backbone, make_cell, prepare, re
 from tests.strangers.source_free import SourceFree
 
 KEYS = "63199eb0fe5ecaaf667da43520016171fad4bbab5362dbf4d87503ab063d87bc"
-STEPS = 3
 KEYED = ["features.0", "features.1", "critic.0", "critic.1", "critic.2"]
 
 
@@ -95,29 +93,23 @@ def test_full_batches_take_groups_in_order_and_repeat_smaller_ones():
 OnlyDropout = backbone("only_dropout", lambda width, outputs: (Dropout(0.5), nn.Linear(width, outputs), width))
 
 
-@component
-class Repeats(OwnStep):
-    name = "repeats"
-    masks: ClassVar[list[torch.Tensor]] = []
-    keys: ClassVar[list[torch.Tensor]] = []
-    stages = (Stage("all", phases=(Phase("critic"), Phase("critic"), Phase("network"))),)
-
-    def step(self, parts, batch, state, phase):
-        self.masks.append(parts.features(torch.ones_like(batch.x)))
-        self.keys.append(batch.key)
-        return super().step(parts, batch, state, phase)
-
-
 def test_masks_and_keys_differ_between_the_phases_of_a_step():
-    cell = make_cell(dataset={"sparse": False}, epochs=1, steps=STEPS)
-    drawn = (Repeats.masks, Repeats.keys)
-    for seen in drawn:
-        seen.clear()
-    for stranger in (OnlyDropout, Repeats):
-        cell = swapped(cell, stranger)
+    masks, keys = [], []
+
+    @component
+    class Repeats(OwnStep):
+        name = "repeats"
+        stages = (Stage("all", phases=(Phase("critic"), Phase("critic"), Phase("network"))),)
+
+        def step(self, parts, batch, state, phase):
+            masks.append(parts.features(torch.ones_like(batch.x)))
+            keys.append(batch.key)
+            return super().step(parts, batch, state, phase)
+
+    cell = swapped(swapped(make_cell(dataset={"sparse": False}, epochs=1, steps=3), OnlyDropout), Repeats)
     assert train([cell], OnlyDropout, Repeats)[0].status == "ok"
-    for seen in drawn:
-        assert len(seen) == len({tuple(value.flatten().tolist()) for value in seen}) == 3 * STEPS
+    for seen in (masks, keys):
+        assert len(seen) == len({tuple(value.flatten().tolist()) for value in seen}) == 3 * 3
 
 
 def logged(risk, gap, weight):

@@ -28,13 +28,22 @@ LABELS = 12
 HONEST = [method for method in METHODS if method != "TAR"]
 TRANSDUCTIVE = {"protocol": "transductive"}
 SEEN = ("weights", "curves", "bound", "validation")
-LABELLED_ROWS = tuple(split(Toy(), "c", {"c": Toy().load("c", None)}, seed=0)["c"].train[:LABELS].tolist())
+TRAINED = split(Toy(), "c", {"c": Toy().load("c", None)}, seed=0)["c"].train.tolist()
+ROWS = set(range(150))
+LABELLED, KEPT, HELD = TRAINED[:LABELS], TRAINED[:45], TRAINED[45:]
+
+
+def inverted(rows):
+    """The dataset with the labels of these rows of the target inverted."""
+    return {"poison": "c", "spared": tuple(ROWS - set(rows))}
+
+
 SETTINGS = {
-    "held out": (HONEST, {}, {}, 0),
-    "regression": (["DARN", "MDMN", "SPECTRAL", "SRC"], {"regression": True}, {}, 0),
-    "transductive": (["DARN", "MDMN", "MCD", "SRC"], TRANSDUCTIVE, {}, 0),
-    "labelled": (HONEST, {}, {"spared": LABELLED_ROWS}, LABELS),
-    "labelled regression": (["DARN", "MDMN", "SRC"], {"regression": True}, {"spared": LABELLED_ROWS}, LABELS),
+    "held out": (HONEST, {}, 0),
+    "regression": (["DARN", "MDMN", "SPECTRAL", "SRC"], {"regression": True}, 0),
+    "transductive": (["DARN", "MDMN", "MCD", "SRC"], TRANSDUCTIVE, 0),
+    "labelled": (HONEST, {}, LABELS),
+    "labelled regression": (["DARN", "MDMN", "SRC"], {"regression": True}, LABELS),
 }
 
 
@@ -42,11 +51,10 @@ SETTINGS = {
     ("method", "setting"), [(method, setting) for setting, (methods, *_) in SETTINGS.items() for method in methods]
 )
 def test_target_labels_affect_only_the_test_result(method, setting):
-    _, dataset, spared, labels = SETTINGS[setting]
-    given = {"mu": 0.001, "epochs": 1, "labelled_target": labels}
+    _, dataset, labels = SETTINGS[setting]
     clean, poisoned = (
-        train_with_weights(make_cell(method, dataset=dataset | more, **given))
-        for more in ({}, {"poison": "c"} | spared)
+        train_with_weights(make_cell(method, dataset=dataset | more, mu=0.001, epochs=1, labelled_target=labels))
+        for more in ({}, inverted(ROWS - set(TRAINED[:labels])))
     )
     assert clean["outcome"] != poisoned["outcome"]
     assert {name for name in SEEN if clean[name] != poisoned[name]} == set()
@@ -54,12 +62,10 @@ def test_target_labels_affect_only_the_test_result(method, setting):
 
 @pytest.mark.parametrize(("method", "labels"), [("TAR", 0), ("SRC", LABELS), ("DARN", LABELS), ("MDMN", LABELS)])
 def test_labels_that_a_run_asks_for_affect_it(method, labels):
-    spared = tuple(set(range(150)) - set(LABELLED_ROWS)) if labels else ()
-    cells = [
-        make_cell(method, dataset=data, labelled_target=labels, epochs=1)
-        for data in ({}, {"poison": "c", "spared": spared})
-    ]
-    one, other = map(train_with_weights, cells)
+    one, other = (
+        train_with_weights(make_cell(method, dataset=data, labelled_target=labels, epochs=1))
+        for data in ({}, inverted(LABELLED if labels else ROWS))
+    )
     assert one["weights"] != other["weights"]
 
 
@@ -120,11 +126,6 @@ def test_requests_beyond_the_training_examples_are_refused():
         prepared.training_for(Adapt(), make_cell(split_sources=Splitting(clusters=2)))
 
 
-TRAINED = split(Toy(), "c", {"c": Toy().load("c", None)}, seed=0)["c"].train
-KEPT, HELD = (tuple(rows.tolist()) for rows in (TRAINED[:45], TRAINED[45:]))
-ALL = set(range(150))
-
-
 def cell(scheme: str, hold_out: float = 0.25, **options):
     return replace(make_cell("TAR", **options), scheme=ref("scheme", scheme, {"hold_out": hold_out}))
 
@@ -135,18 +136,9 @@ def test_labels_held_out_score_the_run_and_do_not_train_it(scheme, regression):
     """Inverting them moves no weight and only their score; inverting the others moves the weights."""
     data = {"regression": regression}
     clean, scored, learned = (
-        train_with_weights(cell(scheme, dataset=data | more))
-        for more in (
-            {},
-            {"poison": "c", "spared": tuple(ALL - set(HELD))},
-            {"poison": "c", "spared": tuple(ALL - set(KEPT))},
-        )
+        train_with_weights(cell(scheme, dataset=data | more)) for more in ({}, inverted(HELD), inverted(KEPT))
     )
-    assert (clean["weights"], clean["curves"], clean["outcome"]) == (
-        scored["weights"],
-        scored["curves"],
-        scored["outcome"],
-    )
+    assert all(clean[seen] == scored[seen] for seen in ("weights", "curves", "outcome"))
     assert clean["weights"] != learned["weights"]
     mine, theirs = (dict(run["validation"]) for run in (clean, scored))
     right, wrong = mine.pop("target_accuracy"), theirs.pop("target_accuracy")

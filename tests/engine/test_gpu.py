@@ -17,7 +17,7 @@ from msda_bench.engine.train import Trainer
 from tests.engine.conftest import CPU, make_cell, result, train
 from tests.engine.small_steps import field_cells, small
 from tests.engine.test_stacked import CASES
-from tests.engine.test_waits import IN_STEPS, shorter
+from tests.engine.test_waits import IN_STEPS
 
 pytestmark = [
     pytest.mark.gpu,
@@ -88,7 +88,7 @@ def test_replayed_steps_are_those_of_the_host_to_the_bit(monkeypatch, refused, i
     registry = make_registry()
     trainer, differ, waiting = Trainer(registry, LocalFiles(), "cuda", stack), [], set()
     for name, whole in field_cells(registry).items():
-        cell = small(registry, shorter(whole), inputs, {"epochs": 2, "steps": 24, "precision": precision})
+        cell = small(whole, inputs, epochs=2, steps=24, precision=precision)
         cells = [replace(cell, seed=seed) for seed in range(stack)]
         trained = []
         for warm in (graph.WARM, sys.maxsize, sys.maxsize):

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
-
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
-from msda_bench.api import Array, DomainData, Validator, component
-from msda_bench.engine.train import Trainer
+from msda_bench.api import component
 from msda_bench.functional import SparseRows
 from tests.engine.conftest import (
-    NoFiles,
     OwnStep,
     Toy,
     backbone,
     discrepancy,
-    installed,
     make_cell,
     result,
     swapped,
     train,
     train_with_weights,
+    trainer,
+    validator,
 )
 
 
@@ -35,16 +32,15 @@ def spoil(x):
         x.columns.zero_()
 
 
-@component
-class VandalValidator(Validator):
-    name = "vandal"
+def overwritten(view):
+    for labels in view.source_labels:
+        labels.copy_(1 - labels)
+    for seen in (*view.source_features, *view.source_outputs, view.target_features, view.target_outputs):
+        seen.zero_()
+    return 0.5
 
-    def score(self, view):
-        for labels in view.source_labels:
-            labels.copy_(1 - labels)
-        for seen in (*view.source_features, *view.source_outputs, view.target_features, view.target_outputs):
-            seen.zero_()
-        return 0.5
+
+VandalValidator = validator("vandal", overwritten)
 
 
 @component
@@ -85,73 +81,64 @@ VandalDiscrepancy = discrepancy("vandal", clearing)
 def test_a_component_that_writes_into_its_input_does_not_change_other_cells(vandal, sparse, stack):
     honest = make_cell(dataset={"sparse": sparse}, epochs=1)
     (alone,) = train([honest], stack=stack)
-    trainer = Trainer(installed(vandal), NoFiles(), "cpu", stack)
+    vandals = trainer(vandal, stack=stack)
     try:
-        (spoilt,) = trainer.train([swapped(honest, vandal)])
+        (spoilt,) = vandals.train([swapped(honest, vandal)])
     except (RuntimeError, ValueError):  # a stack may refuse it, and so may autograd
         assert vandal is not VandalValidator
     else:
         assert spoilt.validation.get("source_accuracy") is not None
         if vandal is VandalValidator:
             assert spoilt.validation == {"vandal": 0.5, **alone.validation}
-    (after,) = trainer.train([honest])
+    (after,) = vandals.train([honest])
     assert result(after) == result(alone)
 
 
-@component
-class Remembering(Toy):
-    name = "remembering"
-    kept: ClassVar[list[Array]] = []
-    memory: ClassVar[dict[str, DomainData]] = {}
-    mapped: ClassVar[bool] = True
-
-    def load(self, domain, files):
-        data = self.memory.setdefault(domain, super().load(domain, files))
-        self.kept.append(data.x if isinstance(data.x, np.ndarray) else data.x.data)
-        return data
-
-    def fit(self, train: Any) -> Any:
-        for given in train.values():
-            (given if isinstance(given, np.ndarray) else given.data)[...] = 0
-        for array in self.kept if not self.mapped else ():
-            array[...] = 0
-        return self.keep
-
-    def keep(self, _, x):
-        if self.mapped:
-            self.kept.append(x if isinstance(x, np.ndarray) else x.data)
-        return x
+def values(x):
+    return x if isinstance(x, np.ndarray) else x.data
 
 
-@component
-class Wrecking(Validator):
-    name = "wrecking"
+@pytest.mark.parametrize("sparse", [True, False])
+def test_arrays_that_a_dataset_keeps_are_not_those_of_the_split(sparse):
+    """Nor can its fit write into loaded arrays, which fails without damage."""
+    kept, memory = [], {}
 
-    def score(self, view):
-        for array in Remembering.kept:
+    @component
+    class Remembering(Toy):
+        name = "remembering"
+        writes: bool = False
+
+        def load(self, domain, files):
+            data = memory.setdefault(domain, super().load(domain, files))
+            kept.append(values(data.x))
+            return data
+
+        def fit(self, train):
+            for array in (*map(values, train.values()), *(kept if self.writes else ())):
+                array[...] = 0
+            return self.keep
+
+        def keep(self, _, x):
+            kept.append(values(x))
+            return x
+
+    def wreck(_):
+        for array in kept:
             if array.flags.writeable:
                 array[...] = 0
         return 0.0
 
-
-@pytest.mark.parametrize("sparse", [True, False])
-def test_arrays_that_a_dataset_keeps_are_not_those_of_the_split(monkeypatch, sparse):
-    """Nor can its fit write into loaded arrays, which fails without damage."""
-    monkeypatch.setattr(Remembering, "kept", [])
-    monkeypatch.setattr(Remembering, "memory", {})
-    honest = swapped(make_cell(epochs=1), Remembering, sparse=sparse)
+    honest, wrecking = swapped(make_cell(epochs=1), Remembering, sparse=sparse), validator("wrecking", wreck)
     (alone,) = train([honest], Remembering)
-    monkeypatch.setattr(Remembering, "memory", {})
-    trainer = Trainer(installed(Remembering, Wrecking), NoFiles(), "cpu")
-    list(trainer.train([swapped(honest, Wrecking)]))
-    (after,) = trainer.train([honest])
+    memory.clear()
+    vandals = trainer(Remembering, wrecking)
+    list(vandals.train([swapped(honest, wrecking)]))
+    (after,) = vandals.train([honest])
     assert result(after) == result(alone)
-    trainer = Trainer(installed(Remembering), NoFiles(), "cpu")
-    monkeypatch.setattr(Remembering, "mapped", False)
+    vandals = trainer(Remembering)
     with pytest.raises(ValueError, match="read-only"):
-        list(trainer.train([honest]))
-    monkeypatch.setattr(Remembering, "mapped", True)
-    (after,) = trainer.train([honest])
+        list(vandals.train([swapped(honest, Remembering, sparse=sparse, writes=True)]))
+    (after,) = vandals.train([honest])
     assert result(after) == result(alone)
 
 
@@ -166,8 +153,8 @@ class Leaking(Toy):
         object.__setattr__(self, "labels", {**getattr(self, "labels", {}), **rows})
         return data
 
-    def fit(self, train: Any) -> Any:
-        labels: dict[bytes, int] = getattr(self, "labels", {})
+    def fit(self, train):
+        labels = getattr(self, "labels", {})
 
         def leak(_, x):
             told = x.copy()
@@ -186,20 +173,16 @@ def test_labels_that_a_dataset_keeps_in_itself_do_not_reach_its_fit():
         assert clean[seen] == poisoned[seen], seen
 
 
-@component
-class Looking(Validator):
-    name = "looking"
-    seen: ClassVar[list[torch.Tensor]] = []
-
-    def score(self, view):
-        self.seen.extend((*view.source_features, *view.source_outputs, *view.source_labels))
-        self.seen.extend((view.target_features, view.target_outputs, view.mix(*torch.arange(4).split(2), 0.5)))
-        return 0.0
-
-
 @pytest.mark.parametrize("stack", [1, 2])
 def test_a_validators_tensors_give_no_access_to_memory_of_other_runs_or_examples(stack):
-    Looking.seen.clear()
-    train([swapped(make_cell(seed=seed, epochs=1), Looking) for seed in range(2)], Looking, stack=stack)
-    assert len(Looking.seen) >= 2 * 9
-    assert all(seen.untyped_storage().nbytes() == seen.nbytes and seen._base is None for seen in Looking.seen)
+    seen = []
+
+    def look(view):
+        seen.extend((*view.source_features, *view.source_outputs, *view.source_labels))
+        seen.extend((view.target_features, view.target_outputs, view.mix(*torch.arange(4).split(2), 0.5)))
+        return 0.0
+
+    looking = validator("looking", look)
+    train([swapped(make_cell(seed=seed, epochs=1), looking) for seed in range(2)], looking, stack=stack)
+    assert len(seen) >= 2 * 9
+    assert all(one.untyped_storage().nbytes() == one.nbytes and one._base is None for one in seen)

@@ -10,9 +10,10 @@ import torch
 from torch import nn
 
 from msda_bench.api import InputSpec, Pretrained, StepFreeScheme, Task, component
+from msda_bench.data import LocalFiles
 from msda_bench.engine.fit import fit
 from msda_bench.engine.single import Single
-from tests.engine.conftest import CPU, NoFiles, close, installed, make_cell, ref, run_of, stacked, swapped, train
+from tests.engine.conftest import CPU, close, installed, make_cell, ref, run_of, stacked, swapped, train
 from tests.engine.test_data import Photos
 
 SCHEMES = {
@@ -151,7 +152,7 @@ def test_fine_tuning_trains_every_weight_and_keeps_or_learns_statistics(batch_no
 
 def test_training_normalises_by_frozen_statistics():
     frozen, learning = (
-        Colours(trainable="all", batch_norm=how).build(Task("classification", 2), InputSpec((3, 32, 32)), NoFiles())
+        Colours(trainable="all", batch_norm=how).build(Task("classification", 2), InputSpec((3, 32, 32)), LocalFiles())
         for how in ("frozen", "train")
     )
     x = torch.rand(4, 3, 32, 32)

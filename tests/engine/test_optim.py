@@ -12,13 +12,14 @@ from torch import nn
 
 from msda_bench.api import BagLinear, Phase, component
 from msda_bench.engine import machine
-from msda_bench.engine.compiled import CompiledAdadelta, CompiledBag, compiled_dropout
+from msda_bench.engine.compiled import CompiledBag, compiled_dropout
 from msda_bench.engine.optim import PhaseOptimizers, Trainable, _dense
 from msda_bench.functional import SparseRows
 from msda_bench.layers.step_key import dropout
 from msda_bench.suite.protocol import Protocol
+from msda_bench.testing import toy
 from msda_bench_builtin.schemes import Kd3a
-from tests.engine.conftest import close, make_cell, ref, stacked, swapped, train
+from tests.engine.conftest import OPTIMIZERS, close, make_cell, ref, stacked, swapped, train
 
 SGD, ADADELTA = (
     Protocol.model_validate({"epochs": 1, "batch": 1, "optimizer": optimizer})
@@ -57,12 +58,6 @@ class Apart(Kd3a):
 
 
 PLAIN = component(type("Plain", (Apart,), {"name": "plain", "adds_offsets": False}))
-OPTIMIZERS = {
-    "sgd": {"sgd": {"lr": 0.1, "momentum": 0.9, "nesterov": True, "weight_decay": 0.1}},
-    "adam": {"adam": {"lr": 0.01, "weight_decay": 0.1}},
-    "adamw": {"adamw": {"lr": 0.003, "weight_decay": 3.0}},
-    "adadelta": {"adadelta": {"weight_decay": 0.1}},
-}
 
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
@@ -148,62 +143,24 @@ def test_a_restricted_backward_pass_gives_equal_gradients_to_trained_parts(phase
                 assert gradient is None
 
 
-WORDS, OUTPUTS, ROWS = 60, 5, 8
-
-
-def bag_batch(step, dtype):
-    """Eight documents of random words with unequal frequencies."""
-    frequency = 0.5 / torch.arange(1, WORDS + 1)
-    dense = (torch.rand(ROWS, WORDS, generator=torch.Generator().manual_seed(step)) < frequency).to(dtype)
-    rows, columns = dense.nonzero(as_tuple=True)
-    offsets = torch.cat([torch.zeros(1, dtype=torch.int64), torch.bincount(rows, minlength=ROWS).cumsum(0)])
-    return SparseRows(columns, dense[rows, columns], offsets, WORDS)
-
-
-def optimizers_of(bag, rest, *, compiled):
-    settings = 0.7, 0.95, 1e-5
-    if compiled:
-        return [CompiledAdadelta(rest, *settings), CompiledBag(bag, *settings)]
-    return [_dense("adadelta", dict(zip(("lr", "rho", "eps"), settings, strict=True)), [*rest, bag.weight])]
-
-
-def weights_after(steps, dtype, *, compiled):
-    """The weights of a bag of words and a linear layer, trained with one kind of Adadelta at a changing rate."""
-    torch.manual_seed(0)
-    bag, head = BagLinear(WORDS, OUTPUTS).to(dtype), nn.Linear(OUTPUTS, 2).to(dtype)
-    rest = [*head.parameters(), bag.bias]
-    optimizers = optimizers_of(bag, rest, compiled=compiled)
-    for step in range(steps):
-        for optimizer in optimizers:
-            optimizer.zero_grad()
-            optimizer.set_lr(0.7 if step < steps // 2 else 0.4)
-        nn.functional.cross_entropy(head(torch.relu(bag(bag_batch(step, dtype)))), torch.arange(ROWS) % 2).backward()
-        for optimizer in optimizers:
-            optimizer.step()
-    return [value.detach() for value in (bag.weight, *rest)]
-
-
-@pytest.mark.parametrize(("dtype", "steps", "atol"), [(torch.float64, 120, 1e-10), (torch.float32, 50, 1e-5)])
-def test_compiled_adadelta_equals_torchs(dtype, steps, atol):
-    ours, theirs = (weights_after(steps, dtype, compiled=compiled) for compiled in (True, False))
-    for one, other in zip(ours, theirs, strict=True):
-        assert torch.allclose(one, other, rtol=0, atol=atol)
-
-
-def test_a_step_without_gradient_counts():
-    bags = [BagLinear(3, 2).double() for _ in range(2)]
+@pytest.mark.parametrize(("dtype", "atol"), [(torch.float64, 1e-12), (torch.float32, 1e-5)])
+def test_a_bag_updated_word_by_word_equals_torchs_adadelta(dtype, atol):
+    """At a changing rate, over documents that lack most words; a step without gradient counts, too."""
+    bags = [BagLinear(60, 5).to(dtype) for _ in range(2)]
     bags[1].load_state_dict(bags[0].state_dict())
-    optimizers = CompiledBag(bags[0], 1.0, 0.9, 1e-6), torch.optim.Adadelta([bags[1].weight])
-    for touched in ([0, 1], [], [], [1, 2], [0]):
+    settings = {"lr": 0.7, "rho": 0.95, "eps": 1e-5}
+    optimizers = CompiledBag(bags[0], *settings.values()), _dense("adadelta", settings, [bags[1].weight])
+    for step in range(60):
+        found = toy.bag(2, 60, step)
+        words = SparseRows(found.columns, found.values.to(dtype), found.offsets, 60)
         for bag, optimizer in zip(bags, optimizers, strict=True):
             optimizer.zero_grad()
+            optimizer.set_lr(0.7 / (1 + step // 9))
             bag.weight.grad = None if bag is bags[0] else torch.zeros_like(bag.weight)
-            if touched:
-                places = torch.tensor(touched)
-                words = SparseRows(places, torch.ones(len(places)).double(), torch.arange(len(places) + 1), 3)
-                (bag(words) * (1 + places).unsqueeze(1)).sum().backward()
+            if step % 7:
+                (bag(words).sin() + bag(words).square()).sum().backward()
             optimizer.step()
-    assert torch.allclose(*(bag.weight for bag in bags), atol=1e-12)
+    assert torch.allclose(*(bag.weight for bag in bags), rtol=0, atol=atol)
 
 
 @settings(max_examples=30)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,12 +16,9 @@ from msda_bench.engine import stacking
 from msda_bench.engine import train as training
 from msda_bench.engine.model import Components
 from msda_bench.engine.stacked import Stacked
-from msda_bench.engine.train import Trainer
 from msda_bench.suite.protocol import Splitting
-from msda_bench_builtin.schemes.adapt import Pooled
 from tests.engine.conftest import (
     METHODS,
-    NoFiles,
     aggregator,
     backbone,
     close,
@@ -33,6 +29,7 @@ from tests.engine.conftest import (
     stacked,
     swapped,
     train,
+    trainer,
 )
 from tests.engine.test_data import Cropped
 from tests.engine.test_hooks import Viewed
@@ -156,14 +153,11 @@ def test_kept_arrays_are_of_the_tested_model_with_its_statistics_and_without_cou
     for record in records:
         arrays = {name: arrays_of(record, name) for name in keep}
         assert (arrays["predictions"]["label"] == arrays["predictions"]["predicted"]).sum() == record.outcome.n_correct
-        names = [*arrays["weights"]]
-        assert [name for name in names if "critic" not in name] == [
-            *(f"features.{layer}.{name}" for layer in (0, 1) for name in ("weight", "bias")),
-            *(["features.1.running_mean", "features.1.running_var"] if stack == 2 else []),
-            "predictor.weight",
-            "predictor.bias",
-            *(["features.1.running_mean", "features.1.running_var"] if stack == 1 else []),
-        ]
+        layers = ("features.0", "features.1", "predictor")
+        assert {name for name in arrays["weights"] if "critic" not in name} == {
+            *(f"{layer}.{name}" for layer in layers for name in ("weight", "bias")),
+            *("features.1.running_mean", "features.1.running_var"),
+        }
         assert {value.dtype for value in arrays["weights"].values()} == {np.dtype("float32")}
         kept.append(arrays["weights"])
     assert any((kept[0][name] != kept[1][name]).any() for name in kept[0])
@@ -179,22 +173,19 @@ def test_stacks_are_powers_of_two_of_like_programs_and_at_most_64():
     padded = train(cells[:7], stack=5)
     assert [record.provenance["stack"] for record in padded] == [4] * 7
     assert run_of(make_cell(epochs=5)).of_steps(3).all_steps == 3  # of the run that is tried first
-    alone = Trainer(installed(), NoFiles(), "cpu").train(cells[:2])
+    alone = train(cells[:2], stack=None)
     assert [record.provenance["stack"] for record in alone] == [1, 1]  # the CPU stacks only on request
 
 
-def test_runs_with_different_shapes_are_not_stacked():
-    usual = {"steps": 5, "batch": 9, "batches": 1, "k": 2, "width": 30}
-    runs = [
-        SimpleNamespace(
-            **shape,
-            groups=("a",) * shape["k"],
-            data=SimpleNamespace(x=torch.zeros(4, shape["width"])),
-            components=SimpleNamespace(scheme=Pooled()),
-        )
-        for shape in (usual, usual, *({**usual, name: usual[name] + 1} for name in usual))
+@pytest.mark.parametrize("given", [{"epochs": 1}, {"batch": "all", "steps": 2}], ids=str)
+def test_runs_whose_shapes_depend_on_their_data_are_stacked_with_their_like(given):
+    """The steps of a pool and a batch of all follow from the sizes of the target's sources."""
+    cells = [
+        make_cell("SRC", dataset={"train": {"a": 30, "default": 60}}, target=target, seed=seed, **given)
+        for target in "ac"
+        for seed in (0, 1)
     ]
-    assert stacking.same_shapes(runs) == [runs[:2], *([run] for run in runs[2:])]
+    assert [record.provenance["stack"] for record in train(cells, stack=4)] == [2] * 4
 
 
 def equal(risks):
@@ -257,7 +248,7 @@ def test_out_of_memory_halves_the_stack_with_a_note(monkeypatch):
 
     monkeypatch.setattr(training, "Stacked", small)
     cells = [make_cell(seed=seed, steps=2) for seed in range(8)]
-    records = list(Trainer(installed(), NoFiles(), "cpu", 8).train(cells))
+    records = list(trainer(stack=8).train(cells))
     assert [record.key for record in records] == [cell.key for cell in cells]
     assert {record.provenance["stack"] for record in records} == {2}
     assert {record.provenance["stack_note"] for record in records} == {"4 runs at once did not fit in memory"}

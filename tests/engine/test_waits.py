@@ -21,9 +21,8 @@ from msda_bench.engine.prepare import Preparer
 from msda_bench.engine.runs import Run
 from msda_bench.engine.single import Single
 from msda_bench.engine.stacked import Stacked
-from msda_bench.plugins import Entry, Registry
-from msda_bench.suite.cell import Ref
-from tests.engine.conftest import OwnStep
+from msda_bench.plugins import Entry, Registry, discover
+from tests.engine.conftest import OPTIMIZERS, OwnStep, swapped
 from tests.engine.small_steps import field_cells, small
 from tests.engine.watch import Watch
 
@@ -37,8 +36,6 @@ BETWEEN_STEPS = {
 """Lines that may wait, once an epoch or a stage."""
 IN_STEPS = {"BNM": ("_linalg_svd", "on a GPU torch reads whether its singular value decomposition converged")}
 """Methods that must wait, for what and why; benchmarks/README.md lists them, too."""
-SHORTER = {"repeats": 1, "critic_steps": 1, "iterations": 1}
-"""Fewer repetitions, to save time."""
 OPTIONS = {
     "clip": 1.0,
     "schedule": {"cosine": {"to": 0.0}},
@@ -46,24 +43,13 @@ OPTIONS = {
     "average": {"ema": 0.9},
     "lr_factors": {"critic": 0.5},
 }
-OPTIMIZERS = {
-    "sgd": {"lr": 0.1, "momentum": 0.9},
-    "adam": {"lr": 0.1},
-    "adamw": {"lr": 0.1, "weight_decay": 0.1},
-    "adadelta": {"weight_decay": 0.1},
-}
 META = torch.device("meta")
 COMPONENTS = {"scheme", "discrepancy", "aggregator"}
 
 
 @pytest.fixture(scope="module")
-def registry():
-    return make_registry()
-
-
-@pytest.fixture(scope="module")
-def cells(registry):
-    return field_cells(registry)
+def cells():
+    return field_cells(make_registry())
 
 
 @pytest.fixture(scope="module")
@@ -71,14 +57,7 @@ def preparer():
     return Preparer(LocalFiles(), META)
 
 
-def shorter(cell):
-    def cut(ref):
-        return ref and replace(ref, params={name: SHORTER.get(name, value) for name, value in ref.params.items()})
-
-    return replace(cell, scheme=cut(cell.scheme), discrepancy=cut(cell.discrepancy))
-
-
-def watched(registry, preparer, cell, stack, watch):
+def train(watch, preparer, cell, stack, registry):
     """Trains for an epoch of two steps; `watch` has what it saw even where a step fails."""
     runs = []
     for seed in range(max(stack, 1)):
@@ -90,38 +69,35 @@ def watched(registry, preparer, cell, stack, watch):
         loop.epoch(0)
 
 
-def waits(registry, preparer, cell, stack):
+def waits(preparer, cell, stack):
     """The waits in epochs of two steps, one epoch per stage."""
     watch = Watch()
-    watched(registry, preparer, shorter(cell), stack, watch)
+    train(watch, preparer, cell, stack, make_registry())
     assert sum(watch.waits.values()) >= 1  # the epoch's end: the watch is awake
     return [wait for wait in watch.waits if not any(line in wait.where for line in BETWEEN_STEPS)]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("inputs", "stack"), [("vectors", 0), ("images", 2)])
-def test_no_training_step_makes_the_host_wait(registry, cells, preparer, inputs, stack):
-    options = OPTIONS if stack else {}
-    found = {
-        name: waits(registry, preparer, small(registry, cell, inputs, options), stack) for name, cell in cells.items()
-    }
+@pytest.mark.parametrize(("inputs", "stack", "options"), [("vectors", 0, {}), ("images", 2, OPTIONS)])
+def test_no_training_step_makes_the_host_wait(cells, preparer, inputs, stack, options):
+    found = {name: waits(preparer, small(cell, inputs, **options), stack) for name, cell in cells.items()}
     waiting = {name: [str(wait) for wait in listed] for name, listed in found.items() if listed}
     assert waiting.keys() == IN_STEPS.keys(), waiting
     for name, (operation, _) in IN_STEPS.items():
         assert {wait.operation for wait in found[name]} == {operation}
 
 
-def test_every_component_is_covered(registry, cells):
+def test_every_component_is_covered(cells):
     used = {ref.name for cell in cells.values() for ref in (cell.scheme, cell.discrepancy, cell.aggregator) if ref}
-    entries = [entry for entry in registry.entries if entry.kind in COMPONENTS and entry.distribution == "msda-bench"]
+    entries = [entry for entry in discover().entries if entry.kind in COMPONENTS and entry.distribution == "msda-bench"]
     assert used == {entry.name for entry in entries if not issubclass(entry.cls, StepFreeScheme)}  # it takes no steps
 
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 @pytest.mark.parametrize("stack", [0, 2])
-def test_no_optimiser_makes_the_host_wait(registry, cells, preparer, optimizer, stack):
-    given = {"optimizer": {optimizer: OPTIMIZERS[optimizer]}, **OPTIONS}
-    assert not waits(registry, preparer, small(registry, cells["DARN"], "vectors", given), stack)
+def test_no_optimiser_makes_the_host_wait(cells, preparer, optimizer, stack):
+    given = {"optimizer": OPTIMIZERS[optimizer], **OPTIONS}
+    assert not waits(preparer, small(cells["DARN"], "vectors", **given), stack)
 
 
 @component
@@ -150,11 +126,9 @@ WAYS = {
 @pytest.mark.parametrize("way", WAYS)
 def test_a_host_wait_in_a_plugin_is_reported_with_its_line(cells, preparer, way):
     registry = Registry([*make_registry().entries, Entry("scheme", Curious, "stranger", "0")])
-    curious = Ref("scheme", "curious", 1, "stranger", {"by": way})
-    cell = replace(small(registry, cells["SRC"], "vectors"), scheme=curious, discrepancy=None, aggregator=None)
     watch = Watch()
     with contextlib.suppress(NotImplementedError, RuntimeError):  # a shape that depends on numbers: there are none
-        watched(registry, preparer, cell, 0, watch)
+        train(watch, preparer, swapped(small(cells["SRC"], "vectors"), Curious, by=way), 0, registry)
     caught = [wait for wait in watch.waits if "test_waits.py" in wait.where]
     assert [wait.operation for wait in caught] == [WAYS[way][0]]
     assert "lambda risks" in caught[0].where

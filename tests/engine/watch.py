@@ -5,16 +5,14 @@ from __future__ import annotations
 import linecache
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from types import FrameType
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch._ops import OpOverload
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 READS = frozenset({"_local_scalar_dense", "equal", "is_nonzero"})
 """A number goes to the host: `.item()`, `float(x)`, `if x.any()`."""
@@ -35,7 +33,7 @@ class Wait(NamedTuple):
     operation: str
     where: str
 
-    def __str__(self) -> str:
+    def __str__(self):
         return f"{self.operation} at {self.where}"
 
 
@@ -48,104 +46,81 @@ class Watch(TorchDispatchMode):
         waits: those that make the host wait.
     """
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
-        self.waits: Counter[Wait] = Counter()
+        self.waits = Counter()
         self._made = _Made(self.waits)
 
-    def __enter__(self) -> Self:
+    def __enter__(self):
         self._made.__enter__()
         return super().__enter__()
 
-    def __exit__(self, *raised: object) -> None:
+    def __exit__(self, *raised):
         super().__exit__(*raised)
         self._made.__exit__(*raised)
 
-    def __torch_dispatch__(
-        self,
-        func: OpOverload,
-        types: Sequence[type],
-        args: tuple[Any, ...] = (),
-        kwargs: Mapping[str, Any] | None = None,
-    ) -> Any:
-        given = dict(kwargs or {})
-        name = func.overloadpacket.__name__
-        tensors = list(_tensors((args, tuple(given.values()))))
-        reason = self._reason(name, tensors, args, given)
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        given, name = dict(kwargs or {}), func.overloadpacket.__name__
+        tensors = [leaf for leaf in tree_leaves((args, given)) if isinstance(leaf, Tensor)]
+        reason = _reason(name, tensors, args, given)
         if reason:
             self.waits[Wait(reason, _where())] += 1
-        return self._answer(name, tensors, given) if reason and self._no_numbers(name, given) else func(*args, **given)
-
-    def _reason(self, name: str, tensors: Sequence[Tensor], args: tuple[Any, ...], given: dict[str, Any]) -> str:
-        """Why an operation makes the host wait; nothing if it does not."""
-        here = [tensor.device.type == DEVICE for tensor in tensors]
-        if name in COPIES:
-            asked = given.get("device")
-            places = {*here, torch.device(asked).type == DEVICE} if asked is not None else set(here)
-            return name if len(places) > 1 and not _waits_for_nothing(name, args, given) else ""
-        if any(here) and name in READS | SIZES | CHECKED:
-            return name
-        if name.startswith("index") and any(here) and _by_mask(args):
-            return f"{name} by a mask"
-        host = [tensor for tensor, its in zip(tensors, here, strict=True) if not its and tensor.dim()]
-        return f"{name} of tensors of two devices" if any(here) and host else ""
-
-    def _no_numbers(self, name: str, given: dict[str, Any]) -> bool:
-        to_host = name == "_to_copy" and torch.device(given.get("device") or "cpu").type != DEVICE
-        return name in READS or to_host
-
-    def _answer(self, name: str, tensors: Sequence[Tensor], given: dict[str, Any]) -> Any:
-        (first, *_) = tensors
-        if name in READS:
-            return torch.ones((), dtype=first.dtype).item() if name == "_local_scalar_dense" else True
-        return torch.zeros(first.shape, dtype=given.get("dtype") or first.dtype)
+        if reason and name in READS:
+            return torch.ones((), dtype=tensors[0].dtype).item() if name == "_local_scalar_dense" else True
+        if reason and name == "_to_copy" and _place(given.get("device") or "cpu") != DEVICE:
+            return torch.zeros(tensors[0].shape, dtype=given.get("dtype") or tensors[0].dtype)
+        return func(*args, **given)
 
 
-def _tensors(given: Any) -> Iterator[Tensor]:
-    """The tensors in what an operation takes or gives, which are nested in lists and tuples alone."""
-    if isinstance(given, Tensor):
-        yield given
-    elif isinstance(given, list | tuple):
-        for one in given:
-            yield from _tensors(one)
+def _reason(name, tensors, args, given):
+    """Why an operation makes the host wait; nothing if it does not."""
+    here = [_place(tensor.device) == DEVICE for tensor in tensors]
+    if name in COPIES:
+        places = {*here, *([_place(given["device"]) == DEVICE] if given.get("device") is not None else ())}
+        return name if len(places) > 1 and not _waits_for_nothing(name, args, given) else ""
+    if any(here) and name in READS | SIZES | CHECKED:
+        return name
+    if name.startswith("index") and any(here) and _by_mask(args):
+        return f"{name} by a mask"
+    host = [tensor for tensor, its in zip(tensors, here, strict=True) if not its and tensor.dim()]
+    return f"{name} of tensors of two devices" if any(here) and host else ""
 
 
-def _waits_for_nothing(name: str, args: tuple[Any, ...], given: dict[str, Any]) -> bool:
+def _place(device):
+    return torch.device(device).type
+
+
+def _waits_for_nothing(name, args, given):
     """Whether a copy between devices is one that the host need not wait for: from pinned memory."""
     source = args[1] if name == "copy_" else args[0]
     return bool(given.get("non_blocking")) and source.device.type == "cpu" and source.is_pinned()
 
 
-def _by_mask(args: tuple[Any, ...]) -> bool:
+def _by_mask(args):
     """Whether it is indexed by booleans, whose number decides the shape; one number is put without counting them."""
     indices, value = (*args[1:], None, None)[:2]
-    masks = isinstance(indices, list | tuple) and any(
-        isinstance(one, Tensor) and one.dtype in {torch.bool, torch.uint8} for one in indices
-    )
+    masks = [one for one in tree_leaves(indices) if isinstance(one, Tensor) and one.dtype in {torch.bool, torch.uint8}]
     return masks and not (isinstance(value, Tensor) and value.numel() == 1)
 
 
 class _Made(TorchFunctionMode):
     """Lists tensors that are made on the device of numbers of the host, which a simulated device makes unseen."""
 
-    def __init__(self, waits: Counter[Wait]) -> None:
+    def __init__(self, waits):
         super().__init__()
         self._waits = waits
 
-    def __torch_function__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
-    ) -> Any:
+    def __torch_function__(self, func, types, args=(), kwargs=None):
         given = dict(kwargs or {})
-        if func in {torch.tensor, torch.as_tensor, torch.asarray} and not isinstance(args[0], Tensor):
-            asked = given.get("device")
-            if asked is not None and torch.device(asked).type == DEVICE:
-                self._waits[Wait(func.__name__, _where())] += 1
+        of_host = func in {torch.tensor, torch.as_tensor, torch.asarray} and not isinstance(args[0], Tensor)
+        if of_host and given.get("device") is not None and _place(given["device"]) == DEVICE:
+            self._waits[Wait(func.__name__, _where())] += 1
         return func(*args, **given)
 
 
-def _where() -> str:
+def _where():
     """The innermost line that is not torch's, nor this file's."""
-    frame: FrameType | None = sys._getframe(1)
+    frame = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith((TORCH, __file__, "<")):
         frame = frame.f_back
     if frame is None:
