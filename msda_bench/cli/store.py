@@ -68,11 +68,10 @@ def merge(args: argparse.Namespace) -> int:
     into = Store.create(args.folder)
     code = 0
     for source in sources:
-        copied = check.merge(into, source)
-        for line in (*copied.lines, *copied.notes):
+        lines, notes = check.merge(into, source)
+        for line in (*lines, *notes):
             say(line)
-        say(f"{source.folder}: {copied.copied} copied, {copied.present} already present")
-        code = 1 if copied.lines else code
+        code = 1 if lines else code
     return max(code, _sealed(into))
 
 

@@ -56,7 +56,7 @@ def verify(store: Store) -> Verified:
                 verified.removed += 1
     verified.bad += store.refresh().drain_warnings()
     for stored in [*store.results.values(), *(one for of in store.failures.values() for one in of)]:
-        where = f"{store.places[stored.digest].path}: record {stored.key}"
+        where = f"{store.lines[stored.digest].path}: record {stored.key}"
         verified.bad += (f"{where}: {why}" for why in _faults(store, stored, verified, places))
         if places is not None and stored.key not in places:
             verified.unplanned.append(f"{where}: plan.json does not name its cell; run the suite that has it")
@@ -112,43 +112,38 @@ def _misplaced(record: Record, places: Sequence[tuple[PlannedCell, Experiment]])
             yield f"was given all target labels, but plan.json ranks its method {place.method}"
 
 
-@dataclass
-class Merged:
-    """The outcome of a merge: records copied, and those already there; lines on what is wrong; notes on what is not."""
-
-    copied: int = 0
-    present: int = 0
-    lines: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-
-
-def merge(into: Store, source: Store) -> Merged:
+def merge(into: Store, source: Store) -> tuple[list[str], list[str]]:
     """Copies the lines of records that are missing, with their arrays, the plan and commands; `source` does not change.
+
+    Returns:
+        Lines on what is wrong, and on what is not: another plan, and how many records were copied.
 
     Raises:
         StoreError: a folder cannot be read or written.
     """
-    merged = Merged(lines=[*into.seal(), *source.refresh().drain_warnings()])  # sealed, its own results come first
+    lines = [*into.seal(), *source.refresh().drain_warnings()]  # sealed, its own results come first
+    notes: list[str] = []
     kept = into.refresh().arrays.names()
+    copied = present = 0
     for stored in source.in_order():
         for name in set(stored.arrays.values()) - kept:
-            with reported(merged.lines):
+            with reported(lines):
                 if (data := source.arrays.read(name)) is not None:
                     into.arrays.add(name, data)
-        if stored.digest in into.places:
-            merged.present += 1
+        if stored.digest in into.lines:
+            present += 1
         else:
             into.append(source.line(stored))
-            merged.copied += 1
-    with reported(merged.lines):
+            copied += 1
+    with reported(lines):
         plan = source.read_plan() if source.has_plan() else None
         if plan is not None and not into.has_plan():
             into.write_plan(plan)
         elif plan is not None and into.read_plan() != plan:
             stays = f"{into.folder / PLAN} stays, and cells that it does not name stay unused"
-            merged.notes.append(f"{source.folder / PLAN}: is another plan; {stays}")
+            notes.append(f"{source.folder / PLAN}: is another plan; {stays}")
         into.add_commands(source.commands())
-    return merged
+    return lines, [*notes, f"{source.folder}: {copied} copied, {present} already present"]
 
 
 _MACHINE = re.compile(r"(?<![a-z0-9_])(x86_64|amd64|arm64|aarch64|armv7l|i[3-6]86|ppc64le|riscv64|s390x)(?![a-z0-9_])")

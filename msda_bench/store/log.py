@@ -1,8 +1,8 @@
 """The files of records: logs, each appended to by one process, and the sealed file of everything earlier.
 
 A log is `log/<machine>-<process>-<time>.jsonl`. Its writer appends whole lines; a crash leaves at most a torn last
-line. The sealed file is a row of gzip members of whole lines, so that a damaged byte costs the lines near it alone, and
-a record is read again without those before it.
+line. The sealed file is a row of gzip members of whole lines, so that a damaged byte costs the lines near it alone.
+What was read is kept as gzip, so that a record is the same later, whatever becomes of its file.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import time
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
-from msda_bench.atomic import host, make_folder, opened, sync
+from msda_bench.atomic import host, make_folder, opened, read_file, sync
 from msda_bench.store.record import LIMIT
 
 SEALED = "records.jsonl.gz"
@@ -31,81 +31,77 @@ _MEMBER = 1 << 18
 _PIECE = 1 << 13
 _MOST = 1 << 22
 """The maximum number of bytes that a piece of gzip may expand to."""
+_LARGEST = 1 << 34
+"""The maximum size of a sealed file in bytes."""
+_BLOCK = 1 << 20
+"""The size of what is read of a log at once."""
 _HEAD = b"\x1f\x8b\x08\x00\x00\x00\x00\x00"
 """How a member begins: gzip without a name or a time."""
 
 
-class Place(NamedTuple):
-    """Where a line stands: in the gzip member at byte `member` of the sealed file, or in a log, where that is 0."""
+class Line(NamedTuple):
+    """A line: its place in what a gzip member expands to, or, with a `fault`, what is wrong in its place."""
 
     path: Path
-    member: int
+    member: bytes
     start: int
     stop: int
+    fault: str = ""
+
+    def read(self) -> bytes:
+        """Its bytes."""
+        return _expanded(self.member)[self.start : self.stop]
 
 
-Line: TypeAlias = tuple[Place, bytes, str]
-"""A line and its place, or, without bytes, what is wrong there."""
-
-
-def read_sealed(path: Path) -> Iterator[Line]:
-    """The lines of a sealed file.
+def read_sealed(path: Path) -> Iterator[tuple[Line, bytes]]:
+    """The lines of a sealed file, with their bytes.
 
     Raises:
         OSError: it cannot be read, or is not a regular file.
     """
-    with opened(path, os.O_RDONLY) as handle:
-        at: int | None = 0
-        while at is not None:
-            member, (text, after, fault) = at, _inflate(handle, at)
-            start = 0
-            while stop := text.find(b"\n", start) + 1:
-                yield Place(path, member, start, stop), text[start:stop], ""
-                start = stop
-            if fault or start < len(text):
-                yield Place(path, member, start, len(text)), b"", fault or UNFINISHED
-            if not fault and not text:
-                return
-            at = _next_member(handle, at) if fault else after
+    data, at = read_file(path, _LARGEST), 0
+    while at >= 0:
+        text, end, fault = _inflate(data, at)
+        yield from _lines(path, data[at:end], text, fault)
+        if not fault and not text:
+            return
+        at = data.find(_HEAD, at + 1) if fault else end
 
 
-def read_log(path: Path, start: int = 0) -> Iterator[Line]:
-    """The whole lines of a log from a byte on; raises as `read_sealed`."""
+def read_log(path: Path, start: int) -> Iterator[tuple[Line, bytes]]:
+    """The lines of a log from a byte on, with their bytes; raises as `read_sealed`."""
     with opened(path, os.O_RDONLY) as handle:
         os.lseek(handle, start, os.SEEK_SET)
         rest = b""
-        while piece := os.read(handle, _MOST):
-            *whole, rest = (rest + piece).split(b"\n")
-            for text in whole:
-                yield Place(path, 0, start, start + len(text) + 1), text + b"\n", ""
-                start += len(text) + 1
-            if len(rest) > LIMIT:
-                break
+        while len(rest) <= LIMIT and (piece := os.read(handle, _BLOCK)):
+            end = (rest := rest + piece).rfind(b"\n") + 1
+            yield from _lines(path, gzip.compress(rest[:end], 1), rest[:end])
+            rest = rest[end:]
         if rest:
             fault = UNFINISHED if len(rest) <= LIMIT else f"has a line of more than {LIMIT} bytes"
-            yield Place(path, 0, start, start + len(rest)), b"", fault
+            yield Line(path, b"", 0, len(rest), fault), b""
 
 
-def read_line(place: Place) -> bytes:
-    """The bytes at a place, as they are now; raises as `read_sealed`."""
-    if place.path.name == SEALED:
-        return _member(place.path, place.member, place.path.stat().st_mtime_ns)[place.start : place.stop]
-    with opened(place.path, os.O_RDONLY) as handle:
-        return os.pread(handle, place.stop - place.start, place.start)
+def _lines(path: Path, member: bytes, text: bytes, fault: str = "") -> Iterator[tuple[Line, bytes]]:
+    start = 0
+    while stop := text.find(b"\n", start) + 1:
+        yield Line(path, member, start, stop), text[start:stop]
+        start = stop
+    if fault or start < len(text):
+        yield Line(path, b"", start, len(text), fault or UNFINISHED), b""
 
 
 @functools.lru_cache(maxsize=64)  # neighbours are read one after the other, or in a few rows
-def _member(path: Path, member: int, _written: int) -> bytes:
-    with opened(path, os.O_RDONLY) as handle:
-        return _inflate(handle, member)[0]
+def _expanded(member: bytes) -> bytes:
+    return zlib.decompressobj(wbits=31).decompress(member)
 
 
-def _inflate(handle: int, at: int) -> tuple[bytes, int, str]:
+def _inflate(data: bytes, at: int) -> tuple[bytes, int, str]:
     """What the gzip member at a place expands to, the place after it, and what is wrong with it, if anything."""
     inflater, parts = zlib.decompressobj(wbits=31), list[bytes]()
     try:
         while not inflater.eof:
-            if not (piece := os.pread(handle, _PIECE, at)):
+            if not (piece := data[at : at + _PIECE]):
                 return b"".join(parts), at, "is truncated"
             parts.append(inflater.decompress(piece, _MOST))
             if inflater.unconsumed_tail:
@@ -116,24 +112,16 @@ def _inflate(handle: int, at: int) -> tuple[bytes, int, str]:
     return b"".join(parts), at - len(inflater.unused_data), ""
 
 
-def _next_member(handle: int, at: int) -> int | None:
-    """The place of the next member after a damaged one."""
-    rest = os.pread(handle, os.fstat(handle).st_size - at, at)
-    place = rest.find(_HEAD, 1)
-    return None if place < 0 else at + place
-
-
 def members(lines: Iterable[bytes]) -> Iterator[bytes]:
     """The gzip members of a sealed file, the last one empty: without it, a file cut between two would seem whole."""
-    group, size = list[bytes](), 0
+    text = bytearray()
     for line in lines:
-        group.append(line)
-        size += len(line)
-        if size >= _MEMBER:
-            yield gzip.compress(b"".join(group), 6, mtime=0)
-            group, size = [], 0
-    if group:
-        yield gzip.compress(b"".join(group), 6, mtime=0)
+        text += line
+        if len(text) >= _MEMBER:
+            yield gzip.compress(text, 6, mtime=0)
+            text.clear()
+    if text:
+        yield gzip.compress(text, 6, mtime=0)
     yield gzip.compress(b"", 6, mtime=0)
 
 
@@ -186,9 +174,9 @@ def _write(handle: int, line: bytes) -> None:
 
 
 def stamp(path: Path) -> tuple[int, int, int]:
-    """Changes when another file takes the path; zeros without one."""
+    """Changes when a file grows, or another takes its path; zeros without one."""
     with contextlib.suppress(OSError):
-        status = path.stat()
+        status = path.lstat()
         return status.st_ino, status.st_size, status.st_mtime_ns
     return 0, 0, 0
 

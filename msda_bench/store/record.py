@@ -287,7 +287,7 @@ def decode_head(data: bytes) -> Head:
         # Raw is a view, which would keep the whole line, with its curves.
         force_setattr(head.cell, "dataset", _shared(bytes(head.cell.dataset), _Ref))
         force_setattr(head, "provenance", _shared(bytes(head.provenance), Provenance))
-        force_setattr(head, "digest", digest_of(data))
+        force_setattr(head, "digest", data[-67:-3])
     return head
 
 
@@ -304,11 +304,6 @@ def _matching() -> Iterator[None]:
         yield
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise BadRecordError(f"does not match its schema: {error}") from error
-
-
-def digest_of(data: bytes) -> bytes:
-    """The sha256 that a line claims."""
-    return data[-67:-3]
 
 
 def _body(data: bytes) -> memoryview:

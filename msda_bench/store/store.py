@@ -29,10 +29,8 @@ from msda_bench.store.log import (
     SEALED,
     UNFINISHED,
     Line,
-    Place,
     Writer,
     members,
-    read_line,
     read_log,
     read_sealed,
     remove,
@@ -46,7 +44,6 @@ from msda_bench.store.record import (
     Record,
     decode,
     decode_head,
-    digest_of,
     encode,
     same_result,
 )
@@ -81,7 +78,7 @@ class Store:
         failures: the attempts at a cell without a result, oldest first, by key.
         damaged: the keys named in damaged lines of cells.
         faults: a line for each damaged place since `drain_warnings`.
-        places: where each record is, by its digest.
+        lines: the line of each record, by its digest.
 
     Raises:
         StoreError: it is not a result folder.
@@ -95,11 +92,10 @@ class Store:
         self.failures: dict[str, list[Head]] = {}
         self.damaged: set[str] = set()
         self.faults: list[str] = []
-        self.places: dict[bytes, Place] = {}
+        self.lines: dict[bytes, Line] = {}
         self._later: dict[str, list[Head]] = {}
-        self._next: dict[Path, int] = {}
-        self._named: set[Path] = set()
-        self._sealed = (0, 0, 0) if sealed else stamp(folder / SEALED)
+        # Of each file its stamp when it was read, and where what is new in a log will begin.
+        self._known = {} if sealed else {folder / SEALED: (stamp(folder / SEALED), 0)}
         self._writer = Writer(folder)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Store:
@@ -161,55 +157,40 @@ class Store:
 
     def _has_read(self, path: Path) -> bool:
         """Reads what is new in a file; False if it is gone."""
+        before, at = self._known.get(path, (None, 0))
+        if before == (now := stamp(path)):
+            return True
         faults: list[str] = []
         try:
-            for line in self._new_of_sealed(path) if path.name == SEALED else self._new_of_log(path):
-                self._take(line, faults)
+            for line, data in read_sealed(path) if path.name == SEALED else read_log(path, at):
+                if line.fault != UNFINISHED:
+                    at += line.stop - line.start
+                elif owner_lives(path.name):  # and may be writing it
+                    continue
+                self._take(line, data, faults)
         except FileNotFoundError:
             return False
         except OSError as error:
             if error.errno not in _NO_FILE:
                 raise StoreError(f"{path}: cannot be read: {error.strerror or error}") from error
-            if path not in self._named:
-                faults.append(f"{path}: {_NO_FILE[error.errno]}")
-                self._named.add(path)
+            faults.append(f"{path}: {_NO_FILE[error.errno]}")
+        self._known[path] = now, at
         more = [f"{path}: {len(faults) - _MOST_LINES} more lines are damaged"][: len(faults) > _MOST_LINES]
         self.faults += faults[:_MOST_LINES] + more
         return True
 
-    def _new_of_sealed(self, path: Path) -> Iterator[Line]:
-        """All lines, if the file is another than was read."""
-        if self._sealed != (now := stamp(path)):
-            yield from read_sealed(path)
-            self._sealed = now
-
-    def _new_of_log(self, path: Path) -> Iterator[Line]:
-        """The lines that were added; a torn last one, once, if its writer is gone, and again when it is whole."""
-        start = self._next.get(path, 0)
-        if start and path.lstat().st_size <= start:
-            return
-        for place, data, fault in read_log(path, start):
-            is_torn = fault == UNFINISHED
-            self._next[path] = place.start if is_torn else place.stop
-            if not is_torn:
-                yield place, data, fault
-            elif not owner_lives(path.name) and path not in self._named:
-                self._named.add(path)
-                yield place, data, fault
-
-    def _take(self, line: Line, faults: list[str]) -> None:
-        place, data, fault = line
+    def _take(self, line: Line, data: bytes, faults: list[str]) -> None:
         try:
             head = decode_head(data)
         except NewerRecordError as newer:
-            raise StoreError(f"{place.path}: a record {newer}") from newer
+            raise StoreError(f"{line.path}: a record {newer}") from newer
         except BadRecordError as bad:
             keys = [key.decode() for key in _KEY.findall(data)[-1:]]
             self.damaged.update(keys)
             of = f"; it is of cell {keys[0]}" if keys else ""
-            faults.append(f"{place.path}: {fault or f'a record {bad}{of}'}")
+            faults.append(f"{line.path}: {line.fault or f'a record {bad}{of}'}")
             return
-        is_new, self.places[head.digest] = head.digest not in self.places, place
+        is_new, self.lines[head.digest] = head.digest not in self.lines, line
         if not is_new:
             return
         if head.status not in RESULTS:
@@ -220,23 +201,14 @@ class Store:
             self.results[head.key] = head
 
     def line(self, stored: Head) -> bytes:
-        """The bytes of a record that was read, from where it is now.
-
-        Raises:
-            StoreError: it is no longer there.
-        """
-        for _ in range(2):
-            with contextlib.suppress(OSError):
-                if digest_of(data := read_line(self.places[stored.digest])) == stored.digest:
-                    return data
-            self.refresh()  # another process may have sealed it
-        raise StoreError(f"{self.folder}: the record of cell {stored.key} is gone; run the command again")
+        """The bytes of a record that was read."""
+        return self.lines[stored.digest].read()
 
     def read(self, key: str) -> Record | None:
         """The result of a cell, or else its latest failure, as of the last `refresh`; None if there is neither.
 
         Raises:
-            StoreError: it is no longer there, or does not match its schema.
+            StoreError: it does not match its schema.
         """
         stored = self.latest(key)
         return None if stored is None else decode(self.line(stored))
@@ -261,7 +233,7 @@ class Store:
         """A line for each of these cells that has a result that differs from the one that counts, by key."""
         others = ((key, self._distinct(key)[1:]) for key in keys if key in self._later)
         what = "another result for the same cell"
-        return {key: f"{self.places[other[0].digest].path}: {what}, {key}" for key, other in others if other}
+        return {key: f"{self.lines[other[0].digest].path}: {what}, {key}" for key, other in others if other}
 
     def _distinct(self, key: str) -> list[Head]:
         """The results of a cell that differ in more than how they were made; the first counts."""

@@ -29,12 +29,6 @@ def make_record(seed: int = 0, **fields: Any) -> Record:
     return Record(**(defaults | fields))
 
 
-def newer_record(schema: int = 2) -> bytes:
-    """A file of a layout that only a newer msda-bench knows."""
-    body = canonical_json({"record": {}, "schema": schema})
-    return f'{body[:-1]},"sha256":"{hashlib.sha256(body.encode()).hexdigest()}"}}\n'.encode()
-
-
 def forked(*acts: Callable[[], int | None]) -> list[int]:
     """The exit codes of processes that do these things at once, negative for a signal."""
     pids = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,7 +12,9 @@ import pytest
 
 from msda_bench import atomic
 from msda_bench.cli.main import main
+from msda_bench.errors import StoreError
 from msda_bench.store import Outcome, Store
+from msda_bench.store.check import merge
 from msda_bench.suite.plan import Plan
 from tests.store.conftest import make_record
 
@@ -128,16 +131,26 @@ def test_a_name_shows_whether_its_process_still_runs(store: Store, run: Run) -> 
 
 
 def test_bytes_appear_only_after_a_successful_block(tmp_path: Path) -> None:
-    def interrupted(path: Path) -> None:
-        with atomic.written(path) as stream:
-            stream.write(b"half")
-            raise KeyboardInterrupt
-
     path = tmp_path / "deep" / "f"
-    with atomic.written(path) as stream:
-        stream.write(b"new")
-        assert not path.exists()
-    with pytest.raises(KeyboardInterrupt):
-        interrupted(path)
-    assert path.read_bytes() == b"new"
-    assert [file.name for file in path.parent.iterdir()] == ["f"]
+    with contextlib.suppress(KeyboardInterrupt), atomic.written(path) as stream:
+        stream.write(b"half")
+        raise KeyboardInterrupt
+    assert [*path.parent.iterdir()] == []
+
+
+def test_commands_are_one_line_each_kept_once_in_order_before_those_of_merged_folders(
+    stores: tuple[Store, Store],
+) -> None:
+    into, other = stores
+    assert into.commands() == ()
+    for line in ("run b.yaml", "run 'a\nb\x1b[31m\udcff.yaml'", "run b.yaml"):
+        into.add_commands([line])
+    other.add_commands(["run c.yaml", "run b.yaml"])
+    assert merge(into, other)[0] == []
+    assert into.commands() == ("run b.yaml", "run 'a b [31m .yaml'", "run c.yaml")
+    os.truncate(other.folder / "commands.txt", (1 << 20) + 1)
+    too_large = f"{other.folder}/commands.txt: cannot be read: Larger than 1048576 bytes"
+    assert merge(into, other)[0] == [too_large]
+    with pytest.raises(StoreError) as caught:
+        other.add_commands(["run a.yaml"])
+    assert caught.value.lines == (too_large,)
