@@ -22,8 +22,6 @@ from msda_bench.functional import lost_in_float32
 from msda_bench.sklearn.cell import Arrays, make_cell, registry
 from msda_bench.suite.spec import MAX_SEED
 
-SETTINGS = ("hidden", "dropout", "backbone", "epochs", "batch", "optimizer", "training", "device", "random_state")
-"""Parameters that all estimators share."""
 _TURNS = threading.RLock()
 """Held while a model is built, trained or asked: these draw from torch's global generator, which all threads share."""
 

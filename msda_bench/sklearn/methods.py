@@ -9,7 +9,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from msda_bench.sklearn.estimators import SETTINGS, Estimator, MSDAClassifier, MSDARegressor
+from msda_bench.sklearn.estimators import Estimator, MSDAClassifier, MSDARegressor
 
 
 def _init(defaults: Mapping[str, Any]) -> Callable[..., None]:
@@ -31,10 +31,11 @@ def _init(defaults: Mapping[str, Any]) -> Callable[..., None]:
 def _method(base: type[Estimator], name: str, what: str, recipe: Mapping[str, Any], own: Mapping[str, Any]) -> Any:
     lines = "".join(f"\n        {key}: {value!r} by default." for key, value in own.items())
     given = f"\n\n    Parameters of this method:{lines}" if lines else ""
-    parameters = inspect.signature(Estimator.__init__).parameters
+    parameters = inspect.signature(Estimator.__init__).parameters.values()
+    shared = {parameter.name: parameter.default for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY}
     space = {
         "__doc__": f"{what}{given}\n\n    See `{base.__name__}` for the shared parameters.\n    ",
-        "__init__": _init({**own, **{shared: parameters[shared].default for shared in SETTINGS}}),
+        "__init__": _init({**own, **shared}),
         "__module__": __name__,
         "recipe": dict(recipe),
     }
