@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+import loky
 import numpy as np
 
 from msda_bench.api import Array, ByHand, File, Rows
@@ -112,7 +113,7 @@ class LocalFiles:
     """
 
     def __init__(self, where: Folders | None = None, dataset: str = "NAME", processes: int | None = None) -> None:
-        self._processes = _cores() if processes is None else processes
+        self._processes = loky.cpu_count() if processes is None else processes
         self._folders = folders() if where is None else where
         self._dataset = dataset
         self._checked: dict[File, Path] = {}
@@ -203,10 +204,6 @@ def verify_arrays(where: Folders) -> Iterator[tuple[str, str]]:
         except OSError as error:
             state = f"damaged, and cannot be removed ({error.strerror}); remove it, and it is made again when needed"
         yield path.relative_to(where.cache).as_posix(), state
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _file_name(name: str) -> str:

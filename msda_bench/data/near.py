@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+import itertools
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 import numpy as np
@@ -23,20 +24,14 @@ _CHUNK = 1024
 def digests(x: Inputs) -> Array:
     """A number for each row, (n,) uint64, that only equal rows share: of its bytes, text, or stored values."""
     if isinstance(x, np.ndarray):
-        rows: Iterator[bytes] = (
-            str(row).encode(errors="surrogatepass") if x.dtype == object else row.tobytes() for row in x
-        )
+        rows = (str(row).encode(errors="surrogatepass") if x.dtype == object else row.tobytes() for row in x)
     else:
-        rows = _stored(x)
+        x = x.copy()
+        x.sum_duplicates()
+        x.eliminate_zeros()
+        parts = (slice(first, last) for first, last in itertools.pairwise(x.indptr))
+        rows = (x.indices[part].astype(np.int64).tobytes() + x.data[part].tobytes() for part in parts)
     return np.array([int.from_bytes(hashlib.blake2b(row, digest_size=8).digest()) for row in rows], np.uint64)
-
-
-def _stored(x: csr_matrix) -> Iterator[bytes]:
-    x = x.copy()
-    x.sum_duplicates()
-    x.eliminate_zeros()
-    for first, last in zip(x.indptr, x.indptr[1:], strict=False):
-        yield x.indices[first:last].astype(np.int64).tobytes() + x.data[first:last].tobytes()
 
 
 def vectors(domains: Mapping[str, Inputs]) -> dict[str, Matrix]:

@@ -258,15 +258,3 @@ def test_what_cannot_be_kept_is_refused_and_a_failing_computation_leaves_nothing
     with pytest.raises(DataError, match="line 3"):
         LocalFiles(where).derived("toy", fails)
     assert not where.cache.exists()
-
-
-def test_by_default_as_many_processes_make_rows_as_may_run_here(monkeypatch):
-    asked = []
-    monkeypatch.setattr("msda_bench.data.files.rows_in", lambda path, rows, processes, warn: asked.append(processes))
-    monkeypatch.setattr(os, "sched_getaffinity", lambda process: range(7 if process == 0 else 2), raising=False)
-    LocalFiles().rows("x", None)
-    monkeypatch.delattr(os, "sched_getaffinity")
-    for count in (5, None):
-        monkeypatch.setattr(os, "cpu_count", lambda count=count: count)
-        LocalFiles().rows("x", None)
-    assert asked == [7, 5, 1]

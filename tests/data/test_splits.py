@@ -29,16 +29,33 @@ def rows(extent, groups=None, labels=None):
     return DomainData(np.empty((n, 0)), np.zeros(n, np.int64) if labels is None else labels, test, groups=groups)
 
 
-def split(name, target, domains, *, seed=0, **params):
-    dataset = type("Named", (Plain,), {"name": name})(**params)
-    return splits.split(dataset, target, {name: rows(extent) for name, extent in domains.items()}, seed=seed)
+def split(target, domains, *, seed=0, name="d", shared_groups=False, task=Plain.task, **params):
+    """The split of domains, each a `DomainData` or what `rows` takes."""
+    dataset = type("Made", (Plain,), {"name": name, "shared_groups": shared_groups, "task": task})(**params)
+    made = {name: domain if isinstance(domain, DomainData) else rows(domain) for name, domain in domains.items()}
+    return splits.split(dataset, target, made, seed=seed)
+
+
+def of_groups(groups):
+    return {domain: rows(len(of_rows), of_rows) for domain, of_rows in groups.items()}
+
+
+def grouped_split(groups, *, shared_groups=True, **options):
+    return split("t", of_groups(groups), name="g", shared_groups=shared_groups, **options)
+
+
+def groups_in(groups, rows):
+    return set(groups[rows].tolist())
 
 
 def test_the_order_of_rows_is_pinned():
     assert permutation(10, "amazon", "books", 0, "dvd").tolist() == [8, 1, 9, 4, 7, 3, 6, 0, 2, 5]
-    parts = split("amazon", "books", {"books": 8, "dvd": 10}, seed=3, train=4, test=2)
+    parts = split("books", {"books": 8, "dvd": 10}, name="amazon", seed=3, train=4, test=2)
     assert [parts["books"].train.tolist(), parts["books"].test.tolist()] == [[4, 1, 3, 0], [6, 5]]
     assert [parts["dvd"].train.tolist(), parts["dvd"].test.tolist()] == [[6, 4, 2, 3], [5, 9]]
+    parts = grouped_split({"t": np.arange(10) // 2, "s": np.arange(20) // 2}, train=3, test=2)
+    assert [parts["t"].train.tolist(), parts["t"].test.tolist()] == [[2, 3, 1], [4, 5]]
+    assert [parts["s"].train.tolist(), parts["s"].test.tolist()] == [[2, 3, 1], [12, 13]]
 
 
 @settings(max_examples=30)
@@ -67,8 +84,8 @@ sizes = st.dictionaries(st.sampled_from("abcdef"), st.integers(5, 40), min_size=
 @given(sizes=sizes, seed=st.integers(0, 99), train=st.integers(1, 4), test=st.none() | st.integers(1, 50))
 def test_splits_are_disjoint_nested_and_independent_of_other_domains(sizes, seed, train, test):
     target = min(sizes)
-    parts = split("d", target, sizes, seed=seed, train=train, test=test)
-    more = split("d", target, sizes, seed=seed, train=train + 1) if min(sizes.values()) > train + 1 else None
+    parts = split(target, sizes, seed=seed, train=train, test=test)
+    more = split(target, sizes, seed=seed, train=train + 1) if min(sizes.values()) > train + 1 else None
     for domain, size in sizes.items():
         rows = np.concatenate([parts[domain].train, parts[domain].test])
         assert len(set(rows.tolist())) == len(rows)
@@ -76,7 +93,7 @@ def test_splits_are_disjoint_nested_and_independent_of_other_domains(sizes, seed
         assert len(parts[domain].test) == min(size - train, size if test is None else test)
         if more:
             assert more[domain].train[:-1].tolist() == parts[domain].train.tolist()
-        alone = split("d", target, {target: sizes[target], domain: size}, seed=seed, train=train, test=test)
+        alone = split(target, {target: sizes[target], domain: size}, seed=seed, train=train, test=test)
         assert alone[domain].train.tolist() == parts[domain].train.tolist()
         assert alone[domain].test.tolist() == parts[domain].test.tolist()
 
@@ -85,35 +102,10 @@ def test_splits_are_disjoint_nested_and_independent_of_other_domains(sizes, seed
 @given(mask=st.lists(st.booleans(), min_size=4, max_size=40), seed=st.integers(0, 99))
 def test_official_test_examples_are_kept_for_the_test(mask, seed):
     official = np.array([*mask, False, True])
-    parts = split("d", "t", {"t": official}, seed=seed, train=1, test=3)["t"]
+    parts = split("t", {"t": official}, seed=seed, train=1, test=3)["t"]
     assert not official[parts.train].any()
     assert official[parts.test].all()
     assert len(parts.test) == min(3, official.sum())
-
-
-def test_too_few_examples_are_named():
-    with pytest.raises(DataError, match=r"^dataset d: domain 's' has 5 examples to train on, fewer than train = 6; "):
-        split("d", "t", {"t": 9, "s": 5}, seed=0, train=6)
-    with pytest.raises(DataError, match="domain 's' has 1 examples to train on"):
-        split("d", "t", {"t": 9, "s": np.array([True, True, False])}, seed=0, train=2)
-
-
-def test_a_target_needs_test_examples_but_a_source_does_not():
-    assert len(split("d", "t", {"t": 9, "s": 5}, seed=0, train=5)["s"].test) == 0
-    with pytest.raises(DataError, match=r"^dataset d: target 't' has no test examples left; set a smaller `train`$"):
-        split("d", "t", {"t": 5, "s": 9}, seed=0, train=5)
-    with pytest.raises(DataError, match="no test examples left"):
-        split("d", "t", {"t": np.zeros(9, bool)}, seed=0, train=5)
-
-
-def grouped_split(groups, *, seed=0, **params):
-    domains = {domain: rows(len(of_rows), of_rows) for domain, of_rows in groups.items()}
-    cls = type("Grouped", (Plain,), {"name": "g", "shared_groups": True})
-    return splits.split(cls(**params), "t", domains, seed=seed)
-
-
-def groups_in(groups, rows):
-    return set(groups[rows].tolist())
 
 
 labels = st.lists(st.integers(0, 40), min_size=30, max_size=60).map(np.array)
@@ -150,71 +142,58 @@ def test_no_group_is_on_both_sides_of_a_split(groups, seed, train):
     assert alone["s"].train.tolist() == parts["s"].train.tolist()
 
 
-def test_a_split_by_groups_is_pinned():
-    groups = {"t": np.arange(10) // 2, "s": np.arange(20) // 2}
-    parts = grouped_split(groups, train=3, test=2)
-    assert [parts["t"].train.tolist(), parts["t"].test.tolist()] == [[2, 3, 1], [4, 5]]
-    assert [parts["s"].train.tolist(), parts["s"].test.tolist()] == [[2, 3, 1], [12, 13]]
-
-
 def test_stratified_groups_give_training_and_test_every_class():
     group = np.arange(60) // 5  # twelve groups of five rows, four of each class
     classes = group % 3
-    cls = type("Grouped", (Plain,), {"name": "g", "task": Task("classification", 3)})
     domains = {"t": rows(60, group, classes), "s": rows(60, group + 12, classes)}
     lacking = {False: 0, True: 0}
     for seed in range(20):
         for stratify in lacking:
-            data = cls(train=15, test=15, stratify=stratify)
-            parts = splits.split(data, "t", domains, seed=seed)
+            parts = split("t", domains, seed=seed, task=Task("classification", 3), train=15, test=15, stratify=stratify)
             shares = [np.bincount(classes[some]) for part in parts.values() for some in (part.train, part.test)]
             lacking[stratify] += any(share.tolist() != [5, 5, 5] for share in shares)
             assert not groups_in(group, parts["t"].train) & groups_in(group, parts["t"].test)
     assert lacking[True] == 0
     assert lacking[False] > 10
-    cls = type("Grouped", (Plain,), {"name": "g", "task": Task("regression")})
     domains = {"t": rows(60, group, np.linspace(0, 1, 60)), "s": rows(60, group + 12, np.linspace(0, 1, 60))}
-    drawn, plain = (splits.split(cls(train=15, stratify=by), "t", domains, seed=0) for by in (True, False))
+    drawn, plain = (split("t", domains, task=Task("regression"), train=15, stratify=by) for by in (True, False))
     assert drawn["t"].train.tolist() == plain["t"].train.tolist()
 
 
 def test_official_test_examples_of_a_trained_group_are_not_tested():
-    groups = {"t": np.array([1, 2, 3, 4, 4, 5]), "s": np.array([5, 6, 7, 8, 9, 10])}
     official = np.array([False, False, False, False, True, True])
-    cls = type("Grouped", (Plain,), {"name": "g", "shared_groups": True})
-    domains = {"t": rows(official, groups["t"]), "s": rows(6, groups["s"])}
-    parts = splits.split(cls(train=4), "t", domains, seed=0)
+    target = rows(official, np.array([1, 2, 3, 4, 4, 5]))
+    parts = split("t", {"t": target, "s": rows(6, np.array([5, 6, 7, 8, 9, 10]))}, shared_groups=True, train=4)
     assert parts["t"].test.tolist() == [5]
     assert 0 not in parts["s"].train
 
 
-def test_groups_that_leave_nothing_are_named():
-    groups = {"t": np.repeat([1, 2], 5), "s": np.arange(10) + 5}
-    with pytest.raises(DataError, match="target 't' has no test examples left in groups that it does not train on; se"):
-        grouped_split(groups, train=6)
-    shared = {"t": np.arange(10), "s": np.arange(10)}
-    with pytest.raises(
-        DataError, match=r"train\.s = all trains on all of a source, and so on groups of the target's te"
-    ):
-        grouped_split(shared, train={"t": 5, "s": "all"})
-    with pytest.raises(
-        DataError, match="source 's' has 5 examples to train on in groups that are not tested, fewer tha"
-    ):
-        grouped_split(shared, train={"t": 5, "s": 6})
-    with pytest.raises(
-        DataError, match="dataset g: `protocol: transductive` would show the test's labels, since its gro"
-    ):
-        grouped_split(shared, train=5, protocol="transductive")
-    cls = type("Grouped", (Plain,), {"name": "g"})
-    with pytest.raises(
-        DataError, match="some of its groups are in several domains, but its `shared_groups` is False; re"
-    ):
-        splits.split(cls(train=5), "t", {name: rows(10, group) for name, group in shared.items()}, seed=0)
-
-
-def test_a_transductive_target_may_have_groups_of_its_own():
+def test_a_source_needs_no_test_examples_and_a_transductive_target_may_have_groups_of_its_own():
+    assert len(split("t", {"t": 9, "s": 5}, train=5)["s"].test) == 0
     groups = {"t": np.arange(10), "s": np.repeat(np.arange(10, 14), 5)}
-    data = type("Grouped", (Plain,), {"name": "g"})(train=7, protocol="transductive")
-    parts = splits.split(data, "t", {name: rows(len(group), group) for name, group in groups.items()}, seed=0)
+    parts = grouped_split(groups, shared_groups=False, train=7, protocol="transductive")
     assert sorted(parts["t"].test.tolist()) == list(range(10))
     assert not groups_in(groups["s"], parts["s"].train) & groups_in(groups["s"], parts["s"].test)
+
+
+APART = of_groups({"t": np.repeat([1, 2], 5), "s": np.arange(10) + 5})
+SHARED = of_groups({"t": np.arange(10), "s": np.arange(10)})
+
+
+@pytest.mark.parametrize(
+    ("domains", "params", "words"),
+    [
+        ({"t": 9, "s": 5}, {"train": 6}, "domain 's' has 5 examples to train on, fewer than train = 6; "),
+        ({"t": 9, "s": np.array([True, True, False])}, {"train": 2}, "domain 's' has 1 examples to train on"),
+        ({"t": 5, "s": 9}, {"train": 5}, "target 't' has no test examples left; set a smaller `train`$"),
+        ({"t": np.zeros(9, bool)}, {"train": 5}, "target 't' has no test examples left"),
+        (APART, {"train": 6}, "target 't' has no test examples left in groups that it does not train on; set"),
+        (SHARED, {"train": {"t": 5, "s": "all"}}, "train.s = all trains on all of a source, and so on groups of"),
+        (SHARED, {"train": {"t": 5, "s": 6}}, "source 's' has 5 examples to train on in groups that are not tested"),
+        (SHARED, {"train": 5, "protocol": "transductive"}, "`protocol: transductive` would show the test's labels, "),
+        (SHARED, {"train": 5, "shared_groups": False}, "some of its groups are in several domains, but its `shared_"),
+    ],
+)
+def test_too_few_examples_and_groups_that_leave_nothing_are_named(domains, params, words):
+    with pytest.raises(DataError, match=f"^dataset d: {words}"):
+        split("t", domains, **{"shared_groups": True} | params)
