@@ -39,12 +39,6 @@ def test_mlp_is_the_papers_amazon_network():
     assert isinstance(network.features[1], BagLinear)
 
 
-def test_mlp_without_hidden_layers_is_linear():
-    network = Mlp(hidden=()).build(Task("regression"), InputSpec((7,)))
-    assert network.feature_dim == 7
-    assert network.predictor(network.features(torch.rand(3, 7))).shape == (3, 1)
-
-
 def test_convnet_is_the_papers_digits_network():
     network = ConvNet().build(TEN, InputSpec((3, 32, 32)))
     convolutions = (3 * 64 + 64 * 128 + 128 * 256) * 9 + 64 + 128 + 256

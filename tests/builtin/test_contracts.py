@@ -10,6 +10,7 @@ from msda_bench.functional import MISSING_TEXTS
 from msda_bench.plugins import discover
 from msda_bench.testing import checks, contract
 from msda_bench_builtin.aggregators import Sharpmax
+from msda_bench_builtin.backbones import Mlp
 from msda_bench_builtin.datasets import Amazon, Digits, Stress
 from msda_bench_builtin.schemes import Regularised, Wjdot
 
@@ -17,6 +18,7 @@ ENTRIES = [entry for entry in discover().entries if entry.distribution == "msda-
 COMPONENTS = [entry.create({}) for entry in ENTRIES]
 COMPONENTS += [
     Sharpmax(gamma=0.3, scale="code"),
+    Mlp(hidden=()),
     *(Regularised(by="bnm"), Regularised(by="entropy"), Wjdot(plan="entropic")),
     Digits(copies="reduced", domains=("mnist_m", "svhn"), train=0.1),
     Digits(domains=("synth_fonts", "mnist_m_made"), train=20, test=10, made_train=30, made_test=20),

@@ -87,7 +87,8 @@ class Mlp(Backbone):
     def build(self, task: Task, input: InputSpec, files: Files | None = None) -> Network:
         """The network; its features are the last hidden layer, or the input itself without hidden layers."""
         widths = [math.prod(input.shape), *self.hidden]
-        layers: list[nn.Module] = [] if input.sparse else [nn.Flatten()]
+        reads_bags = input.sparse and (self.hidden or self.bottleneck is not None)
+        layers: list[nn.Module] = [] if reads_bags else [_Raw(bias_column=False)]
         for number, (narrow, wide) in enumerate(pairwise(widths)):
             linear = BagLinear(narrow, wide) if number == 0 and input.sparse else nn.Linear(narrow, wide)
             layers += [Dropout(self.dropout), linear, *norm_layers(self.norm, wide), nn.ReLU()]
