@@ -137,6 +137,16 @@ def test_many_lines_have_fewer_points_from_the_first_epoch_to_the_last():
         assert {1, 90} <= {row["epoch"] for row in rows}
 
 
+def test_the_band_of_a_weight_is_one_standard_deviation_on_both_sides():
+    given = curves({"a": 0.6, "b": 0.4}, epochs=2, jitter=0.1)
+    (rows,) = mb.plots.weights(given).to_dict()["datasets"].values()
+    seen = given.groupby(["source", "epoch"])["weight"]
+    for row in rows:
+        own = seen.get_group((row["source"], row["epoch"]))
+        sides = [row["weight"] - row["low"], row["high"] - row["weight"]]
+        assert [row["weight"], *sides] == pytest.approx([own.mean(), own.std(), own.std()], abs=1e-5)
+
+
 def test_outside_text_is_escaped(table):
     runs = {name: {target: [run + n for run in NEAR] for target in HOSTILE[:2]} for n, name in enumerate(HOSTILE)}
     frame = table(runs).assign(train_seconds=1.0)
