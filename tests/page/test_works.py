@@ -25,19 +25,22 @@ RANKED = [name for name in BEST if name != "TAR"]
 
 
 @pytest.fixture
-def paper(browser, pages):
-    browser.show(pages("paper-amazon"))
+def quiet(browser):
     yield browser
     assert browser.complaints() == []
     assert all(url.startswith("file:") for url in browser.requests())
 
 
 @pytest.fixture
-def site(browser, pages):
-    browser.show(pages("site"))
-    yield browser
-    assert browser.complaints() == []
-    assert all(url.startswith("file:") for url in browser.requests())
+def paper(quiet, pages):
+    quiet.show(pages("paper-amazon"))
+    return quiet
+
+
+@pytest.fixture
+def site(quiet, pages):
+    quiet.show(pages("site"))
+    return quiet
 
 
 def head(browser, text):
@@ -47,8 +50,8 @@ def head(browser, text):
 
 def sorts(browser):
     heads = {button.text.strip(): button.find_element("xpath", "..") for button in browser.all(".board thead button")}
-    found = {name: cell.get_attribute("aria-sort") for name, cell in heads.items()}
-    return {name: how for name, how in found.items() if how != "none"}
+    orders = {name: cell.get_attribute("aria-sort") for name, cell in heads.items()}
+    return {name: how for name, how in orders.items() if how != "none"}
 
 
 def numbers(browser, text):
