@@ -111,8 +111,10 @@ def test_the_screen_and_the_page_show_it_among_the_recorded_methods_or_alone(hom
     assert 'data-method="Mine"' in page
     assert 'data-method="SRC"' not in page
     assert "is number " not in page
+    capsys.readouterr()
     runs = mb.run("clouds.yaml", device="cpu", quiet=True, methods="mine.yaml", against="clouds.json.gz")
     assert set(runs["method"]) == {"Mine"}
+    assert "Mine is number " in " ".join(capsys.readouterr().out.split())
 
 
 def refused(capsys, *words):
