@@ -1,4 +1,7 @@
-"""Draws docs/figures/gains.svg: `python studies/registered/figure.py` takes the mean gains from the records."""
+"""Draws docs/figures/gains.svg from the records of both measurements.
+
+`PYTHONPATH=studies/registered-2 python studies/registered/figure.py` draws it.
+"""
 
 from __future__ import annotations
 
@@ -9,37 +12,44 @@ import altair as alt
 import pandas as pd
 
 import msda_bench as mb
-from reading import LARGEST, RESULTS, read
+from reading import LARGEST, RESULTS, Texts, read
+from second_reading import read as read_second
 
 FIGURE = Path(__file__).parents[2] / "docs" / "figures" / "gains.svg"
-COLUMNS = {"shared": "all ten tasks", f"shared, without {LARGEST}": f"without {LARGEST}"}
 _ROW = 17
 
 
-def gains(over_tasks: pd.DataFrame, margin: float) -> Any:
-    """The mean gain of each method with its interval, with and without the task that gains most, and the margin.
+def gains(first: Texts, second: Texts) -> Any:
+    """The mean gain of each method over no adaptation and over batch normalisation alone, and the margin.
 
     Args:
-        over_tasks: the table of that title from `reading.read`.
-        margin: the gain below which methods count as alike, in points.
+        first: the tables of `reading.read`.
+        second: those of `second_reading.read`.
     """
-    rows = over_tasks[[*COLUMNS]].rename(columns=COLUMNS).rename_axis("method").reset_index()
+    margin = float(first["whole"]["value"]["margin"])
+    columns = {
+        "shared": f"over SRC, {first['whole']['value']['counted']} tasks",
+        f"shared, without {LARGEST}": f"without {LARGEST}",
+        "gain": f"over AdaBN, {second['whole, B']['value']['tasks']} tasks",
+    }
+    over_tasks = first["over tasks"].join(second["over AdaBN, B"]["gain"])
+    rows = over_tasks[[*columns]].rename(columns=columns).rename_axis("method").reset_index()
     rows = rows.melt("method", var_name="tasks", value_name="text")
     rows[["gain", "low", "high"]] = rows["text"].str.extract(r"(.*) \[(.*), (.*)\]").astype(float)
     rows["row"] = rows["method"] + rows["tasks"]
-    order = [method + tasks for method in over_tasks.index for tasks in COLUMNS.values()]
+    order = [method + tasks for method in over_tasks.index for tasks in columns.values()]
     title = [
-        "mean gain over SRC in points of accuracy, with 95 % intervals that allow for shared examples",
+        "mean gain in points of accuracy, with 95 % intervals that allow for shared examples",
         f"shaded: within the margin of {margin:g} points",
     ]
     y, x = alt.Y("row:N", sort=order, axis=None), alt.X("gain:Q", title=title)
-    tasks = [*COLUMNS.values()]
-    colours = alt.Scale(domain=tasks, range=["#0b5cad", "#b3541e"])
-    shapes = alt.Scale(domain=tasks, range=["circle", "diamond"])
-    colour = alt.Color("tasks:N", scale=colours, title=None, legend=alt.Legend(orient="top"))
+    tasks = [*columns.values()]
+    colours = alt.Scale(domain=tasks, range=["#0b5cad", "#b3541e", "#2f7d4f"])
+    shapes = alt.Scale(domain=tasks, range=["circle", "diamond", "square"])
+    colour = alt.Color("tasks:N", scale=colours, title=None, legend=alt.Legend(orient="top", columnPadding=24))
     base = alt.Chart(rows).encode(y=y, color=colour)
     within = alt.Chart(pd.DataFrame({"low": [-margin], "high": [margin], "zero": [0]}))
-    names = alt.Chart(rows[rows["tasks"] == tasks[0]]).mark_text(align="right", fontWeight="bold", dy=_ROW // 2)
+    names = alt.Chart(rows[rows["tasks"] == tasks[1]]).mark_text(align="right", fontWeight="bold")
     chart = alt.layer(
         within.mark_rect(opacity=0.12, color="#59636d").encode(x="low:Q", x2="high:Q"),
         within.mark_rule(strokeDash=[3, 3]).encode(x="zero:Q"),
@@ -55,5 +65,5 @@ def gains(over_tasks: pd.DataFrame, margin: float) -> Any:
 
 
 if __name__ == "__main__":
-    tables = read(*(mb.load_results(RESULTS / name) for name in ("registered", "sensitivity")))
-    mb.plots.save(gains(tables["over tasks"], float(tables["whole"]["value"]["margin"])), FIGURE)
+    one, longer, two = (mb.load_results(RESULTS / name) for name in ("registered", "sensitivity", "registered-2"))
+    mb.plots.save(gains(read(one, longer), read_second(one, two)), FIGURE)

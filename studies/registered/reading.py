@@ -59,9 +59,9 @@ def read(runs: pd.DataFrame, longer: pd.DataFrame) -> Texts:
     margin = round(float(np.mean([table.margin for table in tables if table.name in counted])), 2)
     over_tasks = _over_tasks(across, gains, counted, margin)
     over_tasks[f"without {LARGEST}"] = _with_marks(fewer.loc[over_tasks.index])
-    over_tasks = over_tasks.join(_with_shared_examples(pairs["B"], counted, margin))
-    fewer_tasks = [task for task in counted if task != LARGEST]
-    over_tasks[f"shared, without {LARGEST}"] = _with_shared_examples(pairs["B"], fewer_tasks, margin)["shared"]
+    over_tasks = over_tasks.join(_with_shared_examples(chosen["B"], gains["B"].loc[counted, PRIMARY], margin))
+    fewer_tasks = gains["B"].loc[[task for task in counted if task != LARGEST], PRIMARY]
+    over_tasks[f"shared, without {LARGEST}"] = _with_shared_examples(chosen["B"], fewer_tasks, margin)["shared"]
     over_tasks["signed ranks"] = _at(pairs["B"], "across_datasets")["p_corrected"].map(_p)
     over_tasks["seconds"] = _seconds(chosen["B"]).map("{:.1f}".format)
     whole: dict[str, Any] = {"methods": len(PRIMARY), "margin": margin, "tasks": len(tables), "counted": len(counted)}
@@ -72,6 +72,8 @@ def read(runs: pd.DataFrame, longer: pd.DataFrame) -> Texts:
     whole |= {f"four times the steps, {task}": f"{most:,.0f}" for task, most in steps.items()}
     whole |= dict(Counter(over_tasks["over SRC"]))
     whole |= {f"JOINT, {track}": _interval(of.loc["JOINT", _MEAN]) for track, of in across.items()}
+    joint = _with_shared_examples(chosen["B"], gains["B"].loc[counted, ["JOINT"]], margin)
+    whole["JOINT with shared examples"] = joint.loc["JOINT", "shared"]
     whole |= {f"headroom of {task}": student(gains["C"].loc[task, "JOINT"]) for task in {*_tasks(runs)} - {*counted}}
     return {
         **_each_task(gains, pairs),
@@ -143,21 +145,20 @@ def _over_tasks(across: ByTrack, gains: ByTrack, tasks: list[str], margin: float
     return pd.DataFrame.from_dict(rows, orient="index").assign(**{"all that count": _with_marks(main)})
 
 
-def _with_shared_examples(pairs: pd.DataFrame, tasks: list[str], margin: float) -> pd.DataFrame:
-    """The mean gains with errors that allow for the examples that seeds share, and their p after Holm's correction."""
-    of = _at(pairs, "average").astype({"experiment": str})
-    of = of[of["experiment"].isin(tasks)]
-    of = of.assign(freedom=of["n_paired"] - 1)
-    of["error"] = (of["corrected_high"] - of["corrected_low"]) / 2 / stats.t.ppf(1 - LEVEL / 2, of["freedom"])
-    means = {}
-    for name in PRIMARY:
-        mine, errors, freedom = of.loc[name, ["mean", "error", "freedom"]].to_numpy().T
-        means[name] = mean_with_errors(mine, errors, freedom, margin)
-    corrected = (holm([getattr(mean, p) for mean in means.values()]) for p in ("p", "p_beyond"))
-    p, beyond = ([*map(_p, values)] for values in corrected)
-    return pd.DataFrame(
-        {"shared": [_interval(mean[:3]) for mean in means.values()], "shared p": p, "shared p beyond": beyond}, PRIMARY
-    )
+def _with_shared_examples(runs: pd.DataFrame, gains: Any, margin: float) -> pd.DataFrame:
+    """The mean gains with errors that allow for the examples that seeds share, and their p after Holm's correction.
+
+    The variance of a task's mean over n seeds is (1 / n + n_test / n_train) s^2 (Nadeau and Bengio 2003).
+    """
+    overlaps = (runs["n_test"] / runs["n_train"]).groupby(runs["experiment"].astype(str)).mean()
+    means = []
+    for name in gains:
+        of = gains[name].groupby("experiment").agg(["mean", "var", "size"])
+        errors = np.sqrt(of["var"] * (1 / of["size"] + overlaps[of.index]))
+        means.append(mean_with_errors(of["mean"].to_numpy(), errors.to_numpy(), of["size"].to_numpy() - 1, margin))
+    p, beyond = ([*map(_p, holm([getattr(mean, of) for mean in means]))] for of in ("p", "p_beyond"))
+    shared = [_interval(mean[:3]) for mean in means]
+    return pd.DataFrame({"shared": shared, "shared p": p, "shared p beyond": beyond}, [*gains])
 
 
 def _each_task(gains: ByTrack, pairs: ByTrack) -> Texts:
@@ -187,13 +188,11 @@ def _each_task(gains: ByTrack, pairs: ByTrack) -> Texts:
 
 
 def _task_by_task(gains: Any, pairs: pd.DataFrame) -> Any:
-    """The gain and standing of each method in each task."""
-    texts = _at(pairs, "average").loc[PRIMARY]
-    marked = texts["gain"].map("{:+.1f} ".format) + texts["standing"].astype(str).map(MARKS)
-    table = marked.to_frame("text").assign(task=texts["experiment"].astype(str))
-    table = table.pivot(columns="task", values="text").loc[PRIMARY]
-    joint = gains["JOINT"].groupby("experiment").mean().map("{:+.1f}".format)
-    return pd.concat([table, joint.to_frame("JOINT").T])
+    """The mean gain and the standing of each method in each task."""
+    means = gains[[*PRIMARY, "JOINT"]].groupby("experiment").mean().T
+    standings = _at(pairs, "average").astype(str).set_index("experiment", append=True)["standing"]
+    marks = " " + standings.map(MARKS).unstack()
+    return means.map("{:+.1f}".format) + marks.reindex(means.index, fill_value="")
 
 
 def _targets(pairs: pd.DataFrame) -> Texts:
