@@ -99,9 +99,9 @@ RUN = (
         default="local",
     ),
     _arg("--scheduler", "ADDRESS", "of the executor's scheduler on another machine, such as tcp://host:8786"),
-    _arg("--stack", "N", "train at most N cells as one on a GPU (as many as fit)", type=_COUNT),
+    _arg("--stack", "N", "train at most N runs as one on a GPU (as many as fit)", type=_COUNT),
     _arg("--workers", "N", "number of processes (one per GPU, or per CPU core)", type=_COUNT),
-    _arg("--timeout", "SECONDS", "stop a cell that takes longer", type=_SECONDS),
+    _arg("--timeout", "SECONDS", "stop a run that takes longer", type=_SECONDS),
     _arg(
         "--methods",
         "FILE",
@@ -116,9 +116,9 @@ RUN = (
         "a part of the suite, such as method=DARN|MDAN,target=books,seed=0-4; given again, it adds conditions",
         action="append",
     ),
-    _arg("--limit", "N", "train at most N cells; cells beyond the limit do not affect the exit code", type=_COUNT),
+    _arg("--limit", "N", "train at most N runs; runs beyond the limit do not affect the exit code", type=_COUNT),
     _arg("--shard", "I/N", "part I of N, counted from 0, for machines that share the work, such as array jobs"),
-    _flag("--keep-going", "train the other cells although a method's first one fails"),
+    _flag("--keep-going", "train the other runs although a method's first one fails"),
     _flag("--dry-run", "report what is stored and what would be trained, and change nothing"),
     _flag("--fetch", "download missing data"),
     _flag(

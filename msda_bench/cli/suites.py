@@ -115,7 +115,7 @@ def validate(args: argparse.Namespace) -> int:
     tuned = any(experiment.tuning for experiment in plan.experiments)
     shared = f", {different} of them different" if different != len(plan.cells) and not tuned else ""
     tables, most = _count(len(plan.experiments), "experiment"), "at most " if tuned else ""
-    say(f"suite {plan.suite} is valid: {tables}, {most}{_count(len(plan.most), 'cell')}{shared}")
+    say(f"suite {plan.suite} is valid: {tables}, {most}{_count(len(plan.most), 'run')}{shared}")
     return 0
 
 
@@ -124,11 +124,11 @@ def _say_experiment(experiment: Experiment, plan: Plan, data: Sequence[str], *, 
 
     cells = [cell for cell in plan.cells if cell.experiment == experiment.name]
     what = f"{experiment.name}: {experiment.dataset} ({experiment.task}), targets {', '.join(experiment.targets)}"
-    count = _count(len(cells), "cell")
+    count = _count(len(cells), "run")
     if (tuning := experiment.tuning) is not None:
         tuned = sum(cell.seed in tuning.seeds for cell in cells)
         most = len(replace(plan, experiments=(experiment,), cells=tuple(cells)).most) - tuned
-        count = f"{_count(tuned, 'cell')} on tuning seeds {spans(tuning.seeds)}"
+        count = f"{_count(tuned, 'run')} on tuning seeds {spans(tuning.seeds)}"
         count += f", then at most {most} with the settings chosen there ({', '.join(tuning.tracks)})"
     say(f"{what}; seeds {spans(experiment.seeds)}; {count}")
     for line in data:

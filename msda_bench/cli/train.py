@@ -126,14 +126,14 @@ class _Stages:
         """One line on what was chosen."""
         tracks = dict.fromkeys(by for tuning in self._tuning.values() for by in tuning.tracks)
         where = f"for {self._chosen} pairs of method and target"
-        left = f"{counted(missing, 'cell')} of theirs to train"
+        left = f"{counted(missing, 'run')} of theirs to train"
         return f"settings chosen on tuning seeds ({', '.join(tracks)}) {where}; {left}"
 
     def gaps(self) -> Iterator[str]:
         """A line for runs that wait, and one for those without any candidate to choose."""
         if self.waiting:
             waiting = counted(self.waiting, "run")
-            yield f"{waiting} must wait for tuning cells without a result; train these, then run again"
+            yield f"{waiting} must wait for tuning runs without a result; train these, then run again"
         if self.stuck:
             yield f"{counted(self.stuck, 'run')} cannot train, since no candidate has a score on the tuning seeds"
 
@@ -146,7 +146,7 @@ def _train(args: argparse.Namespace, work: Work, surveyed: Survey, store: Store 
     expansion, registry, trains, aside = work
     device = _find_device(args)
     if device == "cpu" and args.stack is not None:
-        raise BenchError("--stack is for a GPU; on the CPU every cell trains alone, which is faster there")
+        raise BenchError("--stack is for a GPU; on the CPU every run trains alone, which is faster there")
 
     def report(line: str) -> None:
         aside.print(printable(line, LONGEST_LINE), markup=False, highlight=False)
@@ -196,7 +196,7 @@ def _keep_plan(store: Store, plan: Plan) -> None:
     store.write_plan(plan)
     beyond = len(store.refresh().results.keys() - {cell.key for cell in plan.cells}) if former is not None else 0
     if beyond:
-        warn(f"{store.folder}: the suite has changed; {beyond} stored cells are no longer in it and stay unused")
+        warn(f"{store.folder}: the suite has changed; {beyond} stored runs are no longer in it and stay unused")
 
 
 def _begin(args: argparse.Namespace, store: Store, device: str, cells: Iterable[Cell]) -> None:
@@ -268,11 +268,11 @@ def _survey_report(surveyed: Survey, folder: Path, waiting: int) -> Report:
     rows = [(*method, count - missing[method], missing[method]) for method, count in selected.items()]
     names = ("experiment", "method", "stored", "to_train")
     columns = tuple(Column(name.replace("_", " "), "text", [name]) for name in names)
-    table = Table("dry-run", "cells of each method", pd.DataFrame(rows, columns=names), columns)
+    table = Table("dry-run", "runs of each method", pd.DataFrame(rows, columns=names), columns)
     beyond = f", {surveyed.left} skipped by --limit" if surveyed.left else ""
     train = f"{len(surveyed.missing)} to train{beyond}"
     train += f"; {counted(waiting, 'run')} must wait for what is chosen on tuning seeds" if waiting else ""
-    line = Line("line", f"{folder}: {surveyed.stored} cells stored, {train}; nothing was changed", wrapped=False)
+    line = Line("line", f"{folder}: {surveyed.stored} runs stored, {train}; nothing was changed", wrapped=False)
     return Report((Section((table,), (line,)),), complete=not surveyed.missing)
 
 

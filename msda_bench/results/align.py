@@ -55,7 +55,7 @@ class Aligned:
     `methods` has the names in B by those in A. `rows` has one row per target (`average` last) and pair of methods: the
     outcome of B against A, and differences that are positive if B is better. `changes` says which settings and versions
     differ, and in which runs. The counts are of runs, each a part of the one before: planned by both folders, ok in
-    both, of the same cell, and with an equal result to the last bit, curves included.
+    both, of the same run, and with an equal result to the last bit, curves included.
     """
 
     a: Experiment
@@ -261,7 +261,7 @@ def _sentences(pair: Aligned) -> Iterator[str]:
     if a.alpha != b.alpha:
         yield f"differs: alpha: A {a.alpha:g}, B {b.alpha:g}; that of A counts here"
     yield from (f"differs: {what}: A {ours}, B {theirs}: {runs}" for (what, ours, theirs), runs in pair.changes.items())
-    cells = f"{pair.same_cell} of the same cell, {pair.equal} with an equal result"
+    cells = f"{pair.same_cell} with the same key, {pair.equal} with an equal result"
     yield f"same: {pair.ok} of {pair.planned} runs that both plan are ok in both, {cells}"
 
 
@@ -275,7 +275,7 @@ def _verdict(pairs: Sequence[Aligned], rows: pd.DataFrame) -> Iterator[str]:
             yield f"if methods have other names in B, pair them, as in --match {example}"
         return
     if sum(pair.equal for pair in pairs) == n_ok:
-        yield f"the same: {n_ok} runs of the same cells have equal results"
+        yield f"the same: {n_ok} runs have equal results"
     else:
         means = rows[(rows["target"] == AVERAGE).to_numpy()]
         better, worse = (means.loc[means["outcome"] == outcome, "method_a"].tolist() for outcome in (BETTER, WORSE))

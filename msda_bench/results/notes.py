@@ -193,7 +193,7 @@ def problem_lines(runs: pd.DataFrame) -> Iterator[str]:
 def _remarks(experiment: Experiment, rows: pd.DataFrame) -> Iterator[tuple[Kind, str]]:
     made = rows[rows["key"].notna()]
     for kind, what in (
-        ("conflicting", "another result of the same cell is stored with the one that counts"),
+        ("conflicting", "another result of the same run is stored with the one that counts"),
         ("damaged", "a damaged record counts as missing; run the suite again to replace it"),
     ):
         if len(affected := made[made["key"].isin(rows.attrs[kind])]):

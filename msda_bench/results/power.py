@@ -137,7 +137,7 @@ def plan_report(
     )
     title = f"{plan.suite}: what it takes to find a true gain of {detect:g} points with probability {power:g}"
     hours = frame["hours"].sum()
-    verdict = f"{counted(len(missing), 'cell')} will train, {float(f'{hours:.2g}'):,g} {unit}."
+    verdict = f"{counted(len(missing), 'run')} will train, {float(f'{hours:.2g}'):,g} {unit}."
     legend = (
         "s: the standard deviation over seeds of a method's gain over the baseline, the median of the methods; find: "
         f"the smallest true gain that the suite's seeds find with probability {power:g}, after Holm's correction; "

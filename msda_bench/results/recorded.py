@@ -105,5 +105,5 @@ def read_records(runs: pd.DataFrame) -> Iterator[tuple[Any, Record, Store]]:
     for row, key, folder in zip(runs.index, runs["key"], folders, strict=True):
         if folder in stores:
             if (record := stores[folder].read(key)) is None:
-                raise StoreError(f"{folder}: the record of cell {key} is gone; run the command again")
+                raise StoreError(f"{folder}: the record of run {key} is gone; run the command again")
             yield row, record, stores[folder]

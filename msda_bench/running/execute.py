@@ -183,7 +183,7 @@ class JobRunner:
             if record.key not in due:
                 break
             yield record
-        raise RuntimeError("the training core returned records of other cells")
+        raise RuntimeError("the training core returned records of other runs")
 
     def _notes(self, record: Record) -> Iterator[Noted]:
         """Notes, each once: classes on one side alone, training slower than could be, a process that was changed."""
@@ -191,12 +191,12 @@ class JobRunner:
         lines = [*where.get("class_notes", ())]
         if where.get("stack_note") is not None:
             trained = "alone" if where["stack"] == 1 else f"in stacks of {where['stack']}"
-            lines.append(f"cells train {trained}, which is slower: {where['stack_note']}")
+            lines.append(f"runs train {trained}, which is slower: {where['stack_note']}")
         if where.get("put_back"):
             parts = [record.cell[kind] for kind in ("dataset", "backbone", "scheme", "discrepancy", "aggregator")]
             named = ", ".join(str(part["name"]) for part in [*parts, *record.cell["validators"]] if part)
             lines.append(
-                f"a component ({named}) changed {' and '.join(where['put_back'])}; put back before the next cell"
+                f"a component ({named}) changed {' and '.join(where['put_back'])}; put back before the next run"
             )
         yield from (Noted(line) for line in lines if line not in self._noted)
         self._noted.update(lines)

@@ -127,10 +127,10 @@ def retry(
         record of that status, after its last attempt or its first timeout.
     """
     if len(job.keys) > 1:
-        return tuple(job.halves()), Noted(f"{len(job.keys)} cells run again in halves, because {why}")
+        return tuple(job.halves()), Noted(f"{len(job.keys)} runs start again in halves, because {why}")
     if status == "failed" and job.attempt < ATTEMPTS:
         again = replace(job, attempt=job.attempt + 1)
-        return (again,), Noted(f"cell {job.keys[0][:12]} runs again, because {why}")
+        return (again,), Noted(f"run {job.keys[0][:12]} starts again, because {why}")
     count = f" ({job.attempt} attempts)" if job.attempt > 1 else ""
     record = _failure(job.keys[0], job.cells[0], status, f"{why}{count}", seconds)
     store.publish(record)

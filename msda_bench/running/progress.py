@@ -30,7 +30,7 @@ class TimeLeft:
     estimate starts with the first cell that ended.
 
     Args:
-        cells: the cells to train, by key.
+        cells: the runs to train, by key.
         clock: seconds from any origin.
     """
 
@@ -119,7 +119,7 @@ class PlainProgress(_Shown):
     def begin(self, survey: Survey) -> None:
         """See `Observer`."""
         super().begin(survey)
-        self._print(f"{self._cells} cells to train, {survey.stored} stored")
+        self._print(f"{self._cells} runs to train, {survey.stored} stored")
         self._last = self._began = self._clock()
         self._reported = 0
 
@@ -134,7 +134,7 @@ class PlainProgress(_Shown):
         if self._ended != self._reported:  # unless the last line already shows it
             self._reported = self._ended
             passed = timedelta(seconds=round(self._clock() - self._began))
-            self._print(", ".join([f"{self._ended}/{self._cells} cells in {passed}", *self._rest()]))
+            self._print(", ".join([f"{self._ended}/{self._cells} runs in {passed}", *self._rest()]))
 
 
 class LiveProgress(_Shown):

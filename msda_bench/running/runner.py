@@ -155,7 +155,7 @@ class Summary:
         }
         parts = ", ".join(f"{count} {what}" for what, count in counts.items() if count) or "none"
         passed = timedelta(seconds=round(self.seconds))
-        return f"{self.selected} of {self.planned} cells selected: {parts}; {passed}"
+        return f"{self.selected} of {self.planned} runs selected: {parts}; {passed}"
 
 
 def run_suite(

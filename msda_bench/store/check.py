@@ -59,7 +59,7 @@ def verify(store: Store) -> Verified:
         where = f"{store.lines[stored.digest].path}: record {stored.key}"
         verified.bad += (f"{where}: {why}" for why in _faults(store, stored, verified, places))
         if places is not None and stored.key not in places:
-            verified.unplanned.append(f"{where}: plan.json does not name its cell; run the suite that has it")
+            verified.unplanned.append(f"{where}: plan.json does not name it; run the suite that does")
     verified.conflicts += store.conflicting(store.results).values()
     return verified
 
@@ -86,7 +86,7 @@ def _faults(store: Store, stored: Head, verified: Verified, places: _Places | No
         with reported(faults):
             absent |= {kind} if store.arrays.read(name) is None else set()
     if hashlib.sha256(canonical_json(record.cell).encode()).hexdigest() != record.key:
-        faults = ["its cell does not have this key"]
+        faults = ["its `cell` does not have this key"]
     elif record.status == "ok" and not (record.outcome and record.outcome.is_possible):
         faults = ["is ok, but without a possible outcome"]
     else:
@@ -107,7 +107,7 @@ def _misplaced(record: Record, places: Sequence[tuple[PlannedCell, Experiment]])
         planned = table.dataset, place.target, place.seed
         if planned != (trained := (dataset, cell.get("target"), cell.get("seed"))):
             place_of = "{!r}, target {!r}, seed {!r}".format
-            yield f"plan.json has it at {place_of(*planned)}, but its cell is of {place_of(*trained)}"
+            yield f"plan.json has it at {place_of(*planned)}, but it is of {place_of(*trained)}"
         elif record.target_labels and not cell.get("labelled_target") and place.method not in table.references:
             yield f"was given all target labels, but plan.json ranks its method {place.method}"
 
@@ -140,7 +140,7 @@ def merge(into: Store, source: Store) -> tuple[list[str], list[str]]:
         if plan is not None and not into.has_plan():
             into.write_plan(plan)
         elif plan is not None and into.read_plan() != plan:
-            stays = f"{into.folder / PLAN} stays, and cells that it does not name stay unused"
+            stays = f"{into.folder / PLAN} stays, and runs that it does not name stay unused"
             notes.append(f"{source.folder / PLAN}: is another plan; {stays}")
         into.add_commands(source.commands())
     return lines, [*notes, f"{source.folder}: {copied} copied, {present} already present"]

@@ -187,7 +187,7 @@ class Store:
         except BadRecordError as bad:
             keys = [key.decode() for key in _KEY.findall(data)[-1:]]
             self.damaged.update(keys)
-            of = f"; it is of cell {keys[0]}" if keys else ""
+            of = f"; it is of run {keys[0]}" if keys else ""
             faults.append(f"{line.path}: {line.fault or f'a record {bad}{of}'}")
             return
         is_new, self.lines[head.digest] = head.digest not in self.lines, line
@@ -232,7 +232,7 @@ class Store:
     def conflicting(self, keys: Iterable[str]) -> dict[str, str]:
         """A line for each of these cells that has a result that differs from the one that counts, by key."""
         others = ((key, self._distinct(key)[1:]) for key in keys if key in self._later)
-        what = "another result for the same cell"
+        what = "another result for the same run"
         return {key: f"{self.lines[other[0].digest].path}: {what}, {key}" for key, other in others if other}
 
     def _distinct(self, key: str) -> list[Head]:

@@ -59,7 +59,7 @@ def expand(suite: Suite, registry: Registry) -> Expansion:
     drafts = [_Draft(experiment) for experiment in suite.experiments]
     wanted = sum(draft.count() for draft in drafts)
     if wanted > MAX_CELLS:
-        raise SuiteError(f"suite {suite.name} asks for {wanted} cells; at most {MAX_CELLS}, so split it")
+        raise SuiteError(f"suite {suite.name} asks for {wanted} runs; at most {MAX_CELLS}, so split it")
     cells: dict[str, Cell] = {}
     planned: list[PlannedCell] = []
     for draft in drafts:

@@ -317,7 +317,7 @@ def _wrong(plan: Plan) -> Iterator[str]:
         yield from _inconsistent(table)
     runs = sum(len(table.methods) * len(table.targets) * len(table.seeds) for table in plan.experiments)
     if runs > MOST_RUNS or runs > max(_FEW, _MOST_A_CELL * len(plan.cells)):
-        yield f"its experiments name {runs} runs, and its cells {len(plan.cells)}; at most {MOST_RUNS} can be shown"
+        yield f"its experiments name {runs} runs, and its `cells` {len(plan.cells)}; at most {MOST_RUNS} can be shown"
     yield from _misplaced(plan)
 
 

@@ -53,7 +53,7 @@ def select_cells(plan: Plan, text: str) -> tuple[PlannedCell, ...]:
         if all(any(_meets(key, value, cell) for value in values) for key, values in wanted.items())
     }
     if not cells:
-        raise BenchError(f"selection {shown(text)}: no cell of suite {plan.suite} meets all conditions")
+        raise BenchError(f"selection {shown(text)}: no run of suite {plan.suite} meets all conditions")
     tuning = {table.name: table.tuning.seeds for table in plan.experiments if table.tuning is not None}
     chosen = {_choice(cell) for cell in cells if cell.experiment in tuning}
     return tuple(

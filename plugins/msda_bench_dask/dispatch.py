@@ -107,7 +107,7 @@ class _Dispatch:
             time.sleep(_POLL)  # gives the client time to notice that the scheduler is gone
             if self._client.status != "running":
                 lost = f"the dask cluster {self._where} was lost"
-                raise LostClusterError(f"{lost}; finished cells are stored; run it again to resume") from error
+                raise LostClusterError(f"{lost}; finished runs are stored; run it again to resume") from error
             yield from self._again(job)
         except BenchError:
             raise

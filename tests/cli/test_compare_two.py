@@ -44,8 +44,8 @@ def test_equal_folders_are_reported_as_equal(make_results, compared):
     before = {path: path.read_bytes() for path in a.parent.rglob("*.*")}
     code, lines = compared(a, b)
     assert (code, lines[:2]) == (0, [f"A: {a} (suite toy-suite)", f"B: {b} (suite toy-suite)"])
-    assert lines[-1] == "verdict: the same: 36 runs of the same cells have equal results"
-    same = "same: 36 of 36 runs that both plan are ok in both, 36 of the same cell, 36 with an equal result"
+    assert lines[-1] == "verdict: the same: 36 runs have equal results"
+    same = "same: 36 of 36 runs that both plan are ok in both, 36 with the same key, 36 with an equal result"
     assert same in lines
     assert not [line for line in lines if line.startswith(("differs", "only", "problem", "note"))]
     assert {path: path.read_bytes() for path in a.parent.rglob("*.*")} == before
@@ -88,7 +88,7 @@ def test_parts_of_only_one_folder_are_named(make_results, compared):
     assert "only in B: methods TAR; seeds 4-8" in lines
     assert "differs: alpha: A 0.05, B 0.01; that of A counts here" in lines
     assert [row[-1] for row in rows(lines, "DARN")] == ["2/2"] * 3
-    assert lines[-1] == "verdict: the same: 4 runs of the same cells have equal results"
+    assert lines[-1] == "verdict: the same: 4 runs have equal results"
     code, lines = compared(a, make_results("others", table={"name": "own", "dataset": "digits"}))
     whole = ["only in A: toy (toy), a whole experiment", "only in B: own (digits), a whole experiment"]
     assert (code, lines[-3:]) == (1, [*whole, "verdict: nothing in common: no run is ok in both"])

@@ -51,7 +51,7 @@ def at_another_place(store, record):
     store.write_plan(replace(plan, cells=tuple(replace(cell, seed=seeds[cell.key]) for cell in plan.cells)))
     planned, seed, at = seeds[record.key], record.cell["seed"], "'sine', target 'target_0', seed"
     where = f"{store.folder / 'records.jsonl.gz'}: record {record.key}"
-    return f"{where}: plan.json has it at {at} {planned}, but its cell is of {at} {seed}"
+    return f"{where}: plan.json has it at {at} {planned}, but it is of {at} {seed}"
 
 
 def with_labels(store, record):
@@ -69,7 +69,7 @@ def unplanned(store, record):
     plan = store.read_plan()
     store.write_plan(replace(plan, cells=tuple(cell for cell in plan.cells if cell.key != record.key)))
     where = f"{store.folder / 'records.jsonl.gz'}: record {record.key}"
-    return f"{where}: plan.json does not name its cell; run the suite that has it"
+    return f"{where}: plan.json does not name it; run the suite that does"
 
 
 UNTIDY = (with_another_table, unplanned)

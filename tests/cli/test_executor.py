@@ -74,7 +74,7 @@ def test_shards_fill_one_leaderboard(capsys):
         trained.append(len(Store(Path("results/tiny")).refresh().results.keys()))
     assert trained == [3, 6, CELLS]
     assert run("--shard", "1/2") == 0  # with other parts, all cells of this part are already stored
-    assert "4 of 8 cells selected: 4 stored before" in capsys.readouterr().out
+    assert "4 of 8 runs selected: 4 stored before" in capsys.readouterr().out
     assert tables("results") == tables("whole")
 
 

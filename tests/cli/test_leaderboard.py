@@ -108,7 +108,7 @@ PROBLEMS = (
     "DARN: 1 of 12 runs failed, first at target x, seed 2: ValueError: a plugin's bug",
 )
 NOTES = (
-    "another result of the same cell is stored with the one that counts: SRC, 1 of 12 runs, first at target y, seed 3",
+    "another result of the same run is stored with the one that counts: SRC, 1 of 12 runs, first at target y, seed 3",
     f"{DAMAGED}: SRC, 1 of 12 runs, first at target y, seed 4",
     f"{SLOW}: TAR, 6 of 12 runs, first at target y, seed 0",
 )
@@ -135,7 +135,7 @@ def test_every_fault_is_reported_on_the_screen_and_in_the_notes_of_leaderboard_c
         assert {f"problem: toy: {PROBLEMS[1]}", *(f"note: {note}" for note in NOTES[:2])} <= {*lines}
         if name != "verify":
             assert {f"note: {NOTES[2]}", *(f"problem: toy: {problem}" for problem in PROBLEMS)} <= {*lines}
-        assert shown.err.count("another result for the same cell") == 1
+        assert shown.err.count("another result for the same run") == 1
     rows = list(csv.DictReader((folder / "leaderboard.csv").read_text().splitlines()))
     assert {row["notes"] for row in rows} == {rows[0]["notes"]}
     assert all(note in rows[0]["notes"] for note in NOTES)

@@ -65,7 +65,7 @@ def test_a_suite_is_trained_once_and_its_leaderboard_printed(capsys):
     assert run() == 0
     first = capsys.readouterr()
     assert "DARN" in first.out
-    assert f"{CELLS} of {CELLS} cells selected: {CELLS} trained" in first.out
+    assert f"{CELLS} of {CELLS} runs selected: {CELLS} trained" in first.out
     assert len(results()) == CELLS
     before = files()
     assert {"results/tiny/plan.json", "results/tiny/leaderboard.csv", "results/tiny/comparisons.csv"} <= before.keys()
@@ -87,10 +87,10 @@ def test_a_dry_run_changes_nothing_and_parts_add_up(capsys):
     assert [row for row in rows if row[:1] == ["tiny"]] == [["tiny", method, "0", "4"] for method in ("SRC", "DARN")]
     assert not Path("results").exists()
     assert run("--only", "method=DARN,seed=0") == 0
-    assert f"2 of {CELLS} cells selected: 2 trained" in capsys.readouterr().out
+    assert f"2 of {CELLS} runs selected: 2 trained" in capsys.readouterr().out
     before = files()
     assert run("--dry-run") == 0
-    assert "2 cells stored, 6 to train; nothing was changed" in capsys.readouterr().out
+    assert "2 runs stored, 6 to train; nothing was changed" in capsys.readouterr().out
     assert files() == before
     assert run("--limit", "3") == 0
     assert "2 stored before, 3 trained, 3 skipped by --limit" in capsys.readouterr().out
@@ -127,7 +127,7 @@ def test_an_edited_suite_trains_only_changed_cells(capsys):
     Path("tiny.yaml").write_text(SUITE.replace("gamma: 1.0", "gamma: 2.0"))
     assert run() == 0
     shown = capsys.readouterr()
-    assert "the suite has changed; 4 stored cells are no longer in it" in shown.err
+    assert "the suite has changed; 4 stored runs are no longer in it" in shown.err
     assert "4 stored before, 4 trained" in shown.out
     keys = {cell["key"] for cell in json.loads(Path("results/tiny/plan.json").read_bytes())["cells"]}
     assert (len(keys), len(results()), keys < results().keys()) == (CELLS, CELLS + 4, True)
@@ -164,7 +164,7 @@ def test_a_cell_that_fails_is_named_and_does_not_stop_the_others(talking, capsys
     (kept,) = [line for line in lines if "traceback" in line]
     assert kept.startswith("the first of 4 tracebacks is in results/tiny/log/")
     assert Path(kept.partition(" is in ")[2].partition(",")[0]).is_file()
-    assert not [line for line in lines if "gain over" in line or "cells selected" in line]
+    assert not [line for line in lines if "gain over" in line or "runs selected" in line]
     Path("broken").unlink()
     assert run() == 0
     assert "4 stored before, 4 trained" in capsys.readouterr().out
@@ -237,4 +237,4 @@ def test_a_stored_conflict_is_shown_with_exit_code_1(capsys):
     store.publish(replace(record, outcome=Outcome(20, sum_squared_error=1.0)))
     capsys.readouterr()
     assert one_target() == 1
-    assert "another result of the same cell is stored with the one that counts" in capsys.readouterr().out
+    assert "another result of the same run is stored with the one that counts" in capsys.readouterr().out

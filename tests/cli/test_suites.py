@@ -77,12 +77,12 @@ def test_validate_summarises_a_suite(said):
     assert said("validate smoke")[:2] == (
         0,
         (
-            "smoke: sine (regression), targets target_0, target_1; seeds 0-1; 12 cells\n"
+            "smoke: sine (regression), targets target_0, target_1; seeds 0-1; 12 runs\n"
             "  SRC   pooled\n"
             "  TAR   target_only (reference)\n"
             "  DARN  adapt + spectral_l2 + sharpmax, mu 0.01\n"
             "\n"
-            "suite smoke is valid: 1 experiment, 12 cells\n"
+            "suite smoke is valid: 1 experiment, 12 runs\n"
         ),
     )
 
@@ -94,9 +94,9 @@ def test_validate_shows_unusual_seeds_and_identical_methods(said, here):
     Path("b.yaml").write_text(text.replace("name: smoke", "name: b").replace("[4]", "[0, 2]"))
     code, out, err = said("validate both.yaml")
     lines, targets = out.splitlines(), "target_0, target_1, target_2, target_3"
-    assert (code, lines[0]) == (0, f"smoke: sine (regression), targets {targets}; seeds 4; 16 cells")
-    assert f"b: sine (regression), targets {targets}; seeds 0, 2; 24 cells" in lines
-    assert lines[-1] == "suite both is valid: 2 experiments, 40 cells, 36 of them different"
+    assert (code, lines[0]) == (0, f"smoke: sine (regression), targets {targets}; seeds 4; 16 runs")
+    assert f"b: sine (regression), targets {targets}; seeds 0, 2; 24 runs" in lines
+    assert lines[-1] == "suite both is valid: 2 experiments, 40 runs, 36 of them different"
     assert err == ""
 
 

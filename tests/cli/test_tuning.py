@@ -37,7 +37,7 @@ def run(text, capsys, *options):
     Path("tiny.yaml").write_text(text)
     assert main([*INLINE, *options]) == 0
     said = capsys.readouterr()
-    (line,) = [line for line in said.out.splitlines() if " cells selected: " in line]
+    (line,) = [line for line in said.out.splitlines() if " runs selected: " in line]
     counts = {what: int(count) for count, what in re.findall(r"(\d+) ([a-z -]*[a-z])", line)}
     counts["of"] = int(line.split(" of ")[1].split()[0])
     return collections.defaultdict(int, counts), " ".join(said.err.split())
@@ -83,7 +83,7 @@ def test_only_what_the_tuning_seeds_choose_trains_on_the_others(here, capsys):
 def test_another_track_trains_what_it_chooses_and_is_shown_on_request(here, capsys):
     Path("tiny.yaml").write_text(TRACKS)
     assert main(["plan", "tiny.yaml", "--pilot", str(here)]) == 0
-    assert f"{2 * CHOSEN} cells will train" in capsys.readouterr().out  # at most: three tracks, of which one did
+    assert f"{2 * CHOSEN} runs will train" in capsys.readouterr().out  # at most: three tracks, of which one did
     counts, said = run(TRACKS, capsys)
     assert (counts["trained"], counts["stored before"], counts["of"]) == (CHOSEN, TUNING + CHOSEN, TUNING + 2 * CHOSEN)
     assert "settings chosen on tuning seeds (source_risk, first, oracle)" in said
@@ -110,7 +110,7 @@ def test_a_shard_without_all_tuning_cells_says_what_waits_and_a_rerun_goes_on(he
     relog(here, {lost.key: b""})
     its_shard = sorted({cell.key for cell in plan.cells}).index(lost.key) % 2
     _, said = run(TRACKS, capsys, "--shard", f"{1 - its_shard}/2")
-    assert re.search("[12] runs? must wait for tuning cells without a result; train these, then run again", said)
+    assert re.search("[12] runs? must wait for tuning runs without a result; train these, then run again", said)
     assert main(["leaderboard", str(here)]) == 1
     assert "incomplete candidates; their runs count as missing: SRC 1 of 6" in " ".join(capsys.readouterr().out.split())
     counts, said = run(TRACKS, capsys)

@@ -126,7 +126,7 @@ def test_what_the_pilot_does_not_tell_is_said(here, capsys):
     assert rows["stress"]["needed"] > 1
     assert rows["fonts"]["needed"] is rows["fonts"]["hours"] is None
     assert "fonts: no timed run on fonts" in said
-    assert "160 cells will train, 0.8 core-hours." in said
+    assert "160 runs will train, 0.8 core-hours." in said
     single = pilot(here / "single", {"stress": drawn(1, 3, 1)})
     rows, said = plan(capsys, "stress.yaml", "--pilot", single, code=1)
     assert rows["stress"]["hours"] == pytest.approx(0.8)

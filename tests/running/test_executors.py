@@ -27,7 +27,7 @@ def test_all_cells_are_trained_once_and_a_rerun_starts_nothing(tmp_path, executo
     assert (os.getpid() in pids()) == (executor == "inline")
     again = run(tmp_path / "s", expansion, local(device="dies"))
     assert (again.trained, again.stored, again.complete) == (0, 8, True)
-    assert "8 of 8 cells selected: 8 stored before" in again.describe()
+    assert "8 of 8 runs selected: 8 stored before" in again.describe()
 
 
 ENDS = {

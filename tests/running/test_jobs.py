@@ -96,7 +96,7 @@ def test_only_the_poison_cell_of_a_job_fails_and_results_are_stored_as_they_come
     ended = {event.key: event.status for event in events if isinstance(event, CellFinished)}
     assert [ended[cell.key] for cell in cells] == ["ok", "ok", "failed", "ok", "ok", "ok"]
     assert sorted(trained) == [0, 1, 3, 4, 5]
-    slower = "cells train alone, which is slower: it looks at values"
+    slower = "runs train alone, which is slower: it looks at values"
     assert [event.line for event in events if isinstance(event, Noted)] == [slower]
     assert len(run(store, *cells[:2], train=train)) == 2  # they are stored
     assert sorted(trained) == [0, 1, 3, 4, 5]

@@ -31,9 +31,9 @@ def test_plain_lines_come_at_most_every_five_seconds():
     shown.end()
     shown.end()  # reports nothing twice
     assert stream.getvalue().splitlines() == [
-        "4 cells to train, 0 stored",
-        "2/4 cells in 0:00:06",
-        "3/4 cells in 0:00:07",
+        "4 runs to train, 0 stored",
+        "2/4 runs in 0:00:06",
+        "3/4 runs in 0:00:07",
     ]
 
 
@@ -90,5 +90,5 @@ def test_faults_are_reported_at_once_in_plain_words(kind):
     assert "cell abc runs again" in text
     assert "table: [red]B, t, seed 0: failed: ValueError: [/red] bad" in text
     bad = "2 failed or diverged"
-    last = f" 2/4 0:01:05 {bad}, table: A, t, seed 1" if live else f"2/4 cells in 0:01:05, {bad}"
+    last = f" 2/4 0:01:05 {bad}, table: A, t, seed 1" if live else f"2/4 runs in 0:01:05, {bad}"
     assert any(line.rstrip().endswith(last) for line in text.splitlines())

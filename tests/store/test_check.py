@@ -46,7 +46,7 @@ def counts(intact: int, bad: int = 0, conflicts: int = 0, failures: int = 0) -> 
 def test_verify_names_every_bad_record_and_changes_none(store: Store, run: Run) -> None:
     path = store.publish(make_record())
     path.write_bytes(path.read_bytes().replace(b'"n_correct":80', b'"n_correct":90'))
-    odd = {make_record(key="e" * 64).key: "its cell does not have this key"}
+    odd = {make_record(key="e" * 64).key: "its `cell` does not have this key"}
     store.publish(make_record(key="e" * 64))
     store.publish(make_record(seed=1))
     (store.folder / "plan.json").write_text("{")
@@ -57,7 +57,7 @@ def test_verify_names_every_bad_record_and_changes_none(store: Store, run: Run) 
     code, (plan, damaged, *lines, total) = run("verify", store.folder)
     assert path.read_bytes() == before
     assert plan.startswith(f"{store.folder}/plan.json: is damaged")
-    assert damaged == f"{path}: a record does not match its own sha256; it is of cell {make_record().key}"
+    assert damaged == f"{path}: a record does not match its own sha256; it is of run {make_record().key}"
     assert sorted(lines) == sorted(f"{path}: record {key}: {why}" for key, why in odd.items())
     assert (code, total) == (1, f"{store.folder}: {counts(1, 6)}")
 
@@ -97,14 +97,14 @@ def test_merge_copies_what_is_missing_once_and_names_the_rest(stores: tuple[Stor
         code, (damaged, merged, conflict, total) = run("merge", into.folder, source.folder)
         assert damaged == f"{path}: a record is truncated or not a record"
         assert merged == f"{source.folder}: {copied} copied, {4 - copied} already present"
-        assert conflict.endswith(f"records.jsonl.gz: another result for the same cell, {shared.key}")
+        assert conflict.endswith(f"records.jsonl.gz: another result for the same run, {shared.key}")
         assert (code, total) == (1, f"{into.folder}: 2 results, 2 failures, sealed")
         fresh = Store(into.folder).refresh()
         assert (fresh.read(shared.key), fresh.read(new.key)) == (shared, new)
         assert [stored.message for stored in fresh.failures[failed.key]] == [None, "no disk"]
     assert (path.read_bytes(), into.read_plan(), into.commands()) == (before, Plan("one", (), ()), ("run one.yaml",))
     source.write_plan(Plan("two", (), ()))
-    kept = f"{into.folder / 'plan.json'} stays, and cells that it does not name stay unused"
+    kept = f"{into.folder / 'plan.json'} stays, and runs that it does not name stay unused"
     assert f"{source.folder / 'plan.json'}: is another plan; {kept}" in run("merge", into.folder, source.folder)[1]
 
 

@@ -74,7 +74,7 @@ def test_the_first_result_counts_equal_ones_mean_nothing_and_others_are_named_fo
     assert (fresh.read(first.key), fresh.read(make_record(seed=1).key)) == (first, make_record(seed=1))
     assert [stored.message for stored in fresh.failures[first.key]] == ["0", "1"]
     (line,) = fresh.conflicting([first.key, make_record(seed=1).key]).values()
-    assert line.endswith(f": another result for the same cell, {first.key}")
+    assert line.endswith(f": another result for the same run, {first.key}")
     assert verify(fresh).conflicts == [line]
     assert fresh.faults == []
 

@@ -53,7 +53,7 @@ def test_a_suite_that_names_no_validator_has_that_of_the_task_if_something_is_he
 def test_a_suite_with_too_many_cells_is_refused(expanded, good):
     text = good.replace("seeds: 2", "seeds: 10000").replace("[books, dvd]", "[books]")
     more = "".join(f"  m{index}: {{}}\n" for index in range(6))
-    with pytest.raises(SuiteError, match=r"^suite good asks for 110000 cells; at most 100000, so split it$"):
+    with pytest.raises(SuiteError, match=r"^suite good asks for 110000 runs; at most 100000, so split it$"):
         expanded(text.replace("  SRC:", f"{more}  SRC:"))
 
 

@@ -81,7 +81,9 @@ def test_a_small_plan_of_very_many_runs_costs_neither_time_nor_memory(seeds, tar
     plain = plan_to_json(PLAN)
     plain["experiments"][0] |= {"seeds": list(seeds), "targets": ["books", *map(str, targets)]}
     runs = len(seeds) * (len(targets) + 1)
-    with pytest.raises(StoreError, match=f"^plan.json: not a plan: its experiments name {runs} runs, and its cells 2;"):
+    with pytest.raises(
+        StoreError, match=f"^plan.json: not a plan: its experiments name {runs} runs, and its `cells` 2;"
+    ):
         read(plain)
 
 
@@ -144,7 +146,7 @@ SEEDS = "(known: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11)"
         ("seed=4-0", ["seed must be a number or a span such as 0-4, not '4-0' (did you mean 'seed=0-4'?)"]),
         ("seed=-1", ["seed must be a number or a span such as 0-4, not '-1' (did you mean 'seed=1'?)"]),
         ("seed=٣", ["seed must be a number or a span such as 0-4, not '٣'"]),
-        ("method=SRC,target=mnist", ["no cell of suite toy meets all conditions"]),
+        ("method=SRC,target=mnist", ["no run of suite toy meets all conditions"]),
         ("experiment=x", [": no experiment 'x' in this suite (known: small, large)"]),
         ("seed=50-60|99", [f": no seed '{seed}' in this suite {SEEDS}" for seed in ("50-60", "99")]),
         ("target=books|B = C", [f": no target 'B = C' in this suite (did you mean 'A|B = C'?){QUOTES}"]),

@@ -84,4 +84,4 @@ def test_tells_liked_from_loathed_in_a_column_of_a_table(tmp_path, beside):
 
 
 def test_the_suite_is_valid():
-    assert "suite opinions-minilm is valid: 1 experiment, 40 cells" in msda_bench("validate", SUITE)
+    assert "suite opinions-minilm is valid: 1 experiment, 40 runs" in msda_bench("validate", SUITE)

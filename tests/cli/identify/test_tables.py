@@ -91,9 +91,9 @@ def test_following_the_page_on_own_data_ends_in_a_verdict(tmp_path, monkeypatch)
             suite.write_text(text.replace("epochs: 8, steps: 30", "epochs: 2, steps: 10"))
     said = " ".join(reader.said.split())
     assert "table: 920 rows of 4 domains, classification, 2 classes" in said
-    assert "is valid: 1 experiment, 9 cells" in said
+    assert "is valid: 1 experiment, 9 runs" in said
     assert "balanced accuracy in percent" in said
-    assert "9 of 9 cells selected: 9 trained" in said
+    assert "9 of 9 runs selected: 9 trained" in said
     assert "no label: 200 rows have no label (column 'disease'); domains without any: long_beach" in said
     assert "targets without labels: long_beach" in said
     assert "How good a method is at long_beach, and which is best, cannot be known" in said
