@@ -93,11 +93,12 @@ def test_labels_of_the_target_reach_neither_statistics_nor_weights():
 
 
 def test_a_batch_that_passes_through_changes_only_what_normalises():
-    """Without batch normalisation the target's rows reach nothing; with it they change what is trained."""
+    """Without batch normalisation the target's rows reach nothing, to rounding; with it they change what is trained."""
     for norm, same in (("none", True), ("batch", False)):
         (_, plain), (_, passed) = fitted(src(norm)), fitted(cell_of("pass_through", norm=norm))
         pairs = zip(plain.parameters(), passed.parameters(), strict=True)
-        assert all(torch.equal(one, other) for one, other in pairs) == same
+        most = max(float((one - other).detach().abs().max()) for one, other in pairs)
+        assert (most < 1e-5) == same, most
 
 
 def src(norm):

@@ -61,6 +61,10 @@ def test_wide_tables_are_split_and_show_every_cell_once(table):
     assert max(map(len, text.splitlines())) <= 100
     assert text.count("target-number-") == 12
     assert text.splitlines()[-4].split()[-1] == "average"
+    names = [letter * 120 for letter in "ab"]  # each wider than a terminal
+    text, _ = shown(table({"a": dict.fromkeys(names, [Outcome(200, n_correct=100)] * 2)}))
+    heads = [line.split()[1:] for line in text.splitlines() if line.startswith("method")]
+    assert heads[:2] == [[name] for name in names]
 
 
 def test_hostile_text_is_escaped_in_each_language():
