@@ -125,7 +125,7 @@ def compared(gains: Any, family: str, overlaps: pd.Series[float], margin: float)
 def read(first: pd.DataFrame, second: pd.DataFrame) -> Texts:
     """The tables of the study, from the runs of `registered` and of `registered-2`, over the tasks recorded whole."""
     main = select(first, TRACKS["B"])
-    counted = {name.removeprefix("gain:") for name in mb.across(main) if name.startswith("gain:")}
+    counted = {name.removeprefix("gain:") for name in map(str, mb.across(main)) if name.startswith("gain:")}
     tables: Texts = {}
     for track in ("A", "B"):
         one, two = (select(runs, TRACKS[track]) for runs in (first, second))

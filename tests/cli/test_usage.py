@@ -40,7 +40,7 @@ BAD = [
     (f"{RUN} --device tpu", "argument --device: unknown: 'tpu' (did you mean 'cpu'?)"),
     (f"{RUN} --shard 4/4", "--shard '4/4': write I/N, part I of N, counted from 0"),
     (f"{RUN} --scheduler tcp://a:1", "--scheduler is not for --executor inline; add that of the scheduler, such as "),
-    (f"{RUN} --stack 4", "--stack is for a GPU; on the CPU every cell trains alone"),
+    (f"{RUN} --stack 4", "--stack is for a GPU; on the CPU every run trains alone"),
     (f"{DASK} tcp://127.0.0.1:1 --device auto", "--scheduler needs --device cpu or cuda"),
     (f"{DASK} tcp://127.0.0.1:1 --workers 2", "--workers is for this machine; the cluster of --scheduler has its own"),
     (f"{DASK} here", "write protocol://host:port"),

@@ -194,7 +194,7 @@ def test_a_run_survives_its_workers_and_a_rerun_its_scheduler(tmp_path):
         made.scheduler.kill()
         code, _, errors = finish(runner)
     assert code == 1
-    assert f"{made.address} was lost; finished cells are stored; run it again to resume" in errors
+    assert f"{made.address} was lost; finished runs are stored; run it again to resume" in errors
     assert "Traceback" not in errors
     assert_gone()
     assert 0 < len(Store(tmp_path / "s").refresh().results) < CELLS

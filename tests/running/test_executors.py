@@ -63,7 +63,7 @@ def test_a_faulty_cell_costs_no_other_and_is_tried_again_if_its_process_was_lost
     assert verify(store).bad == []
     failures = [stored for event in summary.failed for stored in store.failures[event.key]]
     assert [head.message for head in failures] == [event.message for event in summary.failed]
-    assert sum("runs again" in note for note in summary.notes) == len(twice)
+    assert sum("starts again" in note for note in summary.notes) == len(twice)
     log = Path(os.environ[fake_training.LOG]).read_text()
     assert sum(do in {"hang", "freeze"} for do in ends) == log.count("grandchild")
     assert_gone()

@@ -80,14 +80,14 @@ def test_faults_are_reported_at_once_in_plain_words(kind):
     live = kind is LiveProgress
     shown = kind(Console(file=stream, width=120, force_terminal=live, color_system=None), clock)
     shown.begin(survey(EXPANSION))
-    shown.see(Noted("cell abc runs again"))
+    shown.see(Noted("run abc starts again"))
     shown.see(CellFinished(KEYS["[red]B", 0], "failed", "ValueError: [/red] bad"))
     shown.see(JobStarted((KEYS["A", 1],)))
     clock.now = 65
     shown.see(CellFinished(KEYS["A", 0], "diverged"))
     shown.end()
     text = stream.getvalue()
-    assert "cell abc runs again" in text
+    assert "run abc starts again" in text
     assert "table: [red]B, t, seed 0: failed: ValueError: [/red] bad" in text
     bad = "2 failed or diverged"
     last = f" 2/4 0:01:05 {bad}, table: A, t, seed 1" if live else f"2/4 runs in 0:01:05, {bad}"
