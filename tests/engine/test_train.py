@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import platform
 import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
@@ -145,6 +147,9 @@ def test_a_failing_validator_loses_only_its_score():
     assert re.fullmatch(r"validator 'raises' at .*test_train\.py:[0-9]+ raised RuntimeError: boom", raised)
     assert gave == "validator 'nan' gave nan"
     assert record.provenance["distributions"]["stranger"] == "1.2"
+    about = Path("/proc/cpuinfo")
+    models = re.findall(r"model name\s*: (.*)", about.read_text(encoding="utf-8")) if about.exists() else []
+    assert record.provenance["device_name"] in (models or [platform.processor(), platform.machine()])
 
 
 @component
