@@ -54,6 +54,9 @@ def test_a_table_is_looked_through_and_its_first_suite_is_valid(identify, tmp_pa
     methods = re.findall(rf"^  (\w+) +(?:{schemes})", capsys.readouterr().out, re.MULTILINE)
     # One source alone: nothing to weigh.
     assert methods == ["SRC", "CORAL", "DANN", "logistic", "forest", "TAR"]
+    suite.write_text(suite.read_text().replace('file: "../t.csv"', "file: 5"))
+    assert main(["validate", str(suite)]) == 2
+    assert "dataset.table.file: must be text, not 5 (put it in quotes)" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("shared", [False, True])
