@@ -43,6 +43,12 @@ def site(quiet, pages):
     return quiet
 
 
+def test_charts_are_drawn_below_the_still_one_over_several_data_sets(quiet, pages):
+    quiet.show(pages("sensitivity"))
+    assert quiet.all("figure:not([id])")
+    assert "DARN" in quiet.words("fonts-forest")
+
+
 def head(browser, text):
     (button,) = [button for button in browser.all(".board thead button") if button.text.strip() == text]
     return button

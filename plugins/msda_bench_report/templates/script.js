@@ -290,7 +290,7 @@
   }
 
   readState();
-  const figures = all("figure").map((root) => new Figure(root));
+  const figures = all("figure[id]").map((root) => new Figure(root));
   const experiments = all(".leaderboard").map((root) => new Experiment(root));
   for (const one of experiments) if (state.has(`${one.id}.show`)) one.choose();
   const waiting = new Map(figures.map((figure) => [figure.root, figure]));
