@@ -291,7 +291,7 @@ def test_images_in_parquet_files_of_the_hub_are_unpacked(identify, tmp_path):
     Image.new("RGB", (9, 9)).save(black, "PNG")
     names = {"label": {"names": ["cat", "a/b"], "_type": "ClassLabel"}}
     image = pa.struct({"bytes": pa.binary(), "path": pa.string()})
-    schema = pa.schema({"image": image, "domain": pa.string(), "label": pa.int64()}).with_metadata(
+    schema = pa.schema({"domain": pa.string(), "image": image, "label": pa.int64()}).with_metadata(
         {"huggingface": json.dumps({"info": {"features": names}})}
     )
     rows = [
@@ -305,7 +305,7 @@ def test_images_in_parquet_files_of_the_hub_are_unpacked(identify, tmp_path):
         pq.write_table(pa.Table.from_pylist(some, schema), hub / f"data/{part}-00000-of-00001.parquet")
     assert "--unpack FOLDER writes them" in refused(identify(hub))
     words = (hub, "--domain", "domain", "--suite", suite, "--unpack", folder, "--label")
-    assert "no column labels; it has image, domain, label" in refused(identify(*words, "labels"))
+    assert "no column labels; it has domain, image, label" in refused(identify(*words, "labels"))
     assert [path.name for path in tmp_path.iterdir()] == ["hub"]
     code, out, err = identify(*words, "label")
     assert (code, err) == (0, [])
