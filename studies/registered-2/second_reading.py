@@ -17,7 +17,7 @@ from scipy import stats
 
 import msda_bench as mb
 from msda_bench.results.select import select
-from reading import LEVEL, MARKS, PRIMARY, SMALLEST_P, TRACKS, Texts, gains_of
+from reading import LEVEL, MARKS, PRIMARY, SMALLEST_P, TRACKS, Texts, gains_of, overlaps_of, tasks_of
 
 RESULTS = Path(__file__).parents[2] / "results"
 NEW = ["AdaBN", "pass-through", "DARN-gamma", "uniform", "ensemble", "best-single"]
@@ -60,12 +60,11 @@ def mean_over_tasks(differences: Any, overlaps: pd.Series[float]) -> Mean:
 
     Args:
         differences: in points.
-        overlaps: of each task, test over training examples of the target: the variance of its mean over n seeds is
-            (1 / n + overlap) s^2, since seeds share examples (Nadeau and Bengio 2003); 0 for independent seeds.
+        overlaps: as `tasks_of` has them.
     """
-    of = differences.groupby(level="experiment").agg(["mean", "var", "size"])
-    variances = of["var"] * (1 / of["size"] + overlaps[of.index])
-    freedom = variances.sum() ** 2 / (variances**2 / (of["size"] - 1)).sum()
+    of = tasks_of(differences, overlaps)
+    variances = of["error"] ** 2
+    freedom = variances.sum() ** 2 / (variances**2 / of["freedom"]).sum()
     return Mean(of["mean"].mean(), np.sqrt(variances.sum()) / len(of), freedom)
 
 
@@ -136,7 +135,7 @@ def read(first: pd.DataFrame, second: pd.DataFrame) -> Texts:
         tasks = [task for task in recorded if task in counted]
         plans = [table for table in second.attrs["plan"].experiments if table.name in tasks]
         margin = round(float(np.mean([table.margin for table in plans])), 2)
-        ratios = (two["n_test"] / two["n_train"]).groupby(two["experiment"].astype(str)).mean()
+        ratios = overlaps_of(two)
         over = gains.loc[tasks]
         tables |= {f"{name}, {track}": compared(over, name, ratios.loc[tasks], margin) for name in FAMILIES}
         means = gains.groupby(level="experiment").mean()

@@ -111,6 +111,22 @@ def gains_of(chosen: pd.DataFrame) -> Any:
     return means.sub(means["SRC"], axis=0).assign(SRC=means["SRC"])
 
 
+def overlaps_of(runs: pd.DataFrame) -> pd.Series[float]:
+    """Test over training examples of the target, by task."""
+    return (runs["n_test"] / runs["n_train"]).groupby(runs["experiment"].astype(str)).mean()
+
+
+def tasks_of(differences: Any, overlaps: pd.Series[float]) -> Any:
+    """Mean, standard error and degrees of freedom of each task, from differences by (task, seed).
+
+    The variance of a mean over n seeds is (1 / n + overlap) s^2, since seeds share examples (Nadeau and Bengio 2003);
+    an overlap of 0 is for independent seeds.
+    """
+    of = differences.groupby(level="experiment").agg(["mean", "var", "size"])
+    errors = np.sqrt(of["var"] * (1 / of["size"] + overlaps[of.index]))
+    return pd.DataFrame({"mean": of["mean"], "error": errors, "freedom": of["size"] - 1})
+
+
 def pairs_of(chosen: pd.DataFrame) -> pd.DataFrame:
     """The tests of SRC with each method, turned into the method's gain."""
     pairs = mb.compare(chosen)
@@ -146,16 +162,12 @@ def _over_tasks(across: ByTrack, gains: ByTrack, tasks: list[str], margin: float
 
 
 def _with_shared_examples(runs: pd.DataFrame, gains: Any, margin: float) -> pd.DataFrame:
-    """The mean gains with errors that allow for the examples that seeds share, and their p after Holm's correction.
-
-    The variance of a task's mean over n seeds is (1 / n + n_test / n_train) s^2 (Nadeau and Bengio 2003).
-    """
-    overlaps = (runs["n_test"] / runs["n_train"]).groupby(runs["experiment"].astype(str)).mean()
+    """The mean gains with errors that allow for the examples that seeds share, and their p after Holm's correction."""
+    overlaps = overlaps_of(runs)
     means = []
     for name in gains:
-        of = gains[name].groupby("experiment").agg(["mean", "var", "size"])
-        errors = np.sqrt(of["var"] * (1 / of["size"] + overlaps[of.index]))
-        means.append(mean_with_errors(of["mean"].to_numpy(), errors.to_numpy(), of["size"].to_numpy() - 1, margin))
+        mean, errors, freedom = tasks_of(gains[name], overlaps).to_numpy().T
+        means.append(mean_with_errors(mean, errors, freedom, margin))
     p, beyond = ([*map(_p, holm([getattr(mean, of) for mean in means]))] for of in ("p", "p_beyond"))
     shared = [_interval(mean[:3]) for mean in means]
     return pd.DataFrame({"shared": shared, "shared p": p, "shared p beyond": beyond}, [*gains])
