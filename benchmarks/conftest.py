@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from benchmarks.costs import keep_freed_memory
-from benchmarks.workload import make_registry
+from benchmarks.synthetic import AmazonLike, DigitsLike, ManyDomains
 from msda_bench.data import LocalFiles
 from msda_bench.engine.train import Trainer
-from msda_bench.plugins import Registry
+from msda_bench.plugins import Entry, Registry, discover
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -38,7 +37,9 @@ def device(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="session")
 def registry() -> Registry:
-    return make_registry()
+    """The installed components and the synthetic datasets."""
+    made = [Entry("dataset", cls, "benchmarks", "0") for cls in (AmazonLike, DigitsLike, ManyDomains)]
+    return Registry([*discover().entries, *made])
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +49,6 @@ def trainer(registry: Registry, device: str) -> Trainer:
 
 @pytest.fixture(scope="session", autouse=True)
 def as_in_a_worker() -> Iterator[None]:
-    keep_freed_memory()
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     yield

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
 import statistics
 import time
 from collections.abc import Callable, Mapping
@@ -14,10 +12,6 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from msda_bench.engine.graph import WARM
 
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
-"""glibc's constants for mallopt."""
-_KEEP = 1 << 30
-
 
 class Cost(NamedTuple):
     """Seconds of process CPU time and of wall time."""
@@ -26,11 +20,11 @@ class Cost(NamedTuple):
     wall: float
 
 
-def cost_of(action: Callable[[], object]) -> Cost:
-    """What one call costs; what it left a GPU to do counts."""
+def _cost(train: Callable[[int], object], steps: int) -> Cost:
+    """What it costs to train for a number of steps; what that left a GPU to do counts."""
     _wait_for_gpu()
     wall, cpu = time.perf_counter(), time.process_time()
-    action()
+    train(steps)
     _wait_for_gpu()
     return Cost(time.process_time() - cpu, time.perf_counter() - wall)
 
@@ -40,14 +34,9 @@ def _wait_for_gpu() -> None:
         torch.cuda.synchronize()
 
 
-def clocked(train: Callable[[int], object]) -> Callable[[int], Cost]:
-    """The cost of training in this process for a number of steps."""
-    return lambda steps: cost_of(lambda: train(steps))
-
-
 def measure_steps(
     benchmark: BenchmarkFixture,
-    ways: Mapping[str, Callable[[int], Cost]],
+    ways: Mapping[str, Callable[[int], object]],
     steps: tuple[int, int],
     rounds: int,
     runs: int = 1,
@@ -60,7 +49,7 @@ def measure_steps(
 
     Args:
         benchmark: of pytest-benchmark, which times the rounds whole.
-        ways: by name, the cost of training for a number of steps.
+        ways: by name, what trains in this process for a number of steps.
         steps: of the short and of the long run; on a GPU both go on after their graphs are recorded.
         rounds: number of measurements, after one long run of each that does not count.
         runs: that are trained at once, in a stack.
@@ -70,12 +59,12 @@ def measure_steps(
     found: dict[str, list[Cost]] = {name: [] for name in ways}
 
     def run() -> None:
-        for name, cost in ways.items():
-            pairs = zip(cost(long), cost(short), strict=True)
+        for name, train in ways.items():
+            pairs = zip(_cost(train, long), _cost(train, short), strict=True)
             found[name].append(Cost(*((more - less) / ((long - short) * runs) for more, less in pairs)))
 
-    for cost in ways.values():
-        cost(long)
+    for train in ways.values():
+        train(long)
     benchmark.pedantic(run, rounds=rounds)  # type: ignore[no-untyped-call]
     (first, *_), clock = found, "cpu" if device == "cpu" else "wall"
     for name, costs in found.items():
@@ -84,11 +73,3 @@ def measure_steps(
         ratios = [getattr(one, clock) / getattr(own, clock) for one, own in zip(costs, found[first], strict=True)]
         if name != first:
             benchmark.extra_info[f"{name} / {first}, {clock}"] = statistics.median(ratios)
-
-
-def keep_freed_memory() -> None:
-    """Does for this process what its environment does for a worker, see `msda_bench.processes.KEPT_MEMORY`."""
-    with contextlib.suppress(OSError, AttributeError):  # without glibc nothing is done
-        libc = ctypes.CDLL(None)
-        libc.mallopt(_MMAP_THRESHOLD, _KEEP)
-        libc.mallopt(_TRIM_THRESHOLD, _KEEP)

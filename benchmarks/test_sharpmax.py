@@ -56,12 +56,7 @@ def test_projection(benchmark: BenchmarkFixture, name: str, size: tuple[int, int
     calls, rounds = max(1, (1 << 18) // (k * batch)), 7 if k * batch <= 1 << 20 else 3
     work = (FUNCTIONS[name], z, upstream)
     benchmark.pedantic(_gradient, work, rounds=rounds, iterations=calls, warmup_rounds=1)  # type: ignore[no-untyped-call]
-
-
-@pytest.mark.parametrize("k", [4, 64, 1024])
-def test_bisection_computes_the_same(k: int) -> None:
-    z, upstream = _scores(k, 16), _scores(k, 16).detach().flip(0)
-    torch.testing.assert_close(bisection(z), sharpmax(z), rtol=1e-4, atol=1e-5)
-    torch.testing.assert_close(
-        _gradient(bisection, z, upstream), _gradient(sharpmax, z, upstream), rtol=1e-3, atol=1e-4
-    )
+    if name == "bisection":
+        torch.testing.assert_close(bisection(z), sharpmax(z), rtol=1e-4, atol=1e-5)
+        exact = _gradient(sharpmax, z, upstream)
+        torch.testing.assert_close(_gradient(bisection, z, upstream), exact, rtol=1e-3, atol=1e-4)

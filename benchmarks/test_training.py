@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from benchmarks.costs import clocked, measure_steps
+from benchmarks.costs import measure_steps
 from benchmarks.workload import cells_of, engine_train, expansion, reference_train
 from msda_bench.data import LocalFiles
 from msda_bench.engine.train import Trainer
@@ -15,7 +15,6 @@ from msda_bench.plugins import Registry
 from msda_bench.suite.cell import Cell
 
 METHODS = ("DARN", "MDAN", "MDMN", "DANN", "SRC", "TAR")
-LARGEST_ON_CPU = 8
 GPU_STEPS = {"amazon": 200, "digits": 20, "fonts": 500}
 """Of a network that is fast on a GPU more, or making and judging the runs hides what they cost."""
 
@@ -23,16 +22,16 @@ GPU_STEPS = {"amazon": 200, "digits": 20, "fonts": 500}
 @pytest.mark.benchmark(group="a step of each method beside a plain loop's DARN")
 def test_amazon(benchmark: BenchmarkFixture, registry: Registry, trainer: Trainer, device: str) -> None:
     cells = {method: cells_of(expansion("amazon", registry), method)[:1] for method in METHODS}
-    ways = {method: clocked(engine_train(trainer, mine)) for method, mine in cells.items()}
-    ways["plain loop"] = clocked(reference_train("amazon", device))
+    ways = {method: engine_train(trainer, mine) for method, mine in cells.items()}
+    ways["plain loop"] = reference_train("amazon", device)
     measure_steps(benchmark, ways, (1, 21 if device == "cpu" else 201), 5, device=device)
 
 
 @pytest.mark.slow
 @pytest.mark.benchmark(group="a step of each method beside a plain loop's DARN")
 def test_digits(benchmark: BenchmarkFixture, registry: Registry, trainer: Trainer, device: str) -> None:
-    ways = {"DARN": clocked(engine_train(trainer, cells_of(expansion("digits", registry), "DARN")[:1]))}
-    ways["plain loop"] = clocked(reference_train("digits", device))
+    ways = {"DARN": engine_train(trainer, cells_of(expansion("digits", registry), "DARN")[:1])}
+    ways["plain loop"] = reference_train("digits", device)
     measure_steps(benchmark, ways, (1, 3 if device == "cpu" else 51), 3, device=device)
 
 
@@ -43,9 +42,9 @@ def test_sources(
     benchmark: BenchmarkFixture, registry: Registry, trainer: Trainer, device: str, method: str, k: int
 ) -> None:
     (cell,) = cells_of(expansion("many", registry), method)
-    cost = clocked(engine_train(trainer, [replace(cell, sources=cell.sources[:k])]))
+    train = engine_train(trainer, [replace(cell, sources=cell.sources[:k])])
     long = 2 + max(12, min(120, 2400 // k)) if device == "cpu" else 1002
-    measure_steps(benchmark, {method: cost}, (2, long), 5, device=device)
+    measure_steps(benchmark, {method: train}, (2, long), 5, device=device)
 
 
 @pytest.mark.slow
@@ -54,14 +53,14 @@ def test_sources(
 @pytest.mark.parametrize("work", ["amazon", "digits", "fonts"])
 def test_stack(benchmark: BenchmarkFixture, registry: Registry, device: str, work: str, runs: int) -> None:
     on_cpu = device == "cpu"
-    if on_cpu and (work != "amazon" or runs > LARGEST_ON_CPU):
+    if on_cpu and (work != "amazon" or runs > 8):
         pytest.skip("a stack loses on a CPU, and this one would take minutes to do so")
     cells = [_with_little_data(cell) for cell in cells_of(expansion(work, registry), "DARN")[:runs]]
     if len(cells) < runs:
         pytest.skip(f"the suite has {len(cells)} runs")
-    cost = clocked(engine_train(Trainer(registry, LocalFiles(), device, stack=runs), cells))
+    train = engine_train(Trainer(registry, LocalFiles(), device, stack=runs), cells)
     long = 2 + 48 // runs if on_cpu else 1 + GPU_STEPS[work]
-    measure_steps(benchmark, {f"R = {runs}": cost}, (1, long), 3, runs, device)
+    measure_steps(benchmark, {f"R = {runs}": train}, (1, long), 3, runs, device)
 
 
 def _with_little_data(cell: Cell) -> Cell:

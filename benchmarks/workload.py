@@ -12,25 +12,17 @@ import numpy as np
 import torch
 
 from benchmarks.reference import Domain, Networks, Settings, amazon_networks, digits_networks, train
-from benchmarks.synthetic import AmazonLike, DigitsLike, ManyDomains
+from benchmarks.synthetic import AmazonLike, DigitsLike
 from msda_bench.api import Dataset
 from msda_bench.data import LocalFiles
 from msda_bench.engine.train import Trainer
-from msda_bench.plugins import Entry, Registry, discover
+from msda_bench.plugins import Registry
 from msda_bench.suite.cell import Cell
 from msda_bench.suite.expand import Expansion, expand
 from msda_bench.suite.load import load_suite
 
 HERE = Path(__file__).parent
 Work: TypeAlias = Literal["amazon", "digits"]
-Train: TypeAlias = Callable[[int], None]
-"""Trains from fresh weights for a number of steps."""
-
-
-def make_registry() -> Registry:
-    """The installed components and the synthetic datasets."""
-    made = [Entry("dataset", cls, "benchmarks", "0") for cls in (AmazonLike, DigitsLike, ManyDomains)]
-    return Registry([*discover().entries, *made])
 
 
 def expansion(name: str, registry: Registry) -> Expansion:
@@ -43,8 +35,8 @@ def cells_of(found: Expansion, method: str) -> list[Cell]:
     return [found.cells[planned.key] for planned in found.plan.cells if planned.method == method]
 
 
-def engine_train(trainer: Trainer, cells: Sequence[Cell]) -> Train:
-    """Trains the cells, in one epoch; all of them at once, or the measurement is of something else."""
+def engine_train(trainer: Trainer, cells: Sequence[Cell]) -> Callable[[int], None]:
+    """Trains the cells for a number of steps, in an epoch; all at once, or the measurement is of something else."""
 
     def run(steps: int) -> None:
         short = [
@@ -58,8 +50,8 @@ def engine_train(trainer: Trainer, cells: Sequence[Cell]) -> Train:
     return run
 
 
-def reference_train(work: Work, device: str) -> Train:
-    """Trains the reference's DARN."""
+def reference_train(work: Work, device: str) -> Callable[[int], None]:
+    """Trains the reference's DARN for a number of steps."""
     make: Callable[[], Networks] = amazon_networks if work == "amazon" else digits_networks
     dataset: Dataset = AmazonLike(train=2000) if work == "amazon" else DigitsLike(train=500)
     settings = Settings(20, 0.9, device) if work == "amazon" else Settings(128, 0.1, device)
