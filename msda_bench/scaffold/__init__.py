@@ -14,10 +14,6 @@ from string import Template
 
 from msda_bench.errors import BenchError
 
-__all__ = ["VERSION", "Names", "render", "write"]
-
-VERSION = "1.0.0"
-"""The initial version of a new distribution."""
 _PLACES: Mapping[str, str] = {
     "common/pyproject.toml.tmpl": "pyproject.toml",
     "common/README.md.tmpl": "README.md",
@@ -29,19 +25,15 @@ _PLACES: Mapping[str, str] = {
 }
 _LISTED = """
     assert all(" ".join(DISTRIBUTION) in row["distributions"] for row in rows)"""
-_WORDS: Mapping[str, tuple[str, str, str]] = {
-    # kind: (hook, method of the suite that uses the component or $class, one-line description)
-    "aggregator": ("msda_aggregators", "$class", "Weights each source by the inverse of its bound term"),
-    "backbone": ("msda_backbones", "DARN", "A network of one hidden layer"),
-    "dataset": ("msda_datasets", "DARN", "Three shifted synthetic domains with two classes"),
-    "discrepancy": ("msda_discrepancies", "$class", "The squared distance between the mean features"),
-    "metric": ("msda_metrics", "DARN", "The share of the predictions that are nearly right"),
-    "scheme": ("msda_schemes", "$class", "Adds the variance of the sources' risks to the objective"),
-    "validator": (
-        "msda_validators",
-        "DARN",
-        "Scores a model by the distance between mean outputs on the target and the sources",
-    ),
+_WORDS: Mapping[str, tuple[str, str]] = {
+    # kind: (method of the suite that uses the component or $class_name, one-line description)
+    "aggregator": ("$class_name", "Weights each source by the inverse of its bound term"),
+    "backbone": ("DARN", "A network of one hidden layer"),
+    "dataset": ("DARN", "Three shifted synthetic domains with two classes"),
+    "discrepancy": ("$class_name", "The squared distance between the mean features"),
+    "metric": ("DARN", "The share of the predictions that are nearly right"),
+    "scheme": ("$class_name", "Adds the variance of the sources' risks to the objective"),
+    "validator": ("DARN", "Scores a model by the distance between mean outputs on the target and the sources"),
 }
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,39}")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -134,21 +126,15 @@ def write(names: Names, parent: Path) -> Path:
 
 
 def _words(names: Names) -> dict[str, str]:
-    hook, method, what = _WORDS[names.kind]
+    method, what = _WORDS[names.kind]
     words = {
-        "kind": names.kind,
+        **vars(names),
+        "module": names.module,
+        "entry": names.suite.replace("-", "_"),
         "Kind": names.kind.capitalize(),
         "a_kind": f"{'an' if names.kind == 'aggregator' else 'a'} {names.kind}",
-        "kinds": hook.removeprefix("msda_"),
-        "name": names.component,
-        "class": names.class_name,
-        "distribution": names.distribution,
-        "module": names.module,
-        "suite": names.suite,
-        "entry": names.suite.replace("-", "_"),
-        "version": VERSION,
         "what": what,
         # The leaderboard lists the distributions of a method's own parts; records list all distributions.
-        "listed": _LISTED if method == "$class" else "",
+        "listed": _LISTED if method == "$class_name" else "",
     }
     return words | {"method": Template(method).substitute(words)}
