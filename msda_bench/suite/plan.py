@@ -61,8 +61,6 @@ class Measure:
     computed from their counts.
     """
 
-    __pydantic_config__ = _STRICT
-
     name: Name
     label: Annotated[str, Field(min_length=1, max_length=80)]
     higher_is_better: bool
@@ -103,8 +101,6 @@ class Search:
     values.
     """
 
-    __pydantic_config__ = _STRICT
-
     by: Text
     candidates: Annotated[tuple[dict[Text, Any], ...], _SOME]
 
@@ -116,8 +112,6 @@ class Method:
     A reference is an oracle such as TAR, shown but not ranked or tested. The recipe is one line: scheme, discrepancy,
     aggregator and mu. The distributions, with versions, are those of its components.
     """
-
-    __pydantic_config__ = _STRICT
 
     name: Name
     reference: bool
@@ -134,8 +128,6 @@ class Tuning:
     `source_accuracy+infomax` adds standardised scores. `oracles` are the methods that see labels of the target: in
     every track but `FIRST` their own criterion chooses, `Search.by`.
     """
-
-    __pydantic_config__ = _STRICT
 
     seeds: Annotated[tuple[Whole, ...], _SOME]
     tracks: Annotated[tuple[Text, ...], _SOME]
@@ -157,8 +149,6 @@ class Experiment:
     removed, `label_shift` whose shares of classes it changes, in words. With `tuning` the cells of its seeds have
     candidates of all methods, too, and those at the other seeds are wanted only if a track chooses their candidate.
     """
-
-    __pydantic_config__ = _STRICT
 
     name: Name
     dataset: Text
@@ -209,8 +199,6 @@ class PlannedCell:
     `candidate` is the index among the method's candidates, None if there is nothing to select.
     """
 
-    __pydantic_config__ = _STRICT
-
     experiment: Name
     method: Name
     target: Text
@@ -223,6 +211,7 @@ class PlannedCell:
 class Plan:
     """All tables of a suite, and the cells that fill them, experiment by experiment, in table order."""
 
+    # Also that of the dataclasses in it, which have none of their own.
     __pydantic_config__ = _STRICT
 
     suite: Name
@@ -260,14 +249,19 @@ class NewerPlanError(StoreError):
     """A plan in a layout of a newer msda-bench."""
 
 
-@dataclass(frozen=True)
-class _Head:
-    schema: Any = None
+def _of_this_layout(schema: object) -> object:
+    if isinstance(schema, int) and schema > PLAN_SCHEMA:
+        raise NewerPlanError(
+            f"plan.json: is of layout {shown(schema)}, but this msda-bench reads {PLAN_SCHEMA}; install a newer one"
+        )
+    if type(schema) is not int or schema != PLAN_SCHEMA:
+        raise _no_plan(f"schema must be {PLAN_SCHEMA}, not {shown(schema)}")
+    return schema
 
 
 @dataclass(frozen=True)
 class _File(Plan):
-    schema: int
+    schema: Annotated[Any, AfterValidator(_of_this_layout), Field(validate_default=True)] = None
 
 
 def plan_to_json(plan: Plan) -> dict[str, Any]:
@@ -279,7 +273,6 @@ def parse_plan(data: bytes) -> Plan:
     """The plan in the bytes of a plan.json; a StoreError if it is invalid or too large."""
     try:
         refuse_overflow(data)
-        _check_schema(_adapter(_Head).validate_json(data).schema)
         # From JSON, because strict Python mode would refuse the list that JSON holds for a tuple.
         file = _adapter(_File).validate_json(data, strict=True)
     except ValidationError as error:
@@ -290,15 +283,6 @@ def parse_plan(data: bytes) -> Plan:
     for wrong in _wrong(file):
         raise _no_plan(wrong)
     return Plan(file.suite, file.experiments, file.cells)
-
-
-def _check_schema(schema: object) -> None:
-    if isinstance(schema, int) and schema > PLAN_SCHEMA:
-        raise NewerPlanError(
-            f"plan.json: is of layout {shown(schema)}, but this msda-bench reads {PLAN_SCHEMA}; install a newer one"
-        )
-    if type(schema) is not int or schema != PLAN_SCHEMA:
-        raise _no_plan(f"schema must be {PLAN_SCHEMA}, not {shown(schema)}")
 
 
 def _no_plan(why: str) -> StoreError:

@@ -43,6 +43,7 @@ def read(value):
         ("suite", 3, "suite: must be text, not 3 (put it in quotes)"),
         ("suite", "../x", f"suite: must be {PLAIN_WORDS}, not '../x'"),
         ("more", 1, "more: unknown key"),
+        ("experiments 0 methods 0 more", 1, "experiments[0].methods[0].more: unknown key"),
         ("experiments 0 seeds 1", "x", "experiments[0].seeds[1]: must be a whole number, not 'x'"),
         ("experiments 0 alpha", float("nan"), "NaN is not a usable number"),
         ("experiments 0 alpha", 10**400, "a whole number of 401 digits"),

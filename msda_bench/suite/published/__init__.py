@@ -77,7 +77,6 @@ class PublishedNumbers:
         methods: for a method of the suite, its names in the sources.
     """
 
-    __pydantic_config__ = _STRICT
     metric: ClassVar = "accuracy_percent"
 
     name: _Text
@@ -110,43 +109,38 @@ def known_tables() -> tuple[str, ...]:
 def find_table(name: str) -> PublishedNumbers:
     """The numbers that a user names: a table of the package, or any .csv file.
 
+    Optional columns may be empty or missing.
+
     Raises:
         SuiteError: there is no such table, or it is invalid; a line for each mistake.
         UnreadableError: the file cannot be read.
     """
-    if name.endswith(ENDING):
-        return parse_numbers(read_bytes(Path(name)), Path(name).stem, name)
     known = known_tables()
-    if name not in known:
+    if name.endswith(ENDING):
+        data = read_bytes(Path(name))
+    elif name in known:
+        data = resources.files(__package__).joinpath(f"{name}{ENDING}").read_bytes()
+    else:
         raise SuiteError(f"unknown table {shown(name)}{hint(name, known)}; one of your own is a {ENDING} file")
-    return parse_numbers(resources.files(__package__).joinpath(f"{name}{ENDING}").read_bytes(), name, name)
-
-
-def parse_numbers(data: bytes, name: str, file: str) -> PublishedNumbers:
-    """The numbers in the bytes of a .csv file, in which optional columns may be empty or missing.
-
-    Raises:
-        SuiteError: the file is invalid; a line for each mistake.
-    """
     try:
         text = io.StringIO(data.decode("utf-8-sig"), newline="")
         rows = list(csv.DictReader(text, restkey="after the last column", strict=True))
     except (UnicodeDecodeError, csv.Error) as error:
-        raise SuiteError(f"{file}: cannot be read as a table of numbers ({error})") from None
+        raise SuiteError(f"{name}: cannot be read as a table of numbers ({error})") from None
     if not rows or not rows[0].keys() >= set(_REQUIRED):
-        raise SuiteError(f"{file}: must have rows of the columns {', '.join(_REQUIRED)}")
+        raise SuiteError(f"{name}: must have rows of the columns {', '.join(_REQUIRED)}")
     plain = [{column: value for column, value in row.items() if value} for row in rows]
     try:
         numbers = tuple(TypeAdapter(list[PublishedNumber]).validate_python(plain))
     except ValidationError as error:
-        raise SuiteError(*islice(_lines(file, error), _MOST)) from None
+        raise SuiteError(*islice(_lines(name, error), _MOST)) from None
     seen: set[tuple[str | None, ...]] = set()
     for at, one in enumerate(numbers, 1):
         key = (one.source, one.table, one.backbone, one.protocol, one.method, one.target)
         if key in seen:
-            raise SuiteError(f"{file}: row {at}: repeats {shown(one.method)} at {shown(one.target)}; remove one")
+            raise SuiteError(f"{name}: row {at}: repeats {shown(one.method)} at {shown(one.target)}; remove one")
         seen.add(key)
-    return PublishedNumbers(name, numbers)
+    return PublishedNumbers(Path(name).stem, numbers)
 
 
 def _lines(file: str, error: ValidationError) -> Iterator[str]:
