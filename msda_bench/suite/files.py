@@ -75,9 +75,6 @@ def _suites(folder: Path, pattern: str = "*") -> list[Path]:
     return sorted(path for path in folder.glob(pattern) if path.suffix in _ENDINGS)
 
 
-_ENDING = ".yaml"
-
-
 def home() -> Path:
     """The folder of these suites: in the package if a wheel was installed, next to it in a clone."""
     package = Path(__file__).parents[1]
@@ -88,7 +85,7 @@ def home() -> Path:
 def names() -> tuple[str, ...]:
     """The names of all of them, including suites that others include; those in folders come last."""
     folder = home()
-    suites = (path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob(f"*{_ENDING}"))
+    suites = (path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob("*.yaml"))
     return tuple(sorted(suites, key=lambda name: ("/" in name, name)))
 
 
@@ -100,7 +97,7 @@ def listed() -> tuple[str, ...]:
 
 def shipped(name: str) -> Path:
     """The file of a suite by name."""
-    return home() / f"{name}{_ENDING}"
+    return home() / f"{name}.yaml"
 
 
 def find_suite(given: str | Path) -> Path:
@@ -114,7 +111,7 @@ def find_suite(given: str | Path) -> Path:
     path = Path(given)
     if path.as_posix() not in names() or (path.exists() and not path.is_dir()):
         return path
-    suite, beside = shipped(path.as_posix()), path.with_name(f"{path.name}{_ENDING}")
+    suite, beside = shipped(path.as_posix()), path.with_name(f"{path.name}.yaml")
     if beside.exists() and not beside.samefile(suite):
         raise SuiteError(
             f"{path}: is a suite that comes with msda-bench, and {beside} is another one here; write {beside} to use "

@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from itertools import islice, product
+from itertools import product
 from typing import Any, TypeAlias
 
 import torch
@@ -129,30 +129,6 @@ def draws(space: Space, budget: int, owner: tuple[str, str]) -> list[dict[str, A
     return candidates
 
 
-def shared_draws(
-    space: Space, own: Space, budget: int, owner: tuple[str, str]
-) -> Iterator[tuple[int, Iterator[dict[str, Any]]]]:
-    """What each place 1, 2, ... among a method's candidates may hold, in the order in which it is tried.
-
-    The points of the shared grid come in rounds, each a random order of all of them, drawn for the experiment, and so
-    the same for all of its methods; those of the method's own grid likewise, drawn for the method. Place i tries the
-    i-th shared point with the i-th own one and those after it. Places where none of these is new come once more, with
-    the shared points after those of the budget.
-
-    Args:
-        space: the axes that the experiment's methods share.
-        own: those of the method alone.
-        budget: the number of candidates, the first included.
-        owner: the names of the experiment and the method.
-    """
-    shared = _rounds(grid(space), budget, "shared", owner[0])
-    mine = _rounds(grid(own), budget, "shared", *owner)
-    for points in ([[point] for point in shared[: budget - 1]], [shared[budget - 1 :]] * (budget - 1)):
-        for place, tried in enumerate(points):
-            ways = mine[place:] + mine[:place]
-            yield place + 1, (point | way for point, way in product(tried, ways))
-
-
 def _rounds(points: Sequence[dict[str, Any]], budget: int, *purpose: str) -> list[dict[str, Any]]:
     """All points in a random order, and again in others; enough for a budget, and a whole round after it."""
     size = len(points)
@@ -187,17 +163,36 @@ def candidates_of(experiment: ExperimentFile, name: str) -> tuple[Search | None,
 def _tried(select: SelectSpec, usual: Settings, owner: tuple[str, str]) -> list[tuple[dict[str, Any], Settings]]:
     """The values and settings of each candidate of a method."""
     space = space_of(select, usual)
-    if select.how != "shared":
-        candidates = grid(space) if select.how == "grid" else draws(space, select.budget, owner)
-        return [(values, _with(usual, values)) for values in candidates]
-    usually = usual.values
-    tried = {0: ({path: usually[path] for path in space}, usual)}
-    for place, options in shared_draws(select.space, usual.method.search, select.budget, owner):
-        if place not in tried:
+    if select.how == "shared":
+        return _shared(select, usual, owner)
+    candidates = grid(space) if select.how == "grid" else draws(space, select.budget, owner)
+    return [(values, _with(usual, values)) for values in candidates]
+
+
+def _shared(select: SelectSpec, usual: Settings, owner: tuple[str, str]) -> list[tuple[dict[str, Any], Settings]]:
+    """A method's own settings, then different ones drawn from the suite's axes and the method's own.
+
+    The points of the shared grid come in rounds, each a random order of all of them, drawn for the experiment, and so
+    the same for all of its methods; those of the method's own grid likewise, drawn for the method. Place i tries the
+    i-th shared point with the i-th own one and those after it. Places where none of these is new come once more, with
+    the shared points after those of the budget.
+    """
+    space, usually, budget = space_of(select, usual), usual.values, select.budget
+    shared = _rounds(grid(select.space), budget, "shared", owner[0])
+    mine = _rounds(grid(usual.method.search), budget, "shared", *owner)
+    tried = {-1: ({path: usually[path] for path in space}, usual)}
+    for points in ([[point] for point in shared[: budget - 1]], [shared[budget - 1 :]] * (budget - 1)):
+        for place, some in enumerate(points):
+            if place in tried:
+                continue
             known = [settings for _, settings in tried.values()]
-            made = ({path: values[path] for path in space} for values in options)
-            new = ((values, settings) for values in made if (settings := _with(usual, values)) not in known)
-            tried.update((place, candidate) for candidate in islice(new, 1))
+            for point, way in product(some, mine[place:] + mine[:place]):
+                drawn = point | way
+                values = {path: drawn[path] for path in space}
+                settings = _with(usual, values)
+                if settings not in known:
+                    tried[place] = values, settings
+                    break
     return [tried[place] for place in sorted(tried)]
 
 

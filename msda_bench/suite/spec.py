@@ -44,7 +44,6 @@ from msda_bench.suite.select import meant_span, span
 MAX_SEED = 2**31 - 1
 MAX_COUNT = 10_000
 NO_DISCREPANCY = "none"
-DEFAULT_SCHEME = "adapt"
 POOLED = "pooled"
 DEFAULT_AGGREGATOR = "uniform"
 DEFAULT_VALIDATOR = {"classification": "source_accuracy", "regression": "source_risk"}
@@ -185,7 +184,7 @@ class MethodSpec(SuitePart):
     there, estimated by EM.
     """
 
-    scheme: Annotated[Configured[Scheme], of_kind("scheme")] = Field(default=DEFAULT_SCHEME, validate_default=True)
+    scheme: Annotated[Configured[Scheme], of_kind("scheme")] = Field(default="adapt", validate_default=True)
     discrepancy: Annotated[Configured[Discrepancy], of_kind("discrepancy")] | None = None
     aggregator: Annotated[Configured[Aggregator], of_kind("aggregator")] | None = None
     mu: NonNegative = 0.0
