@@ -9,8 +9,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from msda_bench.blame import blaming, describe_with_place, packages_of, place
-from msda_bench.errors import BenchError, DataError, Interrupted, StoreError, printable
+from msda_bench.blame import blaming, packages_of, place
+from msda_bench.errors import BenchError, DataError, Interrupted, StoreError, message_of, printable
 
 HARMFUL = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 """Unicode's controls, formats such as bidirectional overrides, lone surrogates, and breaks of lines and paragraphs."""
@@ -39,6 +39,12 @@ def test_every_displayed_error_is_printable():
     assert str(error) == "a [31m\nb c"
     assert pickle.loads(pickle.dumps(error)).lines == error.lines  # noqa: S301
     assert len(BenchError("x" * 100_000).lines[0]) < 10_000
+
+
+def test_many_controls_do_not_hide_what_follows_and_endless_ones_are_not_read_to_the_end():
+    assert DataError("\x1b" * 9000 + "the end").lines == ("the end",)
+    assert message_of(ValueError("\x1b" * 900 + "the end")) == "the end"
+    assert message_of(ValueError("\x1b" * 20_000 + "the end")) == "..."
 
 
 CODE = """
@@ -82,16 +88,6 @@ def test_the_innermost_line_of_the_author_is_named_instead_of_a_librarys(theirs)
         (lambda: 1 / 0, None),
     ):
         assert place(raised(function), packages) == where
-
-
-def test_paths_begin_at_the_packages_folder(install, site):
-    folder = site / "deep_plugin" / "inner"
-    folder.mkdir(parents=True)
-    for name in (folder.parent, folder):
-        (name / "__init__.py").touch()
-    (folder / "part.py").write_text("def fail():\n    return {}['x']\n")
-    error = raised(importlib.import_module("deep_plugin.inner.part").fail)
-    assert describe_with_place(error, {"deep_plugin"}) == "deep_plugin/inner/part.py:2: KeyError: 'x'"
 
 
 def test_only_the_users_interrupt_and_mistakes_that_have_a_line_pass():

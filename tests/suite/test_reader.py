@@ -1,10 +1,6 @@
 """YAML 1.2 as suites use it, with the place of each value and each mistake."""
 
-import json
-
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from msda_bench.suite.mistakes import Fault
 from msda_bench.suite.reader import MAX_DEPTH, MAX_EVENTS, Mark, parse_document
@@ -125,11 +121,12 @@ def test_mistakes_that_are_added_have_places_unless_they_follow_from_an_unreadab
         ("False false", False),
         ("0 -0", 0),
         ("+12", 12),
+        ("9223372036854775807", 2**63 - 1),
         ("010", 10),
         ("0o10", 8),
         ("0xFf", 255),
         ("-7", -7),
-        ("1e3", 1000.0),
+        ("1e3 1e+3", 1000.0),
         ("1.0e-3", 0.001),
         ("1.", 1.0),
         (".5", 0.5),
@@ -148,11 +145,3 @@ WORDS = "yes no on off y N tRUE nULL 1:30 190:20:30 1_000 0b1 0o8 0xg 2001-01-01
 @pytest.mark.parametrize("text", WORDS.split())
 def test_plain_text_is_read_as_text(text):
     assert plain_value(text) == text
-
-
-@settings(max_examples=40)
-@given(st.integers(-(2**63) + 1, 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False))
-def test_numbers_are_read_as_json_writes_them(number):
-    value = plain_value(json.dumps(number))
-    assert value == number
-    assert type(value) is type(number)
