@@ -71,14 +71,6 @@ def _without_effect(facts: Facts) -> Iterator[Fault]:
             yield Fault(("methods", name, "split_sources"), what, "key")
 
 
-def _unknown_domains(facts: Facts) -> Iterator[Fault]:
-    for key, known, noun in (("targets", tuple(facts.sources), "target"), ("sources", facts.domains, "domain")):
-        for index, domain in enumerate(getattr(facts.file, key) or ()):
-            if domain not in known:
-                what = f"{shown(domain)} is not a {noun} of {facts.data.name}{hint(domain, known)}"
-                yield Fault((key, index), what)
-
-
 def _reserved(facts: Facts) -> Iterator[Fault]:
     """Names of columns of tables, which have columns of targets, methods and experiments, too."""
     why = f"is the name of a column of tables, as are {', '.join(RESERVED)}"
@@ -323,24 +315,25 @@ def _of_label_users(facts: Facts, what: str) -> Iterator[Fault]:
             yield Fault(("methods", name, "scheme"), f"{method.scheme.name} {what}")
 
 
-def _unknown_in_dataset(facts: Facts) -> Iterator[Fault]:
-    """Names in the parameters of the dataset that are not domains."""
+def _unknown_domains(facts: Facts) -> Iterator[Fault]:
+    """Names of targets and sources, and in the parameters of the dataset, that are not domains."""
     data = facts.data
     named: list[tuple[Loc, str, Literal["key", "value"]]] = [
-        ((key, domain), domain, "key")
-        for key, size in (("train", data.train), ("target_train", data.target_train))
-        if isinstance(size, Mapping)
-        for domain in size
-        if domain != DEFAULT
+        ((key, index), domain, "value")
+        for key in ("targets", "sources")
+        for index, domain in enumerate(getattr(facts.file, key) or ())
     ]
+    for key, size in (("train", data.train), ("target_train", data.target_train)):
+        domains = [domain for domain in size if domain != DEFAULT] if isinstance(size, Mapping) else []
+        named += [(("dataset", data.name, key, domain), domain, "key") for domain in domains]
     if (source := corrupted_source(data)) is not None:
-        named.append((("corrupt", "source"), source, "value"))
-    if (shifted := shifted_domain(data, next(iter(facts.domains)))) is not None:
-        named.append((("label_shift", "domain"), shifted, "value"))
+        named.append((("dataset", data.name, "corrupt", "source"), source, "value"))
+    if (shifted := shifted_domain(data, facts.domains[0])) is not None:
+        named.append((("dataset", data.name, "label_shift", "domain"), shifted, "value"))
     for loc, domain, where in named:
-        if domain not in facts.domains:
-            what = f"{shown(domain)} is not a domain of {facts.data.name}{hint(domain, facts.domains)}"
-            yield Fault(("dataset", facts.data.name, *loc), what, where)
+        known, noun = (tuple(facts.sources), "target") if loc[0] == "targets" else (facts.domains, "domain")
+        if domain not in known:
+            yield Fault(loc, f"{shown(domain)} is not a {noun} of {data.name}{hint(domain, known)}", where)
 
 
 _CHECKS = (
@@ -359,6 +352,5 @@ _CHECKS = (
     _confirmed,
     _left_out,
     check_search,
-    _unknown_in_dataset,
     _label_firewall,
 )

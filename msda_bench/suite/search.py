@@ -100,11 +100,6 @@ class Settings:
         return {kind: part for kind, part in {**parts, "backbone": self.backbone}.items() if part is not None}
 
 
-def grid_size(space: Space) -> int:
-    """The number of candidates of a space."""
-    return math.prod(map(len, space.values()))
-
-
 def grid(space: Space) -> list[dict[str, Any]]:
     """All candidates of a space, the last path varying fastest; an empty space has one without settings."""
     return [dict(zip(space, candidate, strict=True)) for candidate in product(*space.values())]
@@ -116,7 +111,7 @@ def draws(space: Space, budget: int, owner: tuple[str, str]) -> list[dict[str, A
     Each path has its own counter-based stream, so draws depend only on the arguments; `owner` names the suite and the
     method. There are fewer than the budget if the space has no more.
     """
-    if grid_size(space) <= budget:
+    if math.prod(map(len, space.values())) <= budget:
         return grid(space)
     streams = [random.uniform(_key(*owner, path), (_ATTEMPTS * budget,)).tolist() for path in space]
     candidates: list[dict[str, Any]] = []
@@ -285,7 +280,8 @@ def _refused(loc: Loc, path: str, values: Iterable[Any], methods: Iterable[Setti
 
 def _grid_sizes(select: SelectSpec, methods: Mapping[str, Settings]) -> Iterator[Fault]:
     for name, settings in methods.items() if select.how != "random" else ():
-        size = grid_size(space_of(select, settings) if select.how == "grid" else select.space | settings.method.search)
+        space = space_of(select, settings) if select.how == "grid" else select.space | settings.method.search
+        size = math.prod(map(len, space.values()))
         if select.how == "grid" and size > select.budget:
             what = f"is {select.budget}, but the grid of {name} has {size} candidates; list fewer values or raise it"
             yield Fault(("select", "budget"), what)

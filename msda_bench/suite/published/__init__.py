@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from importlib import resources
-from itertools import islice
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
@@ -133,7 +132,9 @@ def find_table(name: str) -> PublishedNumbers:
     try:
         numbers = tuple(TypeAdapter(list[PublishedNumber]).validate_python(plain))
     except ValidationError as error:
-        raise SuiteError(*islice(_lines(name, error), _MOST)) from None
+        wrong = list(faults(error, "column", _COLUMNS))[:_MOST]
+        lines = (f"{name}: row {int(fault.loc[0]) + 1}: {dotted(fault.loc[1:])}: {fault.what}" for fault in wrong)
+        raise SuiteError(*lines) from None
     seen: set[tuple[str | None, ...]] = set()
     for at, one in enumerate(numbers, 1):
         key = (one.source, one.table, one.backbone, one.protocol, one.method, one.target)
@@ -141,9 +142,3 @@ def find_table(name: str) -> PublishedNumbers:
             raise SuiteError(f"{name}: row {at}: repeats {shown(one.method)} at {shown(one.target)}; remove one")
         seen.add(key)
     return PublishedNumbers(Path(name).stem, numbers)
-
-
-def _lines(file: str, error: ValidationError) -> Iterator[str]:
-    for fault in faults(error, "column", _COLUMNS):
-        row, *column = fault.loc
-        yield f"{file}: row {int(row) + 1}: {dotted(tuple(column))}: {fault.what}"
