@@ -59,12 +59,7 @@ class Names:
 
     @classmethod
     def of(cls, kind: str, component: str, suite: str | None = None) -> Names:
-        """Derives all names from a component's name.
-
-        Args:
-            kind: one of the seven kinds of component.
-            component: the component's name.
-            suite: name of the suite and, with a prefix, of the distribution; by default the component's with hyphens.
+        """Derives all names from a component's; the suite's is the component's with hyphens if none is given.
 
         Raises:
             BenchError: the name is not valid for a component, a module and a class.

@@ -338,11 +338,7 @@ def labelled_groups(
 def batches_of(groups: Sequence[Group], sources: int) -> int:
     """The number of batches that each labelled group draws in a step if all methods see equally many examples.
 
-    One for each of its domains. A single group, such as the target of an oracle, draws one for each source.
-
-    Args:
-        groups: of a run.
-        sources: the number of source domains of the run.
+    One for each of its domains. A single group, such as the target of an oracle, draws one for each of the sources.
 
     Raises:
         ValueError: the groups hold different numbers of domains, so some examples would count more than others.
