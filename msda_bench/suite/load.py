@@ -44,12 +44,9 @@ class Suite:
 
 
 def load_suite(given: str | Path, registry: Registry, methods: Path | None = None) -> Suite:
-    """The suite of a file, with all included files.
+    """The suite of a file, or of the name of one that comes with msda-bench, with all included files.
 
-    Args:
-        given: the file, or the name of a suite that comes with msda-bench.
-        registry: the installed components.
-        methods: a file with `methods`, which replace those of every experiment; its name is added to the suite's.
+    The methods of the file `methods` replace those of every experiment; its name is added to the suite's.
 
     Raises:
         SuiteError: one line for each mistake, `file:line:column: path: what`.
