@@ -111,8 +111,6 @@ def test_the_metric_of_a_joining_suite_is_that_of_its_experiments(folder, regist
     suite = load_suite(write("top.yaml", joined("a.yaml", "b.yaml", more="metric: auc\n")), registry)
     tables = expand(suite, registry).plan.experiments
     assert [(table.measure.name, table.metric is None) for table in tables] == [("auc", False), ("accuracy", True)]
-    (line,) = lines(write("c.yaml", good.replace("\nseeds", "\nmetric: r2\nseeds")), registry)
-    assert "metric: r2 measures regression; amazon is classification" in line
 
 
 def test_unreadable_files_are_refused_with_a_suggestion(folder, registry, good):
