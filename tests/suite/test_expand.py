@@ -11,7 +11,6 @@ from msda_bench.suite.cell import canonical_json
 from msda_bench.suite.expand import expand
 from msda_bench.suite.load import load_suite
 from msda_bench.suite.plan import parse_plan, plan_to_json
-from msda_bench.suite.search import draws, grid
 from tests.suite.conftest import HERE, SIZES
 
 
@@ -64,26 +63,17 @@ def test_a_shared_grid_has_at_most_ten_thousand_points(expanded, good):
         expanded(f"{good}select: {{how: shared, budget: 8, by: source_accuracy, space: {space}}}\n")
 
 
-SPACE = {"lr": (0.1, 0.3, 1.0), "mu": tuple(range(50))}
-
-
-def test_draws_depend_on_suite_method_and_path_alone():
-    pinned = [{"lr": 0.3, "mu": 5}, {"lr": 0.1, "mu": 43}, {"lr": 1.0, "mu": 44}]
-    twenty = draws(SPACE, 20, ("suite", "DARN"))
-    assert draws(SPACE, 3, ("suite", "DARN")) == twenty[:3] == pinned
-    assert all(drawn not in twenty[:index] for index, drawn in enumerate(twenty))
-    assert len(twenty) == 20
-    assert twenty[:6] not in [draws(SPACE, 6, owner) for owner in (("suite", "MDAN"), ("other", "DARN"))]
-    alone = draws({"mu": SPACE["mu"]}, 3, ("suite", "DARN"))
-    assert [drawn["mu"] for drawn in alone] == [drawn["mu"] for drawn in twenty[:3]]
-    two = draws({"x": SPACE["mu"], "y": SPACE["mu"]}, 4, ("suite", "DARN"))
-    assert [drawn["x"] for drawn in two] != [drawn["y"] for drawn in two]
-
-
-@pytest.mark.parametrize("budget", [1, 5, 6, 12])
-def test_a_small_space_is_exhausted_without_repeats(budget):
-    space = {"a": (1, 2, 3), "b": ("x", "y")}
-    drawn = draws(space, budget, ("suite", "m"))
-    assert len(drawn) == min(budget, 6)
-    assert all(candidate in grid(space) and candidate not in drawn[:index] for index, candidate in enumerate(drawn))
-    assert budget < 6 or drawn == grid(space)
+def test_random_candidates_differ_and_a_smaller_budget_has_the_first_of_a_larger_ones(expanded, good):
+    select = Path(__file__).with_name("select.yaml").read_text(encoding="utf-8")
+    drawn = {}
+    for budget in (2, 5, 6, 12):
+        (table,) = expanded(good + select.replace("budget: 4", f"budget: {budget}")).plan.experiments
+        drawn[budget] = {method.name: method.search.candidates for method in table.methods}
+        candidates = drawn[budget]["DARN"]
+        assert len(candidates) == len({*map(canonical_json, candidates)}) == min(budget, 6)
+    for name in ("DANN", "MDMN", "DARN"):
+        assert drawn[2][name] == drawn[5][name][:2]
+    assert len({canonical_json(drawn[5][name]) for name in ("DANN", "MDMN", "DARN")}) == 3
+    grid = [(lr, mu) for lr in (0.3, 1.0) for mu in (0.001, 0.01, 0.1)]
+    assert [tuple(settings.values()) for settings in drawn[6]["DARN"]] == grid
+    assert drawn[6] == drawn[12]
