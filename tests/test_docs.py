@@ -77,22 +77,20 @@ def test_generated_parts_can_be_built(pages, name):
         assert f"#### `{entry.name}`" in text
 
 
+CODE = re.compile(r"`[^`\n]+`|^(?:    |\$ ).*", re.MULTILINE)
+
+
 def test_every_documented_command_is_on_the_commands_page(pages):
     text = pages.fill((DOCS / "cli.md").read_text())
     known = dict(re.findall(r"^##+ msda-bench ([a-z ]+)\n(.*?)(?=^##|\Z)", text, re.MULTILINE | re.DOTALL))
     assert "| `--only" in known["run"]
-    code = "".join(map(_code_of, DOCS.glob("*.md")))
+    code = "\n".join(line for page in DOCS.glob("*.md") for line in CODE.findall(page.read_text(encoding="utf-8")))
     used = re.findall(r"msda-bench ((?:data |store |suites )?[a-z]+)\b([^`\n#]*)", code)
     assert len(used) > 50
     assert not {command for command, _ in used if command not in known}
     for command, words in used:
         options = set(re.findall(r"(?<!\S)--[a-z][a-z-]*", words))
         assert {option for option in options if f"`{option}" not in known[command]} == set(), command
-
-
-def _code_of(page):
-    """The inline code of a page."""
-    return "\n".join(re.findall(r"`[^`\n]+`|^(?:    |\$ ).*", page.read_text(encoding="utf-8"), re.MULTILINE))
 
 
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)")
