@@ -30,7 +30,7 @@ STRANGERS = ROOT / "tests" / "strangers"
 _PARTS = {
     "Protocol": "training",
     "MethodSpec": "methods, each row",
-    "SplitSpec": "split_sources",
+    "Splitting": "split_sources",
     "SelectSpec": "select",
     "Optimizer": "training.optimizer",
 }
