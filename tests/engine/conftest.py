@@ -1,7 +1,5 @@
 """A toy world for the engine: three domains, sparse or dense, that a small network learns quickly."""
 
-from __future__ import annotations
-
 import functools
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """CUDA graphs without a GPU: what is recorded is replayed operation by operation, on the CPU."""
 
-from __future__ import annotations
-
 import contextlib
 from types import SimpleNamespace
 

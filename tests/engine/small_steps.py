@@ -1,7 +1,5 @@
 """A small cell of every method of the field."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

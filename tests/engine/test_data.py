@@ -3,8 +3,6 @@
 Unusual data give a defined result or a one-line error, never a traceback or a silently wrong number.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Which examples and numbers a run draws: streams, batches, curves of its epochs, and the parts of split sources."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import replace
 from itertools import chain

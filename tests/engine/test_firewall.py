@@ -1,7 +1,5 @@
 """The label firewall: which labels training sees, that no other affects it, and references that see the target's."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

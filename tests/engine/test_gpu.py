@@ -1,7 +1,5 @@
 """Tests that need a GPU; run them with `pytest -m gpu`."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import replace
 

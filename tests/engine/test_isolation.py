@@ -1,7 +1,5 @@
 """A component that writes into its inputs does not affect other runs of the split."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -1,19 +1,15 @@
 """Equal steps, schedules, optimisers, clipping and averages."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
 import torch
 
-from msda_bench.api import Discrepancy, PluginError, Scheme, Stage, Step, StepProgress, component
+from msda_bench.api import Discrepancy, Phase, PluginError, Scheme, Stage, Step, StepProgress, component
 from msda_bench.engine.fit import fit
-from msda_bench.engine.loop import lr_shares
 from msda_bench.engine.optim import clip_gradients
 from msda_bench.engine.single import Single
 from msda_bench.engine.stacked import Stacked
-from msda_bench.suite.cell import Ref
 from msda_bench.suite.protocol import Protocol, Splitting
 from tests.engine.conftest import (
     CPU,
@@ -91,37 +87,7 @@ def test_steps_without_epochs_are_the_whole_training():
     assert (brief.status, brief.timing["steps"]) == ("ok", 4)
 
 
-# Schedules
-
-
-def shares(steps, **given):
-    return lr_shares(Protocol.model_validate({"epochs": 1, "batch": 1, "optimizer": "sgd", **given}), steps)
-
-
-@pytest.mark.parametrize(
-    ("name", "params", "wanted"),
-    [
-        ("cosine", {"to": 0.0}, [1.0, 0.853553, 0.5, 0.146447]),
-        ("cosine", {"to": 0.5}, [1.0, 0.926777, 0.75, 0.573223]),
-        ("polynomial", {"a": 10.0, "b": 0.75}, [1.0, 3.5**-0.75, 6.0**-0.75, 8.5**-0.75]),
-    ],
-)
-def test_schedules_equal_their_formulas(name, params, wanted):
-    assert shares(10) is None
-    assert shares(4, schedule={name: params}) == pytest.approx(wanted, abs=1e-6)
-    warmed = shares(8, schedule={name: params}, warmup=4)
-    assert warmed == pytest.approx([0.2, 0.4, 0.6, 0.8, *wanted], abs=1e-6)
-
-
-@pytest.mark.parametrize(("warmup", "rising"), [(3, 3), (0.5, 5), (0.25, 2), (1, 1), (99, 10)])
-def test_warm_up_is_given_in_steps_or_as_a_share(warmup, rising):
-    rates = shares(10, warmup=warmup)
-    assert len(rates) == 10
-    assert sum(share < 1 for share in rates) == rising
-    assert rates == sorted(rates)
-
-
-# Stages
+# Schedules and stages
 
 
 @component
@@ -129,7 +95,7 @@ class Slide(OwnStep):
     """Its loss is the sum of the predictor's biases, whose gradient is 1."""
 
     name = "slide"
-    stages = (Stage("a"), Stage("b", share=3))
+    stages = (Stage("a"), Stage("b", share=3, phases=(Phase("late"),)))
 
     def step(self, parts, batch, state, phase):
         return Step(parts.predictor(0 * parts.features(batch.x)).mean(0).sum())
@@ -153,21 +119,28 @@ def slid(legs):
 
 @pytest.mark.parametrize("stack", [1, 2])
 @pytest.mark.parametrize(
-    ("stages", "legs"),
+    ("options", "legs"),
     [
+        ({"schedule": "none"}, [[1] * 8]),
+        ({"schedule": {"cosine": {"to": 0.5}}, "warmup": 4}, [[0.2, 0.4, 0.6, 0.8, 1, 0.926777, 0.75, 0.573223]]),
+        ({"schedule": "none", "warmup": 0.35}, [[0.25, 0.5, 0.75, 1, 1, 1, 1, 1]]),
+        ({"warmup": 99}, [[step / 9 for step in range(1, 9)]]),
         ({}, [FALL]),
-        ({"a": {}}, [FALL]),
-        ({"b": {}}, [FIRST, REST]),
-        ({"a": {"lr_factors": {"predictor": 0.5}}, "b": {}}, [[rate / 2 for rate in FIRST], REST]),
-        ({"b": {"lr_factors": {"predictor": 0.1}, "schedule": "none", "warmup": 1}}, [FIRST, [0.05] + 5 * [0.1]]),
+        ({"stages": {"a": {}}}, [FALL]),
+        ({"stages": {"b": {}}}, [FIRST, REST]),
+        ({"stages": {"a": {"lr_factors": {"predictor": 0.5}}, "b": {}}}, [[rate / 2 for rate in FIRST], REST]),
+        (
+            {"stages": {"b": {"lr_factors": {"predictor": 0.1}, "schedule": "none", "warmup": 1}}},
+            [FIRST, [0.05] + 5 * [0.1]],
+        ),
     ],
-    ids=["no stage", "the first", "the second", "both", "another course"],
+    ids=["constant", "warmed", "share", "warming", "no stage", "the first", "the second", "both", "another course"],
 )
 @pytest.mark.parametrize("average", [None, {"over": "last_epoch"}, {"ema": 0.5}], ids=str)
-def test_a_named_stage_starts_anew_as_its_formula_says(stack, stages, legs, average):
+def test_schedules_and_named_stages_follow_their_formulas(stack, options, legs, average):
     """Two epochs of four steps, of which stage b has six: momentum, schedule and average start again with it."""
     sgd = {"sgd": {"lr": 1.0, "momentum": 0.9}}
-    given = {"epochs": 2, "steps": 4, "optimizer": sgd, "schedule": "polynomial", "stages": stages, "average": average}
+    given = {"epochs": 2, "steps": 4, "optimizer": sgd, "schedule": "polynomial", "average": average, **options}
     runs = [run_of(swapped(make_cell(seed=seed, **given), Slide), Slide) for seed in range(stack)]
     program = Single(runs[0], CPU) if stack == 1 else Stacked(runs, CPU)
     start = [program.weights(run)["predictor.bias"].clone() for run in range(stack)]
@@ -271,20 +244,3 @@ def test_batch_norm_statistics_are_averaged_too_and_its_count_of_batches_is_not(
     torch.testing.assert_close(means[3], (means[0] + means[1] + means[2]) / 3)
     counts = program.modules.buffers() if stack == 1 else program._buffers["features"].values()
     assert {int(value.max()) for value in counts if value.dtype == torch.int64} == {3}
-
-
-def test_stages_train_alike_alone_and_stacked():
-    """Lazy, compiled and torch's optimisers of a real method with two stages."""
-    stages = {"start": {}, "adapt": {"lr_factors": {"features": 0.1}}}
-    for optimizer in ("adadelta", {"sgd": {"lr": 0.1, "momentum": 0.9}}):
-        own = {"optimizer": optimizer, "schedule": "polynomial"}
-        scheme = Ref("scheme", "shot", 1, "msda-bench", {"beta": 0.3, "smoothing": 0.1, "adapt": 0.5})
-        usual, cells = (
-            [replace(make_cell("TAR", seed=seed, **own, **more), scheme=scheme) for seed in range(2)]
-            for more in ({}, {"stages": stages})
-        )
-        together = stacked(cells)
-        for mine, alone in zip(together, train(cells, stack=1), strict=True):
-            torch.testing.assert_close(torch.tensor(mine.curves.risks), torch.tensor(alone.curves.risks))
-            assert mine.outcome == alone.outcome
-        assert [record.curves for record in together] != [record.curves for record in stacked(usual)]

@@ -1,7 +1,5 @@
 """What a CUDA graph would hold, checked without a GPU: steps are recorded and replayed operation by operation."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The operations in training steps for which a host would wait for its device."""
 
-from __future__ import annotations
-
 import linecache
 import sys
 from collections import Counter
@@ -77,7 +75,7 @@ def _reason(name, tensors, args, given):
     here = [_place(tensor.device) == DEVICE for tensor in tensors]
     if name in COPIES:
         places = {*here, *([_place(given["device"]) == DEVICE] if given.get("device") is not None else ())}
-        return name if len(places) > 1 and not _waits_for_nothing(name, args, given) else ""
+        return name if len(places) > 1 else ""
     if any(here) and name in READS | SIZES | CHECKED:
         return name
     if name.startswith("index") and any(here) and _by_mask(args):
@@ -88,12 +86,6 @@ def _reason(name, tensors, args, given):
 
 def _place(device):
     return torch.device(device).type
-
-
-def _waits_for_nothing(name, args, given):
-    """Whether a copy between devices is one that the host need not wait for: from pinned memory."""
-    source = args[1] if name == "copy_" else args[0]
-    return bool(given.get("non_blocking")) and source.device.type == "cpu" and source.is_pinned()
 
 
 def _by_mask(args):

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from msda_bench.errors import PluginError
@@ -15,22 +15,16 @@ from msda_bench.running.execute import Setup, executors
 from msda_bench.store import Store
 from msda_bench.store.record import RESULTS, Outcome, Record
 from msda_bench.suite.cell import Cell, Ref
+from msda_bench.suite.expand import Expansion
 from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell
 from msda_bench.suite.protocol import Optimizer, Protocol, Sgd
 
-TRAINER = "fake_training:make"
-SETUP = Setup("cpu", trainer=TRAINER)
+SETUP = Setup("cpu", trainer="fake_training:make")
 LOG = "FAKE_TRAINING_LOG"
 """Environment variable: a file to which each start of a cell adds a line `pid key`.
 
 Beside it is another, `<name>.published`, that gets a line whenever a result is published.
 """
-
-
-@dataclass(frozen=True)
-class FakeExpansion:
-    plan: Plan
-    cells: dict[str, Cell]
 
 
 def fake_cell(method="A", target="t0", seed=0, do="ok"):
@@ -61,7 +55,7 @@ def fake_expansion(methods=("A", "B"), targets=("t0", "t1"), seeds=2, do="ok", f
                 cell = fake_cell(method, target, seed, (faults or {}).get((method, target, seed), do))
                 cells[cell.key] = cell
                 planned.append(PlannedCell("table", method, target, seed, cell.key))
-    return FakeExpansion(Plan("fake", (table,), tuple(planned)), cells)
+    return Expansion(Plan("fake", (table,), tuple(planned)), cells, ())
 
 
 def executor(name, workers=2, timeout=None, **options):

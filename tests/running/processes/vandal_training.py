@@ -11,9 +11,8 @@ import torch
 from msda_bench.api import Validator, component
 from msda_bench.data import LocalFiles
 from msda_bench.engine.train import Trainer
+from msda_bench.plugins.process_state import _STATE
 from tests.engine.conftest import OwnStep, installed, make_cell, swapped
-
-TRAINER = "vandal_training:make"
 
 DEEDS = {
     "torch's global random generator": lambda: torch.manual_seed(1),
@@ -61,28 +60,14 @@ class VandalScheme(OwnStep):
 
 @component
 class Witness(Validator):
-    """A score that depends on all state that a vandal may change."""
+    """A score that depends on all state that is to be restored."""
 
     name = "witness"
 
     def score(self, view):
-        seen = (
-            torch.get_rng_state().numpy().tobytes(),
-            np.random.get_state()[1],  # noqa: NPY002 - looked at
-            random.getstate(),
-            torch.get_default_dtype(),
-            torch.get_default_device(),
-            torch.get_num_threads(),
-            torch.is_grad_enabled(),
-            torch.are_deterministic_algorithms_enabled(),
-            torch.get_float32_matmul_precision(),
-            torch.is_autocast_enabled("cpu"),
-            np.geterr(),
-            sorted(name for name in os.environ if name in {"VANDAL", "OMP_NUM_THREADS"}),
-            os.environ.get("OMP_NUM_THREADS"),
-            os.getcwd(),  # noqa: PTH109 - looked at
-        )
-        digest = hashlib.sha256(repr(seen).encode()).digest()
+        seen = [read() for read, _ in _STATE.values()]
+        shown = repr([value.tolist() if isinstance(value, torch.Tensor) else value for value in seen])
+        digest = hashlib.sha256(shown.encode()).digest()
         return int.from_bytes(digest[:6], "big") / 2**48
 
 
@@ -90,11 +75,8 @@ def make(device, stack):
     torch.manual_seed(5)
     np.random.seed(5)  # noqa: NPY002 - so that two processes begin alike
     random.seed(5)
-    return Trainer(registry(), LocalFiles(), device, stack).train
-
-
-def registry():
-    return installed(VandalValidator, VandalScheme, Witness)
+    registry = installed(VandalValidator, VandalScheme, Witness)
+    return Trainer(registry, LocalFiles(), device, stack).train
 
 
 def cell(seed, *, validator=None, scheme=None):
