@@ -16,17 +16,11 @@ from msda_bench.engine.stacking import overrides
 from msda_bench.engine.stages import Span
 from msda_bench.engine.tensors import take
 
-HOOKS = ("carry", "at_stage", "after_step", "at_epoch")
-"""What a scheme overrides to carry values."""
-
 
 class Carrier:
     """Calls the hooks by which a scheme carries values from step to step, if it has them.
 
-    Args:
-        runs: of the program, all with the same sizes if their scheme carries anything.
-        program: their tensors; its `carried` holds the values.
-        draws: one for each run.
+    Runs whose scheme carries anything have the same sizes; the program's `carried` holds the values.
     """
 
     def __init__(self, runs: Sequence[Run], program: Program, draws: Sequence[Draws]) -> None:
@@ -34,7 +28,8 @@ class Carrier:
         self._runs, self._program, self._draws, self._scheme = runs, program, draws, first.components.scheme
         target, outputs = len(first.target_rows), first.prepared.task.outputs
         self._sizes = Sizes(tuple(map(sum, first.sizes)), target, program.feature_dim, outputs)
-        self._carries, self._begins, self._follows, self._looks = (overrides(self._scheme, hook) for hook in HOOKS)
+        hooks = "carry", "at_stage", "after_step", "at_epoch"
+        self._carries, self._begins, self._follows, self._looks = (overrides(self._scheme, hook) for hook in hooks)
 
     @torch.no_grad()
     def start(self, span: Span) -> None:

@@ -17,16 +17,10 @@ from msda_bench.layers import BagLinear
 
 
 class CompiledBag:
-    """Computes the layer's product, and is the optimiser of its weight.
+    """Computes the layer's product, and is the optimiser of its weight, by Adadelta.
 
     The gradient of the weight is never formed: the backward pass leaves the gradient of the product here, and `step`
     sums each word's share and updates its row in one go. So between backward and step `weight.grad` is None.
-
-    Args:
-        layer: the layer.
-        lr: learning rate of Adadelta.
-        rho: decay of its accumulators.
-        eps: added under the roots.
     """
 
     def __init__(self, layer: BagLinear, lr: float, rho: float, eps: float) -> None:
@@ -86,11 +80,7 @@ class _Product(torch.autograd.Function):
 class CompiledAdadelta:
     """torch.optim.Adadelta to rounding, without its eleven passes over weights and state.
 
-    Args:
-        parameters: on the CPU, each for which `flat` finds a view; one without a gradient is left alone.
-        lr: learning rate.
-        rho: decay of the accumulators.
-        eps: added under the roots.
+    `flat` must find a view of each parameter; one without a gradient is left alone.
     """
 
     def __init__(self, parameters: Sequence[Tensor], lr: float, rho: float, eps: float) -> None:

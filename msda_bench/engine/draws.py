@@ -15,17 +15,10 @@ from msda_bench.functional import random_bits, split_key
 
 
 class Sampler:
-    """Draws every group's batch at random with replacement, or takes it in order, an epoch at once, on the device.
+    """Draws every group's batch at random with replacement, an epoch at once, on the device.
 
-    Each group has a stream of its own, so its batches do not depend on which other groups are drawn.
-
-    Args:
-        data: the data to draw from.
-        groups: the labelled groups, followed by the target's group if it is drawn.
-        batch: examples of each group in a step.
-        steps: steps in an epoch.
-        keys: (groups, 2) int32, the key of each group's stream.
-        whole: take every group's examples in their order, over and over, rather than draw them.
+    Each group has a stream of its own, of `keys` (groups, 2) int32, so its batches do not depend on which other groups
+    are drawn. With `whole` its examples are taken in their order, over and over, rather than drawn.
     """
 
     def __init__(
@@ -63,12 +56,7 @@ class Sampler:
 
 
 class Draws:
-    """A run's batches and keys, from its own streams.
-
-    Args:
-        run: the run.
-        keyed: the names of its modules that are given a key in every phase of a step.
-    """
+    """A run's batches and keys, from its own streams; `keyed` names the modules that get a key in every phase."""
 
     def __init__(self, run: Run, keyed: Sequence[str]) -> None:
         cell, device = run.cell, run.data.y.device

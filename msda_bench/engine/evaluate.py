@@ -147,10 +147,7 @@ def scored(scoring: Sequence[_C], ask: Callable[[_C], float]) -> tuple[dict[str,
 def validation_view(prepared: Prepared, seen: Sequence[Seen], mix: Mix) -> ValidationView:
     """Copies, so that a validator that writes into them affects neither another one nor the split's later cells.
 
-    Args:
-        prepared: the data of the split.
-        seen: features and outputs of each of the `validation_examples`.
-        mix: that of the view.
+    They are of what was seen of each of the `validation_examples`.
     """
     target, *sources = seen
     moved = prepared.moved

@@ -17,17 +17,12 @@ from msda_bench.store.record import Curves
 
 DECAY = 0.9
 """Decay of the weights' moving average over the steps (paper, figure of the weights)."""
-
-
 TOLERANCE = 1e-3
 """How far rounding may take the weights of a step from the simplex."""
 
 
 class Trained:
     """One run's training.
-
-    Args:
-        run: the run.
 
     Attributes:
         curves: risks, gaps and weights of the epochs so far.
@@ -107,11 +102,7 @@ def _take_target_statistics(runs: Sequence[Run], program: Program) -> None:
 
     All else is in evaluation mode. The inputs pass in equal parts, whose statistics are averaged; each part is
     normalised by its own. Layers that keep their statistics in training keep them here, and so do all if the target has
-    one example, whose variance is not known.
-
-    Args:
-        runs: of the program, all with as many examples of the target.
-        program: trained.
+    one example, whose variance is not known. All runs have as many examples of the target.
     """
     modules = program.modules
     batch_norm = nn.modules.batchnorm._BatchNorm  # noqa: SLF001 - as in `fixed_statistics`

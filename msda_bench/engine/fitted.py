@@ -21,10 +21,7 @@ _SEEDS = 2**32
 
 
 class Fitted:
-    """The model of one run.
-
-    Args:
-        run: the run of a `FittedScheme`.
+    """The model of one run of a `FittedScheme`.
 
     Raises:
         PluginError: the model breaks its contract.

@@ -18,13 +18,8 @@ _BLOCK = 1024
 class FusedAdadelta:
     """torch.optim.Adadelta to rounding, in 28 bytes of memory traffic a weight instead of eleven passes.
 
-    A CUDA graph may record `step`: the learning rate is a tensor.
-
-    Args:
-        parameters: float32, each for which `flat` finds a view; one without a gradient is left alone.
-        lr: learning rate.
-        rho: decay of the accumulators.
-        eps: added under the roots.
+    A CUDA graph may record `step`: the learning rate is a tensor. The parameters are float32, and `flat` must find a
+    view of each; one without a gradient is left alone.
     """
 
     def __init__(self, parameters: Sequence[Tensor], lr: float, rho: float, eps: float) -> None:

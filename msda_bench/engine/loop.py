@@ -21,12 +21,7 @@ from msda_bench.suite.protocol import Averaged, Protocol
 
 
 class Loop:
-    """The steps of a program.
-
-    Args:
-        runs: one, or those of a stack: all with the same scheme up to numbers, and the same shapes.
-        program: their tensors.
-    """
+    """The steps of a program of one run, or of a stack: all with the same scheme up to numbers, and the same shapes."""
 
     def __init__(self, runs: Sequence[Run], program: Program) -> None:
         first, device = runs[0], program.y.device
@@ -169,10 +164,6 @@ def lr_shares(training: Protocol, steps: int) -> list[float] | None:
     """The share of the learning rate in each of a run's steps; None if it is always the whole.
 
     In the w steps of warm-up the share is (i + 1) / (w + 1) at step i, from 0; the schedule runs over the rest.
-
-    Args:
-        training: the protocol.
-        steps: all steps of the run, or of the stages that have a schedule of their own.
     """
     if training.schedule.name == "none" and not training.warmup:
         return None
@@ -191,12 +182,7 @@ def lr_shares(training: Protocol, steps: int) -> list[float] | None:
 class Average:
     """Averages tensors over steps: each of the last epoch's worth as much, or by an exponential moving average.
 
-    Args:
-        kind: which of the two.
-        tensors: what is averaged, as it is after each step: weights, and buffers such as batch-norm's statistics.
-        steps: in an epoch.
-        all_steps: in the run.
-        since: the first step that may count.
+    The tensors are weights, and buffers such as batch-norm's statistics; `since` is the first step that may count.
     """
 
     def __init__(self, kind: Averaged, tensors: Sequence[Tensor], steps: int, all_steps: int, since: int) -> None:

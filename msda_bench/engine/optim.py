@@ -50,11 +50,8 @@ class Trainable(NamedTuple):
     def of(cls, module: nn.Module, training: protocol.Protocol, *, sparse: bool) -> Trainable:
         """A module's parameters.
 
-        Args:
-            module: a part of a model.
-            training: the protocol.
-            sparse: the examples are sparse rows; compiled, Adadelta then updates the weights of occurring words only,
-                unless other words' weights decay or the norm needs the whole gradient.
+        With examples in sparse rows compiled Adadelta updates the weights of occurring words only, unless other words'
+        weights decay or the norm needs the whole gradient.
         """
         lazy = sparse and _fast(training.optimizer.name, training.optimizer.params) and training.clip is None
         lazy = lazy and machine.can_compile()
@@ -69,13 +66,7 @@ class PhaseOptimizers:
     """Optimisers with which each phase trains its own parts (features, predictor, critic).
 
     Parts that the same phases train at the same learning rate share an optimiser: a scheme of one phase has one for
-    all.
-
-    Args:
-        training: the protocol.
-        parts: what can be trained, by name.
-        phases: the scheme's.
-        runs: size of the stack, the leading dimension of all its tensors; None for a single run.
+    all. Of a stack, `runs` is the size, the leading dimension of all its tensors.
     """
 
     def __init__(
@@ -120,9 +111,7 @@ class PhaseOptimizers:
     def step(self, phase: Phase, offsets: Mapping[int, Tensor]) -> None:
         """Updates the parts that a phase trains.
 
-        Args:
-            phase: the phase.
-            offsets: what the scheme adds to weights, by their `id`, if weight decay should act on the sums.
+        `offsets` are what the scheme adds to weights, by their `id`, if weight decay should act on the sums.
         """
         if self._clip is not None:
             trained = [value for name in phase.trains for value in self._parts[name].parameters]
@@ -136,13 +125,7 @@ class PhaseOptimizers:
 
 @torch.no_grad()
 def clip_gradients(parameters: Sequence[Tensor], most: float, runs: int | None) -> None:
-    """Scales each run's gradients down so that their joint norm is at most `most`.
-
-    Args:
-        parameters: with their gradients, or without any.
-        most: the largest norm.
-        runs: of a stack, as for `PhaseOptimizers`.
-    """
+    """Scales each run's gradients down so that their joint norm is at most `most`; `runs` as in `PhaseOptimizers`."""
     gradients = [value.grad for value in parameters if value.grad is not None]
     if not gradients:
         return

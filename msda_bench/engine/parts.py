@@ -105,13 +105,8 @@ def part_rows(
     """The rows of each part of each source, (n,) int64 in rising order.
 
     The draws come from the cell's own streams, so a split is a function of (dataset, target, seed), of the number of
-    clusters and of the batch: each cluster holds at least a batch.
-
-    Args:
-        cell: the cell of these sources.
-        splitting: how they are split.
-        sources: the training examples of each source, and their rows.
-        bags: whether the examples are bags of words, sparse or dense.
+    clusters and of the batch: each cluster holds at least a batch. Of each source the training examples and their rows
+    are given; `bags` says that they are bags of words, sparse or dense.
     """
     lying = {}
     # torch 2.11 warns of sparse tensors that are not checked unless that is said.

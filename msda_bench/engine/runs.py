@@ -26,14 +26,7 @@ class Seen:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A cell with its components and data.
-
-    Attributes:
-        cell: what is trained.
-        components: its components.
-        prepared: the data of its split.
-        files: how its backbone finds its weights; by default in this machine's data folders.
-    """
+    """A cell with its components and the data of its split; by `files` its backbone finds its weights."""
 
     cell: Cell
     components: Components

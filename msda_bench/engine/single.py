@@ -27,9 +27,7 @@ _IMAGES = 4
 class Augment:
     """Calls `augment` of a dataset that `Augments` if the network gets its examples; else changes no number.
 
-    Args:
-        run: the run with the dataset; of a stack any one.
-        stacked: batches and keys have a leading dimension of runs.
+    If `stacked`, batches and keys have a leading dimension of runs.
     """
 
     def __init__(self, run: Run, *, stacked: bool) -> None:
@@ -74,10 +72,6 @@ class Augment:
 
 class Single:
     """The tensors of one run as the loop sees them; those of `Stacked` have a leading dimension of R runs.
-
-    Args:
-        run: the run.
-        device: where it trains.
 
     Attributes:
         lead: () for one run, (R,) for a stack.

@@ -27,13 +27,9 @@ _State: TypeAlias = Mapping[str, Mapping[str, Tensor]]
 
 
 class Stacked:
-    """The program of R runs: `torch.vmap` over the code for one, with the attributes of `Single`.
+    """The program of R runs of the same `signature` and shapes: `torch.vmap` over the code for one.
 
-    All examples are dense, since shapes must not depend on values.
-
-    Args:
-        runs: of the same `signature` and the same shapes.
-        device: where they train.
+    It has the attributes of `Single`. All examples are dense, since shapes must not depend on values.
     """
 
     def __init__(self, runs: Sequence[Run], device: torch.device) -> None:
@@ -71,13 +67,8 @@ class Stacked:
     @property
     def averaged(self) -> Sequence[Tensor]:
         """All weights and floating-point buffers."""
-        state = [
-            tensor
-            for part in (self._parameters, self._buffers)
-            for tensors in part.values()
-            for tensor in tensors.values()
-        ]
-        return [tensor for tensor in state if tensor.is_floating_point()]
+        buffers = (buffer for buffers in self._buffers.values() for buffer in buffers.values())
+        return [tensor for tensor in (*self.named.values(), *buffers) if tensor.is_floating_point()]
 
     def call(self, act: Callable[..., Any], *inputs: Any) -> Any:
         """The result of `act(scheme, parts, *inputs)` for each run; inputs and results have a leading R."""

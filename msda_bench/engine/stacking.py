@@ -8,7 +8,7 @@ from typing import TypeAlias, TypeVar
 import torch
 from torch import nn
 
-from msda_bench.api import BenchError, Component, Scheme
+from msda_bench.api import BenchError, Scheme
 from msda_bench.engine.model import Components
 from msda_bench.engine.runs import Run
 from msda_bench.errors import describe
@@ -21,12 +21,7 @@ Named: TypeAlias = tuple[Cell, Components]
 
 def why_alone(components: Components) -> str | None:
     """Why a cell with these components must train alone; None if it can be stacked."""
-    used: tuple[Component | None, ...] = (
-        components.backbone,
-        components.scheme,
-        components.discrepancy,
-        components.aggregator,
-    )
+    used = components.backbone, components.scheme, components.discrepancy, components.aggregator
     barred = [component for component in used if component is not None and not component.stackable]
     which = " and ".join(f"{component.kind} {component.name!r}" for component in barred)
     return f"{which} cannot be stacked (stackable = False)" if barred else None
@@ -99,11 +94,7 @@ _T = TypeVar("_T")
 
 
 class CudaMemory:
-    """A GPU's memory, in bytes.
-
-    Args:
-        device: the GPU.
-    """
+    """A GPU's memory, in bytes."""
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
@@ -144,9 +135,7 @@ class Sizing:
     def size(self, components: Components, steps: Callable[[], object]) -> tuple[int, str | None]:
         """How many runs to stack, a power of two; and if it is one because they cannot be stacked, the reason.
 
-        Args:
-            components: of any of them.
-            steps: trains one of them briefly, in a stack of one, to see whether it works and how much memory it takes.
+        `steps` trains one of them briefly, in a stack of one, to see whether it works and how much memory it takes.
         """
         if self._stack is None and convolves(components):
             return 1, None

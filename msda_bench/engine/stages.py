@@ -50,10 +50,7 @@ class Leg:
 
 
 class Spans:
-    """Cuts a run into its stages, in order.
-
-    Args:
-        run: the run; of a stack any one.
+    """Cuts a run, of a stack any one, into its stages, in order.
 
     Raises:
         PluginError: the scheme's stages contradict each other, or are more than there are steps.

@@ -25,14 +25,8 @@ def ensure_data(
 ) -> None:
     """Checks the bytes of all files of datasets and backbones that the cells need, then fills the cache.
 
-    That includes what datasets prepare for the domains that the cells need, and the frozen features of these domains.
-
-    Args:
-        cells: the cells to be trained.
-        registry: the installed components.
-        report: gets a line on each download.
-        fetch: whether missing files may be downloaded.
-        device: where the features are computed.
+    That includes what datasets prepare for the domains that the cells need, and the frozen features of these domains,
+    computed on the device. With `fetch` missing files are downloaded; `report` gets a line on each.
 
     Raises:
         DataError: one line on all files to fetch; one for each dataset or backbone with all its other unusable files
@@ -129,13 +123,8 @@ def ensure_features(
 ) -> None:
     """Computes the features of every domain that cells with a frozen network need, unless they are in the cache.
 
-    Does nothing if the device is on other machines; these compute their own, one process on each.
-
-    Args:
-        cells: the cells to be trained.
-        registry: the installed components.
-        reach: returns the files of a dataset by its name.
-        device: where to compute.
+    Does nothing if the device is on other machines; these compute their own, one process on each. `reach` returns the
+    files of a dataset by its name.
 
     Raises:
         DataError: a line for each fault, with the affected domains.

@@ -28,11 +28,6 @@ _FEWEST = 8
 def find_leaks(dataset: Dataset, cells: Sequence[Cell], domains: Mapping[str, DomainData]) -> pd.DataFrame:
     """Compares the test rows of each target with its own other rows and with those of the sources, at the first seed.
 
-    Args:
-        dataset: the dataset.
-        cells: the runs on it.
-        domains: all their domains, loaded.
-
     Returns:
         A row for each target and domain, with numbers of test rows: `tested` (all) and `compared` (those whose nearest
         rows were looked for); `equal` to a row there and `equal_seen`, to one that is trained on; `near` and

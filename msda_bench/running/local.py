@@ -83,12 +83,7 @@ class _Task:
 class Crew:
     """Processes, one for each slot, and the waiting jobs; a thread of a dask worker has a crew of one.
 
-    Args:
-        setup: loads the training core in each process.
-        slots: their environments.
-        store: the result folder.
-        timeout: see `Executor`.
-        patience: see `Worker`.
+    For `timeout` see `Executor`, for `patience` `Worker`.
     """
 
     def __init__(

@@ -28,10 +28,6 @@ class TimeLeft:
     The first wave is not measured: as many cells as were running before any ended, at most a quarter of all. It
     includes one-time costs such as compiling, and parallel cells end in bursts. `rich.progress` is not used because its
     estimate starts with the first cell that ended.
-
-    Args:
-        cells: the runs to train, by key.
-        clock: seconds from any origin.
     """
 
     def __init__(self, cells: Mapping[str, Cell], clock: Callable[[], float]) -> None:
