@@ -39,10 +39,7 @@ class Trained:
         self._weighing = run.cell.aggregator or run.cell.scheme
 
     def close_epoch(self, seen: Tensor) -> None:
-        """Summarises an epoch, unless a risk, gap or weight of it was not finite.
-
-        Args:
-            seen: (steps, 3, k) float64 on the host: risks, gaps and weights of each step.
+        """Summarises an epoch, unless a risk, gap or weight of it was not finite: (steps, 3, k) float64 on the host.
 
         Raises:
             PluginError: the weights of a step are not on the simplex.

@@ -38,12 +38,7 @@ def kmeans(points: Tensor, clusters: int, smallest: int, key: Tensor) -> Tensor:
 
     Returns:
         (n,) int64, from 0 to clusters - 1.
-
-    Raises:
-        ValueError: there are too few points.
     """
-    if clusters * smallest > len(points):
-        raise ValueError(f"{clusters} clusters of at least {smallest} need more than the {len(points)} points")
     centres = _first_centres(points, clusters, key)
     nearest = torch.cdist(points, centres).argmin(1)
     for _ in range(ROUNDS):

@@ -13,9 +13,8 @@ from msda_bench.engine import graph, machine
 from msda_bench.engine.tensors import HostBytes, batch_of
 from msda_bench.engine.train import Trainer
 from tests.engine.conftest import CPU, make_cell, result, train
-from tests.engine.small_steps import field_cells, small
 from tests.engine.test_stacked import CASES
-from tests.engine.test_waits import IN_STEPS
+from tests.engine.test_waits import IN_STEPS, field_cells, small
 
 pytestmark = [
     pytest.mark.gpu,

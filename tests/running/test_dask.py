@@ -59,19 +59,10 @@ class Cluster:
         with (self.folder / "log").open("ab") as log:
             return subprocess.Popen(command, stdout=log, stderr=log, cwd=self.folder)
 
-    def end(self):
+    def close(self):
         for process in (*self.workers, self.scheduler):
             process.kill()
             process.wait()
-
-
-@contextlib.contextmanager
-def cluster(folder, **options):
-    made = Cluster(folder, **options)
-    try:
-        yield made
-    finally:
-        made.end()
 
 
 def wait_until_said(runner, text):
@@ -181,7 +172,7 @@ def test_a_run_that_waits_for_a_scheduler_can_be_stopped(tmp_path):
 
 
 def test_a_run_survives_its_workers_and_a_rerun_its_scheduler(tmp_path):
-    with cluster(tmp_path / "cluster") as made:
+    with contextlib.closing(Cluster(tmp_path / "cluster")) as made:
         runner = start(tmp_path / "s", made.address, "sleep:0.1")
         wait_for(begun(4), runner)
         for worker in made.workers:
@@ -209,7 +200,7 @@ def test_a_cell_that_kills_its_dask_worker_costs_no_other_and_a_stopped_run_leav
     monkeypatch.setenv("DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES", "0")
     monkeypatch.setenv("DASK_DISTRIBUTED__SCHEDULER__WORKER_SATURATION", "1.0")
     expansion = fake_expansion(faults={("A", "t0", 0): "orphan"})
-    with cluster(tmp_path / "cluster", nanny="--nanny") as made:
+    with contextlib.closing(Cluster(tmp_path / "cluster", "--nanny")) as made:
         summary = run(tmp_path / "s", expansion, dask(scheduler=made.address))
         (failed,) = summary.failed
         assert (failed.status, failed.message) == ("failed", "the dask workers that had it died (2 attempts)")

@@ -78,7 +78,7 @@ def make(device, stack):
 
     def train(cells):
         for cell in cells:
-            _log(cell.key)
+            _log(os.getpid(), cell.key)
         return [_train(cell) for cell in cells]
 
     return train
@@ -100,8 +100,7 @@ def publish(store, record):
 
 def published():
     """The keys of the results that were published."""
-    log = Path(f"{os.environ[LOG]}.published")
-    return log.read_text().splitlines() if log.exists() else []
+    return _lines(".published")
 
 
 def trained():
@@ -114,14 +113,14 @@ def pids():
     return {int(line.split()[0]) for line in _lines()}
 
 
-def _lines():
-    log = Path(os.environ[LOG])
+def _lines(suffix=""):
+    log = Path(os.environ[LOG] + suffix)
     return log.read_text().splitlines() if log.exists() else []
 
 
-def _log(key):
+def _log(pid, key):
     with Path(os.environ[LOG]).open("a") as stream:
-        stream.write(f"{os.getpid()} {key}\n")
+        stream.write(f"{pid} {key}\n")
 
 
 def _train(cell):
@@ -166,8 +165,7 @@ def _freeze(_):
 
 def _bear():
     child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
-    with Path(os.environ[LOG]).open("a") as stream:
-        stream.write(f"{child.pid} grandchild\n")
+    _log(child.pid, "grandchild")
 
 
 def _freeze_until(marker):
