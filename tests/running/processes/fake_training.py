@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from msda_bench.errors import PluginError
@@ -15,7 +15,6 @@ from msda_bench.running.execute import Setup, executors
 from msda_bench.store import Store
 from msda_bench.store.record import RESULTS, Outcome, Record
 from msda_bench.suite.cell import Cell, Ref
-from msda_bench.suite.expand import Expansion
 from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell
 from msda_bench.suite.protocol import Optimizer, Protocol, Sgd
 
@@ -25,6 +24,14 @@ LOG = "FAKE_TRAINING_LOG"
 
 Beside it is another, `<name>.published`, that gets a line whenever a result is published.
 """
+
+
+@dataclass(frozen=True)
+class FakeExpansion:
+    """As an `Expansion`, whose module loads torch."""
+
+    plan: Plan
+    cells: dict[str, Cell]
 
 
 def fake_cell(method="A", target="t0", seed=0, do="ok"):
@@ -55,7 +62,7 @@ def fake_expansion(methods=("A", "B"), targets=("t0", "t1"), seeds=2, do="ok", f
                 cell = fake_cell(method, target, seed, (faults or {}).get((method, target, seed), do))
                 cells[cell.key] = cell
                 planned.append(PlannedCell("table", method, target, seed, cell.key))
-    return Expansion(Plan("fake", (table,), tuple(planned)), cells, ())
+    return FakeExpansion(Plan("fake", (table,), tuple(planned)), cells)
 
 
 def executor(name, workers=2, timeout=None, **options):
