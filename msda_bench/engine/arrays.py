@@ -16,11 +16,11 @@ from torch import Tensor
 from msda_bench.api import Array, Inputs, InputSpec
 from msda_bench.engine.fit import Trained, fit
 from msda_bench.engine.model import Components
-from msda_bench.engine.prepare import Labelled, Prepared, TrainingData
+from msda_bench.engine.prepare import Prepared
 from msda_bench.engine.runs import Run, Seen
 from msda_bench.engine.settings import deterministic, products
 from msda_bench.engine.single import Single
-from msda_bench.engine.tensors import Unit, as_examples, as_labels, gathered, no_labels
+from msda_bench.engine.tensors import Unit, as_examples
 from msda_bench.plugins import Registry
 from msda_bench.plugins.process_state import restored
 from msda_bench.suite.cell import Cell
@@ -107,25 +107,8 @@ def _run(
     target: Inputs,
     device: torch.device,
 ) -> Run:
-    """A run that trains on every row of these arrays, and tests none; the target has no labels."""
     task, standardise = components.dataset.task, cell.standardise_labels and target.shape[0] > 0
-    unit = Unit.of(np.concatenate([y for _, y in sources.values()])) if standardise else None
-    parts = [as_examples(x, device) for x in (*(x for x, _ in sources.values()), target)]
-    total = sum(map(len, parts))
-    rows = torch.split(torch.arange(total, device=device), [len(part) for part in parts])
-    none = no_labels(task, len(parts[-1]), device)
-    y = torch.cat([*(as_labels(task, labels, device, unit) for _, labels in sources.values()), none])
-    where = dict(zip((*sources, cell.target), rows, strict=True))
-    prepared = Prepared(
-        task=task,
-        bags=not isinstance(target, np.ndarray),
-        training=TrainingData(gathered(parts, total), y, where, cell.target),
-        held_out=(),
-        test=Labelled(parts[-1][:0], none[:0]),
-        tested_in_training=False,
-        unit=unit,
-        _target_labels=none,
-    )
+    prepared = Prepared.of_arrays(task, sources, cell.target, target, device, standardise=standardise)
     return Run(cell, components, prepared)
 
 

@@ -96,6 +96,35 @@ class Prepared:
     # Made on first use, and kept for the other cells of the split.
     _parts: dict[object, Mapping[str, Tensor]] = field(default_factory=dict, repr=False)
 
+    @classmethod
+    def of_arrays(
+        cls,
+        task: Task,
+        sources: Mapping[str, tuple[Inputs, Array]],
+        name: str,
+        target: Inputs,
+        device: torch.device,
+        *,
+        standardise: bool = False,
+    ) -> Prepared:
+        """A split that trains on every row of these arrays, and tests none; the target has no labels."""
+        unit = Unit.of(np.concatenate([y for _, y in sources.values()])) if standardise else None
+        parts = [as_examples(x, device) for x in (*(x for x, _ in sources.values()), target)]
+        total = sum(map(len, parts))
+        rows = torch.split(torch.arange(total, device=device), [len(part) for part in parts])
+        none = no_labels(task, len(parts[-1]), device)
+        y = torch.cat([*(as_labels(task, labels, device, unit) for _, labels in sources.values()), none])
+        return cls(
+            task=task,
+            bags=not isinstance(target, np.ndarray),
+            training=TrainingData(gathered(parts, total), y, dict(zip((*sources, name), rows, strict=True)), name),
+            held_out=(),
+            test=Labelled(parts[-1][:0], none[:0]),
+            tested_in_training=False,
+            unit=unit,
+            _target_labels=none,
+        )
+
     def check_validators(self, validators: Iterable[Validator], cell: Cell) -> None:
         """Refuses validators that need held-out examples of the sources if a source has none.
 
