@@ -123,11 +123,7 @@ class Amazon(Published):
     train: Size = 2000
 
     def load(self, domain: str, files: Files) -> DomainData:
-        """The domain's train file, then its test file: CSR float32 counts.
-
-        Raises:
-            DataError: a file is missing or damaged.
-        """
+        """The domain's train file, then its test file: CSR float32 counts."""
         from scipy.sparse import csr_matrix, vstack
 
         names = (f"{domain}_train.svmlight", f"{domain}_test.svmlight")

@@ -81,11 +81,7 @@ class DigitsFive(Published):
         return (File(self.folder, self.sha256, None, self.origin),)
 
     def load(self, domain: str, files: Files) -> DomainData:
-        """The domain's images (n, 3, 32, 32) uint8: the training part, then the test part.
-
-        Raises:
-            DataError: a file is missing, damaged, or has other contents.
-        """
+        """The domain's images (n, 3, 32, 32) uint8: the training part, then the test part."""
         return self._read(domain, files.path(self.files[0]))
 
     def fit(self, train: Mapping[str, Inputs]) -> Callable[[str, Inputs], Inputs]:
@@ -93,11 +89,7 @@ class DigitsFive(Published):
         return scaled
 
     def identify(self, path: Path, sha256: str) -> Identified | None:
-        """Recognises a folder with most of the six files; reads each of them.
-
-        Raises:
-            DataError: it cannot be read.
-        """
+        """Recognises a folder with most of the six files; reads each of them."""
         names = [name for _, *some in _PARTS.values() for name in some]
         here = [name for name in names if (path / name).is_file()]
         if len(here) <= len(names) / 2:

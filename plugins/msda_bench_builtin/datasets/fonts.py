@@ -82,11 +82,7 @@ class Fonts(Dataset):
         return InputSpec((1, self.size, self.size))
 
     def load(self, domain: str, files: Files) -> DomainData:
-        """The font's images (n, 1, size, size) float32 in [0, 1], in the order A to Z, A to Z, ...
-
-        Raises:
-            DataError: the installed matplotlib does not have the font.
-        """
+        """The font's images (n, 1, size, size) float32 in [0, 1], in the order A to Z, A to Z, ..."""
         arrays = files.derived(f"fonts {domain} {self.fingerprint()}", functools.partial(self._render, domain))
         images = arrays["images"][:, None].astype(np.float32) / 255
         return DomainData(images, np.arange(len(images)) % len(LETTERS))

@@ -98,11 +98,7 @@ class Intents(Dataset):
         return dict.fromkeys(_LANGUAGES, len(_INTENTS) * self.per_intent)
 
     def load(self, domain: str, files: Files) -> DomainData:
-        """The sentences in one language, CSR float32 (n, columns), intent by intent.
-
-        Raises:
-            DataError: the file is missing or damaged, or its sentences are not understood.
-        """
+        """The sentences in one language, CSR float32 (n, columns), intent by intent."""
         made = sentences(files.path(_FILE), domain, self.per_intent)
         x = character_counts([sentence.text for sentence in made], self.columns, self.longest)
         groups = np.array([sentence.template for sentence in made])

@@ -83,11 +83,7 @@ class Music(Standardised):
         return dict.fromkeys(_DOMAINS, 1000 if self.labels == "genres" else 128)
 
     def load(self, domain: str, files: Files) -> DomainData:
-        """The features under one noise, (n, 58) float32, in the file's order.
-
-        Raises:
-            DataError: the file is missing or damaged.
-        """
+        """The features under one noise, (n, 58) float32, in the file's order."""
         table = read_table(files.path(self.files[0]), _FEATURES + 2)
         mine = table[table[:, -1] == _DOMAINS.index(domain)]
         x, y = mine[:, :_FEATURES].astype(np.float32), mine[:, _FEATURES].astype(np.int64)

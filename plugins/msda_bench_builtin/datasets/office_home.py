@@ -80,11 +80,7 @@ class OfficeHome(Standardised):
         return ("office_home: the features are of the user's own files, known by their sha256.", *super().notes)
 
     def load(self, domain: str, files: Files) -> DomainData:
-        """The domain's features, (n, 2048) float32.
-
-        Raises:
-            DataError: the file is missing, has no checksum or another one, or does not hold such features.
-        """
+        """The domain's features, (n, 2048) float32."""
         path = files.path(next(file for file in self.files if file.path == _path(domain)))
         arrays = read_arrays(path, ("x", "y"))
         x, y = _features(path, arrays["x"]), _labels(path, arrays["y"])
@@ -154,11 +150,7 @@ class OfficeHomeFeatures(Standardised):
         return (unknown, *super().notes)
 
     def load(self, domain: str, files: Files) -> DomainData:
-        """The domain's features, (n, 2048) float32, in the table's order; kinds are numbered in alphabetical order.
-
-        Raises:
-            DataError: the archive is missing, damaged or has other contents.
-        """
+        """The domain's features, (n, 2048) float32, in the table's order; kinds are numbered in alphabetical order."""
         (archive,) = self.files
         path = files.path(archive)
         name = json.dumps(["features", self.name, self.version, archive.checksum])

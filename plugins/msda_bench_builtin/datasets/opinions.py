@@ -109,11 +109,7 @@ class Opinions(Dataset):
         return InputSpec((self.words,), sparse=True, texts=True)
 
     def load(self, domain: str, files: Files) -> DomainData:
-        """The domain's sentences: CSR float32 counts of every word and word group of the four files, and as texts.
-
-        Raises:
-            DataError: the file is missing, damaged, or does not contain the sentences.
-        """
+        """The domain's sentences: CSR float32 counts of every word and word group of the four files, and as texts."""
         from scipy.sparse import csr_matrix
 
         name = f"opinions v{self.version} texts ngrams {self.ngrams} {_FILE.sha256}"

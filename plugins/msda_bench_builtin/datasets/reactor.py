@@ -42,11 +42,7 @@ class Reactor(Standardised):
     train: Size = 130
 
     def load(self, domain: str, files: Files) -> DomainData:
-        """The runs in one mode, (n, 14) float32, in the file's order.
-
-        Raises:
-            DataError: the file is missing or damaged.
-        """
+        """The runs in one mode, (n, 14) float32, in the file's order."""
         table = read_table(files.path(_FILE), _COLUMNS)
         rows = table[table[:, _FEATURES + 1] == self.domains.index(domain)]
         return DomainData(rows[:, :_FEATURES].astype(np.float32), rows[:, _FEATURES].astype(np.int64))

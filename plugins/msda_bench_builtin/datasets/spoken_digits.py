@@ -61,11 +61,7 @@ class SpokenDigits(Standardised):
     train: Size = 250
 
     def load(self, domain: str, files: Files) -> DomainData:
-        """The recordings of one speaker, (500, 1280) float32, by digit and take; frame by frame.
-
-        Raises:
-            DataError: the file is missing or damaged, or lacks a recording.
-        """
+        """The recordings of one speaker, (500, 1280) float32, by digit and take; frame by frame."""
         name = f"spoken_digits v{self.version} {_FILE.sha256}"
         return DomainData(
             files.derived(name, lambda: _features(files.path(_FILE)))[domain], np.repeat(np.arange(_DIGITS), _TAKES)

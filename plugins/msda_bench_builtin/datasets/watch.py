@@ -82,11 +82,7 @@ class Watch(Standardised):
         return (*super().notes, "watch: split by recording: no recording that is tested is trained on.")
 
     def load(self, domain: str, files: Files) -> DomainData:
-        """The windows of one person, (n, 60) float32, recording by recording.
-
-        Raises:
-            DataError: the file is missing, damaged, or holds something else than the recordings.
-        """
+        """The windows of one person, (n, 60) float32, recording by recording."""
         arrays = files.derived(f"watch v{self.version} {_FILE.sha256}", lambda: _windows(files.path(_FILE)))
         rows = arrays["person"] == self.domains.index(domain) + 1
         return DomainData(arrays["x"][rows], arrays["y"][rows], groups=arrays["recording"][rows])

@@ -84,11 +84,7 @@ class Digits(Dataset):
         return tuple(note for note in notes if note is not None)
 
     def load(self, domain: str, files: Files) -> DomainData:
-        """The domain's images (n, 3, 32, 32) uint8: the official training part, then the official test part.
-
-        Raises:
-            DataError: a file is missing or damaged, or matplotlib does not have a font or its photograph.
-        """
+        """The domain's images (n, 3, 32, 32) uint8: the official training part, then the official test part."""
         return self._origin(domain).load(files)
 
     def fit(self, train: Mapping[str, Inputs]) -> Callable[[str, Inputs], Inputs]:

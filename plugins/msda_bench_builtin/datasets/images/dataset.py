@@ -157,11 +157,7 @@ class Images(Dataset):
         return (File(self.folder, self.sha256, None, self.origin),)
 
     def sizes(self, files: Files | None = None) -> dict[str, Extent]:
-        """Images of each domain as listed in the folder, if it is here; none is decoded.
-
-        Raises:
-            DataError: no domain can be read, for example if the suite names no `domains`.
-        """
+        """Images of each domain as listed in the folder, if it is here; none is decoded."""
         sizes: dict[str, Extent] = {}
         problems: list[str] = []
         try:
@@ -183,11 +179,7 @@ class Images(Dataset):
         return sizes
 
     def prepare(self, files: Files, domains: Sequence[str]) -> None:
-        """Decodes domains, one after the other; reports all faults, and warns of oddities.
-
-        Raises:
-            DataError: a line for each kind of fault.
-        """
+        """Decodes domains, one after the other; reports all faults, and warns of oddities."""
         problems: list[str] = []
         for domain in domains:
             try:
@@ -201,11 +193,7 @@ class Images(Dataset):
             raise DataError(*dict.fromkeys(problems))
 
     def load(self, domain: str, files: Files) -> DomainData:
-        """The domain's images, (n, 3, side, side) uint8, mapped into memory.
-
-        Raises:
-            DataError: the folder is missing or another one, or a line for each kind of fault in its images.
-        """
+        """The domain's images, (n, 3, side, side) uint8, mapped into memory."""
         return self._load(domain, files)[0]
 
     def _load(self, domain: str, files: Files) -> tuple[DomainData, Sequence[str]]:

@@ -117,11 +117,7 @@ class FolderImages(Images):
         return [*map(plain, names)]
 
     def listed(self, domain: str, files: Files) -> Listing:
-        """The domain's images by class and name; odd are missing classes and folders spelt in two ways.
-
-        Raises:
-            DataError: the domain is missing, or the number of classes is not the expected one.
-        """
+        """The domain's images by class and name; odd are missing classes and folders spelt in two ways."""
         path = files.path(self.files[0])
         images = placed(files_of(path).images, self.layout)
         tree, classes = self._tree(images, self.domains)
@@ -168,11 +164,7 @@ class FolderImages(Images):
         return "complete the folder, or read it as an image_folder" if self.published else f"set `{key}` in the suite"
 
     def identify(self, path: Path, sha256: str) -> Identified | None:
-        """Recognises a copy of the published set if most of its domains are there; otherwise folders of any domains.
-
-        Raises:
-            DataError: it cannot be read.
-        """
+        """Recognises a copy of the published set if most of its domains are there; otherwise folders of any domains."""
         if not path.is_dir() and not is_archive(path):
             return None
         files = files_of(path)

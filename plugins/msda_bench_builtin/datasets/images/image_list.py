@@ -34,11 +34,7 @@ class ListedImages(Images):
     first_label: Annotated[int, Field(ge=0)] = 0
 
     def identify(self, path: Path, sha256: str) -> Identified | None:
-        """Recognises a copy of the published set if most of its domains are there; counts the listed images.
-
-        Raises:
-            DataError: it cannot be read.
-        """
+        """Recognises a copy of the published set if most of its domains are there; counts the listed images."""
         domains = [domain for domain in self.published if (path / domain).is_dir()]
         if not path.is_dir() or len(domains) <= len(self.published) / 2 or not self.published:
             return None
@@ -61,11 +57,7 @@ class ListedImages(Images):
         return Identified(what, counts, (*lines, *missing, *self.facts), params, suite=suite)
 
     def listed(self, domain: str, files: Files) -> Listing:
-        """The domain's images in the order of its lists; odd are missing classes and images listed twice.
-
-        Raises:
-            DataError: a list is missing or damaged, or names files or classes that do not exist.
-        """
+        """The domain's images in the order of its lists; odd are missing classes and images listed twice."""
         folder = files.path(self.files[0])
         train, test = self.lists
         entries = [(*entry, False) for entry in self._entries(folder, train, domain)]

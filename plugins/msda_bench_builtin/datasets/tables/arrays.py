@@ -110,22 +110,14 @@ class Arrays(FromFile):
         return Column.of(texts, codes.reshape(-1).astype(np.int64), self.missing)
 
     def identify(self, path: Path, sha256: str) -> Identified | None:
-        """None for what is no archive of arrays.
-
-        Raises:
-            DataError: it is one, whose domains and labels must be named: a line names its arrays.
-        """
+        """None for what is no archive of arrays; a DataError that names the arrays for one that is."""
         if path.suffix.lower() != ".npz":
             return None
         held = listed(_members(path))
         raise DataError(f"{path}: name the arrays of domains and labels by --domain and --label; it has {held}")
 
     def identify_columns(self, path: Path, columns: Mapping[str, str]) -> Identified | None:
-        """Looks through an archive: its domains and classes; the inputs are `x`, or the only other array.
-
-        Raises:
-            DataError: the file cannot be used, or has no inputs that are clear.
-        """
+        """Looks through an archive: its domains and classes; the inputs are `x`, or the only other array."""
         if path.suffix.lower() != ".npz":
             return None
         if "text" in columns:

@@ -170,11 +170,7 @@ class FromFile(Dataset):
         return {domain: len(rows) for domain, rows in self.contents().rows.items()}
 
     def load(self, domain: str, files: Files) -> DomainData:
-        """The rows of a domain in the file's order, float32, or float64 where `fit` needs more digits.
-
-        Raises:
-            DataError: the file cannot be used, or has other domains.
-        """
+        """The rows of a domain in the file's order, float32, or float64 where `fit` needs more digits."""
         read = self.contents()
         if domain not in read.rows:
             raise DataError(f"{self.file}: has no domain {domain!r}; run the suite again")

@@ -98,21 +98,13 @@ class Table(FromFile):
         return fitted(plan, train, self.standardise, self.words if self.text else 0)
 
     def identify(self, path: Path, sha256: str) -> Identified | None:
-        """None for what is no table; a folder may be one of images.
-
-        Raises:
-            DataError: it is a table, whose domains and labels must be named: a line names its columns.
-        """
+        """None for what is no table, or a folder; a DataError that names the columns for one that is."""
         if path.is_file() and is_table(path):
             raise unnamed(path, _opened(path, self.missing, self.domain, stamp(path))[1])
         return None
 
     def identify_columns(self, path: Path, columns: Mapping[str, str]) -> Identified | None:
-        """Looks through a table: its domains and classes, and columns that look like a leak or cannot be used.
-
-        Raises:
-            DataError: the file cannot be used.
-        """
+        """Looks through a table: its domains and classes, and columns that look like a leak or cannot be used."""
         if not is_table(path):
             return None
         given = given_by(columns)

@@ -58,11 +58,7 @@ class TableTask(Published):
         """
 
     def load(self, domain: str, files: Files) -> DomainData:
-        """The rows of a domain, float32, in the order of the file.
-
-        Raises:
-            DataError: a file is missing or damaged.
-        """
+        """The rows of a domain, float32, in the order of the file."""
         columns, places, labels, groups = self.rows(files)
         mine = places == self.domains.index(domain)
         x = encoded(self.plan, columns, scaled=self.standardise != "none")
