@@ -21,10 +21,7 @@ from msda_bench.atomic import read_cache, write, write_cache
 def fault(path: Path, file: File, memory: Path | None = None) -> str | None:
     """The fault of the copy of `file` at `path`, in a few words; None if its bytes are right.
 
-    Args:
-        path: the copy; for a folder that the user places, the checksum is that of `tree_sha256`.
-        file: the expected file.
-        memory: a folder that keeps the checksums of folders already read; None to keep none.
+    The checksum of a folder that the user places is that of `tree_sha256`, which explains `memory`.
     """
     try:
         if path.is_dir() and isinstance(file.origin, ByHand):

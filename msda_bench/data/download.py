@@ -239,10 +239,7 @@ def _run_pip(file: File, origin: Pip, requirements: Path, destination: Path) -> 
         return
     if "No module named pip" in done.stderr:
         raise DataError(f"{file.path}: this Python has no pip; run `{sys.executable} -m ensurepip` first")
-    raise DataError(f"{file.path}: pip failed: {_last_line(done.stderr) or f'exit status {done.returncode}'}")
-
-
-def _last_line(text: str) -> str:
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
     errors = [line for line in lines if line.startswith("ERROR:")]
-    return (errors or lines or [""])[-1].removeprefix("ERROR:").strip()[:300]
+    last = (errors or lines or [""])[-1].removeprefix("ERROR:").strip()[:300]
+    raise DataError(f"{file.path}: pip failed: {last or f'exit status {done.returncode}'}")

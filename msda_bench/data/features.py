@@ -31,13 +31,7 @@ _TOGETHER = {"cpu": 16, "cuda": 256}
 
 @dataclass(frozen=True)
 class Frozen:
-    """The frozen part of a backbone, applied to a dataset's examples.
-
-    Attributes:
-        backbone: the backbone.
-        input: of the dataset.
-        embedding: the frozen part.
-    """
+    """The frozen part of a backbone, applied to a dataset's examples."""
 
     backbone: Backbone
     input: InputSpec
@@ -131,32 +125,25 @@ def embed(
     device: str,
     identity: object,  # noqa: ARG001 - so that rows of other examples have other options
 ) -> Array:
-    """The vectors of some examples, computed in a separate process.
-
-    Args:
-        contents: the examples' bytes.
-        backbone: `module:class`.
-        params: of the backbone.
-        input: the fields of the `InputSpec`.
-        dtype: of the examples.
-        device: where to compute.
-        identity: of the examples and the network.
-
-    Returns:
-        (n, width) float32.
+    """The vectors (n, width) float32 of examples of this dtype, from their bytes; runs in a separate process.
 
     Raises:
-        PluginError: the backbone cannot be used; one line reports why.
+        PluginError: the backbone (`module:class`) cannot be used; one line reports why.
         DataError: its weights are missing or wrong, or its features are not finite.
     """
+    import torch
+
     spec = InputSpec(**{**input, "shape": tuple(input["shape"])})
     with blaming({package(backbone)}, f"backbone {backbone}"):
         module, width, texts = _module(backbone, json.dumps(params), spec, device)
+        batch: torch.Tensor | list[str]
         if texts:
-            vectors = _apply(module, [content.rstrip(b"\0").decode() for content in contents])
+            batch = [content.rstrip(b"\0").decode() for content in contents]
         else:
             x = np.frombuffer(bytearray(b"".join(contents)), dtype).reshape(len(contents), *spec.shape)
-            vectors = _apply(module, _batch(x, device))
+            batch = _batch(x, device)
+        with torch.no_grad():
+            vectors: Array = module(batch).cpu().numpy()
     if vectors.shape != (len(contents), width) or vectors.dtype != np.float32:
         what = f"its embedding gave {vectors.dtype} of shape {vectors.shape} for {len(contents)} examples"
         raise PluginError(f"backbone {backbone}: {what}; the contract asks for float32 of ({len(contents)}, {width})")
@@ -191,15 +178,6 @@ def _batch(x: Array, device: str) -> torch.Tensor:
     if images.ndim == len("NCHW"):
         images = images.contiguous(memory_format=torch.channels_last)
     return images
-
-
-def _apply(module: nn.Module, batch: torch.Tensor | list[str]) -> Array:
-    import torch
-
-    with torch.no_grad():
-        vectors: torch.Tensor = module(batch)
-    array: Array = vectors.cpu().numpy()
-    return array
 
 
 def _kind(device: str) -> str:

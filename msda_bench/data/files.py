@@ -120,11 +120,7 @@ class LocalFiles:
         self._warned = False
 
     def path(self, file: File) -> Path:
-        """The first local copy whose bytes are right; the bytes are read once for each instance.
-
-        Raises:
-            DataError: there is no copy, or none with the right size and checksum.
-        """
+        """The first local copy whose bytes are right; the bytes are read once for each instance."""
         if file not in self._checked:
             self._checked[file] = self._find(file)
         return self._checked[file]
@@ -151,13 +147,9 @@ class LocalFiles:
         return arrays
 
     def rows(self, name: str, rows: Rows) -> Array:
-        """An array of bytes that several processes make once; see `msda_bench.api.Files`.
-
-        Raises:
-            DataError: a line for each kind of fault of the rows, with their number; or the cache cannot be written.
-        """
+        """An array of bytes that several processes make once."""
         path = (self._folders.cache / "derived" / _file_name(name)).with_suffix(".npy")
-        return rows_in(path, rows, self._processes, logging.getLogger(__name__).warning)
+        return rows_in(path, rows, self._processes)
 
     def _find(self, file: File) -> Path:
         faults: list[tuple[Path, str]] = []

@@ -14,11 +14,12 @@ import hashlib
 import io
 import itertools
 import json
+import logging
 import math
 import mmap
 import pkgutil
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
@@ -39,21 +40,21 @@ _KEPT = 30 * 24 * 3600
 """Seconds after which the parts of an unfinished array are removed."""
 _SHOWN = 3
 """Names shown in a line on many rows."""
-Report = Callable[[str], None]
+_log = logging.getLogger(__name__)
 _fields = attrgetter("name", "path", "offset", "size", "stamp")
 """The fields of a `Row`; `dataclasses.astuple` copies each value, which takes far longer."""
 
 
-def rows_in(path: Path, rows: Rows, processes: int, report: Report) -> Array:
+def rows_in(path: Path, rows: Rows, processes: int) -> Array:
     """The array in the file, made first if it is missing; other processes that need it wait for it.
 
-    A file that is truncated or whose bytes changed is made again; see `is_intact` for when its bytes are read.
+    A file that is truncated or whose bytes changed is made again, with a warning; see `is_intact` for when its bytes
+    are read. Another warning names each kind of repair of rows.
 
     Args:
         path: its file; the name must identify all that the array depends on.
         rows: its rows.
         processes: how many make it; the bytes do not depend on it. With 0 it must exist.
-        report: gets a line on each repair of rows, and on an array that is made again.
 
     Returns:
         (n, *shape), read-only, mapped into memory, which it takes only when read and the system may reclaim.
@@ -72,8 +73,8 @@ def rows_in(path: Path, rows: Rows, processes: int, report: Report) -> Array:
                 array = _mapped(path, rows)
                 if array is None:
                     if path.exists():
-                        report(f"{path}: its bytes have no right checksum; it is made again")
-                    _make(path, rows, processes, report)
+                        _log.warning("%s: its bytes have no right checksum; it is made again", path)
+                    _make(path, rows, processes)
                     array = _mapped(path, rows)
         except OSError as error:
             raise DataError(f"{path.parent}: cannot be written: {error.strerror or error}; {REMEDY}") from error
@@ -145,13 +146,13 @@ class Part:
 
 @dataclass
 class Made:
-    """The report on a part: words and a row's name for each note and each fault."""
+    """Words and a row's name for each note and each fault of a part."""
 
     notes: list[tuple[str, str]] = field(default_factory=list)
     faults: list[tuple[str, str]] = field(default_factory=list)
 
 
-def _make(path: Path, rows: Rows, processes: int, report: Report) -> None:
+def _make(path: Path, rows: Rows, processes: int) -> None:
     folder = path.parent / "parts"
     listed, copy = _listed(rows.rows, folder / f"{path.stem}.rows")
     parts = list(_parts(folder, replace(rows, rows=listed)))
@@ -159,7 +160,7 @@ def _make(path: Path, rows: Rows, processes: int, report: Report) -> None:
     useful = math.ceil(len(listed) / _PER_PART)  # to start a process takes as long as many rows
     made = _made(missing, min(processes, len(missing), rows.processes or processes, useful), len(listed))
     for line in _lines(note for part in made for note in part.notes):
-        report(printable(line, LONGEST_LINE))
+        _log.warning("%s", printable(line, LONGEST_LINE))
     remedy = "replace or remove them, then run the same command again: only what is missing is made"
     if faults := [f"{line}; {remedy}" for line in _lines(fault for part in made for fault in part.faults)]:
         raise DataError(*faults)
