@@ -16,19 +16,13 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 
+_COLUMNS = 5000
 _PAIR = re.compile(rb"\d{1,9}:\d{1,9}")
 _LINE = re.compile(rb"[+-]?1(?: \d{1,9}:\d{1,9})*")
 
 
-def read_svmlight(path: Path, columns: int) -> tuple[csr_matrix, Array]:
-    """Counts and labels of a file.
-
-    Args:
-        path: the file; indices are 0-based and rise along a line.
-        columns: the width d.
-
-    Returns:
-        CSR (n, d) float32 with sorted int32 indices, and (n,) int64 labels, each -1 or 1.
+def read_svmlight(path: Path) -> tuple[csr_matrix, Array]:
+    """Counts, CSR (n, 5000) float32, and labels, (n,) int64, each -1 or 1; indices are 0-based and rise along a line.
 
     Raises:
         DataError: the file has other contents; reports the line.
@@ -40,26 +34,26 @@ def read_svmlight(path: Path, columns: int) -> tuple[csr_matrix, Array]:
         raise DataError(f"{path}: empty or truncated: it does not end with a complete line; fetch it again")
     lines = content.split(b"\n")[:-1]
     if not all(map(_LINE.fullmatch, lines)):
-        raise DataError(f"{path}:{_explain(lines, columns)}; fetch the file again")
+        raise DataError(f"{path}:{_explain(lines)}; fetch the file again")
     pairs = b" ".join(line.partition(b" ")[2] for line in lines)
     numbers = np.fromstring(pairs.replace(b":", b" ").strip(), np.int32, sep=" ")
     starts = np.cumsum([0, *(line.count(b":") for line in lines)])
     indices, counts = numbers[0::2], numbers[1::2].astype(np.float32)
     falls = np.diff(indices, prepend=-1) <= 0
     falls[starts[:-1][np.diff(starts) > 0]] = False  # a line's first index has no predecessor
-    if falls.any() or (indices >= columns).any():
-        raise DataError(f"{path}:{_explain(lines, columns)}; fetch the file again")
+    if falls.any() or (indices >= _COLUMNS).any():
+        raise DataError(f"{path}:{_explain(lines)}; fetch the file again")
     labels = np.array([-1 if line.startswith(b"-") else 1 for line in lines])
-    return csr_matrix((counts, indices, starts), shape=(len(lines), columns)), labels
+    return csr_matrix((counts, indices, starts), shape=(len(lines), _COLUMNS)), labels
 
 
-def _explain(lines: Sequence[bytes], columns: int) -> str:
+def _explain(lines: Sequence[bytes]) -> str:
     """Reads line by line, slowly, to find the first mistake and its place."""
-    mistakes = ((number, _mistake(line, columns)) for number, line in enumerate(lines, 1))
+    mistakes = ((number, _mistake(line)) for number, line in enumerate(lines, 1))
     return next(f"{number}: {mistake}" for number, mistake in mistakes if mistake)
 
 
-def _mistake(line: bytes, columns: int) -> str | None:
+def _mistake(line: bytes) -> str | None:
     label, *pairs = line.split(b" ")
     if label not in {b"1", b"+1", b"-1"}:
         return f"label {_shown(label)} is neither 1 nor -1"
@@ -68,8 +62,8 @@ def _mistake(line: bytes, columns: int) -> str | None:
         if not _PAIR.fullmatch(pair):
             return f"{_shown(pair)} is not `index:count` in whole numbers"
         index = int(pair.split(b":")[0])
-        if index >= columns:
-            return f"index {index} is not below {columns}"
+        if index >= _COLUMNS:
+            return f"index {index} is not below {_COLUMNS}"
         if index <= last:
             return f"index {index} does not rise after {last}"
         last = index
@@ -80,7 +74,6 @@ def _shown(token: bytes) -> str:
     return repr(token[:30].decode("ascii", "replace"))
 
 
-_COLUMNS = 5000
 _COMMIT = "74eec5e0ae06bd6614bce048abba492c16a633e3"
 _ADDRESS = f"https://raw.githubusercontent.com/GRAAL-Research/domain_adversarial_neural_network/{_COMMIT}/data/"
 _FILES = {
@@ -128,6 +121,6 @@ class Amazon(Published):
 
         names = (f"{domain}_train.svmlight", f"{domain}_test.svmlight")
         paths = [files.path(file) for file in self.files if PurePosixPath(file.path).name in names]
-        parts = [read_svmlight(path, _COLUMNS) for path in paths]
+        parts = [read_svmlight(path) for path in paths]
         counts = csr_matrix(vstack([counts for counts, _ in parts], format="csr"))
         return DomainData(counts, (np.concatenate([labels for _, labels in parts]) + 1) // 2)

@@ -128,7 +128,7 @@ def _mnist_m(path: Path) -> Iterator[Part]:
     for part in ("train", "test"):
         images, labels = read_arrays(path, part, f"label_{part}")
         pixels = _bytes(path, images, (28, 28, 3)).transpose(0, 3, 1, 2)
-        larger = enlarge(pixels.reshape(-1, 28, 28), SIDE).reshape(-1, 3, SIDE, SIDE)
+        larger = enlarge(pixels.reshape(-1, 28, 28)).reshape(-1, 3, SIDE, SIDE)
         yield _first(Part(larger, _one_hot(path, labels, len(images))), None if part == "train" else _TEST)
 
 
@@ -149,7 +149,7 @@ def _usps(path: Path) -> Iterator[Part]:
     if table.shape != (2, 2) or table.dtype != object:
         raise DataError(f"{path}: dataset is {table.dtype} {table.shape}, expected cells (2, 2); replace the file")
     for (images, labels), times in zip(table, (_TIMES, 1), strict=True):
-        grey = enlarge(_bytes(path, np.asarray(images) * 255, (1, 28, 28))[:, 0], SIDE)
+        grey = enlarge(_bytes(path, np.asarray(images) * 255, (1, 28, 28))[:, 0])
         classes = _whole_labels(path, np.asarray(labels), len(grey))
         yield Part(colours(np.tile(grey, (times, 1, 1))), np.tile(classes, times))
 

@@ -14,12 +14,9 @@ from msda_bench.api import Array
 
 @dataclass(frozen=True)
 class Draws:
-    """Random numbers for one purpose, such as a domain of a dataset.
+    """Random numbers for one identity, such as a domain of a dataset; another one gives unrelated numbers.
 
-    Each name has its own stream, so that a larger shape begins with the numbers of a smaller one.
-
-    Attributes:
-        identity: the purpose; another identity gives unrelated numbers.
+    Each purpose has its own stream, so that a larger shape begins with the numbers of a smaller one.
     """
 
     identity: tuple[str | int, ...]

@@ -106,7 +106,7 @@ class Fonts(Dataset):
         return {"images": self.distorted(clean, soft, which, _ZOOM, Draws((self.name, self.version, domain)))}
 
     def distorted(self, sharp: Array, soft: Array, which: Array, zoom: float, draws: Draws) -> Array:
-        """Distorted copies of clean images, each drawn uniformly up to the parameters, either way.
+        """Copies (n, size, size) uint8 of clean images, each distorted uniformly up to the parameters, either way.
 
         Args:
             sharp: (c, side, side) clean images in [0, 1].
@@ -114,9 +114,6 @@ class Fonts(Dataset):
             which: (n,) the clean image of each copy.
             zoom: pixels of a clean image to a pixel of an undistorted copy.
             draws: the randomness.
-
-        Returns:
-            (n, size, size) uint8.
         """
         n, size = len(which), self.size
 

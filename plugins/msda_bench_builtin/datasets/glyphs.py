@@ -34,13 +34,13 @@ def font_path(name: str) -> Path:
 
 
 def glyphs(path: Path, height: float, side: int, characters: str = LETTERS) -> Array:
-    """Characters, unhinted and smoothed, each with its ink in the middle of a square.
+    """Characters of a font, unhinted and smoothed, each with its ink in the middle of a square.
 
     Args:
         path: a TrueType font.
         height: of an H, in pixels.
         side: of the square, in pixels.
-        characters: the characters; the capital letters by default.
+        characters: of the font.
 
     Returns:
         (characters, side, side) float64, 0 for paper and 1 for ink.

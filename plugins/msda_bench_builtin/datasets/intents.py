@@ -13,19 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from msda_bench.api import (
-    Count,
-    DataError,
-    Dataset,
-    DomainData,
-    File,
-    Files,
-    InputSpec,
-    Pip,
-    Size,
-    Task,
-    component,
-)
+from msda_bench.api import Count, DataError, Dataset, DomainData, File, Files, InputSpec, Pip, Size, Task, component
 from msda_bench_builtin.datasets.draws import Draws
 
 if TYPE_CHECKING:

@@ -63,9 +63,8 @@ class SpokenDigits(Standardised):
     def load(self, domain: str, files: Files) -> DomainData:
         """The recordings of one speaker, (500, 1280) float32, by digit and take; frame by frame."""
         name = f"spoken_digits v{self.version} {_FILE.sha256}"
-        return DomainData(
-            files.derived(name, lambda: _features(files.path(_FILE)))[domain], np.repeat(np.arange(_DIGITS), _TAKES)
-        )
+        arrays = files.derived(name, lambda: _features(files.path(_FILE)))
+        return DomainData(arrays[domain], np.repeat(np.arange(_DIGITS), _TAKES))
 
 
 def _features(path: Path) -> Mapping[str, Array]:
@@ -110,13 +109,10 @@ def _samples(content: bytes, name: str) -> Array:
 
 
 def log_mel(samples: Array) -> Array:
-    """A spectrogram in mel bands, stretched to a fixed number of frames.
-
-    Args:
-        samples: (n,) at 8 kHz.
+    """The natural logarithm of the energy in 40 mel bands at each of 32 times, time by time, of samples at 8 kHz.
 
     Returns:
-        (1280,) float32: the natural logarithm of the energy in 40 bands at each of 32 times, time by time.
+        (1280,) float32, stretched to this length from any number of samples.
     """
     samples = np.pad(samples, (0, max(0, _LENGTH - len(samples))))
     windows = np.lib.stride_tricks.sliding_window_view(samples, _LENGTH)[::_HOP] * np.hanning(_LENGTH + 1)[:-1]

@@ -15,15 +15,11 @@ CHUNK = 1 << 26
 """The maximum size of a single read: a tar file's own fields, such as long names, are read whole."""
 
 
-class TooLargeError(OSError):
-    """The unpacked contents of a file are larger than expected."""
-
-
 class Limited:
     """A readable stream that ends after at most `most` bytes.
 
     Raises:
-        TooLargeError: on reading or seeking beyond them, or on a read of more than `chunk` bytes.
+        OSError: on reading or seeking beyond them, or on a read of more than `chunk` bytes.
     """
 
     def __init__(self, stream: io.BufferedIOBase, most: int, chunk: int = CHUNK) -> None:
@@ -38,7 +34,7 @@ class Limited:
     def read(self, size: int = -1, /) -> bytes:
         """Reads as from any stream; everything if no size is given."""
         if size > self._chunk or size < -1:  # a damaged tar archive may claim a negative size
-            raise TooLargeError(f"a part claims {size} bytes")
+            raise OSError(f"a part claims {size} bytes")
         left = self._most + 1 - self._stream.tell()
         data = self._stream.read(left if size < 0 else min(size, left))
         self._check(self._stream.tell())
@@ -56,7 +52,7 @@ class Limited:
 
     def _check(self, place: int) -> None:
         if place > self._most:
-            raise TooLargeError(f"unpacks to more than {self._most} bytes")
+            raise OSError(f"unpacks to more than {self._most} bytes")
 
 
 @contextmanager

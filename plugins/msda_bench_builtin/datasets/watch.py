@@ -32,16 +32,10 @@ _LARGEST = 20_000_000
 
 
 def statistics(windows: Array) -> Array:
-    """Ten numbers of each axis of each window.
+    """Ten numbers of each axis of windows (n, samples, axes): (n, 10 * axes) float32, statistic by statistic.
 
     These are mean, standard deviation, least, greatest, quartiles and median, mean size of a change, root mean square,
     and how often the signal crosses its mean.
-
-    Args:
-        windows: (n, samples, axes).
-
-    Returns:
-        (n, 10 * axes) float32, all axes of one statistic beside each other.
     """
     mean = windows.mean(1)
     quartiles = np.quantile(windows, (0.25, 0.5, 0.75), axis=1)

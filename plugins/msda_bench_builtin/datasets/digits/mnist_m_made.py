@@ -16,10 +16,7 @@ _REDUCTIONS = (1, 2, 3)
 
 
 def photograph() -> Array:
-    """The portrait of Grace Hopper in matplotlib, by the United States Navy and in the public domain.
-
-    Returns:
-        (3, height, width) uint8.
+    """The portrait of Grace Hopper in matplotlib, by the US Navy and in the public domain: (3, height, width) uint8.
 
     Raises:
         DataError: this matplotlib does not contain it.
@@ -41,12 +38,9 @@ def identity() -> list[str]:
 
 
 def pieces(count: int, draws: Draws) -> Array:
-    """Squares of the photograph with a random scale and order of colours, each as a positive or a negative.
+    """Squares (count, 3, 32, 32) uint8 of the photograph, of random scale, order of colours, and some as negatives.
 
     Of two random places the one with more contrast is used, since much of the photograph is plain.
-
-    Returns:
-        (count, 3, 32, 32) uint8.
     """
     photo = photograph()
     scales = [_reduced(photo, factor) for factor in _REDUCTIONS]
@@ -83,15 +77,10 @@ _INK = 128
 
 
 def blend(mnist: Part, count: int, identity: tuple[str | int, ...]) -> Mapping[str, Array]:
-    """The difference of digits and photographs, pixel by pixel: |photograph - digit|, digits in black and white.
+    """The difference of the first digits and photographs, pixel by pixel: |photograph - digit|, digits black and white.
 
     Ganin and Lempitsky, "Unsupervised Domain Adaptation by Backpropagation" (ICML 2015), section 4.1, with one
     photograph instead of the 500 of BSDS500. The hard edges are as in the published images, but not as in the text.
-
-    Args:
-        mnist: digits.
-        count: the number of digits, from the first.
-        identity: of the random numbers.
 
     Returns:
         `x` (count, 3, 32, 32) uint8 and `y` (count,) int64.

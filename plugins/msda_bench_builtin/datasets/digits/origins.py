@@ -111,15 +111,7 @@ _MNIST_M_MADE = "mnist_m_made is MNIST blended with pieces of one photograph, a 
 
 @dataclass(frozen=True)
 class Origin:
-    """The source of a domain's images.
-
-    Attributes:
-        files: the files to read.
-        sizes: images of the training and of the test part.
-        load: gives the domain; raises DataError if a file, a font or a photograph is missing or wrong.
-        note: a note for the reader of the results.
-        ingredients: everything besides the files and the code on which the images depend.
-    """
+    """The source of a domain's images, with a note for readers of results and all else that the images depend on."""
 
     files: tuple[File, ...]
     sizes: Sizes
@@ -129,25 +121,22 @@ class Origin:
 
 
 def origins(copies: Copies, made: Sizes) -> dict[str, Origin]:
-    """The source of each domain.
-
-    Args:
-        copies: whether MNIST-M and SVHN are the originals or smaller copies.
-        made: images of the training and of the test part of generated domains.
-    """
+    """The source of each domain, where generated ones have so many training and test images."""
     mnist_m, svhn = MNIST_M[copies], SVHN[copies]
+    house_numbers = partial(_both, partial(read_mat, zero=10))
     if copies == "reduced":
         of_mnist_m = _read(mnist_m, (10000, 4000), read_mnist_m, _FEW_MNIST_M, kept="mnist_m")
-        of_svhn = _read(svhn, (7500, 3583), partial(_mats, zero=10), _FEW_SVHN)
+        of_svhn = _read(svhn, (7500, 3583), house_numbers, _FEW_SVHN)
     else:
         of_mnist_m = _read(mnist_m, (59001, 9001), read_mnist_m, kept="mnist_m")
-        of_svhn = _read(svhn, (73257, 26032), partial(_mats, zero=10))
+        of_svhn = _read(svhn, (73257, 26032), house_numbers)
+    synth = partial(_both, partial(read_mat, zero=None))  # takes 3 GB while it reads them
     return {
-        "mnist": _read(MNIST, (60000, 10000), _both_mnist),
+        "mnist": _read(MNIST, (60000, 10000), partial(_both, read_mnist)),
         "mnist_m": of_mnist_m,
         "svhn": of_svhn,
-        "synth": _read(SYNTH, (479400, 9553), partial(_mats, zero=None)),  # takes 3 GB while it reads them
-        "usps": _read(USPS, (7291, 2007), _usps, kept="usps"),
+        "synth": _read(SYNTH, (479400, 9553), synth),
+        "usps": _read(USPS, (7291, 2007), partial(_both, read_usps), kept="usps"),
         "synth_fonts": _made("SynthFonts", (), made, synth_fonts.render, _SYNTH_FONTS, synth_fonts.identity),
         "mnist_m_made": _made("MnistMMade", MNIST, made, _blend, _MNIST_M_MADE, mnist_m_made.identity),
     }
@@ -177,16 +166,10 @@ def _read(
     return Origin(files, sizes, load, note)
 
 
-def _both_mnist(*paths: Path) -> tuple[Part, Part]:
-    return read_mnist(*paths[:2]), read_mnist(*paths[2:])
-
-
-def _mats(train: Path, test: Path, *, zero: int | None) -> tuple[Part, Part]:
-    return read_mat(train, zero=zero), read_mat(test, zero=zero)
-
-
-def _usps(train: Path, test: Path) -> tuple[Part, Part]:
-    return read_usps(train), read_usps(test)
+def _both(read: Callable[..., Part], *paths: Path) -> tuple[Part, Part]:
+    """The parts that the first and the second half of the files hold."""
+    half = len(paths) // 2
+    return read(*paths[:half]), read(*paths[half:])
 
 
 def _made(

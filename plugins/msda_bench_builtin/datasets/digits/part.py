@@ -15,12 +15,7 @@ CLASSES = 10
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """The training or the test part of a domain.
-
-    Attributes:
-        x: (n, 3, 32, 32) uint8.
-        y: (n,) int64, the digits.
-    """
+    """The training or the test part of a domain: images (n, 3, 32, 32) uint8 and digits (n,) int64."""
 
     x: Array
     y: Array
@@ -42,17 +37,7 @@ def colours(grey: Array) -> Array:
 
 
 def digits(labels: Array, where: object, first: int = 0, last: int = CLASSES - 1) -> Array:
-    """Labels (n,) as int64.
-
-    Args:
-        labels: whole numbers.
-        where: the place that is read, for the message.
-        first: the smallest allowed label.
-        last: the largest allowed label.
-
-    Raises:
-        DataError: a label is outside; reports the first.
-    """
+    """Whole numbers (n,) from `first` to `last` as int64; a DataError names the first other one and `where` it is."""
     wrong = np.flatnonzero((labels < first) | (labels > last) | (labels != np.floor(labels)))
     if len(wrong):
         at = int(wrong[0])
@@ -63,29 +48,18 @@ def digits(labels: Array, where: object, first: int = 0, last: int = CLASSES - 1
 _AT_ONCE = 4096
 
 
-def enlarge(images: Array, size: int) -> Array:
-    """Images with more pixels, each a bilinear mean of the four around it; equal to Pillow's up to rounding.
+def enlarge(images: Array) -> Array:
+    """Smaller images (n, side, side) as (n, 32, 32) uint8, each pixel a bilinear mean of four; Pillow's up to rounding.
 
     From 28 or 16 to 32 pixels all weights are sixteenths, so that float32 holds every sum exactly and every machine
     gives the same result.
-
-    Args:
-        images: (n, side, side) uint8.
-        size: the new side, at least the old.
-
-    Returns:
-        (n, size, size) uint8.
     """
-    weights = _weights(images.shape[1], size)
-    larger = np.empty((len(images), size, size), np.uint8)
+    side = images.shape[1]
+    # The shares of the old pixels in each new one, pixels being squares and not points.
+    at = np.clip((np.arange(SIDE) + 0.5) * side / SIDE - 0.5, 0, side - 1)
+    weights = np.maximum(1 - abs(at[:, None] - np.arange(side)), 0).astype(np.float32)
+    larger = np.empty((len(images), SIDE, SIDE), np.uint8)
     for start in range(0, len(images), _AT_ONCE):
         some = images[start : start + _AT_ONCE].astype(np.float32)
         larger[start : start + _AT_ONCE] = np.rint(weights @ some @ weights.T)
     return larger
-
-
-def _weights(side: int, size: int) -> Array:
-    """(size, side) float32: the shares of the old pixels in each new one, pixels being squares and not points."""
-    at = np.clip((np.arange(size) + 0.5) * side / size - 0.5, 0, side - 1)
-    distance = abs(at[:, None] - np.arange(side))
-    return np.maximum(1 - distance, 0).astype(np.float32)

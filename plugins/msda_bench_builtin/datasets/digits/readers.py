@@ -54,18 +54,11 @@ def read_mnist(images: Path, labels: Path) -> Part:
         raise DataError(f"{images}: images of {height}x{width} pixels, expected 28x28; replace the file")
     if len(grey) != len(numbers):
         raise DataError(f"{labels}: {len(numbers)} labels for {len(grey)} images; replace the file")
-    return Part(colours(enlarge(grey, SIDE)), digits(numbers, labels))
+    return Part(colours(enlarge(grey)), digits(numbers, labels))
 
 
 def read_idx(path: Path, dimensions: int) -> Array:
-    """The array of an idx file, gzipped or not: a magic number, the sizes as big-endian int32, then bytes.
-
-    Args:
-        path: the file.
-        dimensions: the expected number of sizes.
-
-    Returns:
-        uint8, read-only.
+    """The array (uint8, read-only) of an idx file, gzipped or not: a magic number, sizes as big-endian int32, bytes.
 
     Raises:
         DataError: the file has other contents.
@@ -96,14 +89,10 @@ def _unpacked(path: Path) -> bytes:
 
 
 def read_mat(path: Path, *, zero: int | None) -> Part:
-    """Images `X` (32, 32, 3, n) and labels `y` (n, 1).
+    """Images `X` (32, 32, 3, n) and labels `y` (n, 1) of MATLAB's version 5 format.
 
-    Args:
-        path: a file of MATLAB's version 5 format.
-        zero: 10 if the digit 0 must have the label 10, as in SVHN; None if it may have 0 or 10.
-
-    Returns:
-        The images as a view of the array read, since Synthetic Digits take 1.5 GB.
+    The digit 0 must have the label `zero`, as in SVHN; if that is None, it may have 0 or 10. The images are a view of
+    the array read, since Synthetic Digits take 1.5 GB.
 
     Raises:
         DataError: the file is damaged or holds something else.
@@ -236,7 +225,7 @@ def read_usps(path: Path) -> Part:
     table = np.stack(rows)
     labels = digits(table[:, 0], path, 1, CLASSES) - 1
     grey = np.rint((table[:, 1:] + 1) / 2 * 255).astype(np.uint8).reshape(-1, _USPS_SIDE, _USPS_SIDE)
-    return Part(colours(enlarge(grey, SIDE)), labels)
+    return Part(colours(enlarge(grey)), labels)
 
 
 def _lines(path: Path) -> list[bytes]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -51,10 +52,6 @@ def render(count: int, identity: tuple[str | int, ...]) -> Mapping[str, Array]:
     After Ganin and Lempitsky, "Unsupervised Domain Adaptation by Backpropagation" (ICML 2015), section 4.1: one-,
     two- and three-digit numbers of varied font, position, orientation, background and stroke colours, and blur.
 
-    Args:
-        count: how many.
-        identity: of the random numbers.
-
     Returns:
         `x` (count, 3, 32, 32) uint8 and `y` (count,) int64.
 
@@ -94,10 +91,7 @@ def _pictures(clean: _Clean, labels: Array, draws: Draws) -> Array:
     from scipy.ndimage import gaussian_filter
 
     n = len(labels)
-
-    def between(purpose: str, low: float, high: float, *shape: int) -> Array:
-        return low + (high - low) * draws.uniform(purpose, (n, *shape))
-
+    between = partial(_between, draws, n)
     ink, outline = _number(clean, labels, draws)
     paper = _background(draws, n)
     base = paper.mean((2, 3), keepdims=True)
@@ -117,21 +111,18 @@ def _pictures(clean: _Clean, labels: Array, draws: Draws) -> Array:
 def _number(clean: _Clean, labels: Array, draws: Draws) -> tuple[Array, Array]:
     """Ink and outline (n, 32, 32) of numbers whose middle digit is the label."""
     n = len(labels)
-
-    def between(purpose: str, low: float, high: float) -> Array:
-        return low + (high - low) * draws.uniform(purpose, (n, 1, 1))
-
+    between = partial(_between, draws, n)
     font = np.floor(draws.uniform("font", (n,)) * len(_FONTS)).astype(np.int64)
-    zoom = _HEIGHT / np.exp(between("height", np.log(0.5), np.log(0.85))) / SIDE
-    angle, shear = np.deg2rad(between("angle", -15, 15)), between("shear", -0.2, 0.2)
-    aspect = np.exp(between("aspect", -0.1, 0.1))
+    zoom = _HEIGHT / np.exp(between("height", np.log(0.5), np.log(0.85), 1, 1)) / SIDE
+    angle, shear = np.deg2rad(between("angle", -15, 15, 1, 1)), between("shear", -0.2, 0.2, 1, 1)
+    aspect = np.exp(between("aspect", -0.1, 0.1, 1, 1))
     grid = np.arange(SIDE) - (SIDE - 1) / 2
-    x = grid[None, None, :] - between("right", -0.08, 0.08) * SIDE
-    y = grid[None, :, None] - between("down", -0.08, 0.08) * SIDE
+    x = grid[None, None, :] - between("right", -0.08, 0.08, 1, 1) * SIDE
+    y = grid[None, :, None] - between("down", -0.08, 0.08, 1, 1) * SIDE
     row = (np.cos(angle) * y - np.sin(angle) * x) * zoom / aspect
     column = (np.cos(angle) * x + np.sin(angle) * y) * zoom * aspect + shear * row
     middle = (_SQUARE - 1) / 2
-    gap = between("gap", 0.06, 0.25) * _HEIGHT
+    gap = between("gap", 0.06, 0.25, 1, 1) * _HEIGHT
     ink, outline = np.zeros((n, SIDE, SIDE)), np.zeros((n, SIDE, SIDE))
     for side in (0, -1, 1):
         other = np.floor(draws.uniform(f"digit {side}", (n,)) * CLASSES).astype(np.int64)
@@ -146,10 +137,7 @@ def _number(clean: _Clean, labels: Array, draws: Draws) -> tuple[Array, Array]:
 
 def _background(draws: Draws, n: int) -> Array:
     """Papers (n, 3, 32, 32): a colour that fades across the picture, under some bars of other colours."""
-
-    def between(purpose: str, low: float, high: float, *shape: int) -> Array:
-        return low + (high - low) * draws.uniform(purpose, (n, *shape))
-
+    between = partial(_between, draws, n)
     grid = (np.arange(SIDE) - (SIDE - 1) / 2) / SIDE
     rows, columns = grid[None, :, None], grid[None, None, :]
     direction = between("fade direction", 0, 2 * np.pi, 1, 1)
@@ -163,6 +151,10 @@ def _background(draws: Draws, n: int) -> Array:
         strength = between(f"bar {bar} strength", 0.1, 0.6, 1, 1)
         paper += (soft * strength)[:, None] * (between(f"bar {bar} colour", 0, 1, 3, 1, 1) - paper)
     return paper
+
+
+def _between(draws: Draws, n: int, purpose: str, low: float, high: float, *shape: int) -> Array:
+    return low + (high - low) * draws.uniform(purpose, (n, *shape))
 
 
 def _apart(colours: Array, others: Array) -> Array:

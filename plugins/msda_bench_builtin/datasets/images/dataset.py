@@ -43,8 +43,6 @@ _VIEWS: dict[Strength, Recipe] = {
     "weak": Recipe((0.7, 1.0), flip=True),
     "strong": Recipe((0.7, 1.0), flip=True, jitter=0.4, grey=0.2, erase=0.5),
 }
-
-
 Counts = Mapping[str, Mapping[str, int]]
 FIRST_SIDE = 224
 """Pixels in a first suite, the input size of most pretrained networks."""
@@ -160,11 +158,11 @@ class Images(Dataset):
         """Images of each domain as listed in the folder, if it is here; none is decoded."""
         sizes: dict[str, Extent] = {}
         problems: list[str] = []
+        if files is None:
+            return sizes
         try:
-            here = files is not None and files.path(self.files[0])
+            files.path(self.files[0])
         except DataError:
-            here = False
-        if files is None or not here:
             return sizes
         for domain in self.domains:
             try:

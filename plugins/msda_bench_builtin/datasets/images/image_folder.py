@@ -50,9 +50,7 @@ def part_of(name: str) -> str:
 def placed(rows: Iterable[Row], layout: str) -> list[Placed]:
     """The images where the layout has some; without those of a part that repeats others, such as VLCS's `full`.
 
-    Args:
-        rows: the images.
-        layout: DOMAIN, CLASS, SPLIT, `*` for any folder, `**` for any number of them, or names, from the top down.
+    A layout is DOMAIN, CLASS, SPLIT, `*` for any folder, `**` for any number of them, or names, from the top down.
     """
     words = (_WORDS.get(word) or f"{re.escape(word)}/" for word in layout.split("/"))
     pattern = re.compile("".join(words) + "[^/]+", re.IGNORECASE)

@@ -137,10 +137,9 @@ class Arrays(FromFile):
         if self.standardise == "none":
             return lambda _, rows: rows
         rows = cast("Mapping[str, Array]", train)
-        if self.standardise == "domain":
-            return cast("Callable[[str, Inputs], Inputs]", standardiser(rows, "domain"))
         sources = {name: rows[name] for name in list(rows)[:-1] or rows}
-        return cast("Callable[[str, Inputs], Inputs]", standardiser(sources, "pooled"))
+        learned = standardiser(rows, "domain") if self.standardise == "domain" else standardiser(sources, "pooled")
+        return cast("Callable[[str, Inputs], Inputs]", learned)
 
 
 def _scores(path: Path, part: str, scores: Array, shape: tuple[int, int]) -> Array:

@@ -154,18 +154,19 @@ def stamp(path: Path) -> tuple[int, ...]:
     return tuple(number for _, state in states for number in (state.st_size, state.st_mtime_ns, state.st_ino))
 
 
-def read_table(path: Path, missing: Collection[str], domain: str) -> tuple[str, dict[str, Column]]:
-    """The sha256 of a table's bytes, and its columns by name.
+@functools.lru_cache(maxsize=1)
+def read_table(path: Path, missing: tuple[str, ...], domain: str, _: tuple[int, ...]) -> tuple[str, dict[str, Column]]:
+    """The sha256 of a table's bytes, and its columns by name; read once by all that look through it before it is used.
 
     Args:
         path: a file; or a folder, whose tables are read as one.
         missing: texts that stand for a missing value besides the empty one.
         domain: the column that holds the names of a folder's files, without their endings, if they have none so called.
+        _: the `stamp` of the path.
 
     Raises:
         DataError: it is no such file, or damaged; or the files of a folder have other columns.
     """
-    stamp(path)
     files = files_of(path)
     made = [_read(file, missing) for file in files]
     if not path.is_dir():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -58,7 +57,7 @@ class Table(FromFile):
     def roles(self) -> Roles:
         """The columns that are no inputs; see `FromFile`."""
         self._named()  # which refuses a column with two of them
-        path, columns = Path(self.file), self._columns()
+        path, (_, columns) = Path(self.file), self._read()
         return Roles(
             path,
             column(path, columns, self.domain, "domain"),
@@ -70,7 +69,7 @@ class Table(FromFile):
 
     def read(self) -> Contents:
         """The table; see `FromFile`."""
-        path, columns, parts = Path(self.file), self._columns(), self.parts()
+        path, (sha256, columns), parts = Path(self.file), self._read(), self.parts()
         inputs = self._inputs(columns, parts)
         predictions = None
         if self.predictions is not None:
@@ -87,8 +86,7 @@ class Table(FromFile):
         spec = InputSpec(
             (width,), sparse=texts is not None, texts=texts is not None, beside=0 if texts is None else plan.width
         )
-        sha256 = self._read()[0]
-        _opened.cache_clear()  # since `contents` keeps what is made of it
+        read_table.cache_clear()  # since `contents` keeps what is made of it
         return Contents(**vars(parts), sha256=sha256, x=x, input=spec, plan=plan, texts=texts, predictions=predictions)
 
     def fit(self, train: Mapping[str, Inputs]) -> Callable[[str, Inputs], Inputs]:
@@ -100,7 +98,7 @@ class Table(FromFile):
     def identify(self, path: Path, sha256: str) -> Identified | None:
         """None for what is no table, or a folder; a DataError that names the columns for one that is."""
         if path.is_file() and is_table(path):
-            raise unnamed(path, _opened(path, self.missing, self.domain, stamp(path))[1])
+            raise unnamed(path, read_table(path, self.missing, self.domain, stamp(path))[1])
         return None
 
     def identify_columns(self, path: Path, columns: Mapping[str, str]) -> Identified | None:
@@ -109,7 +107,7 @@ class Table(FromFile):
             return None
         given = given_by(columns)
         table, more, notes = repaired(replace(self, file=str(path), **given), columns.get("unlabelled", "target"))
-        held, parts = table._columns(), table.parts()  # noqa: SLF001 - another of its kind
+        (_, held), parts = table._read(), table.parts()  # noqa: SLF001 - another of its kind
         roles = (held[table.domain].named, held[table.label].named)
         kinds, lines = look_through(path, table._inputs(held, parts), *roles, parts, table.text)  # noqa: SLF001
         more |= kinds
@@ -117,10 +115,7 @@ class Table(FromFile):
 
     def _read(self) -> tuple[str, dict[str, Column]]:
         path = Path(self.file)
-        return _opened(path, self.missing, self.domain, stamp(path))
-
-    def _columns(self) -> dict[str, Column]:
-        return self._read()[1]
+        return read_table(path, self.missing, self.domain, stamp(path))
 
     def _inputs(self, columns: Mapping[str, Column], parts: Parts) -> dict[str, Column]:
         """The columns to learn from, as if the rows that are not read were like the others."""
@@ -148,9 +143,3 @@ class Table(FromFile):
                 raise DataError(f"{self.file}: column {name!r} is both {roles[name]} and {role}; name two columns")
             roles |= {} if name is None else {name: role}
         return roles
-
-
-@functools.lru_cache(maxsize=1)
-def _opened(path: Path, missing: tuple[str, ...], domain: str, _: tuple[int, ...]) -> tuple[str, dict[str, Column]]:
-    """A table is read once by all that look through it before it is used."""
-    return read_table(path, missing, domain)

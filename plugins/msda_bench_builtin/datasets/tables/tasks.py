@@ -8,19 +8,7 @@ from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
 
-from msda_bench.api import (
-    Array,
-    DomainData,
-    File,
-    Files,
-    Inputs,
-    InputSpec,
-    Size,
-    Task,
-    TestSize,
-    Url,
-    component,
-)
+from msda_bench.api import Array, DomainData, File, Files, Inputs, InputSpec, Size, Task, TestSize, Url, component
 from msda_bench_builtin.datasets.features import Published
 from msda_bench_builtin.datasets.tables.columns import Kind, Plan, Standardise, encoded, fitted
 from msda_bench_builtin.datasets.tables.read import Column, delimited
