@@ -28,7 +28,7 @@ from msda_bench_builtin.datasets.digits.dataset import scaled
 from msda_bench_builtin.datasets.digits.part import CLASSES, SIDE, Part, colours, digits, enlarge, whole
 from msda_bench_builtin.datasets.digits.readers import read_arrays, read_mat
 from msda_bench_builtin.datasets.features import Published
-from msda_bench_builtin.datasets.images.dataset import first_suite
+from msda_bench_builtin.datasets.images.dataset import Sha256, first_suite
 
 _TRAIN, _TEST = 25000, 9000
 """The number of first images of each part that M3SDA takes, if it does not draw them."""
@@ -73,7 +73,7 @@ class DigitsFive(Published):
     train: Size = 25000
     test: TestSize = None
     folder: Annotated[str, Field(min_length=1, max_length=500)] = "digits_five"
-    sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = None
+    sha256: Sha256 | None = None
 
     @property
     def files(self) -> tuple[File, ...]:

@@ -137,23 +137,12 @@ def sentences(path: Path, language: str, per_intent: int) -> list[Sentence]:
                 raise ValueError(f"it is larger than {_LARGEST} bytes")
             grammar = _Grammar.of(json.loads(archive.read(member)))
         return list(_drawn(grammar, language, per_intent))
-    except _DAMAGE as error:
+    except (zipfile.BadZipFile, *_DAMAGE) as error:
         why = f"{type(error).__name__}: {error}"
     raise DataError(f"{path}: {member}: not the expected sentences ({why}); run `msda-bench data fetch intents`")
 
 
-_DAMAGE = (
-    AttributeError,
-    EOFError,
-    LookupError,
-    OSError,
-    RecursionError,
-    RuntimeError,
-    TypeError,
-    ValueError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
+_DAMAGE = (AttributeError, EOFError, LookupError, OSError, RuntimeError, TypeError, ValueError, zlib.error)
 """Exceptions of zipfile for damaged archives, and of files that are built in another way."""
 
 

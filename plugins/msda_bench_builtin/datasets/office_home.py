@@ -9,19 +9,19 @@ import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal, NamedTuple, TypeAlias
+from typing import ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from pydantic import Field
 
 from msda_bench.api import Array, ByHand, DataError, DomainData, File, Files, InputSpec, Size, Task, Url, component
 from msda_bench_builtin.datasets.features import Standardised
+from msda_bench_builtin.datasets.images.dataset import Sha256
 from msda_bench_builtin.datasets.images.listing import plain
 from msda_bench_builtin.datasets.tables.arrays import read_arrays
 
 _WIDTH, _CLASSES = 2048, 65
 _Domain: TypeAlias = Literal["art", "clipart", "product", "real_world"]
-_Sha256: TypeAlias = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
 _DOMAINS: tuple[_Domain, ...] = ("art", "clipart", "product", "real_world")
 _ORIGIN = ByHand("features that you make or are given, see docs/datasets.md (published ones are office_home_features)")
@@ -67,7 +67,7 @@ class OfficeHome(Standardised):
     input = InputSpec((_WIDTH,))
 
     train: Size = 2000
-    sha256: dict[_Domain, _Sha256] = Field(default_factory=dict)
+    sha256: dict[_Domain, Sha256] = Field(default_factory=dict)
 
     @property
     def files(self) -> tuple[File, ...]:

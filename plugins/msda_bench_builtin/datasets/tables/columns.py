@@ -201,11 +201,7 @@ def fitted(
 ) -> Callable[[str, Inputs], Inputs]:
     """Learns medians, means, variances, the categories that occur and the vocabulary from training rows.
 
-    Args:
-        plan: what becomes of the columns.
-        train: the training rows by domain, the sources in order, then the target.
-        standardise: over which rows.
-        words: columns of the bag of words; 0 if no column is text.
+    `train` has the sources in order, then the target; `words` is 0 if no column is text.
     """
     dense = {domain: _dense(rows, plan.raw) for domain, rows in train.items()}
     pooled = np.concatenate([dense[domain] for domain in list(dense)[:-1] or dense])

@@ -238,13 +238,8 @@ def repaired(data: FromFile, unlabelled: str) -> tuple[Any, dict[str, Any], list
 def identified(data: FromFile, params: Mapping[str, Any], lines: Sequence[str]) -> Identified:
     """What `data identify` says of a file, and its first suite.
 
-    Args:
-        data: the dataset, with its file.
-        params: the parameters that differ from the defaults, without the file.
-        lines: what was found before.
-
-    Raises:
-        DataError: the file cannot be used.
+    `params` are those that differ from the defaults, without the file, and `lines` what was found before; a DataError
+    says why the file cannot be used.
     """
     read, every = data.contents(), {"file": data.file, **params}
     every |= {"task": every.pop("mode")} if "mode" in every else {}
