@@ -37,8 +37,7 @@ class Site:
 
     Attributes:
         pages: bytes by path.
-        moved: new path by old path, answered with 302.
-        empty: paths that are answered with 202 and no bytes.
+        raw: the whole answer, with its head, by path.
         ranges: whether Range headers are understood.
         cut: bytes after which every answer's body stops; None for the whole.
         held: bytes after which an answer waits until this is None; None for no wait.
@@ -46,8 +45,7 @@ class Site:
     """
 
     pages: dict[str, bytes]
-    moved: dict[str, str] = field(default_factory=dict)
-    empty: tuple[str, ...] = ()
+    raw: dict[str, bytes] = field(default_factory=dict)
     ranges: bool = True
     cut: int | None = None
     held: int | None = None
@@ -61,14 +59,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         wanted = self.headers.get("Range")
         self.site.asked.append((self.path, wanted))
-        if self.path in self.site.moved:
-            self.send_response(302)
-            self.send_header("Location", self.site.moved[self.path])
-            self.end_headers()
-        elif self.path in self.site.empty:
-            self.send_response(202)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
+        if self.path in self.site.raw:
+            self.wfile.write(self.site.raw[self.path])
         elif self.path in self.site.pages:
             self._send(self.site.pages[self.path], wanted if self.site.ranges else None)
         else:

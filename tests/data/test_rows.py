@@ -3,6 +3,7 @@
 import hashlib
 import os
 import shutil
+import signal
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,9 +15,25 @@ from msda_bench.data import Folders, LocalFiles
 from msda_bench.errors import DataError
 
 pytestmark = pytest.mark.slow  # every test starts processes
-MAKE = "tests.data.rows_of_numbers:row"
+MAKE = f"{__name__}:row"
 REMEDY = "replace or remove them, then run the same command again: only what is missing is made"
 WHOLE = np.arange(30)
+
+
+def row(content):
+    """A file's number, four times."""
+    if content == b"0":
+        os.write(1, b"a library in C says something\n")
+        print("so does Python")
+    if content == b"die":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if content == b"much":
+        np.empty(1 << 60, np.uint8)
+    if content == b"bug":
+        open(b"no such file")  # noqa: PTH123, SIM115
+    if not content.isdigit():
+        raise DataError("no number" if content else "empty")
+    return np.full((2, 2), int(content), np.uint8), "odd" if int(content) % 2 else None
 
 
 @pytest.fixture(autouse=True)
@@ -50,10 +67,10 @@ def cache(made, tmp_path):
     return shutil.copytree(made[1], tmp_path / "cache")
 
 
-def rows(folder, sleep=0):
+def rows(folder):
     paths = [(path, path.stat()) for path in sorted(folder.glob("*/*"))]
     listed = [Row(str(path.relative_to(folder)), str(path), 0, at.st_size, at.st_mtime_ns) for path, at in paths]
-    return Rows(MAKE, tuple(listed), (2, 2), {"sleep": sleep})
+    return Rows(MAKE, tuple(listed), (2, 2))
 
 
 def local(cache, processes):
@@ -130,7 +147,7 @@ def test_faults_are_counted_by_kind_and_nothing_is_computed_twice(numbers, tmp_p
 def test_a_process_that_dies_or_a_bug_is_reported_and_the_rest_is_kept(numbers, tmp_path):
     for content, words in (
         ("die", r"^a process was killed by SIGKILL.* while decoding \(3/0 to 3/2\); run the same command again"),
-        ("bug", f"^{MAKE} failed while decoding 3/0: tests/data/rows_of_numbers.py:[0-9]+: FileNotFoundError"),
+        ("bug", f"^{MAKE} failed while decoding 3/0: tests/data/test_rows.py:[0-9]+: FileNotFoundError"),
     ):
         (numbers / "3/0").write_text(content)
         with pytest.raises(DataError, match=words) as caught:

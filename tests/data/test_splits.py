@@ -58,25 +58,6 @@ def test_the_order_of_rows_is_pinned():
     assert [parts["s"].train.tolist(), parts["s"].test.tolist()] == [[2, 3, 1], [12, 13]]
 
 
-@settings(max_examples=30)
-@given(size=st.integers(0, 60), seed=st.integers(0, 2**40), cut=st.integers(0, 60))
-def test_a_longer_permutation_extends_a_shorter_one(size, seed, cut):
-    order = permutation(size, "d", "t", seed, "s")
-    assert order.dtype == np.int64
-    assert sorted(order.tolist()) == list(range(size))
-    fewer = permutation(min(cut, size), "d", "t", seed, "s")
-    assert fewer.tolist() == [row for row in order.tolist() if row < cut]
-
-
-def test_every_part_of_the_identity_changes_the_split():
-    base = ("d", "t", 0, "s")
-    orders = {
-        tuple(permutation(50, *identity).tolist())
-        for identity in [base, ("e", "t", 0, "s"), ("d", "u", 0, "s"), ("d", "t", 1, "s"), ("d", "t", 0, "u")]
-    }
-    assert len(orders) == 5
-
-
 sizes = st.dictionaries(st.sampled_from("abcdef"), st.integers(5, 40), min_size=1)
 
 
