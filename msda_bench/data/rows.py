@@ -111,10 +111,7 @@ def _mapped(path: Path, rows: Rows) -> Array | None:
         return np.empty((0, *rows.shape), rows.dtype)
     if not is_intact(path):
         return None
-    try:
-        array: Array = np.lib.format.open_memmap(path, mode="r")
-    except Exception:  # noqa: BLE001 - of another layout, where numpy may raise anything
-        return None
+    array: Array = np.lib.format.open_memmap(path, mode="r")
     return array if array.shape == (len(rows.rows), *rows.shape) and array.dtype == rows.dtype else None
 
 

@@ -17,6 +17,7 @@ import tarfile
 import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
+from typing import IO, cast
 
 import numpy as np
 
@@ -161,7 +162,8 @@ def _mnist_m_part(contents: Mapping[str, bytes], folder: str, path: Path) -> Par
 def _contents(path: Path) -> dict[str, bytes]:
     try:
         with tar_gz(path, _MOST_TAR) as archive:
-            return {member.name: _bytes(archive, member) for member in archive if _wanted(member, path)}
+            wanted = (member for member in archive if _wanted(member, path))
+            return {member.name: cast("IO[bytes]", archive.extractfile(member)).read() for member in wanted}
     except (tarfile.TarError, EOFError, OSError, ValueError, zlib.error) as error:
         raise DataError(f"{path}: not a whole tar.gz archive: {error}; replace the file") from None
 
@@ -176,11 +178,6 @@ def _wanted(member: tarfile.TarInfo, path: Path) -> bool:
     if member.size > _LARGEST.get(name.suffix, member.size):
         raise DataError(f"{path}: member {member.name!r} is too large, {member.size} bytes; replace the file")
     return member.isreg() and name.suffix in _LARGEST
-
-
-def _bytes(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
-    stream = archive.extractfile(member)
-    return b"" if stream is None else stream.read()
 
 
 def _listed(contents: Mapping[str, bytes], name: str, path: Path) -> tuple[list[str], Array]:

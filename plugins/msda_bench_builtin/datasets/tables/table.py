@@ -76,8 +76,7 @@ class Table(FromFile):
             given = column(path, columns, self.predictions, "predictions")
             predictions = predictions_in(path, f"column {self.predictions!r}", given, parts)
         plan = plan_of(path, inputs, self.categories, self.text)
-        every = {**inputs, self.domain: columns[self.domain]}
-        x: Inputs = encoded(plan, every, scaled=self.standardise != "none")
+        x: Inputs = encoded(plan, inputs, scaled=self.standardise != "none")
         width, texts = plan.width, None
         if self.text is not None:
             x = with_words(x, inputs[self.text], self.ngrams)
