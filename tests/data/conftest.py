@@ -1,4 +1,4 @@
-"""Data folders, files, and a small web server with configurable faults."""
+"""Data folders, files, refusals, and a small web server with configurable faults."""
 
 import contextlib
 import hashlib
@@ -12,6 +12,7 @@ import pytest
 
 from msda_bench.api import File, Url
 from msda_bench.data.files import Folders
+from msda_bench.errors import DataError
 
 
 @pytest.fixture
@@ -23,6 +24,15 @@ def where(tmp_path):
 
 def make_file(content, *addresses, path="toy/data.bin"):
     return File(path, hashlib.sha256(content).hexdigest(), len(content), Url(addresses))
+
+
+def only_line(call, *args, **options):
+    """The single line of the DataError that the call raises."""
+    with pytest.raises(DataError) as caught:
+        call(*args, **options)
+    (line,) = caught.value.lines
+    assert "\n" not in line
+    return line
 
 
 @pytest.fixture

@@ -16,8 +16,7 @@ import pytest
 from msda_bench.api import ByHand, File, Pip
 from msda_bench.data import Folders, fetch
 from msda_bench.errors import DataError
-from tests.data.conftest import make_file
-from tests.data.refusal import only_line
+from tests.data.conftest import make_file, only_line
 from tests.store.faulty import faults
 
 DATA = bytes(range(256)) * 4000

@@ -26,7 +26,7 @@ from msda_bench.running.data import ensure_features
 from msda_bench.store import Store
 from msda_bench.suite.expand import expand
 from msda_bench.suite.load import load_suite
-from tests.data.refusal import only_line
+from tests.data.conftest import only_line
 from tests.strangers import tiny_net
 from tests.strangers.tiny_net import FILE, LOG, WEIGHTS, WIDTH, Letters, Stripes, TinyNet
 

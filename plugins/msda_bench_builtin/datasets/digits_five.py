@@ -25,8 +25,17 @@ from msda_bench.api import (
     component,
 )
 from msda_bench_builtin.datasets.digits.dataset import scaled
-from msda_bench_builtin.datasets.digits.part import CLASSES, SIDE, Part, colours, digits, enlarge, whole
-from msda_bench_builtin.datasets.digits.readers import read_arrays, read_mat
+from msda_bench_builtin.datasets.digits.readers import (
+    CLASSES,
+    SIDE,
+    Part,
+    colours,
+    digits,
+    enlarge,
+    read_arrays,
+    read_mat,
+    whole,
+)
 from msda_bench_builtin.datasets.features import Published
 from msda_bench_builtin.datasets.images.dataset import Sha256, first_suite
 

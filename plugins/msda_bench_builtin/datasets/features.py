@@ -1,8 +1,12 @@
-"""What published datasets share: known sizes, standardised columns, tables of numbers."""
+"""What datasets share: known sizes, standardised columns, tables of numbers, and random numbers."""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import math
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, cast
 
@@ -66,3 +70,28 @@ def read_table(path: Path, columns: int) -> Array:
     if table.ndim != 2 or table.shape[1] != columns:  # noqa: PLR2004 - rows and columns
         raise DataError(f"{path}: a table of shape {table.shape}, expected (n, {columns}); replace the file")
     return table
+
+
+@dataclass(frozen=True)
+class Draws:
+    """Random numbers for one identity, such as a domain of a dataset; another one gives unrelated numbers.
+
+    Each purpose has its own stream, so that a larger shape begins with the numbers of a smaller one.
+    """
+
+    identity: tuple[str | int, ...]
+
+    def uniform(self, purpose: str, shape: tuple[int, ...]) -> Array:
+        """Numbers in (0, 1), float64."""
+        name = json.dumps([*self.identity, purpose])
+        key = int.from_bytes(hashlib.sha256(name.encode()).digest()[:16], "little")
+        # The raw stream of a counter-based generator is fixed; the methods of numpy's Generator may change.
+        raw = np.random.Philox(key=key).random_raw(math.prod(shape))
+        numbers: Array = ((raw >> np.uint64(12)) + 0.5) * 2.0**-52
+        return numbers.reshape(shape)
+
+    def normal(self, purpose: str, shape: tuple[int, ...]) -> Array:
+        """Standard normal numbers, float64, by Box and Muller's formula."""
+        pairs = self.uniform(purpose, (math.prod(shape), 2))
+        numbers: Array = np.sqrt(-2 * np.log(pairs[:, 0])) * np.cos(2 * np.pi * pairs[:, 1])
+        return numbers.reshape(shape)

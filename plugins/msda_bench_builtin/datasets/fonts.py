@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import Field
 
 from msda_bench.api import Array, Count, Dataset, DomainData, Files, InputSpec, NonNegative, Size, Task, component
-from msda_bench_builtin.datasets.draws import Draws
+from msda_bench_builtin.datasets.features import Draws
 from msda_bench_builtin.datasets.glyphs import LETTERS, bilinear, font_path, glyphs
 
 Share = Annotated[float, Field(ge=0, le=1)]

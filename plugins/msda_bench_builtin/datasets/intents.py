@@ -14,7 +14,7 @@ import numpy as np
 from pydantic import Field
 
 from msda_bench.api import Count, DataError, Dataset, DomainData, File, Files, InputSpec, Pip, Size, Task, component
-from msda_bench_builtin.datasets.draws import Draws
+from msda_bench_builtin.datasets.features import Draws
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 from msda_bench.api import Count, Dataset, DomainData, Files, InputSpec, NonNegative, Size, Task, component
-from msda_bench_builtin.datasets.draws import Draws
+from msda_bench_builtin.datasets.features import Draws
 
 _SOURCES = tuple(f"source_{i}" for i in range(8))
 _TARGETS = tuple(f"target_{j}" for j in range(4))

@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from msda_bench.api import Array, Count, Dataset, DomainData, Files, InputSpec, Positive, Size, Task, component
-from msda_bench_builtin.datasets.draws import Draws
+from msda_bench_builtin.datasets.features import Draws
 
 _CLASSES = 4
 _COLUMNS = 16

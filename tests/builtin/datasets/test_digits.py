@@ -18,10 +18,9 @@ from msda_bench.data.check import tree_sha256
 from msda_bench_builtin.datasets import Digits, DigitsFive
 from msda_bench_builtin.datasets import digits_five as module
 from msda_bench_builtin.datasets.digits import origins as known
-from msda_bench_builtin.datasets.digits.part import enlarge
-from msda_bench_builtin.datasets.digits.readers import read_mat, read_mnist, read_mnist_m, read_usps
+from msda_bench_builtin.datasets.digits.readers import enlarge, read_mat, read_mnist, read_mnist_m, read_usps
 from tests.builtin.conftest import tarred
-from tests.data.refusal import only_line
+from tests.data.conftest import only_line
 
 DRAW = np.random.default_rng(0)
 

@@ -13,7 +13,7 @@ from msda_bench.data import LocalFiles
 from msda_bench.functional import standardiser
 from msda_bench_builtin.datasets import OfficeHome, OfficeHomeFeatures
 from tests.builtin.conftest import zipped
-from tests.data.refusal import only_line
+from tests.data.conftest import only_line
 
 DRAW = np.random.default_rng(7)
 HOME = {"Art": 66, "Clipart": 22, "Product": 23, "RealWorld": 24}

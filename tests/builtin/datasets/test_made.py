@@ -11,8 +11,8 @@ from msda_bench.api import DataError
 from msda_bench_builtin.datasets import Fonts, Sine, Stress
 from msda_bench_builtin.datasets.digits import mnist_m_made, synth_fonts
 from msda_bench_builtin.datasets.digits.mnist_m_made import blend
-from msda_bench_builtin.datasets.digits.part import Part
-from msda_bench_builtin.datasets.draws import Draws
+from msda_bench_builtin.datasets.digits.readers import Part
+from msda_bench_builtin.datasets.features import Draws
 from msda_bench_builtin.datasets.glyphs import LETTERS, font_path, glyphs
 
 # Read off the authors' code, which places sources at the centres of eight equal pieces of [-pi, pi].

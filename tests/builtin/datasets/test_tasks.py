@@ -14,7 +14,7 @@ from msda_bench.api import Task
 from msda_bench_builtin.datasets import Amazon, Intents, Opinions, SpokenDigits, Watch
 from msda_bench_builtin.datasets.intents import sentences
 from tests.builtin.conftest import tarred, zipped
-from tests.data.refusal import only_line
+from tests.data.conftest import only_line
 
 MEMBERS = {
     "product": "hutto_ICWSM_2014/amazonReviewSnippets_GroundTruth.txt",

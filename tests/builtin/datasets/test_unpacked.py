@@ -17,7 +17,7 @@ from msda_bench_builtin.datasets.digits import readers
 from msda_bench_builtin.datasets.tables.arrays import read_arrays
 from msda_bench_builtin.datasets.unpacked import CHUNK, Limited, tar_gz
 from tests.builtin.conftest import tarred
-from tests.data.refusal import only_line
+from tests.data.conftest import only_line
 
 REFUSED = (tarfile.TarError, OSError, EOFError, ValueError, zlib.error)
 

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, Field
 
 from msda_bench.api import Added, Dataset, DomainData, File, Files, Inputs, InputSpec, Size, Task, TestSize, component
 from msda_bench_builtin.datasets.digits.origins import Copies, Origin, origins
-from msda_bench_builtin.datasets.digits.part import CLASSES, SIDE
+from msda_bench_builtin.datasets.digits.readers import CLASSES, SIDE
 
 Domain = Literal["mnist", "mnist_m", "svhn", "synth", "usps", "synth_fonts", "mnist_m_made"]
 

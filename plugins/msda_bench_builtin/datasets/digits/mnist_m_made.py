@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from msda_bench.api import Array, DataError
-from msda_bench_builtin.datasets.digits.part import SIDE, Part
-from msda_bench_builtin.datasets.draws import Draws
+from msda_bench_builtin.datasets.digits.readers import SIDE, Part
+from msda_bench_builtin.datasets.features import Draws
 
 _REDUCTIONS = (1, 2, 3)
 

@@ -11,8 +11,7 @@ from typing import Literal
 
 from msda_bench.api import Array, ByHand, DomainData, File, Files, Url
 from msda_bench_builtin.datasets.digits import mnist_m_made, synth_fonts
-from msda_bench_builtin.datasets.digits.part import Part, whole
-from msda_bench_builtin.datasets.digits.readers import read_mat, read_mnist, read_mnist_m, read_usps
+from msda_bench_builtin.datasets.digits.readers import Part, read_mat, read_mnist, read_mnist_m, read_usps, whole
 
 Copies = Literal["original", "reduced"]
 

@@ -10,8 +10,8 @@ from functools import partial
 import numpy as np
 
 from msda_bench.api import Array
-from msda_bench_builtin.datasets.digits.part import CLASSES, SIDE
-from msda_bench_builtin.datasets.draws import Draws
+from msda_bench_builtin.datasets.digits.readers import CLASSES, SIDE
+from msda_bench_builtin.datasets.features import Draws
 from msda_bench_builtin.datasets.glyphs import bilinear, font_path, glyphs
 
 _FONTS = (

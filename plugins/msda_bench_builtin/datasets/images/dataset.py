@@ -186,7 +186,8 @@ class Images(Dataset):
                 problems.extend(error.lines)
             else:
                 for what in odd:
-                    self._warn(domain, what)
+                    (line,) = DataError(f"{self.name}: {domain}: {what}").lines  # printable for all file names
+                    logging.getLogger(__name__).warning("%s", line)
         if problems:
             raise DataError(*dict.fromkeys(problems))
 
@@ -243,10 +244,6 @@ class Images(Dataset):
     def fingerprint(self) -> str:
         """Changes with the folder, the parameters, and the pixels that the libraries decode from a file."""
         return hashlib.sha256(json.dumps([super().fingerprint(), fingerprint()]).encode()).hexdigest()
-
-    def _warn(self, domain: str, what: str) -> None:
-        (line,) = DataError(f"{self.name}: {domain}: {what}").lines  # printable for all file names
-        logging.getLogger(__name__).warning("%s", line)
 
 
 def first_suite(counts: Counts) -> str:
