@@ -5,6 +5,7 @@ from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
+from scipy.io import savemat
 
 from msda_bench.api import DataError
 from msda_bench.data import LocalFiles
@@ -47,6 +48,13 @@ def tarred(members, mode="w:gz"):
             else:
                 member.size = len(content)
                 archive.addfile(member, io.BytesIO(content))
+    return packed.getvalue()
+
+
+def mat(**arrays):
+    """A MATLAB file."""
+    packed = io.BytesIO()
+    savemat(packed, arrays, do_compression=True)
     return packed.getvalue()
 
 

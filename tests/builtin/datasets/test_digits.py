@@ -19,7 +19,7 @@ from msda_bench_builtin.datasets import Digits, DigitsFive
 from msda_bench_builtin.datasets import digits_five as module
 from msda_bench_builtin.datasets.digits import origins as known
 from msda_bench_builtin.datasets.digits.readers import enlarge, read_mat, read_mnist, read_mnist_m, read_usps
-from tests.builtin.conftest import tarred
+from tests.builtin.conftest import mat, tarred
 from tests.data.conftest import only_line
 
 DRAW = np.random.default_rng(0)
@@ -29,12 +29,6 @@ def idx(array):
     array = np.asarray(array)
     head = bytes([0, 0, 8, array.ndim]) + struct.pack(f">{array.ndim}I", *array.shape)
     return head + array.astype(np.uint8).tobytes()
-
-
-def mat(**arrays):
-    buffer = io.BytesIO()
-    savemat(buffer, arrays, do_compression=True)
-    return buffer.getvalue()
 
 
 def png(pixels):
@@ -181,6 +175,10 @@ def test_faults_are_one_line_that_names_the_file_and_nothing_is_written(tmp_path
     assert {path.name for path in tmp_path.rglob("*")} == set(GOOD)
 
 
+def resized(image):
+    return np.asarray(Image.fromarray(image).resize((32, 32), Image.Resampling.BILINEAR))
+
+
 @pytest.mark.parametrize("side", [16, 28])
 def test_enlarged_images_have_exact_sums_so_that_every_machine_rounds_alike(side):
     images = np.random.default_rng(1).integers(0, 256, (5, side, side), np.uint8)
@@ -190,8 +188,7 @@ def test_enlarged_images_have_exact_sums_so_that_every_machine_rounds_alike(side
     exact = sixteenths @ images.astype(np.int64) @ sixteenths.T
     assert np.array_equal(enlarge(images), np.rint(exact / 256).astype(np.uint8))
     for small, large in zip(images, enlarge(images), strict=True):
-        pillows = np.asarray(Image.fromarray(small).resize((32, 32), Image.Resampling.BILINEAR))
-        assert abs(large.astype(int) - pillows).max() <= 1
+        assert abs(large.astype(int) - resized(small)).max() <= 1
     levels = np.broadcast_to((np.arange(5000) % 251).astype(np.uint8)[:, None, None], (5000, 4, 4))
     assert np.array_equal(enlarge(levels)[:, ::8, ::8], levels)  # in chunks, which keep their order
 
@@ -284,10 +281,6 @@ def given(tmp_path, monkeypatch):
 
 def opened(folder):
     return DigitsFive(train=12, sha256=tree_sha256(folder)), LocalFiles(Folders(folder.parent, folder / "../../cache"))
-
-
-def resized(image):
-    return np.asarray(Image.fromarray(image).resize((32, 32), Image.Resampling.BILINEAR))
 
 
 def test_images_and_labels_equal_the_authors_selection_in_order(given, keeps_contract):

@@ -4,32 +4,20 @@ import bz2
 import gzip
 import io
 import tarfile
-import zipfile
 import zlib
 
 import numpy as np
 import pytest
-from scipy.io import savemat
 
 from msda_bench.api import DataError
 from msda_bench_builtin.datasets import opinions
 from msda_bench_builtin.datasets.digits import readers
 from msda_bench_builtin.datasets.tables.arrays import read_arrays
 from msda_bench_builtin.datasets.unpacked import CHUNK, Limited, tar_gz
-from tests.builtin.conftest import tarred
+from tests.builtin.conftest import mat, tarred, zipped
 from tests.data.conftest import only_line
 
 REFUSED = (tarfile.TarError, OSError, EOFError, ValueError, zlib.error)
-
-
-def saved(save, **arrays):
-    buffer = io.BytesIO()
-    save(buffer, **arrays)
-    return buffer.getvalue()
-
-
-def matlab(buffer, **arrays):
-    savemat(buffer, arrays, do_compression=True)
 
 
 def test_reading_stops_at_the_limit():
@@ -62,7 +50,7 @@ def read_digits(path):
         ("digits.readers._MOST", bz2.compress(bytes(1 << 20)), readers.read_usps, 1 << 20, MORE),
         ("digits.readers._MOST_TAR", MANY, readers.read_mnist_m, 2_100_000, MORE),
         ("opinions._MOST", MANY, opinions._members, 2_100_000, MORE),
-        ("digits.readers._MOST_MAT", saved(matlab, **DIGITS), read_digits, 27720, "it claims 27720 bytes"),
+        ("digits.readers._MOST_MAT", mat(**DIGITS), read_digits, 27720, "it claims 27720 bytes"),
     ],
     ids=["idx", "usps", "mnist_m", "opinions", "mat"],
 )
@@ -102,9 +90,8 @@ def test_a_damaged_tar_archive_is_read_or_refused(tmp_path):
 
 
 def test_a_member_that_holds_more_than_its_archive_claims_is_not_read_to_its_end(tmp_path):
-    path, array = tmp_path / "f.npz", saved(np.save, arr=np.zeros(100_000))
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("x.npy", array)
-    size = len(array).to_bytes(4, "little")
-    path.write_bytes(path.read_bytes().replace(size, (200).to_bytes(4, "little")))
+    path, array = tmp_path / "f.npz", io.BytesIO()
+    np.save(array, np.zeros(100_000))
+    size = array.tell().to_bytes(4, "little")
+    path.write_bytes(zipped({"x.npy": array.getvalue()}).replace(size, (200).to_bytes(4, "little")))
     assert "cannot be read" in only_line(read_arrays, path, ("x",))
