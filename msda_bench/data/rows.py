@@ -187,15 +187,14 @@ def _listed(rows: tuple[Row, ...] | Array, path: Path) -> tuple[tuple[Row, ...],
         return rows, []
     base: object = rows.base
     # With mode "c", copy on write, the file may have other contents.
-    same = isinstance(rows, np.memmap) and isinstance(base, mmap.mmap) and rows.mode != "c"
-    mapped = same and rows.flags.c_contiguous
-    file, start = (rows.filename, rows.offset) if mapped and isinstance(rows, np.memmap) else (path, 0)
-    if not mapped:
+    if isinstance(rows, np.memmap) and isinstance(base, mmap.mmap) and rows.mode != "c" and rows.flags.c_contiguous:
+        file, start, copy = str(rows.filename), rows.offset, []
+    else:
         with written(path) as stream:
             stream.write(np.ascontiguousarray(rows).data)
+        file, start, copy = str(path), 0, [path]
     size = rows[0].nbytes
-    listed = tuple(Row(str(place), str(file), start + place * size, size, 0) for place in range(len(rows)))
-    return listed, [] if mapped else [path]
+    return tuple(Row(str(place), file, start + place * size, size, 0) for place in range(len(rows))), copy
 
 
 def _contents(rows: Rows, parts: Iterable[Part]) -> Iterator[bytes]:

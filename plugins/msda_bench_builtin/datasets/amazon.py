@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -119,8 +119,7 @@ class Amazon(Published):
         """The domain's train file, then its test file: CSR float32 counts."""
         from scipy.sparse import csr_matrix, vstack
 
-        names = (f"{domain}_train.svmlight", f"{domain}_test.svmlight")
-        paths = [files.path(file) for file in self.files if PurePosixPath(file.path).name in names]
+        paths = [files.path(file) for file in self.files if file.path.startswith(f"amazon/{domain}_")]
         parts = [read_svmlight(path) for path in paths]
         counts = csr_matrix(vstack([counts for counts, _ in parts], format="csr"))
         return DomainData(counts, (np.concatenate([labels for _, labels in parts]) + 1) // 2)

@@ -72,7 +72,7 @@ class OfficeHome(Standardised):
     @property
     def files(self) -> tuple[File, ...]:
         """One for each domain, identified by the given checksum."""
-        return tuple(File(_path(domain), self.sha256.get(domain), None, _ORIGIN) for domain in _DOMAINS)
+        return tuple(File(f"office_home/{domain}.npz", self.sha256.get(domain), None, _ORIGIN) for domain in _DOMAINS)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -81,16 +81,12 @@ class OfficeHome(Standardised):
 
     def load(self, domain: str, files: Files) -> DomainData:
         """The domain's features, (n, 2048) float32."""
-        path = files.path(next(file for file in self.files if file.path == _path(domain)))
+        path = files.path(self.files[self.domains.index(domain)])
         arrays = read_arrays(path, ("x", "y"))
         x, y = _features(path, arrays["x"]), _labels(path, arrays["y"])
         if len(x) != len(y):
             raise DataError(f"{path}: x holds {len(x)} examples and y {len(y)} labels; make the file again")
         return DomainData(x, y)
-
-
-def _path(domain: str) -> str:
-    return f"office_home/{domain}.npz"
 
 
 def _features(path: Path, x: Array) -> Array:
