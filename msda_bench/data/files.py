@@ -7,6 +7,7 @@ import io
 import logging
 import os
 import re
+import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -215,5 +216,8 @@ def _read(path: Path) -> dict[str, Array] | None:
     content = read_cache(path)
     if content is None:
         return None
-    with np.load(io.BytesIO(content), allow_pickle=False) as archive:
-        return {key: archive[key] for key in archive.files}
+    try:
+        with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+            return {key: archive[key] for key in archive.files}
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile):  # not an archive, although its checksum is right
+        return None

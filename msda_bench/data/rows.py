@@ -111,7 +111,10 @@ def _mapped(path: Path, rows: Rows) -> Array | None:
         return np.empty((0, *rows.shape), rows.dtype)
     if not is_intact(path):
         return None
-    array: Array = np.lib.format.open_memmap(path, mode="r")
+    try:
+        array: Array = np.lib.format.open_memmap(path, mode="r")
+    except Exception:  # noqa: BLE001 - just removed, or of another layout, where numpy may raise anything
+        return None
     return array if array.shape == (len(rows.rows), *rows.shape) and array.dtype == rows.dtype else None
 
 

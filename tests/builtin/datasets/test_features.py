@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from msda_bench.api import DataError, File
+from msda_bench.api import File
 from msda_bench.data import LocalFiles
 from msda_bench.functional import standardiser
 from msda_bench_builtin.datasets import OfficeHome, OfficeHomeFeatures
@@ -162,8 +162,8 @@ def test_faults_are_reported_in_one_line(where, arrays, what):
 
 def test_a_file_is_read_only_with_its_checksum(where):
     own(where, "art", **GOOD)
-    with pytest.raises(DataError, match=r"art.npz: not read, since no checksum was given; it has sha256 .*;"):
-        OfficeHome().load("art", LocalFiles(where))
+    line = only_line(OfficeHome().load, "art", LocalFiles(where))
+    assert "art.npz: not read, since no checksum was given; it has sha256 " in line
     for wrong in ({"sketch": "ab" * 32}, {"art": "ab"}, {"art": "AB" * 32}, {"art": "ab" * 32 + "\n"}):
         with pytest.raises(ValidationError):
             OfficeHome(sha256=wrong)

@@ -14,10 +14,10 @@ from tests.builtin.conftest import zipped
 from tests.own import HEAD, PLAIN, SITE, TABLE, X, Y, npz, refusal, suite
 
 
-def members(x):
-    """An archive whose array `x` has these bytes."""
+def members(x, /, **more):
+    """An archive whose array `x` has these bytes, after more members."""
     with zipfile.ZipFile(io.BytesIO(npz())) as plain:
-        return zipped({"x.npy": x, **{name: plain.read(name) for name in ("y.npy", "site.npy")}})
+        return zipped({**more, "x.npy": x, **{name: plain.read(name) for name in ("y.npy", "site.npy")}})
 
 
 def header(rows):
@@ -133,6 +133,7 @@ NPZ = [
     (npz(site=np.repeat([b"a", b"\xff"], 8)), {}, "array 'site' holds bytes that are no UTF-8"),
     (members(header(6_250_000) + bytes(75_000_000)), {}, "too many; write it with numpy.savez, uncompressed"),
     (members(b"text"), {}, "cannot be read (EOF: reading magic string"),
+    (members(header(16) + bytes(192), x=b"text"), {}, "cannot be read ('x' is no array of numpy)"),
     (members(header(10**9) + bytes(48)), {}, "array 'x' has 48 bytes, its header says 12000000000"),
     (flipped(), {}, "cannot be read (Bad CRC-32 for file 'x.npy'); write it with numpy.savez"),
 ]

@@ -169,9 +169,13 @@ def read_arrays(path: Path, names: Sequence[str]) -> dict[str, Array]:
                 raise DataError(f"{path}: no array {name!r}; it has {listed(held) or 'none'}")
             _check_size(path, name, held[name])
         with np.load(path, allow_pickle=False) as arrays:
-            return {name: arrays[name] for name in names}
+            read = {name: arrays[name] for name in names}
+        if others := [name for name, array in read.items() if not isinstance(array, np.ndarray)]:
+            raise ValueError(f"{others[0]!r} is no array of numpy")  # a member of this name beside one with .npy
     except _DAMAGE as error:
         raise DataError(f"{path}: cannot be read ({plain(error)}); write it with numpy.savez") from None
+    else:
+        return read
 
 
 def _check_size(path: Path, name: str, member: zipfile.ZipInfo) -> None:
