@@ -6,7 +6,7 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NotRequired, Protocol, TypeAlias, runtime_checkable
 
@@ -86,7 +86,7 @@ class DomainData:
 
     x: Inputs
     y: Array
-    test: Array | None = field(default=None)
+    test: Array | None = None
     identity: str | None = None
     groups: Array | None = None
     texts: Array | None = None

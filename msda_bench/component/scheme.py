@@ -13,18 +13,7 @@ from msda_bench.component.base import Component
 from msda_bench.component.dataset import Inputs, Task
 from msda_bench.component.files import Array
 from msda_bench.component.parts import Parts
-from msda_bench.component.step import (
-    Batch,
-    Carried,
-    Examples,
-    Group,
-    Phase,
-    Sizes,
-    SourcePass,
-    Stage,
-    Step,
-    TargetPass,
-)
+from msda_bench.component.step import Batch, Carried, Examples, Group, Phase, Sizes, SourcePass, Stage, Step, TargetPass
 from msda_bench.component.weighing import Discrepancy
 from msda_bench.errors import PluginError
 
@@ -133,7 +122,7 @@ class Scheme(Component, ABC):
 
         Examples are an average of the weights (a mean teacher starts as `parts.weights`), a prototype of each class, or
         a pseudo-label for each example. Names, shapes and dtypes stay as given here. `step`, `after_step`,
-        `at_stage` and `at_epoch` return new values; nothing is changed in place.
+        `at_stage` and `at_epoch` return new values by name; the others do not change, and nothing is changed in place.
 
         Args:
             parts: the run's, at the start of the stage.
@@ -149,9 +138,6 @@ class Scheme(Component, ABC):
             parts: the run's; `parts.weights` are those after the update. No gradient is recorded.
             batch: the step's; `batch.carried` holds the carried values.
             phase: the phase whose update was made.
-
-        Returns:
-            New values by name; the others do not change.
         """
         return {}
 
@@ -166,9 +152,6 @@ class Scheme(Component, ABC):
             sources: features, outputs and labels of all groups' training examples.
             carried: what `carry` gave.
             stage: the stage that starts.
-
-        Returns:
-            New values by name; the others do not change.
         """
         return {}
 
@@ -183,9 +166,6 @@ class Scheme(Component, ABC):
             target: features and outputs of the target's training examples, n of them.
             carried: the carried values.
             stage: the stage of the coming steps.
-
-        Returns:
-            New values by name; the others do not change.
         """
         return {}
 

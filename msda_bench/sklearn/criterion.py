@@ -41,12 +41,11 @@ class Criterion:
             ValueError: `sample_domain` is missing, or the validator is unknown or does not support this task.
             TypeError: the estimator is not from `msda_bench.sklearn`.
         """
-        if sample_domain is None:
+        numbers = read_domains(sample_domain, X)
+        if numbers is None:
             raise ValueError(
                 f"{self!r} needs sample_domain; call sklearn.set_config(enable_metadata_routing=True) before the search"
             )
-        numbers = read_domains(sample_domain, X)
-        assert numbers is not None  # noqa: S101 - checked above
         estimator, X = _last(estimator, X, numbers)  # noqa: N806
         if not hasattr(y, "__len__") or len(y) != len(numbers):
             count = f"{len(y)} labels" if hasattr(y, "__len__") else type(y).__name__

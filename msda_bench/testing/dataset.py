@@ -8,12 +8,7 @@ from typing import ClassVar
 import numpy as np
 import torch
 
-from msda_bench.api import (
-    Augments,
-    DataError,
-    Dataset,
-    Inputs,
-)
+from msda_bench.api import Augments, DataError, Dataset, Inputs
 from msda_bench.component.dataset import sizes_of
 from msda_bench.data.splits import extent_of, split
 from msda_bench.engine.loaded import fault_of

@@ -10,17 +10,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from msda_bench.api import (
-    Backbone,
-    Dataset,
-    DomainData,
-    Embedding,
-    InputSpec,
-    Network,
-    PluginError,
-    Task,
-    component,
-)
+from msda_bench.api import Backbone, Dataset, DomainData, Embedding, InputSpec, Network, PluginError, Task, component
 from tests.testing.sins import after, batched, drawing, sins
 
 COUNTER = itertools.count()

@@ -16,20 +16,17 @@ from msda_bench.api import (
     Phase,
     Positive,
     Rate,
-    Scheme,
     Sizes,
     Stage,
     Step,
     TargetPass,
     component,
 )
-from msda_bench_builtin.schemes.source_free import SOURCES, of_sources, sources_then_target
-
-_TARGET = Phase("target", ("features", "predictor"))
+from msda_bench_builtin.schemes.source_free import SourceFree
 
 
 @component
-class Aad(Scheme):
+class Aad(SourceFree):
     """AaD, without the sources in its second stage: an example's neighbours attract its prediction, others disperse it.
 
     Yang et al. 2022 ("Attracting and Dispersing: A Simple Approach for Source-free Domain Adaptation"), as in their
@@ -53,21 +50,12 @@ class Aad(Scheme):
     """
 
     name = "aad"
-    uses_discrepancy = False
-    uses_mu = False
-    needs_target = True
-    tasks = ("classification",)
-    stacked = ("beta",)
+    target_phase = Phase("target", ("features", "predictor"))
 
     neighbours: Count = 3
     beta: NonNegative = 0.75
     smoothing: Rate = 0.1
     adapt: Positive = 0.5
-
-    @property
-    def stages(self) -> tuple[Stage, ...]:
-        """The sources, then only the target."""
-        return sources_then_target(self.adapt, SOURCES, _TARGET)
 
     def groups(self, sources: Group, target: str) -> tuple[Group, ...]:
         """One group of all sources."""
@@ -91,8 +79,8 @@ class Aad(Scheme):
         """The stage's objective; the second stage has no values for the sources."""
         features = parts.features(batch.x)
         outputs = parts.predictor(features)
-        if phase.name == SOURCES.name:
-            return of_sources(parts, outputs, batch, self.smoothing)
+        if phase.name == "sources":
+            return self.of_sources(parts, outputs, batch)
         places, answers = batch.target_rows, outputs.softmax(-1)
         with torch.no_grad():
             seen = {name: value.to(batch.carried[name]) for name, value in _seen(features, outputs).items()}

@@ -5,19 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from msda_bench.api import (
-    Batch,
-    Count,
-    Discrepancy,
-    Network,
-    Parts,
-    Phase,
-    PluginError,
-    Scheme,
-    Stage,
-    Step,
-    component,
-)
+from msda_bench.api import Batch, Count, Discrepancy, Network, Parts, Phase, PluginError, Scheme, Stage, Step, component
 from msda_bench_builtin.schemes.adapt import Adapt
 
 _CRITIC = Phase("critic", ("critic",))

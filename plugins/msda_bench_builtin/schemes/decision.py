@@ -19,7 +19,6 @@ from msda_bench.api import (
     Phase,
     Positive,
     Rate,
-    Scheme,
     Sizes,
     Stage,
     Step,
@@ -28,17 +27,7 @@ from msda_bench.api import (
 )
 from msda_bench_builtin.discrepancies.mmd import squared_distances
 from msda_bench_builtin.schemes.ensemble import Ensemble, all_answers, answers, predicted
-from msda_bench_builtin.schemes.source_free import (
-    centres,
-    information,
-    nearest,
-    one_hot,
-    points,
-    sources_then_target,
-)
-
-_SOURCES = Phase("sources")
-_TARGET = Phase("target", ("features", "critic"))
+from msda_bench_builtin.schemes.source_free import SourceFree, centres, information, nearest, one_hot, points
 
 
 class _Weights(nn.Module):
@@ -55,7 +44,7 @@ class _Weights(nn.Module):
 
 
 @component
-class Decision(Scheme):
+class Decision(SourceFree):
     """DECISION, without the sources in its second stage: a network of each source, with weights fitted to the target.
 
     Ahmed et al. 2021 ("Unsupervised Multi-source Domain Adaptation Without Access to Source Data"). The
@@ -80,27 +69,15 @@ class Decision(Scheme):
     """
 
     name = "decision"
-    uses_discrepancy = False
-    uses_mu = False
-    needs_target = True
-    tasks = ("classification",)
-    stacked = ("beta",)
+    source_phase = Phase("sources")
+    target_phase = Phase("target", ("features", "critic"))
 
     beta: NonNegative = 0.3
     smoothing: Rate = 0.1
     adapt: Positive = 0.5
 
-    @property
-    def stages(self) -> tuple[Stage, ...]:
-        """The sources, then only the target."""
-        return sources_then_target(self.adapt, _SOURCES, _TARGET)
-
     def build(self, network: Network, k: int, discrepancy: Discrepancy | None) -> nn.Module:
-        """The networks of all sources but the first, whose network is the run's own; and alpha.
-
-        Raises:
-            PluginError: the network has a module whose initial weights cannot be redrawn.
-        """
+        """The networks of all sources but the first, whose network is the run's own; and alpha."""
         others = Ensemble().build(network, k, discrepancy).named_children()
         return nn.ModuleDict({**dict(others), "weights": _Weights(k)})
 
@@ -117,7 +94,7 @@ class Decision(Scheme):
 
     def step(self, parts: Parts, batch: Batch, state: Tensor, phase: Phase) -> Step:
         """The stage's objective; the sum of what each network minimises in the first."""
-        if phase.name == _SOURCES.name:
+        if phase.name == "sources":
             return self._on_sources(parts, batch)
         parts = parts.with_weights({name: weight for name, weight in parts.weights.items() if _of_predictor(name)})
         _, outputs, alpha = _joint(parts, batch.x)

@@ -84,11 +84,7 @@ class Ensemble(Scheme):
     needs_target = False
 
     def build(self, network: Network, k: int, discrepancy: Discrepancy | None) -> nn.Module:
-        """The models of all sources but the first, whose model is the network.
-
-        Raises:
-            PluginError: the network has a module whose initial weights cannot be redrawn.
-        """
+        """The models of all sources but the first, whose model is the network."""
         parts = {"features": network.features, "predictor": network.predictor}
         return nn.ModuleList(
             [nn.ModuleDict({name: fresh_copy(part) for name, part in parts.items()}) for _ in range(k - 1)]

@@ -117,7 +117,7 @@ class Kd3a(Scheme):
         """The sources' models.
 
         Raises:
-            PluginError: there are too many sources, or a module whose initial weights cannot be redrawn.
+            PluginError: there are too many sources.
         """
         if k > _MOST:
             raise PluginError(f"scheme 'kd3a' asks all subsets of the sources, so it takes at most {_MOST}, not {k}")

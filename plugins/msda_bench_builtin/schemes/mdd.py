@@ -77,11 +77,7 @@ class Mdd(Scheme):
         return {} if self.ramp_steps is None else {"step": torch.zeros(())}
 
     def build(self, network: Network, k: int, discrepancy: Discrepancy | None) -> nn.Module:
-        """The adversarial classifiers.
-
-        Raises:
-            PluginError: the predictor has a module whose initial weights cannot be redrawn.
-        """
+        """The adversarial classifiers."""
         return nn.ModuleList([fresh_copy(network.predictor) for _ in range(k)])
 
     def step(self, parts: Parts, batch: Batch, state: Tensor, phase: Phase) -> Step:

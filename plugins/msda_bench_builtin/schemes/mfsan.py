@@ -78,8 +78,7 @@ class Mfsan(Scheme):
         """The extractors, the classifiers and the MMD.
 
         Raises:
-            PluginError: there are fewer sources than turns, or the predictor has a module whose initial weights cannot
-                be redrawn.
+            PluginError: there are fewer sources than turns.
         """
         if self.turns > k:
             raise PluginError(f"scheme 'mfsan' has turns: {self.turns}, but {k} sources; set at most {k}")

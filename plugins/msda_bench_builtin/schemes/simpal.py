@@ -63,11 +63,7 @@ class Simpal(Scheme):
         return (start, Stage("adapt", share=self.adapt, phases=(_SOURCES, _TARGET)))
 
     def build(self, network: Network, k: int, discrepancy: Discrepancy | None) -> nn.Module:
-        """The k classifiers.
-
-        Raises:
-            PluginError: the predictor has a module whose initial weights cannot be redrawn.
-        """
+        """The k classifiers."""
         return Each(fresh_copy(network.predictor) for _ in range(k))
 
     def carry(self, parts: Parts, sizes: Sizes, stage: Stage) -> Carried:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC
+from typing import ClassVar
+
 import torch
 from torch import Tensor
 from torch.nn import functional
@@ -24,19 +27,6 @@ from msda_bench.api import (
 )
 
 _SMALL = 1e-5
-
-
-def sources_then_target(adapt: float, sources: Phase, target: Phase) -> tuple[Stage, ...]:
-    """A stage that sees only the sources, and one of `adapt` times its steps that sees only the target."""
-    start = Stage("start", sees=("sources",), phases=(sources,))
-    return (start, Stage("adapt", share=adapt, sees=("target",), phases=(target,)))
-
-
-def of_sources(parts: Parts, outputs: Tensor, batch: Batch, smoothing: float) -> Step:
-    """A step on all sources together; `smoothing` is the share of a label that is spread over all classes."""
-    labels = batch.y.reshape(-1)
-    objective = functional.cross_entropy(outputs, labels, label_smoothing=smoothing)
-    return Step(objective, parts.loss(outputs, labels).mean().unsqueeze(0))
 
 
 def information(outputs: Tensor) -> Tensor:
@@ -96,13 +86,42 @@ def pseudo_labels(features: Tensor, outputs: Tensor, rounds: int = 2) -> Tensor:
     return labels
 
 
-SOURCES = Phase("sources", ("features", "predictor"))
-"""The step of a first stage, on all sources together."""
-_TARGET = Phase("target", ("features",))
+class SourceFree(Scheme, ABC):
+    """A scheme whose first stage sees only the sources and whose second sees only the unlabelled target.
+
+    Attributes:
+        source_phase: of the first stage.
+        target_phase: of the second.
+        smoothing: share of a label that is spread over all classes in the first stage; a parameter of each scheme.
+        adapt: steps of the second stage for each of the first; a parameter of each scheme.
+    """
+
+    uses_discrepancy = False
+    uses_mu = False
+    needs_target = True
+    tasks = ("classification",)
+    stacked = ("beta",)
+    source_phase: ClassVar[Phase] = Phase("sources", ("features", "predictor"))
+    target_phase: ClassVar[Phase]
+
+    smoothing: float
+    adapt: float
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """The sources, then only the target."""
+        start = Stage("start", sees=("sources",), phases=(self.source_phase,))
+        return (start, Stage("adapt", share=self.adapt, sees=("target",), phases=(self.target_phase,)))
+
+    def of_sources(self, parts: Parts, outputs: Tensor, batch: Batch) -> Step:
+        """A step of the first stage, on all sources together."""
+        labels = batch.y.reshape(-1)
+        objective = functional.cross_entropy(outputs, labels, label_smoothing=self.smoothing)
+        return Step(objective, parts.loss(outputs, labels).mean().unsqueeze(0))
 
 
 @component
-class Shot(Scheme):
+class Shot(SourceFree):
     """SHOT, without the sources in its second stage: features that fit the target to the sources' classifier.
 
     Liang et al. 2020 ("Do We Really Need to Access the Source Data? Source Hypothesis Transfer for Unsupervised Domain
@@ -124,20 +143,11 @@ class Shot(Scheme):
     """
 
     name = "shot"
-    uses_discrepancy = False
-    uses_mu = False
-    needs_target = True
-    tasks = ("classification",)
-    stacked = ("beta",)
+    target_phase = Phase("target", ("features",))
 
     beta: NonNegative = 0.3
     smoothing: Rate = 0.1
     adapt: Positive = 0.5
-
-    @property
-    def stages(self) -> tuple[Stage, ...]:
-        """The sources, then only the target."""
-        return sources_then_target(self.adapt, SOURCES, _TARGET)
 
     def groups(self, sources: Group, target: str) -> tuple[Group, ...]:
         """One group of all sources."""
@@ -154,7 +164,7 @@ class Shot(Scheme):
     def step(self, parts: Parts, batch: Batch, state: Tensor, phase: Phase) -> Step:
         """The stage's objective; the second stage has no values for the sources."""
         outputs = parts.predictor(parts.features(batch.x))
-        if phase.name == SOURCES.name:
-            return of_sources(parts, outputs, batch, self.smoothing)
+        if phase.name == "sources":
+            return self.of_sources(parts, outputs, batch)
         taught = parts.loss(outputs, batch.carried["labels"][batch.target_rows]).mean()
         return Step(information(outputs) + self.beta * taught)

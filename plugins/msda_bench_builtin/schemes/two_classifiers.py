@@ -68,11 +68,7 @@ class TwoClassifiers(Scheme, ABC):
         return (Stage("all", phases=(TASK, CLASSIFIERS, *(FEATURES for _ in range(self.repeats)))),)
 
     def build(self, network: Network, k: int, discrepancy: Discrepancy | None) -> nn.Module:
-        """The second classifier.
-
-        Raises:
-            PluginError: the predictor has a module whose initial weights cannot be redrawn.
-        """
+        """The second classifier."""
         return fresh_copy(network.predictor)
 
 

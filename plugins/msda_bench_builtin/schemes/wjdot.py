@@ -99,11 +99,7 @@ class Wjdot(Scheme):
         )
 
     def build(self, network: Network, k: int, discrepancy: Discrepancy | None) -> nn.Module:
-        """A classifier for each source.
-
-        Raises:
-            PluginError: the predictor has a module whose initial weights cannot be redrawn.
-        """
+        """A classifier for each source."""
         return Each(fresh_copy(network.predictor) for _ in range(k))
 
     def carry(self, parts: Parts, sizes: Sizes, stage: Stage) -> Carried:
