@@ -14,7 +14,7 @@ from torch import Tensor
 from msda_bench.api import Array, ValidationView
 from msda_bench.errors import printable
 from msda_bench.sklearn.cell import make_validator
-from msda_bench.sklearn.estimators import Estimator, MSDAClassifier, labels_of, read_domains
+from msda_bench.sklearn.estimators import Estimator, labels_of, read_domains
 
 
 class Criterion:
@@ -80,31 +80,32 @@ def _last(estimator: Any, x: Any, numbers: Array) -> tuple[Estimator, Any]:
 
 
 def _view(estimator: Estimator, x: Any, y: Any, numbers: Array) -> ValidationView:
-    seen = estimator._seen(x)  # noqa: SLF001
     rows = [np.flatnonzero(numbers == source) for source in np.unique(numbers[numbers > 0])]
     target = np.flatnonzero(numbers < 0)
     scale = 1.0 if estimator.model_.unit is None else estimator.model_.unit.deviation
-    outputs = scale * seen.outputs
+
+    def seen(x: Any) -> tuple[Tensor, Tensor]:
+        found = estimator._seen(x)  # noqa: SLF001
+        return found.features, scale * found.outputs
 
     def mix(first: Tensor, second: Tensor, share: float) -> Tensor:
-        mixed = share * x[target[first.numpy()]] + (1 - share) * x[target[second.numpy()]]
-        return scale * estimator._seen(mixed).outputs  # noqa: SLF001
+        return seen(share * x[target[first.numpy()]] + (1 - share) * x[target[second.numpy()]])[1]
 
+    features, outputs = seen(x)
     return ValidationView(
         task=estimator.model_.components.dataset.task,
-        source_features=tuple(seen.features[one] for one in rows),
+        source_features=tuple(features[one] for one in rows),
         source_outputs=tuple(outputs[one] for one in rows),
         source_labels=tuple(_labels(estimator, labels_of(y, one)) for one in rows),
-        target_features=seen.features[target],
+        target_features=features[target],
         target_outputs=outputs[target],
         mix=mix,
     )
 
 
 def _labels(estimator: Estimator, y: Array) -> torch.Tensor:
-    if not isinstance(estimator, MSDAClassifier):
-        mean = 0.0 if estimator.model_.unit is None else estimator.model_.unit.mean
-        return torch.from_numpy((y.astype(np.float64) - mean).astype(np.float32))
+    if (unit := estimator.model_.unit) is not None:
+        return torch.from_numpy((y.astype(np.float64) - unit.mean).astype(np.float32))
     places = np.searchsorted(estimator.classes_, y).clip(max=len(estimator.classes_) - 1)
     unknown = y[estimator.classes_[places] != y]
     if len(unknown):
