@@ -1,13 +1,10 @@
 """Discrepancies agree with their formulae, with plain loops and with scipy, and so do their gradients."""
 
-from itertools import combinations
-
 import numpy as np
 import pytest
 import scipy.optimize
 import scipy.spatial.distance
 import scipy.special
-import scipy.stats
 import torch
 from torch.nn import functional
 
@@ -86,7 +83,7 @@ def test_each_gap_and_gradient_equal_the_formula(name):
 
 @pytest.mark.parametrize("k", [1, 3])
 def test_moments_of_all_pairs_are_the_distance_of_the_paper(k):
-    """Each gap consists of its own pairs, and the mean of the gaps is equation 1 of Peng et al."""
+    """Each gap consists of its own pairs, so that the mean of the gaps is equation 1 of Peng et al."""
     source, target = features(k=k)
     gaps = Moments().build(5, k)(source, target)
     distance = moments(2)
@@ -94,9 +91,6 @@ def test_moments_of_all_pairs_are_the_distance_of_the_paper(k):
         others = [distance(source[i], source[j]) for j in range(k) if j != i]
         expected = distance(source[i], target) + (sum(others) / len(others) if others else 0)
         assert gaps[i].item() == pytest.approx(expected.item())
-    between = [distance(one, other).item() for one, other in combinations(source, 2)]
-    to_target = sum(distance(one, target).item() for one in source) / k
-    assert gaps.mean().item() == pytest.approx(to_target + (sum(between) / len(between) if between else 0))
 
 
 @pytest.mark.parametrize(
@@ -161,7 +155,7 @@ def test_the_divergence_equals_a_plain_loop_and_its_gradient_is_that_of_the_limi
 
 
 @pytest.mark.parametrize("order", [1, 2])
-def test_the_distance_equals_scipys_and_its_gradient_passes_gradcheck(order):
+def test_the_distance_is_that_of_the_best_assignment_and_its_gradient_passes_gradcheck(order):
     source, target = features()
     module = SlicedWasserstein(directions=6, order=order).build(5, 3)
     module.key = torch.tensor([3, 4], dtype=torch.int32)
@@ -171,12 +165,8 @@ def test_the_distance_equals_scipys_and_its_gradient_passes_gradcheck(order):
         costs = []
         for along in drawn / np.linalg.norm(drawn, axis=1, keepdims=True):
             ours, theirs = source[i].detach().numpy() @ along, target.detach().numpy() @ along
-            if order == 1:
-                costs.append(scipy.stats.wasserstein_distance(ours, theirs))
-            else:  # the best assignment of squared costs, whatever the order
-                cost = (ours[:, None] - theirs[None]) ** 2
-                rows, columns = scipy.optimize.linear_sum_assignment(cost)
-                costs.append(cost[rows, columns].mean())
+            cost = abs(ours[:, None] - theirs[None]) ** order
+            costs.append(cost[scipy.optimize.linear_sum_assignment(cost)].mean())
         assert gaps[i].item() == pytest.approx(np.mean(costs), rel=1e-6)
     assert torch.autograd.gradcheck(module, features(k=2, b=4))
 
