@@ -8,7 +8,6 @@ import pytest
 from scipy.io import savemat
 
 from msda_bench.api import DataError
-from msda_bench.data import LocalFiles
 from msda_bench.testing import checks, contract
 from tests.data.conftest import where
 
@@ -97,14 +96,4 @@ def keeps_contract():
 @pytest.fixture
 def real():
     """The checked files of a dataset; skips the test where they are not on this machine."""
-
-    def find(dataset):
-        files = LocalFiles(dataset=dataset.name)
-        for file in dataset.files:
-            try:
-                files.path(file)
-            except DataError as error:
-                pytest.skip(str(error))
-        return files
-
-    return find
+    return lambda dataset: contract(dataset).reach()
