@@ -259,11 +259,3 @@ def test_each_phase_equals_plain_loops(scheme, k):
         first = task = risks.sum() / k
     for phase, expected in zip(run.stage.phases[:3], (first, task - apart, apart), strict=True):
         takes(run, expected, phase, risks=risks.mean(0), gaps=gaps)
-
-
-def test_domains_with_equal_features_have_finite_gradients():
-    run = SmallRun(M3sda())
-    run.batch = run.batch._replace(x=run.x[:B].repeat(K + 1, 1))
-    taken = run.step()
-    assert taken.gaps.tolist() == [0.0] * K
-    assert all(one.isfinite().all() for one in torch.autograd.grad(taken.objective, run.trained()))

@@ -14,7 +14,6 @@ from torch import nn
 from msda_bench.api import Fitting, PluginError, TargetPass, Task
 from msda_bench.cli.main import main
 from msda_bench_builtin.schemes import Jcpot, Wbt, Wjdot
-from msda_bench_builtin.schemes.wjdot import exact_transport
 from tests.builtin.formulas import B, K, SmallRun, same_gradient, takes
 from tests.own import refusal, suite
 
@@ -92,43 +91,6 @@ def exact(cost, weights):
     return found.fun, torch.from_numpy(found.x).view(n, m)
 
 
-@pytest.mark.parametrize(
-    ("alpha", "unique"),
-    [((0.5432, 0.2871, 0.1697), True), ((1 / 3, 1 / 3, 1 / 3), False), ((0.7, 0.3, 0.0), False)],
-)
-def test_the_exact_plan_its_marginals_and_alphas_gradient_are_pots(alpha, unique):
-    """At 3 x 32 and 32 examples; where several gradients are right, as at equal weights, it is one of them."""
-    generator = torch.Generator().manual_seed(5)
-    labels = torch.randint(0, 4, (96,), generator=generator)
-    source = torch.randn(96, 8, dtype=torch.float64, generator=generator) + labels[:, None]
-    probabilities = torch.softmax(2 * torch.randn(32, 4, dtype=torch.float64, generator=generator), 1)
-    target = torch.randn(32, 8, dtype=torch.float64, generator=generator) + 2
-    squares = torch.cdist(source, target).square()
-    cost = squares / squares.mean() - probabilities.log()[:, labels].T
-    shares = torch.eye(3, dtype=torch.float64).repeat_interleave(32, 0) / 32
-    given = torch.tensor(alpha, dtype=torch.float64)
-
-    def least(weights):
-        return float(ot.emd2((shares @ weights).numpy(), np.full(32, 1 / 32), cost.numpy()))
-
-    plan, potentials = exact_transport(cost, shares @ given)
-    assert float((plan * cost).sum()) == pytest.approx(least(given), rel=1e-12)
-    assert torch.allclose(plan.sum(1), shares @ given)
-    assert torch.allclose(plan.sum(0), torch.full((32,), 1 / 32, dtype=torch.float64))
-    assert int((plan > 0).sum()) < 96 + 32
-    gradient = potentials @ shares
-    for towards in (*torch.eye(3, dtype=torch.float64), torch.tensor([0.2, 0.5, 0.3], dtype=torch.float64)):
-        for step in (1.0, 0.1, 1e-3):  # the cost is convex in alpha
-            at = given + step * (towards - given)
-            assert least(at) >= least(given) + float(gradient @ (at - given)) - 1e-12
-    for away, to in ((0, 1), (0, 2), (1, 2)) if unique else ():
-        at = given.clone()
-        at[away] -= 1e-6
-        at[to] += 1e-6
-        slope = (least(at) - least(given)) / 1e-6
-        assert float(gradient[to] - gradient[away]) == pytest.approx(slope, abs=1e-6)
-
-
 def transporting(scheme, alpha):
     """A run in the second stage, with these weights of the sources."""
     run = SmallRun(scheme)
@@ -154,7 +116,7 @@ INSIDE, EDGE = (0.5123, 0.1951, 0.2926), (0.7, 0.3, 0.0)
 
 @pytest.mark.parametrize(
     ("scheme", "weights", "close"),
-    [(EXACT, INSIDE, 1e-5), (EXACT, EDGE, 1e-5), (ENTROPIC, INSIDE, 5e-3), (ENTROPIC, EDGE, 2e-2)],
+    [(EXACT, INSIDE, 1e-8), (EXACT, EDGE, 1e-8), (ENTROPIC, INSIDE, 5e-3), (ENTROPIC, EDGE, 2e-2)],
 )
 def test_the_predictor_follows_the_plan_and_alpha_the_potentials(scheme, weights, close):
     alpha = torch.tensor(weights, dtype=torch.float64)
@@ -165,13 +127,16 @@ def test_the_predictor_follows_the_plan_and_alpha_the_potentials(scheme, weights
     same_gradient(step.objective, (plan * cost).sum(), run.modules["predictor"].parameters(), atol=close)
     assert run.trained() == list(run.modules["predictor"].parameters())
     assert float(step.carried["alpha"].sum()) == pytest.approx(1)
+
+    def least(weights):
+        return exact(cost.detach(), (weights / B).repeat_interleave(B))[0]
+
+    for towards in torch.eye(K, dtype=torch.float64) - alpha:  # the cost is convex in alpha, also where one is 0
+        assert least(alpha + 0.1 * towards) >= value + 0.1 * float(step.gaps @ towards) - 4 * close
     if not alpha.all():
         return
-    gradient = []
-    for i in range(K):  # by finite differences along each source
-        towards = nn.functional.one_hot(torch.tensor(i), K).double() - 1 / K
-        nearby = [exact(cost.detach(), ((alpha + s * towards) / B).repeat_interleave(B))[0] for s in (1e-3, -1e-3)]
-        gradient.append((nearby[0] - nearby[1]) / 2e-3)
+    steps = 1e-3 * (torch.eye(K, dtype=torch.float64) - 1 / K)
+    gradient = [(least(alpha + along) - least(alpha - along)) / 2e-3 for along in steps]
     assert step.gaps.tolist() == pytest.approx(gradient, abs=4 * close)
     plain = alpha - 0.5 * step.gaps  # all of it inside the simplex here, so the projection is the identity
     assert (plain > 0).all()
