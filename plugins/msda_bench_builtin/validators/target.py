@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC
 from typing import Annotated
 
 import torch
@@ -12,16 +13,19 @@ from msda_bench.api import Count, NonNegative, Positive, ValidationView, Validat
 from msda_bench_builtin.validators.held_out import probabilities
 
 
+class _OfTarget(Validator, ABC):
+    tasks = ("classification",)
+    needs_sources = False
+
+
 @component
-class Entropy(Validator):
+class Entropy(_OfTarget):
     """Minus the mean entropy of the predictions on the target, in nats; 0 for a model that is certain of everything.
 
     Morerio, Cavazza, Murino. Minimal-entropy correlation alignment for unsupervised deep domain adaptation. ICLR, 2018.
     """
 
     name = "entropy"
-    tasks = ("classification",)
-    needs_sources = False
 
     def score(self, view: ValidationView) -> float:
         """Minus the mean of -sum_c p_c log p_c."""
@@ -29,7 +33,7 @@ class Entropy(Validator):
 
 
 @component
-class Infomax(Validator):
+class Infomax(_OfTarget):
     """Entropy of the target's mean prediction minus the mean entropy of its predictions, in nats.
 
     The information of a prediction about its example: 0 for a model that predicts the same for all, and at most log C,
@@ -41,8 +45,6 @@ class Infomax(Validator):
     """
 
     name = "infomax"
-    tasks = ("classification",)
-    needs_sources = False
 
     def score(self, view: ValidationView) -> float:
         """H(mean p) - mean H(p), in [0, log C]."""
@@ -51,7 +53,7 @@ class Infomax(Validator):
 
 
 @component
-class Bnm(Validator):
+class Bnm(_OfTarget):
     """Nuclear norm of the target's predictions, relative to its maximum: high if they are confident and diverse.
 
     For n predictions of C classes the norm is at most sqrt(n min(n, C)), reached if all are confident and every class
@@ -63,8 +65,6 @@ class Bnm(Validator):
     """
 
     name = "bnm"
-    tasks = ("classification",)
-    needs_sources = False
 
     def score(self, view: ValidationView) -> float:
         """The sum of the singular values, as a share of the maximum, in (0, 1]."""
@@ -73,7 +73,7 @@ class Bnm(Validator):
 
 
 @component
-class Mano(Validator):
+class Mano(_OfTarget):
     """Matrix norm: the norm of the target's normalised outputs, high if the outputs of each example differ much.
 
     The n outputs z of C classes are normalised to sigma, and the score is (mean over n C of sigma^order)^(1 / order):
@@ -91,8 +91,6 @@ class Mano(Validator):
     """
 
     name = "mano"
-    tasks = ("classification",)
-    needs_sources = False
 
     order: Positive = 4.0
     threshold: NonNegative = 5.0
@@ -107,7 +105,7 @@ class Mano(Validator):
 
 
 @component
-class Mixval(Validator):
+class Mixval(_OfTarget):
     """How often a mixture of two target examples is predicted as the one that has the larger share.
 
     The prediction of share x_a + (1 - share) x_b should be that of x_a. The score is the mean of two accuracies: over
@@ -126,8 +124,6 @@ class Mixval(Validator):
     """
 
     name = "mixval"
-    tasks = ("classification",)
-    needs_sources = False
 
     share: Annotated[float, Field(gt=0.5, lt=1)] = 0.55
     examples: Count = 2000
@@ -158,7 +154,7 @@ class Mixval(Validator):
 
 
 @component
-class Snd(Validator):
+class Snd(_OfTarget):
     """Soft neighbourhood density: whether target examples have many others with similar predictions, in nats.
 
     Predictions p are scaled to length 1, and P_ij = softmax over j != i of <p_i, p_j> / temperature is the similarity
@@ -174,8 +170,6 @@ class Snd(Validator):
     """
 
     name = "snd"
-    tasks = ("classification",)
-    needs_sources = False
 
     temperature: Positive = 0.05
     examples: Count = 2000
