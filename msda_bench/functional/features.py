@@ -161,14 +161,8 @@ def frequent_columns(counts: Sequence[csr_matrix], most: int, least: int) -> Arr
 
 def select_columns(counts: csr_matrix, columns: Array, width: int) -> csr_matrix:
     """The given columns, in the given order, followed by empty columns up to `width`."""
-    from scipy.sparse import csr_matrix
-
-    place = np.full(counts.shape[1], -1, np.int32)
-    place[columns] = np.arange(len(columns), dtype=np.int32)
-    placed = place[counts.indices]
-    kept = placed >= 0
-    starts = np.concatenate([[0], np.cumsum(kept)])[counts.indptr].astype(np.int32)
-    chosen = csr_matrix((counts.data[kept], placed[kept], starts), shape=(counts.shape[0], width))
+    chosen = counts[:, columns]
+    chosen.resize(counts.shape[0], width)
     chosen.sort_indices()
     return chosen
 

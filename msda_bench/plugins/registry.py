@@ -24,9 +24,6 @@ from msda_bench.errors import BenchError, PluginError
 from msda_bench.marker import PROJECT
 from msda_bench.plugins.process_state import restored
 
-KINDS = ("dataset", "backbone", "discrepancy", "aggregator", "scheme", "validator", "metric")
-"""The kinds of component that a suite can name."""
-_ORDER = (*KINDS, "executor")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _HOOKS: dict[str, type[api.Component]] = {
     "msda_datasets": api.Dataset,
@@ -37,6 +34,9 @@ _HOOKS: dict[str, type[api.Component]] = {
     "msda_validators": api.Validator,
     "msda_metrics": api.Metric,
 }
+KINDS = tuple(base.kind for base in _HOOKS.values())
+"""The kinds of component that a suite can name."""
+_ORDER = (*KINDS, "executor")
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from msda_bench.sklearn.estimators import Estimator, MSDAClassifier, MSDARegressor
@@ -28,7 +29,7 @@ def _init(defaults: Mapping[str, Any]) -> Callable[..., None]:
     return init
 
 
-def _method(base: type[Estimator], name: str, what: str, recipe: Mapping[str, Any], own: Mapping[str, Any]) -> Any:
+def _method(base: type[Estimator], name: str, what: str, recipe: Mapping[str, Any], **own: Any) -> Any:
     lines = "".join(f"\n        {key}: {value!r} by default." for key, value in own.items())
     given = f"\n\n    Parameters of this method:{lines}" if lines else ""
     parameters = inspect.signature(Estimator.__init__).parameters.values()
@@ -42,13 +43,12 @@ def _method(base: type[Estimator], name: str, what: str, recipe: Mapping[str, An
     return type(name, (base,), space)
 
 
-def _classifier(name: str, what: str, recipe: Mapping[str, Any], **own: Any) -> Any:
-    return _method(MSDAClassifier, name, what, recipe, own)
+_classifier = partial(_method, MSDAClassifier)
 
 
 def _both(name: str, what: str, recipe: Mapping[str, Any], **own: Any) -> tuple[Any, Any]:
     """The classifier and the regressor of a method."""
-    regressor = _method(MSDARegressor, f"{name}Regressor", what, recipe, own)
+    regressor = _method(MSDARegressor, f"{name}Regressor", what, recipe, **own)
     return _classifier(name, what, recipe, **own), regressor
 
 
