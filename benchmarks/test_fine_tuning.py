@@ -21,7 +21,7 @@ from msda_bench.engine.train import Trainer
 from msda_bench.plugins import Entry, Registry, discover
 from msda_bench.suite.expand import expand
 from msda_bench.suite.load import load_suite
-from msda_bench_builtin.vision import torchvision
+from msda_bench_builtin.backbones.headless import torchvision
 
 DOMAINS, CLASSES, EACH, SIDE, BATCH = ("one", "two", "three"), 7, 48, 224, 8
 MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)

@@ -15,7 +15,7 @@ from msda_bench.data import LocalFiles, fetch
 from msda_bench.plugins import discover
 from msda_bench.suite.choice import make
 from msda_bench_builtin.backbones import ConvNet, Linear, Mlp, Torchvision, headless
-from msda_bench_builtin.vision import torchvision
+from msda_bench_builtin.backbones.headless import torchvision
 from tests.data.conftest import Site, only_line, serving
 from tests.own import refusal, suite
 

@@ -25,7 +25,7 @@ from msda_bench.api import (
     load_weights,
 )
 from msda_bench_builtin.backbones import headless
-from msda_bench_builtin.vision import torchvision
+from msda_bench_builtin.backbones.headless import torchvision
 
 _FORMS = "must be the name of torchvision's weights, {file: PATH, sha256: HEX}, or none"
 _SUPPLIED = ByHand("weights that you supply (docs/images.md)")

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
+from msda_bench_builtin.backbones.headless import torchvision
 from msda_bench_builtin.datasets.images.augment import Recipe, box, centre, changed, coloured, cropped, luma
-from msda_bench_builtin.vision import torchvision
 
 KEY = torch.tensor([3, -4], dtype=torch.int32)
 ALL = Recipe((0.5, 1.0), flip=True, jitter=0.4, grey=0.2, erase=0.5)

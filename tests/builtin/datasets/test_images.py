@@ -14,9 +14,9 @@ from pydantic import ValidationError
 from msda_bench.api import DataError
 from msda_bench.data import Folders, LocalFiles
 from msda_bench.data.check import tree_sha256
+from msda_bench_builtin.backbones.headless import torchvision
 from msda_bench_builtin.datasets import DomainNet, ImageFolder, ImageList, Office31, OfficeHomeImages
 from msda_bench_builtin.datasets.images.decode import decode
-from msda_bench_builtin.vision import torchvision
 
 REMEDY = "; replace or remove them, then run the same command again: only what is missing is made"
 CROPPED = {"crop": 6, "scale": (0.7, 1.0), "flip": True, "jitter": 0.3, "grey": 0.1}
