@@ -17,8 +17,7 @@ from msda_bench.results.files import replace_file
 from msda_bench.results.notes import is_whole
 from msda_bench.results.report import Report
 from msda_bench.results.tables import csv_text
-from msda_bench.results.verify import VERIFIED, verifications, verified_frame
-from msda_bench.results.verify_text import verify_report
+from msda_bench.results.verify import VERIFIED, verifications, verified_frame, verify_report
 from msda_bench.store import Store
 
 

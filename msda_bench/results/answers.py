@@ -8,13 +8,13 @@ from dataclasses import replace
 import pandas as pd
 
 from msda_bench.results.across import Across, standings
+from msda_bench.results.compare import against, main_pairs, main_rows
 from msda_bench.results.decision import BETTER, EXPLORATORY, SAME, WORSE
 from msda_bench.results.experiment_tables import across_tables, leaderboard_table, pairs_notes, pairs_tables, views
 from msda_bench.results.leaderboard import Analysis, analyse
 from msda_bench.results.notes import all_ok, folder_lines, is_whole, problem_lines
 from msda_bench.results.reference import Reference, beside
 from msda_bench.results.report import Line, Report, Section, mean_text
-from msda_bench.results.rows import against, main_pairs, main_rows
 from msda_bench.results.verdict import conclusion, how_to_read, verdict_across
 from msda_bench.results.words import counted, name_of
 from msda_bench.suite.plan import Experiment

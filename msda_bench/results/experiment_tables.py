@@ -10,13 +10,12 @@ from typing import Any
 import pandas as pd
 
 from msda_bench.results.across import Across, standings
-from msda_bench.results.compare import comparison_columns
+from msda_bench.results.compare import against, comparison_columns, control_of, shown_family
 from msda_bench.results.decision import MIN_PAIRS_ACROSS
 from msda_bench.results.frame import AVERAGE, own_rows
 from msda_bench.results.leaderboard import Analysis
 from msda_bench.results.notes import Note
 from msda_bench.results.report import BETTER_MARK, MARKS, WORSE_MARK, Column, Table, Unit
-from msda_bench.results.rows import against, control_of, shown_family
 from msda_bench.results.verdict import too_few_datasets, verdict, verdict_across
 from msda_bench.results.words import counted
 from msda_bench.suite.plan import DEFAULT_MEASURES, Experiment

@@ -212,10 +212,8 @@ def typed(runs: pd.DataFrame) -> pd.DataFrame:
 
 def experiments(runs: pd.DataFrame) -> Iterator[tuple[Experiment, pd.DataFrame]]:
     """Yields each experiment of the plan that has rows, with these rows."""
-    of = runs["experiment"].astype(object)
     for experiment in runs.attrs["plan"].experiments:
-        rows = runs[of == experiment.name]
-        if len(rows):
+        if len(rows := own_rows(experiment, runs)):
             yield experiment, rows
 
 

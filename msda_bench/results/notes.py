@@ -59,14 +59,12 @@ def notes(runs: pd.DataFrame, selected: pd.DataFrame | None = None) -> list[Note
 
     `selected` are the runs with the selected settings, if known.
     """
-    candidates = selection_notes(runs)
-    every: list[Note] = []
+    candidates, by, every = Candidates(runs), track_of(runs), list[Note]()
     for experiment, rows in experiments(select(runs) if selected is None else selected):
         name = experiment.name
-        by = track_of(runs)
         own = (line for line in experiment.notes if by is None or not line.startswith(SELECTED_BY))
         every += [Note("suite", name, line) for line in (*own, *_chosen(experiment, by))]
-        every += [note for note in candidates if note.experiment == name]
+        every += [Note("candidates", name, line) for line in _unselected(experiment, candidates, by)]
         every += [Note(kind, name, line) for kind, line in _remarks(experiment, rows)]
     return every
 
@@ -90,6 +88,18 @@ def _chosen(experiment: Experiment, by: str | None) -> Iterator[str]:
         names = ", ".join(name for name in tuning.oracles if name in searches and searches[name].by == own)
         if own != track:
             yield f"Trained with the target's labels, and so chosen by {_worded(own)}: {names}."
+
+
+def _unselected(experiment: Experiment, candidates: Candidates, by: str | None) -> Iterator[str]:
+    """How many candidates of each method could not be selected, by reason."""
+    methods = [method for table, method in candidates.methods() if table.name == experiment.name]
+    choices = {method.name: [*candidates.choices(experiment, method, by)] for method in methods}
+    runs = len(experiment.targets) * (1 if experiment.tuning is not None else len(experiment.seeds))
+    planned = {method.name: len(method.search.candidates) * runs for method in methods if method.search}
+    for what, why in _UNSELECTED.items():
+        counts = {name: sum(getattr(choice, what) for choice in of) for name, of in choices.items()}
+        if some := [f"{name} {count} of {planned[name]}" for name, count in counts.items() if count]:
+            yield f"{why}: {', '.join(some)}"
 
 
 def _worded(by: str) -> str:
@@ -129,25 +139,6 @@ def folder_lines(runs: pd.DataFrame, more: Iterable[str] = (), noted: Iterable[N
         some = f"{first_of(names)}: " if 0 < len(names) < every else ""
         yield Line("note", f"{some}{line}")
     yield from (Line("problem", line) for line in problem_lines(runs))
-
-
-def selection_notes(runs: pd.DataFrame) -> list[Note]:
-    """Notes on candidates that could not be selected, one for each experiment and reason."""
-    candidates = Candidates(runs)
-    reasons: dict[tuple[str, str], list[str]] = {}
-    for table, method in candidates.methods():
-        choices = [*candidates.choices(table, method, track_of(runs))]
-        times = 1 if table.tuning is not None else len(table.seeds)
-        planned = len(method.search.candidates if method.search else ()) * len(table.targets) * times
-        for what in _UNSELECTED:
-            if count := sum(getattr(choice, what) for choice in choices):
-                reasons.setdefault((table.name, what), []).append(f"{method.name} {count} of {planned}")
-    order = [(table.name, what) for table in runs.attrs["plan"].experiments for what in _UNSELECTED]
-    return [
-        Note("candidates", place[0], f"{_UNSELECTED[place[1]]}: {', '.join(reasons[place])}")
-        for place in order
-        if place in reasons
-    ]
 
 
 def note_lines(noted: Iterable[Note]) -> dict[str, list[str]]:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 import pandas as pd
 
 from msda_bench.results.across import Across, standings
+from msda_bench.results.compare import against, main_pairs, main_rows
 from msda_bench.results.decision import (
     BETTER,
     BETTER_BY_MORE,
@@ -24,7 +25,6 @@ from msda_bench.results.decision import (
 )
 from msda_bench.results.estimates import Summary
 from msda_bench.results.report import mean_text
-from msda_bench.results.rows import against, main_pairs, main_rows
 from msda_bench.results.scores import at_chance
 from msda_bench.results.words import counted, first_of, listed, name_of
 from msda_bench.suite.plan import CHANCE_REFERENCE, Experiment

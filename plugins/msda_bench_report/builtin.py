@@ -8,11 +8,10 @@ from typing import Literal
 
 import pandas as pd
 
+from msda_bench.results.compare import against, best_of, conclusive, control_of, differ, main_pairs, main_rows, testable
 from msda_bench.results.criteria import ALL, criteria_notes
 from msda_bench.results.frame import AVERAGE
-from msda_bench.results.rows import against, best_of, conclusive, control_of, differ, main_pairs, main_rows, testable
-from msda_bench.results.verify import verifications
-from msda_bench.results.verify_text import disagreement
+from msda_bench.results.verify import disagreement, verifications
 from msda_bench.results.words import counted, listed, name_of
 from msda_bench.suite.plan import ORACLE
 from msda_bench_report import plots

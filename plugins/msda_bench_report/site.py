@@ -16,12 +16,12 @@ from msda_bench.atomic import make_folder, named
 from msda_bench.errors import BenchError, printable
 from msda_bench.plugins import Registry
 from msda_bench.results.across import METRIC, Across, across_datasets
+from msda_bench.results.compare import main_rows
 from msda_bench.results.decision import MIN_PAIRS_ACROSS
 from msda_bench.results.experiment_tables import View
 from msda_bench.results.files import LEADERBOARD, RUNS, refuse_result_folders, replace_file, runs_file
 from msda_bench.results.notes import environments
 from msda_bench.results.recorded import load_cells
-from msda_bench.results.rows import main_rows
 from msda_bench.results.scores import Grid
 from msda_bench.results.tables import csv_text, rows_of
 from msda_bench.results.verdict import verdict_across

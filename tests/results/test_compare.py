@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 import msda_bench as mb
-from msda_bench.results.rows import against
+from msda_bench.results.compare import against
 from msda_bench.store.record import Outcome
 from tests.results.conftest import BASE, UP, frame_of, gained, holm, many, planned, plus
 

@@ -11,10 +11,10 @@ import pandas as pd
 from altair.utils.schemapi import debug_mode
 
 from msda_bench.results.across import Across, across_of, standings
+from msda_bench.results.compare import against, best_of, conclusive, main_pairs, turned_pairs
 from msda_bench.results.door import argument
 from msda_bench.results.frame import runs_of
 from msda_bench.results.report import show_p
-from msda_bench.results.rows import against, best_of, conclusive, main_pairs, turned_pairs
 from msda_bench.results.verdict import too_few_datasets
 from msda_bench.results.words import name_of
 from msda_bench.suite.mistakes import hint, shown

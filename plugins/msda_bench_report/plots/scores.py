@@ -8,10 +8,10 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
+from msda_bench.results.compare import main_rows
 from msda_bench.results.criteria import ALL
 from msda_bench.results.frame import AVERAGE, runs_of
 from msda_bench.results.report import mean_text
-from msda_bench.results.rows import main_rows
 from msda_bench.results.words import name_of
 from msda_bench.suite.plan import ORACLE
 from msda_bench_report.plots import parts
