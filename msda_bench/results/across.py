@@ -172,7 +172,6 @@ def _mean_gain(gains: Sequence[Row]) -> MeanGain:
 
 
 def _estimates(comparison: Across) -> dict[str, Row]:
-    """What all experiments together say of each method's gain, by method, each in its family."""
     base, primary = comparison.baseline, comparison.primary
     others = [name for name in comparison.methods if name != base]
     confirmed, explored = ([name for name in others if (name in primary) == is_primary] for is_primary in (True, False))
@@ -195,7 +194,6 @@ def _estimate(comparison: Across, method: str) -> Row:
 
 
 def _tested(family: str, rows: Sequence[Row]) -> list[Row]:
-    """Decides the mean gains of a family, as comparisons are decided."""
     adjust = adjustment(family)
     decisions = []
     for row, p in zip(rows, adjust([row.get("p_two_sided", 1.0) for row in rows]), strict=True):

@@ -177,7 +177,6 @@ def _short(value: Any) -> str:
 
 
 def _compared(a: pd.DataFrame, b: pd.DataFrame, methods: Mapping[str, str]) -> pd.DataFrame:
-    """Compares the methods over common seeds, at each target and averaged over the common targets."""
     common = set(a["target"]) & set(b["target"])
     both = zip(*(grids(runs[runs["target"].isin(common)]) for runs in (a, b)), strict=True)
     rows = [
@@ -191,7 +190,6 @@ def _compared(a: pd.DataFrame, b: pd.DataFrame, methods: Mapping[str, str]) -> p
 
 
 def _measured(ours: Grid, theirs: Grid, names: tuple[str, str], target: Target) -> Row:
-    """Compares a method of B with one of A."""
     merits_a, merits_b = ours.merits[target], theirs.merits[target]
     values = paired(merits_a.by_seed[names[0]], merits_b.by_seed[names[1]])
     row = measured(
@@ -246,7 +244,6 @@ def _table(pair: Aligned) -> Table:
 
 
 def _sentences(pair: Aligned) -> Iterator[str]:
-    """What only one side has, what differs, and how many runs are the same."""
     if pair.rows.empty:
         yield f"{pair.name}: no method and target in common"
     a, b = pair.a, pair.b
@@ -266,7 +263,6 @@ def _sentences(pair: Aligned) -> Iterator[str]:
 
 
 def _verdict(pairs: Sequence[Aligned], rows: pd.DataFrame) -> Iterator[str]:
-    """The parts of the conclusion on B against A, by the means over the targets that both have."""
     n_ok = sum(pair.ok for pair in pairs)
     if not n_ok:
         yield "nothing in common: no run is ok in both"

@@ -107,7 +107,6 @@ SENSITIVITY = Kind("candidates", "sensitivity", _POINTS, _POINTS[:3], _POINTS[3:
 
 
 def _searched(candidates: Candidates) -> Iterator[tuple[Experiment, list[Method]]]:
-    """The experiments that select settings, with the methods whose settings they select."""
     methods = candidates.methods()
     for table in candidates.runs.attrs["plan"].experiments:
         searched = [method for other, method in methods if other.name == table.name]

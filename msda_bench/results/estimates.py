@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from statistics import NormalDist
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,8 @@ POWER = 0.8
 _SAMPLES = 4_000
 _MOST_SAMPLED = 40
 """Beyond this many pairs the t approximation is within two percent of sampling."""
+_pairs = lru_cache(maxsize=8)(np.triu_indices)
+"""The places of both differences of each Walsh average."""
 
 
 class Summary(NamedTuple):
@@ -123,12 +125,6 @@ def margin_tests(differences: Reals, margin: float, decimals: int) -> dict[str, 
     return {"p_beyond": min(1.0, 2 * min(p_above(margin))), "p_equivalent": max(p_above(-margin))}
 
 
-@lru_cache(maxsize=8)
-def _pairs(n: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The places of both differences of each Walsh average."""
-    return np.triu_indices(n)
-
-
 @lru_cache(maxsize=256)
 def detectable_shift(n: int, level: float, power: float = POWER) -> float | None:
     """The smallest shift of n normal differences, in standard deviations, that the test finds with this probability.
@@ -220,7 +216,6 @@ class MeanGain(NamedTuple):
 
 
 def _quantile(freedom: float, share: float) -> float:
-    """A quantile of Student's t."""
     from scipy.special import stdtrit
 
     return float(stdtrit(freedom, share))

@@ -66,7 +66,6 @@ class View:
 
     @cached_property
     def _against_control(self) -> dict[tuple[str, str], str]:
-        """The outcomes against the control, by column and method."""
         turned = against(self.pairs, self.control or "")
         places = self.pairs.loc[turned.index, ["scope", "target"]]
         rows = zip(*(places[name].tolist() for name in places), turned["method"], turned["outcome"], strict=True)
@@ -183,7 +182,6 @@ def _are_partial(board: pd.DataFrame) -> pd.Series[bool]:
 
 
 def _seeds_of(board: pd.DataFrame) -> str:
-    """The number of seeds that the means are over, in words."""
     low, high, planned = board["n_ok"].min(), board["n_ok"].max(), board["n_planned"].iloc[0]
     if low < high:
         return f"up to {counted(high, 'seed')}"
@@ -191,7 +189,6 @@ def _seeds_of(board: pd.DataFrame) -> str:
 
 
 def _caption(view: View, marks: set[str]) -> Iterator[str]:
-    """Notes that explain the marks of the leaderboard."""
     board = view.board[view.board["target"].isin(view.columns)]
     if marks:
         places = view.pairs["target"].astype(object).mask(view.pairs["scope"] == "average", AVERAGE)

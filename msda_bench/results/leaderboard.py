@@ -105,7 +105,6 @@ def _rows(grid: Grid, pairs: Sequence[Row]) -> Iterator[Row]:
 
 
 def _marks(grid: Grid, column: Column, pairs: Sequence[Row]) -> dict[str, Row]:
-    """Mean, rank and bold sets of each method in one column."""
     merits = grid.merits[column]
     summaries = {name: summarize(by_seed.values()) for name, by_seed in merits.by_seed.items()}
     means = merits.means(grid.ranked)

@@ -15,7 +15,7 @@ from msda_bench.results.frame import PROBLEMS, experiments
 from msda_bench.results.metric import why_unmeasured
 from msda_bench.results.recorded import VALIDATOR, VERSION
 from msda_bench.results.report import Line
-from msda_bench.results.select import Candidates, select, track_of
+from msda_bench.results.select import SELECTED, Candidates, select
 from msda_bench.results.words import first_of, spans
 from msda_bench.store.check import made_on
 from msda_bench.suite.plan import (
@@ -59,7 +59,8 @@ def notes(runs: pd.DataFrame, selected: pd.DataFrame | None = None) -> list[Note
 
     `selected` are the runs with the selected settings, if known.
     """
-    candidates, by, every = Candidates(runs), track_of(runs), list[Note]()
+    candidates, every = Candidates(runs), list[Note]()
+    by = runs.attrs[SELECTED].track if SELECTED in runs.attrs else None
     for experiment, rows in experiments(select(runs) if selected is None else selected):
         name = experiment.name
         own = (line for line in experiment.notes if by is None or not line.startswith(SELECTED_BY))
@@ -70,7 +71,6 @@ def notes(runs: pd.DataFrame, selected: pd.DataFrame | None = None) -> list[Note
 
 
 def _chosen(experiment: Experiment, by: str | None) -> Iterator[str]:
-    """How settings were chosen on tuning seeds, or that another criterion was asked for."""
     tuning = experiment.tuning
     if tuning is None:
         if by is not None and experiment.criteria:
@@ -231,7 +231,6 @@ def _far(ok: pd.DataFrame, column: str, least: float | None = None) -> str:
 
 
 def _unscored(experiment: Experiment, made: pd.DataFrame) -> Iterator[str]:
-    """Notes runs that are ok but have no value of the table's metric, or no score of a metric or validator."""
     without = made[(made["status"] == "ok") & made["score"].isna() & made["message"].isna()]
     if experiment.metric is not None and len(without):
         measure = experiment.measure

@@ -154,7 +154,6 @@ def plan_report(
 def _row(
     table: Experiment, expansion: Expansion, missing: Mapping[str, Cell], pilot: Pilot, detect: float, power: float
 ) -> dict[str, Any]:
-    """What an experiment costs, and what it takes."""
     from scipy.special import chdtri
 
     row: dict[str, Any] = {"experiment": table.name, "seeds": len(table.seeds)}
@@ -178,7 +177,6 @@ def _row(
 
 
 def _gaps(tables: Sequence[Experiment], pilot: Pilot) -> Iterator[Line]:
-    """A line for each experiment of which the folder tells too little."""
     for table in tables:
         if not pilot.timed(table):
             yield Line("problem", f"{table.name}: no timed run on {name_of(table.dataset)}, so no hours are known")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -107,21 +106,8 @@ PER_CLASS = Kind(
 )
 
 
-def class_tables(classes: pd.DataFrame) -> Iterator[Table]:
-    """A table for each experiment and target: the accuracy of each method on each class, one row per class."""
-    unit = Unit("accuracy in percent")
-    for (experiment, target), rows in classes.groupby(["experiment", "target"], observed=True, sort=False):
-        methods = dict.fromkeys(rows["method"].astype(object))
-        accuracies = (Column(name, "number", ["accuracy"], unit, ("method", name)) for name in methods)
-        title = f"{experiment}, {target}: accuracy on each class in percent, mean over seeds"
-        yield Table(
-            f"{experiment}-classes-{target}", title, rows.sort_values("class", kind="stable"),
-            (Column("class", "count", ["class"]), *accuracies), "class", by_column=True,
-        )  # fmt: skip
-
-
 def classes_report(runs: pd.DataFrame) -> Report:
-    """What `msda-bench leaderboard --per-class` answers.
+    """What `msda-bench leaderboard --per-class` answers: a table for each experiment and target, one row per class.
 
     Raises:
         BenchError: no record has the counts.
@@ -136,4 +122,12 @@ def classes_report(runs: pd.DataFrame) -> Report:
             f"{runs.attrs['folder']}: no run of a classification task has counts of its test, which older records do "
             "not contain; train them again in another folder (run --out DIR)"
         )
-    return Report((Section(tuple(class_tables(classes))),), classes, is_whole(runs))
+    unit, tables = Unit("accuracy in percent"), []
+    for (experiment, target), rows in classes.groupby(["experiment", "target"], observed=True, sort=False):
+        methods = dict.fromkeys(rows["method"].astype(object))
+        accuracies = (Column(name, "number", ["accuracy"], unit, ("method", name)) for name in methods)
+        title = f"{experiment}, {target}: accuracy on each class in percent, mean over seeds"
+        name, columns = f"{experiment}-classes-{target}", (Column("class", "count", ["class"]), *accuracies)
+        by_class = rows.sort_values("class", kind="stable")
+        tables.append(Table(name, title, by_class, columns, "class", by_column=True))
+    return Report((Section(tuple(tables)),), classes, is_whole(runs))

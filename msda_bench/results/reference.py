@@ -155,7 +155,6 @@ def _read(path: Path, name: str) -> Reference:
 
 
 def _joined(parts: Sequence[Reference]) -> Reference:
-    """One reference of all their experiments, which differ."""
     first, *_ = parts
     sizes = [len(part.runs["seed"]) for part in parts]
     return replace(
@@ -200,12 +199,10 @@ def reference_of(runs: pd.DataFrame) -> Reference:
 
 
 def _suite_lines(runs: pd.DataFrame) -> dict[str, list[str]]:
-    """What tables say of each experiment, how its settings were chosen included."""
     return note_lines(note for note in notes(runs) if note.kind in {"suite", "candidates"})
 
 
 def _criterion(table: Experiment, search: Search) -> str:
-    """What chooses among a method's candidates, and where."""
     tuning = table.tuning
     return search.by if tuning is None else f"{tuning.tracks[0]} on seeds {spans(tuning.seeds)}"
 

@@ -216,7 +216,6 @@ def mean_text(row: Mapping[Any, Any]) -> str:
 
 
 def _text(_: Unit, *values: Any) -> str:
-    """Different values are joined by a slash."""
     return " / ".join(dict.fromkeys(map(printable, values)))
 
 
@@ -230,19 +229,16 @@ def _mean(unit: Unit, mean: Any, error: Any, rank: Any, mark: str, n: str) -> st
 
 
 def _with_error(unit: Unit, value: float, error: float, rest: str = "") -> str:
-    """`value +- error`, with what follows."""
     return f"{unit.show(value)}{'' if pd.isna(error) else f' +- {unit.show(error)}'}{rest}"
 
 
 def _pair(_: Unit, first: str, second: str, outcome: str) -> str:
-    """Two methods, the better one first."""
     names = (second, first) if outcome == WORSE else (first, second)
     sign = ">" if outcome in OPPOSITE else "=" if outcome == SAME else "against"
     return f" {sign} ".join(map(printable, names))
 
 
 def _turned(unit: Unit, value: float, outcome: str) -> str:
-    """A difference towards the better method."""
     return unit.show(-value if outcome == WORSE else value, signed=True)
 
 

@@ -173,7 +173,6 @@ def _mean_of_all(values: pd.Series[float]) -> float | None:
 
 
 def _merits(by_method: Mapping[str, Mapping[int, float]], seeds: Sequence[int], experiment: Experiment) -> Merits:
-    """The merits of one target, in the order of the seeds."""
     by_seed = {name: {seed: merits[seed] for seed in seeds if seed in merits} for name, merits in by_method.items()}
     sizes = [abs(merit) for merits in by_seed.values() for merit in merits.values()]
     return Merits(by_seed, _DECIMALS if experiment.measure.percent else _decimals(sizes))

@@ -246,11 +246,6 @@ class Selection:
         return self
 
 
-def track_of(runs: pd.DataFrame) -> str | None:
-    """The criterion by which a frame was selected instead of the plan's."""
-    return runs.attrs[SELECTED].track if SELECTED in runs.attrs else None
-
-
 def _mean(votes: Sequence[float]) -> float:
     """The mean of the votes; a single one counts to its last digit."""
     return votes[0] if len(votes) == 1 else tied(mean_of(votes))

@@ -155,7 +155,6 @@ def _cells(runs: pd.DataFrame) -> dict[tuple[str, str, str], Mapping[str, Any]]:
 
 
 def _compare(whole: Grid, less: Grid, method: str, target: str) -> Row:
-    """Compares the scores without a source with those of all sources, over the seeds that are ok in both."""
     merits = whole.merits[target]
     with_all, without = paired(merits.by_seed[method], less.merits[target].by_seed[method])
     row = measured(

@@ -144,7 +144,6 @@ def _kind(form: str) -> str:
 
 
 def _escaped(text: str, form: str) -> str:
-    """Escapes text for a format where tabulate does not; plain text loses its markup."""
     kind = _kind(form)
     if kind == "plain":
         return "".join(char for char in text if not "\ue000" <= char <= "\ue005")

@@ -36,8 +36,6 @@ _GAINS = (BETTER_BY_MORE, BETTER)
 
 
 class _Unit(NamedTuple):
-    """How differences are written."""
-
     form: str
     label: str
     margin: float | None
@@ -181,12 +179,10 @@ def _answer(unit: _Unit, base: str, groups: Groups, few: str = "", where: str = 
 
 
 def _sentences(unit: _Unit, base: str, groups: Groups) -> list[str]:
-    """A sentence for each group of methods."""
     return [f"{unit.lead(kind, base)}: {unit.gains(rows)}." for kind, rows in groups.items()]
 
 
 def _headroom(experiment: Experiment, unit: _Unit, rows: pd.DataFrame) -> Iterator[str]:
-    """What is to be had with labels of the target: the gain of the reference that gains most over the baseline."""
     known = rows[rows["reference"].astype(bool) & (rows["method"] != CHANCE_REFERENCE)].dropna(subset="gain")
     of_base = rows.loc[rows["method"] == experiment.baseline, "n_ok"].min()
     for row in known.sort_values("gain", ascending=False)[:1].to_dict("records"):
@@ -198,7 +194,6 @@ def _headroom(experiment: Experiment, unit: _Unit, rows: pd.DataFrame) -> Iterat
 
 
 def _with_labels(unit: _Unit, row: Mapping[Any, Any]) -> str:
-    """Whether a reference shows headroom."""
     gain = f"{unit.gain(row)} {unit.label}"
     if row["low"] > 0:
         return f"There is headroom: with labels of the target, {gain}."
@@ -208,7 +203,6 @@ def _with_labels(unit: _Unit, row: Mapping[Any, Any]) -> str:
 
 
 def _too_few(experiment: Experiment, pairs: pd.DataFrame, method: str) -> str:
-    """Explains why no test can show a difference from a method, and how many seeds would be enough."""
     mine = pairs[((pairs["first"] == method) | (pairs["second"] == method)).to_numpy()]
     seeds, n = counted(int(mine["n_paired"].max()), "seed"), int(mine["n_family"].min())
     among = f" among {n} comparisons" if n > 1 else ""

@@ -152,7 +152,6 @@ def verifications(runs: pd.DataFrame, table: str | None = None) -> tuple[Verific
 
 
 def _tables(runs: pd.DataFrame, name: str | None) -> dict[str, PublishedNumbers]:
-    """The table of each experiment that has one."""
     plan, folder = runs.attrs["plan"], runs.attrs.get("folder") or "these runs"
     if name is None:
         tables = {table.name: table.published for table in plan.experiments if table.published is not None}
@@ -300,7 +299,6 @@ def verify_report(runs: pd.DataFrame, verified: Sequence[Verification]) -> Repor
 
 
 def _sources(verification: Verification) -> pd.DataFrame:
-    """Each list of numbers once, in the order of the table, with the number that the table has for it."""
     sources = verification.cells[[*ORIGIN, "comparable"]].drop_duplicates(ignore_index=True)
     return sources.assign(number=[f"[{place}]" for place in range(1, len(sources) + 1)])
 

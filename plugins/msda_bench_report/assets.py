@@ -45,13 +45,13 @@ def environment() -> Environment:
     )
     made.filters |= {"plain": printable, "spans": spans, "listed": listed, "json": json_block, "rows": shown_rows}
     made.filters["score"] = lambda row: mean_text(row).replace("+-", "±")
-    papers = resources.files(_PACKAGE).joinpath("templates", "methods.csv").read_text(encoding="utf-8")
-    made.globals |= {"counted": counted, "papers": {row["label"]: row for row in csv.DictReader(papers.splitlines())}}
+    papers = csv.DictReader(asset("methods.csv").splitlines())
+    made.globals |= {"counted": counted, "papers": {row["label"]: row for row in papers}}
     return made
 
 
 def asset(name: str) -> Markup:
-    """Reads one of our style sheets or scripts, unescaped."""
+    """Reads one of our files beside the templates, unescaped."""
     text = resources.files(_PACKAGE).joinpath("templates", name).read_text(encoding="utf-8")
     return Markup(text)  # noqa: S704 - ours
 

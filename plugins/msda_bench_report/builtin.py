@@ -195,12 +195,10 @@ def course(results: Results) -> Section | None:
 
 
 def _ends(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the first and the last epoch."""
     return rows[rows["epoch"].isin([1, rows["epoch"].max()])]
 
 
 def _sampled(results: Results) -> str:
-    """A sentence if the curves of only some seeds are shown, otherwise empty."""
     drawn, every = results.curves["seeds"].max(), results.ok["seed"].nunique()
     return f" Curves of {drawn} of {every} seeds." if drawn < every else ""
 

@@ -162,7 +162,6 @@ def _row(record: Mapping[Any, Any], cells: tuple[Gain | None, ...], *, has_margi
 
 
 def _there(cells: Iterable[Gain | None]) -> int:
-    """The number of experiments in which a method has a gain."""
     return sum(cell is not None and cell.gain is not None for cell in cells)
 
 

@@ -152,7 +152,6 @@ class Findings:
 
 
 def _experiments(findings: Findings) -> Iterator[dict[str, Any]]:
-    """The data of each experiment for experiment.html."""
     runs, bad = findings.analysis.runs, problems(findings.analysis.selected)
     ids = slugs(experiment.name for experiment in runs.attrs["plan"].experiments)
     for view, results in _results(findings):
@@ -183,7 +182,6 @@ def _experiments(findings: Findings) -> Iterator[dict[str, Any]]:
 
 
 def _results(findings: Findings) -> Iterator[tuple[View, Results]]:
-    """Each experiment with what its sections are made from."""
     every, runs = findings.analysis.runs, findings.analysis.selected
     planned = every.attrs["plan"].experiments
     most = max(0, (MOST_FIGURES // len(planned) - _ALONE) // _OF_TARGET)

@@ -215,7 +215,6 @@ def write_site(folders: Sequence[Path], out: Path, registry: Registry) -> tuple[
 
 
 def _names(folders: Iterable[Path]) -> list[str]:
-    """The folders' names as parts of addresses, all different."""
     names = [folder.resolve().name for folder in folders]
     keys = [
         name if names.index(name) == at else f"{name} {names[:at].count(name) + 1}" for at, name in enumerate(names)
@@ -325,7 +324,6 @@ def _compared(columns: Iterable[Column]) -> Across | None:
 
 
 def _of_most_datasets(columns: Sequence[Column]) -> list[Column]:
-    """Of each dataset the experiments of the folder that has most datasets."""
     sizes = {
         folder: _datasets(own for own in columns if own.folder == folder) for folder in {c.folder for c in columns}
     }
@@ -340,7 +338,6 @@ def _datasets(columns: Iterable[Column]) -> int:
 
 
 def _finding(columns: Sequence[Column], across: Across | None) -> Sequence[str]:
-    """Sentences on which methods gain over the baseline, over all datasets or on single experiments."""
     if across is not None and (finding := verdict_across(across)):
         return finding
     lines = [f"{name_of(column.experiment.name)}: {column.view.verdict[0]}" for column in columns[:_MOST_NAMED]]

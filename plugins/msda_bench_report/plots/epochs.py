@@ -31,7 +31,6 @@ _METHOD = ["experiment", "target", "method"]
 
 
 def _taken(curves: str | Path | pd.DataFrame) -> pd.DataFrame:
-    """A frame from `load_curves` or `by_epoch`."""
     kind = KINDS["curves"]
     if isinstance(curves, pd.DataFrame) and "seeds" in curves:
         kind = replace(KINDS["curves"], columns=[name for name in KINDS["curves"].columns if name != "seed"])

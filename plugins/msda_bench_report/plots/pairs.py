@@ -155,7 +155,6 @@ def critical_difference(runs: str | Path | pd.DataFrame | Across) -> Chart:
 
 
 def _ranks(across: Across, scale: alt.Scale) -> Chart:
-    """A row for each method at its mean rank, with wins and losses against the baseline."""
     ranked = standings(across).dropna(subset="mean_rank").sort_values("mean_rank", kind="stable")
     rows = ranked[["method"]].assign(
         rank=ranked["mean_rank"],
@@ -184,7 +183,6 @@ def _ranks(across: Across, scale: alt.Scale) -> Chart:
 
 
 def _groups(across: Across, scale: alt.Scale) -> Chart:
-    """A bar for each group in which no difference was shown, from its best mean rank to its worst."""
     ranks = [[across.mean_ranks[name] for name in group] for group in across.cliques]
     rows = pd.DataFrame(
         {

@@ -75,7 +75,6 @@ def _points(runs: pd.DataFrame) -> Chart:
 
 
 def _order(runs: pd.DataFrame) -> pd.Series[int]:
-    """The place of each row's method in the chart: the best mean first, references last."""
     losses = -parts.measure_of(runs).sign * runs["score"]
     means = losses.groupby([runs["reference"], runs["method"]], sort=False).mean().reset_index()
     order = means.sort_values(["reference", "score"], kind="stable")["method"]
@@ -124,7 +123,6 @@ def _forest(board: pd.DataFrame) -> Chart:
 
 
 def _group(row: pd.Series[Any]) -> str:
-    """How the method of a leaderboard row compares with the best one."""
     best, same, worse, unknown, reference = _GROUPS
     if row["reference"]:
         return reference
