@@ -43,22 +43,6 @@ def test_pairs_are_taken_seed_by_seed_in_percent(table):
     assert (far.mean_difference, far.outcome) == (-0.25, "better")
 
 
-def test_p_values_are_corrected_within_each_place(table):
-    assert holm([0.01, 0.02, 0.03, 0.04, 0.005]) == pytest.approx((0.04, 0.06, 0.06, 0.06, 0.025), rel=1e-12)
-    draw = random.Random(0)
-    runs = {name: {"x": [draw.randrange(90, 110) + 4 * (name == "d") for _ in BASE], "y": BASE} for name in "abcdef"}
-    runs["f"]["y"] = plus(2, 1, 1, 1, 1, 1, 1, 1)
-    pairs = rows(table(runs))
-    for target in ("x", "y"):
-        family = [pair for pair in pairs if pair.target == target]
-        p_values = [pair.p_two_sided for pair in family]
-        assert [pair.p_holm for pair in family] == pytest.approx(holm(p_values), rel=1e-12)
-        assert [pair.p_bh for pair in family] == pytest.approx(stats.false_discovery_control(p_values), rel=1e-12)
-        attainable = holm([min(1.0, 2 ** (1 + pair.n_zero - pair.n_paired)) for pair in family])
-        assert [pair.attainable_p for pair in family] == attainable
-        assert all(pair.attainable_p <= pair.p_holm for pair in family)
-
-
 @pytest.mark.parametrize("lost", [(), (3,)])
 def test_across_targets_each_target_is_one_pair(table, lost):
     runs = {

@@ -91,7 +91,9 @@ def sample():
     notes = ("train reduced to 500, not the paper's 2000",)
     first, *rest = planned(reviews, "reviews", "amazon", notes=notes, baseline="SRC")
     first = replace(first, methods=(replace(first.methods[0], recipe="=pooled"), *first.methods[1:]))
-    return frame_of((first, *rest), planned(sine, "sine", "sine", "regression"))
+    errors = {"SRC": {"x": [0.5]}, "DARN": {"x": [0.25]}, "ref": {"x": [0.125]}}
+    less = planned(errors, "less", "less", "regression", baseline="SRC")
+    return frame_of((first, *rest), planned(sine, "sine", "sine", "regression"), less)
 
 
 def _review(name, target, seed):

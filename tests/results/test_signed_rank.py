@@ -23,16 +23,7 @@ def differ(first, second):
     return [Fraction(a) - Fraction(b) for a, b in zip(first.split(), second.split(), strict=True)]
 
 
-def negated(*ranks):
-    return [-rank if rank in ranks else rank for rank in range(1, 21)]
-
-
-MIXED = [3, 1, -2, 0, 5, 4, -1, 2, 2, 6, -3, 1, 0, 4, 7, -2, 3, 5, 1, 2]
 MAIZE = [49, -67, 8, 16, 6, 23, 28, 41, 14, 29, 56, 24, 75, 60, -48]
-DEPRESSION = differ("1.83 .50 1.62 2.48 1.68 1.88 1.55 3.06 1.30", ".878 .647 .598 2.05 1.06 1.29 1.06 3.14 1.29")
-TEN = differ("125 115 130 140 140 115 140 125 140 135", "110 122 125 120 140 124 123 137 135 145")
-TIED = differ("71 71 69 61 75 71 77 72 62 65", "62 66 61 68 74 62 68 62 55 59")
-SLEEP = [Fraction(text) for text in ["1.2", "2.4", "1.3", "1.3", "0", "1", "1.8", ".8", "4.6", "1.4"]]
 DEMSAR = differ(
     ".768 .591 .971 .661 .888 .931 .668 .583 .838 1 .962 .666 .981 .978",
     ".763 .599 .954 .628 .882 .936 .661 .583 .775 1 .940 .619 .972 .957",
@@ -43,13 +34,7 @@ DEMSAR = differ(
     ("differences", "statistic", "n_zero", "p_by_alternative"),
     [
         *((range(1, n + 1), n * (n + 1) / 2, 0, {"greater": 0.5**n}) for n in (4, 5, 6, 8, 10, 20, 1000)),
-        (negated(20, 19, 18, 3), 150, 0, {"greater": 51017 / 1048576}),
         (MAIZE, 96, 0, {"greater": 0.0206298828125, "less": 0.982330322265625, "two-sided": 0.041259765625}),
-        (DEPRESSION, 40, 0, {"greater": 0.01953125, "two-sided": 0.0390625}),
-        (SLEEP, 45, 1, {"greater": 0.001953125}),
-        (TEN, 27, 1, {"greater": 0.31640625, "less": 0.705078125, "two-sided": 0.6328125}),
-        (TIED, 50.5, 0, {"greater": 0.0078125}),
-        (MIXED, 143.5, 2, {"greater": 1244 / 262144, "less": 0.99609375, "two-sided": 0.009490966796875}),
         (DEMSAR, 71.5, 2, {"greater": 15 / 4096}),
         ([0, 0.0, Fraction(0)], 0, 3, {"greater": 1, "less": 1, "two-sided": 1}),
         ([], 0, 0, {"greater": 1}),
@@ -62,7 +47,6 @@ def test_published_values_are_met_to_the_last_bit(differences, statistic, n_zero
     for alternative, p in p_by_alternative.items():
         test = signed_rank(differences, alternative)
         assert (test.p, test.statistic, test.n, test.n_zero) == (p, statistic, len(differences) - n_zero, n_zero)
-    assert signed_rank(negated(20, 19, 18, 4)).p == pytest.approx(0.0526990891)
 
 
 @pytest.mark.parametrize(
@@ -160,13 +144,6 @@ def test_a_true_difference_of_this_size_is_found_with_80_percent(n, alpha, table
     draws = np.random.default_rng(7).normal(row["detectable"] / row["standard_deviation"], 1, (3000, n))
     shown = [mb.signed_rank(differences, "two-sided").p <= alpha for differences in draws.tolist()]
     assert np.mean(shown) == pytest.approx(0.8, abs=0.03)  # four standard errors
-
-
-def test_hollander_and_wolfes_example_has_their_estimate_and_interval(table):
-    """Example 3.1, depression factors."""
-    row = size(table, [0.952, -0.147, 1.022, 0.430, 0.620, 0.590, 0.490, -0.080, 0.010], alpha=0.04)
-    assert (row["hodges_lehmann"], row["hl_low"], row["hl_high"]) == (0.46, 0.01, 0.786)
-    assert (row["median_difference"], row["wins"], row["ties"], row["losses"]) == (0.49, 7, 0, 2)
 
 
 CUTS = {1: 0, 4: 0, 5: 0, 6: 1, 7: 3, 8: 4, 9: 6, 10: 9, 12: 14, 15: 26, 20: 53, 25: 90, 600: None}
