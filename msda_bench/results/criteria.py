@@ -107,10 +107,8 @@ SENSITIVITY = Kind("candidates", "sensitivity", _POINTS, _POINTS[:3], _POINTS[3:
 
 
 def _searched(candidates: Candidates) -> Iterator[tuple[Experiment, list[Method]]]:
-    methods = candidates.methods()
     for table in candidates.runs.attrs["plan"].experiments:
-        searched = [method for other, method in methods if other.name == table.name]
-        if table.criteria and searched:
+        if table.criteria and (searched := candidates.methods(table)):
             yield table, searched
 
 

@@ -92,7 +92,7 @@ def _chosen(experiment: Experiment, by: str | None) -> Iterator[str]:
 
 def _unselected(experiment: Experiment, candidates: Candidates, by: str | None) -> Iterator[str]:
     """How many candidates of each method could not be selected, by reason."""
-    methods = [method for table, method in candidates.methods() if table.name == experiment.name]
+    methods = candidates.methods(experiment)
     choices = {method.name: [*candidates.choices(experiment, method, by)] for method in methods}
     runs = len(experiment.targets) * (1 if experiment.tuning is not None else len(experiment.seeds))
     planned = {method.name: len(method.search.candidates) * runs for method in methods if method.search}

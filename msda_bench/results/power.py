@@ -105,14 +105,9 @@ def _needed(gain: float, deviation: float, level: float, power: float) -> int | 
 def plan_report(
     expansion: Expansion, missing: Mapping[str, Cell], runs: pd.DataFrame, detect: float, power: float
 ) -> Report:
-    """The report on a suite.
+    """The report on a suite that would train the `missing` cells; standard deviations and seconds are of `runs`.
 
-    Args:
-        expansion: the suite's.
-        missing: the cells that it would train.
-        runs: from which standard deviations and seconds are taken.
-        detect: the true gain over the baseline to find, in points.
-        power: the probability with which it is to be found.
+    `detect` is the true gain over the baseline to find, in points, and `power` the probability of finding it.
 
     Raises:
         BenchError: there is no finished run on a data set of the suite.

@@ -93,14 +93,9 @@ class Candidates:
         for number, table, method, target, seed, row in sorted(rows, key=lambda row: row[0]):
             self._tried.setdefault((table, method), {}).setdefault((target, seed), {})[number] = row
 
-    def methods(self) -> list[tuple[Experiment, Method]]:
-        """The methods whose settings are selected, in the plan's order."""
-        return [
-            (table, method)
-            for table in self.runs.attrs["plan"].experiments
-            for method in table.methods
-            if method.search is not None and (table.name, method.name) in self._tried
-        ]
+    def methods(self, table: Experiment) -> list[Method]:
+        """The methods of an experiment whose settings are selected, in the plan's order."""
+        return [method for method in table.methods if method.search and (table.name, method.name) in self._tried]
 
     def of(self, table: Experiment, method: Method, *, votes: bool) -> dict[tuple[str, int], dict[int, int]]:
         """The candidates of a method's runs that vote or, where these are on tuning seeds, of those that do not."""
@@ -195,7 +190,7 @@ class Candidates:
         is_missing = dict.fromkeys(np.flatnonzero(self.runs["candidate"].isna()).tolist(), False)
         for table in self.runs.attrs["plan"].experiments:
             shown: dict[int, bool] = {}
-            for method in (method for of, method in self.methods() if of is table):
+            for method in self.methods(table):
                 shown |= self.shown(table, method, by)
             untold = by is not None and table.tuning is not None and by not in table.tuning.tracks
             absent = sum(lost or self.status[row] == "missing" for row, lost in shown.items())

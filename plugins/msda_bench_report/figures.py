@@ -21,16 +21,10 @@ _MOST_DECIMALS, _LARGE = 6, 1e9
 
 
 class Figure(NamedTuple):
-    """A chart with its numbers.
+    """A chart with its title, and its numbers for readers without scripts; `wide` takes the page's width.
 
-    Attributes:
-        name: tells it apart from the experiment's other figures: letters, digits and hyphens.
-        title: stands above it.
-        label: describes it for screen readers.
-        chart: an Altair chart, such as those of `msda_bench.plots`; its parameter `shown` follows the reader's choice
-            of methods.
-        values: its numbers, for readers without scripts.
-        wide: whether it takes the page's width.
+    `name` is of letters, digits and hyphens, and the experiment's alone; `label` is for screen readers. The parameter
+    `shown` of the chart follows the reader's choice of methods.
     """
 
     name: str
@@ -42,15 +36,9 @@ class Figure(NamedTuple):
 
 
 class Section(NamedTuple):
-    """A folded section; one without figures and table is one sentence.
+    """A folded section of charts, or a table without one; otherwise its text tells why it is empty.
 
-    Attributes:
-        name: tells it apart from the experiment's other sections: letters, digits and hyphens.
-        title: its heading.
-        text: introduces it, or tells why it is empty.
-        figures: its charts.
-        table: numbers without a chart.
-        undrawn: the number of targets without a figure.
+    `name` is of letters, digits and hyphens, and the experiment's alone; `undrawn` targets have no figure.
     """
 
     name: str
@@ -63,18 +51,10 @@ class Section(NamedTuple):
 
 @dataclass(frozen=True)
 class Results:
-    """What is known of one experiment: its rows of each frame.
+    """What is known of one experiment: its rows of each frame that a function of `msda_bench` makes.
 
-    Attributes:
-        targets: the targets with figures, and what they are called in names of figures.
-        experiment: the planned experiment.
-        runs: its runs with the selected settings, as from `load_results`.
-        leaderboard: as from `leaderboard`.
-        comparisons: as from `compare`, each decided in its `outcome`.
-        curves: means over seeds, as from `msda_bench_report.plots.epochs.by_epoch`, of the targets with figures.
-        classes: as from `per_class`, of the targets with figures.
-        criteria: as from `criteria`.
-        candidates: as from `sensitivity`.
+    `targets` are those with figures, and what they are called in names of figures. `runs` have the selected settings.
+    `curves`, means over seeds from `by_epoch`, and `classes` are of these targets; `candidates` are from `sensitivity`.
     """
 
     targets: Mapping[str, str]

@@ -63,15 +63,9 @@ _WORDS: dict[str, dict[Any, str]] = {
 
 
 def render_page(findings: Findings, commands: Iterable[str] = (), home: str | None = None) -> str:
-    """Renders the page; identical records give identical text, in any order.
+    """Renders the page; identical records, made by these commands, give identical text, in any order.
 
-    Args:
-        findings: what the runs say; curves and cells are read from their folder.
-        commands: the commands that made the records, as far as known.
-        home: the address of the page that links to this page, if there is one; runs.csv lies beside this page then.
-
-    Raises:
-        StoreError: the folder cannot be read.
+    `home` is the address of the page that links to this page, if there is one; runs.csv lies beside this page then.
     """
     files, across, runs = findings.files, findings.analysis.across, findings.analysis.selected
     style, script, (packed, drawing) = asset("style.css"), asset("table.js") + asset("script.js"), library()

@@ -41,17 +41,10 @@ _MOST_NAMED = 4
 
 @dataclass(frozen=True)
 class Column:
-    """An experiment on the site.
+    """An experiment on the site: its page and the folder of that, its part of the analysis, and facts to filter by.
 
-    Attributes:
-        link: the address of its page, from the site's first page.
-        folder: the folder of its page on the site.
-        view: its part of the analysis.
-        grid: its runs, for comparisons across datasets.
-        modality: the kind of data, such as text.
-        protocol: keywords of its protocol, such as `equal steps`.
-        made_on: the systems that made its runs, with counts if there are several.
-        varies_sources: whether it is one of several experiments that differ in a source left out.
+    `protocol` has keywords such as `equal steps`, `made_on` the systems that made its runs, with counts if there are
+    several. With `varies_sources` it is one of several experiments that differ in a source left out.
     """
 
     link: str
@@ -103,16 +96,7 @@ class Column:
 
 
 def _columns(folder: str, findings: Findings, registry: Registry) -> Iterator[Column]:
-    """The experiments of a result folder.
-
-    Args:
-        folder: the folder of its page on the site.
-        findings: what its runs say.
-        registry: knows the kind of data of installed datasets.
-
-    Raises:
-        StoreError: a record cannot be read.
-    """
+    """The experiments of a result folder, whose page is in `folder` of the site."""
     planned = findings.analysis.runs.attrs["plan"].experiments
     anchors = slugs(experiment.name for experiment in planned)
     by_name = {grid.experiment.name: grid for grid in findings.analysis.grids}
@@ -173,10 +157,8 @@ def _tested(runs: pd.DataFrame) -> Iterator[str]:
 def write_site(folders: Sequence[Path], out: Path, registry: Registry) -> tuple[str, ...]:
     """Writes the site of some result folders; the folders do not change.
 
-    Args:
-        folders: the result folders; one that cannot be read is reported on the site, and the others are shown.
-        out: the site's folder; files of an earlier site are replaced.
-        registry: the installed components.
+    A folder that cannot be read is reported on the site, and the others are shown. Files of an earlier site in `out`
+    are replaced.
 
     Returns:
         A line for each folder that cannot be shown, and for each record that is damaged or in conflict.

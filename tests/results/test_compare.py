@@ -26,19 +26,7 @@ def only(runs, scope="target"):
     return pair
 
 
-def test_pairs_are_taken_seed_by_seed_in_percent(table):
-    differences = [1, 2, 3, -1, 0, 5, 6, 2]
-    runs = {"a": {"x": plus(*differences)}, "b": {"x": BASE}}
-    ours, turned = only(table(runs)), only(table(dict(reversed(runs.items()))))
-    test = mb.signed_rank(differences, "two-sided")
-    for pair, sign in ((ours, 1), (turned, -1)):
-        assert (pair.p_two_sided, pair.n_zero, pair.n_planned, pair.n_paired) == (test.p, 1, 8, 8)
-        assert pair.p_one_sided == mb.signed_rank(differences, "greater").p
-        assert (pair.median_difference, pair.mean_difference) == (sign * 1.0, sign * 18 / 16)
-    assert (ours.statistic, turned.statistic) == (test.statistic, 28 - test.statistic)
-    assert (ours.wins, ours.ties, ours.losses, ours.outcome) == (6, 1, 1, "better")
-    assert (turned.wins, turned.ties, turned.losses, turned.outcome) == (1, 1, 6, "worse")
-    # The ranks decide which method is better, not the mean.
+def test_the_ranks_decide_which_method_is_better_not_the_mean(table):
     far = only(table({"a": {"x": [*range(101, 120), 0]}, "b": {"x": [100] * 19 + [200]}}))
     assert (far.mean_difference, far.outcome) == (-0.25, "better")
 
