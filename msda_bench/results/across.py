@@ -15,7 +15,6 @@ import pandas as pd
 from msda_bench.errors import printable
 from msda_bench.results.decision import (
     BETTER,
-    EXPLORATORY,
     MIN_PAIRS_ACROSS,
     MOST_ALL_PAIRS,
     NOT_SIGNIFICANT,
@@ -172,15 +171,12 @@ def _mean_gain(gains: Sequence[Row]) -> MeanGain:
 
 
 def _estimates(comparison: Across) -> dict[str, Row]:
-    base, primary = comparison.baseline, comparison.primary
-    others = [name for name in comparison.methods if name != base]
-    confirmed, explored = ([name for name in others if (name in primary) == is_primary] for is_primary in (True, False))
-    families = ((f"primary against {base}", confirmed), (f"{EXPLORATORY} against {base}", explored))
-    return {
-        row["method"]: row
-        for family, names in (families if primary else ((f"against {base}", others),))
-        for row in _tested(family, [_estimate(comparison, name) for name in names])
-    }
+    families: dict[str, list[Row]] = {}
+    for row in comparison.rows:
+        if row["control"] is not None:
+            method = row["second"] if row["first"] == row["control"] else row["first"]
+            families.setdefault(row["family"], []).append(_estimate(comparison, method))
+    return {row["method"]: row for family, rows in families.items() for row in _tested(family, rows)}
 
 
 def _estimate(comparison: Across, method: str) -> Row:

@@ -8,7 +8,7 @@ import msda_bench as mb
 from msda_bench.results.experiment_tables import views
 from msda_bench.results.leaderboard import analyse
 from msda_bench.store.record import Outcome
-from tests.results.conftest import BASE, UP, frame_of, planned, plus
+from tests.results.conftest import BASE, UP, frame_of, lead, many, planned, plus
 
 
 def entries(runs, column="x"):
@@ -47,10 +47,14 @@ NEARLY = plus(8, 7, 6, 5, 4, 3, 2, -1)  # one-sided p 2/256; two-sided 4/256, ti
             {"lone": [200] + ["diverged"] * 7, "a": plus(*UP), "b": BASE}, (None, True, False), (None, True, False),
             id="a lone survivor",
         ),
+        pytest.param(
+            {"SRC": lead(9)["x"], **{name: of["x"] for name, of in many(6).items()}}, (True, *[False] * 6),
+            (True, *[False] * 6), id="the control is the best of many",
+        ),
     ],
 )  # fmt: skip
 def test_bold_marks_the_best_and_the_methods_that_are_not_worse(table, runs, paper, holm):
-    made = table({name: {"x": scores} for name, scores in runs.items()})
+    made = table({name: {"x": scores} for name, scores in runs.items()}, baseline="SRC" if "SRC" in runs else None)
     assert tuple(marks(made, "bold_paper").values()) == paper
     assert tuple(marks(made, "bold_holm").values()) == holm
 

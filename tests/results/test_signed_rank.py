@@ -10,7 +10,7 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 import pytest
 import scipy.stats
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import msda_bench as mb
@@ -18,16 +18,7 @@ from msda_bench import signed_rank
 from msda_bench.errors import BenchError
 from msda_bench.store.record import Outcome
 
-
-def differ(first, second):
-    return [Fraction(a) - Fraction(b) for a, b in zip(first.split(), second.split(), strict=True)]
-
-
 MAIZE = [49, -67, 8, 16, 6, 23, 28, 41, 14, 29, 56, 24, 75, 60, -48]
-DEMSAR = differ(
-    ".768 .591 .971 .661 .888 .931 .668 .583 .838 1 .962 .666 .981 .978",
-    ".763 .599 .954 .628 .882 .936 .661 .583 .775 1 .940 .619 .972 .957",
-)
 
 
 @pytest.mark.parametrize(
@@ -35,7 +26,6 @@ DEMSAR = differ(
     [
         *((range(1, n + 1), n * (n + 1) / 2, 0, {"greater": 0.5**n}) for n in (4, 5, 6, 8, 10, 20, 1000)),
         (MAIZE, 96, 0, {"greater": 0.0206298828125, "less": 0.982330322265625, "two-sided": 0.041259765625}),
-        (DEMSAR, 71.5, 2, {"greater": 15 / 4096}),
         ([0, 0.0, Fraction(0)], 0, 3, {"greater": 1, "less": 1, "two-sided": 1}),
         ([], 0, 0, {"greater": 1}),
         # Any kind of number; five tied at rank 3.
@@ -91,18 +81,6 @@ def test_every_p_is_a_count_over_all_signs_in_any_unit_and_order(differences, dr
         assert test.attainable_p == min(1, (1 + (alternative == "two-sided")) * 0.5 ** len(ranks)) <= p
         mirrored = {"greater": "less", "less": "greater"}.get(alternative, alternative)
         assert signed_rank(turned, mirrored).p == p
-
-
-@settings(max_examples=10)
-@given(st.lists(st.integers(-30, 60).filter(bool), min_size=54, max_size=90))
-def test_floats_agree_with_whole_numbers_beyond_53_differences(differences):
-    ranks = (2 * scipy.stats.rankdata(np.abs(differences))).astype(int).tolist()
-    below = sum(rank for rank, number in zip(ranks, differences, strict=True) if number < 0)
-    counts = [1]
-    for rank in ranks:
-        counts = [low + high for low, high in zip(counts + [0] * rank, [0] * rank + counts, strict=True)]
-    expected = float(Fraction(sum(counts[: below + 1]), 2 ** len(ranks)))
-    assert signed_rank(differences).p == pytest.approx(expected, rel=1e-13)
 
 
 def test_a_thousand_pairs_are_counted_and_more_are_refused():

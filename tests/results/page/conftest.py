@@ -58,12 +58,6 @@ class Page(HTMLParser):
     def figures(self):
         return [attributes["id"] for tag, attributes in self.elements if tag == "figure"]
 
-    @property
-    def forest(self):
-        """The group of each method in the chart of means."""
-        spec = next(spec for spec in self.specs if "not shown to be worse" in json.dumps(spec) or "group" in str(spec))
-        return {row["method"]: row["group"] for rows in spec["datasets"].values() for row in rows}
-
     def check(self):
         """It is complete, all scripts and styles are ours, and it loads nothing."""
         assert self.open == []
