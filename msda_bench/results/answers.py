@@ -53,11 +53,7 @@ def across_report(runs: pd.DataFrame, across: Across, by: str | None = None) -> 
 
 
 def against_report(command: str, runs: pd.DataFrame, reference: Reference) -> Report:
-    """The report of a folder's runs among those of a reference, with a sentence for each of its methods.
-
-    Raises:
-        BenchError: they are of another protocol.
-    """
+    """The report of a folder's runs `beside` those of a reference, with a sentence for each of its methods."""
     analysis = analyse(beside(runs, reference))
     report = folder_report(command, analysis, runs.attrs["fault_lines"])
     lines = tuple(Line("verdict", line) for line in standing(analysis, own_methods(runs)))

@@ -17,15 +17,10 @@ _STRICT = ConfigDict(strict=True, arbitrary_types_allowed=True)
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of data frame that public functions take.
+    """A kind of data frame that public functions take, all by a parameter of this name.
 
-    Attributes:
-        parameter: the name of the parameter, in every function that takes such a frame.
-        maker: the function that makes such a frame.
-        columns: the columns that the frame needs.
-        texts: those of them that hold a text in every row.
-        numbers: those of them that hold numbers, or nothing.
-        read: makes the frame from a result folder.
+    Of the columns that it needs, `texts` hold a text in every row, and `numbers` numbers or nothing. The function
+    `maker` makes such a frame, and so does `read` from a result folder.
     """
 
     parameter: str

@@ -184,11 +184,7 @@ def _scored(
 
 
 def runs_frame(plan: Plan, rows: pd.DataFrame, attrs: Mapping[Hashable, Any] = NOWHERE) -> pd.DataFrame:
-    """Builds the frame of a plan's runs from the rows of records by key; a run without a record is missing.
-
-    Raises:
-        StoreError: a run is ok without a possible outcome.
-    """
+    """Builds the frame of a plan's runs from the rows of records by key; a run without a record is missing."""
     runs = pd.DataFrame.from_records(_planned(plan), columns=_PLANNED)
     recorded = rows.reindex(runs["key"]).reset_index(drop=True)
     runs = pd.concat([runs.assign(suite=plan.suite), recorded], axis=1)

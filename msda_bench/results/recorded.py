@@ -81,11 +81,7 @@ def _n_train(params: dict[str, Any], target: str, n_test: int | None) -> int | N
 
 
 def load_cells(runs: pd.DataFrame) -> dict[str, dict[str, Any]]:
-    """Reads the cells of a frame's records, by key, as plain JSON values.
-
-    Raises:
-        StoreError: a record cannot be read.
-    """
+    """Reads the cells of a frame's records, by key, as plain JSON values; see `read_records`."""
     return {record.key: record.cell for _, record, _ in read_records(runs)}
 
 

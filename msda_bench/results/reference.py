@@ -169,11 +169,7 @@ def _joined(parts: Sequence[Reference]) -> Reference:
 
 
 def reference_of(runs: pd.DataFrame) -> Reference:
-    """The reference that the runs of a result folder make.
-
-    Raises:
-        StoreError: a record cannot be read.
-    """
+    """The reference that the runs of a result folder make."""
     plan = runs.attrs["plan"]
     protocols, tables, lines = {}, [], _suite_lines(runs)
     for table, rows in experiments(runs):

@@ -94,10 +94,6 @@ def sources(runs: pd.DataFrame, worth: Worth) -> pd.DataFrame:
 
     The runs without a source are those of the experiment that `leave_out_sources` made for it; it has no rows itself.
 
-    Args:
-        runs: a frame from `load_results`; records are read again from their folder.
-        worth: provides the worth of sources, as known to their datasets.
-
     Returns:
         One row for each experiment, method, target and source; the parts of a split domain share one row. `without`
         names the experiment without the source. The columns after it compare the scores without the source with

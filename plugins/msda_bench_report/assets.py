@@ -93,15 +93,9 @@ def download(name: str, text: str) -> tuple[str, str]:
 def policy(style: str, *scripts: str) -> str:
     """A content security policy that allows this style, the scripts of these digests and embedded images alone."""
     allowed = " ".join(f"'{script}'" for script in scripts)
-    return "; ".join(
-        (
-            "default-src 'none'",
-            f"style-src '{digest(style)}'",
-            f"script-src {allowed}",
-            "img-src data: blob:",
-            "base-uri 'none'",
-            "form-action 'none'",
-        )
+    return (
+        f"default-src 'none'; style-src '{digest(style)}'; script-src {allowed}; "
+        "img-src data: blob:; base-uri 'none'; form-action 'none'"
     )
 
 

@@ -122,11 +122,7 @@ class Findings:
 
     @classmethod
     def of(cls, runs: pd.DataFrame, reference: Reference | None = None) -> Findings:
-        """What a frame from `load_results` says, alone or with the methods of a reference.
-
-        Raises:
-            BenchError: the runs are of another protocol than the reference.
-        """
+        """What a frame from `load_results` says, alone or `beside` the methods of a reference."""
         analysis = analyse(runs if reference is None else beside(runs, reference))
         shown = tuple(views(analysis))
         findings = cls(analysis, shown, table_files(analysis, shown))

@@ -40,17 +40,14 @@ class Browser:
         self.until(lambda: self.all("footer"))
 
     def reopen(self):
-        """Opens the address of the page again."""
         address = self.run("return location.href")
         self.driver.get("about:blank")
         self.driver.get(address)
 
     def run(self, script, *values):
-        """The value that a script returns."""
         return self.driver.execute_script(script, *values)
 
     def all(self, selector):
-        """The elements that match a selector."""
         return self.driver.find_elements("css selector", selector)
 
     def drawn(self, figure):
@@ -70,7 +67,6 @@ class Browser:
         return self.run(script, self.drawn(figure))
 
     def until(self, what):
-        """Waits until a function returns a true value."""
         from selenium.webdriver.support.ui import WebDriverWait
 
         WebDriverWait(self.driver, 60).until(lambda _: what())
@@ -89,7 +85,6 @@ class Browser:
         Select(self.all(selector)[0]).select_by_visible_text(text)
 
     def complaints(self):
-        """The messages in the console."""
         return [entry["message"] for entry in self.driver.get_log("browser")]
 
     def requests(self):

@@ -25,7 +25,6 @@ _GROUPS = {
     "reference, not ranked": GREY,
 }
 """How a method compares with the best one after Holm's correction, and its colour."""
-_FIRST: dict[str, Any] = {"order": ("order", "first"), "reference": ("reference", "first")}
 _MOST_POINTS = 60
 """The maximum number of points per method in a panel; of more runs, evenly spaced ones by score are drawn."""
 _SPAN = 5
@@ -168,7 +167,8 @@ def cost(runs: str | Path | pd.DataFrame) -> Chart:
 
 def _cost(runs: pd.DataFrame) -> Chart:
     of = runs.assign(order=_order(runs)).groupby("method", sort=False)
-    rows = of.agg(seconds=("train_seconds", "mean"), steps=("steps", "mean"), score=("score", "mean"), **_FIRST)
+    means = of.agg(seconds=("train_seconds", "mean"), steps=("steps", "mean"), score=("score", "mean"))
+    rows = means.join(of[["order", "reference"]].first())
     measure = parts.measure_of(runs)
     title = ["seconds of training a run, mean", f"at the right: mean {measure.unit}"]
     scale = parts.scale_of(rows["seconds"], padding=10)
