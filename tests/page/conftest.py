@@ -10,7 +10,8 @@ import pytest
 
 from msda_bench.cli.main import main
 from msda_bench.store import Outcome
-from tests.results.page.test_page import HOSTILE, build
+from tests.results.conftest import HOSTILE
+from tests.results.page.test_page import build
 
 ROOT = Path(__file__).parents[2]
 OPTIONS = (

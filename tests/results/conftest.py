@@ -13,8 +13,10 @@ from msda_bench.store.record import Outcome, Record, decode_head, encode
 from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell
 
 N_TEST = 200
-
-
+HOSTILE = (
+    *("<script>alert(1)</script>", '=HYPERLINK("http://x.invalid")', "a|b_{", "$x_{"),
+    *("</style>" + "n" * 200, "</script><!--\u2028\x1b]0;own\x07"),
+)
 BASE = [100, 103, 98, 110, 95, 104, 99, 101]
 """Correct of 200 at eight seeds."""
 UP = (1, 2, 3, 4, 5, 6, 7, 8)

@@ -16,7 +16,7 @@ from msda_bench.cli.main import main
 from msda_bench.store import Outcome
 from msda_bench.suite.plan import Search, Tuning
 from tests.logs import lines_of, relog
-from tests.results.conftest import planned, write_folder
+from tests.results.conftest import HOSTILE, planned, write_folder
 from tests.results.page.conftest import Page
 
 
@@ -198,9 +198,6 @@ def test_a_faulty_folder_is_one_line_and_the_others_are_shown(tmp_path, capsys, 
     assert main(["site", ".", "--out", str(tmp_path / "none")]) == 2
     assert capsys.readouterr().err.endswith("no result folder is left to show\n")
     assert not (tmp_path / "none").exists()
-
-
-HOSTILE = ("<script>alert(1)</script>", "</style><!--\u2028\x1b]0;own\x07", '=HYPERLINK("http://x.invalid")', "n" * 200)
 
 
 def hostile_folder(where, draw):

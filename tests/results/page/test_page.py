@@ -16,13 +16,8 @@ from msda_bench.suite.plan import Plan
 from msda_bench.suite.published import PublishedNumber, PublishedNumbers
 from msda_bench_report.assets import download, library
 from msda_bench_report.page import Findings, render_page
-from tests.results.conftest import gaining, planned, write_folder
+from tests.results.conftest import HOSTILE, gaining, planned, write_folder
 from tests.results.page.conftest import Page
-
-HOSTILE = (
-    *("<script>alert(1)</script>", '=HYPERLINK("http://x.invalid")', "a|b_{", "$x_{"),
-    *("</style>" + "n" * 200, "</script><!--\u2028\x1b]0;own\x07"),
-)
 
 
 def build(path, make, methods=("SRC", "DARN", "ref"), targets=("x", "y"), seeds=8, order=1, **options):

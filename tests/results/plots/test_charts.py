@@ -9,10 +9,9 @@ import pytest
 
 import msda_bench as mb
 from msda_bench_report.plots.parts import HUES, paper, svg_text
-from tests.results.conftest import frame_of, gaining
+from tests.results.conftest import HOSTILE, frame_of, gaining
 
 NEAR = [170 + place % 4 for place in range(8)]
-HOSTILE = ("</script><script>alert(1)</script>", '=HYPERLINK("http://x.invalid")', "a\u2028b\x1b]0;own\x07", "n" * 200)
 
 
 def drawn(chart, **shown):
@@ -148,7 +147,7 @@ def test_the_band_of_a_weight_is_one_standard_deviation_on_both_sides():
 
 
 def test_outside_text_is_escaped(table):
-    runs = {name: {target: [run + n for run in NEAR] for target in HOSTILE[:2]} for n, name in enumerate(HOSTILE)}
+    runs = {name: {target: [run + n for run in NEAR] for target in HOSTILE[-2:]} for n, name in enumerate(HOSTILE[::2])}
     frame = table(runs).assign(train_seconds=1.0)
     weights = curves(dict.fromkeys(HOSTILE, 0.25), method=HOSTILE[0], jitter=0.1)
     charts = [mb.plots.points(frame), mb.plots.forest(mb.leaderboard(frame)), mb.plots.pairs(mb.compare(frame))]
