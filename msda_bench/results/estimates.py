@@ -34,9 +34,6 @@ class Summary(NamedTuple):
         return _quantile(self.n - 1, 1 - alpha / 2) * self.standard_error if self.n > 1 else math.nan
 
 
-NOTHING = Summary(0, math.nan, math.nan)
-
-
 def mean_of(values: Iterable[float]) -> float:
     """The mean, whose sum is rounded once, so that the order does not matter; NaN without values."""
     numbers = list(values)

@@ -12,7 +12,7 @@ from msda_bench.results.across import Across, across_datasets
 from msda_bench.results.compare import comparisons_frame
 from msda_bench.results.decision import BETTER, NOT_SIGNIFICANT, OPPOSITE, SAME, Row, comparisons
 from msda_bench.results.door import Kind
-from msda_bench.results.estimates import NOTHING, summarize
+from msda_bench.results.estimates import summarize
 from msda_bench.results.frame import AVERAGE, PROBLEMS, runs_of
 from msda_bench.results.notes import Note, note_lines, notes
 from msda_bench.results.scores import Column, Grid, grids
@@ -173,8 +173,8 @@ def _transfers(grid: Grid, column: Column, pairs: Sequence[Row]) -> dict[str, Ro
     transfers: dict[str, Row] = {}
     for name in grid.methods:
         ranked = name not in grid.references
-        gain = merits.gain(name, baseline) if baseline is not None and baseline != name else NOTHING
-        regret = merits.gain(oracle, name) if oracle is not None and ranked else NOTHING
+        gain = merits.gain(name, baseline) if baseline is not None and baseline != name else summarize(())
+        regret = merits.gain(oracle, name) if oracle is not None and ranked else summarize(())
         row = between.get((name, baseline)) or between.get((baseline, name))
         worse = None if row is None else "" if row["outcome"] == SAME else _worse(row)
         transfers[name] = {

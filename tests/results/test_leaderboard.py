@@ -84,8 +84,6 @@ def test_the_mean_over_targets_uses_only_complete_seeds(table):
     row = entries(runs, "average")["a"]
     assert (row.n_ok, row.n_missing) == (2, 1)
     assert row.mean == pytest.approx((105 / 2 + 300 / 14 + 100 / 6) / 2)
-    squared = entries(table({"a": {"x": [Outcome(8, sum_squared_error=0.5)]}}, task="regression"))["a"]
-    assert (squared.metric, squared.mean, row.metric) == ("mse", 1 / 16, "accuracy_percent")
 
 
 def test_a_run_without_a_row_is_missing(table):
