@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import contextlib
 import signal
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from msda_bench.cli.command import make_parser
 from msda_bench.cli.lines import warn_of
@@ -59,7 +60,7 @@ def run(
     from msda_bench.results.door import argument
     from msda_bench.results.frame import load_results
 
-    options: dict[str, tuple[object, object]] = {
+    kinds: dict[str, tuple[object, object]] = {
         "out": (out, str | Path),
         "only": (only, str | None),
         "limit": (limit, PositiveInt | None),
@@ -67,26 +68,17 @@ def run(
         "workers": (workers, PositiveInt | None),
         "methods": (methods, str | Path | None),
         "against": (against, str | Path | None),
+        "keep-going": (keep_going, bool),
+        "fetch": (fetch, bool),
+        "quiet": (quiet, bool),
     }
-    suite = argument("suite", suite, str | Path)
-    values: dict[str, Any] = {name: argument(name, value, kind) for name, (value, kind) in options.items()}
-    flags = {"keep_going": keep_going, "fetch": fetch, "quiet": quiet}
-    flags = {name: argument(name, value, bool) for name, value in flags.items()}
-    words = ["run", str(suite)]
-    words += [word for name, value in values.items() if value is not None for word in (f"--{name}", str(value))]
-    words += [f"--{name.replace('_', '-')}" for name, given in flags.items() if given]
-    args = make_parser().parse_args(["run", "."])  # the defaults of other options
-    own, selection, reference = (values.pop(name) for name in ("methods", "only", "against"))
-    vars(args).update(
-        values,
-        **flags,
-        suite=Path(suite),
-        out=Path(values["out"]),
-        own=None if own is None else Path(own),
-        against=None if reference is None else str(reference),
-        only=None if selection is None else [selection],
-        words=words,
-    )
+    suite = str(argument("suite", suite, str | Path))
+    given = {name: argument(name.replace("-", "_"), value, kind) for name, (value, kind) in kinds.items()}
+    values = {f"--{name}": str(value) for name, value in given.items() if not isinstance(value, bool | None)}
+    flags = [f"--{name}" for name, value in given.items() if value is True]
+    # So that a value, or the suite, may begin with a dash.
+    args = make_parser().parse_args(["run", *map("=".join, values.items()), *flags, "--", suite])
+    args.words = ["run", suite, *chain.from_iterable(values.items()), *flags]
     command(args)
     return load_results(args.folder)
 
