@@ -30,14 +30,7 @@ _OWNER = re.compile(r"(?P<host>[0-9a-f]{8})-(?P<pid>[0-9]+)-[0-9a-f]+\.(?:tmp|js
 
 @contextlib.contextmanager
 def written(path: Path) -> Iterator[BinaryIO]:
-    """A stream whose bytes are in `path` once the block ends, durably, and nowhere if it raises.
-
-    Args:
-        path: the file, which may exist; its folder is made.
-
-    Raises:
-        OSError: the folder cannot be made or written; nothing is changed.
-    """
+    """A stream whose bytes are in `path` once the block ends, durably, and nowhere if it raises; makes its folder."""
     if not path.parent.is_dir():
         path.parent.mkdir(parents=True, exist_ok=True)
     part = temporary(path)
@@ -53,13 +46,13 @@ def written(path: Path) -> Iterator[BinaryIO]:
 
 
 def write(path: Path, data: bytes) -> None:
-    """Writes a file, over an existing one; raises as `written`."""
+    """Writes a file, over an existing one."""
     with written(path) as stream:
         stream.write(data)
 
 
 def write_new(path: Path, data: bytes) -> bool:
-    """Writes a file; False if there is one; raises as `written`."""
+    """Writes a file; False if there is one."""
     if os.path.lexists(path):
         return False
     write(path, data)
@@ -67,12 +60,7 @@ def write_new(path: Path, data: bytes) -> bool:
 
 
 def read_file(path: Path, limit: int | None = None) -> bytes:
-    """The bytes of a regular file, at most `limit`.
-
-    Raises:
-        OSError: it cannot be read, is larger (EFBIG), or is not a regular file, such as a link (ELOOP) or a pipe
-        (EINVAL).
-    """
+    """The bytes of a file that `opened` takes; an OSError (EFBIG) if there are more than `limit`."""
     with opened(path, os.O_RDONLY) as handle, open(handle, "rb", closefd=False) as stream:
         size = os.fstat(handle).st_size
         if limit is not None and size > limit:
@@ -82,11 +70,7 @@ def read_file(path: Path, limit: int | None = None) -> bytes:
 
 @contextlib.contextmanager
 def opened(path: Path, flags: int) -> Iterator[int]:
-    """A handle of a regular file.
-
-    Raises:
-        OSError: it cannot be opened, or is a link (ELOOP) or no regular file (EINVAL).
-    """
+    """A handle of a regular file; an OSError for a link (ELOOP) and for anything else, such as a pipe (EINVAL)."""
     # Without O_NONBLOCK, opening a pipe would wait for its other end for ever.
     handle = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
     try:
@@ -125,12 +109,7 @@ def read_cache(path: Path, limit: int | None = None) -> bytes | None:
 
 
 def make_folder(path: Path) -> None:
-    """Makes a folder and its parents, durably.
-
-    Raises:
-        OSError: it cannot be made.
-        StoreError: its path is a link, which could lead out of the result folder.
-    """
+    """Makes a folder and its parents, durably; a StoreError for a link, which could lead out of a result folder."""
     if path.is_symlink():
         raise StoreError(f"{path}: {NO_LINK}; put a folder in its place")
     if not path.is_dir():

@@ -38,11 +38,7 @@ def pack(arrays: Mapping[str, NDArray[np.generic]]) -> bytes:
 
 
 def unpack(data: bytes, where: str) -> dict[str, NDArray[np.generic]]:
-    """The arrays of a file, by name.
-
-    Raises:
-        StoreError: it is no npz file, or too large when read.
-    """
+    """The arrays of a file, by name; a StoreError if it is no npz file, or too large when read."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             size = sum(member.file_size for member in archive.infolist())
@@ -86,11 +82,7 @@ class Arrays:
                     return write(self._loose / name, data)
 
     def read(self, name: str) -> bytes | None:
-        """The bytes of this name; None where they were left out, as of a copy without large files.
-
-        Raises:
-            StoreError: they cannot be read, or are damaged.
-        """
+        """The bytes of this name, undamaged; None where they were left out, as of a copy without large files."""
         path = self._loose / name
         data: bytes | None
         with named(path, "cannot be read"):
@@ -106,13 +98,9 @@ class Arrays:
         return data
 
     def seal(self) -> list[str]:
-        """Moves loose files into the archive.
+        """Moves loose files into the archive; returns a line for each that is damaged, and so left out.
 
-        Returns:
-            A line for each that is damaged, and so left out.
-
-        Raises:
-            StoreError: it cannot be written; all arrays are where they were.
+        A StoreError, as where it cannot be written, leaves all arrays where they were.
         """
         damaged: list[str] = []
         if not (loose := self.loose()):

@@ -40,11 +40,7 @@ class Verified:
 
 
 def verify(store: Store) -> Verified:
-    """Reads every record whole; changes nothing except removing unfinished files of dead processes.
-
-    Raises:
-        StoreError: the folder cannot be read, or a newer msda-bench wrote a record.
-    """
+    """Reads every record whole; changes nothing except removing unfinished files of dead processes."""
     verified = Verified()
     places: _Places | None = None
     with reported(verified.bad):
@@ -117,9 +113,6 @@ def merge(into: Store, source: Store) -> tuple[list[str], list[str]]:
 
     Returns:
         Lines on what is wrong, and on what is not: another plan, and how many records were copied.
-
-    Raises:
-        StoreError: a folder cannot be read or written.
     """
     lines = [*into.seal(), *source.refresh().drain_warnings()]  # sealed, its own results come first
     notes: list[str] = []

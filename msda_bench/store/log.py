@@ -54,11 +54,7 @@ class Line(NamedTuple):
 
 
 def read_sealed(path: Path) -> Iterator[tuple[Line, bytes]]:
-    """The lines of a sealed file, with their bytes.
-
-    Raises:
-        OSError: it cannot be read, or is not a regular file.
-    """
+    """The lines of a sealed file, with their bytes; an OSError if it cannot be read, or is not a regular file."""
     data, at = read_file(path, _LARGEST), 0
     while at >= 0:
         text, end, fault = _inflate(data, at)
@@ -136,9 +132,7 @@ class Writer:
     def append(self, line: bytes) -> Path:
         """Writes a line, durably, and returns the log; if another process sealed the log meanwhile, into another.
 
-        Raises:
-            OSError: it cannot be written; no part of it is left where the disk lets it be cut off.
-            StoreError: the folder of logs is a link.
+        An OSError leaves no part of the line, where the disk lets it be cut off.
         """
         while True:
             with contextlib.suppress(FileNotFoundError):  # it was sealed, and the empty folder removed

@@ -139,11 +139,7 @@ class Store:
             return self._writer.append(line)
 
     def refresh(self) -> Store:
-        """Reads what was written since the last time, and returns itself.
-
-        Raises:
-            StoreError: a file cannot be read, or a newer msda-bench wrote a record.
-        """
+        """Reads what was written since the last time; a StoreError if a newer msda-bench wrote a record."""
         sealed = [self.folder / SEALED]
         # A log that is gone was sealed by another process after its name was listed.
         while not all(self._has_read(path) for path in [*filter(os.path.lexists, sealed), *self._logs()]):
@@ -205,24 +201,16 @@ class Store:
         return self.lines[stored.digest].read()
 
     def read(self, key: str) -> Record | None:
-        """The result of a cell, or else its latest failure, as of the last `refresh`; None if there is neither.
-
-        Raises:
-            StoreError: it does not match its schema.
-        """
+        """The record of `latest`; a StoreError if it does not match its schema."""
         stored = self.latest(key)
         return None if stored is None else decode(self.line(stored))
 
     def latest(self, key: str) -> Head | None:
-        """The result of a cell, or else its latest failure, as of the last `refresh`."""
+        """The result of a cell, or else its latest failure, as of the last `refresh`; None if there is neither."""
         return self.results.get(key) or next(reversed(self.failures.get(key, ())), None)
 
     def kept(self, record: Record, kind: str) -> dict[str, Any] | None:
-        """The arrays of a kind that were kept with a record; None if there are none, or if they were left out.
-
-        Raises:
-            StoreError: they are damaged or cannot be read.
-        """
+        """The arrays of a kind that were kept with a record; None if there are none, or if they were left out."""
         if kind not in record.saved:
             return None
         name = name_of(record.key, kind, record.saved[kind])
@@ -247,14 +235,11 @@ class Store:
     def seal(self) -> list[str]:
         """Writes all records, in the plan's order, into one file and the arrays into another, and removes the logs.
 
-        Killed at any step, the folder holds the same records, some of them twice. Others may write meanwhile: a log
-        that has grown since it was read stays, and its writer begins another.
+        Killed at any step, or refused, the folder holds the same records, some of them twice. Others may write
+        meanwhile: a log that has grown since it was read stays, and its writer begins another.
 
         Returns:
             A line for each damaged record, or file of arrays, that was left out.
-
-        Raises:
-            StoreError: it cannot be written; the folder holds the same records.
         """
         if not self.arrays.loose() and not (self.folder / LOGS).is_dir():
             return []
@@ -287,11 +272,7 @@ class Store:
             yield from self._distinct(key)
 
     def write_plan(self, plan: Plan) -> None:
-        """Stores the plan in one step, replacing an older one.
-
-        Raises:
-            StoreError: it cannot be written, or is too large to be read; the older one is intact.
-        """
+        """Replaces the plan in one step; a StoreError, as where it is too large to be read, leaves the older one."""
         path, data = self.folder / PLAN, canonical_json(plan_to_json(plan)).encode() + b"\n"
         parse_plan(data)  # a plan that cannot be parsed is not written
         with named(path, "cannot be written, what was stored before is intact"):
@@ -323,22 +304,14 @@ class Store:
             raise DamagedPlanError(f"{path}: is damaged ({error}); run the suite again, which replaces it") from error
 
     def commands(self) -> tuple[str, ...]:
-        """The commands that made the folder, each once, in the order in which they were first given.
-
-        Raises:
-            StoreError: they cannot be read, take more than 1 MiB, or are no regular file.
-        """
+        """The commands that made the folder, each once, in the order in which they were first given."""
         data = b""
         with named(self.folder / COMMANDS, "cannot be read"), contextlib.suppress(FileNotFoundError):
             data = read_file(self.folder / COMMANDS, _MOST_COMMANDS)
         return tuple(dict.fromkeys(data.decode(errors="replace").splitlines()))
 
     def add_commands(self, lines: Sequence[str]) -> None:
-        """Adds those commands that are not listed; several machines may do this at once.
-
-        Raises:
-            StoreError: they cannot be read or written.
-        """
+        """Adds those commands that are not listed; several machines may do this at once."""
         known, path = self.commands(), self.folder / COMMANDS
         shown = dict.fromkeys(printable(line, len(line)) for line in lines)
         if added := [line for line in shown if line not in known]:
