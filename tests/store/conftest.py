@@ -1,12 +1,7 @@
 """A store in a temporary folder, records for it, and processes that share it."""
 
-from __future__ import annotations
-
 import hashlib
 import os
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,9 +9,9 @@ from msda_bench.store import Curves, Outcome, Record, Store
 from msda_bench.suite.cell import canonical_json
 
 
-def make_record(seed: int = 0, **fields: Any) -> Record:
+def make_record(seed=0, **fields):
     cell = {"dataset": {"name": "toy"}, "engine": 1, "seed": seed, "mu": 0.01, "target": "bücher"}
-    defaults: dict[str, Any] = {
+    defaults = {
         "key": hashlib.sha256(canonical_json(cell).encode()).hexdigest(),
         "cell": cell,
         "status": "ok",
@@ -29,7 +24,7 @@ def make_record(seed: int = 0, **fields: Any) -> Record:
     return Record(**(defaults | fields))
 
 
-def forked(*acts: Callable[[], int | None]) -> list[int]:
+def forked(*acts):
     """The exit codes of processes that do these things at once, negative for a signal."""
     pids = []
     for act in acts:
@@ -45,10 +40,10 @@ def forked(*acts: Callable[[], int | None]) -> list[int]:
 
 
 @pytest.fixture(autouse=True)
-def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+def _quick(monkeypatch):
     monkeypatch.setattr(os, "fsync", lambda _: None)  # it shows after a power failure alone, and is slow
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
+def store(tmp_path):
     return Store.create(tmp_path / "suite")

@@ -1,12 +1,7 @@
 """`msda-bench store verify`, `merge` and `seal`: every record of a folder is looked at, and none is lost."""
 
-from __future__ import annotations
-
-import contextlib
 import os
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -18,14 +13,12 @@ from msda_bench.store.check import merge
 from msda_bench.suite.plan import Plan
 from tests.store.conftest import make_record
 
-Run = Callable[..., tuple[int, list[str]]]
-
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
+def run(capsys):
     """`run(action, *folders)`: exit code and lines of `msda-bench store`."""
 
-    def call(action: str, *folders: Path) -> tuple[int, list[str]]:
+    def call(action, *folders):
         code = main(["store", action, *map(str, folders)])
         out, err = capsys.readouterr()
         return code, [*out.splitlines(), *err.splitlines()]
@@ -34,16 +27,16 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
 
 
 @pytest.fixture
-def stores(tmp_path: Path) -> tuple[Store, Store]:
+def stores(tmp_path):
     """Two empty stores."""
     return Store.create(tmp_path / "a"), Store.create(tmp_path / "b")
 
 
-def counts(intact: int, bad: int = 0, conflicts: int = 0, failures: int = 0) -> str:
+def counts(intact, bad=0, conflicts=0, failures=0):
     return f"{intact} intact, {bad} bad, {conflicts} in conflict; {failures} failures, 0 leftovers removed"
 
 
-def test_verify_names_every_bad_record_and_changes_none(store: Store, run: Run) -> None:
+def test_verify_names_every_bad_record_and_changes_none(store, run):
     path = store.publish(make_record())
     path.write_bytes(path.read_bytes().replace(b'"n_correct":80', b'"n_correct":90'))
     odd = {make_record(key="e" * 64).key: "its `cell` does not have this key"}
@@ -62,9 +55,7 @@ def test_verify_names_every_bad_record_and_changes_none(store: Store, run: Run) 
     assert (code, total) == (1, f"{store.folder}: {counts(1, 6)}")
 
 
-def test_verify_accepts_several_folders_and_the_worst_decides_the_exit_code(
-    stores: tuple[Store, Store], run: Run, tmp_path: Path
-) -> None:
+def test_verify_accepts_several_folders_and_the_worst_decides_the_exit_code(stores, run, tmp_path):
     good, bad = stores
     path = [store.publish(make_record()) for store in stores][1]
     path.write_bytes(path.read_bytes()[:50] + b"\n")
@@ -82,7 +73,7 @@ def test_verify_accepts_several_folders_and_the_worst_decides_the_exit_code(
     assert not (tmp_path / "new").exists()
 
 
-def test_merge_copies_what_is_missing_once_and_names_the_rest(stores: tuple[Store, Store], run: Run) -> None:
+def test_merge_copies_what_is_missing_once_and_names_the_rest(stores, run):
     into, source = stores
     shared, new, failed = make_record(), make_record(seed=1), make_record(seed=2, status="failed", outcome=None)
     into.publish(shared)
@@ -108,7 +99,7 @@ def test_merge_copies_what_is_missing_once_and_names_the_rest(stores: tuple[Stor
     assert f"{source.folder / 'plan.json'}: is another plan; {kept}" in run("merge", into.folder, source.folder)[1]
 
 
-def test_seal_names_what_it_leaves_out_and_changes_nothing_twice(store: Store, run: Run) -> None:
+def test_seal_names_what_it_leaves_out_and_changes_nothing_twice(store, run):
     path = store.publish(make_record())
     with path.open("ab") as log:
         log.write(b"x\n")
@@ -120,7 +111,7 @@ def test_seal_names_what_it_leaves_out_and_changes_nothing_twice(store: Store, r
     assert (file.read_bytes(), file.stat().st_mtime_ns) == before
 
 
-def test_a_name_shows_whether_its_process_still_runs(store: Store, run: Run) -> None:
+def test_a_name_shows_whether_its_process_still_runs(store, run):
     mine = atomic.temporary(store.folder / "plan.json")
     gone = mine.with_name(mine.name.replace(f"-{os.getpid()}-", f"-{(1 << 22) + 1}-"))  # more than a process may have
     other = gone.with_name(gone.name.replace(atomic.host(), "00000000"))  # another machine's, of which we cannot know
@@ -130,17 +121,9 @@ def test_a_name_shows_whether_its_process_still_runs(store: Store, run: Run) -> 
     assert [path.exists() for path in (mine, gone, other)] == [True, False, True]
 
 
-def test_bytes_appear_only_after_a_successful_block(tmp_path: Path) -> None:
-    path = tmp_path / "deep" / "f"
-    with contextlib.suppress(KeyboardInterrupt), atomic.written(path) as stream:
-        stream.write(b"half")
-        raise KeyboardInterrupt
-    assert [*path.parent.iterdir()] == []
-
-
 def test_commands_are_one_line_each_kept_once_in_order_before_those_of_merged_folders(
-    stores: tuple[Store, Store],
-) -> None:
+    stores,
+):
     into, other = stores
     assert into.commands() == ()
     for line in ("run b.yaml", "run 'a\nb\x1b[31m\udcff.yaml'", "run b.yaml"):

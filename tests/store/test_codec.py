@@ -1,7 +1,5 @@
 """A record's line: every changed byte shows, and only possible contents are written or read."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from dataclasses import replace
@@ -39,11 +37,11 @@ COUNTED = Outcome(100, 80, confusion=((0, 0, 50), (0, 1, 20), (1, 1, 30)))
 SUMMED = Outcome(4, sum_squared_error=2.0, sum_absolute_error=1.5, sum_labels=0.0, sum_squared_labels=9.0)
 
 
-def made() -> Record:
+def made():
     return Record(KEY, {"seed": 1, "mu": 0.01}, "ok", Outcome(100, 80), message="NaN is a word here")
 
 
-def forged(change: dict[str, object] | str, schema: int = SCHEMA) -> bytes:
+def forged(change, schema=SCHEMA):
     """A file with a valid sha256 and any content; text replaces the cell's seed."""
     fields = json.loads(encode(made()))["record"] | (change if isinstance(change, dict) else {})
     body = json.dumps({"record": fields, "schema": schema}, sort_keys=True, separators=(",", ":"))
@@ -53,14 +51,14 @@ def forged(change: dict[str, object] | str, schema: int = SCHEMA) -> bytes:
 
 @settings(max_examples=40)
 @given(RECORDS, st.sampled_from([None, Curves([], [], [], []), Curves(**CURVES)]))
-def test_a_record_round_trips_with_and_without_its_curves(record: Record, curves: Curves | None) -> None:
+def test_a_record_round_trips_with_and_without_its_curves(record, curves):
     whole = replace(record, curves=curves)
     assert decode(encode(whole)) == whole
     head = decode_head(encode(whole))
     assert (head.key, head.status, head.message) == (record.key, record.status, record.message)
 
 
-def test_every_damaged_byte_is_detected() -> None:
+def test_every_damaged_byte_is_detected():
     data = encode(made())
     damaged = [data + b"\n", *(data[:length] for length in range(len(data)))]
     for place in range(len(data)):
@@ -70,7 +68,7 @@ def test_every_damaged_byte_is_detected() -> None:
             decode(torn)
 
 
-def test_other_layouts_are_refused() -> None:
+def test_other_layouts_are_refused():
     with pytest.raises(BadRecordError, match="has schema 0, which no msda-bench wrote"):
         decode(forged({}, 0))
     line = f"has schema {SCHEMA + 1}, but this msda-bench reads {SCHEMA}; install a newer one"
@@ -78,7 +76,7 @@ def test_other_layouts_are_refused() -> None:
         decode(forged({}, SCHEMA + 1))
 
 
-ABSURD: dict[str, dict[str, object] | str] = {
+ABSURD = {
     "no key": {"key": ""},
     "a key that climbs": {"key": "../../../etc/passwd"},
     "a key in capitals": {"key": "A" * 64},
@@ -113,7 +111,7 @@ ABSURD: dict[str, dict[str, object] | str] = {
 
 
 @pytest.mark.parametrize("name", ABSURD)
-def test_impossible_values_are_refused_in_one_line_and_never_written(name: str) -> None:
+def test_impossible_values_are_refused_in_one_line_and_never_written(name):
     change = ABSURD[name]
     with pytest.raises(BadRecordError, match=r"^does not match its schema: .{1,300}$"):
         decode(forged(change))
@@ -124,25 +122,25 @@ def test_impossible_values_are_refused_in_one_line_and_never_written(name: str) 
 
 
 @pytest.mark.parametrize("part", [{"dataset": []}, {"dataset": None}, {"dataset": {"params": 3}}, {"target": 1}])
-def test_what_tables_need_is_refused_where_it_is_something_else(part: dict[str, object]) -> None:
+def test_what_tables_need_is_refused_where_it_is_something_else(part):
     for change in ({"cell": part}, {"provenance": {"torch": part}}, {"status": "fine"}):
         with pytest.raises(BadRecordError, match=r"^does not match its schema: .{1,300}$"):
             decode_head(forged(change))
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), "\udcff", {1, 2}])
-def test_values_that_json_cannot_hold_are_not_written(value: object) -> None:
+def test_values_that_json_cannot_hold_are_not_written(value):
     with pytest.raises(BadRecordError, match="cannot be written as JSON"):
         encode(replace(made(), provenance={"x": value}))
 
 
-def test_large_numbers_text_like_numbers_and_fields_of_later_versions_are_kept() -> None:
+def test_large_numbers_text_like_numbers_and_fields_of_later_versions_are_kept():
     later = {"cell": {"later": [1], "scheme": {"name": "x", "later": {}}}, "provenance": {"later": {"a": 1.5}}}
     sound = replace(made(), bound={"x": 1e300, "y": -1e-300}, message="1e999 is a word here", **later)
     assert decode(encode(sound)) == sound
 
 
-def test_records_have_a_size_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_records_have_a_size_limit(monkeypatch):
     monkeypatch.setattr(record, "LIMIT", len(encode(made())))
     encode(made())
     monkeypatch.setattr(record, "LIMIT", len(encode(made())) - 1)
@@ -151,7 +149,7 @@ def test_records_have_a_size_limit(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("outcome", [COUNTED, SUMMED])
-def test_the_same_result_is_all_but_timing_and_provenance_and_later_counts(outcome: Outcome) -> None:
+def test_the_same_result_is_all_but_timing_and_provenance_and_later_counts(outcome):
     record = make_record(outcome=outcome, metrics={"auc": 0.5})
     assert outcome.is_possible
     assert decode(encode(record)) == record
@@ -185,5 +183,5 @@ def test_the_same_result_is_all_but_timing_and_provenance_and_later_counts(outco
     ],
     ids=str,
 )
-def test_impossible_counts_give_no_outcome(outcome: Outcome) -> None:
+def test_impossible_counts_give_no_outcome(outcome):
     assert not outcome.is_possible

@@ -1,16 +1,12 @@
 """If a system call fails, or the process dies in it, stored records stay intact and one line reports the fault."""
 
-from __future__ import annotations
-
 import errno
 import functools
 import hashlib
 import itertools
 import os
 import shutil
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -28,8 +24,7 @@ TABLE = Experiment("t", "toy", "classification", ("bücher",), (Method("a", Fals
 PLAN = Plan("suite", (TABLE,), (PlannedCell("t", "a", "bücher", 0, STORED.key),))
 DATA = pack({"label": np.arange(3)})
 KEPT = replace(NEW, saved={"weights": hashlib.sha256(DATA).hexdigest()}, arrays={"weights": DATA})
-Act = Callable[[Store], object]
-ACTS: dict[str, Act] = {
+ACTS = {
     "publish": lambda store: store.publish(KEPT),
     "publish_twice": lambda store: [store.publish(replace(STORED, outcome=Outcome(100, 1))), store.publish(NEW)],
     "write_plan": lambda store: store.write_plan(replace(PLAN, suite="changed")),
@@ -40,7 +35,7 @@ ACTS: dict[str, Act] = {
 
 
 @pytest.fixture
-def original(tmp_path: Path) -> Path:
+def original(tmp_path):
     """A folder of two result folders: one holds a sealed record and a log, the other a log with a new one."""
     store, other = Store.create(tmp_path / "before/suite"), Store.create(tmp_path / "before/other")
     for made in (store, other):
@@ -53,7 +48,7 @@ def original(tmp_path: Path) -> Path:
     return tmp_path / "before"
 
 
-def check_intact(folder: Path) -> None:
+def check_intact(folder):
     fresh = Store(folder).refresh()
     assert fresh.read(STORED.key) == STORED
     assert fresh.read(NEW.key) in (None, NEW, replace(KEPT, arrays={}))
@@ -63,7 +58,7 @@ def check_intact(folder: Path) -> None:
     assert fresh.read_plan().suite in {"suite", "changed"}
 
 
-def check_done(act: Act, name: str, folder: Path) -> None:
+def check_done(act, name, folder):
     """Repeated, the action finishes what it began."""
     act(Store(folder))
     check_intact(folder)
@@ -74,13 +69,13 @@ def check_done(act: Act, name: str, folder: Path) -> None:
         assert sorted(path.name for path in folder.iterdir()) == ["arrays.zip", "plan.json", "records.jsonl.gz"]
 
 
-def unfinished(folder: Path) -> list[Path]:
+def unfinished(folder):
     return [*folder.rglob(".*.tmp")]
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO])
 @pytest.mark.parametrize("name", ACTS)
-def test_each_file_system_call_may_fail(original: Path, tmp_path: Path, name: str, code: int) -> None:
+def test_each_file_system_call_may_fail(original, tmp_path, name, code):
     """An action is repeated with another call refused each time, until no call is left."""
     act = ACTS[name]
     for at in itertools.count():
@@ -106,8 +101,8 @@ def test_each_file_system_call_may_fail(original: Path, tmp_path: Path, name: st
 
 @pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
 @pytest.mark.parametrize("name", ["publish", "seal", "merge_another"])
-def test_killed_at_any_step_nothing_is_lost(original: Path, tmp_path: Path, name: str) -> None:
-    def die(at: int, store: Store) -> None:
+def test_killed_at_any_step_nothing_is_lost(original, tmp_path, name):
+    def die(at, store):
         with faults(None, at):
             ACTS[name](store)
 
@@ -124,7 +119,7 @@ def test_killed_at_any_step_nothing_is_lost(original: Path, tmp_path: Path, name
 
 
 @pytest.mark.parametrize("code", [errno.EROFS, errno.EACCES])
-def test_a_read_only_folder_can_be_read(original: Path, code: int) -> None:
+def test_a_read_only_folder_can_be_read(original, code):
     store = Store(original / "suite")
     with faults(code, 0):
         assert store.refresh().read(STORED.key) == STORED

@@ -1,7 +1,5 @@
 """A folder of every released layout must stay readable for ever."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 
@@ -12,11 +10,11 @@ from msda_bench.store.record import SCHEMA, decode, encode
 GOLDEN = Path(__file__).parent / "golden"
 
 
-def test_every_layout_has_a_golden_folder() -> None:
+def test_every_layout_has_a_golden_folder():
     assert sorted(path.name for path in GOLDEN.iterdir()) == [f"schema-{number}" for number in range(1, SCHEMA + 1)]
 
 
-def test_the_first_layout_is_read() -> None:
+def test_the_first_layout_is_read():
     store = Store(GOLDEN / "schema-1")
     verified = verify(store)
     assert (verified.records, verified.failures, len(verified.conflicts), verified.bad) == (5, 1, 1, [])
@@ -42,7 +40,7 @@ def test_the_first_layout_is_read() -> None:
     assert store.conflicting([first.key, oracle.key]).keys() == {oracle.key}
 
 
-def test_reading_and_writing_todays_layout_changes_nothing() -> None:
+def test_reading_and_writing_todays_layout_changes_nothing():
     lines = gzip.decompress((GOLDEN / f"schema-{SCHEMA}" / "records.jsonl.gz").read_bytes()).splitlines(keepends=True)
     assert len(lines) == 7
     assert [encode(decode(line)) for line in lines] == lines

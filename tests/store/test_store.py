@@ -1,18 +1,14 @@
 """A result folder is a log: what is written stays, the first result counts, and sealing changes no result."""
 
-from __future__ import annotations
-
 import contextlib
 import gzip
 import hashlib
 import os
 import signal
 import zipfile
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -31,34 +27,32 @@ from tests.store.test_codec import forged
 GOLDEN = Path(__file__).parent / "golden" / "schema-1"
 
 
-def names(folder: Path) -> list[str]:
+def names(folder):
     return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
 
 
-def log_of(store: Store) -> Path:
+def log_of(store):
     (path,) = (store.folder / "log").glob("*.jsonl")
     return path
 
 
-def damages(data: bytes, step: int) -> list[bytes]:
+def damages(data, step):
     """The data with a bit flipped, or cut, at some of its bytes."""
     flipped = [data[:place] + bytes([data[place] ^ 0x10]) + data[place + 1 :] for place in range(0, len(data), step)]
     return [*flipped, *(data[:place] for place in range(0, len(data), step))]
 
 
-def failed(number: int, **fields: Any) -> Record:
+def failed(number, **fields):
     return make_record(status="failed", outcome=None, message=str(number), **fields)
 
 
-def kept_with(value: float, **fields: Any) -> Record:
+def kept_with(value, **fields):
     data = pack({"label": np.array([value])})
     return make_record(saved={"predictions": hashlib.sha256(data).hexdigest()}, arrays={"predictions": data}, **fields)
 
 
 @pytest.mark.parametrize("sealed", [False, True])
-def test_the_first_result_counts_equal_ones_mean_nothing_and_others_are_named_for_ever(
-    store: Store, sealed: bool
-) -> None:
+def test_the_first_result_counts_equal_ones_mean_nothing_and_others_are_named_for_ever(store, sealed):
     first = make_record()
     other = replace(first, outcome=Outcome(100, 81))
     for record in (failed(0), failed(1), first, replace(first, provenance={"runner": 2}), other, make_record(seed=1)):
@@ -79,7 +73,7 @@ def test_the_first_result_counts_equal_ones_mean_nothing_and_others_are_named_fo
     assert fresh.faults == []
 
 
-def test_what_others_write_is_read_as_it_comes(store: Store) -> None:
+def test_what_others_write_is_read_as_it_comes(store):
     reader = Store(store.folder).refresh()
     assert reader.read(make_record().key) is None
     for record in (failed(0), make_record()):
@@ -93,7 +87,7 @@ def test_what_others_write_is_read_as_it_comes(store: Store) -> None:
     assert Store(store.folder, sealed=False).refresh().results.keys() == {make_record(seed=1).key}
 
 
-def test_every_damage_to_a_log_costs_its_record_alone_and_is_named_once(store: Store) -> None:
+def test_every_damage_to_a_log_costs_its_record_alone_and_is_named_once(store):
     for seed in range(3):
         store.publish(make_record(seed=seed))
     path, lines = log_of(store), [encode(make_record(seed=seed)) for seed in range(3)]
@@ -117,7 +111,7 @@ def test_every_damage_to_a_log_costs_its_record_alone_and_is_named_once(store: S
     assert names(store.folder) == ["records.jsonl.gz"]
 
 
-def test_every_damage_to_a_sealed_file_costs_the_records_near_it_and_is_named(store: Store) -> None:
+def test_every_damage_to_a_sealed_file_costs_the_records_near_it_and_is_named(store):
     noise = np.random.default_rng(0)
     for seed in range(600):
         store.publish(make_record(seed=seed, message=noise.bytes(600).hex()))
@@ -138,7 +132,7 @@ def test_every_damage_to_a_sealed_file_costs_the_records_near_it_and_is_named(st
     assert fresh.faults == []
 
 
-def test_bombs_are_one_line(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bombs_are_one_line(store, monkeypatch):
     store.publish(make_record())
     store.seal()
     path = store.folder / "records.jsonl.gz"
@@ -163,7 +157,7 @@ def test_bombs_are_one_line(store: Store, monkeypatch: pytest.MonkeyPatch) -> No
         store.arrays.read(name)
 
 
-def test_a_newer_record_is_refused_and_never_taken_for_damage(store: Store) -> None:
+def test_a_newer_record_is_refused_and_never_taken_for_damage(store):
     store.publish(make_record())
     with log_of(store).open("ab") as log:
         log.write(forged({}, 99))
@@ -174,7 +168,7 @@ def test_a_newer_record_is_refused_and_never_taken_for_damage(store: Store) -> N
     assert log_of(store).read_bytes() == before
 
 
-def test_arrays_stand_beside_the_result_and_are_sealed_and_merged(store: Store, tmp_path: Path) -> None:
+def test_arrays_stand_beside_the_result_and_are_sealed_and_merged(store, tmp_path):
     record = kept_with(1.0)
     store.publish(record)
     store.publish(kept_with(2.0, outcome=Outcome(100, 81)))
@@ -204,11 +198,11 @@ def test_arrays_stand_beside_the_result_and_are_sealed_and_merged(store: Store, 
 
 
 @pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
-def test_writers_and_a_sealer_at_once_lose_nothing(store: Store) -> None:
+def test_writers_and_a_sealer_at_once_lose_nothing(store):
     """Four processes write while others seal again and again, and one writer is frozen for a while."""
     frozen = store.folder.parent / "frozen"
 
-    def write(writer: int) -> None:
+    def write(writer):
         mine = Store(store.folder)
         for n in range(60):
             if writer == 0 and n == 20:
@@ -217,7 +211,7 @@ def test_writers_and_a_sealer_at_once_lose_nothing(store: Store) -> None:
             mine.publish(Record(f"{n:064x}", {}, "ok", Outcome(1, 1), provenance={"by": str(writer)}))
             mine.publish(Record(f"{writer:032x}{n:032x}", {}, "ok", Outcome(1, 1)))
 
-    def seal() -> None:
+    def seal():
         while not frozen.exists():
             Store(store.folder).seal()
         for _ in range(5):
@@ -237,13 +231,11 @@ def test_writers_and_a_sealer_at_once_lose_nothing(store: Store) -> None:
 
 @pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
 @pytest.mark.parametrize("folder", ["arrays", "log"])
-def test_a_folder_that_sealing_removes_before_a_file_is_in_it_is_made_again(
-    store: Store, monkeypatch: pytest.MonkeyPatch, folder: str
-) -> None:
+def test_a_folder_that_sealing_removes_before_a_file_is_in_it_is_made_again(store, monkeypatch, folder):
     (store.folder / "log").rmdir()
     mkdir, gone = Path.mkdir, []
 
-    def made_and_removed(path: Path, *given: Any, **options: Any) -> None:
+    def made_and_removed(path, *given, **options):
         mkdir(path, *given, **options)
         if path.name == folder and len(gone) < 2:
             path.rmdir()
@@ -256,11 +248,11 @@ def test_a_folder_that_sealing_removes_before_a_file_is_in_it_is_made_again(
     assert len(Store(store.folder).refresh().results) == len(store.arrays.loose()) == 1
 
 
-def test_twenty_writers_give_the_bytes_of_one(store: Store, tmp_path: Path) -> None:
+def test_twenty_writers_give_the_bytes_of_one(store, tmp_path):
     """As an array job: each publishes its shard, with arrays, and seals the folder, unless another does so."""
     alone, n = Store.create(tmp_path / "alone"), 20
 
-    def write(into: Store, shard: int, shards: int) -> None:
+    def write(into, shard, shards):
         for seed in range(shard, 5 * n, shards):
             into.publish(failed(0, seed=seed))
             into.publish(kept_with(float(seed), seed=seed))
@@ -277,9 +269,7 @@ def test_twenty_writers_give_the_bytes_of_one(store: Store, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, partial(os.symlink, "/dev/zero")])
-def test_a_link_pipe_or_folder_instead_of_a_file_is_named_without_waiting(
-    store: Store, make: Callable[[Path], None]
-) -> None:
+def test_a_link_pipe_or_folder_instead_of_a_file_is_named_without_waiting(store, make):
     store.publish(make_record())
     for name in ("log/x.jsonl", "records.jsonl.gz", "plan.json", "commands.txt"):
         make(store.folder / name)
@@ -294,7 +284,7 @@ def test_a_link_pipe_or_folder_instead_of_a_file_is_named_without_waiting(
         store.add_commands(["run a.yaml"])
 
 
-def test_links_in_the_place_of_folders_are_refused(store: Store, tmp_path: Path) -> None:
+def test_links_in_the_place_of_folders_are_refused(store, tmp_path):
     store.publish(make_record())
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "link").symlink_to(store.folder)
@@ -310,7 +300,7 @@ def test_links_in_the_place_of_folders_are_refused(store: Store, tmp_path: Path)
     assert names(tmp_path / "elsewhere") == []
 
 
-def test_a_plan_round_trips_and_what_replaced_it_is_named_in_one_line(store: Store) -> None:
+def test_a_plan_round_trips_and_what_replaced_it_is_named_in_one_line(store):
     path = store.folder / "plan.json"
     assert not store.has_plan()
     with pytest.raises(StoreError, match=r"plan\.json: is missing; run the suite again, which writes it"):
@@ -340,7 +330,7 @@ def test_a_plan_round_trips_and_what_replaced_it_is_named_in_one_line(store: Sto
     assert store.read_plan() == Plan("suite", (), ())
 
 
-def test_only_an_absent_or_empty_folder_or_a_store_is_taken(tmp_path: Path) -> None:
+def test_only_an_absent_or_empty_folder_or_a_store_is_taken(tmp_path):
     (tmp_path / "empty").mkdir()
     for name in ("empty", "absent/deep"):
         assert Store.find(tmp_path / name) is None
