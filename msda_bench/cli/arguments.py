@@ -7,22 +7,18 @@ import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
-
-class Argument(NamedTuple):
-    """What `add_argument` gets."""
-
-    name: str
-    options: Mapping[str, Any]
+Argument: TypeAlias = tuple[str, Mapping[str, Any]]
+"""What `add_argument` gets."""
 
 
 def _arg(name: str, metavar: str | None, what: str, **options: Any) -> Argument:
-    return Argument(name, {"metavar": metavar, "help": what, **options})
+    return name, {"metavar": metavar, "help": what, **options}
 
 
 def _flag(name: str, what: str) -> Argument:
-    return Argument(name, {"help": what, "action": "store_true"})
+    return name, {"help": what, "action": "store_true"}
 
 
 def _names(text: str) -> list[str]:

@@ -241,6 +241,6 @@ def make_parser() -> Parser:
 
 
 def _fill(parser: argparse.ArgumentParser, action: Action) -> None:
-    for argument in action.arguments:
-        parser.add_argument(argument.name, **argument.options)
+    for name, options in action.arguments:
+        parser.add_argument(name, **options)
     parser.set_defaults(calls=action.calls)

@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 
     from msda_bench.results.report import Report
 
-OK = 0
-_UNUSABLE = 2
-BUG = 3
 INTERRUPTED = 130
 _IGNORED = 2
 """Signals after the first that are ignored."""
@@ -38,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     code = _guarded(lambda: _command(argv))
     # argparse and warnings ignore errors when they write.
-    return max(code, _guarded(sys.stdout.flush), _unwritten() or OK)
+    return max(code, _guarded(sys.stdout.flush), _unwritten() or 0)
 
 
 def _command(argv: Sequence[str] | None) -> int:
@@ -67,7 +64,7 @@ def _command(argv: Sequence[str] | None) -> int:
 def _guarded(action: Callable[[], int | None]) -> int:
     """Runs an action and returns its exit code; prints errors that the user can fix as lines on stderr."""
     try:
-        return action() or OK
+        return action() or 0
     except BenchError as error:
         _report(*(f"error: {line}" for line in error.lines))
         return error.exit_code
@@ -81,7 +78,7 @@ def _guarded(action: Callable[[], int | None]) -> int:
         return code
     except SystemExit as stop:
         if isinstance(stop.__context__, BrokenPipeError):  # rich turns one into the other
-            return _unwritten() or OK
+            return _unwritten() or 0
         raise
 
 
@@ -92,9 +89,9 @@ def _unwritten() -> int | None:
         return None
     name, why = fault
     if name == "stdout" and isinstance(why, BrokenPipeError):  # the reader, such as `head`, has closed its end
-        return OK
+        return 0
     _report(f"error: {name} cannot be written: {why.strerror}; free space, or redirect it elsewhere")
-    return _UNUSABLE
+    return 2
 
 
 def _report(*lines: str) -> None:
@@ -121,7 +118,7 @@ def entry() -> None:
                 warn(line)
             warn("this is a bug; please report it with the lines above")
         unwritable()
-        code = BUG
+        code = 3
     end(code)
 
 

@@ -29,23 +29,14 @@ _READ_ONLY = {errno.EACCES, errno.EPERM, errno.EROFS}
 
 
 def reference_of(args: argparse.Namespace) -> Reference | None:
-    """The reference of `--against`, or None.
-
-    Raises:
-        BenchError: there is none of that name, it cannot be used, or `--metric` or `--by` asks for something else.
-    """
+    """The reference of `--against`, or None."""
     if args.against is not None and (args.metric or args.by):
         raise BenchError("--metric and --by are not for --against: a reference has the suite's metric and choice")
     return None if args.against is None else read_reference(args.against)
 
 
 def load_folder(args: argparse.Namespace, folder: Path | None = None) -> pd.DataFrame:
-    """Loads the runs of a folder, by default `args.folder`; reports damaged and conflicting records on stderr.
-
-    Raises:
-        BenchError: the folder cannot be read, an experiment of `--experiments` is missing from it, or `--by` names no
-            criterion whose choices were trained.
-    """
+    """Loads what the options ask of a folder, by default `args.folder`; tells of bad records on stderr."""
     runs = load_results(folder or args.folder, metric=getattr(args, "metric", ()))
     for line in runs.attrs["fault_lines"]:
         warn(line)
@@ -70,10 +61,7 @@ def show_folder(args: argparse.Namespace, command: str) -> int:
     """Prints the tables of `args.folder` and rewrites its files.
 
     With `--metric`, `--experiments`, `--by` or `--against` the files do not change, since they show the whole suite by
-    its own metric and criterion.
-
-    Returns:
-        0, or 1 if runs are missing or failed, or records are damaged or in conflict.
+    its own metric and criterion. Returns the exit code.
     """
     reference, runs = reference_of(args), load_folder(args)
     if reference is not None:
@@ -85,18 +73,9 @@ def show_folder(args: argparse.Namespace, command: str) -> int:
 
 
 def show(args: argparse.Namespace, report: Report, write: Callable[[], Path | None] | None = None) -> int:
-    """Prints a report as the options request.
+    """Prints a report as the options request, of which a command may have few; returns the exit code.
 
-    Args:
-        args: the arguments; options that the command does not have are at their defaults.
-        report: what the command answers.
-        write: writes the command's files, even if the reader closes the output; returns one to name to the user.
-
-    Returns:
-        The exit code: 0, or 1 if the report is not complete.
-
-    Raises:
-        BenchError: no table has a method of `--methods`, or it is given with csv, which has them all.
+    `write` writes the command's files, even if the reader closes the output; it returns one to name to the user.
     """
     form, quiet = getattr(args, "format", "simple"), getattr(args, "quiet", False)
     if form == "csv" and report.data is not None and getattr(args, "methods", ()):

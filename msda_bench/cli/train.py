@@ -209,11 +209,7 @@ def _begin(args: argparse.Namespace, store: Store, device: str, cells: Iterable[
 
 
 def find_executor(args: argparse.Namespace) -> type[Executor]:
-    """The class of the executor that the options name.
-
-    Raises:
-        BenchError: it is unknown or cannot be used, or two options contradict each other.
-    """
+    """The class of the executor that the options name."""
     registry = executors()
     warn_of(registry.problems)
     cls: type[Executor] = registry.entry("executor", args.executor).cls  # type: ignore[assignment]
@@ -277,11 +273,7 @@ def _survey_report(surveyed: Survey, folder: Path, waiting: int) -> Report:
 
 
 def _conclude(args: argparse.Namespace, summary: Summary, store: Store, plan: Plan, reference: Reference | None) -> int:
-    """Writes the tables of a result folder and prints them, among those of the reference; returns the exit code.
-
-    Raises:
-        KeyboardInterrupt: the run was interrupted; no tables are written.
-    """
+    """Writes the tables of a result folder, unless interrupted, and prints them, among those of the reference."""
     ended = f"{store.folder}: {summary.describe()}"
     if summary.interrupted:
         warn(ended)
