@@ -1,12 +1,14 @@
 """Result folders written by the store, with real cells, so that their definitions can be compared."""
 
 import os
+import shlex
 import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from msda_bench.cli.main import main
 from msda_bench.store import Outcome, Record, Store
 from msda_bench.suite.cell import Cell, Ref
 from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell
@@ -64,6 +66,18 @@ def tiny(tmp_path, monkeypatch):
 def _plain(monkeypatch):
     for name in ("FORCE_COLOR", "TTY_COMPATIBLE"):  # a tester's wish for colours is not for the text tested here
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def said(capsys):
+    """`said("data list")`: the exit code of a command, and the lines on stdout and stderr."""
+
+    def run(words):
+        code = main(shlex.split(words))
+        out, err = capsys.readouterr()
+        return code, out.splitlines(), err.splitlines()
+
+    return run
 
 
 def as_it_is(thing, *_):

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from msda_bench.cli.main import main
 from msda_bench.store import Store
 from msda_bench.store.record import encode
 from tests.logs import records_of, relog
@@ -24,25 +23,15 @@ def folder(tmp_path):
     return shutil.copytree(GOLDEN, tmp_path / "both")
 
 
-@pytest.fixture
-def said(capsys):
-    """The exit code and output of a command, with single spaces."""
-
-    def run(*words):
-        code = main([str(word) for word in words])
-        return code, " ".join(capsys.readouterr().out.split())
-
-    return run
-
-
 def test_a_folder_from_two_machines_is_accepted_and_names_both(folder, said):
-    code, text = said("store", "verify", folder)
-    assert (code, text.startswith(f"{folder}: 8 intact, 0 bad, 0 in conflict; ")) == (0, True)
-    assert text.endswith(f"; made 4 on {HERE} and 4 on {AWAY}")
-    code, text = said("leaderboard", folder)
+    code, (line,), _ = said(f"store verify {folder}")
+    assert (code, line.startswith(f"{folder}: 8 intact, 0 bad, 0 in conflict; ")) == (0, True)
+    assert line.endswith(f"; made 4 on {HERE} and 4 on {AWAY}")
+    code, lines, _ = said(f"leaderboard {folder}")
+    text = " ".join(" ".join(lines).split())
     which = "SRC, 2 of 4 runs, first at target target_0, seed 2; DARN, 2 of 4 runs, first at target target_0, seed 2"
     assert (code, "note: made with more than one system: " in text, f"{AWAY} ({which})" in text) == (0, True, True)
-    assert said("store", "verify", "--strict", folder)[0] == 0, "with its tables it can be submitted"
+    assert said(f"store verify --strict {folder}")[0] == 0, "with its tables it can be submitted"
 
 
 def at_another_place(store, record):
@@ -78,12 +67,12 @@ UNTIDY = (with_another_table, unplanned)
 
 @pytest.mark.parametrize("forge", [at_another_place, with_labels, *UNTIDY])
 def test_a_dishonest_submission_is_refused_in_one_line(folder, said, forge):
-    said("leaderboard", folder)
-    assert said("store", "verify", "--strict", folder)[0] == 0
+    said(f"leaderboard {folder}")
+    assert said(f"store verify --strict {folder}")[0] == 0
     store = Store(folder)
     records = records_of(folder)
     line = forge(store, records[min(records)])
-    code, text = said("store", "verify", "--strict", folder)
-    assert (code, text.count(line)) == (1, 1)
-    code, text = said("store", "verify", folder)
-    assert (code, "1 not in plan.json" in text) == (int(forge not in UNTIDY), forge is unplanned)
+    code, lines, _ = said(f"store verify --strict {folder}")
+    assert (code, sum(one.startswith(line) for one in lines)) == (1, 1)
+    code, lines, _ = said(f"store verify {folder}")
+    assert (code, "1 not in plan.json" in lines[-1]) == (int(forge not in UNTIDY), forge is unplanned)

@@ -1,13 +1,13 @@
 """`msda-bench data leaks` on datasets with a planted leak of each kind."""
 
 import io
-import json
 import re
 
 import pandas as pd
 import pytest
 
 from msda_bench.cli.main import main
+from tests.own import suite
 
 PLUGIN = """
     from typing import Literal
@@ -81,41 +81,25 @@ PLUGIN = """
     def msda_datasets():
         return [Planted]
 """
-SUITE = """
-schema: 1
-name: leaky
-dataset: {dataset}
-targets: {targets}
-seeds: 2
-backbone: {{mlp: {{hidden: [4]}}}}
-training: {{epochs: 1, batch: 5, optimizer: adam}}
-methods: {{SRC: {{scheme: pooled}}}}
-"""
 
 
 @pytest.fixture
 def leaks(install, tmp_path, capsys, monkeypatch):
-    """`leaks(...)`: exit code, output and errors of the command on the planted dataset."""
+    """`leaks(...)`: the exit code of the command on the planted dataset, and the numbers by domain, or the errors."""
     monkeypatch.setenv("MSDA_BENCH_CACHE", str(tmp_path / "cache"))
     install("planted-data", PLUGIN)
-    suite = tmp_path / "leaky.yaml"
 
-    def run(*options, targets="[a]", **params):
-        suite.write_text(SUITE.format(dataset=json.dumps({"planted": params}), targets=targets))
-        code = main(["data", "leaks", str(suite), *options])
+    def run(**params):
+        path = suite(tmp_path, "planted", params, targets=["a"], seeds=2)
+        code = main(["data", "leaks", path, "--format", "csv"])
         out, err = capsys.readouterr()
-        return code, out, err.splitlines()
+        if err:
+            return code, err.splitlines()
+        rows = pd.read_csv(io.StringIO(out))
+        assert rows["leak"].any() == bool(code)
+        return code, rows.set_index("domain").to_dict("index")
 
     return run
-
-
-def plain(result):
-    """The exit code, and the numbers by domain."""
-    code, out, err = result
-    assert err == []
-    rows = pd.read_csv(io.StringIO(out))
-    assert rows["leak"].any() == bool(code)
-    return code, rows.set_index("domain").to_dict("index")
 
 
 FORMS = pytest.mark.parametrize("form", ["table", "image", "bag", "text"])
@@ -123,9 +107,9 @@ FORMS = pytest.mark.parametrize("form", ["table", "image", "bag", "text"])
 
 @FORMS
 def test_independent_rows_are_no_leak_and_repeated_rows_of_the_target_are_found(leaks, form):
-    code, pairs = plain(leaks("--format", "csv", form=form))
+    code, pairs = leaks(form=form)
     assert (code, [pair["near"] for pair in pairs.values()]) == (0, [0, 0, 0])
-    code, pairs = plain(leaks("--format", "csv", form=form, plant="repeated"))
+    code, pairs = leaks(form=form, plant="repeated")
     assert (code, pairs["a"]["equal"], pairs["a"]["near"]) == (1, 100, 100)
     assert 30 <= pairs["a"]["equal_seen"] == pairs["a"]["near_seen"] <= 70
     assert [pairs[source]["leak"] for source in "bc"] == [False, False]
@@ -134,7 +118,7 @@ def test_independent_rows_are_no_leak_and_repeated_rows_of_the_target_are_found(
 @FORMS
 @pytest.mark.parametrize("plant", ["equal", "near"])
 def test_rows_of_the_target_that_a_source_trains_on_are_found_whatever_their_units(leaks, form, plant):
-    code, pairs = plain(leaks("--format", "csv", form=form, plant=plant))
+    code, pairs = leaks(form=form, plant=plant)
     assert code == 1
     # Ten of a hundred test rows lie in b on average, and b trains on half of them.
     assert 2 <= pairs["b"]["near_seen"] < pairs["b"]["near"] <= 20
@@ -144,16 +128,16 @@ def test_rows_of_the_target_that_a_source_trains_on_are_found_whatever_their_uni
 
 
 def test_near_rows_are_not_looked_for_where_they_are_by_chance_or_by_design_and_large_targets_are_sampled(leaks):
-    code, pairs = plain(leaks("--format", "csv", form="narrow"))
+    code, pairs = leaks(form="narrow")
     assert (code, [pd.isna(pair["near"]) for pair in pairs.values()]) == (0, [True] * 3)
-    assert plain(leaks("--format", "csv", form="narrow", plant="equal"))[0] == 1
-    code, pairs = plain(leaks("--format", "csv", plant="repeated", protocol="transductive"))
+    assert leaks(form="narrow", plant="equal")[0] == 1
+    code, pairs = leaks(plant="repeated", protocol="transductive")
     assert (code, pairs["a"]["tested"], pairs["a"]["near"], pairs["a"]["near_seen"]) == (0, 200, 200, 0)
-    _, pairs = plain(leaks("--format", "csv", size=4500))
+    _, pairs = leaks(size=4500)
     assert (pairs["a"]["tested"], pairs["a"]["compared"]) == (4400, 2000)
 
 
 def test_an_unusable_dataset_is_one_line(leaks):
-    code, _, (error,) = leaks(plant="bug")
+    code, (error,) = leaks(plant="bug")
     line = r"dataset 'planted' of planted-data 1.0 cannot be loaded: planted_data.py:\d+: ZeroDivisionError: of the "
     assert (code, bool(re.search(line, error))) == (2, True)

@@ -1,11 +1,5 @@
 """Commands on installed components (`plugins`, `check`, `new`, `schema`), third-party distributions among them."""
 
-import shlex
-
-import pytest
-
-from msda_bench.cli.main import main
-
 PLUGIN = '''
     from msda_bench.api import Aggregate, Aggregator, Validator, component, hookimpl
 
@@ -46,18 +40,6 @@ BROKEN_PART = """
 
 def plugin(name="mine", score="self.number", description="A number."):
     return PLUGIN.replace("NAME", name).replace("SCORE", score).replace("DESCRIPTION", description)
-
-
-@pytest.fixture
-def said(capsys):
-    """`said(words)`: the exit code, and the lines on stdout and stderr."""
-
-    def run(words):
-        code = main(shlex.split(words))
-        out, err = capsys.readouterr()
-        return code, out.splitlines(), err.splitlines()
-
-    return run
 
 
 def test_every_component_is_listed_with_its_distribution_though_others_are_broken(install, said, monkeypatch):
@@ -138,16 +120,9 @@ def test_each_part_of_a_distribution_is_checked_once_and_an_unusable_one_fails_i
 def test_new_writes_a_distribution_and_says_what_comes_next(said, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     folder = "msda-bench-inverse"
-    assert said("new aggregator inverse")[:2] == (
-        0,
-        [
-            f"{folder}: the aggregator inverse, ready to install. Next:",
-            f"  pip install -e ./{folder}",
-            "  msda-bench check inverse",
-            f"  msda-bench run ./{folder}/suite.yaml",
-        ],
-    )
-    assert (tmp_path / folder / "src" / "msda_bench_inverse.py").is_file()
-    assert (
-        f"  pip install -e {tmp_path}/there/{folder}" in said(f"new aggregator inverse --out {tmp_path / 'there'}")[1]
-    )
+    for out, place in ((".", f"./{folder}"), (f"{tmp_path}/there", f"{tmp_path}/there/{folder}")):
+        code, lines, _ = said(f"new aggregator inverse --out {out}")
+        assert (code, lines[0]) == (0, f"{place.removeprefix('./')}: the aggregator inverse, ready to install. Next:")
+        then = ("pip install -e {}", "msda-bench check inverse", "msda-bench run {}/suite.yaml")
+        assert lines[1:] == [f"  {line.format(place)}" for line in then]
+        assert (tmp_path / place / "src" / "msda_bench_inverse.py").is_file()
