@@ -34,148 +34,81 @@ def cut(text):
 
 
 TABLES = {
-    "blanks": (lines(label=cut(" {} ")), "classification, 2 classes"),
-    "numbers": (lines(label=lambda _, row: ["1", "1.0", "01", "2"][row % 4]), "2 classes"),
-    "forms": (lines(site=lambda s, row: s + ["\u00e9", "e\u0301"][row % 2]), "of 3 domains"),
-    "case": (lines(label=lambda _, row: ["yes", "Yes", "no"][row % 3]), "doubt: 'Yes' and 'yes' count as"),
-    "dot": (lines(site=lambda s, row: s + "." * (row % 2)), "doubt: 'a' and 'a.', 'b' and 'b.'"),
-    **{
-        f"gap {text}": (lines(label=cut(text)), r"no label: 18 rows .* read 72 of 90 rows")
-        for text in ("None", "<NA>", "#N/A", "n/a", "-nan", "NaT", " ")
-    },
-    "dash": (lines(label=cut("-")), r"doubt: '-' among the classes .* `--missing=-`"),
-    "named gap": (lines(label=cut("-")), "no label: 18 rows", "--missing=-"),
-    "mask": (lines(label=lambda s, row: -1 if s == "c" else row % 2), r"error: .*'-1'; .* `--missing=-1`"),
-    "a mask of some rows": (
-        lines(label=lambda s, row: -1 if s == "c" and row % 3 else row % 2),
-        "doubt: '-1' among the classes may stand for a missing value; `--missing=-1`",
+    "blanks": lines(label=cut(" {} ")),
+    "numbers": lines(label=lambda _, row: ["1", "1.0", "01", "2"][row % 4]),
+    "forms": lines(site=lambda s, row: s + ["\u00e9", "e\u0301"][row % 2]),
+    "case": lines(label=lambda _, row: ["yes", "Yes", "no"][row % 3]),
+    "dot": lines(site=lambda s, row: s + "." * (row % 2)),
+    **{f"gap {text}": lines(label=cut(text)) for text in ("None", "<NA>", "#N/A", "n/a", "-nan", "NaT", " ")},
+    "dash": lines(label=cut("-")),
+    "named gap": (lines(label=cut("-")), "--missing=-"),
+    "mask": lines(label=lambda s, row: -1 if s == "c" else row % 2),
+    "a mask of some rows": lines(label=lambda s, row: -1 if s == "c" and row % 3 else row % 2),
+    "signs": lines(label=lambda _, row: "-1" if row % 2 else "1"),
+    "masked": (lines(label=lambda s, row: -1 if s == "c" else row % 2), "--missing=-1"),
+    "masked numbers": lines(label=lambda s, row: -1 if s == "c" else row / 7),
+    "rows twice": [lines(more=lambda s, row: row)[0], *2 * lines(more=lambda s, row: ord(s) + row / 64)[1:]],
+    "nothing but a leak": ["site,code,y", *(f"{'ab'[n % 2]},{'xy'[n // 2 % 2]},{n // 2 % 2}" for n in range(80))],
+    "the mean's name": lines(site=lambda s, _: "average" if s == "c" else s),
+    "NA as a name": (lines(site=lambda s, _: "NA" if s == "c" else s), "--missing="),
+    "task": (lines(label=lambda _, row: row % 25), "--task regression"),
+    "many numbers": lines(label=lambda _, row: row % 25),
+    "semicolons": "\n".join(lines()).replace(",", ";").replace(".", ","),
+    "dots between thousands": "\n".join(lines(more=lambda s, row: f"1.{row % 7}00,{ord(s)}" if row else "7"))
+    .replace(",", ";")
+    .replace("00;", "00,"),
+    "no width": "\ufeff" + "\n".join(lines(site=lambda s, row: s + "\u200b" * (row % 2))),
+    "groups": (lines(more=lambda _, row: ["101", "00101", "101.0", "102", "7"][row % 5]), "--group more"),
+    "groups alike": (lines(more=lambda _, row: ["101", "00101", f"P{row}"][row % 3]), "--group more"),
+    "gaps among numbers": lines(more=lambda _, row: ["-", "n.a.", row / 7][row % 3]),
+    "tabs": "\n".join(lines()).replace(",", "\t"),
+    "sep": "sep=;\r\n" + "\r\n".join(lines()).replace(",", ";"),
+    "UTF-16": "\n".join(lines()).encode("utf-16"),
+    "Windows": "\n".join(lines(site=lambda s, _: s + "\u00e4")).encode("cp1252"),
+    "old Mac": "\r".join(lines()),
+    "separators at the end": ",\n".join([*lines(), ""]),
+    "and in rows alone": [lines()[0], *(line + "," for line in lines()[1:])],
+    "lines without values": [*lines(), ",,", "", ",,"],
+    "a sum": [*lines(), "Total,99,"],
+    "a sum of numbers": [*lines(label=lambda s, row: row / 7), "Total,99,7000"],
+    "thousands": lines(more=lambda s, row: f'"{row * 97 % 31 + 1},{ord(s)}{row % 10}"'),
+    "sentences": lines(more=lambda s, row: f"the {row} of {s}"),
+    "decimal commas": lines(more=lambda s, row: f'"0,{(row * 5 + ord(s)) % 17 + 10}"'),
+    "a word among numbers": lines(more=lambda s, row: "k. A." if row == 3 else 9 * ord(s) + row / 7),
+    "percent": lines(more=lambda s, row: f"{row * 97 % 31}.{ord(s)}%"),
+    "an index": [f"{n - 1 if n else ''},{line}" for n, line in enumerate(lines())],
+    "names of rows as R writes them": [lines()[0], *(f"{n},{line}" for n, line in enumerate(lines()[1:]))],
+    "two of them": [f"{n - 1 if n else ''},{n or 'Unnamed: 0'},{line}" for n, line in enumerate(lines())],
+    "a numbering": [lines()[0] + ",row", *(f"{line},{n * 7 % 90}" for n, line in enumerate(lines()[1:]))],
+    "one of each domain": lines(more=lambda _, row: row + 5),
+    "identifiers in the order of labels": lines(
+        more=lambda s, row: row * 97 % 1009 + 2000 * (quiet(row) == "yes") + ord(s)
     ),
-    "signs": (lines(label=lambda _, row: "-1" if row % 2 else "1"), "class a b c -1 15 15 15 1 15 15 15 "),
-    "masked": (lines(label=lambda s, row: -1 if s == "c" else row % 2), "targets without labels: c", "--missing=-1"),
-    "masked numbers": (
-        lines(label=lambda s, row: -1 if s == "c" else row / 7),
-        r"error: .*domain 'c' has one number alone, '-1'; .* `--missing=-1`",
-    ),
-    "rows twice": (
-        [lines(more=lambda s, row: row)[0], *2 * lines(more=lambda s, row: ord(s) + row / 64)[1:]],
-        "numbers: x, more",
-    ),
-    "nothing but a leak": (
-        ["site,code,y", *(f"{'ab'[n % 2]},{'xy'[n // 2 % 2]},{n // 2 % 2}" for n in range(80))],
-        "error: .*no column is left to learn from.*leak: each value of column 'code' has one label alone",
-    ),
-    "the mean's name": (
-        lines(site=lambda s, _: "average" if s == "c" else s),
-        "error: .*average is the name of a column of tables",
-    ),
-    "NA as a name": (lines(site=lambda s, _: "NA" if s == "c" else s), "class a b NA", "--missing="),
-    "task": (lines(label=lambda _, row: row % 25), "90 rows of 3 domains, regression", "--task regression"),
-    "many numbers": (
-        lines(label=lambda _, row: row % 25),
-        "doubt: the label has 25 different whole numbers.* --task regression",
-    ),
-    "semicolons": ("\n".join(lines()).replace(",", ";").replace(".", ","), "numbers: x .*read 90 of 90"),
-    "dots between thousands": (
-        "\n".join(lines(more=lambda s, row: f"1.{row % 7}00,{ord(s)}" if row else "7"))
-        .replace(",", ";")
-        .replace("00;", "00,"),
-        "numbers: x, more",
-    ),
-    "no width": ("\ufeff" + "\n".join(lines(site=lambda s, row: s + "\u200b" * (row % 2))), "of 3 domains"),
-    "groups": (
-        lines(more=lambda _, row: ["101", "00101", "101.0", "102", "7"][row % 5]),
-        "groups have rows in several domains",
-        "--group more",
-    ),
-    "groups alike": (
-        lines(more=lambda _, row: ["101", "00101", f"P{row}"][row % 3]),
-        "doubt: '00101' and '101' count as different groups",
-        "--group more",
-    ),
-    "gaps among numbers": (
-        lines(more=lambda _, row: ["-", "n.a.", row / 7][row % 3]),
-        "odd: column 'more' holds numbers, but '-' in row 1.*`--missing=-,n.a.`",
-    ),
-    "tabs": ("\n".join(lines()).replace(",", "\t"), "numbers: x "),
-    "sep": ("sep=;\r\n" + "\r\n".join(lines()).replace(",", ";"), "numbers: x "),
-    "UTF-16": ("\n".join(lines()).encode("utf-16"), "numbers: x "),
-    "Windows": ("\n".join(lines(site=lambda s, _: s + "\u00e4")).encode("cp1252"), "error: .*line 2 .*iconv"),
-    "old Mac": ("\r".join(lines()), "read 90 of 90 rows, 1 of 1"),
-    "separators at the end": (",\n".join([*lines(), ""]), "left out: Unnamed: 3"),
-    "and in rows alone": ([lines()[0], *(line + "," for line in lines()[1:])], "read 90 of 90 .* 1 of 1"),
-    "lines without values": ([*lines(), ",,", "", ",,"], "read 90 of 90 rows"),
-    "a sum": ([*lines(), "Total,99,"], "'Total' has 1 row, such as a sum.* read 90 of 91 rows"),
-    "a sum of numbers": (
-        [*lines(label=lambda s, row: row / 7), "Total,99,7000"],
-        "'Total' has 1 row, such as a sum.* read 90 of 91 rows",
-    ),
-    "thousands": (
-        lines(more=lambda s, row: f'"{row * 97 % 31 + 1},{ord(s)}{row % 10}"'),
-        r"thousands separators, such as '\d+,\d+', .* write \d{4,5} ",
-    ),
-    "sentences": (
-        lines(more=lambda s, row: f"the {row} of {s}"),
-        "column 'more' has 90 different texts, so it is in `drop`; to learn from its words name it by --text",
-    ),
-    "decimal commas": (
-        lines(more=lambda s, row: f'"0,{(row * 5 + ord(s)) % 17 + 10}"'),
-        r"column 'more' holds numbers with a decimal comma, such as '0,\d+', so it is in `drop`; .* write points",
-    ),
-    "a word among numbers": (
-        lines(more=lambda s, row: "k. A." if row == 3 else 9 * ord(s) + row / 7),
-        "column 'more' holds numbers, but 'k. A.' in row 4, so it is in `drop`; to learn from it correct it",
-    ),
-    "percent": (lines(more=lambda s, row: f"{row * 97 % 31}.{ord(s)}%"), r"numbers with '%', .* write \d+\.\d+ "),
-    "an index": ([f"{n - 1 if n else ''},{line}" for n, line in enumerate(lines())], "out: Unnamed: 0"),
-    "names of rows as R writes them": (
-        [lines()[0], *(f"{n},{line}" for n, line in enumerate(lines()[1:]))],
-        "left out: Unnamed: 0 .*read 90 of 90 rows, 1 of 2",
-    ),
-    "two of them": (
-        [f"{n - 1 if n else ''},{n or 'Unnamed: 0'},{line}" for n, line in enumerate(lines())],
-        "left out: Unnamed: 0.1 .*, Unnamed: 0 ",
-    ),
-    "a numbering": (
-        [lines()[0] + ",row", *(f"{line},{n * 7 % 90}" for n, line in enumerate(lines()[1:]))],
-        "odd: column 'row' numbers the rows, so it is in `drop`",
-    ),
-    "one of each domain": (lines(more=lambda _, row: row + 5), "odd: column 'more' numbers the rows"),
-    "identifiers in the order of labels": (
-        lines(more=lambda s, row: row * 97 % 1009 + 2000 * (quiet(row) == "yes") + ord(s)),
-        "leak: the whole numbers of column 'more' put each domain in the order of the labels",
-    ),
-    "and of a number": (
-        lines(label=lambda s, row: row / 7, more=lambda s, row: row * row * 9 + ord(s)),
-        "leak: the whole numbers of column 'more' put each domain in the order of the labels",
-    ),
-    "no class of another domain": (
-        lines(label=lambda s, row: s + "uv"[row % 2]),
-        "doubt: domains without a class of another domain, a, b, c; correct the labels",
-    ),
-    "a class of one domain": (
-        lines(label=lambda s, row: "new" if s == "c" and row % 3 else quiet(row)),
-        "only c has the classes new: no source can teach them",
-    ),
+    "and of a number": lines(label=lambda s, row: row / 7, more=lambda s, row: row * row * 9 + ord(s)),
+    "no class of another domain": lines(label=lambda s, row: s + "uv"[row % 2]),
+    "a class of one domain": lines(label=lambda s, row: "new" if s == "c" and row % 3 else quiet(row)),
 }
+"""The lines of a file, or its text or bytes, and perhaps an option."""
 
 
-@pytest.mark.parametrize("case", TABLES.values(), ids=TABLES)
-def test_a_table_is_read_as_its_owner_means_it(case, identify, tmp_path):
-    """A case is the lines of a file, or its text or bytes; what is said; and perhaps options."""
-    (content, says, *options), path, suite = case, tmp_path / "t.csv", tmp_path / "mine.yaml"
-    text = "\n".join(content) if isinstance(content, list) else content
-    path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    words = [path, "--domain", "site", "--label", "y", *" ".join(options).split(), "--suite", suite]
-    code, out, errors = identify(*words)
-    said = " ".join([*out, *errors]).replace("no suite was written: ", "doubt: ")
-    assert re.search(says, said), (out, errors)
-    assert (code, suite.exists()) == ((2, False) if says.startswith(("error", "doubt")) else (0, True)), errors
-    if says.startswith("doubt"):
-        assert any(line.startswith("odd: ") for line in out)
-        assert identify(*words, "--anyway")[0] == 0
-        assert suite.exists()
-    if code == 0:
-        assert any(line.startswith("read ") for line in out[-2:])
+def test_tables_are_read_as_their_owners_mean_them(identify, tmp_path, golden):
+    """Where that is in doubt, or cannot be, no suite is written; a doubt can be overruled."""
+    path, suite = tmp_path / "t.csv", tmp_path / "mine.yaml"
+    said = []
+    for name, case in TABLES.items():
+        content, *options = case if isinstance(case, tuple) else (case,)
+        text = "\n".join(content) if isinstance(content, list) else content
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        words = [path, "--domain", "site", "--label", "y", *" ".join(options).split(), "--suite", suite]
+        code, (_, *out), errors = identify(*words)
+        shown = (line.replace(f"{tmp_path}/", "") for line in (*out, *errors) if not line.startswith("wrote "))
+        said += [f"{name}:", *shown, ""]
+        assert (code, suite.exists()) in {(0, True), (2, False)}, name
+        doubted = any(line.endswith("--anyway writes it all the same") for line in errors)
+        assert not doubted or identify(*words, "--anyway")[0] == 0
+        assert suite.exists() == (code == 0 or doubted), name
+        suite.unlink(missing_ok=True)
+    golden("tables.txt", "\n".join(said))
 
 
 def test_a_folder_of_tables_has_a_domain_for_each_file(identify, tmp_path, capsys):

@@ -29,25 +29,13 @@ def table(folder, rows=60):
     return path
 
 
-def test_a_table_is_looked_through_and_its_first_suite_is_valid(identify, tmp_path, capsys):
+def test_a_table_is_looked_through_and_its_first_suite_is_valid(identify, tmp_path, capsys, golden):
     suite = tmp_path / "suites" / "mine.yaml"
     suite.parent.mkdir()
     options = shlex.split("--domain site --label ill --text note --group visit --unlabelled drop --suite")
     code, out, _ = identify(table(tmp_path), *options, suite)
-    said = "\n".join(out)
     assert code == 0
-    for line in (
-        "120 rows of 2 domains, classification, 2 classes",
-        "leak: each value of column 'code' has one label alone, so it is in `drop`",
-        "odd: column 'name' has 120 different texts, so it is in `drop`",
-        "odd: column 'dose' holds numbers, but 'much' in row 4, so it is in `categories`",
-        "no label: 60 rows have no label (column 'ill'); domains without any: d; rows without one are left out",
-        "one class: domain 'c' has one class alone, '1'; this domain is left out",
-        "left out: empty (empty)",
-        "read 120 of 240 rows, 2 of 6 columns of inputs; not read: age, name, code, empty",
-        "\n0 36 36\n1 24 24\n",
-    ):
-        assert line in said, line
+    golden("table.txt", "\n".join(out[1:-1]))
     assert 'file: "../t.csv"' in suite.read_text()
     assert main(["validate", str(suite)]) == 0
     schemes = r"pooled|ensemble|adapt|target_only|regularised|\w+_regression|\w+_boosting|\w+_forest"
