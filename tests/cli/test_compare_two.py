@@ -39,18 +39,6 @@ def compared(capsys):
     return run
 
 
-def test_equal_folders_are_reported_as_equal(make_results, compared):
-    a, b = make_results("mine"), make_results("theirs")
-    before = {path: path.read_bytes() for path in a.parent.rglob("*.*")}
-    code, lines = compared(a, b)
-    assert (code, lines[:2]) == (0, [f"A: {a} (suite toy-suite)", f"B: {b} (suite toy-suite)"])
-    assert lines[-1] == "verdict: the same: 36 runs have equal results"
-    same = "same: 36 of 36 runs that both plan are ok in both, 36 with the same key, 36 with an equal result"
-    assert same in lines
-    assert not [line for line in lines if line.startswith(("differs", "only", "problem", "note"))]
-    assert {path: path.read_bytes() for path in a.parent.rglob("*.*")} == before
-
-
 def test_golden(make_results, monkeypatch, capsys, golden):
     """Eight seeds, much that differs, a method, seeds and runs of one side alone, and a message with a colour code."""
 
@@ -66,12 +54,16 @@ def test_golden(make_results, monkeypatch, capsys, golden):
     a = make_results("before", seeds=range(9))
     make_results("after", methods=METHODS, seeds=range(1, 9), cells=changed, records=marred)
     monkeypatch.chdir(a.parent)
+    before = {path: path.read_bytes() for path in a.parent.rglob("*.*")}
     assert main(["compare", "before", "after"]) == 1
     golden("compare-two.txt", capsys.readouterr().out)
     assert main(["compare", "before", "after", "--format", "github", "--methods", "DARN"]) == 1
     assert re.search(r"^\| DARN \|.* \+5\.50 \|.* 0\.0234\\\* \|", capsys.readouterr().out, re.MULTILINE)
     assert main(["compare", "before", "after", "--format", "csv"]) == 1
     golden("compare-two.csv", capsys.readouterr().out)
+    assert main(["compare", "before", "before", "--quiet"]) == 0
+    golden("compare-same.txt", capsys.readouterr().out)
+    assert {path: path.read_bytes() for path in a.parent.rglob("*.*")} == before
 
 
 def test_a_p_that_no_difference_could_make_significant_is_in_brackets(make_results, compared):

@@ -54,17 +54,6 @@ def row(out, name):
     return line
 
 
-def test_list_describes_each_dataset_and_its_files(toy, said, tmp_path):
-    code, out, err = said("data list")
-    assert (code, err) == (0, [])
-    for cell in ("near, far", "classification, 3 classes", "CC0-1.0 [really]", "nobody", "0 of 2"):
-        assert cell in row(out, "toy")
-    assert "needs none" in row(out, "sine")
-    (tmp_path / "cache/toy").mkdir(parents=True)
-    (tmp_path / "cache/toy/a").write_bytes(CONTENT)
-    assert "1 of 2" in row(said("data list")[1], "toy")
-
-
 def test_many_domains_are_cut_in_the_table_but_complete_for_a_named_dataset(install, said, monkeypatch):
     domains = [f"d{number:03}" for number in range(139)]
     install("toy-data", PLUGIN.replace('("near", "far")', str(tuple(domains))))
@@ -82,7 +71,11 @@ def test_many_domains_are_cut_in_the_table_but_complete_for_a_named_dataset(inst
     assert any("(139 in all)" in line for line in out)
 
 
-def test_fetch_downloads_missing_files_once_and_verify_checks_them(toy, said, tmp_path):
+def test_fetch_downloads_missing_files_once_list_counts_and_verify_checks_them(toy, said, tmp_path):
+    code, out, err = said("data list")
+    assert (code, err, "needs none" in row(out, "sine")) == (0, [], True)
+    for cell in ("near, far", "classification, 3 classes", "CC0-1.0 [really]", "nobody", "0 of 2"):
+        assert cell in row(out, "toy")
     code, out, _ = said("data verify toy")
     assert (code, str(out).count("toy/a: not in the cache")) == (1, 1)
     code, out, err = said("data fetch toy sine toy")
@@ -92,6 +85,7 @@ def test_fetch_downloads_missing_files_once_and_verify_checks_them(toy, said, tm
     ]
     assert out == [*reported, "toy: all files are here (2)", "sine: needs no files"]
     assert (tmp_path / "cache/toy/b").read_bytes() == CONTENT
+    assert "2 of 2" in row(said("data list")[1], "toy")
     assert said("data fetch toy") == (0, ["toy: all files are here (2)"], [])
     code, out, err = said("data verify toy sine")
     assert (code, err, str(out).count("ok: ")) == (0, [], 3)

@@ -65,19 +65,6 @@ def test_dask_that_is_missing_is_one_line(capsys, monkeypatch):
     assert capsys.readouterr().err == f"msda-bench: error: {wanted}\n"
 
 
-def test_shards_fill_one_leaderboard(capsys):
-    assert run("--out", "whole") == 0
-    capsys.readouterr()
-    trained = []
-    for shard in ("0/3", "1/3", "2/3"):
-        assert run("--shard", shard) == 0
-        trained.append(len(Store(Path("results/tiny")).refresh().results.keys()))
-    assert trained == [3, 6, CELLS]
-    assert run("--shard", "1/2") == 0  # with other parts, all cells of this part are already stored
-    assert "4 of 8 runs selected: 4 stored before" in capsys.readouterr().out
-    assert tables("results") == tables("whole")
-
-
 def test_a_shard_that_ends_while_another_writes_its_tables_is_in_them(monkeypatch):
     assert run("--out", "whole") == 0
     write = files.write_results
