@@ -89,9 +89,6 @@ def read_records(runs: pd.DataFrame) -> Iterator[tuple[Any, Record, Store]]:
     """Reads the records of a frame again; yields the label of each row with its record and the store of that.
 
     Rows of joined runs are read from their own folders. Skips rows without a record or a folder.
-
-    Raises:
-        StoreError: a record cannot be read, or no longer exists.
     """
     runs = runs[(runs["status"] != "missing").to_numpy()]
     folders = runs["folder"] if "folder" in runs else pd.Series(runs.attrs.get("folder"), runs.index, dtype=object)

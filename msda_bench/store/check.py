@@ -144,11 +144,7 @@ _LONG = 60
 
 
 def made_on(provenance: Mapping[Any, Any]) -> str | None:
-    """Such as `macOS arm64 with torch 2.11.0`; None where a record says nothing of it.
-
-    Args:
-        provenance: of a record, or its row of a frame of runs, with None for what it does not say.
-    """
+    """Such as `macOS arm64 with torch 2.11.0`, of a record or its row of a frame; None where it says nothing of it."""
     platform, torch, device, name = map(provenance.get, ("platform", "torch", "device", "device_name"))
     if not (platform or torch):
         return None

@@ -234,11 +234,7 @@ class NewerRecordError(StoreError):
 
 
 def encode(record: Record) -> bytes:
-    """The record's line.
-
-    Raises:
-        BadRecordError: `decode` would refuse it: it holds NaN, an infinity, text that is not Unicode, or too much.
-    """
+    """The record's line; a BadRecordError if `decode` would refuse it, as for NaN, half a character, or too much."""
     try:
         body = canonical_json({"record": _fields(record), "schema": SCHEMA}).encode()
     except (TypeError, ValueError) as error:
@@ -263,12 +259,7 @@ def _fields(record: Record) -> dict[str, Any]:
 
 
 def decode(data: bytes) -> Record:
-    """The record of a line.
-
-    Raises:
-        BadRecordError: a byte is missing or wrong.
-        NewerRecordError: a newer msda-bench wrote it.
-    """
+    """The record of a line; a BadRecordError if a byte is wrong, a NewerRecordError if a newer msda-bench wrote it."""
     body = bytes(_body(data))
     with _matching():
         refuse_overflow(body)

@@ -124,9 +124,7 @@ class Store:
     def publish(self, record: Record) -> Path:
         """Appends a record to the log of this process, after the arrays that come with it, and returns the log.
 
-        Raises:
-            BadRecordError: it holds NaN or an infinity.
-            StoreError: it cannot be written (disk full, read-only); earlier records are intact.
+        A BadRecordError, as for NaN, or another StoreError, as for a full disk, leaves earlier records as they are.
         """
         data = encode(record)
         for kind, content in record.arrays.items():
@@ -283,12 +281,7 @@ class Store:
         return os.path.lexists(self.folder / PLAN)
 
     def read_plan(self) -> Plan:
-        """The plan.
-
-        Raises:
-            DamagedPlanError: it cannot be parsed.
-            StoreError: there is none, or a newer msda-bench wrote it.
-        """
+        """The plan; a DamagedPlanError if it cannot be parsed, a StoreError if there is none, or a newer one."""
         path = self.folder / PLAN
         try:
             return parse_plan(read_file(path, PLAN_LIMIT))
