@@ -1,6 +1,7 @@
 """`msda-bench run`, end to end with the real engine on a suite that takes seconds."""
 
 import errno
+import itertools
 import json
 import os
 import signal
@@ -196,36 +197,28 @@ def table(parent):
     return Path(parent, "tiny", "leaderboard.csv").read_bytes()
 
 
-def check_call(at, code, capsys):
-    """Refuses one call; returns whether there was one."""
-    out = f"out-{code}-{at}"
-    with faults(code, at) as faulty:
-        ended = one_target("--out", out)
-    error = capsys.readouterr().err
-    if faulty.refused is None:
-        assert ended == 0
-    else:
-        assert "Traceback" not in error
-        reported = [line for line in error.splitlines() if os.strerror(code) in line]
-        assert (ended, len(reported)) == (2, 1)
-        assert reported[0].startswith(f"msda-bench: error: {out}")
-    assert one_target("--out", out) == 0
-    assert table(out) == table("whole")
-    assert main(["store", "verify", f"{out}/tiny"]) == 0
-    capsys.readouterr()
-    return faulty.refused is not None
-
-
 EVERY = [pytest.param(code, 1, marks=pytest.mark.nightly) for code in (errno.ENOSPC, errno.EIO, errno.EROFS)]
 
 
 @pytest.mark.parametrize(("code", "step"), [(errno.ENOSPC, 5), *EVERY])
 def test_any_refused_call_is_reported_in_one_line_and_a_rerun_finishes(code, step, capsys):
     assert one_target("--out", "whole") == 0
-    at = 0
-    while check_call(at, code, capsys):
-        at += step
-    assert at > 20
+    for at in itertools.count(0, step):
+        out = f"out-{at}"
+        capsys.readouterr()
+        with faults(code, at) as faulty:
+            ended = one_target("--out", out)
+        if faulty.refused is None:
+            break
+        error = capsys.readouterr().err
+        assert "Traceback" not in error
+        reported = [line for line in error.splitlines() if os.strerror(code) in line]
+        assert (ended, len(reported)) == (2, 1)
+        assert reported[0].startswith(f"msda-bench: error: {out}")
+        assert one_target("--out", out) == 0
+        assert table(out) == table("whole")
+        assert main(["store", "verify", f"{out}/tiny"]) == 0
+    assert (ended, at > 20) == (0, True)
 
 
 def test_a_stored_conflict_is_shown_with_exit_code_1(capsys):
