@@ -70,6 +70,7 @@ TABLES = {
     "and in rows alone": [lines()[0], *(line + "," for line in lines()[1:])],
     "lines without values": [*lines(), ",,", "", ",,"],
     "a sum": [*lines(), "Total,99,"],
+    "one label": lines(label=lambda s, row: "" if s == "c" and row else quiet(row)),
     "a sum of numbers": [*lines(label=lambda s, row: row / 7), "Total,99,7000"],
     "thousands": lines(more=lambda s, row: f'"{row * 97 % 31 + 1},{ord(s)}{row % 10}"'),
     "sentences": lines(more=lambda s, row: f"the {row} of {s}"),
