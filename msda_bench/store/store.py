@@ -137,7 +137,7 @@ class Store:
             return self._writer.append(line)
 
     def refresh(self) -> Store:
-        """Reads what was written since the last time; a StoreError if a newer msda-bench wrote a record."""
+        """Reads what is new, and returns itself; a StoreError if it cannot be read, or is of a newer msda-bench."""
         sealed = [self.folder / SEALED]
         # A log that is gone was sealed by another process after its name was listed.
         while not all(self._has_read(path) for path in [*filter(os.path.lexists, sealed), *self._logs()]):
@@ -208,7 +208,7 @@ class Store:
         return self.results.get(key) or next(reversed(self.failures.get(key, ())), None)
 
     def kept(self, record: Record, kind: str) -> dict[str, Any] | None:
-        """The arrays of a kind that were kept with a record; None if there are none, or if they were left out."""
+        """The arrays of a kind kept with a record, None if there are none or left out; a StoreError if damaged."""
         if kind not in record.saved:
             return None
         name = name_of(record.key, kind, record.saved[kind])
@@ -297,7 +297,7 @@ class Store:
             raise DamagedPlanError(f"{path}: is damaged ({error}); run the suite again, which replaces it") from error
 
     def commands(self) -> tuple[str, ...]:
-        """The commands that made the folder, each once, in the order in which they were first given."""
+        """The commands that made the folder, each once, the first first; a StoreError if they take more than 1 MiB."""
         data = b""
         with named(self.folder / COMMANDS, "cannot be read"), contextlib.suppress(FileNotFoundError):
             data = read_file(self.folder / COMMANDS, _MOST_COMMANDS)
