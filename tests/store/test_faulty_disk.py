@@ -118,6 +118,15 @@ def test_killed_at_any_step_nothing_is_lost(original, tmp_path, name):
     assert at >= 4
 
 
+def test_a_line_that_is_written_in_part_is_cut_off_as_on_a_full_disk(store, monkeypatch):
+    path, write = store.publish(STORED), os.write
+    before = path.read_bytes()
+    monkeypatch.setattr(os, "write", lambda handle, data: write(handle, data[:9]))
+    with pytest.raises(StoreError, match=os.strerror(errno.ENOSPC)):
+        store.publish(NEW)
+    assert path.read_bytes() == before
+
+
 @pytest.mark.parametrize("code", [errno.EROFS, errno.EACCES])
 def test_a_read_only_folder_can_be_read(original, code):
     store = Store(original / "suite")
