@@ -13,7 +13,7 @@ from msda_bench.blame import blaming
 from msda_bench.component.backbone import network_input
 from msda_bench.component.dataset import sizes_of
 from msda_bench.component.sizes import asked, counts, holds_out, is_transductive, trained_of
-from msda_bench.errors import BenchError
+from msda_bench.errors import BenchError, PluginError
 from msda_bench.suite.choice import Configured
 from msda_bench.suite.protocol import Protocol, Splitting, labelled_groups
 from msda_bench.suite.spec import DEFAULT_VALIDATOR, POOLED, ExperimentFile, MethodSpec
@@ -47,7 +47,8 @@ class Facts:
         with file.dataset.entry.blamed("cannot be inspected"):
             "".join(data.notes)
             tuple(data.files)
-            domains = tuple(data.domains)
+            if not (domains := tuple(data.domains)):
+                raise PluginError(f"dataset {data.name!r} of {file.dataset.entry.origin} has no domains")
             sources = {target: tuple(group) for target, group in data.sources().items()}
             targets = tuple(target for target in file.targets or sources if target in sources)
             return cls(file, data, domains, sources, targets, data.task, data.fingerprint(), sizes_of(data))

@@ -50,7 +50,12 @@ class Picky(Aggregator):
             raise RuntimeError("bad\nluck")
 
 
-TOYS = (points("lonely", "only"), points("faulty", "", domains=property(raises(KeyError("no\ndomains")))), Picky)
+TOYS = (
+    points("lonely", "only"),
+    points("bare", ""),
+    points("faulty", "", domains=property(raises(KeyError("no\ndomains")))),
+    Picky,
+)
 
 
 @pytest.fixture(scope="session")

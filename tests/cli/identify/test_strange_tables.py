@@ -61,6 +61,7 @@ TABLES = {
     "groups": (lines(more=lambda _, row: ["101", "00101", "101.0", "102", "7"][row % 5]), "--group more"),
     "groups alike": (lines(more=lambda _, row: ["101", "00101", f"P{row}"][row % 3]), "--group more"),
     "gaps among numbers": lines(more=lambda _, row: ["-", "n.a.", row / 7][row % 3]),
+    "no end": lines(more=lambda s, row: ["inf", "1", "2", "3"][row % 4]),
     "tabs": "\n".join(lines()).replace(",", "\t"),
     "sep": "sep=;\r\n" + "\r\n".join(lines()).replace(",", ";"),
     "UTF-16": "\n".join(lines()).encode("utf-16"),

@@ -99,8 +99,8 @@ def look_through(
         raise DataError(f"{path}: no column is left to learn from", *(f"{path}: {line}" for line in lines))
     gaps = [f"{name} {100 * share:.0f} %" for name, column in used.items() if (share := (column.codes < 0).mean())]
     judged = {*kinds["drop"], *kinds["categories"]}
-    few = [name for name, of in used.items() if len(of.numbers) in _FEW and not (of.numbers % 1).any()]
-    codes = [name for name in few if name not in judged]
+    few = [name for name, of in used.items() if len(of.numbers) in _FEW and name not in judged]
+    codes = [name for name in few if not (used[name].numbers % 1).any()]
     if gaps:
         lines.append(f"missing: {listed(gaps, 40)}")
     if codes:
