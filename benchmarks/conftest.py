@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from benchmarks.synthetic import AmazonLike, DigitsLike, ManyDomains
+from benchmarks.workload import make_registry
 from msda_bench.data import LocalFiles
 from msda_bench.engine.train import Trainer
-from msda_bench.plugins import Entry, Registry, discover
+from msda_bench.plugins import Registry
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -37,9 +37,7 @@ def device(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="session")
 def registry() -> Registry:
-    """The installed components and the synthetic datasets."""
-    made = [Entry("dataset", cls, "benchmarks", "0") for cls in (AmazonLike, DigitsLike, ManyDomains)]
-    return Registry([*discover().entries, *made])
+    return make_registry()
 
 
 @pytest.fixture(scope="module")

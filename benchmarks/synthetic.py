@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse
 
-from msda_bench.api import Array, Count, Dataset, DomainData, Files, InputSpec, Task, component
+from msda_bench.api import Count, Dataset, DomainData, Files, InputSpec, Task, component
 
 DOMAINS = ("a", "b", "c", "d")
 WORDS = 5000
@@ -32,7 +32,9 @@ class AmazonLike(Dataset):
     def load(self, domain: str, files: Files) -> DomainData:  # noqa: ARG002 - it is made, not read
         generator = _generator(domain)
         lengths = generator.lognormal(-(0.74**2) / 2, 0.74, size=(self.examples, 1))
-        occurs = generator.random((self.examples, WORDS), dtype=np.float32) < lengths * _frequencies()
+        frequencies = (np.arange(WORDS) + 10.0) ** -0.8
+        frequencies *= WORDS_IN_A_ROW / frequencies.sum()
+        occurs = generator.random((self.examples, WORDS), dtype=np.float32) < lengths * frequencies
         counts = occurs * (1 + generator.poisson(0.25, size=occurs.shape))
         # The same words speak for a class in every domain.
         truth = counts @ np.random.Generator(np.random.Philox(key=99)).standard_normal(WORDS)
@@ -82,9 +84,3 @@ class DigitsLike(Dataset):
 
 def _generator(domain: str) -> np.random.Generator:
     return np.random.Generator(np.random.Philox(key=DOMAINS.index(domain)))
-
-
-def _frequencies() -> Array:
-    raw: Array = (np.arange(WORDS) + 10.0) ** -0.8
-    raw *= WORDS_IN_A_ROW / raw.sum()
-    return raw

@@ -12,17 +12,23 @@ import numpy as np
 import torch
 
 from benchmarks.reference import Domain, Networks, Settings, amazon_networks, digits_networks, train
-from benchmarks.synthetic import AmazonLike, DigitsLike
+from benchmarks.synthetic import AmazonLike, DigitsLike, ManyDomains
 from msda_bench.api import Dataset
 from msda_bench.data import LocalFiles
 from msda_bench.engine.train import Trainer
-from msda_bench.plugins import Registry
+from msda_bench.plugins import Entry, Registry, discover
 from msda_bench.suite.cell import Cell
 from msda_bench.suite.expand import Expansion, expand
 from msda_bench.suite.load import load_suite
 
 HERE = Path(__file__).parent
 Work: TypeAlias = Literal["amazon", "digits"]
+
+
+def make_registry() -> Registry:
+    """The installed components and the synthetic datasets."""
+    made = [Entry("dataset", cls, "benchmarks", "0") for cls in (AmazonLike, DigitsLike, ManyDomains)]
+    return Registry([*discover().entries, *made])
 
 
 def expansion(name: str, registry: Registry) -> Expansion:
