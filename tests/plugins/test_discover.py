@@ -46,6 +46,14 @@ def discovered(site: Path) -> Callable[..., Registry]:
     return run
 
 
+def test_component_records_its_distribution(install, discovered):
+    install("kind-stranger", good(), version="2.5")
+    entry = discovered().entry("validator", "good")
+    assert (entry.distribution, entry.origin) == ("kind-stranger", "kind-stranger 2.5")
+    assert entry.create({}).score(None) == 1.0
+    assert not discovered().broken
+
+
 BASE = "class V(Validator):\n    name = 'v'\n"
 CLIMBS = BASE.replace("'v'", "'../v'")
 RAISING = "class Meta(type(Validator)):\n    @property\n    def name(cls):\n        return 1 / 0\n"

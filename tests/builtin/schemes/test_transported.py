@@ -14,6 +14,7 @@ from torch import nn
 from msda_bench.api import Fitting, PluginError, TargetPass, Task
 from msda_bench.cli.main import main
 from msda_bench_builtin.schemes import Jcpot, Wbt, Wjdot
+from msda_bench_builtin.schemes.wjdot import exact_transport
 from tests.builtin.formulas import B, K, SmallRun, same_gradient, takes
 from tests.own import refusal, suite
 
@@ -89,6 +90,43 @@ def exact(cost, weights):
     right = np.concatenate([weights.numpy(), np.full(m, 1 / m)])
     found = linprog(cost.numpy().ravel(), A_eq=marginals, b_eq=right)
     return found.fun, torch.from_numpy(found.x).view(n, m)
+
+
+@pytest.mark.parametrize(
+    ("alpha", "unique"),
+    [((0.5432, 0.2871, 0.1697), True), ((1 / 3, 1 / 3, 1 / 3), False), ((0.7, 0.3, 0.0), False)],
+)
+def test_the_exact_plan_its_marginals_and_alphas_gradient_are_pots(alpha, unique):
+    """At 3 x 32 and 32 examples; where several gradients are right, as at equal weights, it is one of them."""
+    generator = torch.Generator().manual_seed(5)
+    labels = torch.randint(0, 4, (96,), generator=generator)
+    source = torch.randn(96, 8, dtype=torch.float64, generator=generator) + labels[:, None]
+    probabilities = torch.softmax(2 * torch.randn(32, 4, dtype=torch.float64, generator=generator), 1)
+    target = torch.randn(32, 8, dtype=torch.float64, generator=generator) + 2
+    squares = torch.cdist(source, target).square()
+    cost = squares / squares.mean() - probabilities.log()[:, labels].T
+    shares = torch.eye(3, dtype=torch.float64).repeat_interleave(32, 0) / 32
+    given = torch.tensor(alpha, dtype=torch.float64)
+
+    def least(weights):
+        return float(ot.emd2((shares @ weights).numpy(), np.full(32, 1 / 32), cost.numpy()))
+
+    plan, potentials = exact_transport(cost, shares @ given)
+    assert float((plan * cost).sum()) == pytest.approx(least(given), rel=1e-12)
+    assert torch.allclose(plan.sum(1), shares @ given)
+    assert torch.allclose(plan.sum(0), torch.full((32,), 1 / 32, dtype=torch.float64))
+    assert int((plan > 0).sum()) < 96 + 32
+    gradient = potentials @ shares
+    for towards in (*torch.eye(3, dtype=torch.float64), torch.tensor([0.2, 0.5, 0.3], dtype=torch.float64)):
+        for step in (1.0, 0.1, 1e-3):  # the cost is convex in alpha
+            at = given + step * (towards - given)
+            assert least(at) >= least(given) + float(gradient @ (at - given)) - 1e-12
+    for away, to in ((0, 1), (0, 2), (1, 2)) if unique else ():
+        at = given.clone()
+        at[away] -= 1e-6
+        at[to] += 1e-6
+        slope = (least(at) - least(given)) / 1e-6
+        assert float(gradient[to] - gradient[away]) == pytest.approx(slope, abs=1e-6)
 
 
 def transporting(scheme, alpha):
