@@ -194,9 +194,8 @@ def _numbers(table: PublishedNumbers, methods: list[str], targets: list[str]) ->
     numbers = pd.DataFrame([asdict(number) for number in table.numbers], columns=columns, dtype=object)
     numbers = numbers.rename(columns=_NAMES).fillna({"backbone": "", "protocol": ""})
     over = numbers["target"].where(numbers["target"] != AVERAGE)
-    over = over.groupby([numbers[column] for column in ORIGIN]).transform(
-        lambda names: set(names.dropna()) == set(targets)
-    )
+    sources = over.groupby([numbers[column] for column in ORIGIN])
+    over = sources.transform(lambda names: set(names.dropna()) == set(targets))
     numbers = numbers[numbers["target"].isin(targets) | ((numbers["target"] == AVERAGE) & over.astype(bool))]
     pairs = [(method, name) for method in methods for name in table.names(method)]
     numbers = pd.DataFrame(pairs, columns=["method", "published_method"]).merge(numbers, "inner", "published_method")
@@ -268,9 +267,8 @@ def _pairs(cells: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     scores = of_seeds.loc[of_seeds["size"] == runs["target"].nunique(), "mean"].unstack("method")
     errors = pd.concat(_errors(cells), axis=1, keys=["error", "runs"])
     averages = cells.join(errors)[cells["comparable"] & ~cells["reference"] & (cells["target"] == AVERAGE)]
-    averages = averages[averages["method"].isin(scores.columns)].sort_values(
-        "published_mean", ascending=False, kind="stable"
-    )
+    averages = averages[averages["method"].isin(scores.columns)]
+    averages = averages.sort_values("published_mean", ascending=False, kind="stable")
     rows = []
     for _, numbers in averages.groupby([*ORIGIN], sort=False):
         for first, second in combinations(numbers.to_dict("records"), 2):
@@ -344,9 +342,7 @@ def _sentences(verification: Verification) -> Iterator[Line]:
 
 def _verdict(verification: Verification) -> str:
     cells, bad = verification.cells, int((verification.runs["status"] != "ok").sum())
-    parts = [*_judged(verification), *_near(verification), *_order(verification)]
-    if line := disagreement(verification):
-        parts.append(line)
+    parts = [*_judged(verification), *_near(verification), *_order(verification), *disagreement(verification)]
     rest = int((~cells["comparable"]).sum())
     if not parts:
         parts = [f"none of {len(cells)} published numbers is of the suite's network and protocol"]
@@ -356,11 +352,12 @@ def _verdict(verification: Verification) -> str:
     return f"{verification.experiment.name}: {verification.status}{why}: {'; '.join(parts)}"
 
 
-def disagreement(verification: Verification) -> str:
-    """On how many numbers comparable sources disagree, and by how much; empty if they agree."""
+def disagreement(verification: Verification) -> Iterator[str]:
+    """On how many numbers comparable sources disagree, and by how much, if they do."""
     ranges = verification.disagreements
-    apart = (ranges["high"] - ranges["low"]).max()
-    return f"sources disagree on {len(ranges)} numbers, by up to {apart:.1f} points" if len(ranges) else ""
+    if len(ranges):
+        apart = (ranges["high"] - ranges["low"]).max()
+        yield f"sources disagree on {len(ranges)} numbers, by up to {apart:.1f} points"
 
 
 def _judged(verification: Verification) -> Iterator[str]:

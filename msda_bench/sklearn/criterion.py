@@ -85,8 +85,8 @@ def _view(estimator: Estimator, x: Any, y: Any, numbers: Array) -> ValidationVie
     scale = 1.0 if estimator.model_.unit is None else estimator.model_.unit.deviation
 
     def seen(x: Any) -> tuple[Tensor, Tensor]:
-        found = estimator._seen(x)  # noqa: SLF001
-        return found.features, scale * found.outputs
+        all_rows = estimator._seen(x)  # noqa: SLF001
+        return all_rows.features, scale * all_rows.outputs
 
     def mix(first: Tensor, second: Tensor, share: float) -> Tensor:
         return seen(share * x[target[first.numpy()]] + (1 - share) * x[target[second.numpy()]])[1]

@@ -132,8 +132,8 @@ def published(results: Results) -> Section | None:
     if table is None or table.metric != results.experiment.measure.column:
         return None
     (verification,) = verifications(results.runs)
-    line = disagreement(verification)
-    if not line:
+    line = next(disagreement(verification), None)
+    if line is None:
         return None
     ranges = verification.disagreements[["target", "method", "within"]]
     numbers = verification.cells[verification.cells["comparable"]].merge(ranges, on=["target", "method"])
