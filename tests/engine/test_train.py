@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch import nn
 
-from msda_bench.api import Aggregator, BagLinear, BenchError, Metric, Validator, component
+from msda_bench.api import Aggregate, Aggregator, BagLinear, BenchError, Metric, Validator, component
 from msda_bench.engine import machine, prepare
 from msda_bench.engine.settings import products
 from msda_bench.suite.cell import Ref
@@ -45,6 +45,31 @@ def test_methods_of_a_seed_share_split_network_and_first_batch():
     """With mu = 0 and equal weights, two aggregators agree in a first epoch of one step."""
     first, second = train([make_cell(method, mu=0.0, epochs=1, steps=1) for method in ("DARN", "MDAN")])
     assert first.curves.risks == second.curves.risks
+
+
+@component
+class Counting(Aggregator):
+    """Gives the second source a weight of n / 10 in step n, counted from 0."""
+
+    name = "counting"
+
+    def start(self, sizes):
+        return torch.zeros(1)
+
+    def __call__(self, risks, gaps, mu, state):
+        weights = torch.cat([1 - state / 10, state / 10])
+        return Aggregate((weights * risks).sum(), weights, state + 1)
+
+
+@pytest.mark.parametrize("stack", [1, 2])
+def test_an_aggregators_state_goes_from_step_to_step(stack):
+    cells = [swapped(make_cell(epochs=3, steps=2, seed=seed), Counting) for seed in range(stack)]
+    mean, means = 0.0, []  # the first weights
+    for n in range(6):
+        mean = 0.9 * mean + 0.1 * n / 10
+        means.append(mean)
+    for record in train(cells, Counting, stack=stack):
+        assert [second for _, second in record.curves.weights] == pytest.approx(means[1::2])
 
 
 @pytest.mark.parametrize("compiled", [True, False])
