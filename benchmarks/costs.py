@@ -12,6 +12,9 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from msda_bench.engine.graph import WARM
 
+AT_ONCE = 8
+"""Steps that a GPU may replay at once, beside one."""
+
 
 class Cost(NamedTuple):
     """Seconds of process CPU time and of wall time."""
@@ -55,7 +58,7 @@ def measure_steps(
         runs: that are trained at once, in a stack.
         device: where they train.
     """
-    short, long = steps if device == "cpu" else (steps[0] + WARM + 1, steps[1] + WARM + 1)
+    short, long = steps if device == "cpu" else (count + (WARM + 1) * AT_ONCE for count in steps)
     found: dict[str, list[Cost]] = {name: [] for name in ways}
 
     def run() -> None:

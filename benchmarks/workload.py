@@ -15,6 +15,7 @@ from benchmarks.reference import Domain, Networks, Settings, amazon_networks, di
 from benchmarks.synthetic import AmazonLike, DigitsLike, ManyDomains
 from msda_bench.api import Dataset
 from msda_bench.data import LocalFiles
+from msda_bench.engine import graph
 from msda_bench.engine.train import Trainer
 from msda_bench.plugins import Entry, Registry, discover
 from msda_bench.suite.cell import Cell
@@ -41,10 +42,14 @@ def cells_of(found: Expansion, method: str) -> list[Cell]:
     return [found.cells[planned.key] for planned in found.plan.cells if planned.method == method]
 
 
-def engine_train(trainer: Trainer, cells: Sequence[Cell]) -> Callable[[int], None]:
-    """Trains the cells for a number of steps, in an epoch; all at once, or the measurement is of something else."""
+def engine_train(trainer: Trainer, cells: Sequence[Cell], at_once: int = 1) -> Callable[[int], None]:
+    """Trains the cells for a number of steps, in an epoch; all at once, or the measurement is of something else.
+
+    On a GPU so many steps are replayed `at_once`.
+    """
 
     def run(steps: int) -> None:
+        graph.AT_ONCE = at_once
         short = [
             replace(cell, training=cell.training.model_copy(update={"epochs": 1, "steps": steps})) for cell in cells
         ]

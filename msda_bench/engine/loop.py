@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import torch
 from torch import Tensor
 
 from msda_bench.api import Batch, Phase, PluginError, Step
+from msda_bench.engine import graph
 from msda_bench.engine.carried import Carrier
 from msda_bench.engine.draws import Draws
 from msda_bench.engine.graph import Replayed, Take, can_replay
@@ -16,7 +18,7 @@ from msda_bench.engine.optim import PhaseOptimizers
 from msda_bench.engine.runs import Run
 from msda_bench.engine.stacked import Program
 from msda_bench.engine.stages import Leg, Span, Spans
-from msda_bench.engine.tensors import batch_of, where_rows
+from msda_bench.engine.tensors import batch_of, dense, where_rows
 from msda_bench.suite.protocol import Averaged, Protocol
 
 
@@ -40,7 +42,9 @@ class Loop:
         self._average = Average(kind, program.averaged, self._steps, self._all_steps, since) if kind else None
         self._carrier = Carrier(runs, program, self._draws)
         self._replays = can_replay(first, device)
-        self._take: Take = self._updated
+        # A graph holds no examples of the host, nor what an `augment` may draw there.
+        self._takes_rows = not self._replays or (isinstance(program.x, Tensor) and not program.augment.changes)
+        self._take: Take
         self._state = self._joined([_initial_state(run) for run in runs])
         self._k, self._drawn = len(first.groups), first.batch * first.batches
         self._log = torch.zeros(self._steps, *program.lead, 3, self._k, device=device)
@@ -64,8 +68,8 @@ class Loop:
             progress = self._progress(span, number)
             if before + steps.start == span.first:
                 self._carrier.start(span)
-                if self._replays:
-                    self._take = Replayed(self._updated, self._log.device)
+                take = partial(self._steps_of, span)
+                self._take = Replayed(take, self._log.device) if self._replays else take
                 if span.first in self._legs and span.first > 0:
                     self._begin(self._legs[span.first])
             self._carrier.look(span, number, progress[steps.start])
@@ -74,13 +78,14 @@ class Loop:
             y = self._program.y[rows[mine][..., : span.groups * self._drawn]]
             y = y.reshape(len(steps), *self._program.lead, span.groups, self._drawn)
             parts = lying[mine], y, keys[cut], progress[cut], places[mine], augment[cut]
-            for step, lie, labels, key, done, within, image in zip(steps, *parts, strict=True):
+            length = self._block()
+            blocks = zip(*(torch.split(part, length) for part in parts), strict=True)
+            for first, given in zip(steps[::length], blocks, strict=True):
                 if self._lr_shares is not None:
-                    self._optimizers.scale(self._lr_shares[before + step - self._leg.first])
-                x = self._program.augment(batch_of(self._program.x, lie), image)
-                self._step(step, span, Batch(x, labels, key, done, within))
+                    self._optimizers.scale(self._lr_shares[before + first - self._leg.first])
+                self._go_on(first, given)
                 if self._average is not None:
-                    self._average.after(before + step)
+                    self._average.after(before + first)
         return self._log[: self._all_steps - before].to("cpu", torch.float64)  # the last epoch may be shorter
 
     def _begin(self, leg: Leg) -> None:
@@ -91,7 +96,7 @@ class Loop:
 
     def finish(self) -> None:
         """Replaces the last step's weights by those to be tested, if the protocol asks for that."""
-        self._take = self._updated  # frees what graphs hold
+        del self._take  # frees what graphs hold
         if self._average is not None:
             self._average.put()
 
@@ -104,17 +109,46 @@ class Loop:
         share = (done / (span.last - span.first)).view(-1, *(1 for _ in self._program.lead))
         return share.expand(-1, *self._program.lead)
 
-    def _step(self, step: int, span: Span, given: Batch) -> None:
-        """All phases of a step; `given` holds the keys for all of them."""
-        state, program = self._state, self._program
-        for phase, drawn in zip(span.stage.phases, given.key.unbind(-3), strict=False):
-            batch = given._replace(key=drawn[..., 0, :], carried=program.carried)
-            taken = self._take(batch, drawn[..., 1:, :], state, phase)
-            self._carrier.renew(taken.carried)
-            state = taken.state.detach() if taken.state.numel() else state
-            self._carrier.follow(batch, phase)
-            self._note(step, taken)
-        self._state = state
+    def _block(self) -> int:
+        """How many steps are taken at once: one, unless nothing happens on the host between them."""
+        alone = self._lr_shares is not None or self._average is not None or not self._takes_rows
+        return graph.AT_ONCE if self._replays and not alone else 1
+
+    def _go_on(self, first: int, given: Sequence[Tensor]) -> None:
+        """Takes a block of steps, and writes their risks, gaps and weights to the log; see `_steps_of`."""
+        program, (lying, *more, augment) = self._program, given
+        if not self._takes_rows:
+            lying = dense(program.augment(batch_of(program.x, lying[0]), augment[0])).unsqueeze(0)
+        known = self._state, self._last, *program.carried.values()
+        log, self._state, *carried = self._take([lying, *more, augment, *known])
+        program.carried = dict(zip(program.carried, carried, strict=True))
+        self._log[first : first + len(log)], self._last = log, log[-1]
+
+    def _steps_of(self, span: Span, given: Sequence[Tensor]) -> list[Tensor]:
+        """Some steps of a stage, all their phases.
+
+        Args:
+            span: the stage.
+            given: of each step where its examples lie, or these, its labels, keys for all phases, progress, places and
+                the key for `augment`; then the aggregator's state, the last step's results, and the carried values.
+
+        Returns:
+            Risks, gaps and weights, (steps, *lead, 3, k), then the state and the carried values.
+        """
+        program, (state, last, *carried) = self._program, given[6:]
+        program.carried = dict(zip(program.carried, carried, strict=True))
+        noted = []
+        for lie, labels, keys, done, places, augment in zip(*given[:6], strict=True):
+            x = program.augment(batch_of(program.x, lie), augment) if self._takes_rows else lie
+            for phase, drawn in zip(span.stage.phases, keys.unbind(-3), strict=False):
+                batch = Batch(x, labels, drawn[..., 0, :], done, places, program.carried)
+                taken = self._updated(batch, drawn[..., 1:, :], state, phase)
+                self._carrier.renew(taken.carried)
+                state = taken.state.detach() if taken.state.numel() else state
+                self._carrier.follow(batch, phase)
+                last = _noted(last, taken)
+            noted.append(last)
+        return [torch.stack(noted), state, *program.carried.values()]
 
     def _updated(self, batch: Batch, keys: Tensor, state: Tensor, phase: Phase) -> Step:
         """The results of a phase, after which the weights are updated."""
@@ -134,14 +168,6 @@ class Loop:
         taken.objective.sum().backward(inputs=self._optimizers.inputs(phase))  # type: ignore[no-untyped-call]
         return taken
 
-    def _note(self, step: int, taken: Step) -> None:
-        """Writes risks, gaps and weights to the log; what the step left out keeps its last value."""
-        parts = (taken.risks, taken.gaps, taken.weights)
-        noted = [
-            part.detach() if part.shape[-1] else self._last[..., place, :].clone() for place, part in enumerate(parts)
-        ]
-        self._last = torch.stack(noted, dim=-2, out=self._log[step])
-
     def _check(self, taken: Step) -> None:
         lead, k = len(self._program.lead), self._k
         objective, *noted = (
@@ -152,6 +178,13 @@ class Loop:
                 f"scheme {self._scheme.name!r} gave objective, risks, gaps and weights of shapes "
                 f"{[objective, *noted]}; with {k} groups the contract asks for {[(), (k,), (k,), (k,)]}"
             )
+
+
+def _noted(last: Tensor, taken: Step) -> Tensor:
+    """(*lead, 3, k) risks, gaps and weights; what the step left out keeps its last value."""
+    parts = enumerate((taken.risks, taken.gaps, taken.weights))
+    noted = [part.detach() if part.shape[-1] else last[..., place, :].clone() for place, part in parts]
+    return torch.stack(noted, dim=-2)
 
 
 def _initial_state(run: Run) -> Tensor:

@@ -219,4 +219,8 @@ def _dense(name: str, params: Mapping[str, Any], parameters: list[Tensor]) -> _O
         given["fused"] = True
     if name != "sgd":
         given["capturable"] = True
-    return _Dense(makers[name](parameters, **given))
+    optimizer = makers[name](parameters, **given)
+    if name == "sgd" and given["momentum"]:
+        for value in parameters:  # torch's fused SGD fails where one has its first gradient later than the others
+            optimizer.state[value]["momentum_buffer"] = torch.zeros_like(value)
+    return _Dense(optimizer)

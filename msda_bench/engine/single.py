@@ -27,12 +27,13 @@ _IMAGES = 4
 class Augment:
     """Calls `augment` of a dataset that `Augments` if the network gets its examples; else changes no number.
 
-    If `stacked`, batches and keys have a leading dimension of runs.
+    If `stacked`, batches and keys have a leading dimension of runs. `changes` is whether it calls anything.
     """
 
     def __init__(self, run: Run, *, stacked: bool) -> None:
         dataset, frozen = run.components.dataset, run.components.frozen
         self._augments = dataset.augment if isinstance(dataset, Augments) and not frozen else None
+        self.changes = self._augments is not None
         self._shape, self._ref, self._stacked = dataset.input.shape, run.cell.dataset, stacked
 
     @torch.no_grad()

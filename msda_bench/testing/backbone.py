@@ -10,7 +10,7 @@ from typing import ClassVar, NamedTuple, cast
 import torch
 from torch import Tensor, nn
 
-from msda_bench.api import Backbone, Batch, Embedding, InputSpec, Network, Phase, PluginError, Step, Task
+from msda_bench.api import Backbone, Embedding, InputSpec, Network, PluginError, Task
 from msda_bench.blame import blaming, package_of
 from msda_bench.component.backbone import network_input
 from msda_bench.errors import BlamedError
@@ -203,16 +203,14 @@ def _passes(module: nn.Module, batches: Sequence[Tensor], device: torch.device, 
     """Outputs and gradients of passes on a GPU, all asked for by the host or, after the first few, replayed."""
     from msda_bench.engine.graph import Replayed
 
-    module, nothing = module.to(device), torch.zeros(0, device=device)
+    module = module.to(device)
 
-    def take(batch: Batch, keys: Tensor, state: Tensor, phase: Phase) -> Step:  # noqa: ARG001 - as the engine calls it
+    def take(given: Sequence[Tensor]) -> list[Tensor]:
         module.zero_grad()
-        outputs = module(batch.x)
+        outputs = module(given[0])
         outputs.sum().backward()
         gradients = [value.grad.flatten() for value in module.parameters() if value.grad is not None]
-        values = torch.cat([outputs.detach().flatten(), *gradients])
-        return Step(values.sum(), values, nothing, nothing, nothing, {})
+        return [torch.cat([outputs.detach().flatten(), *gradients])]
 
     way = Replayed(take, device) if recorded else take
-    given = [Batch(x.to(device), nothing, nothing, torch.zeros((), device=device), nothing) for x in batches]
-    return torch.stack([way(batch, nothing, nothing, Phase("all")).risks.clone() for batch in given])
+    return torch.stack([way([x.to(device)])[0].clone() for x in batches])

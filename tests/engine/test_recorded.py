@@ -8,12 +8,16 @@ import pytest
 import torch
 from torch import nn
 
+from benchmarks.workload import make_registry
+from msda_bench.data import LocalFiles
 from msda_bench.engine import graph, machine
 from msda_bench.engine.compiled import CompiledAdadelta
 from msda_bench.engine.optim import _dense
+from msda_bench.engine.train import Trainer
 from msda_bench.layers.step_key import dropout
 from tests.engine.conftest import OPTIMIZERS, make_cell, ref, result, train
 from tests.engine.simulated import simulate
+from tests.engine.test_waits import field_cells, small
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
@@ -41,6 +45,23 @@ def test_replayed_steps_with_their_updates_are_those_of_the_host(recording, monk
     monkeypatch.setattr(graph, "WARM", sys.maxsize)
     assert [result(record) for record in train(cells, stack=stack)] == [result(record) for record in replayed]
     assert not recording
+
+
+@pytest.mark.slow
+def test_of_every_method_several_steps_a_replay_are_the_hosts(recording, monkeypatch):
+    """Of three steps in an epoch two are a block and the third another; both are recorded in the second of three."""
+    registry = make_registry()
+    trainer = Trainer(registry, LocalFiles(), "cpu")
+    for name, whole in field_cells(registry).items():
+        cell = small(whole, "images", epochs=3, steps=3, optimizer=OPTIMIZERS["sgd"], lr_factors={})
+        recording.clear()
+        found = []
+        for warm, at_once in ((1, 2), (sys.maxsize, 1)):
+            monkeypatch.setattr(graph, "WARM", warm)
+            monkeypatch.setattr(graph, "AT_ONCE", at_once)
+            found += map(result, trainer.train([cell]))
+        assert len(recording) >= 2, name
+        assert found[0] == found[1], name
 
 
 @pytest.mark.parametrize("optimizer", ["sgd", "adam", "adamw"])
