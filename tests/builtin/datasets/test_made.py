@@ -140,6 +140,14 @@ def test_more_rendered_digits_extend_fewer(monkeypatch):
     assert not np.array_equal(longer[20:], longer[:20])
 
 
+def test_rendered_digits_are_pinned():
+    """The mean of each colour, and how far an image's numbers lie apart; their edges depend on the renderer."""
+    x = synth_fonts.render(6, ("a test",))["x"].astype(float)
+    colours = [[170, 159, 121], [195, 95, 193], [148, 136, 147], [189, 137, 165], [143, 127, 111], [171, 131, 56]]
+    assert np.allclose(x.mean((2, 3)), colours, atol=2)
+    assert np.allclose(x.std((1, 2, 3)), [54, 67, 31.5, 52, 50, 58.5], atol=2)
+
+
 def test_the_middle_digit_is_the_label():
     clean, labels = synth_fonts._clean(), np.arange(1000) % 10
     ink, outline = synth_fonts._number(clean, labels, Draws(("a test",)))
