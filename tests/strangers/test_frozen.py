@@ -55,6 +55,7 @@ def given(tmp_path, monkeypatch):
     monkeypatch.setenv("MSDA_BENCH_DATA", str(tmp_path / "given"))
     monkeypatch.setenv("MSDA_BENCH_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv(LOG, str(tmp_path / "log"))
+    monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "1")  # each process imports torch
     return weights
 
 
@@ -242,6 +243,7 @@ def test_a_domain_that_raises_fails_its_runs_and_other_domains_are_computed(inst
 
 
 def test_after_a_kill_only_missing_features_are_computed_with_identical_bytes(installed, site, tmp_path, monkeypatch):
+    monkeypatch.delenv("LOKY_MAX_CPU_COUNT")
     path = suite(tmp_path / "killed.yaml")
     environ = os.environ | {"PYTHONPATH": os.pathsep.join([str(site), *sys.path]), "TINY_NET_SLEEP": "0.05"}
     code = "import sys; from msda_bench.cli.main import main; sys.exit(main(sys.argv[1:]))"
