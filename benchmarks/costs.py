@@ -12,9 +12,6 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from msda_bench.engine.graph import WARM
 
-AT_ONCE = 8
-"""Steps that a GPU may replay at once, beside one."""
-
 
 class Cost(NamedTuple):
     """Seconds of process CPU time and of wall time."""
@@ -53,12 +50,12 @@ def measure_steps(
     Args:
         benchmark: of pytest-benchmark, which times the rounds whole.
         ways: by name, what trains in this process for a number of steps.
-        steps: of the short and of the long run; on a GPU both go on after their graphs are recorded.
+        steps: of the short and of the long run; on a GPU both go on after graphs of up to eight steps are recorded.
         rounds: number of measurements, after one long run of each that does not count.
         runs: that are trained at once, in a stack.
         device: where they train.
     """
-    short, long = steps if device == "cpu" else (count + (WARM + 1) * AT_ONCE for count in steps)
+    short, long = steps if device == "cpu" else (8 * (WARM + 1) + count for count in steps)
     found: dict[str, list[Cost]] = {name: [] for name in ways}
 
     def run() -> None:

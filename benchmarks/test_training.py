@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from benchmarks.costs import AT_ONCE, measure_steps
+from benchmarks.costs import measure_steps
 from benchmarks.workload import cells_of, engine_train, expansion, reference_train
 from msda_bench.data import LocalFiles
 from msda_bench.engine.train import Trainer
@@ -23,8 +23,6 @@ GPU_STEPS = {"amazon": 200, "digits": 24, "fonts": 504}
 def test_amazon(benchmark: BenchmarkFixture, registry: Registry, trainer: Trainer, device: str) -> None:
     cells = {method: cells_of(expansion("amazon", registry), method)[:1] for method in METHODS}
     ways = {method: engine_train(trainer, mine) for method, mine in cells.items()}
-    if device != "cpu":
-        ways[f"DARN, {AT_ONCE} steps a replay"] = engine_train(trainer, cells["DARN"], AT_ONCE)
     ways["plain loop"] = reference_train("amazon", device)
     measure_steps(benchmark, ways, (1, 21 if device == "cpu" else 201), 5, device=device)
 
@@ -61,11 +59,8 @@ def test_stack(benchmark: BenchmarkFixture, registry: Registry, device: str, wor
     if len(cells) < runs:
         pytest.skip(f"the suite has {len(cells)} runs")
     trainer = Trainer(registry, LocalFiles(), device, stack=runs)
-    ways = {f"R = {runs}": engine_train(trainer, cells)}
-    if not on_cpu:
-        ways[f"R = {runs}, {AT_ONCE} steps a replay"] = engine_train(trainer, cells, AT_ONCE)
-    long = 2 + 48 // runs if on_cpu else 1 + GPU_STEPS[work]
-    measure_steps(benchmark, ways, (1, long), 3, runs, device)
+    ways = {f"R = {runs}, {some} at once": engine_train(trainer, cells, some) for some in ((1,) if on_cpu else (1, 8))}
+    measure_steps(benchmark, ways, (1, 2 + 48 // runs if on_cpu else 1 + GPU_STEPS[work]), 3, runs, device)
 
 
 def _with_little_data(cell: Cell) -> Cell:

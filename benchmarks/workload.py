@@ -22,7 +22,6 @@ from msda_bench.suite.cell import Cell
 from msda_bench.suite.expand import Expansion, expand
 from msda_bench.suite.load import load_suite
 
-HERE = Path(__file__).parent
 Work: TypeAlias = Literal["amazon", "digits"]
 
 
@@ -34,7 +33,7 @@ def make_registry() -> Registry:
 
 def expansion(name: str, registry: Registry) -> Expansion:
     """What the suite file of that name in this folder asks for."""
-    return expand(load_suite(HERE / f"{name}.yaml", registry), registry)
+    return expand(load_suite(Path(__file__).parent / f"{name}.yaml", registry), registry)
 
 
 def cells_of(found: Expansion, method: str) -> list[Cell]:
@@ -43,10 +42,7 @@ def cells_of(found: Expansion, method: str) -> list[Cell]:
 
 
 def engine_train(trainer: Trainer, cells: Sequence[Cell], at_once: int = 1) -> Callable[[int], None]:
-    """Trains the cells for a number of steps, in an epoch; all at once, or the measurement is of something else.
-
-    On a GPU so many steps are replayed `at_once`.
-    """
+    """Trains the cells for a number of steps, in one epoch and one stack; a GPU replays so many steps at once."""
 
     def run(steps: int) -> None:
         graph.AT_ONCE = at_once
