@@ -148,7 +148,7 @@ def test_records_have_a_size_limit(monkeypatch):
         encode(made())
 
 
-@pytest.mark.parametrize("outcome", [COUNTED, SUMMED])
+@pytest.mark.parametrize("outcome", [COUNTED, SUMMED, Outcome(100, 0), Outcome(100, 100)])
 def test_the_same_result_is_all_but_timing_and_provenance_and_later_counts(outcome):
     record = make_record(outcome=outcome, metrics={"auc": 0.5})
     assert outcome.is_possible
