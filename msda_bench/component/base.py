@@ -100,7 +100,7 @@ class Component:
         name: its name in a suite; `[A-Za-z0-9][A-Za-z0-9_.-]{0,63}`.
         version: its author raises it whenever its numbers change; part of every cell's key.
         stackable: False when its code branches on tensor values and so must train alone.
-        capturable: of a backbone or a scheme, True when its step, what follows it, and the layers that it builds keep
+        capturable: of a backbone or a scheme, True when its step, its `after_step` and the layers that it builds keep
             nothing in Python, such as a count of calls, so that a CUDA graph may record them. What stacks and is of
             this package is recorded without it.
         stacked: of an aggregator or a scheme, names of float parameters that its code uses in tensor arithmetic only;

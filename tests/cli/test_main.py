@@ -121,11 +121,11 @@ def test_output_that_cannot_be_written_is_one_line_and_exit_code_2(tiny, command
         assert verify(Store(Path("results/tiny"))).records == 1
 
 
-def test_characters_that_an_encoding_lacks_are_escaped(tiny):
-    ascii_alone = {"PYTHONIOENCODING": "ascii"}
-    trained = python(*ENTRY[1:], *RUN.replace("--quiet ", "").split(), "--out", "東", **ascii_alone)
-    shown = python(*ENTRY[1:], "leaderboard", "東/tiny", "--format", "github", **ascii_alone)
-    drawn = python(*ENTRY[1:], "report", "東/tiny", **ascii_alone)
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_characters_that_an_encoding_lacks_are_escaped(tiny, encoding):
+    trained = python(*ENTRY[1:], *RUN.replace("--quiet ", "").split(), "--out", "東", PYTHONIOENCODING=encoding)
+    shown = python(*ENTRY[1:], "leaderboard", "東/tiny", "--format", "github", PYTHONIOENCODING=encoding)
+    drawn = python(*ENTRY[1:], "report", "東/tiny", PYTHONIOENCODING=encoding)
     assert (trained.returncode, shown.returncode, drawn.returncode) == (0, 1, 1), shown.stderr  # most cells are missing
     assert "next: msda-bench report" in trained.stdout
     assert drawn.stdout == "\\u6771/tiny/report.html\n"
