@@ -16,6 +16,7 @@ from msda_bench.component.backbone import network_input
 from msda_bench.errors import BlamedError
 from msda_bench.functional import SparseRows
 from msda_bench.testing import toy
+from msda_bench.testing.broken import BrokenContractError
 from msda_bench.testing.component import RUNS, Call, CalledContract, FilesContract
 
 _ROWS = 5
@@ -186,13 +187,13 @@ class BackboneContract(FilesContract, CalledContract):
     @contextlib.contextmanager
     def _blamed(self, fails: str, case: Case) -> Iterator[None]:
         bag = "; a bag of words is a SparseRows, which msda_bench.api.BagLinear accepts" if case.input.sparse else ""
-        skips = (AssertionError, unittest.SkipTest)
+        skips = (BrokenContractError, unittest.SkipTest)
         try:
             with blaming({package_of(type(self.component))}, f"{self.who}: {fails}", skips):
                 yield
         except BlamedError as fault:
             advice = f"to refuse this input, the contract asks build to raise PluginError{bag}"
-            raise AssertionError(f"{fault}; {advice}") from fault
+            raise BrokenContractError(f"{fault}; {advice}") from fault
 
 
 def _module(network: Network) -> nn.Module:

@@ -6,6 +6,7 @@ import contextlib
 import copy
 import math
 import pickle
+import sys
 import unittest
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,6 +21,7 @@ from msda_bench.plugins import Entry
 from msda_bench.plugins.process_state import restored
 from msda_bench.plugins.registry import fault_of
 from msda_bench.testing import toy
+from msda_bench.testing.broken import BrokenContractError, require
 
 RUNS = 3
 """Number of runs in the stacks under test."""
@@ -58,7 +60,7 @@ class ComponentContract:
 
     def holds(self, kept: object, failure: str) -> None:
         """Fails, naming the component, if `kept` is false."""
-        assert kept, f"{self.who}: {failure}"
+        require(kept, f"{self.who}: {failure}")
 
     def applies(self, here: object, otherwise: str) -> None:
         """Skips the clause if `here` is false."""
@@ -67,8 +69,9 @@ class ComponentContract:
 
     def is_sound(self, actual: object, shape: tuple[int, ...], what: str, dtype: torch.dtype | None = None) -> None:
         """Fails unless `actual` is a tensor of this shape and, if given, this dtype, without NaN or infinity."""
-        kind = type(actual).__name__
-        assert isinstance(actual, Tensor), f"{self.who}: the type of {what} is {kind}; the contract asks for a tensor"
+        if not isinstance(actual, Tensor):
+            kind = type(actual).__name__
+            raise BrokenContractError(f"{self.who}: the type of {what} is {kind}; the contract asks for a tensor")
         self.holds(
             actual.shape == shape, f"the shape of {what} is {tuple(actual.shape)}; the contract asks for {shape}"
         )
@@ -103,7 +106,7 @@ class ComponentContract:
         self.holds(objective.requires_grad, failure)
         gradients = torch.autograd.grad(objective, [*of.values()], allow_unused=True) if of else ()
         for name, gradient in zip(of, gradients, strict=True):
-            assert gradient is not None, f"{self.who}: no gradient reaches {name}{where}, so nothing would be learned"
+            self.holds(gradient is not None, f"no gradient reaches {name}{where}, so nothing would be learned")
             self.is_sound(gradient, gradient.shape, f"the gradient of {what} with respect to {name}{where}")
         return [*gradients]
 
@@ -158,7 +161,7 @@ class ComponentContract:
             return torch.func.vmap(function, axes)(*inputs)
         except RuntimeError as error:
             why = f"{self.who} cannot be stacked with other runs: {message_of(error, 300)}"
-            raise AssertionError(f"{why}. {_DRAWS if 'random operation' in why else BRANCHES}") from error
+            raise BrokenContractError(f"{why}. {_DRAWS if 'random operation' in why else BRANCHES}") from error
 
     def same_in_a_stack(self, modules: Sequence[nn.Module], inputs: Sequence[Sequence[Any]], what: str) -> None:
         """Fails unless each run's module gives its outputs, up to rounding, in one stack with the others, too.
@@ -187,8 +190,9 @@ class ComponentContract:
         """It has a name that a suite can use, a version of at least 1 and a docstring."""
         cls = type(self.component)
         fault = fault_of(cls, Component)
-        assert fault is None, f"{cls.__name__} {fault}"
-        self.holds(cls.__doc__, "it has no docstring; its first line is what `msda-bench plugins` shows")
+        require(fault is None, f"{cls.__name__} {fault}")
+        described = cls.__doc__ or sys.flags.optimize >= 2  # python -OO drops docstrings
+        self.holds(described, "it has no docstring; its first line is what `msda-bench plugins` shows")
 
     def test_parameters_round_trip(self) -> None:
         """A component made from its own parameters, as a suite makes it, equals the original."""

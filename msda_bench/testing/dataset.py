@@ -12,6 +12,7 @@ from msda_bench.api import Augments, DataError, Dataset, Inputs
 from msda_bench.component.dataset import sizes_of
 from msda_bench.data.splits import extent_of, split
 from msda_bench.engine.loaded import fault_of
+from msda_bench.testing.broken import BrokenContractError
 from msda_bench.testing.component import FilesContract
 
 
@@ -90,7 +91,7 @@ class DatasetContract(FilesContract):
             try:
                 split(data, target, {name: loaded[name] for name in (*sources, target)}, seed=0)
             except DataError as error:
-                raise AssertionError(f"{self.who}: {error.lines[0].partition(': ')[2]}") from error
+                raise BrokenContractError(f"{self.who}: {error.lines[0].partition(': ')[2]}") from error
 
     def test_fit_gives_the_stated_input(self) -> None:
         """The map that `fit` learns from training inputs gives numbers of the stated shape for every domain."""

@@ -13,6 +13,7 @@ from msda_bench.blame import blaming, cause_of, describe_with_place, package_of
 from msda_bench.errors import BenchError, printable
 from msda_bench.plugins.process_state import restored
 from msda_bench.testing.backbone import BackboneContract
+from msda_bench.testing.broken import BrokenContractError
 from msda_bench.testing.component import ComponentContract
 from msda_bench.testing.dataset import DatasetContract
 from msda_bench.testing.scheme import FittedSchemeContract, SchemeContract
@@ -84,11 +85,11 @@ def examine(component: Component) -> Iterator[Finding]:
 def _finding(kept: ComponentContract, check: str) -> Finding:
     packages = {package_of(type(kept.component))}
     try:
-        with blaming(packages, passing=(unittest.SkipTest, AssertionError)):
+        with blaming(packages, passing=(unittest.SkipTest, BrokenContractError)):
             getattr(kept, check)()
     except unittest.SkipTest as why:
         return Finding(check, "skipped", _one_line(why))
-    except AssertionError as broken:
+    except BrokenContractError as broken:
         return Finding(check, "broken", _one_line(broken))
     except BenchError as error:
         return Finding(check, "broken", describe_with_place(cause_of(error), packages))
@@ -96,6 +97,4 @@ def _finding(kept: ComponentContract, check: str) -> Finding:
 
 
 def _one_line(error: BaseException) -> str:
-    # When pytest rewrites assertions, it adds lines below the message.
-    lines = str(error).strip().splitlines()
-    return printable(lines[0], _LONGEST) if lines else "no message"
+    return printable(str(error), _LONGEST) or "no message"

@@ -33,6 +33,7 @@ from msda_bench.store.record import Record
 from msda_bench.suite.cell import Cell, Ref
 from msda_bench.suite.protocol import Adam, Optimizer, Protocol
 from msda_bench.testing import toy
+from msda_bench.testing.broken import BrokenContractError
 from msda_bench.testing.component import BRANCHES, Call, TaskContract
 from msda_bench.testing.toy import SOURCES, TARGET, ToyRun
 
@@ -185,7 +186,7 @@ class SchemeContract(_TrainedContract):
             for phase in self.phases:
                 run.step(phase)
         except Exception as error:
-            raise AssertionError(
+            raise BrokenContractError(
                 f"{self.who}: a step fails with a discrepancy that ignores the target: {describe(error)}. No target "
                 "batch is drawn in this case; the contract asks for a step without one, or for `needs_target = True`"
             ) from error

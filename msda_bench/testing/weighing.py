@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from msda_bench.api import Aggregate, Aggregator, Discrepancy
 from msda_bench.testing import toy
+from msda_bench.testing.broken import BrokenContractError
 from msda_bench.testing.component import RUNS, Call, RepeatedContract, brief
 
 _SLOPE_STEP = 4e-3
@@ -62,7 +63,8 @@ class DiscrepancyContract(RepeatedContract):
         self.applies(self.component.uses_target, _NO_TARGET)
         for k in self.source_counts:
             source, target = self.batch(k)
-            assert target is not None
+            if target is None:
+                raise BrokenContractError(f"{self.who}: it declares that it uses the target, but gets none")
             of = {"the sources' features": source, "the target's features": target}
             on_source, on_target = self.gradients(self.module(k)(source, target).sum(), of, "the gaps")
             for what, gradient in (("target", on_target), *((f"source {i} of {k}", on_source[i]) for i in range(k))):
@@ -82,7 +84,8 @@ class DiscrepancyContract(RepeatedContract):
         """Exchanging source and target does not change the gap if `symmetric` is True."""
         self.applies(self.component.symmetric, "does not declare `symmetric = True`")
         module, (source, target) = self.module(1), self.batch(1)
-        assert target is not None, f"{self.who}: it declares itself symmetric but ignores the target"
+        if target is None:
+            raise BrokenContractError(f"{self.who}: it declares itself symmetric but ignores the target")
         there, back = module(source, target), module(target.unsqueeze(0), source.squeeze(0))
         self.close(back, there, "it declares itself symmetric, but exchanging source and target changes the gap")
 

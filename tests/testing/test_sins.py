@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import os
+import subprocess
+import sys
 import unittest
 
 import pytest
@@ -49,6 +52,37 @@ def test_a_component_that_declares_it_cannot_be_stacked_is_not():
     alone = type("Alone", (type(branching),), {"stackable": False})()
     with pytest.raises(unittest.SkipTest, match="declares `stackable = False`"):
         contract(alone).test_stacked_runs_equal_each_alone()
+
+
+OFF_THE_SIMPLEX = """
+    from msda_bench.api import Aggregate, Aggregator, component, hookimpl
+
+    @component
+    class Ones(Aggregator):
+        '''Weights of one.'''
+        name = "ones"
+
+        def __call__(self, risks, gaps, mu, state):
+            return Aggregate((risks + mu * gaps).sum(), risks.detach() * 0 + 1, state)
+
+    @hookimpl
+    def msda_aggregators():
+        return [Ones]
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("optimised", "component", "code"), [("-O", "ones", 1), ("-OO", "uniform", 0)])
+def test_contracts_hold_where_python_drops_assertions(install, site, tmp_path, optimised, component, code):
+    install("ones-stranger", OFF_THE_SIMPLEX)
+    (tmp_path / "random.py").write_text("raise SystemExit('the random.py of the user was run')")
+    words = [sys.executable, optimised, "-m", "msda_bench", "check", component]
+    environment = os.environ | {"PYTHONPATH": str(site)}
+    done = subprocess.run(words, capture_output=True, text=True, check=False, cwd=tmp_path, env=environment)
+    assert (done.returncode, done.stderr) == (code, "")
+    assert ("the sum of the weights of 2 sources is 2; the contract asks for" in done.stdout) == bool(code)
+    verdict = f"aggregator {component} {'breaks' if code else 'keeps'} its contract: "
+    assert done.stdout.splitlines()[-1].startswith(verdict)
 
 
 COUNTER = itertools.count(1)

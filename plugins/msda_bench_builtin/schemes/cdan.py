@@ -134,7 +134,10 @@ class Cdan(Scheme):
         surety = (logs.exp() * logs).sum(-1)
         weights = 1 + torch.exp(scaled_gradient(surety, ramp_share(self.ramp, batch.progress)))
         source, target = _split(weights.unsqueeze(-1), k, size)
-        assert target is not None  # noqa: S101 - a discrepancy that weighs examples uses the target
+        if target is None:
+            raise PluginError(
+                "scheme 'cdan' weighs examples by entropy, which takes a discrepancy that uses the target"
+            )
         return tuple(part / part.detach().mean(-1, keepdim=True) for part in (source.squeeze(-1), target.squeeze(-1)))
 
 
