@@ -89,8 +89,7 @@ def wrong_frames(parameter, frames):
 
 
 def wrong_runs(runs):
-    bare = runs.copy()
-    bare.attrs = {}
+    bare = pd.DataFrame(runs)
     yield "without a plan", bare
     yield "merged", bare.merge(bare[["key"]], on="key")
     yield "concatenated with itself", pd.concat([runs, runs])

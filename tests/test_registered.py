@@ -115,7 +115,7 @@ def first():
 @pytest.fixture(scope="module")
 def second(first):
     """Other methods' runs under the names of the second measurement's rows; the controls' change a little by seed."""
-    names, plan = first["method"].astype(str), first.attrs["plan"]
+    names, plan = first["method"].astype(str), first.results.plan
     rows = pd.concat([first[names == was].assign(method=new) for new, was in ALIKE.items()], ignore_index=True)
     rows["score"] += rows["method"].isin(["AdaBN", "pass-through"]) * rows["seed"] / 100
     tables = []
@@ -123,7 +123,7 @@ def second(first):
         methods = {method.name: method for method in table.methods}
         renamed = tuple(replace(methods[was], name=new) for new, was in ALIKE.items())
         tables.append(replace(table, methods=renamed, primary=tuple(NEW), headroom=None))
-    rows.attrs = {**first.attrs, "plan": replace(plan, experiments=tuple(tables))}
+    rows.results = replace(first.results, plan=replace(plan, experiments=tuple(tables)))
     return rows
 
 
@@ -151,7 +151,6 @@ def test_the_reading_finds_what_an_outside_statistician_found(first, second):
 def test_a_task_that_is_not_recorded_whole_is_in_no_mean(first, second):
     lacking = second["experiment"].isin(["amazon", "intents"]) & (second["method"] == "uniform") & (second["seed"] == 7)
     partly = second.assign(status=second["status"].astype(str).mask(lacking, "missing"))
-    partly.attrs = second.attrs
     tables = read(first, partly)
     assert tables["whole, B"].loc["tasks", "value"] == "8"
     assert not {"amazon", "intents"} & {*tables["over SRC, B"]}

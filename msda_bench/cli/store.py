@@ -15,6 +15,7 @@ from msda_bench.results.frame import load_results
 from msda_bench.results.leaderboard import analyse
 from msda_bench.results.notes import is_whole, problem_lines
 from msda_bench.results.reference import read_reference, reference_of
+from msda_bench.results.runs import results_of
 from msda_bench.results.tables import csv_text
 from msda_bench.results.verify import VERIFIED
 from msda_bench.results.verify import verify as verified
@@ -50,7 +51,7 @@ def _outdated(folder: Path) -> Iterator[str]:
     """A line for each table that does not match the records, and for each table that is missing."""
     runs = load_results(folder)
     wanted = {name: ("leaderboard", text) for name, text in result_files(analyse(runs)).items()}
-    if any(table.published for table in runs.attrs["plan"].experiments):
+    if any(table.published for table in results_of(runs).plan.experiments):
         wanted[VERIFIED] = "verify", csv_text(verified(runs))
     for name, (command, text) in wanted.items():
         path = folder / name

@@ -21,6 +21,7 @@ from msda_bench.results.frame import load_results
 from msda_bench.results.leaderboard import analyse
 from msda_bench.results.reference import Reference, read_reference
 from msda_bench.results.report import Line, Report
+from msda_bench.results.runs import results_of, with_results
 from msda_bench.results.select import select
 from msda_bench.results.tables import TABLE_WIDTH, WIDTH, check_methods, csv_text, heading, paragraph, render
 from msda_bench.suite.mistakes import hint, shown
@@ -38,16 +39,15 @@ def reference_of(args: argparse.Namespace) -> Reference | None:
 def load_folder(args: argparse.Namespace, folder: Path | None = None) -> pd.DataFrame:
     """Loads what the options ask of a folder, by default `args.folder`; tells of bad records on stderr."""
     runs = load_results(folder or args.folder, metric=getattr(args, "metric", ()))
-    for line in runs.attrs["fault_lines"]:
+    for line in results_of(runs).fault_lines:
         warn(line)
-    plan = runs.attrs["plan"]
+    plan = results_of(runs).plan
     if names := getattr(args, "experiments", ()):  # the others are as if they had not been planned
         known = [experiment.name for experiment in plan.experiments]
         if absent := [name for name in names if name not in known]:
             raise BenchError(*(f"--experiments: there is no {shown(name)}{hint(name, known)}" for name in absent))
         plan = replace(plan, experiments=tuple(one for one in plan.experiments if one.name in names))
-        attrs, runs = runs.attrs | {"plan": plan}, runs[runs["experiment"].isin(names)]
-        runs.attrs = attrs
+        runs = with_results(runs[runs["experiment"].isin(names)], replace(results_of(runs), plan=plan))
     if (by := getattr(args, "by", None)) is None:
         return runs
     criteria = list(dict.fromkeys(name for table in plan.experiments for name in table.criteria))
@@ -67,7 +67,7 @@ def show_folder(args: argparse.Namespace, command: str) -> int:
     if reference is not None:
         return show(args, against_report(command, runs, reference))
     analysis = analyse(runs)
-    report = folder_report(command, analysis, runs.attrs["fault_lines"])
+    report = folder_report(command, analysis, results_of(runs).fault_lines)
     is_part = bool(args.metric or args.experiments or args.by)
     return show(args, report, None if is_part else partial(write_results, args.folder, analysis))
 

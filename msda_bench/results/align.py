@@ -17,6 +17,7 @@ from msda_bench.results.frame import AVERAGE, own_rows
 from msda_bench.results.notes import folder_lines, which_runs
 from msda_bench.results.recorded import read_records
 from msda_bench.results.report import Column, Line, Report, Section, Table, Unit
+from msda_bench.results.runs import results_of
 from msda_bench.results.scores import Column as Target
 from msda_bench.results.scores import Grid, grids, paired
 from msda_bench.results.select import select
@@ -86,7 +87,7 @@ def align(a: pd.DataFrame, b: pd.DataFrame, match: Mapping[str, str]) -> Iterato
         StoreError: a record cannot be read.
     """
     a, b = select(a), select(b)
-    ours, theirs = a.attrs["plan"].experiments, b.attrs["plan"].experiments
+    ours, theirs = results_of(a).plan.experiments, results_of(b).plan.experiments
     for side, tables, names in (("A", ours, [*match]), ("B", theirs, [*match.values()])):
         known = [*(method.name for table in tables for method in table.methods), *(table.name for table in tables)]
         what = f"--match: {side} has no method or experiment"
@@ -214,8 +215,8 @@ def align_report(a: pd.DataFrame, b: pd.DataFrame, match: Mapping[str, str], *, 
     both = [line for line in folder_lines(a) if line in said]
     sections, last = [], [*([Line("caption", LEGEND)] if pairs else []), *both]
     for side, runs, known in (("A", a, {pair.a.name for pair in pairs}), ("B", b, {pair.b.name for pair in pairs})):
-        plan = runs.attrs["plan"]
-        sections.append(Section(lines=(Line("line", f"{side}: {runs.attrs['folder']} (suite {plan.suite})"),)))
+        plan = results_of(runs).plan
+        sections.append(Section(lines=(Line("line", f"{side}: {results_of(runs).folder} (suite {plan.suite})"),)))
         alone = [f"{table.name} ({table.dataset})" for table in plan.experiments if table.name not in known]
         last += [Line("line", f"only in {side}: {name}, a whole experiment") for name in alone]
         last += [line._replace(text=f"{side}: {line.text}") for line in folder_lines(runs) if line not in both]

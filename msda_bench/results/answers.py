@@ -15,6 +15,7 @@ from msda_bench.results.leaderboard import Analysis, analyse
 from msda_bench.results.notes import all_ok, folder_lines, is_whole, problem_lines
 from msda_bench.results.reference import Reference, beside
 from msda_bench.results.report import Line, Report, Section, mean_text
+from msda_bench.results.runs import results_of
 from msda_bench.results.verdict import conclusion, how_to_read, verdict_across
 from msda_bench.results.words import counted, name_of
 from msda_bench.suite.plan import Experiment
@@ -55,14 +56,14 @@ def across_report(runs: pd.DataFrame, across: Across, by: str | None = None) -> 
 def against_report(command: str, runs: pd.DataFrame, reference: Reference) -> Report:
     """The report of a folder's runs `beside` those of a reference, with a sentence for each of its methods."""
     analysis = analyse(beside(runs, reference))
-    report = folder_report(command, analysis, runs.attrs["fault_lines"])
+    report = folder_report(command, analysis, results_of(runs).fault_lines)
     lines = tuple(Line("verdict", line) for line in standing(analysis, own_methods(runs)))
     return replace(report, sections=(*report.sections, Section(lines=lines)))
 
 
 def own_methods(runs: pd.DataFrame) -> dict[str, list[str]]:
     """The methods that the runs of a folder have by themselves, by experiment."""
-    return {table.name: [method.name for method in table.methods] for table in runs.attrs["plan"].experiments}
+    return {table.name: [method.name for method in table.methods] for table in results_of(runs).plan.experiments}
 
 
 def standing(analysis: Analysis, mine: Mapping[str, Collection[str]]) -> Iterator[str]:
@@ -70,7 +71,7 @@ def standing(analysis: Analysis, mine: Mapping[str, Collection[str]]) -> Iterato
 
     The test is that of the tables: exact, two-sided, with Holm's correction over the family, in which it is.
     """
-    for table in analysis.runs.attrs["plan"].experiments:
+    for table in results_of(analysis.runs).plan.experiments:
         rows = main_rows(analysis.leaderboard[(analysis.leaderboard["experiment"] == table.name).to_numpy()])
         pairs = main_pairs(analysis.comparisons)
         pairs = pairs[(pairs["experiment"] == table.name).to_numpy()]

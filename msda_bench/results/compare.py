@@ -11,6 +11,7 @@ from msda_bench.results.across import Across, across_datasets
 from msda_bench.results.decision import BETTER, NOT_SIGNIFICANT, OPPOSITE, WORSE, Row, comparisons
 from msda_bench.results.door import Kind
 from msda_bench.results.frame import AVERAGE, runs_of
+from msda_bench.results.runs import results_of
 from msda_bench.results.scores import grids
 
 COLUMNS = (
@@ -62,11 +63,9 @@ COMPARISONS = Kind(
 def comparisons_frame(runs: pd.DataFrame, pairs: Sequence[Sequence[Row]], across: Across | None) -> pd.DataFrame:
     """The frame of the comparisons within each experiment and across datasets."""
     every = [row for of_table in pairs for row in of_table] + list(across.rows if across else ())
-    suite, tables = runs.attrs["plan"].suite, runs.attrs["plan"].experiments
+    suite, tables = results_of(runs).plan.suite, results_of(runs).plan.experiments
     columns = comparison_columns(with_margin=any(table.margin is not None or table.primary for table in tables))
-    frame = pd.DataFrame([{"suite": suite, **row} for row in every], columns=columns)
-    frame.attrs = dict(runs.attrs)
-    return frame
+    return pd.DataFrame([{"suite": suite, **row} for row in every], columns=columns)
 
 
 def main_rows(leaderboard: pd.DataFrame) -> pd.DataFrame:

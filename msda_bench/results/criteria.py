@@ -19,6 +19,7 @@ from msda_bench.results.decision import Row
 from msda_bench.results.door import Kind
 from msda_bench.results.estimates import mean_of, summarize
 from msda_bench.results.frame import AVERAGE, runs_of
+from msda_bench.results.runs import results_of
 from msda_bench.results.select import Candidates
 from msda_bench.suite.plan import CHANCE, FIRST, ORACLE, Experiment, Method
 
@@ -62,14 +63,14 @@ def criteria(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
         Scores are in percent, or squared errors; regrets are at least 0.
     """
     runs = runs_of(runs)
-    candidates, suite = Candidates(runs), runs.attrs["plan"].suite
+    candidates, suite = Candidates(runs), results_of(runs).plan.suite
     rows = [
         {"suite": suite, "experiment": table.name, **row}
         for table, methods in _searched(candidates)
         if (judged := [method for method in methods if not method.reference])
         for row in _judgements(candidates, table, judged)
     ]
-    tuned = any(table.tuning is not None for table in runs.attrs["plan"].experiments)
+    tuned = any(table.tuning is not None for table in results_of(runs).plan.experiments)
     return pd.DataFrame(rows, columns=[*COLUMNS, *(EVALUATED_COLUMNS if tuned else ())])
 
 
@@ -107,7 +108,7 @@ SENSITIVITY = Kind("candidates", "sensitivity", _POINTS, _POINTS[:3], _POINTS[3:
 
 
 def _searched(candidates: Candidates) -> Iterator[tuple[Experiment, list[Method]]]:
-    for table in candidates.runs.attrs["plan"].experiments:
+    for table in results_of(candidates.runs).plan.experiments:
         if table.criteria and (searched := candidates.methods(table)):
             yield table, searched
 

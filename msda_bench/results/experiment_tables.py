@@ -16,6 +16,7 @@ from msda_bench.results.frame import AVERAGE, own_rows
 from msda_bench.results.leaderboard import Analysis
 from msda_bench.results.notes import Note
 from msda_bench.results.report import BETTER_MARK, MARKS, WORSE_MARK, Column, Table, Unit
+from msda_bench.results.runs import results_of
 from msda_bench.results.verdict import too_few_datasets, verdict, verdict_across
 from msda_bench.results.words import counted
 from msda_bench.suite.plan import DEFAULT_MEASURES, Experiment
@@ -78,7 +79,7 @@ class View:
 
 def views(analysis: Analysis) -> Iterator[View]:
     """A view of each experiment of an analysis that has rows, in the plan's order."""
-    plan = analysis.runs.attrs["plan"]
+    plan = results_of(analysis.runs).plan
     for experiment in plan.experiments:
         frames = analysis.selected, analysis.leaderboard, analysis.comparisons
         runs, board, pairs = (own_rows(experiment, frame) for frame in frames)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,8 @@ from msda_bench.errors import StoreError
 from msda_bench.results.door import Kind, argument
 from msda_bench.results.metric import METRIC, measured, refuse_unmeasured, with_metrics
 from msda_bench.results.recorded import VALIDATOR, VERSION, read_records, recorded_rows
-from msda_bench.results.select import CHOICES, Choices, choices_of, chosen_on_tuning_seeds, select
+from msda_bench.results.runs import Results, ResultsFrame, known_results, results_of, with_results
+from msda_bench.results.select import Choices, choices_of, chosen_on_tuning_seeds, select
 from msda_bench.store import Record, Store
 from msda_bench.store.record import Curves
 from msda_bench.suite.plan import Experiment, Plan, PlannedCell
@@ -40,10 +40,6 @@ _WHOLE = ("candidate", "n_test", "n_train", "n_correct", "steps", "stack")
 _REAL = ("sum_squared_error", "score", "train_seconds", "effective_sample_size", "weights_norm")
 _RUN = ("experiment", "target", "method", "seed", "candidate")
 """The columns that identify a row."""
-NOWHERE: Mapping[Hashable, Any] = MappingProxyType(
-    {"folder": None, "damaged": (), "conflicting": (), "fault_lines": ()}
-)
-"""The `attrs` of runs that are in no result folder, but for their plan."""
 COLUMNS = (
     *("suite", "experiment", "dataset", "task", "target", "method", "reference", "seed", "candidate"),
     *("key", "status", "n_test", "n_correct", "sum_squared_error", "score", "message", "train_seconds", "steps"),
@@ -53,7 +49,7 @@ COLUMNS = (
 """The columns of a frame of runs, explained in docs/results.md; columns of validators and distributions follow."""
 
 
-def load_results(folder: str | Path, *, metric: str | Sequence[str] = ()) -> pd.DataFrame:
+def load_results(folder: str | Path, *, metric: str | Sequence[str] = ()) -> ResultsFrame:
     """Reads a result folder.
 
     Args:
@@ -62,7 +58,7 @@ def load_results(folder: str | Path, *, metric: str | Sequence[str] = ()) -> pd.
             for them. Each has a column `metric:NAME`; `score` is the first that suits the experiment's task.
 
     Returns:
-        One row per planned run, in the plan's order: experiments, methods, targets, seeds, candidates. `attrs` holds
+        One row per planned run, in the plan's order: experiments, methods, targets, seeds, candidates. `results` holds
         the `plan` without its cells, the `folder` and its `store`, the keys of cells that are `damaged` (without a
         result) or `conflicting`, and `fault_lines` with a line for each such record.
 
@@ -73,24 +69,7 @@ def load_results(folder: str | Path, *, metric: str | Sequence[str] = ()) -> pd.
     folder = argument("folder", folder, str | Path)
     metric = argument("metric", metric, str | Sequence[str])
     store = Store(Path(folder))
-    runs = read_runs(store, store.read_plan(), [metric] if isinstance(metric, str) else metric)
-    frame = Runs(runs)
-    frame.attrs = runs.attrs
-    return frame
-
-
-class Runs(pd.DataFrame):
-    """A frame from `load_results`, which writes Parquet without its `attrs`, since pandas writes these as JSON."""
-
-    @property
-    def _constructor(self) -> type[Runs]:
-        return Runs
-
-    def to_parquet(self, *args: Any, **options: Any) -> Any:
-        """As of any frame, without `attrs`."""
-        plain = pd.DataFrame(self)
-        plain.attrs = {}
-        return plain.to_parquet(*args, **options)
+    return read_runs(store, store.read_plan(), [metric] if isinstance(metric, str) else metric)
 
 
 RUNS = Kind("runs", "load_results", COLUMNS, ("target", "status"), (), load_results)
@@ -113,15 +92,15 @@ def runs_of(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
 
 def _faults(runs: pd.DataFrame) -> Iterator[str]:
     """What is wrong with a frame of runs that someone may have changed."""
-    plan = runs.attrs.get("plan")
-    if not isinstance(plan, Plan):
-        yield "has lost its plan, which is in `attrs`, as it does where frames are joined or rebuilt"
+    results = known_results(runs)
+    if results is None:
+        yield "has lost its plan, as it does where frames are joined or rebuilt"
         return
     if not runs.index.is_unique:
         yield "has a row label twice"
     if runs.duplicated([*_RUN]).any():
         yield "has a run twice"
-    tables = plan.experiments
+    tables = results.plan.experiments
     methods = {(table.name, table.dataset, table.task, method.name) for table in tables for method in table.methods}
     targets = {(table.name, target) for table in tables for target in table.targets}
     for names, known in ((["experiment", "dataset", "task", "method"], methods), (["experiment", "target"], targets)):
@@ -135,7 +114,7 @@ def _faults(runs: pd.DataFrame) -> Iterator[str]:
         yield "has a run without its key"
 
 
-def read_runs(store: Store, plan: Plan, metrics: Sequence[str] = ()) -> pd.DataFrame:
+def read_runs(store: Store, plan: Plan, metrics: Sequence[str] = ()) -> ResultsFrame:
     """The runs of a plan with the records of a store, scored by the plan's metrics or the named ones.
 
     Raises:
@@ -145,16 +124,17 @@ def read_runs(store: Store, plan: Plan, metrics: Sequence[str] = ()) -> pd.DataF
     keys = dict.fromkeys(cell.key for cell in plan.cells)
     rows = recorded_rows([head for head in map(store.latest, keys) if head is not None])
     conflicts = store.conflicting(keys)
-    attrs: dict[Hashable, Any] = {
-        "folder": str(store.folder),
-        "store": store,
-        "damaged": (*(store.damaged.intersection(keys) - store.results.keys()),),
-        "conflicting": (*conflicts,),
-        "fault_lines": (*store.drain_warnings(), *conflicts.values()),
-    }
-    runs = _scored(plan, rows, attrs)
+    results = Results(
+        plan,
+        str(store.folder),
+        store,
+        damaged=(*(store.damaged.intersection(keys) - store.results.keys()),),
+        conflicting=(*conflicts,),
+        fault_lines=(*store.drain_warnings(), *conflicts.values()),
+    )
+    runs = _scored(results, rows)
     if metrics:  # the suite's own metric has chosen on tuning seeds
-        runs = _scored(plan, rows, attrs, metrics, runs.attrs.get(CHOICES))
+        runs = _scored(results, rows, metrics, results_of(runs).choices)
         refuse_unmeasured(runs, metrics)
     return runs
 
@@ -168,31 +148,27 @@ def tuned(plan: Plan, store: Store | None) -> Choices:
         experiments=tables,
         cells=tuple(cell for cell in plan.cells if cell.seed in seeds.get(cell.experiment, ())),
     )
-    runs = runs_frame(part, recorded_rows([])) if store is None else read_runs(store, part)
-    return runs.attrs.get(CHOICES) or choices_of(runs)
+    runs = runs_frame(Results(part), recorded_rows([])) if store is None else read_runs(store, part)
+    return results_of(runs).choices or choices_of(runs)
 
 
 def _scored(
-    plan: Plan,
-    rows: pd.DataFrame,
-    attrs: Mapping[Hashable, Any],
-    metrics: Sequence[str] = (),
-    choices: Choices | None = None,
-) -> pd.DataFrame:
-    plan, wanted = with_metrics(plan, metrics)
-    return chosen_on_tuning_seeds(measured(runs_frame(plan, rows, attrs), wanted), choices)
+    results: Results, rows: pd.DataFrame, metrics: Sequence[str] = (), choices: Choices | None = None
+) -> ResultsFrame:
+    plan, wanted = with_metrics(results.plan, metrics)
+    runs = runs_frame(replace(results, plan=plan), rows)
+    return chosen_on_tuning_seeds(measured(runs, wanted), choices)
 
 
-def runs_frame(plan: Plan, rows: pd.DataFrame, attrs: Mapping[Hashable, Any] = NOWHERE) -> pd.DataFrame:
+def runs_frame(results: Results, rows: pd.DataFrame) -> ResultsFrame:
     """Builds the frame of a plan's runs from the rows of records by key; a run without a record is missing."""
+    plan = results.plan
     runs = pd.DataFrame.from_records(_planned(plan), columns=_PLANNED)
     recorded = rows.reindex(runs["key"]).reset_index(drop=True)
     runs = pd.concat([runs.assign(suite=plan.suite), recorded], axis=1)
     runs["status"] = runs["status"].astype(object).fillna("missing")
     runs["score"] = default_scores(runs)
-    runs = typed(runs)
-    runs.attrs = {"plan": replace(plan, cells=()), **attrs}
-    return runs
+    return with_results(typed(runs), replace(results, plan=replace(plan, cells=())))
 
 
 def typed(runs: pd.DataFrame) -> pd.DataFrame:
@@ -208,16 +184,14 @@ def typed(runs: pd.DataFrame) -> pd.DataFrame:
 
 def experiments(runs: pd.DataFrame) -> Iterator[tuple[Experiment, pd.DataFrame]]:
     """Yields each experiment of the plan that has rows, with these rows."""
-    for experiment in runs.attrs["plan"].experiments:
+    for experiment in results_of(runs).plan.experiments:
         if len(rows := own_rows(experiment, runs)):
             yield experiment, rows
 
 
 def own_rows(experiment: Experiment, frame: pd.DataFrame) -> pd.DataFrame:
-    """The rows of an experiment, with the frame's `attrs`."""
-    rows = frame[(frame["experiment"].astype(object) == experiment.name).to_numpy(dtype=bool)]
-    rows.attrs = frame.attrs
-    return rows
+    """The rows of an experiment."""
+    return frame[(frame["experiment"].astype(object) == experiment.name).to_numpy(dtype=bool)]
 
 
 def _planned(plan: Plan) -> Iterator[tuple[Any, ...]]:

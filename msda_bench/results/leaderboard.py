@@ -15,6 +15,7 @@ from msda_bench.results.door import Kind
 from msda_bench.results.estimates import summarize
 from msda_bench.results.frame import AVERAGE, PROBLEMS, runs_of
 from msda_bench.results.notes import Note, note_lines, notes
+from msda_bench.results.runs import results_of, with_results
 from msda_bench.results.scores import Column, Grid, grids
 from msda_bench.results.select import select
 
@@ -70,14 +71,14 @@ def analyse(runs: pd.DataFrame) -> Analysis:
     pairs = [comparisons(grid) for grid in tables]
     across = across_datasets(tables, pairs)
     rows = [row for grid, compared in zip(tables, pairs, strict=True) for row in _rows(grid, compared)]
-    suite, noted = runs.attrs["plan"].suite, tuple(notes(runs, selected))
+    suite, noted = results_of(runs).plan.suite, tuple(notes(runs, selected))
     lines = note_lines(noted)
     frame = pd.DataFrame(
         [{"suite": suite, **row, "notes": "; ".join(lines.get(row["experiment"], ()))} for row in rows],
         columns=COLUMNS,
     )
     frame = frame.astype({"rank": "Int64"} | dict.fromkeys(("bold_paper", "bold_holm", "negative_transfer"), "boolean"))
-    frame.attrs = dict(runs.attrs)
+    frame = with_results(frame, results_of(runs))
     return Analysis(runs, frame, comparisons_frame(runs, pairs, across), across, noted, selected, tables)
 
 

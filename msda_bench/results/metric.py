@@ -13,6 +13,7 @@ import pandas as pd
 from msda_bench.blame import blaming, package_of
 from msda_bench.errors import BenchError, StoreError
 from msda_bench.results.recorded import read_records
+from msda_bench.results.runs import results_of
 from msda_bench.store.record import Record
 from msda_bench.suite.plan import DEFAULT_MEASURES, Experiment, Measure, Plan
 
@@ -86,8 +87,8 @@ def refuse_unmeasured(runs: pd.DataFrame, names: Sequence[str]) -> None:
     values = runs.reindex(columns=[f"{METRIC}{name}" for name in names])[(runs["status"] == "ok").to_numpy()]
     if not names or values.empty or values.notna().to_numpy().any():
         return
-    measure = next(table.metric for table in runs.attrs["plan"].experiments if table.metric is not None)
-    folder, again = runs.attrs["folder"] or "the runs", "train them again in another folder (run --out DIR)"
+    measure = next(table.metric for table in results_of(runs).plan.experiments if table.metric is not None)
+    folder, again = results_of(runs).folder or "the runs", "train them again in another folder (run --out DIR)"
     raise BenchError(f"{folder}: no run has {measure.label}: {why_unmeasured(measure)}; {again}")
 
 

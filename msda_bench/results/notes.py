@@ -15,7 +15,8 @@ from msda_bench.results.frame import PROBLEMS, experiments
 from msda_bench.results.metric import why_unmeasured
 from msda_bench.results.recorded import VALIDATOR, VERSION
 from msda_bench.results.report import Line
-from msda_bench.results.select import SELECTED, Candidates, select
+from msda_bench.results.runs import results_of
+from msda_bench.results.select import Candidates, select
 from msda_bench.results.words import first_of, spans
 from msda_bench.store.check import made_on
 from msda_bench.suite.plan import (
@@ -60,7 +61,8 @@ def notes(runs: pd.DataFrame, selected: pd.DataFrame | None = None) -> list[Note
     `selected` are the runs with the selected settings, if known.
     """
     candidates, every = Candidates(runs), list[Note]()
-    by = runs.attrs[SELECTED].track if SELECTED in runs.attrs else None
+    selection = results_of(runs).selection
+    by = None if selection is None else selection.track
     for experiment, rows in experiments(select(runs) if selected is None else selected):
         name = experiment.name
         own = (line for line in experiment.notes if by is None or not line.startswith(SELECTED_BY))
@@ -113,7 +115,7 @@ def _worded(by: str) -> str:
 
 def is_whole(runs: pd.DataFrame) -> bool:
     """Whether every run is ok, with all that was to be computed, and no record is damaged or in conflict."""
-    return not runs.attrs["fault_lines"] and all_ok(select(runs))
+    return not results_of(runs).fault_lines and all_ok(select(runs))
 
 
 def all_ok(selected: pd.DataFrame) -> bool:
@@ -134,7 +136,7 @@ def folder_lines(runs: pd.DataFrame, more: Iterable[str] = (), noted: Iterable[N
     for name, own in lines.items():
         for line in own:
             where.setdefault(line, []).append(name)
-    every = len(runs.attrs["plan"].experiments)
+    every = len(results_of(runs).plan.experiments)
     for line, names in where.items():
         some = f"{first_of(names)}: " if 0 < len(names) < every else ""
         yield Line("note", f"{some}{line}")
@@ -182,12 +184,12 @@ def problem_lines(runs: pd.DataFrame) -> Iterator[str]:
 
 
 def _remarks(experiment: Experiment, rows: pd.DataFrame) -> Iterator[tuple[Kind, str]]:
-    made = rows[rows["key"].notna()]
-    for kind, what in (
-        ("conflicting", "another result of the same run is stored with the one that counts"),
-        ("damaged", "a damaged record counts as missing; run the suite again to replace it"),
+    made, results = rows[rows["key"].notna()], results_of(rows)
+    for keys, what in (
+        (results.conflicting, "another result of the same run is stored with the one that counts"),
+        (results.damaged, "a damaged record counts as missing; run the suite again to replace it"),
     ):
-        if len(affected := made[made["key"].isin(rows.attrs[kind])]):
+        if len(affected := made[made["key"].isin(keys)]):
             yield "store", f"{what}: {which_runs(affected, made)}"
     yield from (("scores", line) for line in _unscored(experiment, made))
     if len(plain := made[(made["device"] == "cpu") & (made["numba"] == "")]):

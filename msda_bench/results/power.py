@@ -16,6 +16,7 @@ from msda_bench.results.decision import tested, tests_with_baseline
 from msda_bench.results.estimates import detectable_shift, summarize
 from msda_bench.results.frame import experiments
 from msda_bench.results.report import Column, Line, Report, Section, Table
+from msda_bench.results.runs import results_of
 from msda_bench.results.scores import Grid, grids, mean_by_seed, paired
 from msda_bench.results.words import counted, listed, name_of
 from msda_bench.suite.cell import Cell
@@ -114,7 +115,7 @@ def plan_report(
     """
     pilot, plan = Pilot(runs), expansion.plan
     if not any(pilot.timed(table) for table in plan.experiments):
-        what = f"{runs.attrs['folder']}: has no finished run on a data set of suite {plan.suite}"
+        what = f"{results_of(runs).folder}: has no finished run on a data set of suite {plan.suite}"
         raise BenchError(f"{what}; train some by `msda-bench run SUITE --only seed=0-3`, or name a folder by --pilot")
     rows = [_row(table, expansion, missing, pilot, detect, power) for table in plan.experiments]
     frame = pd.DataFrame(rows, columns=[*_COLUMNS]).astype(dict.fromkeys(_WHOLE, "Int64"))
@@ -141,7 +142,7 @@ def plan_report(
         f"{listed(map(name_of, pilot.devices))}."
     )
     table = Table("plan", title, frame, columns, verdict=(verdict,), notes=(legend,), about=())
-    lines = [Line("note", f"standard deviations and seconds are of {runs.attrs['folder']}")]
+    lines = [Line("note", f"standard deviations and seconds are of {results_of(runs).folder}")]
     lines += _gaps(plan.experiments, pilot)
     return Report((Section((table,), tuple(lines)),), frame, all(line.kind == "note" for line in lines))
 

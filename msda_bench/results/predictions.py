@@ -13,6 +13,7 @@ from msda_bench.results.frame import runs_of
 from msda_bench.results.notes import is_whole
 from msda_bench.results.recorded import read_records
 from msda_bench.results.report import Column, Report, Section, Table, Unit
+from msda_bench.results.runs import results_of
 from msda_bench.results.select import select
 
 PLACES = ["experiment", "target", "method", "seed"]
@@ -112,14 +113,15 @@ def classes_report(runs: pd.DataFrame) -> Report:
     Raises:
         BenchError: no record has the counts.
     """
-    if not any(table.task == "classification" for table in runs.attrs["plan"].experiments):
-        raise BenchError(f"{runs.attrs['folder']}: has no classification task, so there are no classes to show")
+    results = results_of(runs)
+    if not any(table.task == "classification" for table in results.plan.experiments):
+        raise BenchError(f"{results.folder}: has no classification task, so there are no classes to show")
     classes = per_class(load_confusion(runs))
     if not (runs["status"] == "ok").any():
-        raise BenchError(f"{runs.attrs['folder']}: no run has a result, so there are no classes to show")
+        raise BenchError(f"{results.folder}: no run has a result, so there are no classes to show")
     if classes.empty:
         raise BenchError(
-            f"{runs.attrs['folder']}: no run of a classification task has counts of its test, which older records do "
+            f"{results.folder}: no run of a classification task has counts of its test, which older records do "
             "not contain; train them again in another folder (run --out DIR)"
         )
     unit, tables = Unit("accuracy in percent"), []

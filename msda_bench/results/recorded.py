@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from msda_bench.errors import StoreError
+from msda_bench.results.runs import results_of
 from msda_bench.store import Record, Store
 from msda_bench.store.record import Counts, Head, Provenance
 
@@ -90,10 +91,9 @@ def read_records(runs: pd.DataFrame) -> Iterator[tuple[Any, Record, Store]]:
 
     Rows of joined runs are read from their own folders. Skips rows without a record or a folder.
     """
-    runs = runs[(runs["status"] != "missing").to_numpy()]
-    folders = runs["folder"] if "folder" in runs else pd.Series(runs.attrs.get("folder"), runs.index, dtype=object)
-    known: Store | None = runs.attrs.get("store")
-    stores = {} if known is None else {str(known.folder): known}
+    results, runs = results_of(runs), runs[(runs["status"] != "missing").to_numpy()]
+    folders = runs["folder"] if "folder" in runs else pd.Series(results.folder, runs.index, dtype=object)
+    stores = {} if results.store is None else {str(results.store.folder): results.store}
     stores |= {folder: Store(Path(folder)).refresh() for folder in folders.dropna().unique() if folder not in stores}
     for row, key, folder in zip(runs.index, runs["key"], folders, strict=True):
         if folder in stores:

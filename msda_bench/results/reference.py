@@ -22,10 +22,11 @@ from pydantic import TypeAdapter, ValidationError
 import msda_bench
 from msda_bench.atomic import named, read_file
 from msda_bench.errors import BenchError, StoreError
-from msda_bench.results.frame import NOWHERE, TEXTS, default_scores, experiments, load_results, runs_of, typed
+from msda_bench.results.frame import TEXTS, default_scores, experiments, load_results, runs_of, typed
 from msda_bench.results.metric import METRIC
 from msda_bench.results.notes import note_lines, notes
 from msda_bench.results.recorded import VALIDATOR, load_cells
+from msda_bench.results.runs import Results, results_of, with_results
 from msda_bench.results.select import select
 from msda_bench.results.words import counted, listed, spans
 from msda_bench.suite.cell import canonical_json
@@ -103,8 +104,7 @@ class Reference:
             stored = frame[f"{METRIC}own"].astype("float64") if f"{METRIC}own" in frame else frame["score"]
             frame = typed(frame.drop(columns=f"{METRIC}own", errors="ignore"))
             frame["score"] = stored.fillna(pd.Series(default_scores(frame)))
-            frame.attrs = {"plan": self.plan, **NOWHERE}
-            return runs_of(frame)
+            return runs_of(with_results(frame, Results(self.plan)))
         except (LookupError, TypeError, ValueError, StoreError) as error:
             raise _unusable(self.name, str(error)) from None
 
@@ -126,7 +126,7 @@ def read_reference(given: str | Path) -> Reference:
         return replace(_joined([_read(part, name) for part in parts]), name=name)
     if path.is_dir():
         runs = load_results(path)
-        if lines := runs.attrs["fault_lines"]:
+        if lines := results_of(runs).fault_lines:
             raise BenchError(*lines)
         return replace(reference_of(runs), name=name)
     return _read(path, name)
@@ -170,7 +170,7 @@ def _joined(parts: Sequence[Reference]) -> Reference:
 
 def reference_of(runs: pd.DataFrame) -> Reference:
     """The reference that the runs of a result folder make."""
-    plan = runs.attrs["plan"]
+    results = results_of(runs)
     protocols, tables, lines = {}, [], _suite_lines(runs)
     for table, rows in experiments(runs):
         searches = [method.search for method in table.methods if method.search and not method.reference]
@@ -191,7 +191,8 @@ def reference_of(runs: pd.DataFrame) -> Reference:
         f"{METRIC}own": _plain(own)
     }
     kept = {name: values for name, values in kept.items() if any(value is not None for value in values)}
-    return Reference(replace(plan, experiments=tuple(tables), cells=()), protocols, kept, name=runs.attrs["folder"])
+    plan = replace(results.plan, experiments=tuple(tables), cells=())
+    return Reference(plan, protocols, kept, name=results.folder or "")
 
 
 def _suite_lines(runs: pd.DataFrame) -> dict[str, list[str]]:
@@ -304,22 +305,23 @@ def beside(runs: pd.DataFrame, reference: Reference) -> pd.DataFrame:
     """
     cells = load_cells(runs)
     planned = ((name, cells[key]) for name, key in zip(runs["experiment"], runs["key"], strict=True) if key in cells)
-    if refused := [*deviations(reference, runs.attrs["plan"], planned)]:
+    results = results_of(runs)
+    if refused := [*deviations(reference, results.plan, planned)]:
         raise BenchError(*refused)
     lines = _suite_lines(runs)
     known, tables = {table.name: table for table in reference.plan.experiments}, []
-    for table in runs.attrs["plan"].experiments:
+    for table in results.plan.experiments:
         there = known[table.name]
         origin = f"Not trained here, but recorded in {reference.name}: {counted(len(there.methods), 'method')}."
         said = dict.fromkeys((*there.notes, *lines.get(table.name, ()), origin))
         methods = (*there.methods, *(replace(method, search=None) for method in table.methods))
         tables.append(replace(there, methods=methods, notes=tuple(said)))
     mine = select(runs)
-    mine = mine.assign(candidate=pd.Series(pd.NA, mine.index, dtype="Int64"), folder=runs.attrs["folder"])
+    mine = mine.assign(candidate=pd.Series(pd.NA, mine.index, dtype="Int64"), folder=results.folder)
     theirs = reference.frame().assign(folder=None)
     joined = pd.concat(
         [part[(part["experiment"] == table.name).to_numpy()] for table in tables for part in (theirs, mine)]
     )
     joined = typed(joined.reset_index(drop=True))
-    joined.attrs = {**runs.attrs, "plan": replace(runs.attrs["plan"], experiments=tuple(tables))}
-    return joined
+    plan = replace(results.plan, experiments=tuple(tables))
+    return with_results(joined, replace(results, plan=plan))

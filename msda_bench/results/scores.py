@@ -13,7 +13,8 @@ import pandas as pd
 
 from msda_bench.results.estimates import Summary, mean_of, summarize, tied
 from msda_bench.results.frame import PROBLEMS, experiments
-from msda_bench.results.select import SELECTED, select
+from msda_bench.results.runs import results_of
+from msda_bench.results.select import select
 from msda_bench.suite.plan import CHANCE_REFERENCE, Experiment
 
 Column: TypeAlias = str | None
@@ -123,7 +124,8 @@ class Grid:
 def grids(runs: pd.DataFrame) -> Iterator[Grid]:
     """The experiments of a frame of runs, in the plan's order, with the selected candidates."""
     chosen = select(runs)
-    gaps = chosen.attrs[SELECTED].candidates.gaps if SELECTED in chosen.attrs else {}
+    selection = results_of(chosen).selection
+    gaps = {} if selection is None else selection.candidates.gaps
     return (_grid(experiment, rows, gaps.get(experiment.name)) for experiment, rows in experiments(chosen[_COLUMNS]))
 
 
@@ -134,7 +136,6 @@ def _grid(experiment: Experiment, rows: pd.DataFrame, gap: Mapping[int, float] |
     statuses: dict[tuple[str, str], dict[int, str]] = {}
     for method, target, seed, status in _values(rows, "method", "target", "seed", "status"):
         statuses.setdefault((method, target), {})[seed] = status
-    rows.attrs = {}  # which pandas copies at each step
     score = rows["score"].where((rows["status"] == "ok").to_numpy()).fillna(at_chance(rows))
     scored = rows.assign(score=score)[score.notna()]
     by_target: dict[str, dict[str, dict[int, float]]] = {name: {method: {} for method in methods} for name in targets}

@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -19,12 +19,9 @@ import pandas as pd
 from msda_bench.errors import BenchError
 from msda_bench.results.estimates import mean_of, tied
 from msda_bench.results.recorded import VALIDATOR
+from msda_bench.results.runs import ResultsFrame, results_of, with_results
 from msda_bench.suite.plan import FIRST, ORACLE, TARGET_ACCURACY, Experiment, Method, parts_of
 
-SELECTED = "selected"
-"""The key in `attrs` of a frame's `Selection`, if it is from `select`."""
-CHOICES = "choices"
-"""The key in `attrs` of what the tracks choose on tuning seeds."""
 _OF_PLAN = ["suite", "experiment", "dataset", "task", "target", "method", "reference", "seed", "status"]
 _UNFINISHED = ("failed", "timeout", "oom", "skipped", "missing")
 _SHOWN = {status: place for place, status in enumerate((*_UNFINISHED, "diverged", "ok"))}
@@ -57,10 +54,6 @@ class Choices:
 
     of: Mapping[tuple[str, str, str, str], Choice] = field(default_factory=dict)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Choices:
-        """Itself, which never changes; see `Plan`."""
-        return self
-
     @cached_property
     def numbers(self) -> Mapping[_Place, frozenset[int]]:
         """The candidates that any track chooses, by experiment, method and target."""
@@ -85,7 +78,8 @@ class Candidates:
         self.status: list[str] = self.runs["status"].tolist()
         self._scores: dict[str, list[float]] = {}
         self._tried: dict[tuple[str, str], dict[tuple[str, int], dict[int, int]]] = {}
-        tried = (self.runs["candidate"].notna() & (SELECTED not in runs.attrs)).to_numpy()
+        self.results = results_of(runs)
+        tried = (self.runs["candidate"].notna() & (self.results.selection is None)).to_numpy()
         columns = (
             self.runs.loc[tried, name].tolist() for name in ("candidate", "experiment", "method", "target", "seed")
         )
@@ -115,7 +109,7 @@ class Candidates:
                 for (target, seed), run in runs.items()
             )
             return
-        track, known = by or table.tuning.tracks[0], self.runs.attrs.get(CHOICES, Choices()).of
+        track, known = by or table.tuning.tracks[0], (self.results.choices or Choices()).of
         by = own if method.name in table.tuning.oracles else track
         for target in table.targets:
             voters = [runs.get((target, seed), {}) for seed in table.tuning.seeds]
@@ -161,7 +155,7 @@ class Candidates:
         if by not in self._scores:
             runs = self.runs
             if by == ORACLE:
-                signs = {table.name: table.measure.sign for table in runs.attrs["plan"].experiments}
+                signs = {table.name: table.measure.sign for table in self.results.plan.experiments}
                 scores = runs["score"] * runs["experiment"].astype(object).map(signs)
             elif by == FIRST:
                 scores = -runs["candidate"].astype(float)
@@ -188,7 +182,7 @@ class Candidates:
     def select(self, by: str | None = None) -> pd.DataFrame:
         """The rows that `select` keeps."""
         is_missing = dict.fromkeys(np.flatnonzero(self.runs["candidate"].isna()).tolist(), False)
-        for table in self.runs.attrs["plan"].experiments:
+        for table in self.results.plan.experiments:
             shown: dict[int, bool] = {}
             for method in self.methods(table):
                 shown |= self.shown(table, method, by)
@@ -204,8 +198,7 @@ class Candidates:
             recorded = chosen.columns.difference(_OF_PLAN)
             chosen[recorded] = chosen[recorded].mask(np.repeat(missing[:, np.newaxis], len(recorded), axis=1))
         chosen["status"] = chosen["status"].astype(object).mask(missing, "missing").astype("category")
-        chosen.attrs = {**self.runs.attrs, SELECTED: Selection(self, by)}
-        return chosen
+        return with_results(chosen, replace(self.results, selection=Selection(self, by)))
 
     @cached_property
     def gaps(self) -> Mapping[str, Mapping[int, float]]:
@@ -214,7 +207,7 @@ class Candidates:
         It is what the reference gains over the baseline, a mean over targets.
         """
         gaps = {}
-        for table in self.runs.attrs["plan"].experiments:
+        for table in self.results.plan.experiments:
             if table.headroom is None or table.tuning is None or ORACLE not in table.tuning.tracks:
                 continue
             pair = [method for method in table.methods if method.name in {table.headroom, table.baseline}]
@@ -224,8 +217,10 @@ class Candidates:
             runs = runs[runs["status"] == "ok"].astype({"method": object})
             scores = runs.pivot(index="seed", columns=["method", "target"], values="score")
             if {table.headroom, table.baseline} <= {*scores.columns.get_level_values("method")}:
-                gap = (scores[table.headroom] - scores[table.baseline]).dropna().mean(axis=1)
-                gaps[table.name] = (table.measure.sign * gap).to_dict()
+                best, base = (pd.DataFrame(scores[name]) for name in (table.headroom, table.baseline))
+                gap = (best - base).dropna().mean(axis=1)
+                sizes = (table.measure.sign * gap).tolist()
+                gaps[table.name] = dict(zip(gap.index.tolist(), sizes, strict=True))
         return gaps
 
 
@@ -235,10 +230,6 @@ class Selection:
 
     candidates: Candidates
     track: str | None
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Selection:
-        """Itself, which never changes; see `Plan`."""
-        return self
 
 
 def _mean(votes: Sequence[float]) -> float:
@@ -264,7 +255,7 @@ def select(runs: pd.DataFrame, by: str | None = None) -> pd.DataFrame:
     Raises:
         BenchError: a criterion chose on tuning seeds what was not trained on the others.
     """
-    if SELECTED in runs.attrs or runs["candidate"].isna().all():
+    if results_of(runs).selection is not None or runs["candidate"].isna().all():
         return runs
     return Candidates(runs).select(by)
 
@@ -274,27 +265,26 @@ def choices_of(runs: pd.DataFrame) -> Choices:
     candidates = Candidates(runs)
     return Choices({
         (table.name, method.name, choice.target, track): choice
-        for table in runs.attrs["plan"].experiments
+        for table in results_of(runs).plan.experiments
         for track in (table.tuning.tracks if table.tuning is not None else ())
         for method in table.methods
         for choice in candidates.choices(table, method, track)
     })  # fmt: skip
 
 
-def chosen_on_tuning_seeds(runs: pd.DataFrame, choices: Choices | None = None) -> pd.DataFrame:
-    """The runs with what the tracks choose in `attrs`, without rows of missing runs that no track chose."""
-    tables = {table.name: table for table in runs.attrs["plan"].experiments if table.tuning is not None}
+def chosen_on_tuning_seeds(runs: pd.DataFrame, choices: Choices | None = None) -> ResultsFrame:
+    """The runs with the choices of the tracks in their `results`, without missing runs that no track chose."""
+    results = results_of(runs)
+    tables = {table.name: table.tuning for table in results.plan.experiments if table.tuning is not None}
     if not tables:
-        return runs
+        return with_results(runs, results)
     choices = choices or choices_of(runs)
     columns = (runs[name].tolist() for name in ("experiment", "method", "target", "seed", "candidate", "status"))
     keep = [
         status != "missing"
         or table not in tables
-        or seed in tables[table].tuning.seeds
+        or seed in tables[table].seeds
         or candidate in (choices.numbers.get((table, method, target)) or {0})
         for table, method, target, seed, candidate, status in zip(*columns, strict=True)
     ]
-    kept = runs[keep].reset_index(drop=True)
-    kept.attrs = runs.attrs | {CHOICES: choices}
-    return kept
+    return with_results(runs[keep].reset_index(drop=True), replace(results, choices=choices))

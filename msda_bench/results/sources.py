@@ -17,6 +17,7 @@ from msda_bench.results.frame import load_curves
 from msda_bench.results.notes import folder_lines, is_whole
 from msda_bench.results.recorded import load_cells
 from msda_bench.results.report import Column, Line, Report, Section, Table, Unit
+from msda_bench.results.runs import results_of, with_results
 from msda_bench.results.scores import Grid, grids, paired
 from msda_bench.results.select import select
 from msda_bench.suite.cell import canonical_json
@@ -130,8 +131,7 @@ def sources(runs: pd.DataFrame, worth: Worth) -> pd.DataFrame:
         rows += [
             without.get(str(source), {}) | about | {"source": source, **values} for source, values in own.iterrows()
         ]
-    frame = pd.DataFrame(rows, columns=[*COLUMNS])
-    frame.attrs = dict(runs.attrs)
+    frame = with_results(pd.DataFrame(rows, columns=[*COLUMNS]), results_of(runs))
     return frame.astype(dict.fromkeys(_WHOLE, "Int64") | dict.fromkeys(set(COLUMNS).difference(_WHOLE, _TEXTS), float))
 
 
@@ -167,7 +167,7 @@ def _compare(whole: Grid, less: Grid, method: str, target: str) -> Row:
 
 def sources_tables(rows: pd.DataFrame) -> Iterator[Table]:
     """A table for each experiment of a frame from `sources`."""
-    for table in rows.attrs["plan"].experiments:
+    for table in results_of(rows).plan.experiments:
         block = rows[(rows["experiment"] == table.name).to_numpy()]
         if block.empty:
             continue

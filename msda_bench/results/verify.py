@@ -17,6 +17,7 @@ from msda_bench.results.frame import AVERAGE, experiments, runs_of
 from msda_bench.results.leaderboard import leaderboard
 from msda_bench.results.notes import folder_lines
 from msda_bench.results.report import BETTER_MARK, Column, Line, Report, Section, Table, Unit
+from msda_bench.results.runs import results_of
 from msda_bench.results.select import select
 from msda_bench.suite.files import UnreadableError
 from msda_bench.suite.plan import Experiment
@@ -152,7 +153,7 @@ def verifications(runs: pd.DataFrame, table: str | None = None) -> tuple[Verific
 
 
 def _tables(runs: pd.DataFrame, name: str | None) -> dict[str, PublishedNumbers]:
-    plan, folder = runs.attrs["plan"], runs.attrs.get("folder") or "these runs"
+    plan, folder = results_of(runs).plan, results_of(runs).folder or "these runs"
     if name is None:
         tables = {table.name: table.published for table in plan.experiments if table.published is not None}
         if not tables:
@@ -212,7 +213,7 @@ def _cells(
     choices = (("backbone", table.backbones), ("protocol", table.protocols))
     by_network, by_protocol = (cells[column].isin(["", *names]) for column, names in choices)
     cells = cells.assign(
-        suite=common.attrs["plan"].suite, experiment=experiment.name, dataset=experiment.dataset, table=table.name,
+        suite=results_of(common).plan.suite, experiment=experiment.name, dataset=experiment.dataset, table=table.name,
         metric=table.metric, comparable=by_network & by_protocol,
     ).astype({"reference": bool, "mean": float, "standard_error": float, "published_mean": float})  # fmt: skip
     cells[["n_ok", "n_planned"]] = cells[["n_ok", "n_planned"]].astype("Int64").fillna(0)
@@ -287,13 +288,13 @@ def _pairs(cells: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
 def verify_report(runs: pd.DataFrame, verified: Sequence[Verification]) -> Report:
     """What `msda-bench verify` answers."""
     names = {verification.experiment.name for verification in verified}
-    without = [table.name for table in runs.attrs["plan"].experiments if table.name not in names]
+    without = [table.name for table in results_of(runs).plan.experiments if table.name not in names]
     sections = [Section(tuple(_table(verification)), tuple(_sentences(verification))) for verification in verified]
     notes = (Line("note", f"{name} names no published table and is not verified", wrapped=False) for name in without)
     verdicts = (Line("verdict", _verdict(verification), wrapped=False) for verification in verified)
     last = Section(lines=(Line("line", "", wrapped=False), *notes, *verdicts))
     fine = all(verification.status in {"agrees", "not comparable"} for verification in verified)
-    return Report((*sections, last), verified_frame(verified), fine and not runs.attrs["fault_lines"])
+    return Report((*sections, last), verified_frame(verified), fine and not results_of(runs).fault_lines)
 
 
 def _sources(verification: Verification) -> pd.DataFrame:

@@ -98,10 +98,6 @@ class Store:
         self._known = {} if sealed else {folder / SEALED: (stamp(folder / SEALED), 0)}
         self._writer = Writer(folder)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Store:
-        """Itself: pandas copies a frame's `attrs` with nearly every operation."""
-        return self
-
     @classmethod
     def find(cls, folder: Path) -> Store | None:
         """The store in a folder; None if the folder does not exist or is empty; raises as `Store`."""

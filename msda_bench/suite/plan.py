@@ -229,10 +229,6 @@ class Plan:
 
         return tuple(filter(counts, self.cells))
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Plan:
-        """Itself, which never changes: pandas copies a frame's `attrs` with nearly every operation."""
-        return self
-
 
 PLAN_SCHEMA = 1
 """Version of the layout."""

@@ -21,7 +21,7 @@ from msda_bench.results.decision import (
 )
 from msda_bench.results.estimates import Summary
 from msda_bench.results.leaderboard import Analysis
-from msda_bench.results.select import SELECTED
+from msda_bench.results.runs import results_of
 from msda_bench.results.words import name_of
 from msda_bench.suite.plan import CHANCE_REFERENCE, FIRST, ORACLE
 
@@ -123,17 +123,17 @@ class Decision(NamedTuple):
 
 def decisions(analysis: Analysis) -> list[Decision]:
     """The decision table of an analysis, or one for each track if settings are chosen once, on tuning seeds."""
-    experiments, runs = analysis.runs.attrs["plan"].experiments, analysis.runs
+    experiments, runs = results_of(analysis.runs).plan.experiments, analysis.runs
     of_tracks = {table.tuning.tracks if table.tuning else () for table in experiments}
     tracks = of_tracks.pop() if len(of_tracks) == 1 else ()
     if len(tracks) < 2:  # noqa: PLR2004
         tables = [Decision.of(analysis.across)]
     else:
-        selected = analysis.selected
-        own = tracks if selected is runs else tracks[:1]  # the first is the plan's own
+        selected, selection = analysis.selected, results_of(analysis.selected).selection
+        own = tracks if selected is runs or selection is None else tracks[:1]  # the first is the plan's own
         tables = [
             Decision.of(
-                analysis.across if track in own else across_of(selected.attrs[SELECTED].candidates.select(track)),
+                analysis.across if track in own or selection is None else across_of(selection.candidates.select(track)),
                 f"Track {name_of(track)}: {_CHOSEN.get(track, 'settings chosen without labels of the target')}",
             )
             for track in tracks

@@ -22,6 +22,7 @@ from msda_bench.results.notes import problems
 from msda_bench.results.predictions import per_class
 from msda_bench.results.recorded import load_cells
 from msda_bench.results.reference import Reference, beside
+from msda_bench.results.runs import results_of
 from msda_bench.results.tables import rows_of
 from msda_bench.results.verdict import verdict_across
 from msda_bench.results.words import name_of
@@ -69,7 +70,7 @@ def render_page(findings: Findings, commands: Iterable[str] = (), home: str | No
     """
     files, across, runs = findings.files, findings.analysis.across, findings.analysis.selected
     style, script, (packed, drawing) = asset("style.css"), asset("table.js") + asset("script.js"), library()
-    folder = runs.attrs["folder"]
+    folder = results_of(runs).folder
     is_long = not home and len(findings.analysis.runs) > MOST_EMBEDDED
     downloads = {RUNS: RUNS} if home else {} if is_long else dict([download(RUNS, runs_file(findings.analysis))])
     downloads |= dict(download(name, files[name]) for name in (LEADERBOARD, MARKDOWN, LATEX))
@@ -77,7 +78,7 @@ def render_page(findings: Findings, commands: Iterable[str] = (), home: str | No
         environment()
         .get_template("page.html")
         .render(
-            plan=runs.attrs["plan"],
+            plan=results_of(runs).plan,
             sections=list(_experiments(findings)),
             across=across,
             gains=picture(gains(across)) if across is not None and across.gains else None,
@@ -85,7 +86,7 @@ def render_page(findings: Findings, commands: Iterable[str] = (), home: str | No
             finding=verdict_across(across) if across is not None else (),
             decisions=decisions(findings.analysis),
             # Lines on files name them from the folder on.
-            faults=[printable(line.replace(f"{folder}/", ""), 400) for line in runs.attrs["fault_lines"]],
+            faults=[printable(line.replace(f"{folder}/", ""), 400) for line in results_of(runs).fault_lines],
             ranks=findings.ranks,
             reference=findings.reference,
             commands=tuple(commands),
@@ -143,7 +144,7 @@ class Findings:
 
 def _experiments(findings: Findings) -> Iterator[dict[str, Any]]:
     runs, bad = findings.analysis.runs, problems(findings.analysis.selected)
-    ids = slugs(experiment.name for experiment in runs.attrs["plan"].experiments)
+    ids = slugs(experiment.name for experiment in results_of(runs).plan.experiments)
     for view, results in _results(findings):
         name, board = view.experiment.name, Board.of(view)
         yield {
@@ -173,7 +174,7 @@ def _experiments(findings: Findings) -> Iterator[dict[str, Any]]:
 
 def _results(findings: Findings) -> Iterator[tuple[View, Results]]:
     every, runs = findings.analysis.runs, findings.analysis.selected
-    planned = every.attrs["plan"].experiments
+    planned = results_of(every).plan.experiments
     most = max(0, (MOST_FIGURES // len(planned) - _ALONE) // _OF_TARGET)
     targets = {experiment.name: slugs(experiment.targets[:most]) for experiment in planned}
     # The curves and counts of targets without figures are not read.

@@ -22,6 +22,7 @@ from msda_bench.results.experiment_tables import View
 from msda_bench.results.files import LEADERBOARD, RUNS, refuse_result_folders, replace_file, runs_file
 from msda_bench.results.notes import environments
 from msda_bench.results.recorded import load_cells
+from msda_bench.results.runs import results_of
 from msda_bench.results.scores import Grid
 from msda_bench.results.tables import csv_text, rows_of
 from msda_bench.results.verdict import verdict_across
@@ -97,7 +98,7 @@ class Column:
 
 def _columns(folder: str, findings: Findings, registry: Registry) -> Iterator[Column]:
     """The experiments of a result folder, whose page is in `folder` of the site."""
-    planned = findings.analysis.runs.attrs["plan"].experiments
+    planned = results_of(findings.analysis.runs).plan.experiments
     anchors = slugs(experiment.name for experiment in planned)
     by_name = {grid.experiment.name: grid for grid in findings.analysis.grids}
     varied = {experiment.dataset for experiment in planned if experiment.without is not None}
@@ -185,7 +186,7 @@ def write_site(folders: Sequence[Path], out: Path, registry: Registry) -> tuple[
             make_folder(out / name)
         for file, text in files.items():
             replace_file(out / name / file, text.encode())
-        faults += [(line, folder) for line in runs.attrs["fault_lines"]]
+        faults += [(line, folder) for line in results_of(runs).fault_lines]
     lines = tuple(line for line, _ in faults)
     if not shown:
         raise BenchError(*lines, "no result folder is left to show")

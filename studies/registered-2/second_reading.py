@@ -133,7 +133,7 @@ def read(first: pd.DataFrame, second: pd.DataFrame) -> Texts:
         two = two[two["experiment"].isin(recorded)]
         gains = gains_of(two)[[*NEW, "JOINT"]].join(gains_of(one)[PRIMARY])
         tasks = [task for task in recorded if task in counted]
-        plans = [table for table in second.attrs["plan"].experiments if table.name in tasks]
+        plans = [table for table in second.results.plan.experiments if table.name in tasks]
         margin = round(float(np.mean([table.margin for table in plans])), 2)
         ratios = overlaps_of(two)
         over = gains.loc[tasks]

@@ -55,7 +55,7 @@ def read(runs: pd.DataFrame, longer: pd.DataFrame) -> Texts:
     across: ByTrack = {track: mb.across(frame).set_index("method") for track, frame in chosen.items()}
     counted = [name.removeprefix("gain:") for name in across["B"] if name.startswith("gain:")]
     fewer = mb.across(chosen["B"][chosen["B"]["experiment"] != LARGEST]).set_index("method")
-    tables = chosen["B"].attrs["plan"].experiments
+    tables = chosen["B"].results.plan.experiments
     margin = round(float(np.mean([table.margin for table in tables if table.name in counted])), 2)
     over_tasks = _over_tasks(across, gains, counted, margin)
     over_tasks[f"without {LARGEST}"] = _with_marks(fewer.loc[over_tasks.index])

@@ -8,6 +8,7 @@ import pytest
 
 from msda_bench.results.frame import runs_frame
 from msda_bench.results.recorded import recorded_rows
+from msda_bench.results.runs import Results
 from msda_bench.store import Store
 from msda_bench.store.record import Outcome, Record, decode_head, encode
 from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell
@@ -76,7 +77,7 @@ def frame_of(*parts):
 
 def frame(plan, records):
     """The runs of a plan with these records."""
-    return runs_frame(plan, recorded_rows([decode_head(encode(record)) for record in records.values()]))
+    return runs_frame(Results(plan), recorded_rows([decode_head(encode(record)) for record in records.values()]))
 
 
 def write_folder(path, *parts):

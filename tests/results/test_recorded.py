@@ -1,5 +1,6 @@
 """What frames and tables of a folder say is what its records say, as they are now."""
 
+import pickle
 import random
 import shutil
 from dataclasses import replace
@@ -49,12 +50,12 @@ def test_damage_is_reported_until_the_cell_is_trained_again(folder):
     Store(folder).publish(replace(record, status="failed", outcome=None, message="no memory"))  # hides nothing
     for _ in range(2):
         runs = mb.load_results(folder)
-        assert runs.attrs["damaged"] == (record.key,)
+        assert runs.results.damaged == (record.key,)
         assert runs.set_index("key").loc[record.key, ["status", "message"]].tolist() == ["failed", "no memory"]
     Store(folder).publish(record)
     runs = mb.load_results(folder)
     assert (runs["status"] == "ok").all()
-    assert not runs.attrs["damaged"]
+    assert not runs.results.damaged
 
 
 FIRST = Outcome(10, 7, confusion=((0, 0, 4), (0, 2, 1), (2, 0, 2), (2, 2, 3)))
@@ -137,12 +138,34 @@ def test_the_order_of_cells_and_records_changes_no_byte():
     assert result_files(analyse(frame(plan, records))) == result_files(analyse(turned))
 
 
-def test_a_part_of_a_loaded_folder_is_written_as_parquet_and_still_has_its_plan(tmp_path):
-    pytest.importorskip("pyarrow")
+def written(runs):
+    """Frames as users write them: from each function, and what pandas derives from these."""
+    board = mb.leaderboard(runs)
+    yield from (runs, board, mb.compare(runs), mb.load_curves(runs), mb.load_confusion(runs), mb.criteria(runs))
+    yield runs.groupby(["method", "target"], as_index=False, observed=True)["score"].mean()
+    yield runs["score"].to_frame()
+    yield board.pivot(index=["experiment", "method"], columns="target", values="mean").reset_index()
+    yield board.melt(id_vars=["method", "target"], value_vars=["mean", "gain"])
+
+
+def test_frames_are_written_and_read_by_other_libraries_and_a_part_still_has_its_plan(tmp_path):
+    arrow = pytest.importorskip("pyarrow")
     runs = mb.load_results(RESULTS)
     part = runs[runs["seed"] < 2]
-    part.to_parquet(tmp_path / "part.parquet", index=False)
-    read = pd.read_parquet(tmp_path / "part.parquet")
-    assert 0 < len(read) == len(part) < len(runs)
-    assert [read["key"].tolist(), read["score"].tolist()] == [part["key"].tolist(), part["score"].tolist()]
-    assert mb.leaderboard(part)["n_planned"].max() == 2
+    for made in written(part):
+        assert not made.attrs  # libraries write these beside the columns
+        made.to_parquet(tmp_path / "frame.parquet", index=False)
+        made.reset_index(drop=True).to_feather(tmp_path / "frame.feather")
+        for read in (pd.read_parquet(tmp_path / "frame.parquet"), pd.read_feather(tmp_path / "frame.feather")):
+            assert [read.shape, [*read]] == [made.shape, [*map(str, made)]]
+        assert arrow.Table.from_pandas(made).num_rows == len(made)
+    for known in (
+        part,
+        part.copy(deep=True),
+        part.query("seed < 2").sort_values("seed"),
+        pickle.loads(pickle.dumps(part)),  # noqa: S301 - our own
+    ):
+        assert mb.leaderboard(known)["n_planned"].max() == 2
+    for lost in (pd.concat([part, runs[runs["seed"] > 2]]), part.merge(part[["key"]]), pd.DataFrame(part)):
+        with pytest.raises(ValueError, match="runs: the frame has lost its plan"):
+            mb.leaderboard(lost)

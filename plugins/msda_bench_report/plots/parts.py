@@ -20,6 +20,7 @@ from msda_bench.results.files import replace_file
 from msda_bench.results.frame import CURVES, RUNS
 from msda_bench.results.leaderboard import LEADERBOARD
 from msda_bench.results.predictions import PER_CLASS
+from msda_bench.results.runs import known_results
 from msda_bench.results.words import name_of
 from msda_bench.suite.plan import DEFAULT_MEASURES, Measure
 
@@ -100,8 +101,9 @@ def names(frame: pd.DataFrame, column: str) -> list[str]:
 
 def measure_of(frame: pd.DataFrame) -> Measure:
     """The metric of an experiment's scores: that of its suite, or the default of its task."""
-    names, plan = set(frame["experiment"].astype(object)), frame.attrs.get("plan")
-    shown = [table.metric for table in (plan.experiments if plan else ()) if table.name in names and table.metric]
+    names, results = set(frame["experiment"].astype(object)), known_results(frame)
+    tables = results.plan.experiments if results is not None else ()
+    shown = [table.metric for table in tables if table.name in names and table.metric]
     task = frame["task"].astype(object).iloc[0]
     if task not in DEFAULT_MEASURES:
         raise ValueError(f"the frame has the task {task!r}, which is neither {' nor '.join(DEFAULT_MEASURES)}")

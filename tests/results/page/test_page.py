@@ -206,12 +206,11 @@ def test_hostile_names_are_harmless(tmp_path):
     for column in ("method", "experiment", "dataset", "suite"):  # no plan may have such names, but a frame may
         known = list(runs[column].cat.categories)
         runs[column] = runs[column].cat.rename_categories(dict(zip(known, HOSTILE, strict=False)))
-    (table,) = runs.attrs["plan"].experiments
+    (table,) = runs.results.plan.experiments
     names = dict.fromkeys(runs["method"])
     methods = tuple(replace(method, name=name, recipe=name) for method, name in zip(table.methods, names, strict=True))
     table = replace(table, name=HOSTILE[0], dataset=HOSTILE[0], methods=methods, baseline=methods[0].name)
-    runs.attrs["plan"] = Plan(HOSTILE[0], (table,), ())
-    runs.attrs["fault_lines"] = HOSTILE
+    runs.results = replace(runs.results, plan=Plan(HOSTILE[0], (table,), ()), fault_lines=HOSTILE)
     page = Page(render_page(Findings.of(runs), HOSTILE))
     page.check()
     assert [tag for tag, _ in page.elements].count("style") == 1
