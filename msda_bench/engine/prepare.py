@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TypeGuard, cast
+from typing import cast
 
 import numpy as np
 import torch
@@ -22,9 +22,9 @@ from msda_bench.data.splits import Split, split
 from msda_bench.engine.label_shift import corrupted, shifted
 from msda_bench.engine.loaded import load_domain
 from msda_bench.engine.parts import part_rows
+from msda_bench.engine.picker import Labelled, Picker, are_bytes
 from msda_bench.engine.tensors import (
     Examples,
-    HostBytes,
     Unit,
     as_examples,
     as_labels,
@@ -38,14 +38,6 @@ from msda_bench.suite.protocol import labelled_part
 
 HELD_OUT = 1000
 """Source examples for validators, besides the training ones: at most so many a source."""
-
-
-@dataclass(frozen=True, eq=False)
-class Labelled:
-    """Examples with their labels."""
-
-    x: Examples
-    y: Tensor
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,7 +242,7 @@ class Preparer:
                 split, or the target is among its own sources.
         """
         frozen = None if backbone is None else Frozen.of(backbone, dataset)
-        what = dataset, frozen and frozen.embedding.identity, cell.standardise_labels
+        what = dataset, frozen and frozen.embedding.identity, cell.standardise_labels, cell.standardise
         identity = (what, cell.target, cell.sources, cell.seed)
         if self._last is None or self._last[0] != identity:
             self._last = (identity, self._prepare(dataset, cell, frozen))
@@ -282,10 +274,12 @@ class Preparer:
         features = _fitted(dataset, domains, splits) if frozen is None or frozen.beside else None
         if frozen is not None and features is not None:
             features = partial(_first_columns, features, frozen.beside)
-        resident = fits_gpu([data.x for data in domains.values() if _are_bytes(data.x)], self._device)
+        resident = fits_gpu([data.x for data in domains.values() if are_bytes(data.x)], self._device)
         trained = [domains[name].y[splits[name].train] for name in cell.sources]
         unit = Unit.of(np.concatenate(trained)) if cell.standardise_labels else None
-        pick = _Picker(domains, features, self._vectors, dataset.task, self._device, resident, unit)
+        pick = Picker(domains, features, self._vectors, dataset.task, self._device, resident, unit)
+        if cell.standardise is not None:
+            pick = pick.standardised({name: splits[name].train for name in domains}, dataset.input.beside)
         target, places = splits[cell.target], domains[cell.target].places
         exhausted = tuple(name for name in cell.sources if not len(splits[name].test))
         return Prepared(
@@ -330,56 +324,7 @@ def _checked(dataset: Dataset, features: Callable[[str, Inputs], Inputs], domain
     return made
 
 
-@dataclass(frozen=True, eq=False)
-class _Picker:
-    """Takes rows of a domain, through the fitted features, to the device; bytes only if the device is to hold them.
-
-    Frozen vectors of texts come before the fitted features.
-    """
-
-    domains: Mapping[str, DomainData]
-    features: Callable[[str, Inputs], Inputs] | None
-    vectors: Mapping[str, Array]
-    task: Task
-    device: torch.device
-    resident: bool
-    unit: Unit | None
-
-    def examples(self, domain: str, rows: Array) -> Examples:
-        x = self.domains[domain].x
-        if self.features is None and _are_bytes(x):
-            return HostBytes.of(x, rows, self.device)
-        chosen = cast("Inputs", x[rows])
-        inputs = chosen if self.features is None else self.features(domain, chosen)
-        if domain in self.vectors:
-            inputs = np.concatenate([self.vectors[domain][rows], cast("Array", inputs)], axis=1)
-        return as_examples(inputs, self.device)
-
-    def placed(self, examples: Examples) -> Examples:
-        return examples.resident() if self.resident and isinstance(examples, HostBytes) else examples
-
-    def labels(self, domain: str, rows: Array) -> Tensor:
-        try:
-            return as_labels(self.task, self.domains[domain].y[rows], self.device, self.unit)
-        except DataError as error:
-            raise DataError(f"domain {domain!r}: {error}") from None
-
-    def predictions(self, domain: str, rows: Array) -> Tensor | None:
-        given = self.domains[domain].predictions
-        return None if given is None else self._exact(given[rows])
-
-    def tested(self, domain: str, rows: Array) -> Labelled:
-        labels = self.labels(domain, rows) if self.unit is None else self._exact(self.domains[domain].y[rows])
-        return Labelled(self.placed(self.examples(domain, rows)), labels)
-
-    def _exact(self, numbers: Array) -> Tensor:
-        return torch.from_numpy(numbers.astype(np.float32 if self.unit is None else np.float64)).to(self.device)
-
-    def labelled(self, domain: str, rows: Array) -> Labelled:
-        return Labelled(self.placed(self.examples(domain, rows)), self.labels(domain, rows))
-
-
-def _training(pick: _Picker, cell: Cell, splits: Mapping[str, Split]) -> TrainingData:
+def _training(pick: Picker, cell: Cell, splits: Mapping[str, Split]) -> TrainingData:
     names = (*cell.sources, cell.target)
     sizes = [len(splits[name].train) for name in names]
     rows = dict(zip(names, torch.split(torch.arange(sum(sizes), device=pick.device), sizes), strict=True))
@@ -393,7 +338,3 @@ def _first_columns(features: Callable[[str, Inputs], Inputs], columns: int, doma
     """The first columns of fitted features, as an array."""
     made = cast("Array", features(domain, inputs)[:, :columns])
     return made if isinstance(made, np.ndarray) else np.asarray(made.toarray())
-
-
-def _are_bytes(x: Inputs) -> TypeGuard[Array]:
-    return isinstance(x, np.ndarray) and x.dtype == np.uint8

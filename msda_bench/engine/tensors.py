@@ -105,12 +105,21 @@ def as_examples(inputs: Inputs, device: torch.device) -> Numbers:
     if not isinstance(inputs, np.ndarray):
         rows = _sparse_rows(cast("scipy.sparse.csr_matrix", inputs))
         return rows if device.type == "cpu" else rows.to_dense().to(device)
-    if inputs.dtype.kind not in "fiub":
-        raise DataError(f"a dataset gave inputs of dtype {inputs.dtype}; its fit() must map them to numbers")
+    refuse_texts(inputs)
     if lost_in_float32(inputs).any():
         what = "some inputs differ too little beside their size for float32"
         raise DataError(f"{what}; have the dataset standardise them, or subtract their mean in the data")
     return torch.from_numpy(np.array(inputs, dtype=np.float32, order="C")).to(device)
+
+
+def refuse_texts(inputs: Array) -> None:
+    """Refuses inputs that are no numbers.
+
+    Raises:
+        DataError: the dataset left them as they are.
+    """
+    if inputs.dtype.kind not in "fiub":
+        raise DataError(f"a dataset gave inputs of dtype {inputs.dtype}; its fit() must map them to numbers")
 
 
 def _sparse_rows(matrix: scipy.sparse.csr_matrix) -> SparseRows:

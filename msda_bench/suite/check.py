@@ -156,6 +156,19 @@ def _no_labels(facts: Facts) -> Iterator[Fault]:
         yield Fault(("select", "by" if select.by == ORACLE else "tracks"), f"oracle {what}")
 
 
+def _not_standardised(facts: Facts) -> Iterator[Fault]:
+    """Methods whose inputs cannot be standardised: they see none, or images that become numbers batch by batch."""
+    for name, method in facts.file.methods.items():
+        if method.standardise is None:
+            continue
+        loc, scheme = ("methods", name, "standardise"), method.scheme.component
+        if isinstance(scheme, GivenScheme) or (isinstance(scheme, FittedScheme) and not scheme.looks):
+            yield Fault(loc, f"{method.scheme.name} does not look at inputs; remove it", "key")
+        elif facts.backbone is not None and facts.network_input.bytes:
+            why = f"needs numbers, and {facts.data.name} gives bytes of images to a network that is trained whole"
+            yield Fault(loc, f"{why}; name a backbone with frozen features (`trainable: head`), or remove it", "key")
+
+
 def _averages(facts: Facts, name: str) -> Loc:
     """Where a method's average of weights is set; empty if it has none."""
     own, usual = facts.file.methods[name].training.given, facts.training
@@ -341,6 +354,7 @@ _CHECKS = (
     _reserved,
     _too_few_sources,
     _untrainable,
+    _not_standardised,
     _augmented,
     _without_effect,
     _other_task,

@@ -166,6 +166,7 @@ class _Draft:
         given = [name for name, method in methods if isinstance(method.scheme.component, GivenScheme)]
         if given:
             yield f"Predictions that come with the data, not trained here: {', '.join(given)}."
+        yield from _standardised_note(facts)
         yield from _data_notes(facts)
         seen: dict[tuple[float, str], list[str]] = {}
         for name, method in methods:
@@ -204,9 +205,18 @@ class _Draft:
             labelled_target=self._facts.labelled_target(method),
             prior_correction=method.prior_correction,
             standardise_labels=self._file.standardise_labels and self._facts.task.kind == "regression",
+            standardise=method.standardise,
             metrics=(metric.ref,) if metric is not None and metric.component.needs_outputs else None,
             keep=tuple(dict.fromkeys(self._file.keep)),
         )
+
+
+def _standardised_note(facts: Facts) -> Iterator[str]:
+    names = [name for name, method in facts.file.methods.items() if method.standardise is not None]
+    if not names:
+        return
+    what = "each word divided by its standard deviation" if facts.network_input.sparse else "mean 0 and variance 1"
+    yield f"Inputs standardised in each domain by its own training rows ({what}), without labels: {', '.join(names)}."
 
 
 def _data_notes(facts: Facts) -> Iterator[str]:
@@ -315,5 +325,7 @@ def _sources(facts: Facts, method: MethodSpec) -> Iterator[str]:
         yield f"sources in {split.clusters} {'clusters' if split.by == 'kmeans' else 'parts by chance'}"
     if labels := facts.labelled_target(method):
         yield f"{labels} target labels"
+    if method.standardise is not None:
+        yield "each domain standardised"
     if method.prior_correction is not None:
         yield "shares of classes by EM"

@@ -68,9 +68,8 @@ class Facts:
             name
             for name, method in self.file.methods.items()
             if method.scheme.name == POOLED
-            and not (
-                method.adapts or method.mu or method.reference or method.labelled_target or method.prior_correction
-            )
+            and not (method.adapts or method.mu or method.reference or method.labelled_target)
+            and not (method.standardise or method.prior_correction)
         ]
         return self.file.compare.baseline or (plain[0] if len(plain) == 1 else None)
 

@@ -180,8 +180,9 @@ class MethodSpec(SuitePart):
     """A row of the table. After validation the discrepancy and the aggregator are None if the scheme takes none.
 
     Its `training`, of which `optimizer` is the short form, `split_sources`, `labelled_target` and paths of `search`
-    override the suite's. With `prior_correction` its predictions for the target are corrected for the shares of classes
-    there, estimated by EM.
+    override the suite's. With `standardise: domain` each domain's inputs get mean 0 and variance 1 by its own training
+    rows. With `prior_correction` its predictions for the target are corrected for the shares of classes there,
+    estimated by EM.
     """
 
     scheme: Annotated[Configured[Scheme], of_kind("scheme")] = Field(default="adapt", validate_default=True)
@@ -193,6 +194,7 @@ class MethodSpec(SuitePart):
     training: UpdateRule = UpdateRule()
     split_sources: Splitting | None = None
     labelled_target: Labels | None = None
+    standardise: Literal["domain"] | None = None
     prior_correction: Literal["em"] | None = None
     search: dict[str, Values] = Field(default_factory=dict)
 

@@ -68,6 +68,7 @@ OTHERS = {
     "metrics": [(ref("metric", "auc"),)],
     "prior_correction": ["em"],
     "standardise_labels": [True],
+    "standardise": ["domain"],
 }
 
 

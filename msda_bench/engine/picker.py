@@ -1,0 +1,96 @@
+"""Takes rows of loaded domains, through fitted features, to the device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TypeGuard, cast
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from msda_bench.api import Array, DataError, DomainData, Inputs, Task
+from msda_bench.engine.standardised import Scale
+from msda_bench.engine.tensors import Examples, HostBytes, Unit, as_examples, as_labels
+
+
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """Examples with their labels."""
+
+    x: Examples
+    y: Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Picker:
+    """Takes rows of a domain, through the fitted features, to the device; bytes only if the device is to hold them.
+
+    Frozen vectors of texts come before the fitted features. If there are scales, each domain has its own.
+    """
+
+    domains: Mapping[str, DomainData]
+    features: Callable[[str, Inputs], Inputs] | None
+    vectors: Mapping[str, Array]
+    task: Task
+    device: torch.device
+    resident: bool
+    unit: Unit | None
+    scales: Mapping[str, Scale] = field(default_factory=dict)
+
+    def standardised(self, training: Mapping[str, Array], beside: int) -> Picker:
+        """One that standardises each domain by its training rows; `beside` columns of a bag are no words."""
+        return replace(
+            self, scales={name: Scale.of(self._inputs(name, rows), beside) for name, rows in training.items()}
+        )
+
+    def examples(self, domain: str, rows: Array) -> Examples:
+        """Rows of a domain as examples on the device; bytes stay on the host."""
+        x = self.domains[domain].x
+        if self.features is None and are_bytes(x):
+            return HostBytes.of(x, rows, self.device)
+        inputs = self._inputs(domain, rows)
+        if domain in self.scales:
+            inputs = self.scales[domain](inputs)
+        return as_examples(inputs, self.device)
+
+    def _inputs(self, domain: str, rows: Array) -> Inputs:
+        chosen = cast("Inputs", self.domains[domain].x[rows])
+        inputs = chosen if self.features is None else self.features(domain, chosen)
+        if domain in self.vectors:
+            return np.concatenate([self.vectors[domain][rows], cast("Array", inputs)], axis=1)
+        return inputs
+
+    def placed(self, examples: Examples) -> Examples:
+        """The examples, with bytes on the device if it is to hold them."""
+        return examples.resident() if self.resident and isinstance(examples, HostBytes) else examples
+
+    def labels(self, domain: str, rows: Array) -> Tensor:
+        """Labels as models learn them."""
+        try:
+            return as_labels(self.task, self.domains[domain].y[rows], self.device, self.unit)
+        except DataError as error:
+            raise DataError(f"domain {domain!r}: {error}") from None
+
+    def predictions(self, domain: str, rows: Array) -> Tensor | None:
+        """Outputs that come with the data, or None."""
+        given = self.domains[domain].predictions
+        return None if given is None else self._exact(given[rows])
+
+    def tested(self, domain: str, rows: Array) -> Labelled:
+        """Test examples, with labels in the user's unit."""
+        labels = self.labels(domain, rows) if self.unit is None else self._exact(self.domains[domain].y[rows])
+        return Labelled(self.placed(self.examples(domain, rows)), labels)
+
+    def _exact(self, numbers: Array) -> Tensor:
+        return torch.from_numpy(numbers.astype(np.float32 if self.unit is None else np.float64)).to(self.device)
+
+    def labelled(self, domain: str, rows: Array) -> Labelled:
+        """Examples with labels as models learn them."""
+        return Labelled(self.placed(self.examples(domain, rows)), self.labels(domain, rows))
+
+
+def are_bytes(x: Inputs) -> TypeGuard[Array]:
+    """Whether examples are stored as bytes."""
+    return isinstance(x, np.ndarray) and x.dtype == np.uint8
