@@ -20,6 +20,7 @@ from msda_bench.engine.prepare import Prepared
 from msda_bench.engine.runs import Run, Seen
 from msda_bench.engine.settings import deterministic, products
 from msda_bench.engine.single import Single
+from msda_bench.engine.standardised import Scale
 from msda_bench.engine.tensors import Unit, as_examples
 from msda_bench.plugins import Registry
 from msda_bench.plugins.process_state import restored
@@ -42,6 +43,7 @@ class Model:
         carried: the tensors that the run carried at its end, on the CPU.
         weights: the weight alpha of each source by name, averaged over steps as in a record.
         unit: of the labels of a regression, and of its outputs.
+        scales: of each domain's inputs, if each is standardised by its own; empty otherwise.
     """
 
     cell: Cell
@@ -50,9 +52,10 @@ class Model:
     carried: dict[str, Tensor]
     weights: dict[str, float]
     unit: Unit | None
+    scales: Mapping[str, Scale]
 
     def predict(self, x: Inputs, device: str) -> Seen:
-        """The features and outputs that the scheme predicts for rows, on the CPU."""
+        """The features and outputs that the scheme predicts for rows, which `scales` have standardised; on the CPU."""
         where, none = torch.device(device), _no_rows(self.components.dataset.input)
         sources = dict.fromkeys(self.cell.sources, (none, np.empty(0)))
         with _settings(self.cell, where):
@@ -79,7 +82,10 @@ def train_arrays(
         ValueError: training diverged, needs more steps than it has, or needs more memory than this machine has.
         BenchError: a component breaks its contract.
     """
-    where = torch.device(device)
+    where, scales = torch.device(device), _scales(cell, sources, target)
+    if scales:
+        sources = {name: (scales[name](x), y) for name, (x, y) in sources.items()}
+        target = scales[cell.target](target)
     with _settings(cell, where):
         components = Components.of(cell, registry)
         _check_width(components)
@@ -97,7 +103,16 @@ def train_arrays(
         carried={name: value.cpu() for name, value in program.carried.items()},
         weights=_weights(run, trained),
         unit=run.prepared.unit,
+        scales=scales,
     )
+
+
+def _scales(cell: Cell, sources: Mapping[str, tuple[Inputs, Array]], target: Inputs) -> dict[str, Scale]:
+    """The scale of each domain; empty if the cell standardises none."""
+    if cell.standardise is None:
+        return {}
+    rows = {**{name: x for name, (x, _) in sources.items()}, cell.target: target}
+    return {name: Scale.of(x) for name, x in rows.items()}
 
 
 def _run(

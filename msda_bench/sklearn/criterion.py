@@ -51,7 +51,7 @@ class Criterion:
             count = f"{len(y)} labels" if hasattr(y, "__len__") else type(y).__name__
             raise ValueError(f"y: must have a label for each of the {len(numbers)} rows of X, not {count}")
         validator = make_validator(self.validator)
-        view = _view(estimator, estimator._rows(X), y, numbers)  # noqa: SLF001
+        view = _view(estimator, estimator._rows(X, numbers), y, numbers)  # noqa: SLF001
         if view.task.kind not in validator.tasks:
             raise ValueError(
                 f"validator {validator.name!r} scores {' and '.join(validator.tasks)}, not {view.task.kind}"

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import torch
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import check_array, check_consistent_length, check_random_state, check_X_y, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -19,7 +20,7 @@ from msda_bench.api import Array, Inputs
 from msda_bench.engine.arrays import Model, train_arrays
 from msda_bench.engine.runs import Seen
 from msda_bench.functional import lost_in_float32
-from msda_bench.sklearn.cell import Arrays, make_cell, registry
+from msda_bench.sklearn.cell import TARGET, Arrays, make_cell, registry
 from msda_bench.suite.spec import MAX_SEED
 
 _TURNS = threading.RLock()
@@ -51,15 +52,7 @@ def read_domains(sample_domain: Any, x: Inputs) -> Array | None:
     """
     if sample_domain is None:
         return None
-    given = np.asarray(sample_domain)  # scikit-learn would turn pandas' own whole numbers into floats
-    numbers: Array = column_or_1d(np.array(given.tolist()) if given.dtype == object else given)
-    check_consistent_length(x, numbers)
-    whole = numbers.dtype.kind in "iu" or (numbers.dtype.kind == "f" and bool((numbers % 1 == 0).all()))
-    if not whole:
-        raise ValueError(
-            f"sample_domain must hold whole numbers, not {numbers.dtype}: sources positive, targets negative"
-        )
-    numbers = numbers.astype(np.int64)
+    numbers = _whole_numbers(sample_domain, x)
     signs = set(np.sign(numbers))
     if signs != {-1, 1}:
         what = "0" if 0 in signs else "no source" if 1 not in signs else "no target"
@@ -68,6 +61,19 @@ def read_domains(sample_domain: Any, x: Inputs) -> Array | None:
             "needs both: stratify by sample_domain"
         )
     return numbers
+
+
+def _whole_numbers(sample_domain: Any, x: Inputs) -> Array:
+    """The (n,) int64 domain numbers; raises ValueError if it does not hold one whole number per row."""
+    given = np.asarray(sample_domain)  # scikit-learn would turn pandas' own whole numbers into floats
+    numbers: Array = column_or_1d(np.array(given.tolist()) if given.dtype == object else given)
+    check_consistent_length(x, numbers)
+    whole = numbers.dtype.kind in "iu" or (numbers.dtype.kind == "f" and bool((numbers % 1 == 0).all()))
+    if not whole:
+        raise ValueError(
+            f"sample_domain must hold whole numbers, not {numbers.dtype}: sources positive, targets negative"
+        )
+    return numbers.astype(np.int64)
 
 
 def _in_float32(x: Any, numbers: Array | None) -> Any:
@@ -116,6 +122,8 @@ class Estimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has n
         batch: examples of each source, and of the target, in a step; or "all".
         optimizer: the optimizer as a suite writes it, such as `"adam"` or `{"adam": {"lr": 0.01}}`.
         training: other keys of a suite's `training`, such as `{"schedule": "cosine", "clip": 1.0}`.
+        standardise: "domain" gives the rows of each source, and of the target, mean 0 and variance 1 of their own; None
+            leaves X as it is. Rows to predict count as the target's unless `sample_domain` says otherwise.
         device: "cpu" or "cuda".
         random_state: an int is the seed, as in a suite; None or a generator draws one.
 
@@ -147,6 +155,7 @@ class Estimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has n
         batch: int | str = 20,
         optimizer: str | Mapping[str, Any] = "adam",
         training: Mapping[str, Any] | None = None,
+        standardise: str | None = None,
         device: str = "cpu",
         random_state: Any = None,
     ) -> None:
@@ -161,6 +170,7 @@ class Estimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has n
         self.batch = batch
         self.optimizer = optimizer
         self.training = training
+        self.standardise = standardise
         self.device = device
         self.random_state = random_state
 
@@ -196,7 +206,8 @@ class Estimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has n
         names, sparse = tuple(sources), not isinstance(X, np.ndarray)
         arrays = Arrays(names=names, width=self.n_features_in_, sparse=sparse, classes=classes)
         with _TURNS:
-            method = {name: part for name, part in self._filled(self.recipe).items() if part is not None}
+            given = self._filled(self.recipe) | {"standardise": self.standardise}
+            method = {name: part for name, part in given.items() if part is not None}
             cell = make_cell(arrays, method, self._settings(), self._seed())
             self.model_: Model = train_arrays(cell, registry(), sources, target, self.device)
         self.sources_ = np.array([int(name) for name in names])
@@ -235,8 +246,8 @@ class Estimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has n
         mine = {str(number): domain == number for number in np.unique(domain)}
         return {name: (source[rows], labels[rows]) for name, rows in mine.items()}, classes
 
-    def _rows(self, x: Any) -> Any:
-        """Rows as the network gets them: float32, sparse if those of the training were."""
+    def _rows(self, x: Any, sample_domain: Any = None) -> Any:
+        """Rows as the network gets them: float32, sparse if those of the training were, standardised if they were."""
         check_is_fitted(self)
         check_device(self.device)
         x = validate_data(self, x, accept_sparse="csr", dtype=np.float32, reset=False)
@@ -245,8 +256,29 @@ class Estimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has n
         if sparse and dense:
             from scipy.sparse import csr_matrix
 
-            return csr_matrix(x)
-        return x if sparse or dense else x.toarray()
+            x = csr_matrix(x)
+        elif not (sparse or dense):
+            x = x.toarray()
+        return self._standardised(x, sample_domain) if self.model_.scales else x
+
+    def _standardised(self, x: Any, sample_domain: Any) -> Any:
+        """Rows by the scales of their domains: those of sources that `sample_domain` names, the target's otherwise."""
+        scales = self.model_.scales
+        if sample_domain is None:
+            return scales[TARGET](x)
+        numbers = _whole_numbers(sample_domain, x)
+        names = np.where(numbers < 0, TARGET, numbers.astype(str))
+        for name in np.setdiff1d(names, [*scales]):
+            what = f"sample_domain holds {name}, no source of the training, so its mean is not known"
+            raise ValueError(f"{what}; a target is negative")
+        groups = [np.flatnonzero(names == name) for name in np.unique(names)]
+        parts = [scales[names[rows[0]]](x[rows]) for rows in groups]
+        back = np.argsort(np.concatenate(groups))
+        if isinstance(x, np.ndarray):
+            return np.concatenate(parts)[back]
+        from scipy.sparse import vstack
+
+        return vstack(parts, format="csr")[back]
 
     def _seen(self, x: Any) -> Seen:
         """Features and outputs of `_rows`; raises ValueError if an output is not finite."""
@@ -258,10 +290,12 @@ class Estimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has n
 
 
 class _Scored:
-    def score(self, X: Any, y: Any, sample_weight: Any = None, sample_domain: Any = None) -> float:  # noqa: N803, ARG002
-        """As every classifier's accuracy or regressor's R2 in scikit-learn; `sample_domain` changes nothing."""
-        score: float = super().score(X, y, sample_weight)  # type: ignore[misc]
-        return score
+    measure: ClassVar[Any]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, sample_domain: Any = None) -> float:  # noqa: N803
+        """As every classifier's accuracy or regressor's R2 in scikit-learn; `sample_domain` is that of `predict`."""
+        predicted = self.predict(X, sample_domain=sample_domain)  # type: ignore[attr-defined]
+        return float(type(self).measure(y, predicted, sample_weight=sample_weight))
 
 
 class MSDAClassifier(_Scored, ClassifierMixin, Estimator):  # type: ignore[misc]
@@ -270,6 +304,8 @@ class MSDAClassifier(_Scored, ClassifierMixin, Estimator):  # type: ignore[misc]
     Its parameters are those of `Estimator`; `classes_` are the sources' classes, sorted.
     """
 
+    measure = accuracy_score
+
     def _labels(self, y: Array) -> tuple[Array, int]:
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
@@ -277,14 +313,17 @@ class MSDAClassifier(_Scored, ClassifierMixin, Estimator):  # type: ignore[misc]
             raise ValueError(f"{type(self).__name__} needs 2 classes in the sources; y has 1 class there")
         return codes, len(self.classes_)
 
-    def predict_proba(self, X: Any, sample_domain: Any = None) -> Array:  # noqa: N803, ARG002
-        """The (n, classes) float32 probabilities, in the order of `classes_`; `sample_domain` changes nothing."""
-        probabilities: Array = self._seen(self._rows(X)).outputs.softmax(-1).numpy()
+    def predict_proba(self, X: Any, sample_domain: Any = None) -> Array:  # noqa: N803
+        """The (n, classes) float32 probabilities, in the order of `classes_`.
+
+        `sample_domain` says which rows are of which source, and matters with `standardise` alone.
+        """
+        probabilities: Array = self._seen(self._rows(X, sample_domain)).outputs.softmax(-1).numpy()
         return probabilities
 
-    def predict(self, X: Any, sample_domain: Any = None) -> Array:  # noqa: N803, ARG002
-        """The (n,) most probable classes; `sample_domain` changes nothing."""
-        likeliest = self._seen(self._rows(X)).outputs.argmax(-1).numpy()
+    def predict(self, X: Any, sample_domain: Any = None) -> Array:  # noqa: N803
+        """The (n,) most probable classes; `sample_domain` as for `predict_proba`."""
+        likeliest = self._seen(self._rows(X, sample_domain)).outputs.argmax(-1).numpy()
         predicted: Array = self.classes_[likeliest]
         return predicted
 
@@ -295,11 +334,16 @@ class MSDARegressor(_Scored, RegressorMixin, Estimator):  # type: ignore[misc]
     Its parameters are those of `Estimator`.
     """
 
+    measure = r2_score
+
     def _labels(self, y: Array) -> tuple[Array, int]:
         return y, 0
 
-    def predict(self, X: Any, sample_domain: Any = None) -> Array:  # noqa: N803, ARG002
-        """The (n,) float64 predictions; `sample_domain` changes nothing."""
-        outputs = self._seen(self._rows(X)).outputs.squeeze(-1)
+    def predict(self, X: Any, sample_domain: Any = None) -> Array:  # noqa: N803
+        """The (n,) float64 predictions.
+
+        `sample_domain` says which rows are of which source, and matters with `standardise` alone.
+        """
+        outputs = self._seen(self._rows(X, sample_domain)).outputs.squeeze(-1)
         predicted: Array = self.model_.unit.restored(outputs).numpy()  # type: ignore[union-attr]
         return predicted

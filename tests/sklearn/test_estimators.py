@@ -270,3 +270,22 @@ def test_the_pages_example_prints_what_the_page_says(capsys):
     pooled, _, adapted, _ = printed.splitlines()
     assert float(adapted.split()[-1]) > float(pooled.split()[-1])
     assert float(NUMBERS.findall(printed)[-1]) < 0.1
+
+
+def test_rows_are_standardised_as_their_domain_was_and_as_the_targets_without_one(rows):
+    unit = np.array([1.0, 20.0, 0.3, 5.0])[rows.domain % 4][:, None].astype(np.float32)
+    x, source = rows.X * unit + unit, rows.domain == 7
+    model = SRC(standardise="domain", epochs=5, random_state=0).fit(x, rows.y, sample_domain=rows.domain)
+    as_target = (x[source] - x[source].mean(0)) / x[source].std(0) * x[rows.target].std(0) + x[rows.target].mean(0)
+    alone = model.predict_proba(as_target)
+    np.testing.assert_allclose(model.predict_proba(x[source], sample_domain=rows.domain[source]), alone, atol=1e-4)
+    mixed = model.predict_proba(x, sample_domain=rows.domain)
+    np.testing.assert_allclose(mixed[source], alone, atol=1e-4)
+    np.testing.assert_array_equal(mixed[rows.target], model.predict_proba(x[rows.target]))
+    right = [(model.classes_[mixed.argmax(1)] == rows.y)[rows.domain == name].mean() for name in model.sources_]
+    assert Criterion()(model, x, np.where(rows.target, -1, rows.y), rows.domain) == pytest.approx(np.mean(right))
+    assert model.score(x, rows.y, sample_domain=rows.domain) > model.score(x, rows.y)
+    with pytest.raises(ValueError, match="sample_domain holds 5, no source of the training"):
+        model.predict(x[:2], sample_domain=[1, 5])
+    with pytest.raises(ValueError, match="standardise: "):
+        SRC(standardise="pooled").fit(x, rows.y, sample_domain=rows.domain)

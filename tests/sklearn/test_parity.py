@@ -113,6 +113,12 @@ CASES = {
         {"discrepancy": "d_A", "mu": 0.01, "aggregator": {"sharpmax": {"gamma": 0.9}}},
         {"regression": True},
     ),
+    "each domain standardised": (
+        DARN(standardise="domain"),
+        {"discrepancy": "d_A", "mu": 0.01, "aggregator": {"sharpmax": {"gamma": 0.9}}, "standardise": "domain"},
+        {},
+    ),
+    "words scaled": (SRC(standardise="domain"), {"scheme": "pooled", "standardise": "domain"}, {"sparse": True}),
     "a stranger's": (MSDAClassifier(scheme={"teacher": {"decay": 0.8}}), {"scheme": {"teacher": {"decay": 0.8}}}, {}),
 }
 
