@@ -97,6 +97,31 @@ def test_ci_tests_every_python_that_the_package_names_and_one_on_macos():
     assert [row["os"] for row in rows].count("macos-latest") == 1
 
 
+def start(*words, path):
+    """Runs README's command in a copy of the repository's root, with only `path` to find programs on."""
+    command = [sys.executable, "start.py", *words]
+    return subprocess.run(command, cwd=path, env={"PATH": str(path)}, capture_output=True, text=True, check=False)
+
+
+def test_the_set_up_says_in_a_line_what_is_wrong(tmp_path):
+    (tmp_path / "start.py").write_text((ROOT / "start.py").read_text(encoding="utf-8"), encoding="utf-8")
+    for words in ([], ["quick"], ["quickstart", "now"]):
+        done = start(*words, path=tmp_path)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr == "start.py: write `python3 start.py quickstart`, or `python3 start.py tests`\n"
+
+
+@pytest.mark.slow
+def test_the_set_up_ends_with_the_exit_code_of_what_fails(tmp_path):
+    """Its environment works here, and there is nothing to install."""
+    (tmp_path / "start.py").write_text((ROOT / "start.py").read_text(encoding="utf-8"), encoding="utf-8")
+    done = start("quickstart", path=tmp_path)
+    assert done.returncode == 1
+    assert "constraints.txt" in done.stderr
+    assert "start.py: making an environment in .venv" in done.stdout
+    assert (tmp_path / ".venv").is_dir()
+
+
 @pytest.mark.parametrize("name", WORKFLOWS)
 def test_workflows_call_valid_commands_with_minimal_rights(name):
     """Only the jobs that publish pages and releases have write permissions."""
@@ -110,7 +135,12 @@ def test_workflows_call_valid_commands_with_minimal_rights(name):
 def test_ci_runs_tox_which_verifies_all_records_and_tries_the_wheel_alone_and_pages_publishes_a_site():
     script = ROOT / ".ci" / "run"
     assert script.stat().st_mode & 0o111, ".ci/run is not executable"
-    assert "tox run" in script.read_text()
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    commands = [
+        line.partition("#")[0].split() for line in readme.splitlines() if line.startswith("$ python3 start.py ")
+    ]
+    assert [words[3:] for words in commands] == [["quickstart"], ["tests"]]
+    assert 'exec "$python" start.py tests\n' in script.read_text()
     assert "bash .ci/run" in (ROOT / ".github" / "workflows" / "ci.yml").read_text()
     tox = configparser.ConfigParser(interpolation=None)
     tox.read(ROOT / "tox.ini")
