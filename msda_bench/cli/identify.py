@@ -35,6 +35,8 @@ dataset:
 {params}
 {rest}"""
 _OPTIONS = ("task", "missing")
+_TABLES = ("*.csv*", "*.tsv*", "*.parquet", "*.npz", "*=*/*")
+"""What a folder of tables or arrays holds."""
 _LONGEST_NAME = 64
 """The maximum length of a suite's name."""
 _MOST = 1000
@@ -108,12 +110,12 @@ def _matches(
     asked = () if known and not columns else _asked(_absolute(path), digest, columns, datasets, problems)
     matches = sorted(asked, key=lambda match: not match[1].certain)
     if not matches and columns and not problems:
-        raise DataError(f"{path}: is no table (.csv, .tsv, .parquet), no folder of tables, and no arrays (.npz)")
+        raise DataError(f"{path}: is no table (.csv, .tsv, .parquet), no arrays (.npz), and no folder of these")
     if not matches:
         if not known and not columns and len(problems) == before:
             more = "" if path.is_dir() else ", or a tar archive of these that is not compressed"
             say(f"not recognised: expected a folder for each domain, and in it one for each class, with images{more}")
-            if not path.is_dir() or any(path.glob("*.csv*")):
+            if not path.is_dir() or any(any(path.glob(kind)) for kind in _TABLES):
                 say("of a table (.csv, .tsv, .parquet) or arrays (.npz) name the columns by --domain and --label")
         return []
     name, best = matches[0]

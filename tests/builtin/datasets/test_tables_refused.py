@@ -128,7 +128,7 @@ NPZ = [
     (npz(x=X[:0], y=Y[:0], site=SITE[:0]), {}, "has no row with a label"),
     (npz(y=Y[:9]), {}, "array 'y' holds int64 of shape (9,); whole numbers or texts of shape (16,)"),
     (npz(y=np.where(SITE, np.nan, Y)), {}, "8 rows have no label (array 'y'): domain '1' has no labels at"),
-    (npz(x=np.where(X > 5, np.nan, X)), {}, "row 2 of array 'x' holds a number that is not finite"),
+    (npz(x=np.where(X > 5, np.nan, X)), {}, "rows of array 'x', first row 2, have missing values (NaN)"),
     (npz(x=X.astype(np.float64) * 1e300), {}, "holds a number that is not finite in float32"),
     (npz(site=np.repeat([b"a", b"\xff"], 8)), {}, "array 'site' holds bytes that are no UTF-8"),
     (members(header(6_250_000) + bytes(75_000_000)), {}, "too many; write it with numpy.savez, uncompressed"),

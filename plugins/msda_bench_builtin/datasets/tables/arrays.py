@@ -16,9 +16,10 @@ from pydantic import AliasChoices, Field
 
 from msda_bench.api import Array, DataError, Identified, Inputs, InputSpec, component
 from msda_bench.functional import lost_in_float32, standardiser
+from msda_bench_builtin.datasets.tables.folder import ARRAYS, TABLES, files_of, holds, parts_of, said_of, stamp
 from msda_bench_builtin.datasets.tables.identify import given_by, identified, repaired
 from msda_bench_builtin.datasets.tables.parts import Roles, predictions_in
-from msda_bench_builtin.datasets.tables.read import Column, listed, plain, stamp, text_of
+from msda_bench_builtin.datasets.tables.read import Column, listed, plain, text_of
 from msda_bench_builtin.datasets.tables.rows import Contents, FromFile
 
 _MOST = 1 << 31
@@ -27,6 +28,8 @@ _SMALL, _RATIO = 1 << 26, 100
 """Above so many bytes an array that unpacks to so many times its size is taken for a bomb."""
 _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 """By the version of numpy's format; a third is for names of fields, which no array here has."""
+_SPARSE = {"format", "shape", "data"}
+"""Arrays of each archive that `scipy.sparse.save_npz` writes."""
 _DAMAGE = (OSError, EOFError, ValueError, MemoryError, RuntimeError, zipfile.BadZipFile, zlib.error, SyntaxError)
 """Exceptions of zipfile and numpy for archives that are damaged, encrypted, or hold forbidden contents."""
 
@@ -35,7 +38,8 @@ _DAMAGE = (OSError, EOFError, ValueError, MemoryError, RuntimeError, zipfile.Bad
 class Arrays(FromFile):
     """Your own features, an npz archive as `numpy.savez` writes it: inputs, labels and domains, an array each.
 
-    Python objects are never read.
+    A folder of archives is read as one; if they have no array of domains, each is a domain of its name. Python objects
+    are never read.
 
     Parameters:
         inputs: the array of inputs, (n, ...) numbers.
@@ -46,6 +50,7 @@ class Arrays(FromFile):
 
     name = "arrays"
     version = 2
+    endings = ARRAYS
 
     inputs: str = "x"
     labels: str = "y"
@@ -72,33 +77,26 @@ class Arrays(FromFile):
     def read(self) -> Contents:
         """The arrays; see `FromFile`."""
         path, parts = Path(self.file), self.parts()
-        x = read_arrays(path, [self.inputs])[self.inputs]
+        x = self._arrays(self.inputs)
         if x.ndim == 1 or x.dtype.kind not in "fiub" or 0 in x.shape or len(x) != len(parts.y):
             what = f"array {self.inputs!r} holds {x.dtype} of shape {x.shape}"
             raise DataError(f"{path}: {what}; inputs are numbers (n, ...), a row for each example")
         predictions = None
         if self.predictions is not None:
-            part, given = f"array {self.predictions!r}", read_arrays(path, [self.predictions])[self.predictions]
+            part, given = f"array {self.predictions!r}", self._arrays(self.predictions)
             if given.ndim == 1:
                 predictions = predictions_in(path, part, self._column(self.predictions), parts)
             else:
                 predictions = _scores(path, part, given, (len(x), parts.task.outputs))
-        with np.errstate(over="ignore"):
-            finite = np.isfinite(x.astype(np.float32, copy=False)).reshape(len(x), -1).all(1)
-        if not finite.all():
-            what = f"row {np.argmin(finite)} of array {self.inputs!r} holds a number that is not finite in float32"
-            raise DataError(f"{path}: {what}; correct or remove the row")
-        with path.open("rb") as stream:
-            sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
+        _refuse_gaps(path, self.inputs, x)
         blurred = any(lost_in_float32(x[rows]).any() for rows in parts.rows.values())
         dtype = np.float64 if blurred else np.float32
         spec = InputSpec(x.shape[1:])
-        return Contents(**vars(parts), sha256=sha256, x=x, input=spec, predictions=predictions, dtype=dtype)
+        return Contents(**vars(parts), sha256=_sha256(path), x=x, input=spec, predictions=predictions, dtype=dtype)
 
     def _column(self, name: str) -> Column:
         """An array of labels, domains or groups as a column of texts; NaN and empty texts are missing."""
-        arrays = read_arrays(Path(self.file), [self.domain, name])
-        values, rows = arrays[name], arrays[self.domain].shape[:1]
+        values, rows = self._arrays(name), self._arrays(self.domain).shape[:1]
         if values.shape != rows or values.dtype.kind not in "iubfUS":
             what = f"array {name!r} holds {values.dtype} of shape {values.shape}"
             raise DataError(f"{self.file}: {what}; whole numbers or texts of shape ({rows[0]},) are needed")
@@ -109,28 +107,38 @@ class Arrays(FromFile):
             raise DataError(f"{self.file}: array {name!r} holds bytes that are no UTF-8 text; save texts") from None
         return Column.of(texts, codes.reshape(-1).astype(np.int64), self.missing)
 
+    def _arrays(self, name: str) -> Array:
+        """An array; of a folder those of its files, one below the other."""
+        path, parts = Path(self.file), parts_of(Path(self.file), ARRAYS)
+        if not parts:
+            return read_arrays(path, [name])[name]
+        if name in parts[0].columns or (name == self.domain and name not in members(parts[0].path)):
+            counts = [len(read_arrays(part.path, [self.labels])[self.labels]) for part in parts]
+            return np.repeat([part.columns.get(name, part.stem) for part in parts], counts)
+        return _joined(name, {part.path: read_arrays(part.path, [name])[name] for part in parts})
+
     def identify(self, path: Path, sha256: str) -> Identified | None:
         """None for what is no archive of arrays; a DataError that names the arrays for one that is."""
-        if path.suffix.lower() != ".npz":
+        if path.suffix.lower() not in ARRAYS:
             return None
-        held = listed(_members(path))
+        held = listed(members(path))
         raise DataError(f"{path}: name the arrays of domains and labels by --domain and --label; it has {held}")
 
     def identify_columns(self, path: Path, columns: Mapping[str, str]) -> Identified | None:
         """Looks through an archive: its domains and classes; the inputs are `x`, or the only other array."""
-        if path.suffix.lower() != ".npz":
+        if not (holds(path, ARRAYS) and not holds(path, TABLES) if path.is_dir() else path.suffix.lower() in ARRAYS):
             return None
         if "text" in columns:
             raise DataError(f"{path}: arrays have no column of text; leave --text out, or save a table")
         given = given_by(columns)
         given |= {name: given.pop(role) for role, name in (("label", "labels"), ("group", "groups")) if role in given}
-        others = [name for name in _members(path) if name not in given.values()]
+        others = [name for name in members(files_of(path, ARRAYS)[0]) if name not in given.values()]
         if self.inputs not in others and len(others) != 1:
             held = listed(others) or "no other"
             raise DataError(f"{path}: which array holds the inputs? call it {self.inputs!r}; it has {held}")
         given["inputs"] = self.inputs if self.inputs in others else others[0]
         data, more, notes = repaired(replace(self, file=str(path), **given), columns.get("unlabelled", "target"))
-        return identified(data, given | more, notes)
+        return identified(data, given | more, [*said_of(path, ARRAYS), *notes])
 
     def fit(self, train: Mapping[str, Inputs]) -> Callable[[str, Inputs], Inputs]:
         """Learns means and variances from training rows."""
@@ -156,13 +164,64 @@ def _scores(path: Path, part: str, scores: Array, shape: tuple[int, int]) -> Arr
     return given
 
 
+def _joined(name: str, of: Mapping[Path, Array]) -> Array:
+    """The arrays of several files, one below the other."""
+    first, *_ = of
+    for path, array in of.items():
+        texts = array.dtype.kind in "US"
+        if array.shape[1:] != of[first].shape[1:] or not array.ndim or texts != (of[first].dtype.kind in "US"):
+            here, there = (f"{one.dtype} of shape {one.shape}" for one in (array, of[first]))
+            what = f"array {name!r} holds {here}, but in {first.name} {there}"
+            raise DataError(f"{path}: {what}; save arrays that differ in their first size alone")
+    return np.concatenate([*of.values()])
+
+
+def _refuse_gaps(path: Path, name: str, x: Array) -> None:
+    """Refuses inputs that are not finite, and says whether they look like series of different lengths."""
+    with np.errstate(over="ignore"):
+        finite = np.isfinite(x.astype(np.float32, copy=False)).reshape(len(x), -1).all(1)
+    if finite.all():
+        return
+    row, what = int(np.argmin(finite)), f"array {name!r}"
+    gaps = np.isnan(x)
+    if not gaps.reshape(len(x), -1).any(1)[row]:
+        raise DataError(
+            f"{path}: row {row} of {what} holds a number that is not finite in float32; correct or remove the row"
+        )
+    many = f"{np.count_nonzero(~finite)} of {len(x)} rows of {what}, first row {row}"
+    axes = range(1, x.ndim) if not gaps.reshape(len(x), -1).all(1).any() else ()
+    if any(_is_padding(np.moveaxis(gaps, axis, -1)) for axis in axes):
+        remedy = "fill it, such as with 0 by numpy.nan_to_num, or cut all series to one length"
+        raise DataError(f"{path}: {many}, begin or end in NaN, the padding of series of different lengths; {remedy}")
+    remedy = "fill them, such as by numpy.nan_to_num, or remove these rows"
+    raise DataError(f"{path}: {many}, have missing values (NaN); {remedy}")
+
+
+def _is_padding(gaps: Array) -> bool:
+    """Whether what is missing lies at the ends of the last axis alone, or at its beginnings."""
+    before, after = gaps[..., :-1], gaps[..., 1:]
+    return bool((before <= after).all() or (before >= after).all())
+
+
+def _sha256(path: Path) -> str:
+    """Of a file; of a folder as `sha256sum` would list its files."""
+    digest = hashlib.sha256()
+    for part in parts_of(path, ARRAYS):
+        with part.path.open("rb") as stream:
+            digest.update(f"{hashlib.file_digest(stream, 'sha256').hexdigest()}  {part.name}\n".encode())
+    if path.is_dir():
+        return digest.hexdigest()
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
 def read_arrays(path: Path, names: Sequence[str]) -> dict[str, Array]:
     """The named arrays of an npz archive.
 
     Raises:
         DataError: it is no such archive, is damaged, lacks an array, or holds Python objects.
     """
-    held = _members(path)
+    held = members(path)
     try:
         for name in names:
             if name not in held:
@@ -192,17 +251,22 @@ def _check_size(path: Path, name: str, member: zipfile.ZipInfo) -> None:
         shape, _, dtype = _HEADERS[version](content)
         offset, size = content.tell(), math.prod(shape) * dtype.itemsize
         if dtype.hasobject:
-            raise DataError(f"{path}: array {name!r} holds Python objects, which are never read; save numbers or texts")
+            what = f"array {name!r} holds Python objects, which are never read"
+            raise DataError(f"{path}: {what}; save numbers or texts (of a sparse matrix its toarray())")
         if any(side < 0 for side in shape) or offset + size != member.file_size:
             raise ValueError(f"array {name!r} has {member.file_size - offset} bytes, its header says {size}")
 
 
-def _members(path: Path) -> dict[str, zipfile.ZipInfo]:
+def members(path: Path) -> dict[str, zipfile.ZipInfo]:
     """The arrays of an archive by name; a DataError if it is none."""
-    stamp(path)
+    stamp(path, ARRAYS)
     try:
         with zipfile.ZipFile(path) as archive:
-            return {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
+            held = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
     except _DAMAGE as error:
         why = f"cannot be read ({plain(error)})" if zipfile.is_zipfile(path) else "is no npz archive"
         raise DataError(f"{path}: {why}; write it with numpy.savez") from None
+    if held.keys() >= _SPARSE:
+        remedy = "write numpy.savez(FILE, x=matrix.toarray(), y=labels, domain=domains)"
+        raise DataError(f"{path}: is a sparse matrix of scipy alone, without labels and domains; {remedy}")
+    return held

@@ -15,8 +15,9 @@ import numpy as np
 
 from msda_bench.api import Array, DataError, Identified
 from msda_bench_builtin.datasets.tables.columns import as_written, plan_of
+from msda_bench_builtin.datasets.tables.folder import not_read
 from msda_bench_builtin.datasets.tables.parts import Parts, is_regression, may_be_missing, option
-from msda_bench_builtin.datasets.tables.read import NO_NAME, Column, files_of, listed
+from msda_bench_builtin.datasets.tables.read import NO_NAME, Column, listed
 from msda_bench_builtin.datasets.tables.rows import Contents, FromFile
 
 _FEW = range(3, 11)
@@ -281,7 +282,7 @@ def _read_of(data: FromFile, read: Contents, drop: Sequence[str]) -> str:
         used = len(plan.kinds) + (plan.text is not None)
         line += f", {used} of {used + len(left)} columns of inputs"
     if path.is_dir():
-        left += sorted({file.name for file in path.iterdir()} - {file.name for file in files_of(path)})
+        left += not_read(path, data.endings)
     return line + (f"; not read: {listed(left, 40)}" if left else "")
 
 

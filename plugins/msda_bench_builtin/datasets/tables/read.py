@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 import functools
 import gzip
 import hashlib
-import io
 import re
 import zlib
 from collections import Counter
@@ -19,10 +17,9 @@ import numpy as np
 
 from msda_bench.api import Array, DataError
 from msda_bench.functional import MISSING_TEXTS, plain_texts
+from msda_bench_builtin.datasets.tables.folder import TABLES, Part, is_table, parts_of
+from msda_bench_builtin.datasets.tables.lines import NUMBER, decoded, rows_of
 
-_ENDINGS = (".csv", ".tsv", ".tab", ".parquet", ".csv.gz", ".tsv.gz")
-_WORKBOOKS = (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods")
-_SEPARATORS = ",;\t|"
 NO_NAME = ("Unnamed: ", "__index_level_")
 """Begin names of columns without one, as pandas calls them, such as the index of a data frame."""
 _MOST = 1 << 29
@@ -30,21 +27,8 @@ _MOST = 1 << 29
 _WIDEST = 1 << 17
 _CELLS = 1 << 27
 """The maximum number of values in a Parquet file, where equal ones take next to no bytes."""
-_SHOWN = 60
-"""Characters of a line that a message shows."""
 _DAMAGE = (OSError, ValueError, TypeError, LookupError, NotImplementedError, OverflowError, MemoryError)
 """Exceptions of pyarrow for files that are damaged, encrypted, or hold what it cannot read."""
-_FOREIGN = {
-    b"PK\x03\x04": "is a zip archive; unpack it",
-    b"\x1f\x8b": "is compressed (gzip); name it .csv.gz",
-    b"BZh": "is compressed (bzip2); unpack it",
-    b"\xfd7zXZ": "is compressed (xz); unpack it",
-    b"PAR1": "is a Parquet file; name it .parquet",
-    b"\x93NUMPY": "is an array of numpy; read it as `arrays`, from an npz archive",
-    **{b"\x80" + bytes([kind]): "is a pickle, which is never read; write a CSV file" for kind in range(2, 6)},
-}
-"""The first bytes of files that are often named as tables."""
-_NUMBER = re.compile(r"\s*[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf|infinity)\s*", re.IGNORECASE)
 _COMMA = re.compile(r"\s*([+-]?(?:\d+|\d{1,3}(?:\.\d{3})+)),(\d+([eE][+-]?\d+)?)\s*")
 _DOTS = re.compile(r"\s*[+-]?\d{1,3}(\.\d{3})+(,\d+)?\s*")
 """Numbers with a comma as their point, and with dots between thousands."""
@@ -71,7 +55,7 @@ class Column:
     @functools.cached_property
     def numbers(self) -> Array:
         """Its texts as numbers, float64, NaN for other texts; infinities are infinite."""
-        return np.array([float(text) if _NUMBER.fullmatch(text) else np.nan for text in self.texts], np.float64)
+        return np.array([float(text) if NUMBER.fullmatch(text) else np.nan for text in self.texts], np.float64)
 
     @functools.cached_property
     def named(self) -> Column:
@@ -109,51 +93,6 @@ class Column:
         return cls(tuple(different), np.append(places, -1)[codes], missing, frozenset({*gaps, *blanks}))
 
 
-def is_table(path: Path) -> bool:
-    """Whether a file's name is that of a table, or a folder has one.
-
-    Raises:
-        DataError: it is a workbook, or such a folder cannot be read.
-    """
-    if path.name.lower().endswith(_WORKBOOKS):
-        raise DataError(f"{path}: is a workbook; save the sheet with the rows as CSV (UTF-8)")
-    return files_of(path) != [path] if path.is_dir() else path.name.lower().endswith(_ENDINGS)
-
-
-def files_of(path: Path) -> list[Path]:
-    """The tables in a folder by name; otherwise the path itself.
-
-    Raises:
-        DataError: the folder cannot be read.
-    """
-    try:
-        held = path.iterdir() if path.is_dir() else ()
-        return sorted(file for file in held if file.is_file() and file.name[0] != "." and is_table(file)) or [path]
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror}") from None
-
-
-def stamp(path: Path) -> tuple[int, ...]:
-    """Changes with a file: its size, time and place on the disk; of a folder those of its tables.
-
-    Raises:
-        DataError: there is no such file, it is none, empty or too large; or a folder has no table.
-    """
-    try:
-        files = files_of(path)
-        states = [(file.is_file(), file.stat()) for file in files]
-    except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or str(error)
-        raise DataError(f"{path}: cannot be read: {why}; correct `file` in the suite") from None
-    for file, (is_file, state) in zip(files, states, strict=True):
-        if not is_file:
-            what = "a folder without a table" if file.is_dir() else "no regular file"
-            raise DataError(f"{file}: is {what}; name a file")
-        if not state.st_size:
-            raise DataError(f"{file}: is empty")
-    return tuple(number for _, state in states for number in (state.st_size, state.st_mtime_ns, state.st_ino))
-
-
 @functools.lru_cache(maxsize=1)
 def read_table(path: Path, missing: tuple[str, ...], domain: str, _: tuple[int, ...]) -> tuple[str, dict[str, Column]]:
     """The sha256 of a table's bytes, and its columns by name; read once by all that look through it before it is used.
@@ -167,22 +106,56 @@ def read_table(path: Path, missing: tuple[str, ...], domain: str, _: tuple[int, 
     Raises:
         DataError: it is no such file, or damaged; or the files of a folder have other columns.
     """
-    files = files_of(path)
-    made = [_read(file, missing) for file in files]
     if not path.is_dir():
-        return made[0]
-    first, digest = set(made[0][1]), hashlib.sha256()
-    for file, (sha256, columns) in zip(files, made, strict=True):
-        digest.update(f"{sha256}  {file.name}\n".encode())
-        if other := sorted(first ^ columns.keys()):
-            where = files[0] if other[0] in columns else file
-            what = f"{where}: has no column {other[0]!r}, which another file of the folder has"
-            raise DataError(f"{what}; give it one, empty if need be")
-        if domain not in first:
-            name = Path(file.name.removesuffix(".gz")).stem
-            columns[domain] = Column((name,), np.zeros(len(next(iter(columns.values())).codes), np.int64), missing)
+        return _read(path, missing)
+    parts = parts_of(path, TABLES)
+    made = [_read(part.path, missing) for part in parts]
+    for part, (_, columns) in zip(parts, made, strict=True):
+        _add_folders(part, columns, missing)
+    _refuse_other_columns([part.path for part in parts], [columns for _, columns in made])
+    if domain not in made[0][1] and not parts[0].columns:
+        for part, (_, columns) in zip(parts, made, strict=True):
+            columns[domain] = _constant(part.stem, columns, missing)
+    digest = hashlib.sha256()
+    for part, (sha256, _) in zip(parts, made, strict=True):
+        digest.update(f"{sha256}  {part.name}\n".encode())
     tables = [columns for _, columns in made]
     return digest.hexdigest(), {name: _joined([columns[name] for columns in tables]) for name in tables[0]}
+
+
+def _constant(text: str, columns: Mapping[str, Column], missing: Collection[str]) -> Column:
+    """A column with one text in all rows, as many as the others have."""
+    rows = len(next(iter(columns.values())).codes)
+    return Column.of((text,), np.zeros(rows, np.int64), missing)
+
+
+def _add_folders(part: Part, columns: dict[str, Column], missing: Collection[str]) -> None:
+    """Adds the columns that the names of a file's folders give; one that the file has, too, must say the same."""
+    for name, value in part.columns.items():
+        made = _constant(value, columns, missing)
+        held = columns.get(name)
+        if held is not None and plain_texts([*held.texts], missing) != plain_texts([*made.texts], missing):
+            what = f"column {name!r} holds {listed([*held.texts], 3)}, but its folder is {name}={value}"
+            raise DataError(f"{part.path}: {what}; rename the folder or the column")
+        columns[name] = made if held is None else held
+
+
+def _refuse_other_columns(files: Sequence[Path], tables: Sequence[Mapping[str, Column]]) -> None:
+    """Refuses a folder whose files have different columns, and names the file that is unlike most others."""
+    usual = Counter(frozenset(columns) for columns in tables).most_common(1)[0][0]
+    model = next(place for place, columns in enumerate(tables) if usual == columns.keys())
+    for file, columns in zip(files, tables, strict=True):
+        lacking, more = sorted(usual - columns.keys()), sorted(columns.keys() - usual)
+        if not lacking and not more:
+            continue
+        if 2 * len(lacking) > len(usual):
+            what = (
+                f"its columns ({listed(columns, 4)}) are not those of {files[model].name}, {listed(tables[model], 4)}"
+            )
+            raise DataError(f"{file}: {what}; move the file that has no rows of the table out of the folder")
+        where = file if lacking else files[model]
+        what = f"{where}: has no column {[*lacking, *more][0]!r}, which another file of the folder has"
+        raise DataError(f"{what}; give it one, empty if need be")
 
 
 def _joined(parts: Sequence[Column]) -> Column:
@@ -209,25 +182,7 @@ def _read(path: Path, missing: Collection[str]) -> tuple[str, dict[str, Column]]
 
 
 def _delimited(path: Path, content: bytes, missing: Collection[str]) -> dict[str, Column]:
-    if what := next((what for magic, what in _FOREIGN.items() if content.startswith(magic)), None):
-        raise DataError(f"{path}: {what}")
-    wide = content.startswith((b"\xff\xfe", b"\xfe\xff"))
-    try:
-        text = content.decode("utf-16" if wide else "utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content[: error.start].count(b"\n") + 1
-        remedy = "save the file as UTF-8 (Excel: CSV UTF-8; or `iconv -f WINDOWS-1252 -t UTF-8`)"
-        raise DataError(f"{path}: line {line} is no UTF-8 text; {remedy}") from None
-    if "\0" in text:
-        line = text[: text.index("\0")].count("\n") + 1
-        raise DataError(f"{path}: line {line} has a zero byte, which no UTF-8 text has; save the file as UTF-8")
-    said = re.match(r"sep=(.)\r?\n?", text)  # for Excel
-    text = text[said.end() :] if said else text
-    head = next(iter(text.splitlines()), "")
-    order = (said[1] if said else "") + ("\t," if path.suffixes[-1:] != [".csv"] else "") + _SEPARATORS
-    separator = max(order, key=re.sub(r'"[^"]*"', "", head).count)
-    if head.startswith("#") and separator not in head:
-        raise DataError(f"{path}: begins with a comment, {head[:_SHOWN]!r}; remove the lines above the columns' names")
+    text, separator = decoded(path, content)
     return delimited(path, text, separator, missing)
 
 
@@ -236,30 +191,12 @@ def delimited(
 ) -> dict[str, Column]:
     """The columns of text in lines; the first line has their names.
 
-    Lines without any value are left out. Where semicolons separate, a comma in a number is its point.
+    Where semicolons separate, a comma in a number is its point.
 
     Raises:
-        DataError: lines differ in their number of fields, quotes do not end, or names repeat.
+        DataError: a line cannot be read, see `rows_of`, or names repeat.
     """
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
-    try:
-        header = [name.strip() for name in next(reader, ())]
-        rows: list[list[str]] = []
-        for row in reader:
-            if len(row) == len(header) + 1 and not row[-1]:
-                row.pop()  # a separator after the last field
-            elif len(row) == len(header) + 1 and not rows:
-                header.insert(0, "")  # R gives the column of names of rows no name
-            if row and len(row) != len(header):
-                what = f"line {reader.line_num} has {len(row)} fields, but there are {len(header)} columns"
-                shown = separator.join(row)[:_SHOWN]
-                raise DataError(f"{path}: {what}: {shown!r}; correct the line, or the quotes before it")
-            if any(row):
-                rows.append(row)
-    except csv.Error as error:
-        raise DataError(f"{path}: line {reader.line_num} cannot be read: {error}") from None
-    if not rows:
-        raise DataError(f"{path}: has no rows below its header")
+    header, rows = rows_of(path, text, separator)
     columns = [_factorized(values, separator == ";", missing) for values in zip(*rows, strict=True)]
     return _by_name(path, header, columns)
 
@@ -270,7 +207,7 @@ def _factorized(values: Sequence[str], commas: bool, missing: Collection[str]) -
     codes, different = pd.factorize(np.array(values, object))
     texts: list[str] = different.tolist()
     commas = commas and any(map(_COMMA.fullmatch, texts))
-    if commas and all(_NUMBER.fullmatch(text) or _COMMA.fullmatch(text) or text in missing for text in texts if text):
+    if commas and all(NUMBER.fullmatch(text) or _COMMA.fullmatch(text) or text in missing for text in texts if text):
         texts = [text.replace(".", "") if _DOTS.fullmatch(text) else text for text in texts]
         texts = [_COMMA.sub(r"\1.\2", text) for text in texts]
     return Column.of(texts, codes, missing)

@@ -7,7 +7,7 @@ import hashlib
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from pydantic import AliasChoices, Field
@@ -30,8 +30,9 @@ from msda_bench.api import (
 )
 from msda_bench.functional import MISSING_TEXTS
 from msda_bench_builtin.datasets.tables.columns import Plan, Standardise
+from msda_bench_builtin.datasets.tables.folder import stamp
 from msda_bench_builtin.datasets.tables.parts import Mode, Parts, Roles, Unlabelled, parts_of
-from msda_bench_builtin.datasets.tables.read import listed, stamp
+from msda_bench_builtin.datasets.tables.read import listed
 
 _EMPTY = ("source_1", "source_2", "target")
 
@@ -79,6 +80,8 @@ class FromFile(Dataset):
 
     licence = "your data's own"
     source = "a file that you supply"
+    endings: ClassVar[tuple[str, ...]]
+    """Of the files that are read."""
 
     train: Size = 0.5
     stratify: bool = True
@@ -117,7 +120,7 @@ class FromFile(Dataset):
         # Other parameters change nothing of it, and may be mappings, which have no hash.
         unset: dict[str, Any] = dict.fromkeys(("test", "target_train", "corrupt", "label_shift"))
         bare = replace(self, train=1, protocol="held_out", **unset)
-        return _kept(bare, stamp(Path(self.file)))
+        return _kept(bare, stamp(Path(self.file), self.endings))
 
     @property
     def domains(self) -> tuple[str, ...]:

@@ -12,9 +12,10 @@ from pydantic import Field
 
 from msda_bench.api import Count, DataError, Identified, Inputs, InputSpec, component
 from msda_bench_builtin.datasets.tables.columns import encoded, fitted, plan_of, with_words
+from msda_bench_builtin.datasets.tables.folder import TABLES, is_table, said_of, stamp
 from msda_bench_builtin.datasets.tables.identify import given_by, identified, look_through, repaired, unnamed
 from msda_bench_builtin.datasets.tables.parts import Parts, Roles, predictions_in
-from msda_bench_builtin.datasets.tables.read import Column, column, is_table, read_table, stamp
+from msda_bench_builtin.datasets.tables.read import Column, column, read_table
 from msda_bench_builtin.datasets.tables.rows import Contents, FromFile
 
 
@@ -43,6 +44,7 @@ class Table(FromFile):
     name = "table"
     modality = "tabular"
     version = 2
+    endings = TABLES
 
     domain: str = "domain"
     label: str = "label"
@@ -97,7 +99,7 @@ class Table(FromFile):
     def identify(self, path: Path, sha256: str) -> Identified | None:
         """None for what is no table, or a folder; a DataError that names the columns for one that is."""
         if path.is_file() and is_table(path):
-            raise unnamed(path, read_table(path, self.missing, self.domain, stamp(path))[1])
+            raise unnamed(path, read_table(path, self.missing, self.domain, stamp(path, TABLES))[1])
         return None
 
     def identify_columns(self, path: Path, columns: Mapping[str, str]) -> Identified | None:
@@ -110,11 +112,11 @@ class Table(FromFile):
         roles = (held[table.domain].named, held[table.label].named)
         kinds, lines = look_through(path, table._inputs(held, parts), *roles, parts, table.text)  # noqa: SLF001
         more |= kinds
-        return identified(replace(table, **more), given | more, [*notes, *lines])
+        return identified(replace(table, **more), given | more, [*said_of(path, TABLES), *notes, *lines])
 
     def _read(self) -> tuple[str, dict[str, Column]]:
         path = Path(self.file)
-        return read_table(path, self.missing, self.domain, stamp(path))
+        return read_table(path, self.missing, self.domain, stamp(path, TABLES))
 
     def _inputs(self, columns: Mapping[str, Column], parts: Parts) -> dict[str, Column]:
         """The columns to learn from, as if the rows that are not read were like the others."""
