@@ -31,6 +31,7 @@ from msda_bench.results.report import Column, Line, Report, Section, Table
 from msda_bench.results.words import counted
 from msda_bench.running.data import check_sizes, ensure_data
 from msda_bench.running.execute import Executor, Setup, executors
+from msda_bench.running.other_project import data_changed
 from msda_bench.running.progress import LiveProgress, PlainProgress
 from msda_bench.running.runner import Summary, Survey, run_suite, shard_of, survey
 from msda_bench.store import Store, arrays
@@ -69,6 +70,9 @@ def train_suite(args: argparse.Namespace, work: Work) -> int:
     store = Store.find(folder)
     chosen = plan.cells if args.only is None else select_cells(plan, ",".join(args.only))
     stages = _Stages(plan, chosen if args.shard is None else shard_of(chosen, args.shard))
+    if store is not None and data_changed(store, cells):
+        what = f"the data have changed, so that this suite has none of the {len(store.results)} stored runs"
+        warn(f"{folder}: {what}; if they are another project's, write another `name` into the suite")
     if args.dry_run:
         surveyed = survey(work.expansion, store, stages.first + stages.rest(store), args.limit)
         show(args, _survey_report(surveyed, folder, stages.waiting))

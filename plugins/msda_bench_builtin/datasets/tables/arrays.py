@@ -183,13 +183,13 @@ def _refuse_gaps(path: Path, name: str, x: Array) -> None:
     if finite.all():
         return
     row, what = int(np.argmin(finite)), f"array {name!r}"
-    gaps = np.isnan(x)
-    if not gaps.reshape(len(x), -1).any(1)[row]:
+    gaps: Array = np.isnan(x)
+    if not gaps[row].any():
         raise DataError(
             f"{path}: row {row} of {what} holds a number that is not finite in float32; correct or remove the row"
         )
     many = f"{np.count_nonzero(~finite)} of {len(x)} rows of {what}, first row {row}"
-    axes = range(1, x.ndim) if not gaps.reshape(len(x), -1).all(1).any() else ()
+    axes = range(1, x.ndim) if not gaps.all(tuple(range(1, x.ndim))).any() else ()
     if any(_is_padding(np.moveaxis(gaps, axis, -1)) for axis in axes):
         remedy = "fill it, such as with 0 by numpy.nan_to_num, or cut all series to one length"
         raise DataError(f"{path}: {many}, begin or end in NaN, the padding of series of different lengths; {remedy}")
@@ -200,7 +200,7 @@ def _refuse_gaps(path: Path, name: str, x: Array) -> None:
 def _is_padding(gaps: Array) -> bool:
     """Whether what is missing lies at the ends of the last axis alone, or at its beginnings."""
     before, after = gaps[..., :-1], gaps[..., 1:]
-    return bool((before <= after).all() or (before >= after).all())
+    return bool((before != after).any() and ((before <= after).all() or (before >= after).all()))
 
 
 def _sha256(path: Path) -> str:

@@ -110,16 +110,15 @@ def read_table(path: Path, missing: tuple[str, ...], domain: str, _: tuple[int, 
         return _read(path, missing)
     parts = parts_of(path, TABLES)
     made = [_read(part.path, missing) for part in parts]
-    for part, (_, columns) in zip(parts, made, strict=True):
-        _add_folders(part, columns, missing)
-    _refuse_other_columns([part.path for part in parts], [columns for _, columns in made])
-    if domain not in made[0][1] and not parts[0].columns:
-        for part, (_, columns) in zip(parts, made, strict=True):
-            columns[domain] = _constant(part.stem, columns, missing)
-    digest = hashlib.sha256()
-    for part, (sha256, _) in zip(parts, made, strict=True):
-        digest.update(f"{sha256}  {part.name}\n".encode())
     tables = [columns for _, columns in made]
+    for part, columns in zip(parts, tables, strict=True):
+        _add_folders(part, columns, missing)
+    _refuse_other_columns([part.path for part in parts], tables)
+    digest = hashlib.sha256()
+    for part, (sha256, columns) in zip(parts, made, strict=True):
+        digest.update(f"{sha256}  {part.name}\n".encode())
+        if domain not in columns and not part.columns:
+            columns[domain] = _constant(part.stem, columns, missing)
     return digest.hexdigest(), {name: _joined([columns[name] for columns in tables]) for name in tables[0]}
 
 
