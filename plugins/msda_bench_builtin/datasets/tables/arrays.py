@@ -9,17 +9,18 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, cast
+from typing import IO, Annotated, Any, cast
 
 import numpy as np
 from pydantic import AliasChoices, Field
 
 from msda_bench.api import Array, DataError, Identified, Inputs, InputSpec, component
 from msda_bench.functional import lost_in_float32, standardiser
+from msda_bench_builtin.datasets.tables.array_doubts import doubts_in
 from msda_bench_builtin.datasets.tables.folder import ARRAYS, TABLES, files_of, holds, parts_of, said_of, stamp
 from msda_bench_builtin.datasets.tables.identify import given_by, identified, repaired
-from msda_bench_builtin.datasets.tables.parts import Roles, predictions_in
-from msda_bench_builtin.datasets.tables.read import Column, listed, plain, text_of
+from msda_bench_builtin.datasets.tables.parts import Roles, missing_in, predictions_in
+from msda_bench_builtin.datasets.tables.read import Column, crossed, listed, names_in, plain, text_of
 from msda_bench_builtin.datasets.tables.rows import Contents, FromFile
 
 _MOST = 1 << 31
@@ -45,7 +46,8 @@ class Arrays(FromFile):
         inputs: the array of inputs, (n, ...) numbers.
         labels: that of labels, (n,) whole numbers, texts, or any numbers for a regression.
         domain: that of domains, (n,) whole numbers or texts; a suite may also write `domains`.
-        groups: that of groups, (n,) whole numbers or texts; None if rows are independent.
+        groups: that of groups, (n,) whole numbers or texts, or several with commas between them, such as
+            `subject,session`; None if rows are independent.
     """
 
     name = "arrays"
@@ -64,7 +66,12 @@ class Arrays(FromFile):
             what = f"array {twice[0]!r} cannot be two of inputs, labels, domains, groups and predictions"
             raise DataError(f"{self.file}: {what}")
         parts = {"domain": self.domain, "label": self.labels, "group": self.groups}
-        columns = {role: self._column(name) for role, name in parts.items() if name is not None}
+        held = members(files_of(Path(self.file), ARRAYS)[0])
+        columns = {
+            role: crossed([self._column(one) for one in names_in(name, held)])
+            for role, name in parts.items()
+            if name is not None
+        }
         return Roles(
             Path(self.file),
             columns["domain"],
@@ -91,8 +98,11 @@ class Arrays(FromFile):
         _refuse_gaps(path, self.inputs, x)
         blurred = any(lost_in_float32(x[rows]).any() for rows in parts.rows.values())
         dtype = np.float64 if blurred else np.float32
-        spec = InputSpec(x.shape[1:])
-        return Contents(**vars(parts), sha256=_sha256(path), x=x, input=spec, predictions=predictions, dtype=dtype)
+        spec, alike = InputSpec(x.shape[1:]), self.standardise == "domain"
+        odd = tuple(doubts_in(x, parts, self.inputs, alike=alike))
+        return Contents(
+            **vars(parts), sha256=_sha256(path), x=x, input=spec, predictions=predictions, dtype=dtype, odd=odd
+        )
 
     def _column(self, name: str) -> Column:
         """An array of labels, domains or groups as a column of texts; NaN and empty texts are missing."""
@@ -105,7 +115,9 @@ class Arrays(FromFile):
             texts = [text_of(value) for value in different.tolist()]
         except UnicodeDecodeError:
             raise DataError(f"{self.file}: array {name!r} holds bytes that are no UTF-8 text; save texts") from None
-        return Column.of(texts, codes.reshape(-1).astype(np.int64), self.missing)
+        everywhere, own = missing_in(self.missing)
+        made = Column.of(texts, codes.reshape(-1).astype(np.int64), everywhere)
+        return made.without(name, own[name]) if name in own else made
 
     def _arrays(self, name: str) -> Array:
         """An array; of a folder those of its files, one below the other."""
@@ -132,13 +144,26 @@ class Arrays(FromFile):
             raise DataError(f"{path}: arrays have no column of text; leave --text out, or save a table")
         given = given_by(columns)
         given |= {name: given.pop(role) for role, name in (("label", "labels"), ("group", "groups")) if role in given}
-        others = [name for name in members(files_of(path, ARRAYS)[0]) if name not in given.values()]
+        named = {*given.values(), *given.get("groups", "").split(",")}
+        others = [name for name in members(files_of(path, ARRAYS)[0]) if name not in named]
         if self.inputs not in others and len(others) != 1:
             held = listed(others) or "no other"
             raise DataError(f"{path}: which array holds the inputs? call it {self.inputs!r}; it has {held}")
         given["inputs"] = self.inputs if self.inputs in others else others[0]
         data, more, notes = repaired(replace(self, file=str(path), **given), columns.get("unlabelled", "target"))
-        return identified(data, given | more, [*said_of(path, ARRAYS), *notes])
+        return identified(data, given | more, [*said_of(path, ARRAYS), *notes, *data.shapes(), *data.contents().odd])
+
+    def shapes(self) -> list[str]:
+        """The shape of an example, and the arrays that are not read."""
+        first = files_of(Path(self.file), ARRAYS)[0]
+        read = {self.inputs, self.labels, self.domain, self.predictions, *(self.groups or "").split(",")}
+        x = self.contents().x
+        lines = [f"inputs: array {self.inputs!r}, {x.dtype} of shape {x.shape[1:]} in each row"]
+        others = [_shown_shape(first, name, member) for name, member in members(first).items() if name not in read]
+        if others:
+            ask = "" if self.groups else "; name by --group one that says which rows belong together"
+            lines.append(f"arrays not read: {listed(others)}{ask}")
+        return lines
 
     def fit(self, train: Mapping[str, Inputs]) -> Callable[[str, Inputs], Inputs]:
         """Learns means and variances from training rows."""
@@ -245,16 +270,30 @@ def _check_size(path: Path, name: str, member: zipfile.ZipInfo) -> None:
         what = f"array {name!r} unpacks from {member.compress_size} to {member.file_size} bytes"
         raise DataError(f"{path}: {what}, too many; write it with numpy.savez, uncompressed")
     with zipfile.ZipFile(path) as archive, archive.open(member) as content:
-        version = np.lib.format.read_magic(content)
-        if version not in _HEADERS:
-            raise ValueError(f"array {name!r} has version {version} of numpy's format")
-        shape, _, dtype = _HEADERS[version](content)
+        shape, dtype = _header(name, content)
         offset, size = content.tell(), math.prod(shape) * dtype.itemsize
         if dtype.hasobject:
             what = f"array {name!r} holds Python objects, which are never read"
             raise DataError(f"{path}: {what}; save numbers or texts (of a sparse matrix its toarray())")
         if any(side < 0 for side in shape) or offset + size != member.file_size:
             raise ValueError(f"array {name!r} has {member.file_size - offset} bytes, its header says {size}")
+
+
+def _header(name: str, content: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    version = np.lib.format.read_magic(content)
+    if version not in _HEADERS:
+        raise ValueError(f"array {name!r} has version {version} of numpy's format")
+    shape, _, dtype = _HEADERS[version](content)
+    return shape, dtype
+
+
+def _shown_shape(path: Path, name: str, member: zipfile.ZipInfo) -> str:
+    """An array that is not read, such as `session (240,)`."""
+    try:
+        with zipfile.ZipFile(path) as archive, archive.open(member) as content:
+            return f"{name} {_header(name, content)[0]}"
+    except _DAMAGE:
+        return f"{name} (no array)"
 
 
 def members(path: Path) -> dict[str, zipfile.ZipInfo]:

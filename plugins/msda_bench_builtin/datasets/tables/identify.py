@@ -6,24 +6,25 @@ import importlib.util
 import json
 import math
 import shlex
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from msda_bench.api import Array, DataError, Identified
-from msda_bench_builtin.datasets.tables.columns import as_written, plan_of
+from msda_bench.api import DataError, Identified
+from msda_bench_builtin.datasets.tables.findings import MEASURED, Look
 from msda_bench_builtin.datasets.tables.folder import not_read
-from msda_bench_builtin.datasets.tables.parts import Parts, is_regression, may_be_missing, option
-from msda_bench_builtin.datasets.tables.read import NO_NAME, Column, listed
+from msda_bench_builtin.datasets.tables.judge import judge, used_columns
+from msda_bench_builtin.datasets.tables.parts import is_regression, option
+from msda_bench_builtin.datasets.tables.read import Column, listed
 from msda_bench_builtin.datasets.tables.rows import Contents, FromFile
 
 _FEW = range(3, 11)
 """A number with so many values may be a code of a category; with two it makes no difference."""
 _CODED = 50
-"""A column of numbers and texts with at most so many values is taken for a category."""
+"""A column with more values is not proposed as that of domains."""
 _DOMAINS = {"domain", "site", "source", "hospital", "centre", "center", "place", "location", "device", "batch", "year"}
 _LABELS = {"label", "labels", "y", "target", "class", "outcome", "diagnosis", "disease", "response"}
 """Usual names of columns."""
@@ -51,125 +52,40 @@ methods: # SRC and scikit-learn's do not adapt
 {rows}
 """
 NO_LABEL = "(no label)"
-_FEWEST = 10
-"""A column of fewer different numbers is not judged by their order."""
-_SORTED = 0.9
 _MANY = 20
 """More classes that are whole numbers may be meant as numbers."""
-_WORDS = 3
-"""Texts of so many words on average may be sentences."""
 _SHIFT = 0.2
 """Shares of a class that differ by more between domains call for the mean over classes."""
 
 
-def look_through(
-    path: Path, columns: Mapping[str, Column], domain: Column, label: Column, parts: Parts, text: str | None
-) -> tuple[dict[str, tuple[str, ...]], list[str]]:
-    """Judges each input column alone: those to `drop`, those that are `categories`, and a line on each.
+def look_through(look: Look, text: str | None) -> tuple[dict[str, Any], list[str]]:
+    """Judges the columns of inputs: the parameters that answer the doubts about them, and a line on each.
 
     Raises:
         DataError: none is left.
     """
-    import pandas as pd
-
-    rows = np.sort(np.concatenate([mine for name, mine in parts.rows.items() if name not in parts.unlabelled]))
-    places, labels = domain.codes[rows], label.codes[rows]
-    if not parts.classes:  # in their order
-        labels = np.unique(label.numbers[labels], return_inverse=True)[1].reshape(-1)
-    # A column is left out in any case if it is empty, or the same in all rows.
-    used = {
-        name: column
-        for name, column in columns.items()
-        if name != text and len(column.texts) > (column.codes >= 0).all() and not name.startswith(NO_NAME)
-    }
-    counting = {name for name, column in used.items() if _counts_rows(column, rows, places)}
-    # A copy of a row shows nothing that the row itself does not; a single column has no rows that differ otherwise.
-    whole = np.stack([*(of.codes[rows] for name, of in used.items() if name not in counting), labels], axis=1)
-    counted = ~pd.Series([row.tobytes() for row in whole]).duplicated().to_numpy() | (len(columns) == 1)
+    used = used_columns(look, text)
     kinds: dict[str, list[str]] = {"drop": [], "categories": []}
-    lines: list[str] = []
-    for name, column in used.items():
-        numbering = ("drop", f"odd: column {name!r} numbers the rows, so it is in `drop`")
-        verdict = numbering if name in counting else None
-        verdict = verdict or _leak(name, column, rows, places, labels, counted, regression=not parts.classes)
-        verdict = verdict or _odd(path, name, column, parts.gaps)
-        if verdict is not None:
-            kinds[verdict[0]].append(name)
-            lines.append(verdict[1])
-    if used and text is None and used.keys() <= {*kinds["drop"]}:
-        raise DataError(f"{path}: no column is left to learn from", *(f"{path}: {line}" for line in lines))
+    more: dict[str, Any] = {}
+    found = judge(look, text)
+    for finding in found:
+        if finding.fate in kinds:
+            kinds[finding.fate].append(finding.column)
+        elif finding.fate == "group":
+            more["group"] = finding.column
+    lines = [finding.line(answered=finding.fate != "missing") for finding in found]
+    groups = more.get("group", "").split(",")
+    judged = {*kinds["drop"], *kinds["categories"], *groups}
+    if used and text is None and used.keys() <= {*kinds["drop"], *groups}:
+        raise DataError(f"{look.path}: no column is left to learn from", *(f"{look.path}: {line}" for line in lines))
     gaps = [f"{name} {100 * share:.0f} %" for name, column in used.items() if (share := (column.codes < 0).mean())]
-    judged = {*kinds["drop"], *kinds["categories"]}
     few = [name for name, of in used.items() if len(of.numbers) in _FEW and name not in judged]
     codes = [name for name in few if not (used[name].numbers % 1).any()]
     if gaps:
         lines.append(f"missing: {listed(gaps, 40)}")
     if codes:
         lines.append(f"numbers of few values: {listed(codes, 40)}; name those that are codes in `categories`")
-    return {kind: tuple(names) for kind, names in kinds.items() if names}, lines
-
-
-def _counts_rows(column: Column, rows: Array, domains: Array) -> bool:
-    """Whether whole numbers, all different, number the rows: nearly without gaps, or in order; or those of a domain."""
-    numbers, codes = column.numbers, column.codes[rows]
-    if len(numbers) < _FEWEST or (codes < 0).any() or not (numbers % 1 == 0).all():
-        return False
-    values = numbers[codes]
-    if len(np.unique(values)) == len(values):
-        steps = np.diff(values)
-        return bool(np.ptp(values) < 2 * len(values) or (steps > 0).all() or (steps < 0).all())
-    order = np.argsort(domains, kind="stable")
-    steps = np.diff(values[order])[np.diff(domains[order]) == 0]
-    return bool((steps > 0).all() and steps.mean() < 2)  # noqa: PLR2004 - few are left out
-
-
-def _leak(
-    name: str, column: Column, rows: Array, domains: Array, labels: Array, counted: Array, *, regression: bool
-) -> tuple[str, str] | None:
-    """Whether a column tells the label: each value, of two counted rows on average, has one alone, or by its order."""
-    known = "so it is in `drop`; take it out only if it is known before the label is"
-    codes, numbers = column.codes[rows], column.numbers
-    there = codes >= 0
-    values = np.count_nonzero(np.bincount(codes[there]))
-    if 2 * values <= np.count_nonzero(there & counted) and np.ptp(labels[there]):
-        pairs = np.unique(codes[there] * (int(labels.max()) + 1) + labels[there])
-        if len(pairs) == values:
-            return "drop", f"leak: each value of column {name!r} has one label alone, {known}"
-    if len(numbers) < max(_FEWEST, len(rows) // 2) or not (numbers % 1 == 0).all():
-        return None
-    observed = expected = 0.0
-    for domain in np.unique(domains[there]):
-        mine = np.flatnonzero(there & (domains == domain))
-        of = labels[mine[np.argsort(numbers[codes[mine]], kind="stable")]]
-        if regression and np.ptp(of):
-            observed += len(of) * abs(np.corrcoef(of.argsort(kind="stable").argsort(), np.arange(len(of)))[0, 1])
-            expected += len(of)
-        elif not regression:
-            # Neighbours with different labels, and how many there would be in any order.
-            chance = len(of) - (np.bincount(of) ** 2).sum() / len(of)
-            observed, expected = observed + chance - (np.diff(of) != 0).sum(), expected + chance
-    if not observed > _SORTED * expected > 0:
-        return None
-    return "drop", f"leak: the whole numbers of column {name!r} put each domain in the order of the labels, {known}"
-
-
-def _odd(path: Path, name: str, column: Column, missing: Collection[str]) -> tuple[str, str] | None:
-    """What to do with a column that cannot be used as it is, and why."""
-    try:
-        plan_of(path, {name: column}, (), None)
-    except DataError as error:
-        reason, _, remedy = error.lines[0].removeprefix(f"{path}: ").partition("; ")
-        odd, written = np.isnan(column.numbers), as_written(column)
-        gaps = {text for text, other in zip(column.texts, odd, strict=True) if other}
-        gaps = gaps if not odd.all() and all(map(may_be_missing, gaps)) else set()
-        kind = "categories" if not (written or gaps) and odd.any() and len(odd) <= _CODED else "drop"
-        damaged = kind == "drop" and (written or not odd.all())
-        lost = f"; to learn from it {remedy.partition(',')[0]} (a missing value is empty or NA)" if damaged else ""
-        lost = f"; if that is a missing value, say {option({*missing, *gaps})}" if gaps else lost
-        words = np.mean([len(text.split()) for text in column.texts])
-        read = "; to learn from its words name it by --text" if kind == "drop" and words >= _WORDS else ""
-        return kind, f"odd: {reason}, so it is in `{kind}`{lost}{read}"
-    return None
+    return {kind: tuple(names) for kind, names in kinds.items() if names} | more, lines
 
 
 def unnamed(path: Path, columns: Mapping[str, Column]) -> DataError:
@@ -178,7 +94,7 @@ def unnamed(path: Path, columns: Mapping[str, Column]) -> DataError:
     for name, column in columns.items():
         kind = "texts" if np.isnan(column.numbers).any() else "numbers"
         said.append(f"{name} ({f'{len(column.texts)} {kind}' if column.texts else 'empty'})")
-    several = [name for name, of in columns.items() if 1 < len(of.texts) <= min(_CODED, len(of.codes) // _FEWEST)]
+    several = [name for name, of in columns.items() if 1 < len(of.texts) <= min(_CODED, len(of.codes) // MEASURED)]
     few = [name for name in several if np.isnan(columns[name].numbers).all()] or several or ["COLUMN"]
     domain = next((name for name in few if name.casefold() in _DOMAINS), few[0])
     others = [name for name in columns if name != domain] or ["COLUMN"]

@@ -14,6 +14,7 @@ import numpy as np
 
 from msda_bench.api import Array, DataError, Task
 from msda_bench.functional import MISSING_TEXTS, alike, plain_texts
+from msda_bench_builtin.datasets.tables.numbers import gaps_among
 from msda_bench_builtin.datasets.tables.read import Column, listed
 
 Mode = Literal["auto", "classification", "regression"]
@@ -49,6 +50,14 @@ def option(missing: Collection[str]) -> str:
     return f"`--missing={shlex.quote(','.join(sorted(missing)))}` (or `missing` in a suite)"
 
 
+def missing_in(missing: Collection[str]) -> tuple[tuple[str, ...], dict[str, list[str]]]:
+    """The texts that stand for missing values in every column, and those of one, written `COLUMN=TEXT`."""
+    own: dict[str, list[str]] = {}
+    for name, _, text in (item.rpartition("=") for item in missing if "=" in item):
+        own.setdefault(name, []).append(text)
+    return tuple(item for item in missing if "=" not in item), own
+
+
 @dataclass(frozen=True, eq=False)
 class Parts:
     """What a file says of its rows.
@@ -63,6 +72,7 @@ class Parts:
         shared: whether a group has rows in several domains.
         unlabelled: domains without any label.
         gaps: texts that stand for missing values somewhere in the file.
+        coded: numbers to predict that may stand for no label, as they are written.
     """
 
     rows: Mapping[str, Array]
@@ -74,6 +84,7 @@ class Parts:
     shared: bool
     unlabelled: tuple[str, ...]
     gaps: frozenset[str]
+    coded: tuple[str, ...] = ()
 
     def doubts(self) -> Iterator[str]:
         """Names that may be meant otherwise."""
@@ -89,6 +100,9 @@ class Parts:
             if odd and len(odd) < len(names):
                 remedy = f"{option({*self.gaps, odd[0]})} says so"
                 yield f"{odd[0]!r} among the {what} may stand for a missing value; {remedy}"
+        if self.coded:
+            what = f"{listed(self.coded)} repeats far outside of all other labels, so it may stand for no label"
+            yield f"{what}; {option({*self.gaps, *self.coded})} says so"
         if strange := [name for name, of in alone.items() if len(of) == len(np.unique(self.y[self.rows[name]]))]:
             remedy = "correct the labels, or remove the rows of these domains"
             yield f"domains without a class of another domain, {listed(strange)}; {remedy}"
@@ -129,7 +143,15 @@ def parts_of(roles: Roles, *, leave_out: Sequence[str], unlabelled: Unlabelled, 
     labelled = {name: mine for name, mine in rows.items() if name not in lacking}
     y, task, classes = _labels(roles, label, labelled, mode)
     groups, shared = _groups(roles, rows)
-    return Parts(rows, places, y, task, classes, groups, shared, lacking, roles.gaps)
+    coded = () if classes else _coded(label, np.concatenate([*labelled.values()]))
+    return Parts(rows, places, y, task, classes, groups, shared, lacking, roles.gaps, coded)
+
+
+def _coded(label: Column, rows: Array) -> tuple[str, ...]:
+    """Numbers among those to predict that surely stand for a gap."""
+    values, counts = np.unique(label.numbers[label.codes[rows]], return_counts=True)
+    gaps = [gap.value for gap in gaps_among(values, counts) if gap.certain]
+    return tuple(text for text, number in zip(label.texts, label.numbers, strict=True) if number in gaps)
 
 
 def _domains(

@@ -68,6 +68,11 @@ class Column:
         codes[rows] = self.codes[rows]
         return replace(Column.of(self.texts, codes, self.missing, self.gaps), unread=len(codes) - len(rows))
 
+    def without(self, name: str, texts: Collection[str]) -> Column:
+        """The column, called `name`, where these texts stand for a missing value, too."""
+        made = Column.of(self.texts, self.codes, {*self.missing, *texts}, self.gaps)
+        return replace(made, gaps=self.gaps | {f"{name}={text}" for text in made.gaps - self.gaps})
+
     def row_of(self, text: int) -> int:
         """The first row with a text, counted from 1 below the header."""
         return int(np.argmax(self.codes == text)) + 1
@@ -297,6 +302,23 @@ def column(path: Path, columns: Mapping[str, Column], name: str, what: str) -> C
         held = f"did you mean {near[0]!r}?" if near else f"it has {listed(columns)}"
         raise DataError(f"{path}: no column {name!r} for `{what}`; {held}")
     return columns[name]
+
+
+def names_in(names: str, columns: Collection[str]) -> list[str]:
+    """The columns that a text names, with commas between them unless a column is called so."""
+    return [names] if names in columns else [name.strip() for name in names.split(",")]
+
+
+def crossed(columns: Sequence[Column]) -> Column:
+    """A column with a text for each combination of texts, missing where one of them is."""
+    if len(columns) == 1:
+        return columns[0]
+    codes = np.stack([column.codes for column in columns], axis=1)
+    different, places = np.unique(codes, axis=0, return_inverse=True)
+    texts = [" ".join(column.texts[code] for column, code in zip(columns, row, strict=True)) for row in different]
+    whole = (codes >= 0).all(1)
+    made = Column.of(texts, np.where(whole, places.reshape(-1), -1), columns[0].missing)
+    return replace(made, gaps=frozenset().union(*(column.gaps for column in columns)))
 
 
 def listed(names: Collection[str], most: int = 12) -> str:

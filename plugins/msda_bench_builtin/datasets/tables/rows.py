@@ -49,6 +49,7 @@ class Contents(Parts):
         texts: of all rows, if a column is text.
         dtype: of a domain's rows; float64 if float32 would lose digits that standardising needs.
         predictions: another model's outputs for all rows, or None.
+        odd: doubts about the inputs, a line each.
     """
 
     sha256: str
@@ -58,6 +59,7 @@ class Contents(Parts):
     texts: Array | None = None
     predictions: Array | None = None
     dtype: type[np.floating[Any]] = np.float32
+    odd: tuple[str, ...] = ()
 
 
 @component
@@ -71,7 +73,7 @@ class FromFile(Dataset):
         standardise: "sources" gives each number mean 0 and variance 1 over the training rows of all sources, "domain"
             over those of its own domain, "none" leaves it.
         leave_out: domains that are not read.
-        missing: texts that stand for a missing value besides the empty one.
+        missing: texts that stand for a missing value besides the empty one; `COLUMN=TEXT` in one column alone.
         predictions: the column or array of another model's predictions, such as a zero-shot model's, for a row with the
             scheme `given`: classes or numbers; arrays may have a score for each class. No method learns from it.
         unlabelled: "refuse" reports rows without a label; "drop" leaves them out, and so domains without any; "target"
@@ -200,8 +202,10 @@ class FromFile(Dataset):
         groups = [] if read.groups is None else [f"groups: {len(np.unique(read.groups))}"]
         lacking = [f"without labels, targets only: {listed(read.unlabelled)}"] if read.unlabelled else []
         columns = read.plan.lines() if read.plan else ()
+        gaps = [item for item in self.missing if item not in MISSING_TEXTS]
+        coded = [f"missing values are written {listed(gaps)}"] if gaps else []
         odd = [f"odd: {doubt}" for doubt in read.doubts()]
-        return (f"domains: {sizes}", *lacking, what, *groups, *odd, *read.remarks(), *columns)
+        return (f"domains: {sizes}", *lacking, what, *groups, *coded, *odd, *read.odd, *read.remarks(), *columns)
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -12,10 +12,12 @@ from pydantic import Field
 
 from msda_bench.api import Count, DataError, Identified, Inputs, InputSpec, component
 from msda_bench_builtin.datasets.tables.columns import encoded, fitted, plan_of, with_words
+from msda_bench_builtin.datasets.tables.findings import Look
 from msda_bench_builtin.datasets.tables.folder import TABLES, is_table, said_of, stamp
 from msda_bench_builtin.datasets.tables.identify import given_by, identified, look_through, repaired, unnamed
-from msda_bench_builtin.datasets.tables.parts import Parts, Roles, predictions_in
-from msda_bench_builtin.datasets.tables.read import Column, column, read_table
+from msda_bench_builtin.datasets.tables.judge import gaps_in, judge, used_columns
+from msda_bench_builtin.datasets.tables.parts import Parts, Roles, missing_in, predictions_in
+from msda_bench_builtin.datasets.tables.read import Column, column, crossed, names_in, read_table
 from msda_bench_builtin.datasets.tables.rows import Contents, FromFile
 
 
@@ -36,7 +38,8 @@ class Table(FromFile):
         drop: columns not to learn from.
         categories: columns of numbers that are codes of categories.
         text: a column that is read as a bag of words, or as it is by a backbone that reads; the other columns follow.
-        group: a column that names rows that belong together, such as those of one patient.
+        group: a column that names rows that belong together, such as those of one patient; or several, with commas
+            between them, such as `subject,trial`.
         words: columns of the bag of words: the words and word groups in the most training rows.
         ngrams: longest group of words.
     """
@@ -64,7 +67,7 @@ class Table(FromFile):
             path,
             column(path, columns, self.domain, "domain"),
             column(path, columns, self.label, "label"),
-            None if self.group is None else column(path, columns, self.group, "group"),
+            self._group(path, columns),
             (f"domain (column {self.domain!r})", f"label (column {self.label!r})", f"`group` ({self.group!r})"),
             frozenset().union(*(of.gaps for of in columns.values())),
         )
@@ -78,6 +81,7 @@ class Table(FromFile):
             given = column(path, columns, self.predictions, "predictions")
             predictions = predictions_in(path, f"column {self.predictions!r}", given, parts)
         plan = plan_of(path, inputs, self.categories, self.text)
+        odd = [finding.line(answered=False) for finding in judge(self._look(columns, parts), self.text)]
         x: Inputs = encoded(plan, inputs, scaled=self.standardise != "none")
         width, texts = plan.width, None
         if self.text is not None:
@@ -88,7 +92,16 @@ class Table(FromFile):
             (width,), sparse=texts is not None, texts=texts is not None, beside=0 if texts is None else plan.width
         )
         read_table.cache_clear()  # since `contents` keeps what is made of it
-        return Contents(**vars(parts), sha256=sha256, x=x, input=spec, plan=plan, texts=texts, predictions=predictions)
+        return Contents(
+            **vars(parts),
+            sha256=sha256,
+            x=x,
+            input=spec,
+            plan=plan,
+            texts=texts,
+            predictions=predictions,
+            odd=tuple(odd),
+        )
 
     def fit(self, train: Mapping[str, Inputs]) -> Callable[[str, Inputs], Inputs]:
         """Learns from training rows how columns become numbers."""
@@ -99,7 +112,7 @@ class Table(FromFile):
     def identify(self, path: Path, sha256: str) -> Identified | None:
         """None for what is no table, or a folder; a DataError that names the columns for one that is."""
         if path.is_file() and is_table(path):
-            raise unnamed(path, read_table(path, self.missing, self.domain, stamp(path, TABLES))[1])
+            raise unnamed(path, read_table(path, missing_in(self.missing)[0], self.domain, stamp(path, TABLES))[1])
         return None
 
     def identify_columns(self, path: Path, columns: Mapping[str, str]) -> Identified | None:
@@ -108,15 +121,42 @@ class Table(FromFile):
             return None
         given = given_by(columns)
         table, more, notes = repaired(replace(self, file=str(path), **given), columns.get("unlabelled", "target"))
-        (_, held), parts = table._read(), table.parts()  # noqa: SLF001 - another of its kind
-        roles = (held[table.domain].named, held[table.label].named)
-        kinds, lines = look_through(path, table._inputs(held, parts), *roles, parts, table.text)  # noqa: SLF001
+        lines: list[str] = []
+        if "missing" not in given:
+            missing, lines = table._gaps()  # noqa: SLF001 - another of its kind
+            more |= missing
+            table = replace(table, **missing)
+        kinds, doubts = look_through(table._look(table._read()[1], table.parts()), table.text)  # noqa: SLF001
         more |= kinds
-        return identified(replace(table, **more), given | more, [*said_of(path, TABLES), *notes, *lines])
+        return identified(replace(table, **more), given | more, [*said_of(path, TABLES), *notes, *lines, *doubts])
 
     def _read(self) -> tuple[str, dict[str, Column]]:
         path = Path(self.file)
-        return read_table(path, self.missing, self.domain, stamp(path, TABLES))
+        everywhere, own = missing_in(self.missing)
+        sha256, columns = read_table(path, everywhere, self.domain, stamp(path, TABLES))
+        if not own:
+            return sha256, columns
+        return sha256, columns | {name: column(path, columns, name, "missing").without(name, own[name]) for name in own}
+
+    def _group(self, path: Path, columns: Mapping[str, Column]) -> Column | None:
+        """The column of groups; several, with commas between them, make a group of each combination."""
+        if self.group is None:
+            return None
+        return crossed([column(path, columns, name, "group") for name in names_in(self.group, columns)])
+
+    def _look(self, columns: Mapping[str, Column], parts: Parts) -> Look:
+        """The columns of inputs and the rows, to be judged."""
+        alike = self.standardise == "domain"
+        return Look.of(Path(self.file), self._inputs(columns, parts), parts, self.domain, alike=alike)
+
+    def _gaps(self) -> tuple[dict[str, tuple[str, ...]], list[str]]:
+        """The texts that stand for missing values, as `missing`, if some numbers among the inputs surely do."""
+        look = self._look(self._read()[1], self.parts())
+        found = [finding for finding in gaps_in(look, used_columns(look, self.text)) if finding.fate == "missing"]
+        if not found:
+            return {}, []
+        texts = [text for finding in found for text in finding.column.split(",")]
+        return {"missing": (*sorted(look.gaps), *texts)}, [finding.line(answered=True) for finding in found]
 
     def _inputs(self, columns: Mapping[str, Column], parts: Parts) -> dict[str, Column]:
         """The columns to learn from, as if the rows that are not read were like the others."""
@@ -143,4 +183,6 @@ class Table(FromFile):
             if name in roles and role != "group":
                 raise DataError(f"{self.file}: column {name!r} is both {roles[name]} and {role}; name two columns")
             roles |= {} if name is None else {name: role}
+        if self.group is not None:
+            roles = dict.fromkeys(self.group.split(","), "group") | roles
         return roles

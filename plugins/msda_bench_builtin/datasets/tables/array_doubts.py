@@ -1,0 +1,57 @@
+"""Judges the inputs of an archive of arrays, as `judge` does the columns of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from msda_bench.api import Array
+from msda_bench_builtin.datasets.tables.findings import MEASURED, Finding
+from msda_bench_builtin.datasets.tables.judge import copied, recorded
+from msda_bench_builtin.datasets.tables.numbers import factor_text, gaps_among, other_unit
+from msda_bench_builtin.datasets.tables.parts import Parts
+from msda_bench_builtin.datasets.tables.read import listed
+
+_COLUMNS = 32
+"""So many numbers of each row are looked at, evenly spaced."""
+
+
+def doubts_in(x: Array, parts: Parts, name: str, *, alike: bool) -> list[str]:
+    """A line on each doubt about the array of inputs; `alike` if each domain is standardised by itself."""
+    rows = np.concatenate(list(parts.rows.values()))
+    places = np.repeat(np.arange(len(parts.rows)), [len(mine) for mine in parts.rows.values()])
+    flat = x.reshape(len(x), -1)
+    chosen = np.unique(np.linspace(0, flat.shape[1] - 1, _COLUMNS).astype(int))
+    columns = [flat[rows, place].astype(np.float64) for place in chosen]
+    return [finding.line(answered=False) for finding in _findings(columns, places, parts, name, alike=alike)]
+
+
+def _findings(columns: list[Array], places: Array, parts: Parts, name: str, *, alike: bool) -> Iterator[Finding]:
+    names = list(parts.rows)
+    different = [np.unique(values, return_inverse=True, return_counts=True) for values in columns]
+    codes = [code.reshape(-1) for _, code, _ in different]
+    gaps = {gap.value for values, _, counts in different for gap in gaps_among(values, counts) if gap.certain}
+    if gaps:
+        what = (
+            f"{listed([f'{gap:g}' for gap in sorted(gaps)])} repeats far outside of all other numbers of array {name!r}"
+        )
+        yield Finding("gap", what, remedy="if it stands for a missing value, put the median there: arrays have no gaps")
+    if not alike:
+        spreads = np.array([_spread(columns, places == place) for place in range(len(names))])
+        if unit := other_unit(spreads, spreads):
+            where = listed([names[place] for place in unit.domains], 6)
+            what = f"array {name!r} in {where} varies {factor_text(unit.factor)} that of other domains"
+            yield Finding(
+                "unit", what, remedy="if its unit differs, correct it; `standardise: domain` makes them alike"
+            )
+    yield from copied(codes, places, names)
+    if parts.groups is None:
+        measured = [values for values, (kinds, _, _) in zip(columns, different, strict=True) if len(kinds) >= MEASURED]
+        yield from recorded(measured, places)
+
+
+def _spread(columns: list[Array], mine: Array) -> float:
+    """The median quartile distance of columns in some rows; 0 if it is not known."""
+    distances = [np.subtract(*np.quantile(values[mine], [0.75, 0.25])) for values in columns]
+    return float(np.median(distances))

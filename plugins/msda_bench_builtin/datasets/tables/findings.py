@@ -1,0 +1,143 @@
+"""Doubts about the inputs of a file of the user's, each with the option that answers it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from msda_bench.api import Array
+from msda_bench_builtin.datasets.tables.parts import Parts
+from msda_bench_builtin.datasets.tables.read import Column
+
+Fate = Literal["none", "drop", "categories", "group", "missing"]
+MEASURED = 10
+"""A column of fewer different numbers is not taken for a measurement."""
+_LEVELS = 20
+"""Of a category with more values rows are not compared."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A doubt about inputs.
+
+    Attributes:
+        kind: the first word of its line, such as `date`.
+        what: what was seen, and where.
+        fate: the parameter of the dataset that answers it.
+        column: the column that the parameter gets, or the columns and texts of `missing`.
+        remedy: what else the user can do.
+    """
+
+    kind: str
+    what: str
+    fate: Fate = "none"
+    column: str = ""
+    remedy: str = ""
+
+    def line(self, *, answered: bool) -> str:
+        """The doubt in a line; `answered` if the suite already has the parameter."""
+        if answered and self.fate == "group":
+            how = f"so the suite has `group: {self.column}` (as by `--group {self.column}`)"
+            return f"{self.kind}: {self.what}, {how}"
+        if answered and self.fate == "missing":
+            return f"{self.kind}: {self.what}, so it counts as missing there (`missing`; `--missing` names others)"
+        if answered and self.fate != "none":
+            return f"{self.kind}: {self.what}, so it is in `{self.fate}`{self._remedy}"
+        if self.fate == "group":
+            return f"{self.kind}: {self.what}; `--group {self.column}` (`group` in a suite) keeps them together"
+        if self.fate in {"drop", "categories"}:
+            return f"{self.kind}: {self.what}; `{self.fate}: [{self.column}]` answers that"
+        return f"{self.kind}: {self.what}{self._remedy}"
+
+    @property
+    def _remedy(self) -> str:
+        return f"; {self.remedy}" if self.remedy else ""
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """The rows of a file, to be looked through.
+
+    Attributes:
+        path: the file.
+        columns: the columns of inputs.
+        rows: places in the file of the rows that are read, in its order.
+        places: of each of these rows, its domain's place among `names`.
+        names: of the domains.
+        labels: of each of these rows, the place of its label, -1 where there is none.
+        regression: whether labels are numbers, whose places are in their order.
+        domain: the name of the column of domains.
+        grouped: whether the user says which rows belong together.
+        alike: whether the numbers of each domain are standardised by themselves.
+        gaps: texts that stand for missing values somewhere in the file.
+    """
+
+    path: Path
+    columns: Mapping[str, Column]
+    rows: Array
+    places: Array
+    names: tuple[str, ...]
+    labels: Array
+    regression: bool
+    domain: str
+    grouped: bool
+    alike: bool
+    gaps: frozenset[str]
+
+    @classmethod
+    def of(cls, path: Path, columns: Mapping[str, Column], parts: Parts, domain: str, *, alike: bool = False) -> Look:
+        """Looks at the rows that are read."""
+        places = np.full(len(parts.y), -1)
+        for place, mine in enumerate(parts.rows.values()):
+            places[mine] = place
+        rows = np.flatnonzero(places >= 0)
+        y, regression = parts.y[rows], not parts.classes
+        labels = y.astype(np.int64) if not regression else np.full(len(y), -1)
+        if regression:
+            known = np.isfinite(y)
+            labels[known] = np.unique(y[known], return_inverse=True)[1].reshape(-1)
+        names, grouped = tuple(parts.rows), parts.groups is not None
+        return cls(path, columns, rows, places[rows], names, labels, regression, domain, grouped, alike, parts.gaps)
+
+    def codes(self, name: str) -> Array:
+        """The places of a column's texts in the rows that are read."""
+        return self.columns[name].codes[self.rows]
+
+    def values(self, name: str) -> Array:
+        """A column's numbers in the rows that are read, NaN where one is missing."""
+        return np.append(self.columns[name].numbers, np.nan)[self.codes(name)]
+
+    @functools.cached_property
+    def measured(self) -> dict[str, Array]:
+        """The numbers of each column of measurements; see `values`."""
+        kinds = {name: column.numbers for name, column in self.columns.items()}
+        real = [name for name, numbers in kinds.items() if len(numbers) >= MEASURED and np.isfinite(numbers).all()]
+        return {name: self.values(name) for name in real}
+
+    def compared(self, leave_out: str) -> Iterator[Array]:
+        """What rows can be compared by: measurements, and each value of a category as 0 and 1."""
+        for name, column in self.columns.items():
+            if name == leave_out:
+                continue
+            if name in self.measured:
+                yield self.measured[name]
+            elif len(column.texts) <= _LEVELS:
+                codes = self.codes(name)
+                yield from ((codes == code).astype(float) for code in range(len(column.texts)))
+
+    def quartiles(self, name: str, least: int) -> tuple[Array, Array, Array]:
+        """The quartiles of a column's numbers in each domain, NaN where fewer than `least` are there."""
+        values = self.values(name)
+        ordered = values[np.lexsort((values, self.places))]  # in each domain NaN last
+        starts = np.concatenate([[0], np.cumsum(np.bincount(self.places, minlength=len(self.names)))[:-1]])
+        counts = np.bincount(self.places[np.isfinite(values)], minlength=len(self.names))
+        low, middle, high = (
+            np.where(counts >= least, ordered[starts + (np.maximum(counts - 1, 0) * share).astype(int)], np.nan)
+            for share in (0.25, 0.5, 0.75)
+        )
+        return low, middle, high

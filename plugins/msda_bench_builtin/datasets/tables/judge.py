@@ -1,0 +1,284 @@
+"""Judges every column of a table, alone and beside the others: the one place for doubts about inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from msda_bench.api import Array, DataError
+from msda_bench_builtin.datasets.tables.columns import as_written, plan_of
+from msda_bench_builtin.datasets.tables.dates import date_in
+from msda_bench_builtin.datasets.tables.findings import MEASURED, Finding, Look
+from msda_bench_builtin.datasets.tables.keys import keys_among
+from msda_bench_builtin.datasets.tables.numbers import (
+    copies_among,
+    factor_text,
+    gaps_among,
+    moves_slowly,
+    other_unit,
+    prints_of,
+)
+from msda_bench_builtin.datasets.tables.parts import may_be_missing, option
+from msda_bench_builtin.datasets.tables.read import NO_NAME, Column, listed
+
+_CODED = 50
+"""A column of numbers and texts with at most so many values is taken for a category."""
+_RARE = 4
+"""A category of more than that many values has at least so many rows a value."""
+_SORTED = 0.9
+_WORDS = 3
+"""Texts of so many words on average may be sentences."""
+_SPLITS = {"split", "splits", "fold", "folds", "set", "subset", "partition", "kfold", "cv", "is_train", "is_test"}
+_SIDES = {"train", "training", "test", "testing", "val", "valid", "validation", "dev", "eval", "holdout"}
+"""Usual names of official splits, and of their parts."""
+_FOLDS = 20
+"""The maximum number of folds."""
+_SMALL = 20
+"""Numbers of a domain, from which on its median is compared."""
+SAME_UNIT = "if its unit differs, correct it; `standardise: domain` makes them alike"
+_KNOWN = "take it out only if it is known before the label is"
+
+
+def judge(look: Look, text: str | None) -> list[Finding]:
+    """Each doubt about columns of inputs, then about rows; `text` is the column that is read as words."""
+    used = used_columns(look, text)
+    found = {name: finding for name, column in used.items() if (finding := _role(look, name, column))}
+    keys = keys_among(look, [name for name in used if name not in found])
+    found |= {part: finding for finding in keys for part in finding.column.split(",") if part in used}
+    counted = _counted(look, used, found)
+    for name, column in used.items():
+        if name not in found and (finding := _unfit(look, name, column, counted)):
+            found[name] = finding
+    kept = {name: column for name, column in used.items() if name not in found}
+    grouped = look.grouped or any(finding.fate == "group" for finding in found.values())
+    ordered = [found[name] for name in used if name in found]
+    return [*dict.fromkeys(ordered), *gaps_in(look, kept), *_compared(look, kept), *_rows(look, kept, grouped=grouped)]
+
+
+def used_columns(look: Look, text: str | None) -> dict[str, Column]:
+    """The columns that are judged; others are left out in any case, since they are empty, or the same in all rows."""
+    return {
+        name: column
+        for name, column in look.columns.items()
+        if name != text and len(column.texts) > (column.codes >= 0).all() and not name.startswith(NO_NAME)
+    }
+
+
+def gaps_in(look: Look, columns: Mapping[str, Column]) -> list[Finding]:
+    """Numbers that may stand for a missing value, a line for each with all of its columns."""
+    where: dict[str, list[str]] = {}
+    about: dict[str, list[str]] = {}
+    unsure: set[str] = set()
+    for name, column in columns.items():
+        counts = np.bincount(look.codes(name) + 1, minlength=len(column.texts) + 1)[1:]
+        there = np.flatnonzero(np.isfinite(column.numbers) & (counts > 0))
+        values, places = np.unique(column.numbers[there], return_inverse=True)
+        for gap in gaps_among(values, np.bincount(places.reshape(-1), counts[there])) if len(values) else ():
+            texts = ",".join(
+                text for text, number in zip(column.texts, column.numbers, strict=True) if number == gap.value
+            )
+            where.setdefault(texts, []).append(name)
+            about.setdefault(texts, []).append(f"{name} ({gap.times} of them; others {gap.low:g} to {gap.high:g})")
+            unsure |= set() if gap.certain else {texts}
+    return [
+        Finding(
+            "gap" if texts not in unsure else "odd",
+            f"{texts} repeats far outside of all other numbers in {listed(about[texts], 4)}",
+            "missing" if texts not in unsure else "none",
+            ",".join(f"{name}={text}" for name in names for text in texts.split(",")),
+            f"if it stands for a missing value, {option({*look.gaps, *(f'{name}={texts}' for name in names)})} says so",
+        )
+        for texts, names in where.items()
+    ]
+
+
+def _role(look: Look, name: str, column: Column) -> Finding | None:
+    """What a column is instead of an input: the number of a row, an official split, or a date."""
+    if _counts_rows(column, look.rows, look.places):
+        return Finding("odd", f"column {name!r} numbers the rows", "drop", name)
+    if _is_split(name, column):
+        what = f"column {name!r} holds {listed(sorted(map(repr, column.texts)), 4)}, as an official split does"
+        remedy = f"each run draws its own split; `--group {name}` keeps the parts of this one apart"
+        return Finding("split", what, "drop", name, remedy)
+    if (date := date_in(column)) is not None:
+        what = f"column {name!r} holds dates or times, such as {date!r}"
+        return Finding(
+            "date", what, "drop", name, "to learn from it write what matters, such as the month, as a number"
+        )
+    return None
+
+
+def _is_split(name: str, column: Column) -> bool:
+    """Whether a column says which rows are for training and which for testing, or numbers folds."""
+    if len(column.texts) > _FOLDS:
+        return False
+    texts = {text.strip().casefold() for text in column.texts}
+    if len(texts & _SIDES) > 1 and texts <= _SIDES:
+        return True
+    called = name.strip().casefold().replace("-", "_") in _SPLITS
+    return called and (_are_whole(column.numbers) or bool(texts & _SIDES) or texts <= {"true", "false"})
+
+
+def _counts_rows(column: Column, rows: Array, domains: Array) -> bool:
+    """Whether whole numbers, all different, number the rows: nearly without gaps, or in order; or those of a domain."""
+    numbers, codes = column.numbers, column.codes[rows]
+    if len(numbers) < MEASURED or (codes < 0).any() or not _are_whole(numbers):
+        return False
+    values = numbers[codes]
+    if len(np.unique(values)) == len(values):
+        steps = np.diff(values)
+        return bool(np.ptp(values) < 2 * len(values) or (steps > 0).all() or (steps < 0).all())
+    order = np.argsort(domains, kind="stable")
+    steps = np.diff(values[order])[np.diff(domains[order]) == 0]
+    return bool((steps > 0).all() and steps.mean() < 2)  # noqa: PLR2004 - few are left out
+
+
+def _are_whole(numbers: Array) -> bool:
+    return bool(np.isfinite(numbers).all() and not (numbers % 1).any())
+
+
+def _counted(look: Look, used: Mapping[str, Column], found: Mapping[str, Finding]) -> Array:
+    """The rows that are no copies of an earlier one: a copy shows nothing that the row itself does not."""
+    if len(look.columns) == 1:  # which has no rows that differ otherwise
+        return np.ones(len(look.rows), bool)
+    numbering = {name for name, finding in found.items() if finding.what.endswith("numbers the rows")}
+    prints = prints_of([*(look.codes(name) for name in used if name not in numbering), look.labels])
+    first = np.zeros(len(prints), bool)
+    first[np.unique(prints, return_index=True)[1]] = True
+    return first
+
+
+def _unfit(look: Look, name: str, column: Column, counted: Array) -> Finding | None:
+    """Why a column cannot be an input as it is."""
+    known = look.labels >= 0
+    codes, domains, labels = look.codes(name)[known], look.places[known], look.labels[known]
+    leak = _leak(name, column, codes, domains, labels, counted[known], regression=look.regression)
+    return leak or _odd(look, name, column) or _of_one_domain(look, name, column)
+
+
+def _leak(
+    name: str, column: Column, codes: Array, domains: Array, labels: Array, counted: Array, *, regression: bool
+) -> Finding | None:
+    """Whether a column tells the label: each value, of two counted rows on average, has one alone, or by its order."""
+    numbers, there = column.numbers, codes >= 0
+    values = np.count_nonzero(np.bincount(codes[there]))
+    repeats = 2 * values <= np.count_nonzero(there & counted)
+    if repeats and np.ptp(labels[there]) and _determines(codes[there], labels[there]):
+        return Finding("leak", f"each value of column {name!r} has one label alone", "drop", name, _KNOWN)
+    if len(numbers) < max(MEASURED, len(codes) // 2) or not _are_whole(numbers):
+        return None
+    observed = expected = 0.0
+    for domain in np.unique(domains[there]):
+        mine = np.flatnonzero(there & (domains == domain))
+        of: Array = labels[mine[np.argsort(numbers[codes[mine]], kind="stable")]]
+        if regression and np.ptp(of):
+            observed += len(of) * abs(np.corrcoef(of.argsort(kind="stable").argsort(), np.arange(len(of)))[0, 1])
+            expected += len(of)
+        elif not regression:
+            # Neighbours with different labels, and how many there would be in any order.
+            chance = len(of) - (np.bincount(of) ** 2).sum() / len(of)
+            observed, expected = observed + chance - (np.diff(of) != 0).sum(), expected + chance
+    if not observed > _SORTED * expected > 0:
+        return None
+    what = f"the whole numbers of column {name!r} put each domain in the order of the labels"
+    return Finding("leak", what, "drop", name, _KNOWN)
+
+
+def _odd(look: Look, name: str, column: Column) -> Finding | None:
+    """What to do with a column that cannot be used as it is, and why."""
+    try:
+        plan_of(look.path, {name: column}, (), None)
+    except DataError as error:
+        reason, _, remedy = error.lines[0].removeprefix(f"{look.path}: ").partition("; ")
+        odd, written = np.isnan(column.numbers), as_written(column)
+        gaps = {text for text, other in zip(column.texts, odd, strict=True) if other}
+        gaps = gaps if not odd.all() and all(map(may_be_missing, gaps)) else set()
+        category = not (written or gaps) and bool(odd.any()) and len(odd) <= _CODED
+        more = list[str]()
+        if gaps:
+            more.append(f"if that is a missing value, say {option({*look.gaps, *gaps})}")
+        elif not category and (written or not odd.all()):
+            more.append(f"to learn from it {remedy.partition(',')[0]} (a missing value is empty or NA)")
+        if not category and _words(column) >= _WORDS:
+            more.append("to learn from its words name it by --text")
+        return Finding("odd", reason, "categories" if category else "drop", name, "; ".join(more))
+    rows = int(np.count_nonzero(look.codes(name) >= 0))
+    if np.isnan(column.numbers).all() and len(column.texts) > max(_CODED, rows // _RARE):
+        what = f"column {name!r} has {len(column.texts)} different texts in {rows} rows"
+        words = "to learn from its words name it by --text" if _words(column) >= _WORDS else ""
+        return Finding("odd", what, "drop", name, words or "take it out if its values mean the same in every domain")
+    return None
+
+
+def _words(column: Column) -> float:
+    return float(np.mean([len(text.split()) for text in column.texts]))
+
+
+def _of_one_domain(look: Look, name: str, column: Column) -> Finding | None:
+    """Whether a column says no more than which domain a row is of."""
+    codes = look.codes(name)
+    there = codes >= 0
+    values = np.count_nonzero(np.bincount(codes[there]))
+    if values < len(("one", "other")) or not _determines(codes[there], look.places[there]):
+        return None
+    if values == len(look.names):
+        what = f"column {name!r} has a value of its own in each domain, the same in all of its rows"
+    elif np.isnan(column.numbers).all():
+        what = f"each value of column {name!r} occurs in one domain alone, where no other domain can teach it"
+    else:
+        return None
+    return Finding("odd", what, "drop", name)
+
+
+def _determines(codes: Array, others: Array) -> bool:
+    """Whether each code comes with one other alone."""
+    last = np.zeros(int(codes.max(initial=0)) + 1, np.int64)
+    last[codes] = others
+    return bool((last[codes] == others).all())
+
+
+def _compared(look: Look, kept: Mapping[str, Column]) -> Iterator[Finding]:
+    """Columns that differ between domains as no method can mend: in another unit, or missing altogether."""
+    absent: dict[str, list[str]] = {}
+    for name, column in kept.items():
+        counts = np.bincount(look.places[look.codes(name) >= 0], minlength=len(look.names))
+        for place in np.flatnonzero(counts == 0):
+            absent.setdefault(look.names[place], []).append(name)
+        if look.alike or len(column.numbers) < MEASURED or not np.isfinite(column.numbers).all():
+            continue
+        first, medians, third = look.quartiles(name, _SMALL)
+        if unit := other_unit(medians, third - first):
+            where = listed([look.names[place] for place in unit.domains], 6)
+            of = listed([f"{median:.3g}" for median in medians], 8)
+            what = f"column {name!r} in {where} is {factor_text(unit.factor)} that in other domains (medians {of})"
+            yield Finding("unit", what, remedy=SAME_UNIT)
+    for domain, names in absent.items():
+        what = f"{domain} has no value at all in {listed(names, 8)}"
+        yield Finding("missing", what, remedy="the median stands for it; `drop` leaves such a column out")
+
+
+def _rows(look: Look, kept: Mapping[str, Column], *, grouped: bool) -> Iterator[Finding]:
+    """Rows that occur many times, and rows that follow each other as in a recording."""
+    if kept:
+        yield from copied([look.codes(name) for name in kept], look.places, look.names)
+    measured = [look.measured[name] for name in kept if name in look.measured]
+    yield from () if grouped else recorded(measured, look.places)
+
+
+def copied(columns: Sequence[Array], places: Array, names: Sequence[str]) -> Iterator[Finding]:
+    """A doubt about rows that occur many times; the columns hold whole numbers."""
+    copies, repeated = copies_among(columns, places)
+    if copies:
+        where = listed([names[place] for place in np.unique(places[repeated])], 6)
+        what = f"{copies} of {len(places)} rows are copies of other rows, in {where}"
+        remedy = "remove them, or they are trained on and tested on at once (oversampling belongs after the split)"
+        yield Finding("rows", what, remedy=remedy)
+
+
+def recorded(columns: Sequence[Array], places: Array) -> Iterator[Finding]:
+    """A doubt about rows that follow each other as in a recording."""
+    if moves_slowly(columns, places):
+        what = "rows that follow each other are nearly equal, as in a recording"
+        remedy = "make a row of each window of it, or name by --group what says which rows belong together"
+        yield Finding("rows", what, remedy=remedy)

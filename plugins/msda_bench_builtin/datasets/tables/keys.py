@@ -1,0 +1,89 @@
+"""Recognises columns whose values say which rows belong together, such as those of one patient or one trial."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from msda_bench.api import Array
+from msda_bench_builtin.datasets.tables.findings import Finding, Look
+from msda_bench_builtin.datasets.tables.numbers import between
+from msda_bench_builtin.datasets.tables.read import Column
+
+_KEY = re.compile(
+    r"id|ids|key|uid|uuid|pid|mrn|patients?|subjects?|subj|persons?|participants?|sessions?|trials?|recordings?|visits?"
+    r"|cases?|animals?|users?|clients?|customers?|households?|famil(y|ies)|runs?|clips?|videos?|sequences?|speakers?"
+)
+"""Words in names of columns that say which rows belong together."""
+_ALIKE = 0.5
+"""The share of the variance that lies between groups of rows, if they belong together."""
+_GROUPS, _NAMED_GROUPS = 4, 10
+"""The fewest values in a domain of a key whose rows are alike, and of one that is only called so."""
+_TWICE = 1.5
+"""The fewest rows of a value, on average."""
+_LOOSE = 1.05
+"""How many more stretches of rows than values there may be, if the rows of a value follow each other."""
+
+
+class _Key(NamedTuple):
+    name: str
+    size: int
+    nested: bool
+
+
+def keys_among(look: Look, names: Sequence[str]) -> list[Finding]:
+    """The columns that are keys: the coarsest one is proposed as the group, and none is an input."""
+    keys = [key for name in names if (key := _key(look, name, look.columns[name]))]
+    if not keys:
+        return []
+    keys.sort(key=lambda key: (not key.nested, key.size))
+    first, *others = keys
+    chosen = first.name if first.nested else f"{look.domain},{first.name}"
+    rows = f"{len(look.rows) / first.size:.1f} rows on average"
+    if first.nested:
+        about = f"{first.size} values, each in one domain and in {rows}: rows that belong together"
+    else:
+        about = f"{len(look.columns[first.name].texts)} values in each domain, each in {rows}, which are alike"
+    what = f"column {first.name!r} has {about}"
+    findings = [Finding("key", what, "drop" if look.grouped else "group", first.name if look.grouped else chosen)]
+    for key in others:
+        if key.nested:  # another that recurs in every domain may be an input
+            what = f"column {key.name!r} says which rows belong together, too"
+            findings += [Finding("key", what, "drop", key.name)]
+    return findings
+
+
+def _key(look: Look, name: str, column: Column) -> _Key | None:
+    codes, numbers = look.codes(name), column.numbers
+    if (codes < 0).any() or np.isinf(numbers).any() or (numbers % 1 > 0).any():
+        return None
+    pairs = np.unique(look.places * len(column.texts) + codes)
+    values = len(np.unique(codes))
+    nested = len(pairs) <= _LOOSE * values
+    groups = codes if nested else look.places * len(column.texts) + codes
+    count = values if nested else len(pairs)
+    fewest = int(np.bincount(pairs // len(column.texts), minlength=len(look.names)).min())
+    if fewest < _GROUPS or len(codes) < _TWICE * count:
+        return None
+    called = _is_key_name(name)
+    follow = 1 + np.count_nonzero(np.diff(groups)) <= _LOOSE * count
+    if nested and called and fewest >= _NAMED_GROUPS:
+        return _Key(name, count, nested)
+    return _Key(name, count, nested) if (nested or called or follow) and _alike(look, name, groups) else None
+
+
+def _is_key_name(name: str) -> bool:
+    """Whether a word of a name, such as of `patientID` or `trial_no`, is that of a key."""
+    words = re.split(r"[\W_\d]+|(?<=[a-z])(?=[A-Z])", name)
+    return any(_KEY.fullmatch(word.casefold()) for word in words)
+
+
+def _alike(look: Look, name: str, groups: Array) -> bool:
+    """Whether rows of a group are alike by most of the other columns."""
+    groups = np.unique(groups, return_inverse=True)[1].reshape(-1)
+    shares = [between(values, groups, look.places) for values in look.compared(name)]
+    known = [share for share in shares if np.isfinite(share)]
+    return bool(known) and float(np.median(known)) >= _ALIKE

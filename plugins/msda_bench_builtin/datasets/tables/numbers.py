@@ -1,0 +1,185 @@
+"""Judges numbers without knowing what they measure: those that stand for a gap, and those in another unit."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from msda_bench.api import Array
+
+_NINES = {float(sign + digit * length) for sign in ("", "-") for digit in "789" for length in range(2, 10)}
+_CODES = _NINES | {-1.0, -9.0, -200.0, 9.0, 32767.0, 65535.0, -32768.0, 2147483647.0, -2147483648.0}
+"""Numbers that often stand for a missing value."""
+_FILL = 1e19
+"""Larger numbers are fill values, such as 1e20 or 9.96921e+36."""
+_PEELED = 3
+"""Numbers at each end that may all stand for gaps, such as -9999 and -999."""
+_KNOWN, _UNKNOWN = (3.0, 1.0, 3), (10.0, 5.0, 5)
+"""How far a code lies from the median and from the nearest other number, in quartile distances; how often it occurs."""
+_FEWEST = 10
+"""Among fewer different other numbers a code is not certain."""
+_FACTOR = 4.0
+"""Domains whose medians differ by more may have another unit."""
+_COPIES = 0.05
+"""The share of rows that are copies of others, from which on they are named."""
+_SLOW = 0.1
+"""The squared difference of neighbours is at most this part of that of any two rows."""
+
+
+class Gap(NamedTuple):
+    """A number that may stand for a missing value."""
+
+    value: float
+    times: int
+    low: float
+    high: float
+    certain: bool
+
+
+def gaps_among(values: Array, counts: Array) -> list[Gap]:
+    """Numbers that repeat far outside of all others.
+
+    Args:
+        values: different finite numbers, in order.
+        counts: how often each occurs.
+    """
+    best: list[Gap] = []
+    for low, high in itertools.product(range(_PEELED), repeat=2):
+        if low + high > len(best) and low + high + 2 <= len(values):
+            best = _outside(values, counts, low, high) or best
+    return best
+
+
+def _outside(values: Array, counts: Array, low: int, high: int) -> list[Gap]:
+    """The numbers at both ends, if all of them may stand for gaps."""
+    kept = slice(low, len(values) - high)
+    rest, weights = values[kept], counts[kept]
+    first, middle, third = _quartiles(rest, weights)
+    spread = third - first or float(np.subtract(*np.quantile(rest, [0.75, 0.25]))) or abs(middle) or 1.0
+    made = []
+    for place in [*range(low), *range(len(values) - high, len(values))]:
+        value, count = float(values[place]), int(counts[place])
+        known = value in _CODES or abs(value) >= _FILL
+        away, alone, least = _KNOWN if known or value == 0 else _UNKNOWN
+        nearest = rest[0] if place < low else rest[-1]
+        far = abs(value - middle) >= away * spread and abs(value - nearest) >= alone * spread
+        if not far or count < least:
+            return []
+        made.append(Gap(value, count, float(rest[0]), float(rest[-1]), known and len(rest) >= _FEWEST))
+    return made
+
+
+def _quartiles(values: Array, counts: Array) -> tuple[float, float, float]:
+    ends = np.cumsum(counts)
+    first, middle, third = values[np.searchsorted(ends, ends[-1] * np.array([0.25, 0.5, 0.75]))].tolist()
+    return first, middle, third
+
+
+class Unit(NamedTuple):
+    """Domains whose numbers are a factor away from those of the others."""
+
+    domains: tuple[int, ...]
+    factor: float
+
+
+def other_unit(medians: Array, spreads: Array) -> Unit | None:
+    """The smaller set of domains in which numbers are as much larger as they vary more, if there are two such sets.
+
+    Args:
+        medians: of each domain, of one sign; NaN where it is not known.
+        spreads: of each domain, above 0.
+    """
+    known = np.flatnonzero(np.isfinite(medians) & (medians != 0) & (spreads > 0))
+    if len(known) < len(("one", "other")) or np.ptp(np.sign(medians[known])):
+        return None
+    order = known[np.argsort(abs(medians[known]), kind="stable")]
+    logs = np.log(abs(medians[order]))
+    steps = np.diff(logs)
+    cut = int(np.argmax(steps)) + 1
+    low, high = order[:cut], order[cut:]
+    if steps[cut - 1] < np.log(_FACTOR) or max(np.ptp(logs[:cut]), np.ptp(logs[cut:])) > steps[cut - 1] / 2:
+        return None
+    factor = float(np.median(medians[high]) / np.median(medians[low]))
+    wider = float(np.median(spreads[high]) / np.median(spreads[low]))
+    if not factor / 3 < wider < factor * 3:
+        return None
+    if len(high) <= len(low):
+        return Unit(tuple(high.tolist()), factor)
+    return Unit(tuple(low.tolist()), 1 / factor)
+
+
+def factor_text(factor: float) -> str:
+    """How many times, such as `14 times`, or `1/14` of it."""
+    return f"{factor:.3g} times" if factor > 1 else f"1/{1 / factor:.3g} of"
+
+
+def moves_slowly(columns: Sequence[Array], domains: Array) -> bool:
+    """Whether rows that follow each other in a domain are nearly equal, by most columns.
+
+    That compares the squared differences of neighbours with those of any two rows (von Neumann's ratio).
+    """
+    ratios = [*_ratios(columns, domains)]
+    return len(ratios) > 1 and float(np.median(ratios)) < _SLOW
+
+
+def _ratios(columns: Sequence[Array], domains: Array) -> Iterator[float]:
+    order = np.argsort(domains, kind="stable")
+    same = np.diff(domains[order]) == 0
+    for values in columns:
+        mine = values[order]
+        steps = np.diff(mine)[same]
+        steps = steps[np.isfinite(steps)]
+        there = np.isfinite(values)
+        spread = within(values[there], domains[there])
+        if len(steps) and spread > 0:
+            yield float((steps**2).mean() / (2 * spread))
+
+
+def between(values: Array, groups: Array, domains: Array) -> float:
+    """The share of the variance within domains that lies between groups, as an analysis of variance has it.
+
+    Args:
+        values: NaN where one is missing.
+        groups: numbers from 0.
+        domains: numbers from 0.
+    """
+    there = np.isfinite(values)
+    inside = within(values[there], groups[there])
+    whole = within(values[there], domains[there])
+    return 1 - inside / whole if whole > 0 else np.nan
+
+
+def within(values: Array, groups: Array) -> float:
+    """The variance of values around the means of their groups."""
+    counts = np.bincount(groups)
+    means = np.bincount(groups, values) / np.maximum(counts, 1)
+    free = len(values) - np.count_nonzero(counts)
+    return float(((values - means[groups]) ** 2).sum() / free) if free > 0 else np.nan
+
+
+def prints_of(columns: Sequence[Array]) -> Array:
+    """A number for each row, equal for equal rows, of columns of whole numbers."""
+    weights = np.random.default_rng(0).integers(1, 1 << 63, len(columns), np.uint64)
+    prints = np.zeros(len(columns[0]), np.uint64)
+    for column, weight in zip(columns, weights, strict=True):
+        prints += column.astype(np.uint64) * (weight | np.uint64(1))
+    return prints
+
+
+def copies_among(columns: Sequence[Array], domains: Array) -> tuple[int, Array]:
+    """How many rows are copies of others in their domain, and which rows occur more than once.
+
+    None are counted where rows of so few different values may be equal by chance.
+    """
+    first, places, counts = np.unique(
+        prints_of([*columns, domains]), return_index=True, return_inverse=True, return_counts=True
+    )[1:]
+    repeated = counts[places.reshape(-1)] > 1
+    # The exponent allows for columns that depend on each other.
+    chance = np.prod([((np.bincount(of[first] + 1) / len(first)) ** 2).sum() ** 0.75 for of in columns])
+    copies = len(domains) - len(first)
+    by_chance = copies <= _COPIES * len(domains) or chance * len(first) > _COPIES
+    return (0, np.zeros(len(domains), bool)) if by_chance else (copies, repeated)
