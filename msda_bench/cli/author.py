@@ -8,7 +8,7 @@ import contextlib
 import json
 from typing import TYPE_CHECKING
 
-from msda_bench.cli.lines import say, say_table, warn_of
+from msda_bench.cli.lines import say, say_table, say_whole, warn_of
 from msda_bench.errors import BenchError, PluginError
 
 if TYPE_CHECKING:
@@ -111,5 +111,5 @@ def schema(_: argparse.Namespace) -> int:
     from msda_bench.plugins import discover
     from msda_bench.suite.load import suite_schema
 
-    print(json.dumps(suite_schema(discover()), indent=2))
+    say_whole(json.dumps(suite_schema(discover()), indent=2) + "\n")
     return 0

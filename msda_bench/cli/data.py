@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,7 +11,7 @@ import pandas as pd
 
 from msda_bench import data, plugins
 from msda_bench.api import File
-from msda_bench.cli.lines import say, say_block, say_table, warn_of
+from msda_bench.cli.lines import out, say, say_block, say_table, warn_of
 from msda_bench.cli.suites import load
 from msda_bench.cli.tables import show
 from msda_bench.data.check import present
@@ -46,7 +45,7 @@ def listing(args: argparse.Namespace) -> int:
     for name in dict.fromkeys(args.names) or registry.names("dataset"):
         with reported(problems):
             rows.append(_declarations(make(registry, "dataset", name, {}), whole=bool(args.names)))
-    if args.names or sys.stdout.isatty():
+    if args.names or out().isatty():
         for name, domains, task, licence, source, here in rows:
             texts = (f"licence: {licence}", f"source: {source}", f"domains: {domains}")
             say_block(f"{name}: {task}; files here: {here}", texts)

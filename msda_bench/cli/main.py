@@ -13,7 +13,8 @@ from types import FrameType
 from typing import TYPE_CHECKING, TextIO
 
 from msda_bench.cli.command import make_parser
-from msda_bench.cli.lines import warn
+from msda_bench.cli.end import end
+from msda_bench.cli.lines import out, own_stdout, warn
 from msda_bench.errors import BenchError, Interrupted
 
 if TYPE_CHECKING:
@@ -46,12 +47,13 @@ def _command(argv: Sequence[str] | None) -> int:
         return int(stop.code or 0)
     args.words = words
     try:
-        answer: int | Report = pkgutil.resolve_name(f"msda_bench.cli.{args.calls}")(args)
-        if isinstance(answer, int):
-            return answer
-        from msda_bench.cli.tables import show
+        with own_stdout():
+            answer: int | Report = pkgutil.resolve_name(f"msda_bench.cli.{args.calls}")(args)
+            if isinstance(answer, int):
+                return answer
+            from msda_bench.cli.tables import show
 
-        return show(args, answer)
+            return show(args, answer)
     except Exception as error:
         from msda_bench.blame import broken_package
 
@@ -136,7 +138,7 @@ class _Output(io.FileIO):
 
 
 def open_streams() -> None:
-    """Opens stdin, stdout and stderr, and watches them for errors.
+    """Opens stdin, stdout and stderr, and watches them for errors. Descriptor 1 is stderr's from here on.
 
     If they were closed, writing to stdout fails and stderr discards its text. Otherwise Python would send the text of
     stderr to stdout, and a file that is opened later could get one of their descriptors.
@@ -149,14 +151,16 @@ def open_streams() -> None:
             os.set_inheritable(os.open(os.devnull, mode), True)  # noqa: FBT003
     if sys.stdout is sys.__stdout__:
         sys.stdout = _watched(sys.stdout, os.O_RDONLY)
+        os.dup2(2, 1)  # what a plugin's libraries and processes print is not of the command's output
     if sys.stderr is sys.__stderr__:
         sys.stderr = _watched(sys.stderr, os.O_WRONLY)
 
 
 def _watched(stream: TextIO | None, mode: int) -> TextIO:
+    """The stream on a descriptor of its own, so that closing the standard one does not close it."""
     if stream is None:
         return io.TextIOWrapper(io.BufferedWriter(_Output(os.open(os.devnull, mode), "w")), errors="backslashreplace")
-    buffered = io.BufferedWriter(_Output(stream.fileno(), "w", closefd=False))
+    buffered = io.BufferedWriter(_Output(os.dup(stream.fileno()), "w"))
     at_once = mode == os.O_WRONLY or bool(stream.line_buffering) or getattr(stream, "write_through", False)
     # A character that the encoding does not have is escaped: it must not cost the output of a whole run.
     return io.TextIOWrapper(buffered, stream.encoding, "backslashreplace", line_buffering=at_once)
@@ -164,7 +168,7 @@ def _watched(stream: TextIO | None, mode: int) -> TextIO:
 
 def unwritable() -> tuple[str, OSError] | None:
     """The name of stdout or stderr and the error, if writing to it failed; the stream then discards further text."""
-    for name, stream in (("stdout", sys.stdout), ("stderr", sys.stderr)):
+    for name, stream in (("stdout", out()), ("stderr", sys.stderr)):
         raw = getattr(getattr(stream, "buffer", None), "raw", None)
         if isinstance(raw, _Output) and raw.fault is not None:
             swallow = os.open(os.devnull, os.O_WRONLY)
@@ -179,12 +183,6 @@ def listen() -> None:
     """Makes SIGINT raise Interrupted, unless it is ignored, as for a job in the background."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _Stopper())
-
-
-def end(code: int) -> None:
-    """Ends the process; SIGINT is ignored from here on."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    sys.exit(code)
 
 
 class _Stopper:

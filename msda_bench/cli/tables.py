@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 import errno
-import shutil
-import sys
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
@@ -13,7 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from msda_bench.cli.lines import say, say_text, warn
+from msda_bench.cli.lines import out, out_width, say, say_text, say_whole, warn
 from msda_bench.errors import BenchError, StoreError
 from msda_bench.results.answers import against_report, folder_report
 from msda_bench.results.files import write_results
@@ -83,7 +81,7 @@ def show(args: argparse.Namespace, report: Report, write: Callable[[], Path | No
     path = None
     try:
         if form == "csv" and report.data is not None:
-            print(csv_text(report.data), end="")
+            say_whole(csv_text(report.data))
         else:
             _print(args, report, form, quiet=quiet)
     finally:
@@ -136,9 +134,9 @@ def _print_lines(lines: Iterable[Line], form: str, *, quiet: bool) -> None:
 
 def _screen() -> tuple[int, bool]:
     """The line width, and whether the output can show more than ASCII."""
-    if not sys.stdout.isatty():
+    if not out().isatty():
         return TABLE_WIDTH, False
-    return shutil.get_terminal_size().columns, (sys.stdout.encoding or "").lower().startswith("utf")
+    return out_width(), (out().encoding or "").lower().startswith("utf")
 
 
 def _say(text: str, *, unicode: bool) -> None:

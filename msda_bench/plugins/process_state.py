@@ -1,15 +1,23 @@
-"""The state of a process that changes the numbers of its next runs, and a guard that restores it."""
+"""The state of a process that its next runs share, such as generators and streams, and a guard that restores it."""
 
 from __future__ import annotations
 
 import contextlib
+import locale
+import logging
 import os
 import random
+import signal
+import threading
+import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import torch
+
+from msda_bench import streams
 
 _LIBRARIES = {"CUDA_MODULE_LOADING", "TORCHINDUCTOR_CACHE_DIR", "KMP_DUPLICATE_LIB_OK", "KMP_INIT_AT_FORK"}
 """Environment variables that torch and scikit-learn set when they are imported or first used."""
@@ -17,21 +25,29 @@ _DEVICES = ("cpu", "cuda")
 
 
 @contextlib.contextmanager
-def restored() -> Iterator[list[str]]:
-    """Restores what the block changes of the process that would change the numbers of later runs, even if it raises.
+def restored(write: Callable[[str], object] | None = None) -> Iterator[list[str]]:
+    """Restores what the block changes of the process that later runs share, even if it raises.
+
+    Streams, signals and the like are restored in the main thread alone: elsewhere another thread may have changed them.
+
+    Args:
+        write: gets what the block writes to stdout and stderr; without it, the text goes where it went before.
 
     Yields:
         A list that is empty until the block ends, and then names what the block changed.
     """
-    before = [read() for read, _ in _STATE.values()]
     changed: list[str] = []
-    try:
-        yield changed
-    finally:
-        for (what, (read, write)), value in zip(_STATE.items(), before, strict=True):
-            if not _same(value, read()):
-                write(value)
-                changed.append(what)
+    alone = threading.current_thread() is threading.main_thread()
+    state = _STATE | _SURROUNDINGS if alone else _STATE
+    before = [read() for read, _ in state.values()]
+    with streams.kept(changed, write) if alone else contextlib.nullcontext():
+        try:
+            yield changed
+        finally:
+            for (what, (read, put)), value in zip(state.items(), before, strict=True):
+                if not _same(value, read()):
+                    put(value)
+                    changed.append(what)
 
 
 def _same(before: Any, after: Any) -> bool:
@@ -75,6 +91,59 @@ def _set_folder(folder: str | None) -> None:
             os.chdir(folder)
 
 
+@dataclass(frozen=True)
+class _Warnings:
+    """How warnings are shown. Only what concerns the warnings of every library is compared.
+
+    A library adds filters for its own warnings when it is imported.
+    """
+
+    filters: Any = field(compare=False)
+    entries: tuple[Any, ...] = field(compare=False)
+    general: tuple[Any, ...]
+    show: Any
+
+
+def _warnings() -> _Warnings:
+    entries = tuple(warnings.filters)
+    # An entry is (action, message, category, module, line).
+    general = (one for one in entries if one[1] is None and one[3] is None and one[2].__module__ == "builtins")
+    return _Warnings(warnings.filters, entries, tuple(general), warnings.showwarning)
+
+
+def _set_warnings(kept: _Warnings) -> None:
+    warnings.filters = kept.filters
+    warnings.resetwarnings()  # empties the list, and makes Python forget what it has shown
+    kept.filters[:] = kept.entries
+    warnings.showwarning = kept.show
+
+
+def _handlers() -> dict[int, Any]:
+    return {number: signal.getsignal(number) for number in signal.valid_signals()}
+
+
+def _set_handlers(kept: dict[int, Any]) -> None:
+    for number, handler in kept.items():
+        if handler is not None and signal.getsignal(number) != handler:  # None: not set by Python
+            signal.signal(number, handler)
+
+
+def _logging() -> tuple[list[logging.Handler], int, int]:
+    return [*logging.root.handlers], logging.root.level, logging.root.manager.disable
+
+
+def _set_logging(kept: tuple[list[logging.Handler], int, int]) -> None:
+    logging.root.handlers[:], level, disabled = kept
+    logging.root.setLevel(level)
+    logging.disable(disabled)
+
+
+def _umask() -> int:
+    mask = os.umask(0o077)  # it cannot be read without being set; this one exposes no file of another thread
+    os.umask(mask)
+    return mask
+
+
 _STATE: dict[str, tuple[Callable[[], Any], Callable[[Any], object]]] = {
     "torch's default device": (torch.get_default_device, _set_default_device),
     "torch's global random generator": (torch.get_rng_state, torch.set_rng_state),
@@ -90,4 +159,12 @@ _STATE: dict[str, tuple[Callable[[], Any], Callable[[Any], object]]] = {
     "the environment's variables": (_environment, _set_environment),
     "the working folder": (_folder, _set_folder),
 }
-"""What restores each: how it is read, and written."""
+"""What changes the numbers of later runs: how each is read, and written."""
+_SURROUNDINGS: dict[str, tuple[Callable[[], Any], Callable[[Any], object]]] = {
+    "the warnings' filters": (_warnings, _set_warnings),
+    "the root logger": (_logging, _set_logging),
+    "the signal handlers": (_handlers, _set_handlers),
+    "the locale": (lambda: locale.setlocale(locale.LC_ALL), lambda kept: locale.setlocale(locale.LC_ALL, kept)),
+    "the umask": (_umask, os.umask),
+}
+"""What changes how later runs are shown, stopped or written."""

@@ -7,6 +7,7 @@ import importlib.metadata
 import inspect
 import json
 import re
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from msda_bench.component.base import before_added
 from msda_bench.errors import BenchError, PluginError
 from msda_bench.marker import PROJECT
 from msda_bench.plugins.process_state import restored
+from msda_bench.streams import NamedLines
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _HOOKS: dict[str, type[api.Component]] = {
@@ -111,7 +113,9 @@ class Registry:
     ) -> None:
         self.broken, self.changed = tuple(broken), tuple(changed)
         self._by_name: dict[tuple[str, str], list[Entry]] = {}
-        for entry in entries:
+        # Two entry points of a distribution may bring one class, which is no conflict.
+        different = {(id(entry.cls), entry.origin): entry for entry in entries}
+        for entry in different.values():
             self._by_name.setdefault((entry.kind, entry.name), []).append(entry)
 
     @property
@@ -184,8 +188,12 @@ def same_project(first: str, second: str) -> bool:
 
 
 def _conflict(group: list[Entry]) -> str:
-    origins = " and ".join(entry.origin for entry in group)
-    return f"{group[0].kind} {group[0].name!r} is claimed by {origins}; uninstall one of them"
+    first = group[0]
+    origins = dict.fromkeys(entry.origin for entry in group)
+    if len(origins) > 1:
+        return f"{first.kind} {first.name!r} is claimed by {' and '.join(origins)}; uninstall one of them"
+    classes = " and ".join(f"{entry.cls.__module__}.{entry.cls.__qualname__}" for entry in group)
+    return f"{first.kind} {first.name!r} is the name of several classes of {first.origin}: {classes}; rename one"
 
 
 def discover(
@@ -207,12 +215,16 @@ def discover(
     placed = [(point, *_distribution(point)) for point in points]
     for point, name, version in sorted(placed, key=lambda entry: (*entry[1:], entry[0].name, entry[0].value)):
         what = f"entry point {point.name!r} ({point.value})"
-        with restored() as settings:
+        printed, threads = NamedLines(f"{name} {version}"), {*threading.enumerate()}
+        with restored(printed.write) as settings:
             for part in _classes(point, what, hooks):
                 if isinstance(part, str):
                     broken.append(BrokenPlugin(name, f"{name} {version}: {part}"))
                 else:
                     entries.append(Entry(part.kind, part, name, version))
+        printed.end()
+        for thread in {*threading.enumerate()} - threads:
+            thread.name += f" of {name} {version}"  # the end of the command names a thread that still runs
         if settings:
             deed = f"{what} changed {' and '.join(settings)}"
             changed.append(f"{name} {version}: {deed}: it was put back, since every run of the process shares it")
@@ -250,7 +262,7 @@ def _classes(
     for hook, base in hooks.items():
         try:
             with blaming(packages, f"hook {hook}"):
-                classes = [cls for listed in getattr(manager.hook, hook)() for cls in listed]
+                classes = _returned(manager, hook)
         except BenchError as fault:
             yield str(fault)
             continue
@@ -261,6 +273,20 @@ def _classes(
             except BenchError as fault:
                 why = str(fault)
             yield f"hook {hook}: {_name(cls)} {why}" if why else cls
+
+
+def _returned(manager: pluggy.PluginManager, hook: str) -> list[Any]:
+    """What the plugin's implementation of a hook lists; raises a PluginError for anything but a list or the like."""
+    caller = getattr(manager.hook, hook)
+    results = caller()
+    if caller.get_hookimpls() and not results:
+        raise PluginError(f"hook {hook} returned None; return a list of classes")
+    for result in results:
+        if isinstance(result, type):
+            raise PluginError(f"hook {hook} returned the class {_name(result)}; return a list: [{_name(result)}]")
+        if isinstance(result, str | Mapping) or not isinstance(result, Iterable):
+            raise PluginError(f"hook {hook} returned {_name(result)}; return a list of classes")
+    return [cls for listed in results for cls in listed]
 
 
 def _name(cls: object) -> str:

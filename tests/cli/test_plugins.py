@@ -1,5 +1,15 @@
 """Commands on installed components (`plugins`, `check`, `new`, `schema`), third-party distributions among them."""
 
+import json
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tests.cli.conftest import ENTRY
+
 PLUGIN = '''
     from msda_bench.api import Aggregate, Aggregator, Validator, component, hookimpl
 
@@ -81,6 +91,51 @@ def test_process_state_that_a_plugin_changes_on_import_is_restored_and_reported(
         for name, what in changed.items()
     ]
     assert {"rude", "sudden"} <= {line.split()[1] for line in out}
+
+
+PRINTS = """import io, os, sys, threading, time
+    print("zoo \\x1b[31mloaded")
+    os.system("echo of a process")
+    sys.stdout = io.TextIOWrapper(sys.stdout.buffer, encoding="utf-8")
+    """
+
+
+@pytest.mark.parametrize("command", ["plugins", "schema"])
+def test_what_a_plugin_prints_is_named_on_stderr_and_stdout_is_the_commands_own(install, site, command):
+    loud = plugin("loud").replace("from msda_bench", f"{PRINTS}from msda_bench", 1)
+    told = (
+        "@classmethod\n        def description(cls):\n            print('I am', end='')\n            return 'Loud.'\n\n"
+    )
+    described = loud.replace("    def score", f"    {told}        def score")
+    install("loud-stranger", described)
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(site), *sys.path])}
+    done = subprocess.run([*ENTRY, command], capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 0, done.stderr
+    if command == "schema":
+        assert json.loads(done.stdout)["title"]
+    else:
+        assert all(len(line.split()) >= 4 for line in done.stdout.splitlines())
+    printed = [line for line in done.stderr.splitlines() if " printed: " in line]
+    whose = "msda-bench: loud-stranger 1.0 printed:"
+    assert printed == [f"{whose} zoo [31mloaded", f"{whose} I am"]
+    assert "of a process" in done.stderr
+    if command == "plugins":
+        assert "entry point 'plugin' (loud_stranger) changed sys.stdout: it was put back" in done.stderr
+
+
+def test_a_command_ends_though_a_plugin_keeps_a_thread_and_a_process(install, site):
+    keeps = "import multiprocessing, threading, time\n    threading.Thread(target=time.sleep, args=(60,)).start()\n    "
+    keeps += "multiprocessing.get_context('fork').Process(target=time.sleep, args=(60,), name='Child').start()\n    "
+    install("slow-stranger", plugin("slow").replace("from msda_bench", f"{keeps}from msda_bench", 1))
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(site), *sys.path])}
+    begun = time.monotonic()
+    done = subprocess.run([*ENTRY, "plugins"], capture_output=True, text=True, check=False, env=environment)
+    assert time.monotonic() - begun < 50
+    assert (done.returncode, done.stdout.count(" slow-stranger 1.0 ")) == (0, 1)
+    left = (
+        "msda-bench: warning: ends without waiting for thread 'Thread-1 (sleep) of slow-stranger 1.0', process 'Child'"
+    )
+    assert done.stderr.splitlines()[-1] == left
 
 
 def test_check_reports_each_clause_and_accepts_parameters(install, said):

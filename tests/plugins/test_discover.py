@@ -69,7 +69,10 @@ BROKEN = {
     "hook takes an argument": (HEAD + HOOK.replace("()", "(x)") + "[]", "msda_validators"),
     "hook raises": (HEAD + HOOK + "1 / 0", "hook msda_validators: broken_stranger.py:4: ZeroDivisionError"),
     "hook exits": (HEAD + HOOK + "exit(3)", "hook msda_validators: broken_stranger.py:4: SystemExit: 3"),
-    "hook returns no list": (HEAD + HOOK + "7", "hook msda_validators: TypeError"),
+    "hook returns no list": (HEAD + HOOK + "7", "hook msda_validators returned a int; return a list of classes"),
+    "hook returns nothing": (HEAD + HOOK + "None", "hook msda_validators returned None; return a list of classes"),
+    "hook returns a class": (HEAD + HOOK + "Validator", "returned the class Validator; return a list: [Validator]"),
+    "hook returns a mapping": (HEAD + HOOK + "{'v': Validator}", "returned a dict; return a list of classes"),
     "hook returns a string": (HEAD + HOOK + "['Good']", "Good is not a subclass of msda_bench.api.Validator"),
     "hook returns another kind": (
         f"{HEAD}@component\nclass A(Aggregator):\n    name = 'a'\n{HOOK}[A]",
@@ -152,6 +155,18 @@ def test_a_name_of_two_distributions_is_a_conflict_in_one_kind_only(install, dis
         registry.entry("validator", "twin")
     assert registry.entry("validator", "single").distribution == "three"
     assert registry.entry("aggregator", "twin").distribution == "four"
+
+
+def test_one_class_by_two_entry_points_of_a_distribution_is_one_component(install, discovered, site):
+    install("twice", good("twin"))
+    points = site / "twice-1.0.dist-info" / "entry_points.txt"
+    points.write_text(f"{points.read_text()}again = twice\n")
+    registry = discovered()
+    assert (registry.problems, registry.entry("validator", "twin").distribution) == ([], "twice")
+    assert len(registry.entries) == 1
+    install("both", good("same").replace("[Good]", "[Good, component(type('More', (Good,), {}))]"))
+    (claim,) = discovered().problems
+    assert claim.startswith("validator 'same' is the name of several classes of both 1.0: both.Good and ")
 
 
 def test_a_distribution_without_metadata_is_usable(install, discovered, site):

@@ -1,8 +1,14 @@
 """The engine with components that change shared process state, and one that observes it."""
 
 import hashlib
+import io
+import locale
+import logging
 import os
 import random
+import signal
+import sys
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +19,11 @@ from msda_bench.data import LocalFiles
 from msda_bench.engine.train import Trainer
 from msda_bench.plugins.process_state import _STATE
 from tests.engine.conftest import OwnStep, installed, make_cell, swapped
+
+
+def close(stream):
+    getattr(sys, stream).close()
+
 
 DEEDS = {
     "torch's global random generator": lambda: torch.manual_seed(1),
@@ -28,6 +39,16 @@ DEEDS = {
     "numpy's error handling": lambda: np.seterr(all="raise"),
     "the environment's variables": lambda: os.environ.update(OMP_NUM_THREADS="7", VANDAL="1"),
     "the working folder": lambda: os.chdir("/"),
+    "the warnings' filters": lambda: warnings.simplefilter("error"),
+    "the root logger": lambda: logging.basicConfig(level=logging.DEBUG),
+    "the signal handlers": lambda: signal.signal(signal.SIGTERM, signal.SIG_IGN),
+    "the locale": lambda: locale.setlocale(locale.LC_NUMERIC, "C.UTF-8"),
+    "the umask": lambda: os.umask(0),
+    "sys.stdout": lambda: close("stdout"),
+    "sys.stderr": lambda: setattr(sys, "stderr", io.TextIOWrapper(sys.stderr.buffer)),
+    "sys.stdin": lambda: close("stdin"),
+    "file descriptor 1": lambda: os.close(1),
+    "file descriptor 2": lambda: os.dup2(0, 2),
 }
 
 
@@ -60,11 +81,17 @@ class VandalScheme(OwnStep):
 
 @component
 class Witness(Validator):
-    """A score that depends on all state that is to be restored."""
+    """A score that depends on all state that changes numbers, and fails where it cannot print or warn."""
 
     name = "witness"
 
     def score(self, view):
+        for stream in (sys.stdout, sys.stderr):
+            print("seen", file=stream, flush=True)
+        os.write(1, b"")
+        os.write(2, b"")
+        assert sys.stdin.read() == ""
+        warnings.warn("seen", stacklevel=1)
         seen = [read() for read, _ in _STATE.values()]
         shown = repr([value.tolist() if isinstance(value, torch.Tensor) else value for value in seen])
         digest = hashlib.sha256(shown.encode()).digest()
