@@ -12,6 +12,7 @@ from msda_bench.component.dataset import (
     Strength,
     Task,
 )
+from msda_bench.component.estimator import EstimatorScheme
 from msda_bench.component.files import Array, ByHand, File, Files, Pip, Row, Rows, Url
 from msda_bench.component.parts import Parts
 from msda_bench.component.scheme import FittedScheme, Fitting, GivenScheme, Scheme, StepFreeScheme
@@ -31,7 +32,7 @@ from msda_bench.component.step import (
     TargetPass,
 )
 from msda_bench.component.weighing import Aggregate, Aggregator, Discrepancy
-from msda_bench.errors import BenchError, DataError, PluginError
+from msda_bench.errors import BenchError, DataError, DivergedError, PluginError
 from msda_bench.layers import (
     BagLinear,
     Dropout,
@@ -64,10 +65,12 @@ __all__ = [
     "DataError",
     "Dataset",
     "Discrepancy",
+    "DivergedError",
     "DomainData",
     "Dropout",
     "EachDomain",
     "Embedding",
+    "EstimatorScheme",
     "Examples",
     "Extent",
     "File",

@@ -54,6 +54,10 @@ class BlamedError(PluginError):
     """What a plugin raised, in a line that names its author's own; `__cause__` is the exception."""
 
 
+class DivergedError(PluginError):
+    """A fit whose numbers are not finite or did not converge: the run is recorded as diverged, with this line."""
+
+
 class DataError(BenchError):
     """A data file that is missing, truncated, of the wrong checksum, or not what its format promises."""
 

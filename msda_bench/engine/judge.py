@@ -93,6 +93,11 @@ def judge_given(run: Run, trained: Trained) -> Record:
     return _scored(run, trained, outputs, dict)
 
 
+def judge_diverged(run: Run, why: str) -> Record:
+    """The record of a model that could not be fitted, or whose outputs are not finite, for a reason that it gives."""
+    return _record(run, Trained(run), message=why)
+
+
 def _validated(runs: Sequence[Run], program: _Model) -> list[list[Seen]]:
     """What the validators of each run see; the target alone where only its labels or a correction ask for it."""
     parts = runs[0].components

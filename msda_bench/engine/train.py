@@ -11,11 +11,11 @@ from dataclasses import replace
 
 import torch
 
-from msda_bench.api import Files, FittedScheme, GivenScheme
+from msda_bench.api import DivergedError, Files, FittedScheme, GivenScheme
 from msda_bench.engine.evaluate import class_notes
 from msda_bench.engine.fit import Trained, fit
 from msda_bench.engine.fitted import Fitted
-from msda_bench.engine.judge import judge, judge_given
+from msda_bench.engine.judge import judge, judge_diverged, judge_given
 from msda_bench.engine.machine import provenance
 from msda_bench.engine.model import Components
 from msda_bench.engine.prepare import Preparer
@@ -133,11 +133,14 @@ class Trainer:
                 ready = done = time.perf_counter()
                 records = [judge_given(full[0], Trained(full[0]))]
             elif isinstance(scheme, FittedScheme):
-                ready = time.perf_counter()
-                model = Fitted(full[0])
-                trained = [model.trained()]
-                done = time.perf_counter()
-                records = judge(full, model, trained)
+                ready = done = time.perf_counter()
+                try:
+                    model = Fitted(full[0])
+                    trained = [model.trained()]
+                    done = time.perf_counter()
+                    records = judge(full, model, trained)
+                except DivergedError as why:
+                    records = [judge_diverged(full[0], str(why))]
             else:
                 program = Single(full[0], self._device) if len(full) == 1 else Stacked(full, self._device)
                 ready = time.perf_counter()

@@ -1,5 +1,6 @@
 """Building blocks for components: differentiable tensor functions such as sharpmax, and features of inputs."""
 
+from msda_bench.functional.estimators import LEAST, dense_rows, log_shares, on_one_thread, seeded_globals
 from msda_bench.functional.features import (
     fit_ngrams,
     frequent_columns,
@@ -15,19 +16,24 @@ from msda_bench.functional.sharpmax import sharpmax
 from msda_bench.functional.texts import MISSING_TEXTS, alike, plain_texts
 
 __all__ = [
+    "LEAST",
     "MISSING_TEXTS",
     "SparseRows",
     "alike",
+    "dense_rows",
     "drop_entries",
     "fit_ngrams",
     "frequent_columns",
     "keep_mask",
+    "log_shares",
     "lost_in_float32",
     "ngram_counts",
     "normal",
+    "on_one_thread",
     "plain_texts",
     "random_bits",
     "reverse_gradient",
+    "seeded_globals",
     "select_columns",
     "sharpmax",
     "split_key",

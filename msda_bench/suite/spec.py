@@ -109,7 +109,7 @@ def _values(raw: Any) -> tuple[Any, ...]:
     for index, value in enumerate(raw):
         if value in raw[:index]:
             faults.append(Fault((index,), f"{shown(value)} is listed twice"))
-        if isinstance(value, dict):
+        if isinstance(value, dict) and len(value) != 1:  # one names a choice with its parameters
             faults.append(Fault((index,), f"must be a plain value, not {shown(value)}"))
     refuse_any(faults)
     return tuple(raw)
@@ -130,7 +130,7 @@ Seeds = Annotated[tuple[int, ...], PlainValidator(seeds), WithJsonSchema({"anyOf
 Domains = Annotated[tuple[str, ...] | None, PlainValidator(_domains), WithJsonSchema({"anyOf": _DOMAINS})]
 _VALUES = {"type": "array", "minItems": 1, "uniqueItems": True}
 Values = Annotated[tuple[Any, ...], PlainValidator(_values), WithJsonSchema(_VALUES)]
-"""Of one parameter: plain JSON values, all different and equally likely."""
+"""Of one parameter: plain JSON values, or names with parameters, all different and equally likely."""
 
 
 class Comparison(SuitePart):

@@ -3,7 +3,7 @@
 from msda_bench_builtin.schemes.aad import Aad
 from msda_bench_builtin.schemes.adapt import Adapt, Joint, Pooled, Regularised, TargetOnly
 from msda_bench_builtin.schemes.alternate import Alternate
-from msda_bench_builtin.schemes.baselines import GradientBoosting, LogisticRegression, RandomForest
+from msda_bench_builtin.schemes.baselines import GradientBoosting, LogisticRegression, RandomForest, Ridge
 from msda_bench_builtin.schemes.cdan import Cdan
 from msda_bench_builtin.schemes.controls import AdaBn, PassThrough
 from msda_bench_builtin.schemes.decision import Decision
@@ -13,6 +13,7 @@ from msda_bench_builtin.schemes.kd3a import Kd3a
 from msda_bench_builtin.schemes.mdd import Mdd
 from msda_bench_builtin.schemes.mdmn import Mdmn
 from msda_bench_builtin.schemes.mfsan import Mfsan
+from msda_bench_builtin.schemes.shallow import Skada
 from msda_bench_builtin.schemes.simpal import Simpal
 from msda_bench_builtin.schemes.source_free import Shot
 from msda_bench_builtin.schemes.transported import Jcpot, Wbt
@@ -44,8 +45,10 @@ __all__ = [
     "Pooled",
     "RandomForest",
     "Regularised",
+    "Ridge",
     "Shot",
     "Simpal",
+    "Skada",
     "TargetOnly",
     "Wbt",
     "Wjdot",

@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import importlib.util
-import random
-import warnings
 from abc import abstractmethod
-from collections.abc import Callable
-from typing import Annotated, Any, ClassVar, Literal, cast
+from typing import Annotated, Any, Literal
 
-import numpy as np
 from pydantic import Field
 
 from msda_bench.api import (
     Added,
-    Array,
     Count,
-    FittedScheme,
-    Fitting,
-    Inputs,
+    EstimatorScheme,
     PluginError,
     Positive,
     Rate,
@@ -26,12 +19,9 @@ from msda_bench.api import (
     component,
 )
 
-LEAST = 1e-6
-"""The lowest probability: a forest's may be 0, whose logarithm no loss accepts."""
-
 
 @component
-class Baseline(FittedScheme):
+class Baseline(EstimatorScheme):
     """A model of scikit-learn.
 
     Parameters:
@@ -40,8 +30,6 @@ class Baseline(FittedScheme):
         class_weight: "balanced" gives each class the same weight in sum, "none" each example; of classes only.
         hold_out: the share of the target's labels that it does not learn from but is scored on (see `target_only`).
     """
-
-    dense: ClassVar[bool] = False
 
     labels: Literal["sources", "target"] = "sources"
     class_weight: Literal["none", "balanced"] = "none"
@@ -68,38 +56,13 @@ class Baseline(FittedScheme):
             shared: arguments of every model: random_state and, for classes, class_weight.
         """
 
-    def fit(self, rows: Fitting, task: Task, seed: int) -> Callable[[Inputs], Array]:
-        """Fits the model on one thread, so that sums do not depend on the number of cores."""
-        from sklearn.exceptions import ConvergenceWarning
-        from threadpoolctl import threadpool_limits
-
+    def make(self, task: Task, seed: int) -> Any:
+        """The model, with what all of them are given."""
         classes, weight = task.kind == "classification", None if self.class_weight == "none" else self.class_weight
         if weight and not classes:
             raise PluginError(f"scheme {self.name!r}: class_weight weighs classes, and this task has none; remove it")
         shared: dict[str, Any] = {"random_state": seed} | ({"class_weight": weight} if classes else {})
-        state = random.getstate()
-        model = self.model(classes=classes, shared=shared)
-        random.setstate(state)  # the first import of sklearn.ensemble draws from it
-        with threadpool_limits(limits=1), warnings.catch_warnings():
-            # A model short of its optimum is a model; `max_iter` says how far it goes.
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            model.fit(dense(rows.x) if self.dense else rows.x, rows.y)
-
-        def predict(x: Inputs) -> Array:
-            given = dense(x) if self.dense else x
-            with threadpool_limits(limits=1):
-                if not classes:
-                    return np.asarray(model.predict(given), np.float64)[:, None]
-                shares = np.zeros((x.shape[0], task.classes))
-                shares[:, model.classes_] = model.predict_proba(given)
-            return cast("Array", np.log(np.maximum(shares, LEAST)))
-
-        return predict
-
-
-def dense(rows: Inputs) -> Any:
-    """The rows as an array."""
-    return rows if isinstance(rows, np.ndarray) else rows.toarray()
+        return self.model(classes=classes, shared=shared)
 
 
 @component
@@ -180,3 +143,23 @@ class RandomForest(Baseline):
 
         made = ensemble.RandomForestClassifier if classes else ensemble.RandomForestRegressor
         return made(n_estimators=self.n_estimators, min_samples_leaf=self.min_samples_leaf, n_jobs=1, **shared)
+
+
+@component
+class Ridge(Baseline):
+    """Linear regression with an L2 penalty on the pooled sources (scikit-learn).
+
+    Parameters:
+        alpha: the penalty's strength.
+    """
+
+    name = "ridge"
+    tasks = ("regression",)
+
+    alpha: Positive = 1.0
+
+    def model(self, *, classes: bool, shared: dict[str, Any]) -> Any:
+        """A regressor."""
+        from sklearn import linear_model
+
+        return linear_model.Ridge(alpha=self.alpha, **shared)

@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from msda_bench.api import Array, Count, FittedScheme, Fitting, Group, Inputs, PluginError, Positive, Task, component
-from msda_bench_builtin.schemes.baselines import LEAST, LogisticRegression, dense
+from msda_bench.functional import dense_rows, log_shares, on_one_thread
+from msda_bench_builtin.schemes.baselines import LogisticRegression
 
 
 class Transported(FittedScheme):
@@ -29,11 +30,9 @@ class Transported(FittedScheme):
 
     def fit(self, rows: Fitting, task: Task, seed: int) -> Callable[[Inputs], Array]:
         """Transports on one thread, so that sums do not depend on the number of cores."""
-        from threadpoolctl import threadpool_limits
-
-        x, target = (dense(given).astype(np.float64) for given in (rows.x, rows.target))
+        x, target = (dense_rows(given).astype(np.float64) for given in (rows.x, rows.target))
         parts = [rows.groups == group for group in range(rows.groups.max() + 1)]
-        with threadpool_limits(limits=1):
+        with on_one_thread():
             return self.transported([x[part] for part in parts], [rows.y[part] for part in parts], target, task, seed)
 
     @abstractmethod
@@ -107,9 +106,8 @@ class Jcpot(Transported):
         shares[:, classes] = brought / brought.sum(1, keepdims=True)
 
         def predict(rows: Inputs) -> Array:
-            nearest = ot.dist(dense(rows).astype(np.float64), target).argmin(1)
-            answers: Array = np.log(np.maximum(shares[nearest], LEAST))
-            return answers
+            nearest = ot.dist(dense_rows(rows).astype(np.float64), target).argmin(1)
+            return log_shares(shares[nearest])
 
         return predict
 
