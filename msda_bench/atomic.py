@@ -10,10 +10,12 @@ import errno
 import hashlib
 import os
 import re
+import shlex
+import shutil
 import socket
 import stat
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -25,12 +27,19 @@ CACHE = "MSDA_BENCH_CACHE"
 REMEDY = f"free space, or set {CACHE} to another folder"
 """What to do where the cache cannot be written."""
 NO_LINK = "is a symbolic link, which is not followed"
-_OWNER = re.compile(r"(?P<host>[0-9a-f]{8})-(?P<pid>[0-9]+)-[0-9a-f]+\.(?:tmp|jsonl)$")
+_OWNER = re.compile(r"(?P<host>[0-9a-f]{8})-(?P<pid>[0-9]+)(?:-(?P<started>[0-9a-f]{1,16}))?-[0-9a-f]+\.(?:tmp|jsonl)$")
+NOT_THERE = (0, 0, 0)
+"""The `stamp` of no file."""
+_STARTED = 19
+"""The place of a process's start time among the fields after its name in /proc/PID/stat."""
 
 
 @contextlib.contextmanager
-def written(path: Path) -> Iterator[BinaryIO]:
-    """A stream whose bytes are in `path` once the block ends, durably, and nowhere if it raises; makes its folder."""
+def written(path: Path, check: Callable[[], None] = lambda: None) -> Iterator[BinaryIO]:
+    """A stream whose bytes are in `path` once the block ends, durably, and nowhere if it raises; makes its folder.
+
+    `check` is called once all bytes are on the disk; if it raises, the former file stays.
+    """
     if not path.parent.is_dir():
         path.parent.mkdir(parents=True, exist_ok=True)
     part = temporary(path)
@@ -39,6 +48,7 @@ def written(path: Path) -> Iterator[BinaryIO]:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
+        check()
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
@@ -119,7 +129,8 @@ def make_folder(path: Path) -> None:
 
 def temporary(path: Path) -> Path:
     """A name for an unfinished file in the same folder, which says whose it is."""
-    return path.with_name(f".{path.name}.{host()}-{os.getpid()}-{uuid.uuid4().hex}.tmp")
+    process = os.getpid()
+    return path.with_name(f".{path.name}.{host()}-{process}-{_started(process):x}-{uuid.uuid4().hex}.tmp")
 
 
 def owner_lives(name: str) -> bool | None:
@@ -131,13 +142,52 @@ def owner_lives(name: str) -> bool | None:
         os.kill(int(owner["pid"]), 0)
     except (OSError, OverflowError) as error:
         return not isinstance(error, ProcessLookupError)
-    return True
+    # A container that was started again gives its processes the numbers of those before.
+    started = int(owner["started"] or "0", 16)
+    return not started or _started(int(owner["pid"])) in {0, started}
+
+
+def _started(process: int) -> int:
+    """When a process started, in clock ticks since the machine did; 0 where the system does not tell."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        if Path("/proc/self").readlink().name == str(
+            os.getpid()
+        ):  # otherwise these are the processes outside of a container
+            status = Path(f"/proc/{process}/stat").read_bytes()
+            return int(status.rpartition(b")")[2].split()[_STARTED])
+    return 0
+
+
+def unfinished(folder: Path) -> Iterator[Path]:
+    """The unfinished files in a folder and below it: of processes that write them now, or that were killed."""
+    return (part for part in folder.rglob(".*.tmp") if _OWNER.search(part.name))
 
 
 def leftovers(path: Path) -> list[Path]:
     """Unfinished files for `path`: of processes that write it now, or that were killed."""
     parts = (part for part in path.parent.glob(".*.tmp") if _OWNER.search(part.name))
     return [part for part in parts if part.name.rsplit(".", 2)[0] == f".{path.name}"]
+
+
+def blocked(part: Path) -> str:
+    """Tells, after what an unfinished file keeps from being written, whose file it is and what to do."""
+    if owner_lives(part.name):
+        return f" by another process; try again later, or remove {part} if nobody does"
+    where = "on another machine, in another container, or before this machine was started again"
+    return f" by a process {where}; once none is at work there, remove its file: rm {shlex.quote(str(part))}"
+
+
+def keep_aside(path: Path, folder: Path) -> str:
+    """Gives a damaged file a second name in a folder, under which it stays; returns a line that tells so."""
+    kept = folder / f"{path.name}.damaged-{path.stat().st_mtime_ns:x}"
+    try:
+        os.link(path, kept)
+    except FileExistsError:
+        pass
+    except OSError:  # this file system has no second names
+        with path.open("rb") as source, written(kept) as copy:
+            shutil.copyfileobj(source, copy)
+    return f"{path}: is kept as {kept.name}, since not all of it could be read"
 
 
 def sync(folder: Path) -> None:
@@ -161,6 +211,28 @@ def named(path: Path, what: str) -> Iterator[None]:
         raise StoreError(f"{path}: {what}: {error.strerror or error}") from error
 
 
+def stamp(path: Path) -> tuple[int, int, int]:
+    """Changes when a file grows, or another takes its path; zeros without one."""
+    with contextlib.suppress(OSError):
+        status = path.lstat()
+        return status.st_ino, status.st_size, status.st_mtime_ns
+    return NOT_THERE
+
+
+def refuse_other(path: Path, read: tuple[int, int, int]) -> None:
+    """Raises a StoreError if a file has another `stamp` than when it was read."""
+    if stamp(path) != read:
+        raise StoreError(f"{path}: another process has replaced it since it was read; run the command again")
+
+
 def host() -> str:
-    """A short name of this machine."""
-    return hashlib.sha256(socket.gethostname().encode()).hexdigest()[:8]
+    """A short name for the processes whose numbers can be told apart here.
+
+    They run on a machine of this name, since it was started, and in the same container, where the system tells: two
+    containers may have one hostname, and the same numbers for their processes.
+    """
+    parts = [socket.gethostname()]
+    with contextlib.suppress(OSError):
+        parts.append(Path("/proc/sys/kernel/random/boot_id").read_text("ascii"))
+        parts.append(str(Path("/proc/self/ns/pid").readlink()))
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:8]

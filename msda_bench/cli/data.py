@@ -106,7 +106,7 @@ def verify(args: argparse.Namespace) -> int:
         if not files:
             rows.append((name, "", "ok: needs no files"))
     kept = [("(cache)", *file) for file in data.verify_arrays(data.folders())] if args.all else []
-    bad += sum(state != "ok" for _, _, state in kept)
+    bad += sum(not state.startswith("ok") for _, _, state in kept)
     say_table(("dataset", "file", "state"), [*rows, *kept])
     if problems:
         raise PluginError(*problems)

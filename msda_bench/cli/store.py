@@ -35,7 +35,8 @@ def verify(args: argparse.Namespace) -> int:
             unfit += checked.unplanned
             with reported(unfit):
                 unfit += () if checked.bad else _outdated(store.folder)
-        for line in (*checked.bad, *checked.conflicts, *unfit):
+        unfit += checked.blocking
+        for line in (*checked.bad, *checked.conflicts, *unfit, *checked.unfinished):
             say(line)
         counts = f"{checked.records} intact, {len(checked.bad)} bad, {len(checked.conflicts)} in conflict"
         rest = f"{checked.failures} failures, {checked.removed} leftovers removed"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import logging
@@ -16,7 +17,7 @@ import loky
 import numpy as np
 
 from msda_bench.api import Array, ByHand, File, Rows
-from msda_bench.atomic import cache_folder, read_cache, write_cache
+from msda_bench.atomic import blocked, cache_folder, owner_lives, read_cache, unfinished, write_cache
 from msda_bench.data.check import fault
 from msda_bench.data.rows import remove_if_damaged, rows_in
 from msda_bench.errors import DataError
@@ -180,8 +181,11 @@ class LocalFiles:
 def verify_arrays(where: Folders) -> Iterator[tuple[str, str]]:
     """Path below the cache and state, "ok" or a fault, of each array that is kept there; all their bytes are read.
 
-    A damaged one is removed, so that it is made again.
+    A damaged one is removed, so that it is made again, and so are unfinished files of processes that are gone; those of
+    processes of which nothing is known here are named.
     """
+    for path in _left_elsewhere(where):
+        yield path.relative_to(where.cache).as_posix(), f"ok, but is being written{blocked(path)}"
     for path in sorted((where.cache / "derived").glob("*")):
         if path.suffix not in {".arrays", ".npy"}:
             continue
@@ -196,6 +200,17 @@ def verify_arrays(where: Folders) -> Iterator[tuple[str, str]]:
         except OSError as error:
             state = f"damaged, and cannot be removed ({error.strerror}); remove it, and it is made again when needed"
         yield path.relative_to(where.cache).as_posix(), state
+
+
+def _left_elsewhere(where: Folders) -> Iterator[Path]:
+    """The unfinished files of processes of which nothing is known here; removes those of processes that are gone."""
+    for path in sorted(unfinished(where.cache)):
+        lives = owner_lives(path.name)
+        if lives is None:
+            yield path
+        elif not lives:
+            with contextlib.suppress(OSError):  # such as a file of another user
+                path.unlink()
 
 
 def _file_name(name: str) -> str:

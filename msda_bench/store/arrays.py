@@ -7,12 +7,12 @@ them into `arrays.zip`, where each is a stored member.
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import io
 import os
 import struct
 import zipfile
-import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
@@ -20,8 +20,20 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from msda_bench.atomic import make_folder, named, opened, read_file, write, written
-from msda_bench.errors import StoreError, printable, reported
+from msda_bench.atomic import (
+    NOT_THERE,
+    keep_aside,
+    make_folder,
+    named,
+    opened,
+    read_file,
+    refuse_other,
+    stamp,
+    write,
+    written,
+)
+from msda_bench.errors import StoreError, message_of, printable
+from msda_bench.store.joined import members_of
 
 KINDS = ("predictions", "weights")
 FOLDER = "arrays"
@@ -42,12 +54,12 @@ def unpack(data: bytes, where: str) -> dict[str, NDArray[np.generic]]:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             size = sum(member.file_size for member in archive.infolist())
-        if size > LIMIT:
-            raise StoreError(f"{where}: has {size} bytes, more than the {LIMIT} of arrays")
-        with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
-            return {field: arrays[field] for field in arrays.files}
-    except (ValueError, OSError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise StoreError(f"{where}: not an npz file: {error}") from error
+        if size <= LIMIT:
+            with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
+                return {field: arrays[field] for field in arrays.files}
+    except Exception as error:  # zipfile and numpy raise anything where the bytes make no sense
+        raise StoreError(f"{where}: not an npz file: {message_of(error)}") from error
+    raise StoreError(f"{where}: has {size} bytes, more than the {LIMIT} of arrays")
 
 
 def name_of(key: str, kind: str, sha256: str) -> str:
@@ -59,15 +71,17 @@ class Arrays:
     """The kept arrays of a result folder, as bytes by name."""
 
     def __init__(self, folder: Path) -> None:
+        self._folder = folder
         self._loose = folder / FOLDER
         self._path = folder / ARCHIVE
-        self._members: dict[str, zipfile.ZipInfo] = {}
-        self._stamp = 0, 0
+        self._members: dict[str, list[zipfile.ZipInfo]] = {}
+        self._unread = ""
+        self._stamp = NOT_THERE
 
     def names(self) -> set[str]:
-        """All of them; raises a StoreError if they cannot be read."""
-        with self._archive() as _:
-            return {*self.loose(), *self._members}
+        """All of them; raises a StoreError if not all can be read."""
+        self.refuse_unread()
+        return {*self.loose(), *self._members}
 
     def loose(self) -> list[str]:
         """Those that are not sealed."""
@@ -82,20 +96,21 @@ class Arrays:
                     return write(self._loose / name, data)
 
     def read(self, name: str) -> bytes | None:
-        """The bytes of this name, undamaged; None where they were left out, as of a copy without large files."""
-        path = self._loose / name
-        data: bytes | None
-        with named(path, "cannot be read"):
-            try:
-                data = read_file(path, LIMIT)
-            except FileNotFoundError:
-                path, data = self._path / printable(name), self._member(name)
-        if data is not None and not name.endswith(f"-{hashlib.sha256(data).hexdigest()}.npz"):
+        """The bytes of this name, undamaged; None where they were left out, as of a copy without large files.
+
+        They may be in a part of the archive that cannot be read; `refuse_unread` tells.
+        """
+        damaged: Path | None = None
+        for path, data in self._copies(name):
+            if name.endswith(f"-{hashlib.sha256(data).hexdigest()}.npz"):
+                return data
+            damaged = path
+        if damaged is not None:
             raise StoreError(
-                f"{path}: is damaged: it does not match its sha256; remove it, and `msda-bench store merge` takes it "
-                "from an intact copy of the folder"
+                f"{damaged}: is damaged: it does not match its sha256; remove it, and `msda-bench store merge` takes "
+                "it from an intact copy of the folder"
             )
-        return data
+        return None
 
     def seal(self) -> list[str]:
         """Moves loose files into the archive; returns a line for each that is damaged, and so left out.
@@ -103,43 +118,68 @@ class Arrays:
         A StoreError, as where it cannot be written, leaves all arrays where they were.
         """
         damaged: list[str] = []
+        asides: set[Path] = set()
         if not (loose := self.loose()):
             return damaged
         with named(self._path, "cannot be written, what was stored before is intact"):
-            with written(self._path) as stream, zipfile.ZipFile(stream, "w") as archive:
-                for name in sorted(self.names()):
-                    with reported(damaged):
-                        archive.writestr(zipfile.ZipInfo(name), self.read(name) or b"")
+            names = sorted(self.names())
+            check = functools.partial(refuse_other, self._path, self._stamp)
+            with written(self._path, check) as stream, zipfile.ZipFile(stream, "w") as archive:
+                for name in names:
+                    try:
+                        archive.writestr(zipfile.ZipInfo(name), self._there(name))
+                    except StoreError as error:
+                        damaged += error.lines
+                        asides.add(self._loose / name if name in loose else self._path)
+                damaged += (keep_aside(path, self._folder) for path in sorted(asides))
             for name in loose:
                 (self._loose / name).unlink(missing_ok=True)
             with contextlib.suppress(OSError):
                 self._loose.rmdir()
         return damaged
 
-    def _member(self, name: str) -> bytes | None:
-        """The bytes of a member as they stand, so that nothing expands: a compressed one does not match its name."""
+    def _there(self, name: str) -> bytes:
+        """The bytes of a name that was listed."""
+        data = self.read(name)
+        if data is None:
+            raise StoreError(f"{self._path}: {name} is gone since it was listed")
+        return data
+
+    def _copies(self, name: str) -> Iterator[tuple[Path, bytes]]:
+        """The bytes that stand under this name, and their place, damaged or not."""
+        path = self._loose / name
+        with named(path, "cannot be read"), contextlib.suppress(FileNotFoundError):
+            yield path, read_file(path, LIMIT)
         with self._archive() as stream:
-            if stream is None or name not in self._members:
-                return None
-            stream.seek(self._members[name].header_offset + 26)
-            stream.seek(sum(struct.unpack("<HH", stream.read(4).ljust(4, b"\0"))), os.SEEK_CUR)
-            return stream.read(min(self._members[name].file_size, self._stamp[1]))
+            for member in self._members.get(name, ()) if stream else ():
+                yield self._path / printable(name), self._stands(member, stream)
+
+    def _stands(self, member: zipfile.ZipInfo, stream: BinaryIO) -> bytes:
+        """The bytes of a member as they stand, so that nothing expands: a compressed one does not match its name."""
+        stream.seek(member.header_offset + 26)
+        stream.seek(sum(struct.unpack("<HH", stream.read(4).ljust(4, b"\0"))), os.SEEK_CUR)
+        _, size, _ = self._stamp
+        return stream.read(min(member.file_size, size))
 
     @contextlib.contextmanager
     def _archive(self) -> Iterator[BinaryIO | None]:
         """The archive as it is now, whose members are known then; None where there is none."""
         with named(self._path, "cannot be read"):
-            if not os.path.lexists(self._path):
-                self._members = {}
+            now = stamp(self._path)
+            if now == NOT_THERE:
+                self._stamp, self._members, self._unread = now, {}, ""
                 yield None
                 return
             with opened(self._path, os.O_RDONLY) as handle, open(handle, "rb", closefd=False) as stream:
-                status = os.fstat(handle)
-                try:
-                    if self._stamp != (status.st_mtime_ns, status.st_size):
-                        with zipfile.ZipFile(stream) as archive:
-                            self._members = {member.filename: member for member in archive.infolist()}
-                        self._stamp = status.st_mtime_ns, status.st_size
-                except (zipfile.BadZipFile, ValueError) as error:
-                    raise StoreError(f"{self._path}: is damaged: {error}") from error
+                if self._stamp != now:
+                    self._members, self._unread = members_of(stream)
+                    self._stamp = now
                 yield stream
+
+    def refuse_unread(self) -> None:
+        """Raises a StoreError if a part of the archive cannot be read."""
+        with self._archive() as _:
+            unread = self._unread
+        if unread:
+            remedy = "move it away, and `msda-bench store merge` takes its arrays from an intact copy of the folder"
+            raise StoreError(f"{self._path}: is damaged: {unread}; {remedy}")

@@ -9,8 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from msda_bench.atomic import named, owner_lives
+from msda_bench.atomic import blocked, leftovers, named, owner_lives, unfinished
 from msda_bench.errors import printable, reported
+from msda_bench.store.log import SEALED
 from msda_bench.store.record import RESULTS, BadRecordError, Head, Record, decode
 from msda_bench.store.store import PLAN, Store
 from msda_bench.suite.cell import canonical_json
@@ -23,16 +24,19 @@ _Places = Mapping[str, Sequence[tuple[PlannedCell, Experiment]]]
 class Verified:
     """The contents of a result folder: intact results, attempts without one, and leftovers removed now.
 
-    `conflicts` has a line for each cell with another result than the one that counts, `bad` one for each record that
-    is damaged, or in another place of plan.json than its cell is of. `unplanned` has one for each record that plan.json
-    does not name, as after a change of the suite. `made_on` counts the records by what they say they were made on,
-    `without` those that lack their arrays, by kind.
+    `unfinished` has a line for each leftover of a process of which nothing is known here, `blocking` one for each that
+    keeps the folder from being sealed. `conflicts` has one for each cell with another result than the one that counts,
+    `bad` one for each record that is damaged, or in another place of plan.json than its cell is of. `unplanned` has one
+    for each record that plan.json does not name, as after a change of the suite. `made_on` counts the records by what
+    they say they were made on, `without` those that lack their arrays, by kind.
     """
 
     records: int = 0
     failures: int = 0
     removed: int = 0
     conflicts: list[str] = field(default_factory=list)
+    unfinished: list[str] = field(default_factory=list)
+    blocking: list[str] = field(default_factory=list)
     bad: list[str] = field(default_factory=list)
     unplanned: list[str] = field(default_factory=list)
     made_on: Counter[str | None] = field(default_factory=Counter)
@@ -46,11 +50,21 @@ def verify(store: Store) -> Verified:
     with reported(verified.bad):
         places = _planned(store) if store.has_plan() else None
     with named(store.folder, "cannot be checked"):
-        for path in store.folder.rglob(".*.tmp"):
-            if owner_lives(path.name) is False:
+        blocking = leftovers(store.folder / SEALED)
+        for path in unfinished(store.folder):
+            lives = owner_lives(path.name)
+            if lives is False:
                 path.unlink(missing_ok=True)
                 verified.removed += 1
+            elif lives is None and path in blocking:
+                verified.blocking.append(
+                    f"{store.folder / SEALED}: cannot be sealed, since it is being written{blocked(path)}"
+                )
+            elif lives is None:
+                verified.unfinished.append(f"{path}: is being written{blocked(path)}")
     verified.bad += store.refresh().drain_warnings()
+    with reported(verified.bad):
+        store.arrays.refuse_unread()
     for stored in [*store.results.values(), *(one for of in store.failures.values() for one in of)]:
         where = f"{store.lines[stored.digest].path}: record {stored.key}"
         verified.bad += (f"{where}: {why}" for why in _faults(store, stored, verified, places))
@@ -106,6 +120,8 @@ def _misplaced(record: Record, places: Sequence[tuple[PlannedCell, Experiment]])
             yield f"plan.json has it at {place_of(*planned)}, but it is of {place_of(*trained)}"
         elif record.target_labels and not cell.get("labelled_target") and place.method not in table.references:
             yield f"was given all target labels, but plan.json ranks its method {place.method}"
+        if record.status == "ok" and record.outcome is not None and not record.outcome.suits(table.task):
+            yield f"is ok, but without a possible outcome of a {table.task} run, which plan.json says it is"
 
 
 def merge(into: Store, source: Store) -> tuple[list[str], list[str]]:
@@ -116,6 +132,8 @@ def merge(into: Store, source: Store) -> tuple[list[str], list[str]]:
     """
     lines = [*into.seal(), *source.refresh().drain_warnings()]  # sealed, its own results come first
     notes: list[str] = []
+    with reported(lines):
+        source.arrays.refuse_unread()
     kept = into.refresh().arrays.names()
     copied = present = 0
     for stored in source.in_order():

@@ -35,8 +35,10 @@ _LARGEST = 1 << 34
 """The maximum size of a sealed file in bytes."""
 _BLOCK = 1 << 20
 """The size of what is read of a log at once."""
-_HEAD = b"\x1f\x8b\x08\x00\x00\x00\x00\x00"
-"""How a member begins: gzip without a name or a time."""
+_GZIP = b"\x1f\x8b\x08"
+"""How every gzip member begins."""
+RECORD = b'{"record":'
+"""How every record's line begins."""
 
 
 class Line(NamedTuple):
@@ -54,14 +56,42 @@ class Line(NamedTuple):
 
 
 def read_sealed(path: Path) -> Iterator[tuple[Line, bytes]]:
-    """The lines of a sealed file, with their bytes; an OSError if it cannot be read, or is not a regular file."""
+    """The lines of a sealed file, with their bytes; an OSError if it cannot be read, or is not a regular file.
+
+    The whole file is read, since others may have been joined to it, as by `cat`: after its empty last member more
+    members may follow, or lines that nobody compressed.
+    """
     data, at = read_file(path, _LARGEST), 0
-    while at >= 0:
-        text, end, fault = _inflate(data, at)
-        yield from _lines(path, data[at:end], text, fault)
-        if not fault and not text:
-            return
-        at = data.find(_HEAD, at + 1) if fault else end
+    is_ended, fault = False, ""
+    while at < len(data):
+        if data.startswith(_GZIP, at):
+            text, end, fault = _inflate(data, at)
+            yield from _lines(path, data[at:end], text, fault)
+            is_ended = not fault and not text
+            at = _next(data, at + 1) if fault else end
+        else:
+            end = _next(data, at)
+            text = data[at:end]
+            fault = "" if RECORD in text else "is damaged"
+            yield from _lines(path, b"", b"", fault) if fault else _uncompressed(path, text)
+            at = end
+    if not is_ended and not fault:
+        yield Line(path, b"", 0, 0, "is truncated"), b""
+
+
+def _uncompressed(path: Path, text: bytes) -> Iterator[tuple[Line, bytes]]:
+    start = 0
+    while start < len(text):
+        stop = text.find(b"\n", start + _MEMBER) + 1 or len(text)
+        some = text[start:stop]
+        yield from _lines(path, gzip.compress(some, 1), some)
+        start = stop
+
+
+def _next(data: bytes, at: int) -> int:
+    """The place of the next gzip member from a place on, or the end."""
+    place = data.find(_GZIP, at)
+    return len(data) if place < 0 else place
 
 
 def read_log(path: Path, start: int) -> Iterator[tuple[Line, bytes]]:
@@ -165,14 +195,6 @@ def _write(handle: int, line: bytes) -> None:
     if written != len(line):
         os.ftruncate(handle, before)
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-
-def stamp(path: Path) -> tuple[int, int, int]:
-    """Changes when a file grows, or another takes its path; zeros without one."""
-    with contextlib.suppress(OSError):
-        status = path.lstat()
-        return status.st_ino, status.st_size, status.st_mtime_ns
-    return 0, 0, 0
 
 
 def remove(path: Path, size: int) -> None:

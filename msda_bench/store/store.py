@@ -21,11 +21,27 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from msda_bench.atomic import NO_LINK, leftovers, make_folder, named, opened, owner_lives, read_file, write, written
+from msda_bench.atomic import (
+    NO_LINK,
+    NOT_THERE,
+    blocked,
+    keep_aside,
+    leftovers,
+    make_folder,
+    named,
+    opened,
+    owner_lives,
+    read_file,
+    refuse_other,
+    stamp,
+    write,
+    written,
+)
 from msda_bench.errors import StoreError, printable
 from msda_bench.store.arrays import FOLDER, Arrays, name_of, unpack
 from msda_bench.store.log import (
     LOGS,
+    RECORD,
     SEALED,
     UNFINISHED,
     Line,
@@ -34,7 +50,6 @@ from msda_bench.store.log import (
     read_log,
     read_sealed,
     remove,
-    stamp,
 )
 from msda_bench.store.record import (
     RESULTS,
@@ -78,6 +93,7 @@ class Store:
         failures: the attempts at a cell without a result, oldest first, by key.
         damaged: the keys named in damaged lines of cells.
         faults: a line for each damaged place since `drain_warnings`.
+        unread: the files with a damaged place, but for logs that only end in an unfinished line.
         lines: the line of each record, by its digest.
 
     Raises:
@@ -92,6 +108,7 @@ class Store:
         self.failures: dict[str, list[Head]] = {}
         self.damaged: set[str] = set()
         self.faults: list[str] = []
+        self.unread: set[Path] = set()
         self.lines: dict[bytes, Line] = {}
         self._later: dict[str, list[Head]] = {}
         # Of each file its stamp when it was read, and where what is new in a log will begin.
@@ -152,12 +169,7 @@ class Store:
             return True
         faults: list[str] = []
         try:
-            for line, data in read_sealed(path) if path.name == SEALED else read_log(path, at):
-                if line.fault != UNFINISHED:
-                    at += line.stop - line.start
-                elif owner_lives(path.name):  # and may be writing it
-                    continue
-                self._take(line, data, faults)
+            at = self._read_lines(path, at, faults)
         except FileNotFoundError:
             return False
         except OSError as error:
@@ -169,17 +181,46 @@ class Store:
         self.faults += faults[:_MOST_LINES] + more
         return True
 
+    def _read_lines(self, path: Path, at: int, faults: list[str]) -> int:
+        """Adds the records of a file from a place on; returns the place after the last whole line."""
+        for line, data in read_sealed(path) if path.name == SEALED else read_log(path, at):
+            if line.fault != UNFINISHED:
+                at += line.stop - line.start
+            elif owner_lives(path.name):  # and may be writing it
+                continue
+            self._take(line, data, faults)
+        if any(path.name == SEALED or not fault.endswith(UNFINISHED) for fault in faults):
+            self.unread.add(path)
+        return at
+
     def _take(self, line: Line, data: bytes, faults: list[str]) -> None:
+        try:
+            self._add(line, data)
+        except BadRecordError as bad:
+            torn = data[: self._add_joined(line, data)]
+            keys = [key.decode() for key in _KEY.findall(torn)[-1:]]
+            self.damaged.update(keys)
+            of = f"; it is of run {keys[0]}" if keys else ""
+            faults.append(f"{line.path}: {line.fault or f'a record {bad}{of}'}")
+
+    def _add_joined(self, line: Line, data: bytes) -> int:
+        """Adds the record at the end of a damaged line, as where a log was joined to one that was cut off.
+
+        Returns:
+            Where it begins; the length of the line if there is none.
+        """
+        start = data.rfind(RECORD, 1)
+        if start > 0:
+            with contextlib.suppress(BadRecordError):
+                self._add(line._replace(start=line.start + start), data[start:])
+                return start
+        return len(data)
+
+    def _add(self, line: Line, data: bytes) -> None:
         try:
             head = decode_head(data)
         except NewerRecordError as newer:
             raise StoreError(f"{line.path}: a record {newer}") from newer
-        except BadRecordError as bad:
-            keys = [key.decode() for key in _KEY.findall(data)[-1:]]
-            self.damaged.update(keys)
-            of = f"; it is of run {keys[0]}" if keys else ""
-            faults.append(f"{line.path}: {line.fault or f'a record {bad}{of}'}")
-            return
         is_new, self.lines[head.digest] = head.digest not in self.lines, line
         if not is_new:
             return
@@ -209,7 +250,10 @@ class Store:
             return None
         name = name_of(record.key, kind, record.saved[kind])
         data = self.arrays.read(name)
-        return None if data is None else unpack(data, f"{self.folder}: {name}")
+        if data is None:
+            self.arrays.refuse_unread()
+            return None
+        return unpack(data, f"{self.folder}: {name}")
 
     def conflicting(self, keys: Iterable[str]) -> dict[str, str]:
         """A line for each of these cells that has a result that differs from the one that counts, by key."""
@@ -230,7 +274,8 @@ class Store:
         """Writes all records, in the plan's order, into one file and the arrays into another, and removes the logs.
 
         Killed at any step, or refused, the folder holds the same records, some of them twice. Others may write
-        meanwhile: a log that has grown since it was read stays, and its writer begins another.
+        meanwhile: a log that has grown since it was read stays, and its writer begins another. A file that is damaged
+        is kept beside the new one, under another name.
 
         Returns:
             A line for each damaged record, or file of arrays, that was left out.
@@ -239,22 +284,29 @@ class Store:
             return []
         path = self.folder / SEALED
         with named(path, "cannot be written, what was stored before is intact"):
-            with written(path) as stream:
+            fresh = type(self)(self.folder)
+            with written(path, fresh.refuse_other_sealed) as stream:
                 # What two wrote from different readings, the later would replace: each sees the other's file, begun
                 # before it reads, and at most one goes on.
                 for part in leftovers(path):
                     if part.name != Path(stream.name).name and owner_lives(part.name) is not False:
-                        raise StoreError(f"{path}: is being written; seal again later, or remove {part} if nobody does")
-                fresh = type(self)(self.folder)
+                        raise StoreError(f"{path}: is being written{blocked(part)}")
                 sizes = {log: stamp(log)[1] for log in self._logs() if log.is_file() and not log.is_symlink()}
-                fresh.refresh()
-                dropped = self.arrays.seal()
+                dropped = fresh.refresh().drain_warnings()
+                dropped += (keep_aside(damaged, self.folder) for damaged in sorted(fresh.unread))
+                dropped += self.arrays.seal()
                 stream.writelines(members(fresh.line(stored) for stored in fresh.in_order()))
             for log, size in sizes.items():
                 remove(log, size)
             with contextlib.suppress(OSError):
                 (self.folder / LOGS).rmdir()
-        return [*fresh.drain_warnings(), *dropped]
+        return dropped
+
+    def refuse_other_sealed(self) -> None:
+        """Raises a StoreError if the sealed file is not the one that was read."""
+        path = self.folder / SEALED
+        read, _ = self._known.get(path, (NOT_THERE, 0))
+        refuse_other(path, read)
 
     def in_order(self) -> Iterator[Head]:
         """All records: cells in the plan's order, then others; of each the attempts, then the distinct results."""

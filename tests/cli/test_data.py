@@ -6,7 +6,7 @@ from importlib.metadata import entry_points
 import numpy as np
 import pytest
 
-from msda_bench import plugins
+from msda_bench import atomic, plugins
 from msda_bench.api import Rows
 from msda_bench.data import LocalFiles
 
@@ -107,8 +107,13 @@ def test_verify_reads_all_arrays_of_the_cache_and_removes_damaged_ones(toy, said
     assert {line.split()[0] for line in out[1:]} >= {"amazon", "fonts", "opinions", "sine", "toy"}
     only = plugins.discover(point for point in entry_points(group="msda_bench") if point.name == "plugin")
     monkeypatch.setattr(plugins, "discover", lambda: only)
+    left = [
+        kept[0].with_name(f".{kept[0].name}.{host}-{(1 << 22) + 1}-{'0' * 32}.tmp") for host in (atomic.host(), "0" * 8)
+    ]
+    for path in left:
+        path.touch()
     code, out, _ = said("data verify --all")
-    assert code == 0
+    assert (code, [path.exists() for path in left], str(out).count(f"rm {left[1]}")) == (0, [False, True], 1)
     assert all(["(cache)", f"derived/{path.name}", "ok"] in map(str.split, out) for path in kept)
     for path in (kept[0], kept[1]):  # "changed" and "some"
         path.write_bytes(path.read_bytes()[:-1] + b"?")

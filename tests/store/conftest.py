@@ -3,9 +3,11 @@
 import hashlib
 import os
 
+import numpy as np
 import pytest
 
 from msda_bench.store import Curves, Outcome, Record, Store
+from msda_bench.store.arrays import pack
 from msda_bench.suite.cell import canonical_json
 
 
@@ -22,6 +24,12 @@ def make_record(seed=0, **fields):
         "provenance": {"python": "3.11"},
     }
     return Record(**(defaults | fields))
+
+
+def kept_with(value, **fields):
+    """A record with kept predictions."""
+    data = pack({"label": np.array([value])})
+    return make_record(saved={"predictions": hashlib.sha256(data).hexdigest()}, arrays={"predictions": data}, **fields)
 
 
 def forked(*acts):

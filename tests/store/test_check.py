@@ -1,7 +1,9 @@
 """`msda-bench store verify`, `merge` and `seal`: every record of a folder is looked at, and none is lost."""
 
 import os
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -11,7 +13,7 @@ from msda_bench.errors import StoreError
 from msda_bench.store import Outcome, Store
 from msda_bench.store.check import merge
 from msda_bench.suite.plan import Plan
-from tests.store.conftest import make_record
+from tests.store.conftest import kept_with, make_record
 
 
 @pytest.fixture
@@ -39,7 +41,7 @@ def counts(intact, bad=0, conflicts=0, failures=0):
 def test_verify_names_every_bad_record_and_changes_none(store, run):
     path = store.publish(make_record())
     path.write_bytes(path.read_bytes().replace(b'"n_correct":80', b'"n_correct":90'))
-    odd = {make_record(key="e" * 64).key: "its `cell` does not have this key"}
+    odd = {}
     store.publish(make_record(key="e" * 64))
     store.publish(make_record(seed=1))
     (store.folder / "plan.json").write_text("{")
@@ -47,10 +49,11 @@ def test_verify_names_every_bad_record_and_changes_none(store, run):
         store.publish(record := make_record(seed=seed, outcome=outcome))
         odd[record.key] = "is ok, but without a possible outcome"
     before = path.read_bytes()
-    code, (plan, damaged, *lines, total) = run("verify", store.folder)
+    code, (plan, damaged, other, *lines, total) = run("verify", store.folder)
     assert path.read_bytes() == before
     assert plan.startswith(f"{store.folder}/plan.json: is damaged")
     assert damaged == f"{path}: a record does not match its own sha256; it is of run {make_record().key}"
+    assert other == f"{path}: a record has a `cell` that does not have its key; it is of run {'e' * 64}"
     assert sorted(lines) == sorted(f"{path}: record {key}: {why}" for key, why in odd.items())
     assert (code, total) == (1, f"{store.folder}: {counts(1, 6)}")
 
@@ -103,8 +106,12 @@ def test_seal_names_what_it_leaves_out_and_changes_nothing_twice(store, run):
     path = store.publish(make_record())
     with path.open("ab") as log:
         log.write(b"x\n")
+    held = path.read_bytes()
     sealed = f"{store.folder}: 1 results, 0 failures, sealed"
-    assert run("seal", store.folder) == (1, [f"{path}: a record is truncated or not a record", sealed])
+    code, (damaged, kept, total) = run("seal", store.folder)
+    assert (code, damaged, total) == (1, f"{path}: a record is truncated or not a record", sealed)
+    (aside,) = store.folder.glob(f"{path.name}.damaged-*")
+    assert (kept, aside.read_bytes()) == (f"{path}: is kept as {aside.name}, since not all of it could be read", held)
     file = store.folder / "records.jsonl.gz"
     before = file.read_bytes(), file.stat().st_mtime_ns
     assert run("seal", store.folder) == (0, [sealed])
@@ -115,10 +122,58 @@ def test_a_name_shows_whether_its_process_still_runs(store, run):
     mine = atomic.temporary(store.folder / "plan.json")
     gone = mine.with_name(mine.name.replace(f"-{os.getpid()}-", f"-{(1 << 22) + 1}-"))  # more than a process may have
     other = gone.with_name(gone.name.replace(atomic.host(), "00000000"))  # another machine's, of which we cannot know
-    for path in (mine, gone, other):
+    again = mine.with_name(re.sub(r"-[0-9a-f]+-([0-9a-f]{32})", r"-1-\1", mine.name))  # an earlier one of this number
+    for path in (mine, gone, other, again):
         path.touch()
-    assert run("verify", store.folder)[1][0].endswith("1 leftovers removed")
-    assert [path.exists() for path in (mine, gone, other)] == [True, False, True]
+    code, (line, total) = run("verify", store.folder)
+    assert (code, total[-19:]) == (0, "2 leftovers removed")
+    assert line.startswith(f"{other}: is being written by a process on another machine, ")
+    assert [path.exists() for path in (mine, gone, other, again)] == [True, False, True, False]
+
+
+def test_a_sealer_elsewhere_that_may_live_is_named_and_never_outrun(store, run, monkeypatch):
+    """Two containers may have one hostname, and the same numbers for their processes."""
+    path, log = store.folder / "records.jsonl.gz", store.publish(make_record())
+    mine = atomic.host()
+    monkeypatch.setattr(Path, "readlink", lambda link: Path(f"{link}:[1]"))  # of another container
+    assert atomic.host() != mine
+    monkeypatch.undo()
+    monkeypatch.setattr(Path, "read_text", lambda *_: "another machine of this name, or this one started again")
+    assert atomic.host() != mine
+    theirs = atomic.temporary(path)
+    monkeypatch.undo()
+    theirs.touch()
+    remedy = f"once none is at work there, remove its file: rm {theirs}"
+    for command, code in (("verify", 1), ("seal", 2)):
+        got, lines = run(command, store.folder)
+        assert (got, str(lines).count(remedy)) == (code, 1)
+    assert log.exists()
+    theirs.unlink()
+    assert [run(command, store.folder)[0] for command in ("verify", "seal")] == [0, 0]
+
+
+@pytest.mark.parametrize("name", ["records.jsonl.gz", "arrays.zip"])
+def test_a_sealed_file_that_is_not_the_one_that_was_read_is_never_replaced(store, run, monkeypatch, name):
+    """As by a process of another machine whose unfinished file this one does not see."""
+    store.publish(kept_with(1.0))
+    store.seal()
+    store.publish(kept_with(2.0, seed=1))
+    path = store.folder / name
+    theirs = path.read_bytes()
+
+    def replaced(handle):
+        if Path(f"/proc/self/fd/{handle}").readlink().name.startswith(f".{name}."):
+            path.unlink()
+            path.write_bytes(theirs)
+
+    monkeypatch.setattr(os, "fsync", replaced)
+    line = f"{path}: another process has replaced it since it was read; run the command again"
+    assert run("seal", store.folder) == (2, [f"msda-bench: error: {line}"])
+    monkeypatch.setattr(os, "fsync", lambda _: None)
+    assert run("seal", store.folder)[0] == 0
+    fresh = Store(store.folder).refresh()
+    for value, seed in ((1.0, 0), (2.0, 1)):
+        assert fresh.kept(fresh.read(make_record(seed=seed).key), "predictions")["label"] == [value]
 
 
 def test_commands_are_one_line_each_kept_once_in_order_before_those_of_merged_folders(

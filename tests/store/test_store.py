@@ -14,14 +14,13 @@ import numpy as np
 import pytest
 
 from msda_bench.errors import StoreError
-from msda_bench.store import Outcome, Record, Store
-from msda_bench.store.arrays import pack
+from msda_bench.store import Outcome, Store
 from msda_bench.store.check import merge, verify
 from msda_bench.store.record import encode
 from msda_bench.store.store import DamagedPlanError
 from msda_bench.suite.cell import canonical_json
 from msda_bench.suite.plan import Plan, plan_to_json
-from tests.store.conftest import forked, make_record
+from tests.store.conftest import forked, kept_with, make_record
 from tests.store.test_codec import forged
 
 GOLDEN = Path(__file__).parent / "golden" / "schema-1"
@@ -38,17 +37,16 @@ def log_of(store):
 
 def damages(data, step):
     """The data with a bit flipped, or cut, at some of its bytes."""
-    flipped = [data[:place] + bytes([data[place] ^ 0x10]) + data[place + 1 :] for place in range(0, len(data), step)]
+    flipped = [
+        data[:place] + bytes([data[place] ^ bit]) + data[place + 1 :]
+        for place in range(0, len(data), step)
+        for bit in (0x10, 0x80)
+    ]
     return [*flipped, *(data[:place] for place in range(0, len(data), step))]
 
 
 def failed(number, **fields):
     return make_record(status="failed", outcome=None, message=str(number), **fields)
-
-
-def kept_with(value, **fields):
-    data = pack({"label": np.array([value])})
-    return make_record(saved={"predictions": hashlib.sha256(data).hexdigest()}, arrays={"predictions": data}, **fields)
 
 
 @pytest.mark.parametrize("sealed", [False, True])
@@ -132,6 +130,78 @@ def test_every_damage_to_a_sealed_file_costs_the_records_near_it_and_is_named(st
     assert fresh.faults == []
 
 
+EMPTY = gzip.compress(b"", mtime=0)
+JOINED = {
+    "two sealed files": (lambda sealed, _: sealed[0] + sealed[1], 2, 0),
+    "an empty member in front": (lambda sealed, _: EMPTY + sealed[0], 1, 0),
+    "a member without an end": (lambda sealed, _: sealed[0] + sealed[1].removesuffix(EMPTY), 2, 1),
+    "a line that nobody compressed": (lambda sealed, lines: sealed[0] + lines[1] + sealed[0], 2, 0),
+    "the same, but not finished": (lambda sealed, lines: sealed[0] + lines[0] + lines[1][:-9], 1, 1),
+    "bytes that mean nothing": (lambda sealed, _: sealed[0] + b"\n\n\0\xff", 1, 1),
+    "a damaged file of another program, then one": (
+        lambda sealed, lines: gzip.compress(lines[1])[:-12] + bytes(9) + gzip.compress(lines[1], mtime=1) + sealed[0],
+        2,
+        1,
+    ),
+    "half a line, then a whole one": (lambda _, lines: gzip.compress(lines[0][:99] + lines[1]) + EMPTY, 1, 1),
+}
+
+
+@pytest.mark.parametrize("name", JOINED)
+def test_what_was_joined_to_a_sealed_file_is_read_or_named_and_sealing_loses_none_of_it(store, name):
+    join, results, faults = JOINED[name]
+    lines = [encode(make_record(seed=seed)) for seed in range(2)]
+    data = join([gzip.compress(line, mtime=0) + EMPTY for line in lines], lines)
+    (store.folder / "records.jsonl.gz").write_bytes(data)
+    checked = verify(Store(store.folder))
+    assert (checked.records, len(checked.bad)) == (results, faults)
+    named = store.seal()
+    assert (len(Store(store.folder).refresh().results), len(named)) == (results, faults and faults + 1)
+    kept = [path.read_bytes() for path in store.folder.glob("records.jsonl.gz.damaged-*")]
+    assert kept == ([data] if faults else [])
+    assert verify(Store(store.folder)).bad == []
+
+
+def test_a_log_that_was_joined_to_one_that_was_cut_off_is_read(store):
+    lines = [encode(make_record(seed=seed)) for seed in range(3)]
+    (store.folder / "log/00000000-1-ab.jsonl").write_bytes(lines[0] + lines[1][:-50] + lines[2])
+    fresh = Store(store.folder).refresh()
+    assert fresh.results.keys() == {make_record(seed=seed).key for seed in (0, 2)}
+    (line,) = fresh.faults
+    assert line.endswith(f"; it is of run {make_record(seed=1).key}")
+
+
+def test_archives_of_arrays_that_were_joined_are_read_and_what_follows_their_end_is_named(tmp_path):
+    archives, records = [], [kept_with(float(seed), seed=seed) for seed in range(2)]
+    for record in records:
+        made = Store.create(tmp_path / str(record.cell["seed"]))
+        made.publish(record)
+        made.seal()
+        archives.append((made.folder / "arrays.zip").read_bytes())
+    damaged = archives[1].replace(b"numpy", b"NUMPY").replace(b"label", b"LABEL")
+    for number, (data, read) in enumerate(
+        ((archives[0] + archives[1], 2), (archives[1] + damaged + archives[0], 2), (archives[0] + b"more", 1))
+    ):
+        store = Store.create(tmp_path / f"joined-{number}")
+        for record in records:
+            store.publish(replace(record, arrays={}))
+        store.publish(kept_with(9.0, seed=9))
+        (store.folder / "arrays.zip").write_bytes(data)
+        checked = verify(Store(store.folder))
+        line = f"{store.folder}/arrays.zip: is damaged: bytes follow the end of the archive; move it away, "
+        assert [bad.startswith(line) for bad in checked.bad] == [True] * (2 - read)
+        if read < 2:
+            for act in (store.seal, partial(merge, store, store), partial(store.kept, records[1], "predictions")):
+                with pytest.raises(StoreError, match="bytes follow the end of the archive"):
+                    act()
+            assert (store.folder / "arrays.zip").read_bytes() == data
+            assert store.kept(records[0], "predictions")["label"].tolist() == [0]
+        else:
+            store.seal()
+            for record in records:
+                assert store.kept(record, "predictions")["label"].tolist() == [record.cell["seed"]]
+
+
 def test_bombs_are_one_line(store, monkeypatch):
     store.publish(make_record())
     store.seal()
@@ -185,7 +255,7 @@ def test_arrays_stand_beside_the_result_and_are_sealed_and_merged(store, tmp_pat
     assert into.kept(into.refresh().read(record.key), "predictions")["label"].tolist() == [1.0]
     assert verify(Store(into.folder)).bad == []
     archive = into.folder / "arrays.zip"
-    for data in damages(archive.read_bytes(), 61):
+    for data in damages(archive.read_bytes(), 13):
         archive.write_bytes(data)
         with contextlib.suppress(StoreError):
             kept = Store(into.folder).refresh().kept(record, "predictions")
@@ -208,8 +278,8 @@ def test_writers_and_a_sealer_at_once_lose_nothing(store):
             if writer == 0 and n == 20:
                 frozen.write_text(str(os.getpid()))
                 os.kill(os.getpid(), signal.SIGSTOP)
-            mine.publish(Record(f"{n:064x}", {}, "ok", Outcome(1, 1), provenance={"by": str(writer)}))
-            mine.publish(Record(f"{writer:032x}{n:032x}", {}, "ok", Outcome(1, 1)))
+            mine.publish(make_record(seed=n, provenance={"by": str(writer)}))
+            mine.publish(make_record(seed=1000 * writer + n))
 
     def seal():
         while not frozen.exists():
