@@ -1,7 +1,15 @@
 """The lines of a result folder, which tests read, lose, alter and damage."""
 
+import hashlib
+
 from msda_bench.store import Store
 from msda_bench.store.record import RESULTS, decode
+from msda_bench.suite.cell import canonical_json
+
+
+def key_of(cell):
+    """The key of a cell that is plain JSON values."""
+    return hashlib.sha256(canonical_json(cell).encode()).hexdigest()
 
 
 def lines_of(folder):

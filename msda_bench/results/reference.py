@@ -29,7 +29,7 @@ from msda_bench.results.recorded import VALIDATOR, load_cells
 from msda_bench.results.runs import Results, results_of, with_results
 from msda_bench.results.select import select
 from msda_bench.results.words import counted, listed, spans
-from msda_bench.suite.cell import canonical_json
+from msda_bench.suite.cell import canonical_json, refuse_overflow
 from msda_bench.suite.mistakes import hint, shown
 from msda_bench.suite.plan import Experiment, Plan, Search
 from msda_bench.suite.protocol import UpdateRule
@@ -105,7 +105,7 @@ class Reference:
             frame = typed(frame.drop(columns=f"{METRIC}own", errors="ignore"))
             frame["score"] = stored.fillna(pd.Series(default_scores(frame)))
             return runs_of(with_results(frame, Results(self.plan)))
-        except (LookupError, TypeError, ValueError, StoreError) as error:
+        except (LookupError, TypeError, ValueError, OverflowError, StoreError) as error:
             raise _unusable(self.name, str(error)) from None
 
 
@@ -139,12 +139,13 @@ def _read(path: Path, name: str) -> Reference:
         data = gzip.GzipFile(fileobj=io.BytesIO(packed)).read(_LIMIT + 1)
         if len(data) > _LIMIT:
             raise _unusable(name, f"larger than {_LIMIT} bytes")
+        refuse_overflow(data)
         reference = TypeAdapter(Reference).validate_json(data, strict=True)
-    except (gzip.BadGzipFile, zlib.error, EOFError) as error:
-        raise _unusable(name, str(error)) from None
     except ValidationError as error:
         first, *_ = error.errors(include_url=False)
         raise _unusable(name, f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+    except (gzip.BadGzipFile, zlib.error, EOFError, ValueError, RecursionError) as error:
+        raise _unusable(name, str(error)) from None
     if len({len(column) for column in reference.runs.values()}) != 1:
         raise _unusable(name, "its columns are not equally long")
     if reference.protocols.keys() != {table.name for table in reference.plan.experiments}:
@@ -221,7 +222,7 @@ def _values(cells: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
 
 
 def _settings(cell: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    yield f"sources of {cell['target']}", cell["sources"]
+    yield f"sources of {cell.get('target')}", cell.get("sources")
     for part in _PARTS:
         yield from _flat(part, cell.get(part))
 

@@ -176,7 +176,7 @@ def csv_text(frame: pd.DataFrame) -> str:
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")  # half the time of pandas
-    writer.writerow(frame.columns)
+    writer.writerow(map(_text, frame.columns))
     writer.writerows(zip(*(_fields(frame[name]) for name in frame), strict=True))
     return text.getvalue()
 

@@ -43,6 +43,8 @@ Saved: TypeAlias = dict[Annotated[str, Meta(pattern="^(predictions|target_predic
 Status = Literal["ok", "diverged", "failed", "timeout", "oom", "skipped"]
 RESULTS = frozenset({"ok", "diverged"})
 """Statuses that running the cell again would give again; the rest are failures."""
+_ROUNDING, _TINY = 1e-6, 1e-290
+"""How far sums may be apart for rounding, relatively, and where they are too small for that."""
 _LINE = re.compile(rb'\{"record":(\{.*\}),"schema":([0-9]{1,9}),"sha256":"([0-9a-f]{64})"\}\n', re.DOTALL)
 
 
@@ -108,7 +110,7 @@ class Outcome:
 
     @property
     def is_possible(self) -> bool:
-        """Whether the counts are possible: none, at most as many correct ones as examples, or possible errors."""
+        """Whether the counts are possible: none, at most as many correct ones as examples, or errors that add up."""
         sums = (self.sum_absolute_error, self.sum_labels, self.sum_squared_labels)
         if self.n_test == 0:
             return all(value is None for name, value in vars(self).items() if name != "n_test")
@@ -118,7 +120,15 @@ class Outcome:
             return 0 <= self.n_correct <= self.n_test and self._counts_add_up and sums == (None,) * len(sums)
         squares = (self.sum_squared_error, self.sum_absolute_error, self.sum_squared_labels)
         whole = None not in sums or sums == (None,) * len(sums)
-        return whole and self.confusion is None and all(value is None or value >= 0 for value in squares)
+        if not whole or self.confusion is not None or any(value is not None and value < 0 for value in squares):
+            return False
+        return self._sums_add_up
+
+    def suits(self, task: str) -> bool:
+        """Whether it is the outcome of a run with such a task."""
+        if self.n_test == 0:
+            return True
+        return (self.n_correct is None) == (task == "regression") and task in {"classification", "regression"}
 
     @property
     def _counts_add_up(self) -> bool:
@@ -128,6 +138,19 @@ class Outcome:
         right = sum(count for true, predicted, count in self.confusion if true == predicted)
         total = sum(count for *_, count in self.confusion)
         return (total, right) == (self.n_test, self.n_correct) and len(set(places)) == len(places)
+
+    @property
+    def _sums_add_up(self) -> bool:
+        """Whether these sums of n numbers can be those of the same numbers as the sums of their squares."""
+        errors, labels = self.sum_absolute_error, self.sum_labels
+        if errors is None or labels is None or self.sum_squared_error is None or self.sum_squared_labels is None:
+            return True
+        pairs = [
+            (errors * errors, self.n_test * self.sum_squared_error),
+            (self.sum_squared_error, errors * errors),
+            (labels * labels, self.n_test * self.sum_squared_labels),
+        ]
+        return all(less <= more * (1 + _ROUNDING) + _TINY for less, more in pairs)
 
 
 @dataclass(frozen=True)
@@ -190,6 +213,11 @@ class Record:
 class _Dataset(Struct, frozen=True, gc=False):
     dataset: Raw = Raw(b"{}")
     target: Text = ""
+
+
+class _Keyed(Struct, frozen=True, gc=False):
+    cell: Raw
+    key: str
 
 
 class Counts(Struct, frozen=True, gc=False):
@@ -272,14 +300,25 @@ def decode(data: bytes) -> Record:
 
 
 def decode_head(data: bytes) -> Head:
-    """The head of a line; raises as `decode`."""
+    """The head of a line; raises as `decode`, and a BadRecordError if its cell does not have its key."""
+    body = _body(data)
     with _matching():
-        head = msgspec.json.decode(_body(data), type=Head)
+        head = msgspec.json.decode(body, type=Head)
         # Raw is a view, which would keep the whole line, with its curves.
         force_setattr(head.cell, "dataset", _shared(bytes(head.cell.dataset), _Ref))
         force_setattr(head, "provenance", _shared(bytes(head.provenance), Provenance))
         force_setattr(head, "digest", data[-67:-3])
+        _refuse_other_cell(body)
     return head
+
+
+def _refuse_other_cell(body: memoryview) -> None:
+    """Refuses a record whose key is not that of its cell, since tables are made from the key and read the cell."""
+    kept = msgspec.json.decode(body, type=_Keyed)
+    if hashlib.sha256(kept.cell).hexdigest() == kept.key:  # canonical JSON, as we write it
+        return
+    if hashlib.sha256(canonical_json(msgspec.json.decode(kept.cell)).encode()).hexdigest() != kept.key:
+        raise BadRecordError("has a `cell` that does not have its key")
 
 
 @functools.lru_cache(maxsize=1000)

@@ -1,6 +1,5 @@
 """Makes frames of runs from lists of scores."""
 
-import hashlib
 from dataclasses import replace
 from itertools import product
 
@@ -12,6 +11,7 @@ from msda_bench.results.runs import Results
 from msda_bench.store import Store
 from msda_bench.store.record import Outcome, Record, decode_head, encode
 from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell
+from tests.logs import key_of
 
 N_TEST = 200
 HOSTILE = (
@@ -55,11 +55,26 @@ def planned(runs, name="table", dataset="toy", task="classification", search=Non
         for seed, run in zip((*seeds, *tuned), runs[method][target], strict=True):
             for candidate, one in enumerate(run) if search else [(None, run)]:
                 at = f"{name} {method} {target} {seed}" + ("" if candidate is None else f" {candidate}")
-                key = hashlib.sha256(at.encode()).hexdigest()
+                cell = {"at": at}
+                key = key_of(cell)
                 cells.append(PlannedCell(name, method, target, seed, key, candidate))
                 if one is not None:
-                    records[key] = _record(key, one)
+                    records[key] = _record(cell, one)
     return experiment, cells, records
+
+
+def with_cells(part, cell_of):
+    """What `planned` made, but the records have other cells, each of which `cell_of(place)` gives."""
+    experiment, places, records = part
+    changed, cells = {}, []
+    for place in places:
+        at = place
+        if place.key in records:
+            cell = cell_of(place) | {"at": place.key}
+            at = replace(place, key=key_of(cell))
+            changed[at.key] = replace(records[place.key], key=at.key, cell=cell)
+        cells.append(at)
+    return experiment, cells, changed
 
 
 def holm(p_values):
@@ -142,14 +157,14 @@ def table():
     return make
 
 
-def _record(key, run):
+def _record(cell, run):
     if isinstance(run, tuple):
-        return replace(_record(key, run[0]), validation=run[1])
+        return replace(_record(cell, run[0]), validation=run[1])
     if isinstance(run, str):
         status, _, message = run.partition(": ")
-        return Record(key, {}, status, message=message or None)
+        return Record(key_of(cell), cell, status, message=message or None)
     if isinstance(run, int):
         run = Outcome(N_TEST, n_correct=run)
     elif isinstance(run, float):
         run = Outcome(1, sum_squared_error=run)
-    return Record(key, {}, "ok", run, timing={"train": 2.5})
+    return Record(key_of(cell), cell, "ok", run, timing={"train": 2.5})

@@ -1,7 +1,6 @@
 """Each pair of methods is tested seed by seed and decided once, in its family; what a margin adds."""
 
 import random
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +9,7 @@ from scipy import stats
 import msda_bench as mb
 from msda_bench.results.compare import against
 from msda_bench.store.record import Outcome
-from tests.results.conftest import BASE, UP, frame_of, gained, holm, many, planned, plus
+from tests.results.conftest import BASE, UP, frame_of, gained, holm, many, planned, plus, with_cells
 
 MIXED = (1, -2, 3, -4, 5, -6, 7, -8)
 
@@ -186,7 +185,7 @@ def test_primary_methods_are_a_family_and_the_others_explore():
 
 def test_the_interval_for_overlapping_splits_has_nadeaus_and_bengios_correction():
     gains = around(1, 1.0, 10)
-    experiment, cells, records = planned(
+    part = planned(
         {
             name: {"x": [Outcome(500, n_correct=round(5 * (50 + g))) for g in of]}
             for name, of in {"SRC": [0] * 10, "A": gains}.items()
@@ -197,8 +196,7 @@ def test_the_interval_for_overlapping_splits_has_nadeaus_and_bengios_correction(
 
     def ends(**params):
         cell = {"dataset": {"params": params}, "target": "x"}
-        made = {key: replace(record, cell=cell) for key, record in records.items()}
-        return mb.compare(frame_of((experiment, cells, made))).query("scope == 'average'").iloc[0]
+        return mb.compare(frame_of(with_cells(part, lambda _: cell))).query("scope == 'average'").iloc[0]
 
     row = ends(train=250)
     differences = -np.array([round(5 * (50 + gain)) / 5 - 50 for gain in gains])

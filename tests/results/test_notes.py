@@ -65,7 +65,7 @@ def on(platform):
 CHANGES = {
     "sound": lambda *_: None,
     "made by nobody knows what": lambda record, *_: replace(record, provenance={}),
-    "failed": lambda record, *_: Record(record.key, {}, "failed", message="no", provenance=SOUND),
+    "failed": lambda record, *_: Record(record.key, record.cell, "failed", message="no", provenance=SOUND),
     "plain loops": lambda record, *_: made(record, numba=None),
     "no loops on a GPU": lambda record, *_: made(record, numba=None, device="cuda"),
     "a validator": fails,

@@ -1,7 +1,6 @@
 """The site of many result folders: a table, linked pages, CSV files, and faults of folders."""
 
 import csv
-import hashlib
 import random
 import re
 import shutil
@@ -15,8 +14,8 @@ import msda_bench as mb
 from msda_bench.cli.main import main
 from msda_bench.store import Outcome
 from msda_bench.suite.plan import Search, Tuning
-from tests.logs import lines_of, relog
-from tests.results.conftest import HOSTILE, planned, write_folder
+from tests.logs import key_of, lines_of, relog
+from tests.results.conftest import HOSTILE, planned, with_cells, write_folder
 from tests.results.page.conftest import Page
 
 
@@ -178,7 +177,7 @@ def test_a_faulty_folder_is_one_line_and_the_others_are_shown(tmp_path, capsys, 
     where, out = tmp_path / "results", tmp_path / "site"
     write_folder(where / "good", scores("amazon", a=800))
     damaged = write_folder(where / "damaged", scores("sine", a=700))
-    key = hashlib.sha256(b"on-sine a x 0").hexdigest()
+    key = key_of({"at": "on-sine a x 0"})
     relog(damaged, {key: lines_of(damaged)[key][:-9] + b"\n"})
     (where / "notes.txt").write_text("no folder")
     (where / "empty").mkdir()
@@ -216,10 +215,10 @@ def hostile_folder(where, draw):
     task, places, seeds = draw.choice(["classification", "regression"]), {text(), text()}, range(draw.randint(1, 6))
     names = [f"{draw.choice(['m', 'ref'])}{n}" for n in range(draw.randint(1, 4))]
     runs = {name: {place: [run(task) for _ in seeds] for place in sorted(places)} for name in names}
-    table, cells, records = planned(runs, "e", text(), task, notes=(text(),), baseline=draw.choice([None, names[0]]))
-    methods = tuple(replace(method, recipe=text(), distributions=(text(),)) for method in table.methods)
+    part = planned(runs, "e", text(), task, notes=(text(),), baseline=draw.choice([None, names[0]]))
     settings = {"dataset": {"params": {"protocol": text()}}, "fingerprint": text(), "training": {text(): text()}}
-    changed = {key: replace(record, cell=settings) for key, record in records.items()}
+    table, cells, changed = with_cells(part, lambda _: settings)
+    methods = tuple(replace(method, recipe=text(), distributions=(text(),)) for method in table.methods)
     write_folder(where, (replace(table, methods=methods), cells, changed))
     lines = lines_of(where)
     for key in draw.sample(sorted(lines), k=len(lines) // 4):

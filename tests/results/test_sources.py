@@ -13,7 +13,7 @@ from msda_bench.results.sources import Worth, final_weights, sources, sources_ta
 from msda_bench.results.tables import csv_text, render
 from msda_bench.store.record import Curves, Outcome
 from msda_bench.suite.plan import Search
-from tests.results.conftest import planned, write_folder
+from tests.results.conftest import planned, with_cells, write_folder
 
 WEIGHTS = {"a": 0.6, "b": 0.3, "c": 0.1}
 WORTH = {"a": 90.0, "b": 50.0, "c": 20.0}
@@ -60,10 +60,10 @@ def make(tmp_path):
             weights = [1.0] if len(groups) == 1 else [WEIGHTS[source] for source in own]
             dataset = {"kind": "dataset", "name": "known", "version": 1, "params": {"train": 9}}
             about = {"dataset": dataset, "target": "t", "sources": list(own)}
-            for at in (at for at in cells if at.key in records):
-                cell = about | {"seed": at.seed, "mu": at.candidate or 0}
-                records[at.key] = replace(records[at.key], cell=cell, curves=Curves(groups, *[[weights]] * 3))
-            parts.append((table, cells, records))
+            curves = Curves(groups, *[[weights]] * 3)
+            records = {key: replace(record, curves=curves) for key, record in records.items()}
+            part = table, cells, records
+            parts.append(with_cells(part, lambda at, about=about: about | {"seed": at.seed, "mu": at.candidate or 0}))
         folder = write_folder(tmp_path / f"made{len(list(tmp_path.iterdir()))}", *parts)
         return sources(mb.load_results(folder), worth(Known))
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from msda_bench.store import Curves, Outcome, Record, record
 from msda_bench.store.record import SCHEMA, BadRecordError, NewerRecordError, decode, decode_head, encode, same_result
+from msda_bench.suite.cell import canonical_json
 from tests.store.conftest import make_record
 
 KEY = "ab" * 32
@@ -20,9 +21,15 @@ OTHER = TEXT.map(lambda text: f"my {text}")
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | FINITE | TEXT, lambda x: st.lists(x, max_size=3)
 )
+
+
+def keyed(cell, **fields):
+    """A record with the key of its cell."""
+    return Record(hashlib.sha256(canonical_json(cell).encode()).hexdigest(), cell, **fields)
+
+
 RECORDS = st.builds(
-    Record,
-    key=st.just(KEY),
+    keyed,
     cell=st.dictionaries(OTHER, JSON, max_size=4),
     status=st.sampled_from(["ok", "diverged", "failed", "timeout", "oom", "skipped"]),
     outcome=st.none()
@@ -180,6 +187,10 @@ def test_the_same_result_is_all_but_timing_and_provenance_and_later_counts(outco
         replace(SUMMED, confusion=((0, 0, 4),)),
         replace(SUMMED, sum_labels=None),
         replace(SUMMED, sum_absolute_error=-1.0),
+        replace(SUMMED, sum_absolute_error=2.9),
+        replace(SUMMED, sum_absolute_error=1.4),
+        replace(SUMMED, sum_labels=-6.1),
+        replace(SUMMED, sum_labels=1e308),
     ],
     ids=str,
 )
