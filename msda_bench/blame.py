@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import importlib.metadata
+import inspect
 import re
 import signal
 import sys
 import traceback
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 
 from msda_bench.errors import BenchError, BlamedError, Interrupted, describe
@@ -78,6 +79,13 @@ def place(error: BaseException, packages: Collection[str]) -> str | None:
         if name in packages:
             innermost = f"{_below(name, frame.f_code.co_filename)}:{line}"
     return innermost
+
+
+def line_of(function: Callable[..., object]) -> str:
+    """Where a function of a plugin is written, as `package/file.py:12`."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    name = package(function.__module__)
+    return f"{_below(name, code.co_filename)}:{code.co_firstlineno}" if code else name
 
 
 def describe_with_place(error: BaseException, packages: Collection[str]) -> str:

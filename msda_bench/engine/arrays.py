@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -23,11 +25,13 @@ from msda_bench.engine.single import Single
 from msda_bench.engine.standardised import Scale
 from msda_bench.engine.tensors import Unit, as_examples
 from msda_bench.plugins import Registry
-from msda_bench.plugins.process_state import restored
+from msda_bench.plugins.process_state import neutral, restored
 from msda_bench.suite.cell import Cell
 
 _WIDE = 1_000_000
 """From so many columns on, memory is checked before training."""
+_FLOAT, _INT = 4, 8
+"""Bytes of a number in a batch, and of a row's place."""
 _COPIES = 4
 """Of each weight in training: itself, its gradient, and two of the optimizer's."""
 
@@ -88,9 +92,10 @@ def train_arrays(
         target = scales[cell.target](target)
     with _settings(cell, where):
         components = Components.of(cell, registry)
-        _check_width(components)
+        _check_weights(components)
         run = _run(cell, components, sources, target, where)
         _check_steps(run)
+        _check_batch(run)
         program = Single(run, where)
         (trained,) = fit([run], program)
     if trained.diverged_in is not None:
@@ -135,21 +140,48 @@ def _no_rows(input: InputSpec) -> Inputs:
     return csr_matrix((0, *input.shape), dtype=np.float32)
 
 
-def _check_width(components: Components) -> None:
-    """Refuses rows so wide that the network's weights do not fit into memory, before anything is allocated."""
-    dataset = components.dataset
-    if dataset.input.shape[0] < _WIDE:
+def _check_weights(components: Components) -> None:
+    """Refuses rows or layers so wide that the weights do not fit into memory, before anything is allocated."""
+    dataset, backbone = components.dataset, components.backbone
+    columns = dataset.input.shape[0]
+    if max([columns, *_whole_numbers(backbone.params())]) < _WIDE:
         return
-    with torch.device("meta"):
-        network = components.backbone.build(dataset.task, components.input)
-    weights = sum(value.nbytes for part in (network.features, network.predictor) for value in part.parameters())
+    try:
+        with torch.device("meta"):
+            network = backbone.build(dataset.task, components.input)
+        parameters = [*network.features.parameters(), *network.predictor.parameters()]
+        weights = sum(value.numel() * value.element_size() for value in parameters)
+    except RuntimeError:  # more than 64 bits can count
+        weights = sys.maxsize
+    if columns >= _WIDE:
+        _check_memory(weights * _COPIES, f"X: {columns} columns", "keep fewer columns, or set narrower `hidden` layers")
+    _check_memory(weights * _COPIES, f"backbone {backbone.name}: its layers", "set narrower `hidden` layers")
+
+
+def _whole_numbers(params: Any) -> Iterator[int]:
+    """All whole numbers in parameters, however deep."""
+    if isinstance(params, int):
+        yield params
+    elif isinstance(params, Mapping | list | tuple):
+        for part in params.values() if isinstance(params, Mapping) else params:
+            yield from _whole_numbers(part)
+
+
+def _check_batch(run: Run) -> None:
+    """Refuses batches, or epochs of so many steps, that do not fit into memory."""
+    drawn = run.batch * (len(run.groups) * run.batches + 1)
+    spec = run.components.dataset.input
+    batch = drawn * (1 if spec.sparse else spec.shape[0]) * _FLOAT
+    _check_memory(batch, f"batch: {run.batch} examples of each domain", "set a smaller batch")
+    rows = run.steps * drawn * 2 * _INT
+    _check_memory(rows, f"training.steps: an epoch of {run.steps} steps", "set fewer, and more epochs")
+
+
+def _check_memory(needed: int, what: str, remedy: str) -> None:
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    if weights * _COPIES > memory:
-        columns, needed = dataset.input.shape[0], weights * _COPIES / 2**30
-        raise ValueError(
-            f"X: {columns} columns need {needed:.0f} GiB to train this network, and this machine has "
-            f"{memory / 2**30:.0f}; keep fewer columns, or set narrower `hidden` layers"
-        )
+    if needed > memory:
+        shown = f"{needed / 2**30:.0f} GiB to train, and this machine has {memory / 2**30:.0f}"
+        raise ValueError(f"{what} need {shown}; {remedy}")
 
 
 def _check_steps(run: Run) -> None:
@@ -165,7 +197,7 @@ def _check_steps(run: Run) -> None:
 @contextmanager
 def _settings(cell: Cell, device: torch.device) -> Iterator[None]:
     """The process settings of a run. Undoes changes that a component makes to others, and warns."""
-    with restored() as changed, deterministic(device), products(cell.training.precision, device):
+    with neutral(), restored() as changed, deterministic(device), products(cell.training.precision, device):
         yield
     if changed and threading.current_thread() is threading.main_thread():  # elsewhere another thread may have been it
         warnings.warn(f"a component changed {' and '.join(changed)}; it was put back", stacklevel=4)

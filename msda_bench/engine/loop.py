@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from msda_bench.api import Batch, Phase, PluginError, Step
+from msda_bench.blame import line_of
 from msda_bench.engine import graph
 from msda_bench.engine.carried import Carrier
 from msda_bench.engine.draws import Draws
@@ -169,6 +170,16 @@ class Loop:
         return taken
 
     def _check(self, taken: Step) -> None:
+        who = f"scheme {self._scheme.name!r} ({line_of(type(self._scheme).step)})"
+        if not isinstance(taken, Step):
+            raise PluginError(f"{who} gave a {type(taken).__name__}; the contract asks for a Step")
+        for name, part in zip(Step._fields, taken[:4], strict=False):
+            if not isinstance(part, Tensor):
+                raise PluginError(f"{who} gave {name} as {type(part).__name__}; the contract asks for a tensor")
+        if not taken.objective.requires_grad:
+            raise PluginError(
+                f"{who} gave an objective without gradient, so nothing would be trained; do not detach it"
+            )
         lead, k = len(self._program.lead), self._k
         objective, *noted = (
             tuple(part.shape)[lead:] for part in (taken.objective, taken.risks, taken.gaps, taken.weights)

@@ -31,6 +31,7 @@ from msda_bench.api import (
     StepProgress,
     Validator,
 )
+from msda_bench.blame import line_of
 from msda_bench.component.backbone import network_input
 from msda_bench.component.dataset import Strength
 from msda_bench.component.parts import Modules, same_view, task_loss
@@ -223,6 +224,12 @@ def _checked_aggregate(
                 f"aggregator {cell.aggregator.name!r} of {cell.aggregator.distribution} gave an objective of shape "
                 f"{tuple(objective.shape)} and weights of shape {tuple(weights.shape)}; with {len(risks)} sources the "
                 f"contract asks for () and ({len(risks)},)"
+            )
+        if risks.requires_grad and not objective.requires_grad:
+            where = line_of(type(aggregator).__call__)
+            raise PluginError(
+                f"aggregator {cell.aggregator.name!r} of {cell.aggregator.distribution} ({where}) gave an objective "
+                "without gradient, so nothing would be trained; do not detach the risks in it"
             )
         return Aggregate(*given)
 

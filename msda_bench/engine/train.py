@@ -25,7 +25,7 @@ from msda_bench.engine.single import Single
 from msda_bench.engine.stacked import Stacked
 from msda_bench.engine.stacking import Named, Sizing, families, padded, same_shapes, why_alone
 from msda_bench.plugins import Registry
-from msda_bench.plugins.process_state import restored
+from msda_bench.plugins.process_state import neutral, restored
 from msda_bench.store.record import Record
 from msda_bench.suite.cell import Cell
 
@@ -63,7 +63,7 @@ class Trainer:
         while True:
             changed: list[str] = []
             try:
-                with restored() as changed:
+                with neutral(), restored() as changed:
                     record = next(records, None)
             except BaseException as error:
                 if changed:

@@ -50,6 +50,29 @@ def restored(write: Callable[[str], object] | None = None) -> Iterator[list[str]
                     changed.append(what)
 
 
+@contextlib.contextmanager
+def neutral() -> Iterator[None]:
+    """Within the block the process computes as after its start, whatever its caller has set.
+
+    That is with gradients, in float32, on the CPU, without autocast and anomaly detection, and with a warning where
+    NumPy divides by zero.
+    """
+    dtype, autocast = torch.get_default_dtype(), [torch.is_autocast_enabled(device) for device in _DEVICES]
+    elsewhere = torch.get_default_device().type != "cpu"
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(torch.inference_mode(mode=False))  # turns gradients on, too
+        stack.enter_context(np.errstate(divide="warn", over="warn", under="ignore", invalid="warn"))
+        if elsewhere:
+            stack.enter_context(torch.device("cpu"))
+        if torch.is_anomaly_enabled():
+            stack.enter_context(torch.autograd.set_detect_anomaly(mode=False))
+        stack.callback(torch.set_default_dtype, dtype)
+        stack.callback(_set_autocast, autocast)
+        torch.set_default_dtype(torch.float32)
+        _set_autocast([False for _ in _DEVICES])
+        yield
+
+
 def _same(before: Any, after: Any) -> bool:
     # Comparing tuples of arrays with == is ambiguous, so numpy's state is compared item by item.
     if isinstance(before, torch.Tensor):

@@ -8,13 +8,16 @@ from typing import Any
 import numpy as np
 import torch
 from sklearn.pipeline import Pipeline
+from sklearn.utils import column_or_1d
 from sklearn.utils.metadata_routing import MetadataRequest, get_routing_for_object
 from torch import Tensor
 
 from msda_bench.api import Array, ValidationView
 from msda_bench.errors import printable
+from msda_bench.plugins.process_state import neutral
 from msda_bench.sklearn.cell import make_validator
-from msda_bench.sklearn.estimators import Estimator, labels_of, read_domains
+from msda_bench.sklearn.estimators import Estimator
+from msda_bench.sklearn.inputs import labels_of, read_domains, sound
 
 
 class Criterion:
@@ -41,6 +44,7 @@ class Criterion:
             ValueError: `sample_domain` is missing, or the validator is unknown or does not support this task.
             TypeError: the estimator is not from `msda_bench.sklearn`.
         """
+        X = sound(X)  # noqa: N806
         numbers = read_domains(sample_domain, X)
         if numbers is None:
             raise ValueError(
@@ -56,7 +60,8 @@ class Criterion:
             raise ValueError(
                 f"validator {validator.name!r} scores {' and '.join(validator.tasks)}, not {view.task.kind}"
             )
-        score = validator.score(view)
+        with neutral():
+            score = validator.score(view)
         return score if math.isfinite(score) else math.nan
 
     def get_metadata_routing(self) -> MetadataRequest:
@@ -96,7 +101,7 @@ def _view(estimator: Estimator, x: Any, y: Any, numbers: Array) -> ValidationVie
         task=estimator.model_.components.dataset.task,
         source_features=tuple(features[one] for one in rows),
         source_outputs=tuple(outputs[one] for one in rows),
-        source_labels=tuple(_labels(estimator, labels_of(y, one)) for one in rows),
+        source_labels=tuple(_labels(estimator, column_or_1d(labels_of(y, one))) for one in rows),
         target_features=features[target],
         target_outputs=outputs[target],
         mix=mix,

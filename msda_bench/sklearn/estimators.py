@@ -4,107 +4,50 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import pandas as pd
-import torch
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import accuracy_score, r2_score
-from sklearn.utils import check_array, check_consistent_length, check_random_state, check_X_y, column_or_1d
+from sklearn.utils import check_consistent_length, check_random_state, check_X_y
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from msda_bench.api import Array, Inputs
 from msda_bench.engine.arrays import Model, train_arrays
 from msda_bench.engine.runs import Seen
-from msda_bench.functional import lost_in_float32
+from msda_bench.errors import BenchError, describe
 from msda_bench.sklearn.cell import TARGET, Arrays, make_cell, registry
+from msda_bench.sklearn.inputs import (
+    check_device,
+    in_float32,
+    labels_of,
+    plain_labels,
+    read_domains,
+    sound,
+    whole_numbers,
+)
 from msda_bench.suite.spec import MAX_SEED
 
+_LARGEST = 1e150
 _TURNS = threading.RLock()
 """Held while a model is built, trained or asked: these draw from torch's global generator, which all threads share."""
 
 
-def labels_of(y: Any, rows: Array) -> Array:
-    """Labels of some rows; only these rows decide the dtype, so a None or a string elsewhere has no effect.
-
-    Raises:
-        ValueError: one is missing, or some are texts and some are not.
-    """
-    typed = None if hasattr(y, "dtype") else object
-    labels: Array = np.asarray(y.iloc[rows] if hasattr(y, "iloc") else np.asarray(y, dtype=typed)[rows])
-    if labels.dtype != object:
-        return labels
-    if n_missing := int(pd.isna(labels).sum()):
-        raise ValueError(f"y: {n_missing} of {len(labels)} source rows have no label (NaN or None); leave them out")
-    if len({isinstance(label, str) for label in labels.flat}) > 1:
-        raise ValueError("y: some labels are texts and some are not; make all of them texts, or all numbers")
-    return np.array(labels.tolist())
+class RefusedError(BenchError, ValueError):
+    """What a suite would refuse, too, as scikit-learn expects it."""
 
 
-def read_domains(sample_domain: Any, x: Inputs) -> Array | None:
-    """The (n,) int64 domain numbers, as in skada positive for sources and negative for the target; None if None.
-
-    Raises:
-        ValueError: it does not hold one whole number per row, contains 0, or has no source or no target.
-    """
-    if sample_domain is None:
-        return None
-    numbers = _whole_numbers(sample_domain, x)
-    signs = set(np.sign(numbers))
-    if signs != {-1, 1}:
-        what = "0" if 0 in signs else "no source" if 1 not in signs else "no target"
-        raise ValueError(
-            f"sample_domain holds {what}; sources are positive, targets negative, and every cross-validation fold "
-            "needs both: stratify by sample_domain"
-        )
-    return numbers
-
-
-def _whole_numbers(sample_domain: Any, x: Inputs) -> Array:
-    """The (n,) int64 domain numbers; raises ValueError if it does not hold one whole number per row."""
-    given = np.asarray(sample_domain)  # scikit-learn would turn pandas' own whole numbers into floats
-    numbers: Array = column_or_1d(np.array(given.tolist()) if given.dtype == object else given)
-    check_consistent_length(x, numbers)
-    whole = numbers.dtype.kind in "iu" or (numbers.dtype.kind == "f" and bool((numbers % 1 == 0).all()))
-    if not whole:
-        raise ValueError(
-            f"sample_domain must hold whole numbers, not {numbers.dtype}: sources positive, targets negative"
-        )
-    return numbers.astype(np.int64)
-
-
-def _in_float32(x: Any, numbers: Array | None) -> Any:
-    """Rows as a network sees them.
-
-    Raises:
-        ValueError: float32 does not hold a number, or tells those of a column in a domain apart.
-    """
-    if isinstance(x, np.ndarray):
-        domain = np.zeros(len(x)) if numbers is None else np.maximum(numbers, -1)
-        lost = np.logical_or.reduce([lost_in_float32(x[domain == number]) for number in np.unique(domain)])
-        if lost.any():
-            what = f"float32 does not tell the numbers of column {np.argmax(lost)} apart"
-            raise ValueError(f"X: {what}; subtract their mean first, such as by StandardScaler")
-    return check_array(x, accept_sparse="csr", dtype=np.float32, input_name="X")
-
-
-def check_device(device: str) -> None:
-    """Refuses a device that is not here.
-
-    Raises:
-        ValueError: it is neither the CPU nor a GPU that PyTorch finds.
-    """
-    try:
-        kind = torch.device(device).type
-    except (RuntimeError, TypeError):
-        kind = None
-    if kind not in {"cpu", "cuda"}:
-        raise ValueError(f"device: must be 'cpu' or 'cuda', not {device!r}")
-    if kind == "cuda" and not torch.cuda.is_available():
-        raise ValueError(f"device: PyTorch finds no GPU here for {device!r}; use 'cpu'")
+@contextmanager
+def _turn() -> Iterator[None]:
+    """One thread at a time; what cannot be trained or predicted raises a ValueError."""
+    with _TURNS:
+        try:
+            yield
+        except BenchError as error:
+            raise RefusedError(*error.lines) from error
 
 
 class Estimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no types
@@ -191,21 +134,20 @@ class Estimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has n
                 None means plain supervised learning: one source, with its own inputs as the target.
 
         Raises:
-            ValueError: an array or a parameter is invalid, or training diverged.
-            BenchError: a component breaks its contract.
+            ValueError: an array or a parameter is invalid, training diverged, or a component breaks its contract.
         """
         check_device(self.device)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float32, np.float64])  # noqa: N806
+        X = self._checked(X, dtype=[np.float32, np.float64])  # noqa: N806
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         check_consistent_length(X, y)
         numbers = read_domains(sample_domain, X)
-        X = _in_float32(X, numbers)  # noqa: N806
+        X = in_float32(X, numbers)  # noqa: N806
         sources, classes = self._sources(X, y, numbers)
         target = X if numbers is None else X[numbers < 0]
         names, sparse = tuple(sources), not isinstance(X, np.ndarray)
         arrays = Arrays(names=names, width=self.n_features_in_, sparse=sparse, classes=classes)
-        with _TURNS:
+        with _turn():
             given = self._filled(self.recipe) | {"standardise": self.standardise}
             method = {name: part for name, part in given.items() if part is not None}
             cell = make_cell(arrays, method, self._settings(), self._seed())
@@ -246,11 +188,20 @@ class Estimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has n
         mine = {str(number): domain == number for number in np.unique(domain)}
         return {name: (source[rows], labels[rows]) for name, rows in mine.items()}, classes
 
+    def _checked(self, x: Any, **more: Any) -> Any:
+        """Rows as scikit-learn checks them, dense or CSR; raises a ValueError or TypeError."""
+        try:
+            return validate_data(self, sound(x), accept_sparse="csr", **more)
+        except (ValueError, TypeError):
+            raise
+        except Exception as error:  # such as torch's, of a tensor that requires a gradient
+            raise ValueError(f"X: cannot be read as numbers: {describe(error)}") from error
+
     def _rows(self, x: Any, sample_domain: Any = None) -> Any:
         """Rows as the network gets them: float32, sparse if those of the training were, standardised if they were."""
         check_is_fitted(self)
         check_device(self.device)
-        x = validate_data(self, x, accept_sparse="csr", dtype=np.float32, reset=False)
+        x = self._checked(x, dtype=np.float32, reset=False)
         dense = isinstance(x, np.ndarray)
         sparse = self.model_.components.dataset.input.sparse
         if sparse and dense:
@@ -266,7 +217,7 @@ class Estimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has n
         scales = self.model_.scales
         if sample_domain is None:
             return scales[TARGET](x)
-        numbers = _whole_numbers(sample_domain, x)
+        numbers = whole_numbers(sample_domain, x)
         names = np.where(numbers < 0, TARGET, numbers.astype(str))
         for name in np.setdiff1d(names, [*scales]):
             what = f"sample_domain holds {name}, no source of the training, so its mean is not known"
@@ -282,7 +233,7 @@ class Estimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has n
 
     def _seen(self, x: Any) -> Seen:
         """Features and outputs of `_rows`; raises ValueError if an output is not finite."""
-        with _TURNS:
+        with _turn():
             seen = self.model_.predict(x, self.device)
         if not seen.outputs.isfinite().all():
             raise ValueError("an output is not finite; scale X as in training")
@@ -295,7 +246,7 @@ class _Scored:
     def score(self, X: Any, y: Any, sample_weight: Any = None, sample_domain: Any = None) -> float:  # noqa: N803
         """As every classifier's accuracy or regressor's R2 in scikit-learn; `sample_domain` is that of `predict`."""
         predicted = self.predict(X, sample_domain=sample_domain)  # type: ignore[attr-defined]
-        return float(type(self).measure(y, predicted, sample_weight=sample_weight))
+        return float(type(self).measure(plain_labels(y), predicted, sample_weight=sample_weight))
 
 
 class MSDAClassifier(_Scored, ClassifierMixin, Estimator):  # type: ignore[misc]
@@ -337,6 +288,13 @@ class MSDARegressor(_Scored, RegressorMixin, Estimator):  # type: ignore[misc]
     measure = r2_score
 
     def _labels(self, y: Array) -> tuple[Array, int]:
+        if y.dtype.kind in "mM":
+            raise ValueError("y holds dates; make them numbers, such as days since one")
+        numbers = y.astype(np.float64)
+        largest, spread = np.abs(numbers).max(), np.ptp(numbers)
+        if largest > _LARGEST or 0 < spread < 1 / _LARGEST:
+            what = f"labels up to {largest:.3g} that differ by {spread:.3g} are beyond what float64 can square"
+            raise ValueError(f"y: {what}; multiply them by a number")
         return y, 0
 
     def predict(self, X: Any, sample_domain: Any = None) -> Array:  # noqa: N803

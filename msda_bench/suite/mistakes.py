@@ -119,7 +119,7 @@ def explain(detail: ErrorDetails) -> str:
         return f"must be {_TYPES[kind]}, not {shown(value)}{quotes}"
     if kind in _BOUNDS:
         relation, key = _BOUNDS[kind]
-        return f"must be {relation} {context[key]:g}, not {shown(value)}"
+        return f"must be {relation} {context[key]:.10g}, not {shown(value)}"
     if kind in _LENGTHS:
         relation, key = _LENGTHS[kind]
         return f"must have {relation} {context[key]} item{'s' if context[key] != 1 else ''}, not {len(value)}"

@@ -25,12 +25,19 @@ if TYPE_CHECKING:
     from msda_bench.api import Group, Scheme
 
 
+_MOST = 2**31 - 1
+LearningRate = Annotated[float, Field(gt=0, le=1e30)]
+"""A learning rate: torch holds it, and what Adam divides it by, in float32."""
+Factor = Annotated[float, Field(ge=0, le=1e30)]
+
+
 def _batch(raw: Any) -> int | Literal["all"]:
     if raw == "all":
         return "all"
-    if type(raw) is int and raw >= 1:
+    if type(raw) is int and 1 <= raw <= _MOST:
         return raw
-    raise refusal(Fault((), f"must be at least 1, or 'all', not {shown(raw)}"))
+    which = f"at most {_MOST}" if type(raw) is int and raw > _MOST else "at least 1, or 'all'"
+    raise refusal(Fault((), f"must be {which}, not {shown(raw)}"))
 
 
 BatchSize = Annotated[
@@ -73,34 +80,34 @@ class SuitePart(BaseModel):
 class Adadelta(SuitePart):
     """Zeiler, 2012; the paper's optimiser."""
 
-    lr: Positive = 1.0
+    lr: LearningRate = 1.0
     rho: Rate = 0.9
     eps: Positive = 1e-6
-    weight_decay: Annotated[NonNegative, Added()] = 0.0
+    weight_decay: Annotated[Factor, Added()] = 0.0
 
 
 class Adam(SuitePart):
     """Kingma and Ba, 2015; weight decay is added to the gradient."""
 
-    lr: Positive = 0.001
+    lr: LearningRate = 0.001
     beta1: Rate = 0.9
     beta2: Rate = 0.999
     eps: Positive = 1e-8
-    weight_decay: Annotated[NonNegative, Added()] = 0.0
+    weight_decay: Annotated[Factor, Added()] = 0.0
 
 
 class AdamW(Adam):
     """Loshchilov and Hutter, 2019: Adam with weight decay decoupled from the gradient."""
 
-    weight_decay: NonNegative = 0.01
+    weight_decay: Factor = 0.01
 
 
 class Sgd(SuitePart):
     """Stochastic gradient descent with momentum, optionally Nesterov's."""
 
-    lr: Positive = 0.01
+    lr: LearningRate = 0.01
     momentum: Rate = 0.0
-    weight_decay: NonNegative = 0.0
+    weight_decay: Factor = 0.0
     nesterov: Annotated[bool, Added()] = False
 
     @model_validator(mode="after")
@@ -187,10 +194,10 @@ class Factors(SuitePart):
     """
 
     noun: ClassVar[str] = "part"
-    trunk: Annotated[NonNegative, Added()] = 1.0
-    features: Annotated[NonNegative, Added()] = 1.0
-    predictor: Annotated[NonNegative, Added()] = 1.0
-    critic: Annotated[NonNegative, Added()] = 1.0
+    trunk: Annotated[Factor, Added()] = 1.0
+    features: Annotated[Factor, Added()] = 1.0
+    predictor: Annotated[Factor, Added()] = 1.0
+    critic: Annotated[Factor, Added()] = 1.0
 
 
 class Averaged(SuitePart):

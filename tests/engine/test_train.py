@@ -16,7 +16,18 @@ from msda_bench.api import Aggregate, Aggregator, BagLinear, BenchError, Metric,
 from msda_bench.engine import machine, prepare
 from msda_bench.engine.settings import products
 from msda_bench.suite.cell import Ref
-from tests.engine.conftest import METHODS, POOLED, aggregator, backbone, discrepancy, make_cell, result, swapped, train
+from tests.engine.conftest import (
+    METHODS,
+    POOLED,
+    OwnStep,
+    aggregator,
+    backbone,
+    discrepancy,
+    make_cell,
+    result,
+    swapped,
+    train,
+)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -133,9 +144,39 @@ class NoAggregate(Aggregator):
         return risks.mean()
 
 
+@component
+class Detached(Aggregator):
+    name = "detached"
+
+    def __call__(self, risks, gaps, mu, state):
+        return Aggregate(risks.detach().mean(), torch.full_like(risks, 0.5), state)
+
+
+def scheme(label, result):
+    """A scheme whose step gives this result."""
+
+    def step(self, parts, batch, state, phase):
+        return result(OwnStep.step(self, parts, batch, state, phase))
+
+    return component(type(label, (OwnStep,), {"name": label, "step": step, "__module__": __name__}))
+
+
+DetachedStep = scheme("detached_step", lambda step: step._replace(objective=step.objective.detach()))
+NoStep = scheme("no_step", lambda step: None)
+NumberStep = scheme("number_step", lambda step: step._replace(objective=0.5))
+LINE = r"\(tests/engine/test_train.py:\d+\)"
+
+
 @pytest.mark.parametrize(
     ("stranger", "told"),
     [
+        (
+            Detached,
+            rf"aggregator 'detached' of stranger {LINE} gave an objective without gradient.* do not detach the r",
+        ),
+        (DetachedStep, rf"scheme 'detached_step' {LINE} gave an objective without gradient"),
+        (NoStep, rf"scheme 'no_step' {LINE} gave a NoneType; the contract asks for a Step"),
+        (NumberStep, rf"scheme 'number_step' {LINE} gave objective as float; the contract asks for a tensor"),
         (WrongShape, r"aggregator 'wrong_shape' of stranger .* shape \(2,\) .* asks for \(\) and"),
         (OffSimplex, r"aggregator 'off_simplex' of stranger left the simplex: weights from -5 to -5, sums -10 to -10"),
         (NearSimplex, r"left the simplex: weights from -0.002 to 1.002, sums 1 to 1"),

@@ -1,5 +1,6 @@
 """The input and output of estimators, their one-line errors, and their page."""
 
+import contextlib
 import copy
 import re
 import subprocess
@@ -13,6 +14,7 @@ import pandas as pd
 import pytest
 import scipy.sparse
 import sklearn
+import torch
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -150,6 +152,16 @@ def test_numpy_numbers_and_suite_settings_are_accepted(rows):
         (SRC(training={"epohs": 3}), "training.epohs: unknown key (did you mean 'epochs'?)"),
         (SRC(random_state=-1), "random_state: must be a whole number from 0 to 2**31 - 1, not -1"),
         (SRCRegressor(optimizer={"sgd": {"lr": 1e6}}, epochs=20), "training diverged: a risk, gap or weight"),
+        (SRC(hidden=(10**12,)), "backbone.mlp.hidden[0]: must be at most 2147483647, not 1000000000000"),
+        (SRC(hidden=(10**6, 10**6)), "backbone mlp: its layers need 14901 GiB to train, and this machine has"),
+        (SRC(batch=10**39), f"training.batch: must be at most 2147483647, not {10**39}"),
+        (SRC(batch=2 * 10**9, epochs=1), "batch: 2000000000 examples of each domain need "),
+        (SRC(training={"steps": 2 * 10**9}), "training.steps: an epoch of 2000000000 steps need "),
+        (SRC(optimizer={"adam": {"lr": 1e300}}), "training.optimizer.adam.lr: must be at most 1e+30, not 1e+300"),
+        (SRC(optimizer={"sgd": {"weight_decay": 1e300}}), "optimizer.sgd.weight_decay: must be at most 1e+30, not 1e"),
+        (SRC(training={"lr_factors": {"features": 1e300}}), "training.lr_factors.features: must be at most 1e+30"),
+        (SRC(training={"precision": "tf32"}), "precision tf32 is a GPU's; this run trains on the CPU"),
+        (SRC(backbone="convnet"), "backbone convnet needs images (channels, height, width), not input of shape (4,)"),
         (SRC(device="tpu"), "device: must be 'cpu' or 'cuda', not 'tpu'"),
         (SRC(device=None), "device: must be 'cpu' or 'cuda', not None"),
         (SRC(device="cuda"), "device: PyTorch finds no GPU here"),
@@ -157,6 +169,7 @@ def test_numpy_numbers_and_suite_settings_are_accepted(rows):
 )
 def test_wrong_parameters_are_refused_in_one_line(estimator, said, rows, monkeypatch):
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    monkeypatch.setattr("os.sysconf", {"SC_PAGE_SIZE": 1, "SC_PHYS_PAGES": 2**33}.__getitem__)  # 8 GiB
     with pytest.raises(ValueError, match=r"\A[^\n]+\Z") as caught:
         estimator.fit(rows.X, rows.y, rows.domain)
     assert said in str(caught.value)
@@ -189,6 +202,10 @@ def test_rows_too_wide_for_memory_are_refused_before_anything_is_allocated():
         (lambda d: d + 0.5, "must hold whole numbers, not float64"),
         (lambda d: np.where(d == 7, np.nan, d), "must hold whole numbers, not float64"),
         (lambda d: d[:-1], "inconsistent numbers of samples"),
+        (lambda d: np.where(d == 7, 1e300, d), "must hold numbers of at most 64 bits; number the domains from 1"),
+        (lambda d: np.where(d == 7, 2**63 + 1, 1).astype(np.uint64), "must hold numbers of at most 64 bits"),
+        (lambda d: d.astype(str).astype(np.dtypes.StringDType()), "must hold whole numbers, not <U2"),
+        (lambda d: np.ma.masked_array(d, d == 7), "sample_domain: 60 numbers are masked"),
     ],
 )
 def test_invalid_sample_domain_is_refused(change, said, rows):
@@ -289,3 +306,106 @@ def test_rows_are_standardised_as_their_domain_was_and_as_the_targets_without_on
         model.predict(x[:2], sample_domain=[1, 5])
     with pytest.raises(ValueError, match="standardise: "):
         SRC(standardise="pooled").fit(x, rows.y, sample_domain=rows.domain)
+
+
+def spoiled(matrix, **parts):
+    for name, value in parts.items():
+        getattr(matrix, name)[1] = value
+    return matrix
+
+
+@pytest.mark.parametrize("form", ["bsr", "coo", "lil"])
+def test_every_sparse_form_gives_the_model_of_csr(form, rows):
+    plain = SRC(**BRIEF).fit(scipy.sparse.csr_array(rows.X), rows.y, rows.domain)
+    for kind in ("array", "matrix"):
+        given = getattr(scipy.sparse, f"{form}_{kind}")(rows.X)
+        fitted = SRC(**BRIEF).fit(given, rows.y, rows.domain)
+        assert fitted.predict_proba(given).tolist() == plain.predict_proba(rows.X).tolist()
+
+
+TEXTS = np.dtypes.StringDType(na_object=None)
+
+
+def test_labels_of_numpys_text_type_are_texts(rows):
+    words = np.where(rows.y, "yes", "no").astype(TEXTS)
+    words[rows.target] = None
+    fitted, plain = (SRC(**BRIEF).fit(rows.X, y, rows.domain) for y in (words, np.where(rows.y, "yes", "no")))
+    assert fitted.classes_.tolist() == ["no", "yes"]
+    assert fitted.predict(rows.X).tolist() == plain.predict(rows.X).tolist()
+    known = ~rows.target
+    assert fitted.score(rows.X[known], words[known]) == plain.score(rows.X[known], words[known].astype("U3"))
+    assert Criterion()(fitted, rows.X, words, rows.domain) == Criterion()(plain, rows.X, words, rows.domain)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            lambda x: spoiled(scipy.sparse.csr_array(x), indices=99),
+            "X: the sparse matrix is broken: indices must be < 4",
+        ),
+        (lambda x: spoiled(scipy.sparse.csr_array(x), indptr=9999), "X: the sparse matrix is broken: indptr"),
+        (lambda x: spoiled(scipy.sparse.coo_matrix(x), row=999), "X: the sparse matrix is broken: "),
+        (lambda x: x.astype("M8[s]"), "X holds dates; make them numbers"),
+        (lambda x: pd.DataFrame(x).astype({1: "M8[s]"}), "X: column '1' holds dates"),
+        (lambda x: np.ma.masked_array(x, x > 1), " numbers are masked; fill them, or leave their rows out"),
+        (lambda x: torch.tensor(x, requires_grad=True), "X: cannot be read as numbers: RuntimeError: "),
+    ],
+)
+def test_unusable_rows_are_refused_by_fit_and_predict(change, said, rows):
+    fitted = SRC(**BRIEF).fit(rows.X, rows.y, rows.domain)
+    for call in (lambda x: SRC(**BRIEF).fit(x, rows.y, rows.domain), fitted.predict):
+        with pytest.raises(ValueError, match=re.escape(said)):
+            call(change(rows.X))
+
+
+@pytest.mark.parametrize(
+    ("estimator", "change", "said"),
+    [
+        (SRC, lambda y: scipy.sparse.csr_array(y[:, None]), "y: must be a label for each row of X, not a csr_array"),
+        (SRC, lambda y: dict(enumerate(y)), "y: must be a label for each row of X, not a dict"),
+        (SRC, lambda y: np.zeros(len(y), [("a", int)]), "y: must be a label for each row of X, not several fields"),
+        (SRC, lambda y: np.ma.masked_array(y, np.arange(len(y)) < 3), "y: 3 of 180 source rows have no label"),
+        (SRC, lambda y: np.where(np.arange(len(y)) < 3, np.datetime64("NaT"), y.astype("M8[s]")), "y: 3 of 180 source"),
+        (SRCRegressor, lambda y: y.astype("M8[s]"), "y holds dates; make them numbers"),
+        (SRCRegressor, lambda y: y * 1e300, "y: labels up to 1e+300 that differ by 1e+300 are beyond what float64"),
+        (SRCRegressor, lambda y: y * 1e-300, "y: labels up to 1e-300 that differ by 1e-300 are beyond what float64"),
+    ],
+)
+def test_unusable_labels_are_refused(estimator, change, said, rows):
+    with pytest.raises(ValueError, match=re.escape(said)):
+        estimator(**BRIEF).fit(rows.X, change(rows.y), rows.domain)
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        torch.no_grad,
+        torch.inference_mode,
+        lambda: torch.device("meta"),
+        lambda: torch.autocast("cpu", dtype=torch.bfloat16),
+        lambda: np.errstate(all="raise"),
+        lambda: default_dtype(torch.float64),
+    ],
+)
+def test_the_callers_state_changes_no_number_and_stays(state, rows):
+    def numbers():
+        fitted = DARN(**BRIEF).fit(rows.X, rows.y, rows.domain)
+        return fitted.predict_proba(rows.X).tolist(), Criterion("dev")(fitted, rows.X, rows.y, rows.domain)
+
+    def seen():
+        modes = torch.is_grad_enabled(), torch.is_inference_mode_enabled(), torch.is_autocast_enabled("cpu")
+        return *modes, torch.get_default_dtype(), torch.get_default_device(), np.geterr()
+
+    plain = numbers()
+    with state():
+        before = seen()
+        assert numbers() == plain
+        assert seen() == before
+
+
+@contextlib.contextmanager
+def default_dtype(dtype):
+    torch.set_default_dtype(dtype)
+    yield
+    torch.set_default_dtype(torch.float32)
