@@ -129,8 +129,11 @@ class _Warnings:
 
 def _warnings() -> _Warnings:
     entries = tuple(warnings.filters)
-    # An entry is (action, message, category, module, line).
-    general = (one for one in entries if one[1] is None and one[3] is None and one[2].__module__ == "builtins")
+    general = []
+    for entry in entries:
+        _, message, category, module, _ = entry
+        if message is None and module is None and getattr(category, "__module__", "") == "builtins":
+            general.append(entry)
     return _Warnings(warnings.filters, entries, tuple(general), warnings.showwarning)
 
 
