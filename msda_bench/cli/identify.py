@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import importlib.util
 import json
 import os
 import re
@@ -183,8 +184,18 @@ def _write_suite(suite: Path, path: Path, name: str, match: Identified, registry
         raise DataError(f"{suite}: cannot be written: {error.strerror}") from error
     if not made:
         raise DataError(f"{suite}: already exists; name another file")
-    if beside:
-        say(f"wrote {suite}; next: {shlex.join(['msda-bench', 'run', str(suite)])}")
+    _say_next(suite, None if beside else folder)
+
+
+def _say_next(suite: Path, folder: Path | None) -> None:
+    """What was written, and the command that trains it; the folder is one that lies below a data folder."""
+    lacking = {"sklearn": "plain models", "skada": "CORAL behind a plain model"}
+    for module, rows in lacking.items():
+        if importlib.util.find_spec(module) is None:
+            say(f"the suite has no {rows}; pip install '.[{module}]' in the clone, and write it again")
+            break
+    run = ["msda-bench", "run", str(suite)]
+    if folder is None:
+        say(f"wrote {suite}; next: {shlex.join(run)}")
         return
-    where = shlex.quote(str(folder.parent))
-    say(f"wrote {suite}; next: MSDA_BENCH_DATA={where} {shlex.join(['msda-bench', 'run', str(suite), '--fetch'])}")
+    say(f"wrote {suite}; next: MSDA_BENCH_DATA={shlex.quote(str(folder.parent))} {shlex.join([*run, '--fetch'])}")

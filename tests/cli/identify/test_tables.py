@@ -1,5 +1,6 @@
 """`msda-bench data identify` of tables and arrays, and the suites that it writes."""
 
+import importlib.util
 import re
 import shlex
 
@@ -38,10 +39,11 @@ def test_a_table_is_looked_through_and_its_first_suite_is_valid(identify, tmp_pa
     golden("table.txt", "\n".join(out[1:-1]))
     assert 'file: "../t.csv"' in suite.read_text()
     assert main(["validate", str(suite)]) == 0
-    schemes = r"pooled|ensemble|adapt|target_only|regularised|\w+_regression|\w+_boosting|\w+_forest"
-    methods = re.findall(rf"^  (\w+) +(?:{schemes})", capsys.readouterr().out, re.MULTILINE)
+    schemes = r"pooled|ensemble|adapt|target_only|regularised|\w+_regression|\w+_boosting|\w+_forest|skada"
+    methods = re.findall(rf"^  ([\w-]+) +(?:{schemes})", capsys.readouterr().out, re.MULTILINE)
     # One source alone: nothing to weigh.
-    assert methods == ["SRC", "CORAL", "DANN", "logistic", "forest", "TAR"]
+    controls = ["SRC-domain", "logistic", "logistic-domain", "forest", "forest-domain"]
+    assert methods == ["SRC", "CORAL", "DANN", *controls, "TAR"]
     suite.write_text(suite.read_text().replace('file: "../t.csv"', "file: 5"))
     assert main(["validate", str(suite)]) == 2
     assert "dataset.table.file: must be text, not 5 (put it in quotes)" in capsys.readouterr().err
@@ -81,7 +83,7 @@ def test_following_the_page_on_own_data_ends_in_a_verdict(tmp_path, monkeypatch)
         reader.follow(line)
         for suite in reader.place.glob("*.yaml"):  # smaller than the page's
             text = suite.read_text().replace("targets: all", "targets: [hungary]").replace("budget: 3", "budget: 1")
-            text = re.sub(r"  boosting: .*\n", "", re.sub("seeds: [59]", "seeds: 1", text)).replace(
+            text = re.sub(r"  (boosting|\S+-domain): .*\n", "", re.sub("seeds: [59]", "seeds: 1", text)).replace(
                 "0.001, 0.003, 0.01", "0.003"
             )
             suite.write_text(text.replace("epochs: 8, steps: 30", "epochs: 2, steps: 10"))
@@ -114,3 +116,29 @@ def test_given_predictions_are_a_reference_row_of_the_suite(identify, tmp_path):
         given = runs[(runs["method"] == "given") & (runs["seed"] == 0)]
         assert given["reference"].all()
         assert (given["score"] == 100).all() == (name == "t.npz")
+
+
+def test_a_suite_has_plain_models_with_and_without_adaptation_or_a_line_on_how_to_get_them(
+    identify, tmp_path, monkeypatch
+):
+    known, missing = importlib.util.find_spec, []
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *rest: None if name in missing else known(name, *rest)
+    )
+
+    def written(name, label):
+        code, out, _ = identify(table(tmp_path), *options, "--label", label, "--suite", tmp_path / name)
+        assert code == 0
+        return (tmp_path / name).read_text(), " ".join(out)
+
+    options = shlex.split("--domain site --unlabelled drop")
+    classes, _ = written("classes.yaml", "ill")
+    number, _ = written("number.yaml", "age")
+    assert "CORAL-logistic: " in classes
+    assert "ridge-domain: " in number
+    assert "CORAL-ridge: " in number
+    missing.append("sklearn")
+    without, said = written("without.yaml", "ill")
+    assert "the suite has no plain models; pip install '.[sklearn]' in the clone, and write it again" in said
+    assert "SRC-domain: " in without
+    assert "logistic" not in without

@@ -30,6 +30,7 @@ from msda_bench.api import (
     Task,
     component,
 )
+from msda_bench_builtin.datasets.first_rows import control_rows, written
 from msda_bench_builtin.datasets.images.augment import Recipe, centre, changed
 from msda_bench_builtin.datasets.images.decode import decoder, fingerprint
 from msda_bench_builtin.datasets.images.listing import listed, plain
@@ -53,12 +54,12 @@ targets: all
 seeds: 3
 backbone: {{torchvision: {{model: resnet18, weights: IMAGENET1K_V1, trainable: head, hidden: [256], dropout: 0.5}}}}
 training: {{epochs: 8, batch: 32, optimizer: {{adam: {{lr: 0.001}}}}}}
-methods:
-  SRC:  {{scheme: pooled}}
-  DANN: {{scheme: pooled, discrepancy: d_A, mu: 0.01}}
-{weighed}  TAR:  {{scheme: target_only, reference: true}}
+methods: # SRC and plain models do not adapt; -domain: each domain's features standardised by themselves
+{rows}
 """
-_WEIGHED = "  DARN: {discrepancy: d_A, mu: 0.01, aggregator: {sharpmax: {gamma: 1.0}}}\n"
+_FEATURES = 512
+"""Of a ResNet-18."""
+_WEIGHED = ("DARN", "{discrepancy: d_A, mu: 0.01, aggregator: {sharpmax: {gamma: 1.0}}}")
 """A method that weighs sources; it needs two for each target."""
 
 
@@ -248,7 +249,10 @@ class Images(Dataset):
 
 def first_suite(counts: Counts) -> str:
     """What a first suite of these domains of images needs below its `dataset`."""
-    return _SUITE.format(weighed=_WEIGHED if len(counts) > len(("source", "target")) else "")
+    rows = [("SRC", "{scheme: pooled}"), ("DANN", "{scheme: pooled, discrepancy: d_A, mu: 0.01}")]
+    rows += [_WEIGHED] if len(counts) > len(("source", "target")) else []
+    rows += control_rows(_FEATURES, len({name for of_class in counts.values() for name in of_class}))
+    return _SUITE.format(rows=written([*rows, ("TAR", "{scheme: target_only, reference: true}")]))
 
 
 def what_is_missing(counts: Counts, published: Mapping[str, int], classes: int | None) -> Iterator[str]:

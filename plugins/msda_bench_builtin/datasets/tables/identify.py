@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import math
 import shlex
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from msda_bench.api import DataError, Identified
+from msda_bench_builtin.datasets.first_rows import control_rows, written
 from msda_bench_builtin.datasets.tables.findings import MEASURED, Look
 from msda_bench_builtin.datasets.tables.folder import not_read
 from msda_bench_builtin.datasets.tables.judge import judge, used_columns
@@ -28,8 +28,6 @@ _CODED = 50
 _DOMAINS = {"domain", "site", "source", "hospital", "centre", "center", "place", "location", "device", "batch", "year"}
 _LABELS = {"label", "labels", "y", "target", "class", "outcome", "diagnosis", "disease", "response"}
 """Usual names of columns."""
-_BOOSTED = 2000
-"""Columns times classes for which boosting takes seconds rather than minutes."""
 _ALPHA = 0.05
 _COMMON = """\
 backbone: {mlp: {hidden: [64], dropout: 0.2}}
@@ -38,7 +36,7 @@ training: {epochs: 8, steps: 30, batch: 32, optimizer: {adam: {lr: 0.003}}}
 _COMPARISON = """\
 targets: all # each domain in turn, from all others
 seeds: {seeds} # splits; fewer could not show a difference after the correction for {compared} comparisons
-{common}methods: # SRC and scikit-learn's do not adapt; TAR learns from the target's labels, which you would not have
+{common}methods: # SRC and plain models do not adapt; TAR learns from the target's labels, which you would not have
 {rows}
 compare: {{against: SRC}}
 """
@@ -48,7 +46,7 @@ seeds: 5 # models, whose answers can be averaged
 {common}keep: [predictions] # of every row of the target; see mb.load_predictions
 validators: [{validators}] # scores that need no label of the target
 select: {{how: grid, budget: 3, by: {by}, space: {{training.optimizer.adam.lr: [0.001, 0.003, 0.01]}}}}
-methods: # SRC and scikit-learn's do not adapt
+methods: # SRC and plain models do not adapt
 {rows}
 """
 NO_LABEL = "(no label)"
@@ -206,8 +204,7 @@ def _first_suite(read: Contents, labelled: int, *, balanced: bool, given: bool) 
     """What a first suite needs below its dataset: each domain in turn is the target, or those without labels are."""
     unlabelled, classes = read.unlabelled, bool(read.classes)
     several = labelled > (1 if unlabelled else 2)
-    installed = importlib.util.find_spec("sklearn") is not None and len(read.input.shape) == 1
-    wide = read.input.shape[0] * max(1, len(read.classes)) > _BOOSTED
+    columns = read.input.shape[0] if len(read.input.shape) == 1 else 0
     recipes = (
         ("SRC", "{scheme: pooled}", True),
         ("ensemble", "{scheme: ensemble}", several),
@@ -215,13 +212,11 @@ def _first_suite(read: Contents, labelled: int, *, balanced: bool, given: bool) 
         ("DANN", "{scheme: pooled, discrepancy: d_A, mu: 0.1}", True),
         ("DARN", "{discrepancy: d_A, mu: 0.1, aggregator: {sharpmax: {gamma: 1.0}}}", several),
         ("BNM", "{scheme: {regularised: {by: bnm, weight: 0.1}}}", classes and several),
-        ("logistic", "{scheme: logistic_regression}", installed and classes),
-        ("boosting", "{scheme: gradient_boosting}", installed and not wide),
-        ("forest", "{scheme: random_forest}", installed),
+        *((*row, True) for row in control_rows(columns, len(read.classes))),
         ("given", "{scheme: given, reference: true}", given and not unlabelled),
         ("TAR", "{scheme: target_only, reference: true}", not unlabelled),
     )
-    rows = "\n".join(f"  {name + ':':9} {recipe}" for name, recipe, used in recipes if used)
+    rows = written([(name, recipe) for name, recipe, used in recipes if used])
     if unlabelled:
         targets = json.dumps(list(unlabelled), ensure_ascii=False)
         validators, by = ("source_accuracy, bnm, snd", "bnm") if classes else ("source_risk", "source_risk")
