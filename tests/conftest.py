@@ -23,7 +23,10 @@ def pytest_configure():
         # The background job of a shell ignores Ctrl-C, and so would the processes that tests interrupt.
         signal.signal(signal.SIGINT, signal.default_int_handler)
     # For `benchmarks` and the registered studies; last, since what is installed is tested.
-    sys.path += [str(HERE.parent), *(str(HERE.parent / "studies" / name) for name in ("registered", "registered-2"))]
+    sys.path += [
+        str(HERE.parent),
+        *(str(HERE.parent / "studies" / name) for name in ("registered", "registered-2", "registered-3")),
+    ]
     # Tests copy folders of many small files; on a disk that takes longer than the commands that they test.
     if IN_MEMORY.is_dir() and shutil.disk_usage(IN_MEMORY).free > SPACE:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(IN_MEMORY))

@@ -11,6 +11,7 @@ import yaml
 from scipy import stats
 
 import msda_bench as mb
+import third_reading
 from estimates import mean_with_errors, new_task, share_of_gap, sign_flip_p, surviving
 from second_reading import FAMILIES, NEW, RESULTS, Mean, mean_over_tasks, read, verdicts
 
@@ -173,3 +174,66 @@ def test_holms_verdicts_are_those_of_their_definitions():
     assert p["near"] == pytest.approx(3 * near.p_values(1.0)[0])
     _, alone = verdicts({"better": Mean(1.2, 0.4, 50.0), "worse": Mean(-2.0, 0.3, 50.0)}, 1.0)
     assert list(alone.values()) == ["better", "worse"]
+
+
+THIRD = ROOT / "studies" / "registered-3" / "README.md"
+
+
+def test_the_third_plan_has_its_suites_rows_and_counts():
+    text = THIRD.read_text(encoding="utf-8")
+    listed = yaml.safe_load((ROOT / "suites" / "registered-3.yaml").read_text(encoding="utf-8"))["include"]
+    order = re.findall(r"^\| `([\w-]+)` \| (\d) \| [\d,]+ \| [\d.]+ \|$", text, re.MULTILINE)
+    assert [name for name, _ in order] == [Path(name).stem for name in listed]
+    first = {name: task["methods"] for name, task in TASKS.items()}
+    for (name, targets), path in zip(order, listed, strict=True):
+        task = yaml.safe_load((ROOT / "suites" / path).read_text(encoding="utf-8"))
+        methods = task["methods"]
+        assert {"SRC", "JOINT", "chance", *third_reading.ADAPTING, *third_reading.STANDARDISED} <= set(methods)
+        assert set(methods) <= {*third_reading.DEEP, *third_reading.PLAIN, "logistic", "boosting", "JOINT", "chance"}
+        assert int(targets) == (4 if task["targets"] == "all" else len(task["targets"]))
+        for row in ("SRC", "MCC", "BNM", "MMD", "DARN", "JOINT"):
+            assert methods[row] == first.get(name, methods)[row]
+            assert methods.get(f"{row}-domain", methods[row] | {"standardise": "domain"}) == methods[row] | {
+                "standardise": "domain"
+            }
+
+
+@pytest.fixture
+def scores():
+    """Scores of all rows in three tasks at twenty seeds; gains halve where domains are standardised; one has no row."""
+    tasks = pd.MultiIndex.from_product([["a", "b", "c"], range(20)], names=["experiment", "seed"])
+    rng = np.random.default_rng(0)
+    level = {"SRC": 60.0, "SRC-domain": 70.0, "MCC": 80.0, "MCC-domain": 80.0, "logistic-OT": 75.0}
+    rows = [*third_reading.DEEP, *third_reading.PLAIN, "logistic", "boosting"]
+    frame = pd.DataFrame({name: level.get(name, 60.0) + rng.normal(0, 1, 60) for name in rows}, tasks)
+    frame.loc["c", [name for name in frame if name.startswith("boosting")]] = np.nan
+    return frame
+
+
+def test_the_third_reading_finds_what_was_put_into_scores(scores):
+    overlaps = pd.Series(0.5, ["a", "b", "c"])
+    left = third_reading.what_is_left(scores, overlaps)
+    assert left.loc["MCC", "gain"].startswith(("+19.", "+20."))
+    assert left.loc["MCC", "gain, standardised"].startswith(("+9.", "+10."))
+    assert left.loc["MCC", "difference"].startswith(("-9.", "-10."))
+    pairs = {"logistic-OT": "logistic", "boosting-OT": "boosting", "logistic-SA": "logistic"}
+    found = third_reading.family(scores, pairs, overlaps)
+    assert found["tasks"].tolist() == ["3", "2", "3"]
+    assert found["verdict"].tolist() == ["better", "undecided", "undecided"]
+    nadeau = mean_over_tasks(scores["logistic-OT"] - scores["logistic"], overlaps)
+    assert found.loc["logistic-OT", "gain"] == third_reading.interval(nadeau.ends)
+    by_task = third_reading.in_each_task(scores, overlaps)
+    assert by_task["shallow"].str.startswith("logistic-OT +1").all()
+    above = by_task["above their plain row"].str.split(", ").map(set)
+    assert all({"MCC", "MCC-domain", "SRC-domain", "logistic-OT"} <= names for names in above)
+
+
+def test_the_best_shallow_row_is_the_tuning_seeds_at_the_settings_that_sources_select():
+    rows = []
+    for method, worth in (("logistic", (60, 90)), ("logistic-OT", (70, 50)), ("boosting", (99, 99))):
+        for experiment, seed, candidate in [(e, s, c) for e in "ab" for s in range(100, 104) for c in (0, 1)]:
+            if not (method == "boosting" and experiment == "b"):  # it is not in every task
+                by_sources = 90 - 10 * candidate
+                rows.append((experiment, method, "t", seed, candidate, by_sources, worth[candidate]))
+    columns = ["experiment", "method", "target", "seed", "candidate", "validator:source_accuracy", "score"]
+    assert third_reading.best_shallow(pd.DataFrame(rows, columns=columns), ["a", "b"]) == "logistic-OT"

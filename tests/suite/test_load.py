@@ -123,8 +123,8 @@ def test_unreadable_files_are_refused_with_a_suggestion(folder, registry, good):
         "papr": "no such file (did you mean 'suites/paper.yaml'?)",
         "suits/paper.yml": "no such file (did you mean 'suites/paper.yaml'?)",
         "quickstrat": "no such file (did you mean 'quickstart'?)",
-        "watch": "no such file (did you mean 'leaderboard/watch' or 'registered-2/watch' or 'sensitivity/watch' or "
-        "'tasks/watch'?)",
+        "watch": "no such file (did you mean 'leaderboard/watch' or 'registered-2/watch' or 'registered-3/watch' or "
+        "'sensitivity/watch' or 'tasks/watch'?)",
         "nowhere/quickstart.yaml": "no such file (did you mean 'quickstart'?)",
         "zzz": "no such file; `msda-bench suites list` shows the suites that have names",
         "nowhere/x.yaml": "no such file",
