@@ -17,6 +17,7 @@ from msda_bench.api import Dataset, Identified
 from msda_bench.atomic import write_new
 from msda_bench.cli.arguments import COLUMNS
 from msda_bench.cli.lines import say, say_table, warn_of
+from msda_bench.cli.seen_rows import seen_rows
 from msda_bench.component.base import located
 from msda_bench.data import folders
 from msda_bench.data.check import tree_sha256
@@ -173,7 +174,7 @@ def _write_suite(suite: Path, path: Path, name: str, match: Identified, registry
     if unfit:
         raise DataError(f"{path}: no suite can hold the names {', '.join(map(ascii, unfit))}; rename these folders")
     try:
-        expand(parse_suite(data, suite, registry), registry)  # as `validate` does
+        expansion = expand(parse_suite(data, suite, registry), registry)  # as `validate` does
     except BenchError as error:
         lines = (re.sub(rf"^{re.escape(str(suite))}(:\d+)*: ", "", line) for line in error.lines)
         no = f"{path}: no suite was written, since it would not be valid"
@@ -184,6 +185,8 @@ def _write_suite(suite: Path, path: Path, name: str, match: Identified, registry
         raise DataError(f"{suite}: cannot be written: {error.strerror}") from error
     if not made:
         raise DataError(f"{suite}: already exists; name another file")
+    for line in seen_rows(expansion, registry, suite) if beside else ():
+        say(f"  {line}")
     _say_next(suite, None if beside else folder)
 
 

@@ -23,6 +23,8 @@ _NEAR = 0.25
 """A row is near if its distance is at most this part of the usual one to the nearest row of the same domain."""
 _FEWEST = 8
 """With fewer columns two rows that have nothing to do with each other are near too often."""
+_VARIED, _PLAIN = 10, 0.1
+"""A dense column of at most so many different numbers counts as this part of one."""
 
 
 def find_leaks(dataset: Dataset, cells: Sequence[Cell], domains: Mapping[str, DomainData]) -> pd.DataFrame:
@@ -42,6 +44,7 @@ def find_leaks(dataset: Dataset, cells: Sequence[Cell], domains: Mapping[str, Do
     except DataError as error:
         raise DataError(*(f"dataset {dataset.name}: {line}" for line in error.lines)) from None
     prints = {name: digests(data.x) for name, data in domains.items()}
+    telling = _columns(rows) >= _FEWEST
     every = []
     for target in dict.fromkeys(cell.target for cell in cells):
         mine = [cell for cell in cells if cell.target == target]
@@ -51,9 +54,22 @@ def find_leaks(dataset: Dataset, cells: Sequence[Cell], domains: Mapping[str, Do
         seen = {name: np.zeros(len(data.y), bool) for name, data in used.items()}
         for name, mask in seen.items():
             mask[splits[name].train] = name != target or not is_transductive(dataset)
-        own = _rows(target, splits[target].test, used, seen, prints, rows)
+        own = _rows(target, splits[target].test, used, seen, prints, rows, telling=telling)
         every += [{"target": target, "seed": seed, **row} for row in own]
     return pd.DataFrame(every)
+
+
+def _columns(rows: Mapping[str, Matrix]) -> float:
+    """How many columns tell rows apart, by the first domain."""
+    first = next(iter(rows.values()))
+    if not isinstance(first, np.ndarray):
+        return float(first.shape[1])
+    count = 0.0
+    for column in first.T:
+        count += 1 if len(np.unique(column)) > _VARIED else _PLAIN
+        if count >= _FEWEST:
+            break
+    return count
 
 
 def _rows(
@@ -63,10 +79,12 @@ def _rows(
     seen: Mapping[str, Array],
     prints: Mapping[str, Array],
     rows: Mapping[str, Matrix],
+    *,
+    telling: bool,
 ) -> Iterator[dict[str, Any]]:
     """The numbers of a target's test rows beside each domain, the target itself first."""
     some = test[:MOST]
-    queries, mine, telling = rows[target][some], prints[target][test], rows[target].shape[1] >= _FEWEST
+    queries, mine = rows[target][some], prints[target][test]
     usual = _NEAR * float(np.median(distances(queries, rows[target], some))) if telling else np.nan
     for name in used:
         inside = name == target

@@ -268,7 +268,7 @@ def _rows(look: Look, kept: Mapping[str, Column], *, grouped: bool) -> Iterator[
 
 def copied(columns: Sequence[Array], places: Array, names: Sequence[str]) -> Iterator[Finding]:
     """A doubt about rows that occur many times; the columns hold whole numbers."""
-    copies, repeated = copies_among(columns, places)
+    copies, repeated = copies_among(columns)
     if copies:
         where = listed([names[place] for place in np.unique(places[repeated])], 6)
         what = f"{copies} of {len(places)} rows are copies of other rows, in {where}"

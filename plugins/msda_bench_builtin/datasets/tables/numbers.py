@@ -23,8 +23,8 @@ _FEWEST = 10
 """Among fewer different other numbers a code is not certain."""
 _FACTOR = 4.0
 """Domains whose medians differ by more may have another unit."""
-_COPIES = 0.05
-"""The share of rows that are copies of others, from which on they are named."""
+_COPIES = 0.02
+"""The share of rows that are copies of others, from which on they are named; by chance fewer must be expected."""
 _SLOW = 0.1
 """The squared difference of neighbours is at most this part of that of any two rows."""
 
@@ -169,17 +169,16 @@ def prints_of(columns: Sequence[Array]) -> Array:
     return prints
 
 
-def copies_among(columns: Sequence[Array], domains: Array) -> tuple[int, Array]:
-    """How many rows are copies of others in their domain, and which rows occur more than once.
+def copies_among(columns: Sequence[Array]) -> tuple[int, Array]:
+    """How many rows are copies of others, and which rows occur more than once.
 
     None are counted where rows of so few different values may be equal by chance.
     """
-    first, places, counts = np.unique(
-        prints_of([*columns, domains]), return_index=True, return_inverse=True, return_counts=True
-    )[1:]
+    prints = prints_of(columns)
+    _, first, places, counts = np.unique(prints, return_index=True, return_inverse=True, return_counts=True)
     repeated = counts[places.reshape(-1)] > 1
     # The exponent allows for columns that depend on each other.
     chance = np.prod([((np.bincount(of[first] + 1) / len(first)) ** 2).sum() ** 0.75 for of in columns])
-    copies = len(domains) - len(first)
-    by_chance = copies <= _COPIES * len(domains) or chance * len(first) > _COPIES
-    return (0, np.zeros(len(domains), bool)) if by_chance else (copies, repeated)
+    copies = len(places) - len(first)
+    by_chance = copies <= _COPIES * len(places) or chance * len(first) > _COPIES
+    return (0, np.zeros(len(places), bool)) if by_chance else (copies, repeated)

@@ -1,0 +1,63 @@
+"""Says of a first suite whether rows that are tested on are equal or near to rows that are trained on."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from msda_bench.api import Dataset, DomainData
+from msda_bench.data import LocalFiles
+from msda_bench.data.near import digests
+from msda_bench.engine.loaded import load_domain
+from msda_bench.errors import BenchError
+from msda_bench.plugins import Registry
+from msda_bench.results.words import first_of
+from msda_bench.running.data import domains_of, used
+from msda_bench.running.leaks import MOST, find_leaks
+from msda_bench.suite.cell import Cell
+from msda_bench.suite.expand import Expansion
+
+_MOST_PRODUCTS = 10**10
+"""Products of two numbers that take seconds; comparing rows that takes more is left to `data leaks`."""
+_DIFFERENT = 0.8
+"""The share of different rows below which equal ones may be so by chance."""
+
+
+def seen_rows(expansion: Expansion, registry: Registry, suite: Path) -> Iterator[str]:
+    """A line on what `data leaks` finds in the suite, or on the command alone if comparing rows takes long."""
+    command = f"`{shlex.join(['msda-bench', 'data', 'leaks', str(suite)])}`"
+    for dataset, cells in used("dataset", expansion.cells.values(), registry):
+        # What cannot be loaded or split is reported by `validate` and `run`.
+        with contextlib.suppress(BenchError), registry.entry("dataset", dataset.name).blamed("cannot be loaded"):
+            yield _line(dataset, cells, command)
+
+
+def _line(dataset: Dataset, cells: list[Cell], command: str) -> str:
+    files = LocalFiles(dataset=dataset.name)
+    domains = {name: load_domain(dataset, name, files) for name in domains_of(dataset, cells)}
+    if _products(domains, {cell.target for cell in cells}) > _MOST_PRODUCTS:
+        return f"rows: too many to compare here; {command} looks for those that are tested on and trained on"
+    rows = find_leaks(dataset, cells, domains)
+    found = rows[rows["leak"]]
+    if not len(found):
+        return f"rows: none that is tested on equals, or nearly equals, one that is trained on ({command})"
+    prints = np.concatenate([digests(data.x) for data in domains.values()])
+    if rows["near"].isna().all() and len(np.unique(prints)) < _DIFFERENT * len(prints):
+        return f"rows: many are equal, as usual where values are few; {command} counts those that are trained on"
+    shares = (found["near_seen"] / found["compared"]).fillna(found["equal_seen"] / found["tested"])
+    pairs = (f"{target} in {domain}" for target, domain in zip(found["target"], found["domain"], strict=True))
+    where = first_of(f"{pair} ({100 * share:.0f} %)" for pair, share in zip(pairs, shares, strict=True))
+    what = f"rows that are tested on equal, or nearly equal, rows that are trained on: {where}"
+    return f"leak: {what}; {command} counts them; remove copies, or name by --group which rows belong together"
+
+
+def _products(domains: dict[str, DomainData], targets: set[str]) -> int:
+    """How many products comparing rows takes."""
+    counts = {name: len(data.y) for name, data in domains.items()}
+    width = max(int(math.prod(data.x.shape[1:])) for data in domains.values())
+    return 2 * width * sum(counts.values()) * sum(min(counts[target], MOST) for target in targets)
