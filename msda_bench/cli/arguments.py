@@ -50,7 +50,7 @@ COLUMNS = MappingProxyType({
     "domain": "the column that names each row's domain",
     "label": "the column to predict",
     "text": "a column that is read as words",
-    "group": "a column that names rows that belong together",
+    "group": "a column that names rows that belong together; or several, with commas between them",
     "predictions": "a column of another model's answers, shown as a reference and learned from by no method",
 })  # fmt: skip
 """The options of `data identify` that name a column."""
@@ -214,8 +214,8 @@ DATA_IDENTIFY = (
     _arg(
         "--missing",
         "TEXTS",
-        "of a table or arrays: what stands for a missing value besides nothing, as in --missing=-1,NA; by default what "
-        "pandas takes for it",
+        "of a table or arrays: what stands for a missing value besides nothing, as in --missing=-1,NA, or in one "
+        "column, as in dose=-1; by default what pandas takes for it",
     ),
 )
 DATA_LEAKS = (_SUITE, _FORMAT)

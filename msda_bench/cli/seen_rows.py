@@ -45,7 +45,7 @@ def _line(dataset: Dataset, cells: list[Cell], command: str) -> str:
     rows = find_leaks(dataset, cells, domains)
     found = rows[rows["leak"]]
     if not len(found):
-        return f"rows: none that is tested on equals, or nearly equals, one that is trained on ({command})"
+        return f"rows: hardly any that is tested on equals, or nearly equals, one that is trained on ({command})"
     prints = np.concatenate([digests(data.x) for data in domains.values()])
     if rows["near"].isna().all() and len(np.unique(prints)) < _DIFFERENT * len(prints):
         return f"rows: many are equal, as usual where values are few; {command} counts those that are trained on"
