@@ -14,12 +14,13 @@ _SQUARED = 1000
 """Columns whose covariances take a second at most."""
 
 
-def control_rows(columns: int, classes: int) -> Iterator[Row]:
+def control_rows(columns: int, classes: int, *, several: bool) -> Iterator[Row]:
     """The rows that can be trained here.
 
     Args:
         columns: how many numbers an example is; 0 for one that is no row of numbers, as plain models need it.
         classes: how many classes are predicted; 0 for a number.
+        several: whether every target has two sources, which an adapter that is told the domains needs.
     """
     yield "SRC-domain", f"{{scheme: pooled, {_DOMAIN}}}"
     if not columns or not _installed("sklearn"):
@@ -30,7 +31,7 @@ def control_rows(columns: int, classes: int) -> Iterator[Row]:
     for name, scheme in plain.items():
         yield name, f"{{scheme: {scheme}}}"
         yield f"{name}-domain", f"{{scheme: {scheme}, {_DOMAIN}}}"
-    if columns <= _SQUARED and _installed("skada", "ot"):
+    if several and columns <= _SQUARED and _installed("skada", "ot"):
         behind = "logistic_regression" if classes else "ridge"
         yield f"CORAL-{next(iter(plain))}", f"{{scheme: {{skada: {{adapter: CORAL, estimator: {behind}}}}}}}"
 

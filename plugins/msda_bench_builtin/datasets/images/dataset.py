@@ -250,8 +250,10 @@ class Images(Dataset):
 def first_suite(counts: Counts) -> str:
     """What a first suite of these domains of images needs below its `dataset`."""
     rows = [("SRC", "{scheme: pooled}"), ("DANN", "{scheme: pooled, discrepancy: d_A, mu: 0.01}")]
-    rows += [_WEIGHED] if len(counts) > len(("source", "target")) else []
-    rows += control_rows(_FEATURES, len({name for of_class in counts.values() for name in of_class}))
+    several = len(counts) > len(("source", "target"))
+    rows += [_WEIGHED] if several else []
+    classes = {name for of_class in counts.values() for name in of_class}
+    rows += control_rows(_FEATURES, len(classes), several=several)
     return _SUITE.format(rows=written([*rows, ("TAR", "{scheme: target_only, reference: true}")]))
 
 

@@ -212,7 +212,7 @@ def _first_suite(read: Contents, labelled: int, *, balanced: bool, given: bool) 
         ("DANN", "{scheme: pooled, discrepancy: d_A, mu: 0.1}", True),
         ("DARN", "{discrepancy: d_A, mu: 0.1, aggregator: {sharpmax: {gamma: 1.0}}}", several),
         ("BNM", "{scheme: {regularised: {by: bnm, weight: 0.1}}}", classes and several),
-        *((*row, True) for row in control_rows(columns, len(read.classes))),
+        *((*row, True) for row in control_rows(columns, len(read.classes), several=several)),
         ("given", "{scheme: given, reference: true}", given and not unlabelled),
         ("TAR", "{scheme: target_only, reference: true}", not unlabelled),
     )
