@@ -15,7 +15,7 @@ import pytest
 import msda_bench as mb
 from figure import FIGURE, gains
 from msda_bench.cli.main import main
-from reading import MARKS, RESULTS, numbers, read, student
+from reading import MARKS, RESULTS, numbers, overlaps_of, read, shared
 from second_reading import NEW
 from second_reading import read as read_second
 
@@ -55,8 +55,9 @@ def poisoned():
     table = {"clean": clean.mean(), "poisoned": after.mean(), "change": (after - clean).mean(), "weight": weights}
     forms = {"change": "{:+.1f}", "weight": "{:.2f}"}
     texts = {name: column.map(forms.get(name, "{:.1f}").format, na_action="ignore") for name, column in table.items()}
+    overlap = overlaps_of(chosen)["fonts-poisoned"]
     for name, by in (("at", after), ("change", after - clean)):
-        texts[f"{name} over SRC"] = by.drop(columns="SRC").sub(by["SRC"], axis=0).apply(student)
+        texts[f"{name} over SRC"] = by.drop(columns="SRC").sub(by["SRC"], axis=0).apply(shared, overlap=overlap)
     return {"poisoned source": pd.DataFrame(texts).fillna("")}
 
 

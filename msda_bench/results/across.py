@@ -54,8 +54,9 @@ class Across:
     its members.
 
     `gains` has a row for each counted experiment and method, if all experiments share a baseline: `experiment, method,
-    reference`, the mean `gain` over the `n` paired seeds, its standard `error`, and the `outcome` against the baseline,
-    its `reason`, `standing` and the `detectable` gain, as decided in the experiment.
+    reference`, the mean `gain` over the `n` paired seeds, its standard `error`, which allows for the examples that
+    seeds share, its interval (`low`, `high`), and the `outcome` against the baseline, its `reason`, `standing` and the
+    `detectable` gain, as decided in the experiment.
 
     `margin` is the mean of theirs, to hundredths; `primary` are the methods that all name.
     """
@@ -114,11 +115,12 @@ def across(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         One row per method, the largest mean gain first, references last: `method, reference, mean_rank`, `mean_gain`
-        (its gain over the baseline, mean over experiments), the ends of its 1 - alpha interval over the seeds of these
-        experiments (`mean_gain_low`, `mean_gain_high`), `n_better` and `n_worse` (experiments where it is better or
-        worse than the baseline), `n_tested` (experiments where a test could show a difference), `n_experiments`, and
-        for each experiment the columns `gain:NAME` and `outcome:NAME`. Where the suite has a margin or primary methods,
-        the tests of the mean gain follow, and `family`, `standing` and each experiment's `standing:NAME`.
+        (its gain over the baseline, mean over experiments), the ends of its 1 - alpha interval, which allows for the
+        examples that seeds share (`mean_gain_low`, `mean_gain_high`), `n_better` and `n_worse` (experiments where it is
+        better or worse than the baseline), `n_tested` (experiments where a test could show a difference),
+        `n_experiments`, and for each experiment the columns `gain:NAME` and `outcome:NAME`. Where the suite has a
+        margin or primary methods, the tests of the mean gain follow, and `family`, `standing` and each experiment's
+        `standing:NAME`.
 
     Raises:
         ValueError: there are fewer than two datasets of accuracy.
@@ -161,8 +163,9 @@ def _standing(comparison: Across, method: str) -> Row:
     for gain in mine:
         row |= {f"{what}:{gain['experiment']}": gain[what] for what in ("gain", "outcome", "standing")}
     if known:
-        mean, half = _mean_gain(known).mean, _mean_gain(known).half_width(comparison.alpha)
-        row |= {"mean_gain": mean, "mean_gain_low": mean - half, "mean_gain_high": mean + half}
+        mean = _mean_gain(known)
+        low, high = mean.interval(comparison.alpha)
+        row |= {"mean_gain": mean.mean, "mean_gain_low": low, "mean_gain_high": high}
     return row
 
 
@@ -265,7 +268,8 @@ def _gains(grid: Grid, pairs: Sequence[Row], baseline: str | None) -> Iterator[R
     for name in grid.methods:
         if baseline is None or name == baseline:
             continue
-        gain = grid.merits[None].gain(name, baseline)
+        gain = grid.merits[None].gain(name, baseline).allowing(grid.overlap[None])
+        low, high = gain.interval(grid.experiment.alpha)
         row = decisions.get((name, baseline)) or decisions.get((baseline, name)) or {"outcome": UNKNOWN, "first": name}
         outcome = row["outcome"]
         yield {
@@ -274,6 +278,8 @@ def _gains(grid: Grid, pairs: Sequence[Row], baseline: str | None) -> Iterator[R
             "reference": name in grid.references,
             "gain": gain.mean if gain.n else None,
             "error": gain.standard_error,
+            "low": low,
+            "high": high,
             "n": gain.n,
             "outcome": outcome if row["first"] == name else OPPOSITE.get(outcome, outcome),
             "reason": row.get("reason"),

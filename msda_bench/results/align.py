@@ -38,9 +38,9 @@ COLUMNS = (
 """The columns of a comparison, explained in docs/results.md."""
 LEGEND = (
     "A, B: means over the pairs; a pair is a seed that is ok in both; average: over the targets that both have. "
-    "difference: B less A, positive where B is better; interval: Student's, of the mean, level 1 - alpha. p: exact "
-    "two-sided signed-rank test, after Holm's correction over the methods. *: p at most alpha; in brackets: too few "
-    "pairs to be significant, however they differ. n: pairs that are ok / planned by both."
+    "difference: B less A, positive where B is better; interval: of the mean, level 1 - alpha, allowing for the "
+    "examples that seeds share. p: exact two-sided signed-rank test, after Holm's correction over the methods; in "
+    "brackets: too few pairs to be significant, however they differ. n: pairs that are ok / planned by both."
 )
 _MADE_WITH = ("python", "torch", "numpy", "numba", "platform", "device", "device_name")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -201,6 +201,7 @@ def _measured(ours: Grid, theirs: Grid, names: tuple[str, str], target: Target) 
         len({*ours.seeds} & {*theirs.seeds}),
         alpha=ours.experiment.alpha,
         decimals=min(merits_a.decimals, merits_b.decimals),
+        overlap=max(ours.overlap[target], theirs.overlap[target]),
     )
     for side, name, merits in zip("ab", names, values, strict=True):
         _, mean, error = summarize(merits)

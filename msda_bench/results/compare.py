@@ -25,7 +25,6 @@ COLUMNS = (
 """The columns of comparisons.csv, explained in docs/results.md."""
 MARGIN_COLUMNS = (
     *("p_corrected", "standing", "margin", "p_beyond", "p_beyond_corrected", "p_equivalent", "p_equivalent_corrected"),
-    *("corrected_t_low", "corrected_t_high"),
 )
 """Those that follow where a suite has a margin or primary methods."""
 

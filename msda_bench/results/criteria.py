@@ -36,7 +36,7 @@ EVALUATED_COLUMNS = ("evaluated_mean", "evaluated_regret", "evaluated_regret_sta
 _LEGEND = (
     "regret: the loss on the target from selecting with the criterion instead of the oracle, mean and standard error "
     "over seeds; rank corr.: Spearman's rank correlation between the criterion's scores of a run's candidates and "
-    "theirs on the target, mean over runs (n). References are not included. *: the criterion of this suite."
+    "theirs on the target, mean over runs (n). References are not included. selects: whether it is the suite's."
 )
 _EXPLAINED = {
     ORACLE: "oracle: the candidate best on the target's own test labels, which are not available in practice.",

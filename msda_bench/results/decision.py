@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from msda_bench.results.estimates import detectable_shift, margin_tests, mean_of, paired_effect, resampled_interval
+from msda_bench.results.estimates import detectable_shift, margin_tests, mean_of, paired_effect
 from msda_bench.results.scores import Column, Grid
 from msda_bench.results.signed_rank import signed_rank_tests
 from msda_bench.suite.plan import Experiment
@@ -101,11 +101,10 @@ def _margin(grid: Grid, pair: tuple[str, str]) -> float | None:
 def _over_seeds(grid: Grid, column: Column, pair: tuple[str, str]) -> Row:
     merits, alpha = grid.merits[column], grid.experiment.alpha
     scope: Scope = "average" if column is None else "target"
-    differences, margin = merits.differences(*pair), _margin(grid, pair)
-    row = measured(
-        scope, column, pair, differences, len(grid.seeds), alpha=alpha, decimals=merits.decimals, margin=margin
+    about: Row = {"alpha": alpha, "decimals": merits.decimals, "overlap": grid.overlap[column]}
+    return measured(
+        scope, column, pair, merits.differences(*pair), len(grid.seeds), margin=_margin(grid, pair), **about
     )
-    return row if margin is None else row | resampled_interval(differences, grid.overlap[column], alpha)
 
 
 def _across_targets(grid: Grid, pair: tuple[str, str]) -> Row:
@@ -130,14 +129,15 @@ def measured(
     *,
     alpha: float,
     decimals: int,
+    overlap: float = 0.0,
     complete: bool = True,
     margin: float | None = None,
 ) -> Row:
     """Measures a pair by its differences in merit; nothing is decided yet.
 
     For the tests and the counts, differences are rounded, once, to these `decimals`, so that exact ties and zeros stay
-    so; sizes are rounded themselves. `complete` tells whether no run is missing behind the differences. With a margin
-    the differences are tested against it, too.
+    so; sizes are rounded themselves. The interval allows for the `overlap` of the splits. `complete` tells whether no
+    run is missing behind the differences. With a margin the differences are tested against it, too.
     """
     values, n = np.asarray(differences, float), len(differences)
     rounded = np.round(values, decimals)
@@ -151,7 +151,7 @@ def measured(
         return row
     if margin is not None:
         row |= margin_tests(rounded, margin, decimals)
-    row |= paired_effect(values, alpha, decimals)
+    row |= paired_effect(values, alpha, decimals, overlap)
     signs = np.sign(rounded).tolist()
     row |= {"wins": signs.count(1), "ties": signs.count(0), "losses": signs.count(-1)}
     p_first, p_second = tests["greater"].p, tests["less"].p

@@ -29,9 +29,18 @@ class Summary(NamedTuple):
     mean: float
     standard_error: float
 
-    def half_width(self, alpha: float) -> float:
-        """Half of Student's interval of level 1 - alpha."""
-        return _quantile(self.n - 1, 1 - alpha / 2) * self.standard_error if self.n > 1 else math.nan
+    def allowing(self, overlap: float) -> Summary:
+        """The same mean, with a standard error that allows for the test examples that seeds share.
+
+        The variance of the mean is (1 / n + overlap) s^2 (Nadeau and Bengio 2003, Machine Learning 52:239-281), where
+        `overlap` is n_test / n_train of the target's examples; 0 where splits share none.
+        """
+        return self._replace(standard_error=self.standard_error * math.sqrt(1 + self.n * overlap))
+
+    def interval(self, alpha: float) -> tuple[float, float]:
+        """The interval of the mean of level 1 - alpha; NaN without a standard error."""
+        half = _quantile(self.n - 1, 1 - alpha / 2) * self.standard_error if self.n > 1 else math.nan
+        return self.mean - half, self.mean + half
 
 
 def mean_of(values: Iterable[float]) -> float:
@@ -55,24 +64,25 @@ def summarize(values: Iterable[float]) -> Summary:
     return Summary(n, mean, spread / math.sqrt(n * (n - 1)))
 
 
-def paired_effect(differences: Reals, alpha: float, decimals: int) -> dict[str, float | None]:
+def paired_effect(differences: Reals, alpha: float, decimals: int, overlap: float) -> dict[str, float | None]:
     """Estimates the size of one or more paired differences, in columns of comparisons.csv.
 
-    `difference_low` and `difference_high` are Student's interval of the mean, of level 1 - alpha. The Hodges-Lehmann
-    interval is bounded by the k-th smallest and k-th largest Walsh average (the mean of two differences, or one
-    difference itself), with k from the exact null distribution of the signed-rank statistic of n untied differences
-    (Hodges and Lehmann 1963; Hollander and Wolfe, section 3.3). Zeros count. With ties it covers at least 1 - alpha.
+    `difference_low` and `difference_high` are the interval of the mean, of level 1 - alpha, which allows for the
+    `overlap` of splits. The Hodges-Lehmann interval is bounded by the k-th smallest and k-th largest Walsh average (the
+    mean of two differences, or one difference itself), with k from the exact null distribution of the signed-rank
+    statistic of n untied differences (Hodges and Lehmann 1963; Hollander and Wolfe, section 3.3). Zeros count. With
+    ties it covers at least 1 - alpha.
     """
     n, cut, summary = len(differences), walsh_cut(len(differences), alpha), summarize(differences.tolist())
     last = n * (n + 1) // 2 - 1
     places = (last // 2, last - last // 2, *((cut - 1, last + 1 - cut) if cut else ()))
     below, above, *ends = _walsh_averages(np.sort(differences), places)
     low, high = ends or (math.nan, math.nan)
-    half = summary.half_width(alpha)
+    start, end = summary.allowing(overlap).interval(alpha)
     sizes = {
         "mean_difference": summary.mean,
-        "difference_low": summary.mean - half,
-        "difference_high": summary.mean + half,
+        "difference_low": start,
+        "difference_high": end,
         "standard_deviation": summary.standard_error * math.sqrt(n),
         "median_difference": float(np.median(differences)),
         "hodges_lehmann": (below + above) / 2,
@@ -80,19 +90,6 @@ def paired_effect(differences: Reals, alpha: float, decimals: int) -> dict[str, 
         "hl_high": high,
     }
     return {name: None if math.isnan(size) else round(size, decimals) + 0.0 for name, size in sizes.items()}  # no -0.0
-
-
-def resampled_interval(differences: Sequence[float], overlap: float | None, alpha: float) -> dict[str, float]:
-    """The interval of the mean of differences over random splits of the same examples, corrected for their overlap.
-
-    mean +- t sqrt((1 / n + overlap) s^2), Student's t with n - 1 degrees of freedom (Nadeau and Bengio 2003, Machine
-    Learning 52:239-281). `overlap` is n_test / n_train, of the target's examples; without it the interval is empty.
-    """
-    summary = summarize(differences)
-    if summary.n < 2 or overlap is None:  # noqa: PLR2004 - one number has no spread
-        return {}
-    half = summary.half_width(alpha) * math.sqrt(1 + summary.n * overlap)
-    return {"corrected_t_low": summary.mean - half, "corrected_t_high": summary.mean + half}
 
 
 def _walsh_averages(ordered: Reals, places: Sequence[int]) -> list[float]:
@@ -179,9 +176,10 @@ class MeanGain(NamedTuple):
         weighed = sum(variance**2 / (n - 1) for variance, (*_, n) in zip(variances, gains, strict=True))
         return cls(mean, math.sqrt(total) / len(gains), total**2 / weighed)
 
-    def half_width(self, alpha: float) -> float:
-        """Half the 1 - alpha interval, by Student's t."""
-        return self.error * _quantile(self.freedom, 1 - alpha / 2) if self.is_tested else self.error
+    def interval(self, alpha: float) -> tuple[float, float]:
+        """The interval of level 1 - alpha."""
+        half = self.error * _quantile(self.freedom, 1 - alpha / 2) if self.is_tested else self.error
+        return self.mean - half, self.mean + half
 
     @property
     def is_tested(self) -> bool:

@@ -11,11 +11,11 @@ import pandas as pd
 
 from msda_bench.results.across import Across, standings
 from msda_bench.results.compare import against, comparison_columns, control_of, shown_family
-from msda_bench.results.decision import MIN_PAIRS_ACROSS
+from msda_bench.results.decision import BETTER, MIN_PAIRS_ACROSS, WORSE
 from msda_bench.results.frame import AVERAGE, own_rows
 from msda_bench.results.leaderboard import Analysis
 from msda_bench.results.notes import Note
-from msda_bench.results.report import BETTER_MARK, MARKS, WORSE_MARK, Column, Table, Unit
+from msda_bench.results.report import BEST_MARK, MARKS, Column, Table, Unit
 from msda_bench.results.runs import results_of
 from msda_bench.results.verdict import too_few_datasets, verdict, verdict_across
 from msda_bench.results.words import counted
@@ -59,11 +59,9 @@ class View:
         """The method with which the comparisons that decide the marks compare the others; None for all pairs."""
         return control_of(self.pairs)
 
-    def mark(self, row: Any) -> str:
-        """The mark of a row of the leaderboard."""
-        if self.control is not None:
-            return MARKS.get(self._against_control.get((row["target"], row["method"]), ""), "")
-        return BETTER_MARK if pd.notna(row["bold_holm"]) and row["bold_holm"] else ""
+    def outcome(self, row: Any) -> str:
+        """What the method of a row of the leaderboard is against the control, if there is one."""
+        return "" if self.control is None else self._against_control.get((row["target"], row["method"]), "")
 
     @cached_property
     def _against_control(self) -> dict[tuple[str, str], str]:
@@ -93,11 +91,13 @@ def leaderboard_table(view: View) -> Table:
     experiment, board = view.experiment, view.board
     board = board[board["target"].isin(view.columns)].sort_values("reference", kind="stable")
     partial = (board["n_ok"].astype(str) + "/" + board["n_planned"].astype(str)).where(_are_partial(board), "")
-    rows = board.assign(mark=[view.mark(row) for row in board.to_dict("records")], partial=partial)
+    rows = board.assign(
+        mark=board["bold_holm"].eq(other=True).fillna(value=False).map({True: BEST_MARK, False: ""}), partial=partial
+    )
     shown = [Column(name, "mean", _MEAN, view.unit, ("target", name)) for name in dict.fromkeys(view.board["target"])]
     columns = [Column("method", "text", ["method"]), *(column for column in shown if column.name in view.columns)]
     title = f"{experiment.name} ({experiment.dataset}): {view.unit.label}, mean +- standard error of {_seeds_of(board)}"
-    notes = tuple(_caption(view, {*rows["mark"]} - {""}))
+    notes = tuple(_caption(view, is_marked=bool((rows["mark"] != "").any())))
     return Table(experiment.name, title, rows, tuple(columns), "method", notes, view.verdict)
 
 
@@ -142,10 +142,11 @@ def pairs_notes(view: View) -> tuple[str, ...]:
     head = _pair_columns(view.unit, view.pairs)[4].name
     read = (
         "a > b: a is significantly better, and differences are positive where a is better; a = b: every pair is equal; "
-        "a against b: nothing is shown, so nothing is ordered. difference: the mean, with Student's "
-        f"{100 * (1 - alpha):g} % interval, uncorrected; p: exact two-sided Wilcoxon signed-rank test; {head}: p after "
-        f"Holm's correction over {family} in the same table; 80 %: the smallest true difference that the test would "
-        "find with probability 0.8; W/T/L: pairs won, tied, lost by a; n: pairs at hand, of those planned."
+        f"a against b: nothing is shown, so nothing is ordered. difference: the mean, with its {100 * (1 - alpha):g} % "
+        "interval, which allows for the examples that seeds share; p: exact two-sided Wilcoxon signed-rank test; "
+        f"{head}: p after Holm's correction over {family} in the same table; 80 %: the smallest true difference that "
+        "the test would find with probability 0.8; W/T/L: pairs won, tied, lost by a; n: pairs at hand, of those "
+        "planned."
     )
     if margin is not None:
         read += (
@@ -169,7 +170,7 @@ def _pair_columns(unit: Unit, pairs: pd.DataFrame) -> tuple[Column, ...]:
         Column("difference", "difference of a pair", ["mean_difference", "outcome"], unit),
         Column("interval", "interval of a pair", ["difference_low", "difference_high", "outcome"], unit),
         Column("p", "p", ["p_two_sided"]),
-        Column(corrected[0], "p with mark", [corrected[1], "outcome"]),
+        Column(corrected[0], "p", [corrected[1]]),
         Column("80 %", "number", ["detectable"], unit),
         Column("W/T/L", "won/tied/lost", ["wins", "ties", "losses", "n_paired", "outcome"]),
         Column("n", "n/planned", ["n_paired", "n_planned"]),
@@ -189,11 +190,11 @@ def _seeds_of(board: pd.DataFrame) -> str:
     return counted(planned, "seed") if high == planned else f"{high} of {counted(planned, 'seed')}"
 
 
-def _caption(view: View, marks: set[str]) -> Iterator[str]:
+def _caption(view: View, *, is_marked: bool) -> Iterator[str]:
     board = view.board[view.board["target"].isin(view.columns)]
-    if marks:
+    if is_marked:
         places = view.pairs["target"].astype(object).mask(view.pairs["scope"] == "average", AVERAGE)
-        yield _marks_read(view, marks, view.pairs[places.isin(view.columns)])
+        yield _mark_read(view, view.pairs[places.isin(view.columns)])
     if _are_partial(board).any():
         yield "(n/N): only n of N planned runs are ok; the mean is theirs."
     references = list(dict.fromkeys(board.loc[board["reference"], "method"]))
@@ -201,17 +202,14 @@ def _caption(view: View, marks: set[str]) -> Iterator[str]:
         yield f"Reference, not ranked and not tested: {', '.join(references)}."
 
 
-def _marks_read(view: View, marks: set[str], pairs: pd.DataFrame) -> str:
-    alpha, control, counts = view.experiment.alpha, view.control, pairs.loc[pairs["n_paired"] > 0, "n_paired"]
+def _mark_read(view: View, pairs: pd.DataFrame) -> str:
+    alpha, counts = view.experiment.alpha, pairs.loc[pairs["n_paired"] > 0, "n_paired"]
     low, high = (counts.min(), counts.max()) if len(counts) else (0, 0)
     seeds = counted(high, "seed") if low == high else f"{low} to {high} seeds"
     test = f"paired over {seeds}, alpha {alpha:g}"
     holm = f"exact two-sided Wilcoxon signed-rank tests {test}, Holm's correction over {_family(view)}"
-    if control is None:
-        return f"{BETTER_MARK}: the best mean, and every method that was not shown to be worse ({holm})."
-    means = {BETTER_MARK: "better", WORSE_MARK: "worse"}
-    read = "; ".join(f"{mark}: significantly {means[mark]} than {control}" for mark in sorted(marks, reverse=True))
-    return f"{read} ({holm})."
+    holm += "" if view.control is None else ", and over the others with the best"
+    return f"{BEST_MARK}: the best mean, and every method that was not shown to be worse ({holm})."
 
 
 def _family(view: View) -> str:
@@ -227,7 +225,7 @@ def _family(view: View) -> str:
 
 def _summary_notes(view: View, column: str) -> Iterator[str]:
     experiment = view.experiment
-    yield "Intervals: Student's, of the mean over the seeds."
+    yield "Intervals: of the mean over the seeds, allowing for the examples that seeds share."
     if experiment.baseline is None:
         yield "No gain is shown: the suite has no baseline; name one by compare: {baseline: METHOD}."
     else:
@@ -274,11 +272,13 @@ def across_tables(across: Across | None) -> Iterator[Table]:
 
 def _across_notes(across: Across) -> Iterator[str]:
     if across.baseline is not None:
+        better, worse = (MARKS[outcome].strip() for outcome in (BETTER, WORSE))
         yield (
             f"mean gain and the columns of experiments: gain over {across.baseline} in points of accuracy, mean over "
-            f"targets and seeds, each experiment with equal weight, with its {100 * (1 - across.alpha):g} % interval "
-            f"over the seeds; {BETTER_MARK}, {WORSE_MARK}: significantly better or worse than {across.baseline} by the "
-            "experiment's own tests; better, worse: in how many experiments, of those where a test could show it."
+            f"targets and seeds, each experiment with equal weight, with its {100 * (1 - across.alpha):g} % interval, "
+            f"which allows for the examples that seeds share; {better}, {worse} after a gain: significantly better or "
+            f"worse than {across.baseline} by the experiment's own tests; better, worse: in how many experiments, of "
+            "those where a test could show it."
         )
     if across.has_estimates:
         holm = "Holm's correction"

@@ -10,13 +10,13 @@ import pandas as pd
 
 from msda_bench.results.across import Across, across_datasets
 from msda_bench.results.compare import comparisons_frame
-from msda_bench.results.decision import BETTER, NOT_SIGNIFICANT, OPPOSITE, SAME, Row, comparisons
+from msda_bench.results.decision import BETTER, NOT_SIGNIFICANT, OPPOSITE, SAME, Row, comparisons, decided
 from msda_bench.results.door import Kind
 from msda_bench.results.estimates import summarize
 from msda_bench.results.frame import AVERAGE, PROBLEMS, runs_of
 from msda_bench.results.notes import Note, note_lines, notes
 from msda_bench.results.runs import results_of, with_results
-from msda_bench.results.scores import Column, Grid, grids
+from msda_bench.results.scores import Column, Grid, grids, is_shown
 from msda_bench.results.select import select
 
 COLUMNS = (
@@ -25,7 +25,7 @@ COLUMNS = (
     *(f"n_{problem}" for problem in PROBLEMS),
     *("recipe", "distributions", "notes"),
     *("mean_low", "mean_high"),
-    *("baseline", "gain", "gain_standard_error", "negative_transfer"),
+    *("baseline", "gain", "gain_standard_error", "gain_low", "gain_high", "negative_transfer", "headroom"),
     *("oracle", "regret", "regret_standard_error"),
 )
 """The columns of leaderboard.csv, explained in docs/results.md."""
@@ -46,6 +46,7 @@ def leaderboard(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
 
 
 _TEXTS = ("experiment", "dataset", "task", "target", "method", "metric")
+_FLAGS = ("bold_paper", "bold_holm", "negative_transfer", "headroom")
 _NUMBERS = ("rank", "mean", "standard_error", "n_ok", "n_planned", "mean_low", "mean_high")
 LEADERBOARD = Kind("leaderboard", "leaderboard", COLUMNS, _TEXTS, _NUMBERS, leaderboard)
 
@@ -77,7 +78,7 @@ def analyse(runs: pd.DataFrame) -> Analysis:
         [{"suite": suite, **row, "notes": "; ".join(lines.get(row["experiment"], ()))} for row in rows],
         columns=COLUMNS,
     )
-    frame = frame.astype({"rank": "Int64"} | dict.fromkeys(("bold_paper", "bold_holm", "negative_transfer"), "boolean"))
+    frame = frame.astype({"rank": "Int64"} | dict.fromkeys(_FLAGS, "boolean"))
     frame = with_results(frame, results_of(runs))
     return Analysis(runs, frame, comparisons_frame(runs, pairs, across), across, noted, selected, tables)
 
@@ -106,19 +107,20 @@ def _rows(grid: Grid, pairs: Sequence[Row]) -> Iterator[Row]:
 
 
 def _marks(grid: Grid, column: Column, pairs: Sequence[Row]) -> dict[str, Row]:
-    merits = grid.merits[column]
+    merits, alpha = grid.merits[column], grid.experiment.alpha
     summaries = {name: summarize(by_seed.values()) for name, by_seed in merits.by_seed.items()}
+    ends = {name: of.allowing(grid.overlap[column]).interval(alpha) for name, of in summaries.items()}
     means = merits.means(grid.ranked)
     # A method with too few ok runs for any test gets no mark, so that a lone survivor is not the best.
-    enough = {name: mean for name, mean in means.items() if 0.5 ** summaries[name].n <= grid.experiment.alpha}
+    enough = {name: mean for name, mean in means.items() if 0.5 ** summaries[name].n <= alpha}
     paper, by_holm = (_bold(enough, pairs, worse) for worse in (_worse_in_paper, _worse))
     return {
         name: {
             "rank": 1 + sum(other > means[name] for other in means.values()) if name in means else None,
             "mean": grid.sign * summary.mean,
             "standard_error": summary.standard_error,
-            "mean_low": grid.sign * summary.mean - summary.half_width(grid.experiment.alpha),
-            "mean_high": grid.sign * summary.mean + summary.half_width(grid.experiment.alpha),
+            "mean_low": min(grid.sign * end for end in ends[name]),
+            "mean_high": max(grid.sign * end for end in ends[name]),
             "n_ok": grid.counts(name, column, merits.by_seed[name])["ok"],
             "bold_paper": paper.get(name),
             "bold_holm": by_holm.get(name),
@@ -135,7 +137,7 @@ def _bold(
     `worse` gives the worse method of a comparison, empty if none is, None if there are too few pairs for a test.
     """
     best = max(means, key=means.__getitem__, default=None)
-    mine = [row for row in pairs if best in {row["first"], row["second"]}]
+    mine = _against_best([row for row in pairs if best in {row["first"], row["second"]}])
     # The test against a control alone does not show which methods are among the best.
     if all(worse(row) is None or row["control"] not in {None, best} for row in mine):
         return {}
@@ -145,6 +147,16 @@ def _bold(
         if name in means:
             bold[name] = True if row["outcome"] == SAME else None if answer is None else answer != name
     return bold
+
+
+def _against_best(pairs: Sequence[Row]) -> list[Row]:
+    """The comparisons with the best method; where others are with a control, those without it are a family here.
+
+    The one with the control stays as it was decided, so that marks say of it what the verdict says.
+    """
+    with_control = [row for row in pairs if row["control"] is not None]
+    others = [row for row in pairs if row["control"] is None]
+    return [*with_control, *(decided(others, family="against the best") if with_control else others)]
 
 
 def _worse(row: Row) -> str | None:
@@ -161,12 +173,19 @@ def _worse_in_paper(row: Row) -> str | None:
     return str(behind) if row["mean_difference"] and row["p_one_sided"] <= row["alpha"] else ""
 
 
+def _gains(grid: Grid, column: Column, reference: str, baseline: str) -> bool:
+    merits = grid.merits[column]
+    gains = merits.differences(reference, baseline)
+    return is_shown(gains, grid.experiment.alpha, grid.overlap[column], merits.decimals)
+
+
 def _transfers(grid: Grid, column: Column, pairs: Sequence[Row]) -> dict[str, Row]:
     """Each method's gain over the baseline and regret to the oracle, over the seeds that both methods have.
 
-    The oracle is the reference with the best mean. Transfer is negative if the method is worse than the baseline.
+    The oracle is the reference with the best mean. Transfer is negative if the method is worse than the baseline. A
+    reference that gains shows headroom.
     """
-    merits, baseline = grid.merits[column], grid.experiment.baseline
+    merits, baseline, overlap = grid.merits[column], grid.experiment.baseline, grid.overlap[column]
     baseline = baseline if baseline in grid.methods else None
     references = merits.means(name for name in grid.methods if name in grid.references)
     oracle = max(references, key=references.__getitem__, default=None)
@@ -174,13 +193,18 @@ def _transfers(grid: Grid, column: Column, pairs: Sequence[Row]) -> dict[str, Ro
     transfers: dict[str, Row] = {}
     for name in grid.methods:
         ranked = name not in grid.references
-        gain = merits.gain(name, baseline) if baseline is not None and baseline != name else summarize(())
+        to = baseline if baseline != name else None
+        gain = merits.gain(name, to) if to is not None else summarize(())
+        low, high = gain.allowing(overlap).interval(grid.experiment.alpha)
         regret = merits.gain(oracle, name) if oracle is not None and ranked else summarize(())
         row = between.get((name, baseline)) or between.get((baseline, name))
         worse = None if row is None else "" if row["outcome"] == SAME else _worse(row)
         transfers[name] = {
             "gain": gain.mean,
             "gain_standard_error": gain.standard_error,
+            "gain_low": low,
+            "gain_high": high,
+            "headroom": None if ranked or to is None or not gain.n else _gains(grid, column, name, to),
             "oracle": oracle,
             "regret": regret.mean,
             "regret_standard_error": regret.standard_error,

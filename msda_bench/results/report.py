@@ -16,9 +16,10 @@ from msda_bench.suite.plan import Measure
 
 # Private characters stand for markup until a table is rendered; they are removed from outside text.
 BOLD, SECOND, SMALL = ("\ue000", "\ue001"), ("\ue002", "\ue003"), ("\ue004", "\ue005")
-BETTER_MARK, WORSE_MARK = "*", "!"
-MARKS = {"better": BETTER_MARK, "worse": WORSE_MARK}
-"""Marks by outcome."""
+BEST_MARK = "*"
+"""The mark of the best mean, and of every method that was not shown to be worse. It means nothing else anywhere."""
+MARKS = {"better": " +", "worse": " -"}
+"""Marks of gains over the baseline, by outcome."""
 Kind: TypeAlias = Literal["caption", "note", "problem", "verdict", "line", "nothing"]
 
 
@@ -255,9 +256,9 @@ def _won(_: Unit, wins: float, ties: float, losses: float, n: float, outcome: st
 
 
 def _bracketed_p(_: Unit, p: float, outcome: str, reason: str, n: float) -> str:
-    """With a mark where significant; in brackets where there are too few pairs for that."""
+    """In brackets where there are too few pairs to be significant."""
     few = outcome == UNKNOWN and reason != "not significant"
-    return f"({show_p(p)})" if n and few else f"{show_p(p)}{BETTER_MARK if outcome in OPPOSITE else ''}"
+    return f"({show_p(p)})" if n and few else show_p(p)
 
 
 def _of_planned(_: Unit, n: Any, planned: Any) -> str:
@@ -277,7 +278,6 @@ FORMATS: Mapping[str, Callable[..., str]] = {
     "mean": _mean,
     "number with error": _with_error,
     "p": lambda _, p: show_p(p),
-    "p with mark": lambda _, p, outcome: show_p(p) + (BETTER_MARK if outcome in OPPOSITE else ""),
     "p in brackets": _bracketed_p,
     "pair": _pair,
     "standing": lambda _, standing: "" if pd.isna(standing) else standing,

@@ -9,12 +9,14 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any, TypeAlias
 
+import numpy as np
 import pandas as pd
 
 from msda_bench.results.estimates import Summary, mean_of, summarize, tied
 from msda_bench.results.frame import PROBLEMS, experiments
 from msda_bench.results.runs import results_of
 from msda_bench.results.select import select
+from msda_bench.results.signed_rank import signed_rank_tests
 from msda_bench.suite.plan import CHANCE_REFERENCE, Experiment
 
 Column: TypeAlias = str | None
@@ -72,7 +74,7 @@ class Grid:
 
     `methods`, `targets` and `seeds` are those that have rows, in the plan's order. `references` are shown, but not
     ranked or tested. `statuses` are by method and target, then by seed. `overlap` is the number of the target's test
-    examples over that of its training examples, a mean over the runs; None where the records do not have both.
+    examples over that of its training examples, a mean over the runs; 0 where the records do not have both.
     `has_headroom` is False where the suite names a reference that is not shown to gain over the baseline.
     """
 
@@ -83,7 +85,7 @@ class Grid:
     seeds: tuple[int, ...]
     statuses: Mapping[tuple[str, str], Mapping[int, str]]
     merits: Mapping[Column, Merits] = field(repr=False)
-    overlap: Mapping[Column, float | None] = field(repr=False)
+    overlap: Mapping[Column, float] = field(repr=False)
     has_headroom: bool = True
 
     @property
@@ -147,14 +149,13 @@ def _grid(experiment: Experiment, rows: pd.DataFrame, gap: Mapping[int, float] |
     references = frozenset(rows.loc[rows["reference"].astype(bool), "method"].astype(object))
     ok = scored[(scored["status"] == "ok").to_numpy()]
     ratios, at = (ok["n_test"] / ok["n_train"]).astype(float), ok["target"].astype(object)
-    overlap: dict[Column, float | None] = {target: _mean_of_all(ratios[at == target]) for target in targets}
+    overlap: dict[Column, float] = {target: _mean_of_all(ratios[at == target]) for target in targets}
     overlap[None] = _mean_of_all(ratios)
     if gap is None and {experiment.headroom, experiment.baseline} <= {*methods}:
         best, base = (merits[None].by_seed[str(name)] for name in (experiment.headroom, experiment.baseline))
         gap = {seed: merit - base[seed] for seed, merit in best.items() if seed in base}
-    gain = summarize((gap or {}).values())
-    has_gain = gain.mean - gain.half_width(experiment.alpha) > 0  # not so where one seed has no interval
-    has_headroom = experiment.headroom is None or gap is None or has_gain
+    has_gain = gap is None or is_shown([*gap.values()], experiment.alpha, overlap[None], merits[None].decimals)
+    has_headroom = experiment.headroom is None or has_gain
     return Grid(experiment, methods, references, targets, seeds, statuses, merits, overlap, has_headroom)
 
 
@@ -169,8 +170,20 @@ def at_chance(runs: pd.DataFrame) -> pd.Series[float]:
     return pd.Series([known.get(at) for at in _values(diverged, *place)], diverged.index, dtype=float).dropna()
 
 
-def _mean_of_all(values: pd.Series[float]) -> float | None:
-    return float(values.mean()) if len(values) and values.notna().all() else None
+def is_shown(gains: Sequence[float], alpha: float, overlap: float, decimals: int) -> bool:
+    """Whether a reference gains, by seed: the exact test of its gains says so or, of too few for that, their interval.
+
+    A reference is in no family of comparisons, so nothing is corrected.
+    """
+    if 2 * 0.5 ** len(gains) > alpha:
+        low, _ = summarize(gains).allowing(overlap).interval(alpha)
+        return low > 0
+    tests = signed_rank_tests(np.round(np.asarray(gains, float), decimals))
+    return tests["two-sided"].p <= alpha and tests["greater"].p < tests["less"].p
+
+
+def _mean_of_all(values: pd.Series[float]) -> float:
+    return float(values.mean()) if len(values) and values.notna().all() else 0.0
 
 
 def _merits(by_method: Mapping[str, Mapping[int, float]], seeds: Sequence[int], experiment: Experiment) -> Merits:

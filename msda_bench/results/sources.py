@@ -34,8 +34,8 @@ LEGEND = (
     "worth according to the dataset, for classification the accuracy on the target of the best classifier for the "
     "source, in percent. without: mean score without the source, over the pairs, a pair being a seed that is ok with "
     "and without it. change: mean difference, positive if the target is better off without the source; p: exact "
-    "two-sided Wilcoxon signed-rank test, after Holm's correction over the sources of the method and target, with * "
-    "where significant and in brackets where there are too few pairs for that; n: pairs at hand / planned."
+    "two-sided Wilcoxon signed-rank test, after Holm's correction over the sources of the method and target, in "
+    "brackets where there are too few pairs to be significant; n: pairs at hand / planned."
 )
 _TEXTS = ("experiment", "dataset", "method", "target", "metric", "source", "without", "outcome", "reason")
 _WHOLE = ("n_ok", "n_family", "n_planned", "n_paired", "wins", "ties", "losses")

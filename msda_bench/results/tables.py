@@ -15,7 +15,7 @@ import pandas as pd
 from tabulate import MIN_PADDING, tabulate
 
 from msda_bench.errors import BenchError, printable
-from msda_bench.results.report import BOLD, SECOND, SMALL, Table
+from msda_bench.results.report import BEST_MARK, BOLD, MARKS, SECOND, SMALL, Table
 from msda_bench.suite.mistakes import hint, shown
 
 WIDTH = 80
@@ -27,6 +27,7 @@ _LONGEST = 20_000
 _LONGEST_FIELD = 1_000_000
 """The maximum length of a text field; notes on many methods are long."""
 
+_CELL_MARKS = (BEST_MARK, *MARKS.values())
 _NOTHING, _BAR = "\ue006", "\ue007"
 _MARKUP: Mapping[str, Sequence[tuple[str, str]]] = {
     "latex": ((r"\textbf{", "}"), (r"\underline{", "}"), (r"{\scriptsize ", "}")),
@@ -47,9 +48,10 @@ def check_methods(tables: Sequence[Table], methods: Sequence[str]) -> None:
 
 
 def aligned(cells: Sequence[str]) -> list[str]:
-    """Pads the unmarked cells of a column if others end in a mark, so that their digits are aligned."""
-    marked = any(cell.endswith(("*", "!")) for cell in cells)
-    return [f"{cell} " if marked and not cell.endswith(("*", "!")) else cell for cell in cells]
+    """Pads the cells of a column whose mark is shorter than that of others, so that their digits are aligned."""
+    lengths = [max((len(mark) for mark in _CELL_MARKS if cell.endswith(mark)), default=0) for cell in cells]
+    longest = max(lengths, default=0)
+    return [cell + " " * (longest - length) for cell, length in zip(cells, lengths, strict=True)]
 
 
 def render(table: Table, form: str = "simple", width: int = TABLE_WIDTH, *, unicode: bool = False) -> str:

@@ -1,6 +1,6 @@
 """Writes the verdict on one or several experiments: does a method gain over the baseline, how much, is there headroom.
 
-Sizes are mean differences with Student's intervals, as in the tables; what a method is, the exact tests decide.
+Sizes are mean differences with their intervals, as in the tables; the exact tests decide whether a method is better.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from msda_bench.results.decision import (
     UNDECIDED,
     WORSE,
 )
-from msda_bench.results.estimates import Summary
 from msda_bench.results.report import mean_text
 from msda_bench.results.scores import at_chance
 from msda_bench.results.words import counted, first_of, listed, name_of
@@ -31,8 +30,10 @@ from msda_bench.suite.plan import CHANCE_REFERENCE, Experiment
 
 Groups: TypeAlias = dict[str, pd.DataFrame]
 """Rows of `method, difference, low, high` by what these methods are, the best first, and in each the largest gain."""
-_KINDS = (BETTER_BY_MORE, BETTER, EQUIVALENT, SAME, WORSE, UNDECIDED, TOO_FEW)
-_GAINS = (BETTER_BY_MORE, BETTER)
+_BETTER_WITHIN = "better, but within the margin"
+"""What a method is that was shown to be better, and by less than the margin."""
+_KINDS = (BETTER_BY_MORE, BETTER, _BETTER_WITHIN, EQUIVALENT, SAME, WORSE, UNDECIDED, TOO_FEW)
+_GAINS = (BETTER_BY_MORE, BETTER, _BETTER_WITHIN)
 
 
 class _Unit(NamedTuple):
@@ -76,8 +77,9 @@ class _Unit(NamedTuple):
     def how(self, kind: str) -> str:
         """By how much methods of a kind that gain do, as far as it is shown."""
         if kind == BETTER:
-            return "" if self.margin is None else "by how much is open: "
-        return f"by more than {self.size(self.margin or 0.0, 'g')}: " if kind == BETTER_BY_MORE else f"{kind}: "
+            return "" if self.margin is None else "whether by more than the margin is undecided: "
+        sizes = {BETTER_BY_MORE: "more", _BETTER_WITHIN: "less"}
+        return f"by {sizes[kind]} than {self.size(self.margin or 0.0, 'g')}: " if kind in sizes else f"{kind}: "
 
 
 def verdict(experiment: Experiment, runs: pd.DataFrame, board: pd.DataFrame, pairs: pd.DataFrame) -> tuple[str, ...]:
@@ -89,7 +91,7 @@ def verdict(experiment: Experiment, runs: pd.DataFrame, board: pd.DataFrame, pai
     unit, base, control = _Unit.of(experiment), experiment.baseline, experiment.against
     if groups := groups_of(pairs, base):
         few = _too_few(experiment, pairs, str(base)) if {*groups} == {TOO_FEW} else ""
-        said = [_answer(unit, name_of(base), groups, few), *_headroom(experiment, unit, rows)]
+        said = [_answer(unit, name_of(base), groups, few), *_headroom(unit, rows)]
         said += _sentences(unit, name_of(base), {kind: groups[kind] for kind in groups if kind not in _GAINS})
     else:
         said = [_best(experiment, unit, ranked, pairs)]
@@ -102,8 +104,9 @@ def verdict(experiment: Experiment, runs: pd.DataFrame, board: pd.DataFrame, pai
 def how_to_read(alpha: float) -> str:
     """What the intervals of a verdict are, and why they may differ from the tests."""
     return (
-        f"Differences are means over the seeds, with Student's {100 * (1 - alpha):g} % intervals, uncorrected; exact "
-        "signed-rank tests, corrected for multiple comparisons, decide what is shown, so at the edge they may differ."
+        "Exact signed-rank tests over the seeds, corrected for multiple comparisons, decide what is shown of these "
+        f"examples. Differences are means over the seeds; their {100 * (1 - alpha):g} % intervals allow for the "
+        "examples that seeds share, so they speak of other examples of these domains and are wider."
     )
 
 
@@ -130,7 +133,9 @@ def groups_of(pairs: pd.DataFrame, to: str | None) -> Groups:
     few = others["reason"].isin([TOO_FEW, INCOMPLETE])
     kinds = others["outcome"].where(others["outcome"].isin([BETTER, WORSE, SAME]), UNDECIDED).mask(few, TOO_FEW)
     if "standing" in others:
-        kinds = others["standing"].where(others["standing"].notna() & ~few, kinds)
+        gains = (others["standing"] == EQUIVALENT) & (others["outcome"] == BETTER)
+        standings_of = others["standing"].mask(gains, _BETTER_WITHIN)
+        kinds = standings_of.where(standings_of.notna() & ~few, kinds)
     return {kind: others[kinds == kind] for kind in _KINDS if (kinds == kind).any()}
 
 
@@ -182,20 +187,15 @@ def _sentences(unit: _Unit, base: str, groups: Groups) -> list[str]:
     return [f"{unit.lead(kind, base)}: {unit.gains(rows)}." for kind, rows in groups.items()]
 
 
-def _headroom(experiment: Experiment, unit: _Unit, rows: pd.DataFrame) -> Iterator[str]:
+def _headroom(unit: _Unit, rows: pd.DataFrame) -> Iterator[str]:
     known = rows[rows["reference"].astype(bool) & (rows["method"] != CHANCE_REFERENCE)].dropna(subset="gain")
-    of_base = rows.loc[rows["method"] == experiment.baseline, "n_ok"].min()
     for row in known.sort_values("gain", ascending=False)[:1].to_dict("records"):
-        n = int(min(row["n_ok"], of_base))
-        half = Summary(n, row["gain"], row["gain_standard_error"]).half_width(experiment.alpha)
-        yield _with_labels(
-            unit, row | {"difference": row["gain"], "low": row["gain"] - half, "high": row["gain"] + half}
-        )
+        yield _with_labels(unit, row | {"difference": row["gain"], "low": row["gain_low"], "high": row["gain_high"]})
 
 
 def _with_labels(unit: _Unit, row: Mapping[Any, Any]) -> str:
     gain = f"{unit.gain(row)} {unit.label}"
-    if row["low"] > 0:
+    if row.get("headroom", row["low"] > 0):
         return f"There is headroom: with labels of the target, {gain}."
     if row["high"] <= 0:
         return f"Labels of the target would not help: {gain}."
@@ -250,7 +250,9 @@ def _over_baseline(across: Across) -> Iterator[str]:
     if own.empty:
         return
     if across.margin is not None:
-        groups = {kind: own[own["standing"] == kind] for kind in _KINDS if (own["standing"] == kind).any()}
+        is_better = (own["p_corrected"] <= across.alpha) & (own["difference"] > 0)
+        kinds = own["standing"].mask((own["standing"] == EQUIVALENT) & is_better, _BETTER_WITHIN)
+        groups = {kind: own[kinds == kind] for kind in _KINDS if (kinds == kind).any()}
     else:
         kinds = own.apply(_counts, axis="columns")
         groups = {

@@ -16,7 +16,7 @@ from msda_bench.results.door import argument
 from msda_bench.results.frame import AVERAGE, experiments, runs_of
 from msda_bench.results.leaderboard import leaderboard
 from msda_bench.results.notes import folder_lines
-from msda_bench.results.report import BETTER_MARK, Column, Line, Report, Section, Table, Unit
+from msda_bench.results.report import Column, Line, Report, Section, Table, Unit
 from msda_bench.results.runs import results_of
 from msda_bench.results.select import select
 from msda_bench.suite.files import UnreadableError
@@ -44,7 +44,7 @@ _ABOUT = {"backbone": "Network", "protocol": "Protocol", "certainty": "Certainty
 LEGEND = (
     "difference: ours - published; z: the same divided by its standard error, which uses the published runs' standard "
     "deviation where n is 1, and ours alone if a source gives no spread or does not state its kind (?). Both are shown "
-    "only where network and protocol are comparable. *: in bold in the source; of ours, by the paper's rule."
+    "only where network and protocol are comparable. b: in bold in the source; of ours, by the paper's rule."
 )
 
 
@@ -308,25 +308,25 @@ def _table(verification: Verification) -> Iterator[Table]:
     rows = verification.cells.merge(_sources(verification), "left", [*ORIGIN, "comparable"])
     spread = rows["published_spread_is"].map(_SPREADS).where(rows["published_spread"].notna(), "").fillna("")
     # A bold set of ours is of interest only beside a published one.
-    star = _stars(rows["bold_paper"]).where(rows["published_bold"].notna(), "")
+    bold = _bold(rows["bold_paper"]).where(rows["published_bold"].notna(), "")
     columns = [
         Column("method", "text", ["method"]),
         Column("target", "text", ["target"]),
         Column("published", "number with error", ["published_mean", "published_spread", "spread"], unit),
         Column("source", "text", ["number"]),
-        Column("ours", "number with error", ["mean", "standard_error", "star"], unit),
+        Column("ours", "number with error", ["mean", "standard_error", "bold"], unit),
         Column("n", "n/planned", ["n_ok", "n_planned"]),
         Column("difference", "difference if comparable", ["difference", "comparable"], unit),
         Column("z", "z if comparable", ["standardised_difference", "comparable"]),
     ]
-    rows = rows.assign(spread=spread + _stars(rows["published_bold"]), star=star)
+    rows = rows.assign(spread=spread + _bold(rows["published_bold"]), bold=bold)
     title = f"{experiment}: {unit.label} beside the numbers of {verification.table.name}"
     if len(rows):
         yield Table(f"{experiment}-verify", title, rows, tuple(columns))
 
 
-def _stars(bold: pd.Series[Any]) -> pd.Series[str]:
-    return bold.eq(True).fillna(value=False).map({True: BETTER_MARK, False: ""})  # noqa: FBT003 - pandas names it other
+def _bold(bold: pd.Series[Any]) -> pd.Series[str]:
+    return bold.eq(True).fillna(value=False).map({True: " b", False: ""})  # noqa: FBT003 - pandas names it other
 
 
 def _sentences(verification: Verification) -> Iterator[Line]:

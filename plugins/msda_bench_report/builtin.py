@@ -25,7 +25,8 @@ _BEYOND = {
     "mean_low": "mean, low",
     "mean_high": "mean, high",
     "gain": "gain",
-    "gain_standard_error": "±",
+    "gain_low": "gain, low",
+    "gain_high": "gain, high",
     "regret": "regret to the oracle",
     "regret_standard_error": "± ",
 }
@@ -118,7 +119,7 @@ def beyond(results: Results) -> Section | None:
         return None
     rows = main_rows(results.leaderboard).sort_values(["reference", "rank"], kind="stable")
     table = rows.loc[rows["mean"].notna(), list(_BEYOND)].rename(columns=_BEYOND).dropna(axis=1, how="all")
-    text = "Student's intervals of the mean over the seeds; gains are over the baseline."
+    text = "Intervals of the mean over the seeds allow for the examples that seeds share; gains are over the baseline."
     harmed = results.leaderboard[results.leaderboard["negative_transfer"].fillna(value=False).astype(bool)]
     where = [f"{name_of(row.method)} ({name_of(row.target)})" for row in harmed.itertuples()]
     if where:

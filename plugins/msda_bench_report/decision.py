@@ -19,7 +19,6 @@ from msda_bench.results.decision import (
     UNKNOWN,
     WORSE,
 )
-from msda_bench.results.estimates import Summary
 from msda_bench.results.leaderboard import Analysis
 from msda_bench.results.runs import results_of
 from msda_bench.results.words import name_of
@@ -92,7 +91,7 @@ class Decision(NamedTuple):
         if across is None or across.baseline is None or not across.gains:
             return None
         frame = standings(across)
-        cells = {(row["method"], row["experiment"]): _cell(row, across.alpha) for row in across.gains}
+        cells = {(row["method"], row["experiment"]): _cell(row) for row in across.gains}
         rows: list[DecisionRow] = []
         alone: list[DecisionRow] = []
         for record in frame[~frame["method"].isin([across.baseline, CHANCE_REFERENCE])].to_dict("records"):
@@ -171,13 +170,12 @@ def _place(row: DecisionRow) -> tuple[bool, int, float]:
     return row.reference, STANDINGS.index(known) if known in STANDINGS else len(STANDINGS), -(row.whole.gain or 0)
 
 
-def _cell(row: Mapping[str, Any], alpha: float) -> Gain:
+def _cell(row: Mapping[str, Any]) -> Gain:
     if row["gain"] is None:
         return Gain(None)
     is_tested = row["outcome"] != UNKNOWN or row["reason"] == NOT_SIGNIFICANT
     decided = row.get("standing") or (UNDECIDED if row["outcome"] == UNKNOWN else row["outcome"])
-    half = Summary(row["n"], row["gain"], row["error"]).half_width(alpha)
-    ends = _known(row["gain"] - half), _known(row["gain"] + half)
+    ends = _known(row["low"]), _known(row["high"])
     return Gain(row["gain"], *ends, decided if is_tested and not row["reference"] else "")
 
 

@@ -28,7 +28,7 @@ from msda_bench.results.verdict import verdict_across
 from msda_bench.results.words import name_of
 from msda_bench_report.assets import asset, digest, download, environment, library, policy
 from msda_bench_report.builtin import SECTIONS, headline
-from msda_bench_report.decision import decisions
+from msda_bench_report.decision import MARKS, decisions
 from msda_bench_report.figures import Results, drawn, picture, slugs
 from msda_bench_report.plots.epochs import by_epoch
 from msda_bench_report.plots.pairs import critical_difference, gains
@@ -220,12 +220,13 @@ class Board(NamedTuple):
 
     @classmethod
     def of(cls, view: View) -> Board:
-        """The table of an experiment; `mark` is * or ! for scores significantly better or worse than the control's."""
+        """The table of an experiment; `mark` is for scores significantly better or worse than the control's."""
         columns = sorted(view.columns, key=lambda name: name != AVERAGE)
         cells: dict[str, dict[str, Any]] = {}
         for cell in rows_of(view.board.sort_values("reference", kind="stable")):
-            mark = view.mark(cell) if view.control else ""
-            cells.setdefault(cell["method"], {})[cell["target"]] = cell | {"mark": mark}
+            outcome = view.outcome(cell)
+            about = {"outcome": outcome, "mark": MARKS.get(outcome, "")}
+            cells.setdefault(cell["method"], {})[cell["target"]] = cell | about
         ordered = sorted(cells.items(), key=lambda item: _order(item[1][columns[0]]))
         baseline, control = (name and name_of(name) for name in (view.experiment.baseline, view.control))
         rows = []

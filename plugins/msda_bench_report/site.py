@@ -30,7 +30,7 @@ from msda_bench.results.words import counted, name_of
 from msda_bench.store.store import Store
 from msda_bench.suite.plan import Experiment
 from msda_bench_report.assets import asset, digest, environment, policy
-from msda_bench_report.decision import Decision
+from msda_bench_report.decision import MARKS, Decision
 from msda_bench_report.figures import picture, slugs
 from msda_bench_report.page import REPORT, Findings, render_page
 from msda_bench_report.plots.pairs import critical_difference, gains
@@ -66,13 +66,16 @@ class Column:
     def rows(self) -> dict[str, Mapping[str, Any]]:
         """Its main rows of the leaderboard, by method; unknown values are None.
 
-        `mark` is * or ! for methods that are significantly better or worse than the control.
+        `mark` is for methods that are significantly better or worse than the control.
         """
         rows = main_rows(self.view.board)
         # A single ranked method is not marked as the best.
         unmarked = {"bold_holm": None} if rows["rank"].notna().sum() < 2 else {}  # noqa: PLR2004
-        mark = self.view.mark if self.view.control else lambda _: ""
-        return {row["method"]: row | {"mark": mark(row)} | unmarked for row in rows_of(rows)}
+        every: dict[str, Mapping[str, Any]] = {}
+        for row in rows_of(rows):
+            outcome = self.view.outcome(row)
+            every[row["method"]] = row | {"outcome": outcome, "mark": MARKS.get(outcome, "")} | unmarked
+        return every
 
     @property
     def compares(self) -> str:

@@ -29,6 +29,7 @@ from estimates import (
 )
 from msda_bench.results.criteria import criteria
 from msda_bench.results.decision import holm
+from msda_bench.results.estimates import MeanGain, summarize
 from msda_bench.results.select import select
 
 RESULTS = Path(__file__).parents[2] / "results"
@@ -36,6 +37,7 @@ PRIMARY = ["CORAL", "MMD", "CDAN", "MCC", "BNM", "SHOT", "DARN", "MFSAN"]
 REFERENCES = ["TAR", "JOINT"]
 TRACKS = {"A": "first", "B": "source_accuracy", "B with InfoMax": "source_accuracy+infomax", "C": "oracle"}
 MARKS = {"better by more than the margin": "++", "better": "+", "equivalent": "=", "worse": "-", "undecided": "?"}
+_MEAN = ["mean_gain", "mean_gain_low", "mean_gain_high"]
 LEVEL, SMALLEST_P = 0.05, 0.001
 TUNING, N_SEEDS = range(100, 104), 20
 LARGEST = "spoken-digits"
@@ -52,14 +54,18 @@ def read(runs: pd.DataFrame, longer: pd.DataFrame) -> Texts:
     chosen = {track: select(runs, by) for track, by in TRACKS.items()}
     gains: ByTrack = {track: gains_of(frame) for track, frame in chosen.items()}
     pairs: ByTrack = {track: pairs_of(frame) for track, frame in chosen.items()}
-    across: ByTrack = {track: mb.across(frame).set_index("method") for track, frame in chosen.items()}
-    counted = [name.removeprefix("gain:") for name in across["B"] if name.startswith("gain:")]
-    fewer = mb.across(chosen["B"][chosen["B"]["experiment"] != LARGEST]).set_index("method")
+    counted = [name.removeprefix("gain:") for name in mb.across(chosen["B"]) if name.startswith("gain:")]
     tables = chosen["B"].results.plan.experiments
-    margin = round(float(np.mean([table.margin for table in tables if table.name in counted])), 2)
+    margins = {table.name: table.margin for table in tables if table.name in counted}
+    margin = round(float(np.mean([*margins.values()])), 2)
+    across: ByTrack = {track: _as_registered(of, margins) for track, of in gains.items()}
+    fewer = _as_registered(gains["B"], {task: size for task, size in margins.items() if task != LARGEST})
     over_tasks = _over_tasks(across, gains, counted, margin)
     over_tasks[f"without {LARGEST}"] = _with_marks(fewer.loc[over_tasks.index])
     over_tasks = over_tasks.join(_with_shared_examples(chosen["B"], gains["B"].loc[counted, PRIMARY], margin))
+    for track in ("A", "B with InfoMax", "C"):
+        of_track = _with_shared_examples(chosen[track], gains[track].loc[counted, PRIMARY], margin)
+        over_tasks[f"shared, {track}"] = of_track["shared"]
     fewer_tasks = gains["B"].loc[[task for task in counted if task != LARGEST], PRIMARY]
     over_tasks[f"shared, without {LARGEST}"] = _with_shared_examples(chosen["B"], fewer_tasks, margin)["shared"]
     over_tasks["signed ranks"] = _at(pairs["B"], "across_datasets")["p_corrected"].map(_p)
@@ -74,7 +80,10 @@ def read(runs: pd.DataFrame, longer: pd.DataFrame) -> Texts:
     whole |= {f"JOINT, {track}": _interval(of.loc["JOINT", _MEAN]) for track, of in across.items()}
     joint = _with_shared_examples(chosen["B"], gains["B"].loc[counted, ["JOINT"]], margin)
     whole["JOINT with shared examples"] = joint.loc["JOINT", "shared"]
-    whole |= {f"headroom of {task}": student(gains["C"].loc[task, "JOINT"]) for task in {*_tasks(runs)} - {*counted}}
+    others = sorted({*_tasks(runs)} - {*counted})
+    whole |= {f"headroom of {task}": student(gains["C"].loc[task, "JOINT"]) for task in others}
+    overlaps = overlaps_of(chosen["C"])
+    whole |= {f"{task} with shared examples": shared(gains["C"].loc[task, "JOINT"], overlaps[task]) for task in others}
     return {
         **_each_task(gains, pairs),
         "over tasks": over_tasks,
@@ -132,8 +141,36 @@ def pairs_of(chosen: pd.DataFrame) -> pd.DataFrame:
     pairs = mb.compare(chosen)
     pairs = pairs[pairs["first"] == "SRC"].rename(columns={"second": "method"})
     names = {"mean": "mean_difference", "gain": "hodges_lehmann", "low": "hl_high", "high": "hl_low"}
-    names |= {"corrected_low": "corrected_t_high", "corrected_high": "corrected_t_low"}
+    names |= {"corrected_low": "difference_high", "corrected_high": "difference_low"}
     return pairs.assign(**{name: 0.0 - pairs[turned] for name, turned in names.items()})
+
+
+def _as_registered(gains: Any, margins: Mapping[str, float]) -> pd.DataFrame:
+    """The mean gains over these tasks by the plan: seeds are independent, and Holm's correction is over the methods."""
+    tasks, margin = [*margins], round(float(np.mean([*margins.values()])), 2)
+    rows = {}
+    for name in (*PRIMARY, "JOINT"):
+        of = tasks_of(gains[name].loc[tasks], pd.Series(0.0, tasks))
+        mean = MeanGain.of([*zip(of["mean"], of["error"], of["freedom"] + 1, strict=True)])
+        sizes = dict(zip(_MEAN, (mean.mean, *mean.interval(LEVEL)), strict=True))
+        rows[name] = mean.tests(margin) | sizes | {"detectable": mean.detectable(LEVEL / len(PRIMARY))}
+    frame = pd.DataFrame.from_dict(rows, orient="index")
+    primary = frame.loc[PRIMARY]
+    differs, beyond, equal = (holm(primary[name].tolist()) for name in ("p_two_sided", "p_beyond", "p_equivalent"))
+    found = zip(primary["mean_gain"], differs, beyond, equal, strict=True)
+    standings = pd.Series([_standing(*of) for of in found], PRIMARY)
+    return frame.assign(p_corrected=pd.Series(differs, PRIMARY), standing=standings)
+
+
+def _standing(gain: float, differs: float, beyond: float, equal: float) -> str:
+    """What a method is against SRC, by corrected p-values."""
+    if beyond <= LEVEL and gain > 0:
+        return "better by more than the margin"
+    if equal <= LEVEL:
+        return "equivalent"
+    if differs > LEVEL:
+        return "undecided"
+    return "better" if gain > 0 else "worse"
 
 
 def _over_tasks(across: ByTrack, gains: ByTrack, tasks: list[str], margin: float) -> pd.DataFrame:
@@ -319,6 +356,11 @@ def student(gains: pd.Series[float]) -> str:
     return _interval(_ends(gains))
 
 
+def shared(gains: pd.Series[float], overlap: float) -> str:
+    """The mean over seeds with an interval that allows for the examples that seeds share."""
+    return _interval((gains.mean(), *summarize(gains).allowing(overlap).interval(LEVEL)))
+
+
 def _interval(numbers: Iterable[float]) -> str:
     return "{:+.1f} [{:+.1f}, {:+.1f}]".format(*numbers)
 
@@ -330,8 +372,6 @@ def _percent(numbers: tuple[float, ...]) -> str:
 def _p(p: float) -> str:
     return f"{p:.3f}" if p >= SMALLEST_P else "< 0.001"
 
-
-_MEAN = ["mean_gain", "mean_gain_low", "mean_gain_high"]
 
 if __name__ == "__main__":
     for title, table in read(*(mb.load_results(RESULTS / name) for name in ("registered", "sensitivity"))).items():
