@@ -15,6 +15,7 @@ import pytest
 import msda_bench as mb
 from figure import FIGURE, gains
 from msda_bench.cli.main import main
+from msda_bench.results.decision import BETTER, BETTER_BY_MORE, UNDECIDED
 from reading import MARKS, RESULTS, numbers, overlaps_of, read, shared
 from second_reading import NEW
 from second_reading import read as read_second
@@ -156,3 +157,14 @@ def test_the_figure_has_the_numbers_of_the_records(measured, tmp_path):
     drawn = mb.plots.save(gains(**measured), tmp_path / "gains.svg")
     texts = (re.findall(r">([^<>]+)</t", path.read_text(encoding="utf-8")) for path in (drawn, FIGURE))
     assert next(texts) == next(texts)
+
+
+def test_readme_says_what_the_commands_and_the_page_say_of_the_same_runs():
+    stood = mb.across(RESULTS / "registered").set_index("method")
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    more, rest = readme.split("Three methods help by more than the margin")[1].split(" help; whether")
+    first, some = more.split("]. ")
+    for methods, words in ((f"{first}]", BETTER_BY_MORE), (some, BETTER), (rest.split(" are undecided")[0], UNDECIDED)):
+        named = re.findall(r"([A-Z]+) ([-+][\d.]+ \[[-+\d., ]+\])", methods)
+        sizes = stood.loc[stood["standing"] == words, ["mean_gain", "mean_gain_low", "mean_gain_high"]]
+        assert dict(named) == {name: "{:+.1f} [{:+.1f}, {:+.1f}]".format(*of) for name, *of in sizes.itertuples()}

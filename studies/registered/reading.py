@@ -54,7 +54,8 @@ def read(runs: pd.DataFrame, longer: pd.DataFrame) -> Texts:
     chosen = {track: select(runs, by) for track, by in TRACKS.items()}
     gains: ByTrack = {track: gains_of(frame) for track, frame in chosen.items()}
     pairs: ByTrack = {track: pairs_of(frame) for track, frame in chosen.items()}
-    counted = [name.removeprefix("gain:") for name in mb.across(chosen["B"]) if name.startswith("gain:")]
+    columns = map(str, mb.across(chosen["B"]))
+    counted = [name.removeprefix("gain:") for name in columns if name.startswith("gain:")]
     tables = chosen["B"].results.plan.experiments
     margins = {table.name: table.margin for table in tables if table.name in counted}
     margin = round(float(np.mean([*margins.values()])), 2)
@@ -148,12 +149,12 @@ def pairs_of(chosen: pd.DataFrame) -> pd.DataFrame:
 def _as_registered(gains: Any, margins: Mapping[str, float]) -> pd.DataFrame:
     """The mean gains over these tasks by the plan: seeds are independent, and Holm's correction is over the methods."""
     tasks, margin = [*margins], round(float(np.mean([*margins.values()])), 2)
-    rows = {}
+    rows: dict[str, dict[str, Any]] = {}
     for name in (*PRIMARY, "JOINT"):
         of = tasks_of(gains[name].loc[tasks], pd.Series(0.0, tasks))
         mean = MeanGain.of([*zip(of["mean"], of["error"], of["freedom"] + 1, strict=True)])
         sizes = dict(zip(_MEAN, (mean.mean, *mean.interval(LEVEL)), strict=True))
-        rows[name] = mean.tests(margin) | sizes | {"detectable": mean.detectable(LEVEL / len(PRIMARY))}
+        rows[name] = {**mean.tests(margin), **sizes, "detectable": mean.detectable(LEVEL / len(PRIMARY))}
     frame = pd.DataFrame.from_dict(rows, orient="index")
     primary = frame.loc[PRIMARY]
     differs, beyond, equal = (holm(primary[name].tolist()) for name in ("p_two_sided", "p_beyond", "p_equivalent"))
