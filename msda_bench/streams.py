@@ -9,7 +9,7 @@ import io
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from msda_bench.errors import printable
 
@@ -65,7 +65,7 @@ class StandIn(io.TextIOWrapper):
         self._stream = stream
         raw = _Forward(stream, number, write or stream.write)
         # A TextIOWrapper takes raw streams, too, as with `python -u`.
-        super().__init__(raw, "utf-8", "backslashreplace", newline="", write_through=True)  # type: ignore[arg-type]
+        super().__init__(raw, "utf-8", "backslashreplace", newline="", write_through=True)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)  # such as the mark of rich, by which it finds the terminal
@@ -146,7 +146,7 @@ def _opened(name: str) -> TextIO | None:
     plain = name.strip("_")
     with contextlib.suppress(OSError):
         mode = "r" if plain == "stdin" else "w"
-        return open(_NUMBERS[plain], mode, errors="backslashreplace", closefd=False)
+        return cast("TextIO", open(_NUMBERS[plain], mode, errors="backslashreplace", closefd=False))
     return None
 
 

@@ -63,7 +63,11 @@ def plain_labels(y: Any) -> Any:
     A masked label is missing.
     """
     if isinstance(y, np.ma.MaskedArray):
-        return np.where(np.ma.getmaskarray(y), None, y.data.astype(object)) if np.ma.is_masked(y) else y.data
+        labels = y.data
+        if np.ma.is_masked(y):
+            labels = labels.astype(object)
+            labels[np.ma.getmaskarray(y)] = None
+        return labels
     return y.astype(object) if isinstance(y, np.ndarray) and y.dtype.kind == "T" else y
 
 
