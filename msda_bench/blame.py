@@ -17,6 +17,8 @@ from msda_bench.marker import PROJECT
 
 _MOST = 50_000
 """Characters of a traceback that are kept."""
+OWN = "msda_bench_own"
+"""The package below which Python files of the user's run, so that their lines are named."""
 _NEEDED = ("torch", "numpy", "scipy")
 
 
@@ -49,13 +51,13 @@ def cause_of(error: BenchError) -> BaseException:
 
 
 def packages_of(distributions: Iterable[str]) -> frozenset[str]:
-    """The top-level packages that plugins are loaded from, by their distributions' entry points."""
+    """The top-level packages that plugins are loaded from, by their distributions' entry points, and the user's."""
     named: set[str] = set()
     for name in distributions:
         with contextlib.suppress(Exception):  # without readable metadata it fails differently in each Python
             points = importlib.metadata.distribution(name).entry_points
             named |= {package(point.value) for point in points if point.group == PROJECT}
-    return frozenset(named)
+    return frozenset({*named, OWN})
 
 
 def package_of(cls: type) -> str:

@@ -114,6 +114,7 @@ RUN = (
     ),
     _arg("--limit", "N", "train at most N runs; runs beyond the limit do not affect the exit code", type=_COUNT),
     _arg("--shard", "I/N", "part I of N, counted from 0, for machines that share the work, such as array jobs"),
+    _flag("--trust-files", "run the code of Python files that the suite names as estimators; look into them first"),
     _flag("--keep-going", "train the other runs although a method's first one fails"),
     _flag("--dry-run", "report what is stored and what would be trained, and change nothing"),
     _flag("--fetch", "download missing data"),

@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 import contextlib
 import signal
+from collections.abc import Mapping
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from msda_bench.cli.command import make_parser
 from msda_bench.cli.lines import warn_of
@@ -28,7 +29,8 @@ def run(
     keep_going: bool = False,
     fetch: bool = False,
     quiet: bool = False,
-    methods: str | Path | None = None,
+    trust_files: bool = False,
+    methods: str | Path | Mapping[str, Any] | None = None,
     against: str | Path | None = None,
 ) -> pd.DataFrame:
     """Runs a suite as `msda-bench run` does: trains missing cells, writes and prints the leaderboard.
@@ -43,7 +45,9 @@ def run(
         keep_going: whether the other runs are trained although a method's first run fails.
         fetch: whether missing data may be downloaded.
         quiet: print no progress, no verdict and no explanation of the tables.
-        methods: a file with `methods`, which are trained instead of the suite's.
+        trust_files: whether the code of Python files that the suite names as estimators may run.
+        methods: your own estimators by name, rows beside the suite's: anything with `fit` and `predict`, or
+            `{"estimator": it, "sees": "target"}`; or a file with `methods`, which are trained instead of the suite's.
         against: rank them among recorded methods of the same protocol: `reference`, those that come with msda-bench, or
             a result folder or a file of `store reference`.
 
@@ -59,6 +63,7 @@ def run(
 
     from msda_bench.results.door import argument
     from msda_bench.results.frame import load_results
+    from msda_bench.suite.described import own_methods
 
     kinds: dict[str, tuple[object, object]] = {
         "out": (out, str | Path),
@@ -66,18 +71,21 @@ def run(
         "limit": (limit, PositiveInt | None),
         "device": (device, Literal["auto", "cpu", "cuda"]),
         "workers": (workers, PositiveInt | None),
-        "methods": (methods, str | Path | None),
+        "methods": (None if isinstance(methods, Mapping) else methods, str | Path | None),
         "against": (against, str | Path | None),
         "keep-going": (keep_going, bool),
         "fetch": (fetch, bool),
+        "trust-files": (trust_files, bool),
         "quiet": (quiet, bool),
     }
+    own = own_methods(methods) if isinstance(methods, Mapping) else None
     suite = str(argument("suite", suite, str | Path))
     given = {name: argument(name.replace("-", "_"), value, kind) for name, (value, kind) in kinds.items()}
     values = {f"--{name}": str(value) for name, value in given.items() if not isinstance(value, bool | None)}
     flags = [f"--{name}" for name, value in given.items() if value is True]
     # So that a value, or the suite, may begin with a dash.
     args = make_parser().parse_args(["run", *map("=".join, values.items()), *flags, "--", suite])
+    args.added = own
     args.words = ["run", suite, *chain.from_iterable(values.items()), *flags]
     command(args)
     return load_results(args.folder)

@@ -96,7 +96,7 @@ def load(args: argparse.Namespace, methods: Path | None = None) -> tuple[Registr
 
     registry = discover()
     warn_of(registry.problems)
-    suite = load_suite(args.suite, registry, methods)
+    suite = load_suite(args.suite, registry, methods, getattr(args, "added", None))
     return registry, suite, expand(suite, registry)
 
 

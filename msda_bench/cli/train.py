@@ -41,6 +41,7 @@ from msda_bench.suite.cell import Cell
 from msda_bench.suite.expand import Expansion
 from msda_bench.suite.plan import Plan, PlannedCell
 from msda_bench.suite.select import select_cells
+from msda_bench.suite.spec import OWN_SCHEME
 
 _MOST_TOGETHER = 64
 """The maximum number of cells in a job on a GPU; the engine stacks as many of them as fit into memory."""
@@ -73,6 +74,7 @@ def train_suite(args: argparse.Namespace, work: Work) -> int:
     if store is not None and data_changed(store, cells):
         what = f"the data have changed, so that this suite has none of the {len(store.results)} stored runs"
         warn(f"{folder}: {what}; if they are another project's, write another `name` into the suite")
+    _ask_trust(args, cells.values())
     if args.dry_run:
         surveyed = survey(work.expansion, store, stages.first + stages.rest(store), args.limit)
         show(args, _survey_report(surveyed, folder, stages.waiting))
@@ -87,6 +89,21 @@ def train_suite(args: argparse.Namespace, work: Work) -> int:
         summary = replace(later.after(summary), planned=stages.planned, stuck=stages.stuck)
         warn_of(f"{folder}: {line}" for line in stages.gaps())
     return _conclude(args, summary, store, plan, reference)
+
+
+def _ask_trust(args: argparse.Namespace, cells: Iterable[Cell]) -> None:
+    """Refuses to run code of files that the suite names unless the user says so; a dry run runs none.
+
+    Raises:
+        BenchError: the suite names such a file.
+    """
+    own = (cell.scheme for cell in cells if cell.scheme.name == OWN_SCHEME)
+    files = dict.fromkeys(file for scheme in own for file in scheme.places.values() if file)
+    if files and not (args.trust_files or args.dry_run):
+        raise BenchError(
+            f"{args.suite} runs the code of {', '.join(files)}: look into it, then add --trust-files "
+            "(trust_files=True in Python)"
+        )
 
 
 class _Stages:

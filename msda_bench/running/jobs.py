@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from msda_bench.blame import describe_with_place, packages_of, trace_of
-from msda_bench.errors import BenchError, message_of, printable
+from msda_bench.errors import BenchError, PluginError, message_of, printable
 from msda_bench.store.record import Record, Status
 from msda_bench.store.store import Store
 from msda_bench.suite.cell import Cell, canonical_json
@@ -108,7 +108,9 @@ ATTEMPTS = 2
 def failure_of(key: str, cell: Cell, error: BaseException, seconds: float) -> Record:
     """The record of a cell whose training raised; for a component's fault it names the line and keeps the traceback."""
     if isinstance(error, BenchError):
-        return _failure(key, cell, "failed", message_of(error), seconds)
+        failed = _failure(key, cell, "failed", message_of(error), seconds)
+        raised = isinstance(error, PluginError) and error.__cause__ is not None
+        return replace(failed, provenance={"traceback": trace_of(error)}) if raised else failed
     status: Status = "oom" if _out_of_memory(error) else "failed"
     # The place comes first, so that a table that shortens the message still shows it.
     message = describe_with_place(error, packages_of(ref.distribution for ref in cell.refs))

@@ -30,7 +30,8 @@ class Ref:
     """A component by name, with everything that changes its numbers.
 
     `params` are plain JSON values, defaults included; `Added` ones only if they differ from the default. `places` are
-    the `Located` ones, paths on this machine, which change no number and are in no key.
+    the `Located` ones, paths on this machine, which change no number and are in no key. `held` is an
+    object of this Python session, which `params` describe.
     """
 
     kind: str
@@ -39,6 +40,7 @@ class Ref:
     distribution: str
     params: dict[str, Any]
     places: dict[str, str] = field(default_factory=dict, compare=False)
+    held: Any = field(default=None, compare=False, repr=False)
 
     @property
     def given(self) -> dict[str, Any]:
@@ -46,8 +48,8 @@ class Ref:
         return self.params | self.places
 
     def identity(self) -> dict[str, Any]:
-        """All but the places."""
-        return {name: value for name, value in vars(self).items() if name != "places"}
+        """All but the places and what is held."""
+        return {name: value for name, value in vars(self).items() if name not in {"places", "held"}}
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Generic, TypeVar, cast
 
@@ -42,8 +43,13 @@ class Configured(Generic[C]):
     @property
     def ref(self) -> Ref:
         """The reference that becomes part of a cell."""
-        made = self.component
-        return Ref(self.entry.kind, self.name, made.version, self.entry.distribution, made.identity(), made.places())
+        made, held = self.component, getattr(self.component, "held", None)
+        own = made.identity(), made.places(), held
+        return Ref(self.entry.kind, self.name, made.version, self.entry.distribution, *own)
+
+    def holding(self, held: Any) -> Configured[C]:
+        """The same with an object of this Python session, which its parameters describe."""
+        return replace(self, component=_holding(self.component, held))
 
 
 @dataclass(frozen=True)
@@ -111,7 +117,14 @@ def make_planned(registry: Registry, ref: Ref) -> Component:
     if entry.cls.version != ref.version:
         now = f"at version {ref.version}, but {entry.origin} provides version {entry.cls.version}"
         raise PluginError(f"{ref.kind} {ref.name!r} was planned {now}; run the suite again to update the plan")
-    return cast("Component", make(registry, ref.kind, ref.name, before_added(entry.cls) | ref.given).component)
+    made = cast("Component", make(registry, ref.kind, ref.name, before_added(entry.cls) | ref.given).component)
+    return made if ref.held is None else _holding(made, ref.held)
+
+
+def _holding(component: C, held: Any) -> C:
+    holder = copy.copy(component)
+    object.__setattr__(holder, "held", held)  # components are frozen
+    return holder
 
 
 def measure_of(metric: Configured[Metric]) -> Measure:
@@ -122,7 +135,9 @@ def measure_of(metric: Configured[Metric]) -> Measure:
 
 def with_param(configured: Configured[Any], param: str, value: Any) -> Configured[Any]:
     """The component with another value of one parameter; a pydantic.ValidationError or PluginError if it is refused."""
-    return _create(configured.entry, {**configured.params, param: value})
+    changed: Configured[Any] = _create(configured.entry, {**configured.params, param: value})
+    held = getattr(configured.component, "held", None)
+    return changed if held is None else changed.holding(held)
 
 
 def _create(entry: Entry, params: Mapping[str, Any]) -> Configured[Any]:

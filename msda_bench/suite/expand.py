@@ -11,7 +11,7 @@ from typing import Any
 from msda_bench.api import Dataset, FittedScheme, GivenScheme
 from msda_bench.component.dataset import TARGET, corrupted_source
 from msda_bench.component.sizes import is_transductive
-from msda_bench.errors import SuiteError
+from msda_bench.errors import SuiteError, printable
 from msda_bench.plugins import Registry
 from msda_bench.suite.cell import Cell, Ref, keys_of
 from msda_bench.suite.choice import Configured, make, measure_of
@@ -23,6 +23,7 @@ from msda_bench.suite.search import Settings, candidates_of, select_notes, sourc
 from msda_bench.suite.spec import DEFAULT_AGGREGATOR, MethodSpec
 
 MAX_CELLS = 100_000
+_LONGEST_VALUE = 100
 _PLACES = 10
 """How many places a plan may have for each cell, where settings are chosen on tuning seeds."""
 EQUAL_STEPS = (
@@ -287,11 +288,14 @@ def _described(configured: Configured[Any], searched: Collection[str]) -> str:
     except (TypeError, ValueError):  # a parameter without default
         usual = []
     odd = {}
+    places = configured.component.places()
     for name, value in configured.params.items():
+        if name in places:
+            continue
         if f"{configured.entry.kind}.{configured.name}.{name}" in searched:
             odd[name] = "*"
         elif (name, value) not in usual:
-            odd[name] = value if isinstance(value, str) else json.dumps(value)
+            odd[name] = printable(value if isinstance(value, str) else json.dumps(value), _LONGEST_VALUE)
     return _call(configured.name, odd)
 
 

@@ -16,6 +16,7 @@ from msda_bench.errors import BenchError, SuiteError
 from msda_bench.plugins import KINDS, Entry, Registry
 from msda_bench.suite.check import check_experiment
 from msda_bench.suite.choice import Context
+from msda_bench.suite.described import OwnMethods
 from msda_bench.suite.facts import Facts, without_each_source
 from msda_bench.suite.files import UnreadableError, find_suite, included, names, read_bytes
 from msda_bench.suite.mistakes import PLAIN_NAME, PLAIN_WORDS, Fault, faults, shown
@@ -43,10 +44,13 @@ class Suite:
     fetch: bool
 
 
-def load_suite(given: str | Path, registry: Registry, methods: Path | None = None) -> Suite:
+def load_suite(
+    given: str | Path, registry: Registry, methods: Path | None = None, added: OwnMethods | None = None
+) -> Suite:
     """The suite of a file, or of the name of one that comes with msda-bench, with all included files.
 
-    The methods of the file `methods` replace those of every experiment; its name is added to the suite's.
+    The methods of the file `methods` replace those of every experiment; its name is added to the suite's. Those of
+    `added` are estimators of this Python session, beside those of every experiment (`own_methods`).
 
     Raises:
         SuiteError: one line for each mistake, `file:line:column: path: what`.
@@ -56,7 +60,7 @@ def load_suite(given: str | Path, registry: Registry, methods: Path | None = Non
         data = read_bytes(path, names())
     except UnreadableError as error:
         raise SuiteError(f"{path}: {error}") from None
-    suite = parse_suite(data, path, registry, own)
+    suite = parse_suite(data, path, registry, own, added)
     if methods is None:
         return suite
     name = f"{suite.name}-{methods.stem}"
@@ -89,9 +93,15 @@ def _own_methods(path: Path) -> Document:
     return document
 
 
-def parse_suite(data: bytes, path: Path, registry: Registry, methods: Document | None = None) -> Suite:
+def parse_suite(
+    data: bytes,
+    path: Path,
+    registry: Registry,
+    methods: Document | None = None,
+    added: OwnMethods | None = None,
+) -> Suite:
     """As `load_suite`, of a file's contents; others are included from its folder."""
-    loader = _Loader(registry, path.parent, methods)
+    loader = _Loader(registry, path.parent, methods, added or OwnMethods({}, {}))
     name = loader.visit(data, path)
     lines = [line for document in loader.documents for line in document.lines()]
     if name is None or lines:
@@ -101,13 +111,20 @@ def parse_suite(data: bytes, path: Path, registry: Registry, methods: Document |
 
 
 class _Loader:
-    def __init__(self, registry: Registry, top: Path, methods: Document | None) -> None:
+    def __init__(
+        self,
+        registry: Registry,
+        top: Path,
+        methods: Document | None,
+        added: OwnMethods,
+    ) -> None:
         self.documents: list[Document] = [] if methods is None else [methods]
         self.experiments: list[Facts] = []
         self.fetch = False
         self._registry = registry
         self._top = top
         self._methods = methods
+        self._added = added
         self._seen: set[str] = set()
         self._named = 0
 
@@ -116,7 +133,10 @@ class _Loader:
         self._seen.add(os.path.realpath(path))
         document = parse_document(data, str(path))
         self.documents.append(document)
-        file, facts = _validate(document, Context(self._registry, path.parent, self._top), self._methods)
+        context = Context(self._registry, path.parent, self._top)
+        file, facts = _validate(document, context, self._methods, self._added.written)
+        if facts is not None and isinstance(file, ExperimentFile):
+            file, facts = _holding(file, facts, self._added.held)
         if file is None:
             return None
         self.fetch |= file.fetch
@@ -164,8 +184,28 @@ def _with_methods(raw: dict[str, Any], own: Mapping[str, Any]) -> dict[str, Any]
     return rest
 
 
+def _with_added(raw: dict[str, Any], added: Mapping[str, Any], document: Document) -> dict[str, Any]:
+    """An experiment with further methods beside its own."""
+    methods = raw.get("methods")
+    if not isinstance(methods, dict):
+        return raw
+    for name in added.keys() & methods.keys():
+        document.add(Fault(("methods", name), "is a method of the suite; give your estimator another name", "key"))
+    return raw | {"methods": methods | added}
+
+
+def _holding(file: ExperimentFile, facts: Facts, held: Mapping[str, Any]) -> tuple[ExperimentFile, Facts]:
+    """The experiment whose methods of these names hold the estimators that they describe."""
+    methods = dict(file.methods)
+    for name, model in held.items():
+        method = methods[name]
+        methods[name] = method.model_copy(update={"scheme": method.scheme.holding(model)})
+    file = file.model_copy(update={"methods": methods})
+    return file, replace(facts, file=file)
+
+
 def _validate(
-    document: Document, context: Context, methods: Document | None = None
+    document: Document, context: Context, methods: Document | None = None, added: Mapping[str, Any] | None = None
 ) -> tuple[ExperimentFile | IncludeFile | None, Facts | None]:
     """The file, None if it is not valid, and the facts of an experiment."""
     raw = document.value
@@ -180,6 +220,8 @@ def _validate(
     model = IncludeFile if "include" in raw else ExperimentFile
     if methods is not None and model is ExperimentFile:
         raw = _with_methods(raw, methods.value)
+    if added and model is ExperimentFile:
+        raw = _with_added(raw, added, document)
     result: ExperimentFile | IncludeFile | None = None
     mistakes: list[Fault] = []
     try:

@@ -176,13 +176,19 @@ class SelectSpec(SuitePart):
         return tuple(dict.fromkeys((self.by, *self.tracks)))
 
 
+OWN_SCHEME = "estimator"
+"""The scheme that runs code of the user's own."""
+_OF_ESTIMATOR = ("sees", "dense", "arguments")
+
+
 class MethodSpec(SuitePart):
     """A row of the table. After validation the discrepancy and the aggregator are None if the scheme takes none.
 
     Its `training`, of which `optimizer` is the short form, `split_sources`, `labelled_target` and paths of `search`
     override the suite's. With `standardise: domain` each domain's inputs get mean 0 and variance 1 by its own training
-    rows. With `prior_correction` its predictions for the target are corrected for the shares of classes there,
-    estimated by EM.
+    rows. An `estimator` is FILE:FUNCTION, a Python file beside the suite, with `sees`, `dense` and `arguments`; it is
+    the short form of `scheme: {estimator: ...}`. With `prior_correction` its predictions for the target are corrected
+    for the shares of classes there, estimated by EM.
     """
 
     scheme: Annotated[Configured[Scheme], of_kind("scheme")] = Field(default="adapt", validate_default=True)
@@ -195,8 +201,31 @@ class MethodSpec(SuitePart):
     split_sources: Splitting | None = None
     labelled_target: Labels | None = None
     standardise: Literal["domain"] | None = None
+    estimator: str | None = None
+    sees: Literal["sources", "target"] | None = None
+    dense: bool | None = None
+    arguments: dict[str, Any] | None = None
     prior_correction: Literal["em"] | None = None
     search: dict[str, Values] = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _own_estimator(cls, raw: Any) -> Any:
+        if not isinstance(raw, dict):
+            return raw
+        estimator, more = raw.get("estimator"), [key for key in _OF_ESTIMATOR if key in raw]
+        if estimator is None:
+            refuse_any(Fault((key,), "is of an own estimator; add estimator: FILE:FUNCTION", "key") for key in more)
+            return raw
+        if "scheme" in raw:
+            raise refusal(Fault(("estimator",), "is a scheme of its own; remove scheme", "key"))
+        file, _, function = estimator.rpartition(":") if isinstance(estimator, str) else ("", "", "")
+        if not file.endswith(".py") or not function:
+            what = "must be FILE:FUNCTION, a Python file and what it defines, such as my_models.py:make_svm"
+            raise refusal(Fault(("estimator",), f"{what}, not {shown(estimator)}"))
+        rest = {key: value for key, value in raw.items() if key not in {"estimator", *more}}
+        own = {"file": file, "function": function} | {key: raw[key] for key in more}
+        return rest | {"scheme": {OWN_SCHEME: own}}
 
     @property
     def adapts(self) -> bool:

@@ -64,7 +64,8 @@ class _TrainedContract(TaskContract):
         parts += [self.discrepancy, self.aggregator] if self.component.uses_discrepancy else []
         who = "msda-bench-testing"
         registry = Registry([Entry(part.kind, type(part), who, "0") for part in parts])
-        refs = {part.kind: Ref(part.kind, part.name, part.version, who, part.identity()) for part in parts}
+        held = {part.kind: (part.identity(), part.places(), getattr(part, "held", None)) for part in parts}
+        refs = {part.kind: Ref(part.kind, part.name, part.version, who, *held[part.kind]) for part in parts}
         cell = Cell(
             dataset=refs["dataset"],
             fingerprint=blobs.fingerprint(),

@@ -13,6 +13,7 @@ from msda_bench_builtin.schemes.kd3a import Kd3a
 from msda_bench_builtin.schemes.mdd import Mdd
 from msda_bench_builtin.schemes.mdmn import Mdmn
 from msda_bench_builtin.schemes.mfsan import Mfsan
+from msda_bench_builtin.schemes.own import Own
 from msda_bench_builtin.schemes.shallow import Skada
 from msda_bench_builtin.schemes.simpal import Simpal
 from msda_bench_builtin.schemes.source_free import Shot
@@ -41,6 +42,7 @@ __all__ = [
     "Mdd",
     "Mdmn",
     "Mfsan",
+    "Own",
     "PassThrough",
     "Pooled",
     "RandomForest",
