@@ -17,11 +17,13 @@ def main(folder: Path) -> None:
     Raises:
         subprocess.CalledProcessError: one of them is not as promised; its output says how.
     """
-    folders = [folder / f"msda-bench-made-{kind}" for kind in KINDS]
+    made = [f"made_{kind}" for kind in (*KINDS, "fitted")]
+    folders = [folder / f"msda-bench-{name.replace('_', '-')}" for name in made]
     call(*MODULE, "pip", "uninstall", "--yes", "--quiet", *(path.name for path in folders))
     msda_bench(*(["new", kind, f"made_{kind}", "--out", str(folder)] for kind in KINDS))
+    msda_bench(["new", "scheme", "made_fitted", "--fitted", "--out", str(folder)])
     call(*MODULE, "pip", "install", "--quiet", *OFFLINE, *folders)
-    msda_bench(*(["check", f"made_{kind}"] for kind in KINDS))
+    msda_bench(*(["check", name] for name in made))
     tests = [path / "tests" for path in folders]
     call(*MODULE, "pytest", "-n", "2", "--import-mode=importlib", "--rootdir", folder, *tests)
 

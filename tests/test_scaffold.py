@@ -58,9 +58,11 @@ def test_invalid_names_are_refused(components, words):
             Names.of("aggregator", component)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [*KINDS, "fitted"])
 def test_a_generated_distribution_is_complete_and_its_component_keeps_its_contract(install, tmp_path, kind):
-    names = Names.of(kind, f"made_{kind}")
+    fitted = kind == "fitted"
+    kind = "scheme" if fitted else kind
+    names = Names.of(kind, f"made_{kind}", fitted=fitted)
     folder = write(names, tmp_path / "new" / "place")
     assert folder == tmp_path / "new" / "place" / names.distribution
     text = {path.relative_to(folder).as_posix(): path.read_text() for path in folder.rglob("*") if path.is_file()}

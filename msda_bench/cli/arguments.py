@@ -224,6 +224,7 @@ NEW = (
     _arg("kind", "KIND", ", ".join(COMPONENTS), choices=COMPONENTS),
     _arg("name", "NAME", "the component's name in suites, such as inverse_risk"),
     _arg("--out", "DIR", "parent of the new folder (.)", type=Path, default=Path()),
+    _flag("--fitted", "a scheme that is an estimator with fit and predict, such as one of scikit-learn"),
 )
 CHECK = (
     _arg(

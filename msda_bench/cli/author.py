@@ -25,7 +25,7 @@ def new(args: argparse.Namespace) -> int:
 
     from msda_bench.scaffold import Names, render, write
 
-    names = Names.of(args.kind, args.name)
+    names = Names.of(args.kind, args.name, fitted=args.fitted)
     code = ast.parse(render(names)[f"src/{names.module}.py"])
     imports = (node for node in ast.walk(code) if isinstance(node, ast.Import | ast.ImportFrom))
     if names.class_name in {alias.name for node in imports for alias in node.names}:

@@ -20,8 +20,8 @@ _PLACES: Mapping[str, str] = {
     "common/tox.ini.tmpl": "tox.ini",
     "common/test_contract.py.tmpl": "tests/test_contract.py",
     "common/test_suite.py.tmpl": "tests/test_suite.py",
-    "$kind/module.py.tmpl": "src/$module.py",
-    "$kind/suite.yaml.tmpl": "suite.yaml",
+    "$template/module.py.tmpl": "src/$module.py",
+    "$template/suite.yaml.tmpl": "suite.yaml",
 }
 _LISTED = """
     assert all(" ".join(DISTRIBUTION) in row["distributions"] for row in rows)"""
@@ -31,6 +31,7 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "backbone": ("DARN", "A network of one hidden layer"),
     "dataset": ("DARN", "Three shifted synthetic domains with two classes"),
     "discrepancy": ("$class_name", "The squared distance between the mean features"),
+    "fitted": ("$class_name", "A linear model on standardised columns, fitted to all sources as one"),
     "metric": ("DARN", "The share of the predictions that are nearly right"),
     "scheme": ("$class_name", "Adds the variance of the sources' risks to the objective"),
     "validator": ("DARN", "Scores a model by the distance between mean outputs on the target and the sources"),
@@ -49,6 +50,7 @@ class Names:
         class_name: the component's class, such as InverseRisk.
         distribution: the distribution and its folder, such as msda-bench-inverse-risk.
         suite: the small suite in the distribution, such as inverse-risk.
+        fitted: whether a scheme is an estimator, fitted at once.
     """
 
     kind: str
@@ -56,14 +58,17 @@ class Names:
     class_name: str
     distribution: str
     suite: str
+    fitted: bool = False
 
     @classmethod
-    def of(cls, kind: str, component: str, suite: str | None = None) -> Names:
+    def of(cls, kind: str, component: str, suite: str | None = None, *, fitted: bool = False) -> Names:
         """Derives all names from a component's; the suite's is the component's with hyphens if none is given.
 
         Raises:
-            BenchError: the name is not valid for a component, a module and a class.
+            BenchError: the name is not valid for a component, a module and a class, or what is fitted is no scheme.
         """
+        if fitted and kind != "scheme":
+            raise BenchError(f"--fitted is of a scheme, not of a {kind}; remove it")
         if not _NAME.fullmatch(component):
             raise BenchError(
                 f"{component!r} cannot name both a component and a module; use at most 40 letters, digits and '_', "
@@ -75,7 +80,7 @@ class Names:
         if taken:
             raise BenchError(f"{component!r} cannot be used because {taken} is a Python keyword; choose another name")
         suite = suite or "-".join(words).lower()
-        return cls(kind, component, class_name, f"msda-bench-{suite}", suite)
+        return cls(kind, component, class_name, f"msda-bench-{suite}", suite, fitted)
 
     @property
     def module(self) -> str:
@@ -121,12 +126,15 @@ def write(names: Names, parent: Path) -> Path:
 
 
 def _words(names: Names) -> dict[str, str]:
-    method, what = _WORDS[names.kind]
+    template = "fitted" if names.fitted else names.kind
+    method, what = _WORDS[template]
     words = {
         **vars(names),
         "module": names.module,
         "entry": names.suite.replace("-", "_"),
-        "Kind": names.kind.capitalize(),
+        "template": template,
+        "needs": ', "scikit-learn>=1.6"' if names.fitted else "",
+        "Kind": "FittedScheme" if names.fitted else names.kind.capitalize(),
         "a_kind": f"{'an' if names.kind == 'aggregator' else 'a'} {names.kind}",
         "what": what,
         # The leaderboard lists the distributions of a method's own parts; records list all distributions.
