@@ -24,6 +24,8 @@ from msda_bench.suite.expand import Expansion
 
 _MOST_PRODUCTS = 10**10
 """Products of two numbers that take seconds; comparing rows that takes more is left to `data leaks`."""
+_MOST_PAIRS = 400
+"""Pairs of a target and a domain whose rows are compared in seconds, however few they are."""
 _DIFFERENT = 0.8
 """The share of different rows below which equal ones may be so by chance."""
 
@@ -38,10 +40,14 @@ def seen_rows(expansion: Expansion, registry: Registry, suite: Path) -> Iterator
 
 
 def _line(dataset: Dataset, cells: list[Cell], command: str) -> str:
+    targets, wanted = {cell.target for cell in cells}, domains_of(dataset, cells)
+    too_many = f"rows: too many to compare here; {command} looks for those that are tested on and trained on"
+    if len(targets) * len(wanted) > _MOST_PAIRS:
+        return too_many
     files = LocalFiles(dataset=dataset.name)
-    domains = {name: load_domain(dataset, name, files) for name in domains_of(dataset, cells)}
-    if _products(domains, {cell.target for cell in cells}) > _MOST_PRODUCTS:
-        return f"rows: too many to compare here; {command} looks for those that are tested on and trained on"
+    domains = {name: load_domain(dataset, name, files) for name in wanted}
+    if _products(domains, targets) > _MOST_PRODUCTS:
+        return too_many
     rows = find_leaks(dataset, cells, domains)
     found = rows[rows["leak"]]
     if not len(found):

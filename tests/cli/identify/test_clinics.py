@@ -53,3 +53,13 @@ def test_rows_that_are_tested_on_and_trained_on_are_a_leak(identify, tmp_path, c
     assert f"`msda-bench data leaks {suite}` counts them" in said
     assert main(["data", "leaks", str(suite)]) == 1
     assert "leak suspected: North in Lakeside" in " ".join(capsys.readouterr().out.split())
+
+
+def test_rows_of_many_domains_are_left_to_the_command(identify, tmp_path):
+    path, suite = tmp_path / "t.csv", tmp_path / "mine.yaml"
+    lines = [f"s{row % 21},{row * 37 % 101 / 8},{row * 7 % 5 % 2}" for row in range(21 * 12)]
+    path.write_text("\n".join(["site,x,y", *lines]))
+    code, out, _ = identify(path, "--domain", "site", "--label", "y", "--suite", suite)
+    said = "\n".join(out)
+    assert code == 0
+    assert f"rows: too many to compare here; `msda-bench data leaks {suite}` looks for those" in said
