@@ -36,7 +36,7 @@ TEXTS = frozenset(
         *("device_name", "stack_note", "torch", "numba", "python", "numpy", "platform", "distributions", "put_back"),
     }
 )
-_WHOLE = ("candidate", "n_test", "n_train", "n_correct", "steps", "stack")
+WHOLE = ("candidate", "n_test", "n_train", "n_correct", "steps", "stack")
 _REAL = ("sum_squared_error", "score", "train_seconds", "effective_sample_size", "weights_norm")
 _RUN = ("experiment", "target", "method", "seed", "candidate")
 """The columns that identify a row."""
@@ -106,7 +106,7 @@ def _faults(runs: pd.DataFrame) -> Iterator[str]:
     for names, known in ((["experiment", "dataset", "task", "method"], methods), (["experiment", "target"], targets)):
         if unknown := {*runs[names].drop_duplicates().astype(object).itertuples(index=False, name=None)} - known:
             yield f"has {', '.join(map(repr, min(unknown, key=repr)))} in a row, which its plan lacks"
-    numbers = ["seed", *_WHOLE, *_REAL, *(name for name in runs if str(name).startswith((VALIDATOR, METRIC)))]
+    numbers = ["seed", *WHOLE, *_REAL, *(name for name in runs if str(name).startswith((VALIDATOR, METRIC)))]
     yield from (f"has other values than numbers in {name!r}" for name in numbers if not is_numeric_dtype(runs[name]))
     if not {*runs["status"].unique()} <= {"ok", *PROBLEMS}:
         yield "has an unknown status"
@@ -178,7 +178,7 @@ def typed(runs: pd.DataFrame) -> pd.DataFrame:
     versions = [name for name in more if name.startswith(VERSION)]
     texts = (*TEXTS, *versions)
     runs = runs.astype(dict.fromkeys(texts, object)).astype(dict.fromkeys(texts, "category"))
-    runs = runs.astype(dict.fromkeys(_WHOLE, "Int64") | dict.fromkeys(_REAL, "float64"))
+    runs = runs.astype(dict.fromkeys(WHOLE, "Int64") | dict.fromkeys(_REAL, "float64"))
     return runs.astype({"reference": bool, "seed": "int64", "target_labels": "boolean", "key": object})
 
 

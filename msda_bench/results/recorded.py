@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -17,6 +17,11 @@ from msda_bench.store.record import Counts, Head, Provenance
 
 VALIDATOR = "validator:"
 """Prefix of columns with the scores of validators."""
+MOST_WHOLE = 1 << 53
+"""Whole numbers up to this one are exact as floats."""
+LONGEST = 1e15
+"""The maximum number of seconds that a run took; more are 30 million years."""
+_Number = TypeVar("_Number", int, float)
 VERSION = "version:"
 """Prefix of columns with the versions of the distributions that made a run."""
 
@@ -40,8 +45,8 @@ def recorded_rows(heads: Sequence[Head]) -> pd.DataFrame:
     }
     numbers |= {name: [head.bound.get(name) for head in heads] for name in ("effective_sample_size", "weights_norm")}
     numbers |= {
-        "train_seconds": [head.timing.get("train") for head in heads],
-        "steps": [None if (steps := head.timing.get("steps")) is None else int(steps) for head in heads],
+        "train_seconds": [_possible(head.timing.get("train"), LONGEST, float) for head in heads],
+        "steps": [_possible(head.timing.get("steps"), MOST_WHOLE, int) for head in heads],
         "n_train": n_train,
         "stack": stacks[codes],
         "target_labels": [head.target_labels for head in heads],
@@ -65,6 +70,11 @@ def _made(where: Provenance) -> dict[str, Any]:
     }
 
 
+def _possible(value: float | None, most: float, as_type: Callable[[float], _Number]) -> _Number | None:
+    """A number, as this type makes it; None if it is missing, or larger than any that was measured."""
+    return None if value is None or abs(value) > most else as_type(value)
+
+
 def _n_train(params: dict[str, Any], target: str, n_test: int | None) -> int | None:
     """The target's training examples, as the cell says how many, or which share of the examples the test is drawn from.
 
@@ -75,10 +85,17 @@ def _n_train(params: dict[str, Any], target: str, n_test: int | None) -> int | N
         size = size.get(target, size.get("default"))
     if params.get("protocol") == "transductive":
         return None
-    test = params.get("test")
-    if type(size) is float and n_test is not None and type(test) is not int:
-        return round(n_test * size / (1 - size if test is None else min(test, 1 - size)))
-    return size if type(size) is int and abs(size) < 1 << 53 else None
+    if type(size) is int:
+        return size if abs(size) < MOST_WHOLE else None
+    return _share(size, params.get("test"), n_test) if type(size) is float else None
+
+
+def _share(train: float, test: object, n_test: int | None) -> int | None:
+    """So many training examples as a share of them makes, if the test has another share, or the rest."""
+    if n_test is None or not (test is None or type(test) is float):
+        return None
+    tested = 1 - train if test is None else min(test, 1 - train)
+    return _possible(n_test * train / tested, MOST_WHOLE, round) if 0 < train < 1 and tested > 0 else None
 
 
 def load_cells(runs: pd.DataFrame) -> dict[str, dict[str, Any]]:

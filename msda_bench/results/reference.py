@@ -22,10 +22,10 @@ from pydantic import TypeAdapter, ValidationError
 import msda_bench
 from msda_bench.atomic import named, read_file
 from msda_bench.errors import BenchError, StoreError
-from msda_bench.results.frame import TEXTS, default_scores, experiments, load_results, runs_of, typed
+from msda_bench.results.frame import TEXTS, WHOLE, default_scores, experiments, load_results, runs_of, typed
 from msda_bench.results.metric import METRIC
 from msda_bench.results.notes import note_lines, notes
-from msda_bench.results.recorded import VALIDATOR, load_cells
+from msda_bench.results.recorded import LONGEST, MOST_WHOLE, VALIDATOR, load_cells
 from msda_bench.results.runs import Results, results_of, with_results
 from msda_bench.results.select import select
 from msda_bench.results.words import counted, listed, spans
@@ -91,6 +91,9 @@ class Reference:
         for column in sorted(TEXTS & self.runs.keys()):
             if not all(text is None or isinstance(text, str) for text in self.runs[column]):
                 raise _unusable(self.name, f"{column} has other values than texts")
+        for column in sorted({"seed", "train_seconds", *WHOLE} & self.runs.keys()):
+            if not all(number is None or _is_possible(number, column) for number in self.runs[column]):
+                raise _unusable(self.name, f"{column} has other values than its numbers can be")
         about = [
             (table.name, method.name, table.dataset, table.task, method.reference)
             for table in self.plan.experiments
@@ -107,6 +110,13 @@ class Reference:
             return runs_of(with_results(frame, Results(self.plan)))
         except (LookupError, TypeError, ValueError, OverflowError, StoreError) as error:
             raise _unusable(self.name, str(error)) from None
+
+
+def _is_possible(number: object, column: str) -> bool:
+    """Whether a run can have such a number in a column; larger ones fit into no frame."""
+    if column == "train_seconds":
+        return isinstance(number, int | float) and not isinstance(number, bool) and 0 <= number <= LONGEST
+    return isinstance(number, int) and not isinstance(number, bool) and 0 <= number <= MOST_WHOLE
 
 
 def _unusable(name: str, why: str) -> BenchError:

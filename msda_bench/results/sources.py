@@ -58,15 +58,15 @@ class Worth:
                 self._known[asked] = self._ask(dataset, target)
             except BenchError as error:
                 self._known[asked] = {}
-                self.notes[f"the worth of the sources of {dataset['name']} is unknown: {error.lines[0]}"] = None
+                self.notes[f"the worth of the sources of {dataset.get('name')} is unknown: {error.lines[0]}"] = None
         return self._known[asked]
 
     def _ask(self, dataset: Mapping[str, Any], target: str) -> Mapping[str, float]:
-        entry, version = self._registry.entry("dataset", dataset["name"]), dataset["version"]
+        entry, version = self._registry.entry("dataset", str(dataset.get("name"))), dataset.get("version")
         if entry.cls.version != version:
             raise PluginError(f"version {entry.cls.version} is installed, the records have version {version}")
         with blaming(()):
-            component = entry.recreate(dataset["params"])
+            component = entry.recreate(dataset.get("params", {}))
             return dict(component.relatedness(target)) if isinstance(component, Dataset) else {}
 
 

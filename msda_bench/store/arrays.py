@@ -151,7 +151,9 @@ class Arrays:
         with named(path, "cannot be read"), contextlib.suppress(FileNotFoundError):
             yield path, read_file(path, LIMIT)
         with self._archive() as stream:
-            for member in self._members.get(name, ()) if stream else ():
+            if stream is None:
+                return
+            for member in self._members.get(name, ()):
                 yield self._path / printable(name), self._stands(member, stream)
 
     def _stands(self, member: zipfile.ZipInfo, stream: BinaryIO) -> bytes:

@@ -70,7 +70,8 @@ def verify(store: Store) -> Verified:
         verified.bad += (f"{where}: {why}" for why in _faults(store, stored, verified, places))
         if places is not None and stored.key not in places:
             verified.unplanned.append(f"{where}: plan.json does not name it; run the suite that does")
-    verified.conflicts += store.conflicting(store.results).values()
+    with reported(verified.bad):
+        verified.conflicts += store.conflicting(store.results).values()
     return verified
 
 

@@ -238,7 +238,7 @@ class Store:
     def read(self, key: str) -> Record | None:
         """The record of `latest`; a StoreError if it does not match its schema."""
         stored = self.latest(key)
-        return None if stored is None else decode(self.line(stored))
+        return None if stored is None else self._whole(stored)
 
     def latest(self, key: str) -> Head | None:
         """The result of a cell, or else its latest failure, as of the last `refresh`; None if there is neither."""
@@ -265,10 +265,17 @@ class Store:
         """The results of a cell that differ in more than how they were made; the first counts."""
         distinct = [self.results[key]] if key in self.results else []
         for stored in self._later.get(key, ()):
-            known = [decode(self.line(one)) for one in distinct]
-            if not any(same_result(record, decode(self.line(stored))) for record in known):
+            known = [self._whole(one) for one in distinct]
+            if not any(same_result(record, self._whole(stored)) for record in known):
                 distinct.append(stored)
         return distinct
+
+    def _whole(self, stored: Head) -> Record:
+        """The record of a head; a StoreError, which names its file, if it does not match its schema."""
+        try:
+            return decode(self.line(stored))
+        except BadRecordError as bad:
+            raise StoreError(f"{self.lines[stored.digest].path}: record {stored.key} {bad}") from bad
 
     def seal(self) -> list[str]:
         """Writes all records, in the plan's order, into one file and the arrays into another, and removes the logs.
