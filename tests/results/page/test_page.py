@@ -177,7 +177,7 @@ def test_many_methods_are_compared_with_the_baseline_where_all_pairs_cannot_conc
 
     monkeypatch.setattr("msda_bench_report.page.MOST_SHOWN", 1)
     page = report(build(tmp_path / "results", make, tuple(more), ("x",), 9))
-    marks = re.findall(r"([\d.]+) ± [\d.]+ [*!] \(significantly (\w+) than SRC\)", page.said)
+    marks = re.findall(r"([\d.]+) ± [\d.]+ [△▽] \(significantly (\w+) than SRC\)", page.said)
     assert marks == [("80.00", "better"), ("71.00", "worse")]
     assert "Differences from SRC" in page.said
     assert "Pairs of methods. With 9 paired seeds no test of a pair of methods can be significant" in page.said
