@@ -16,7 +16,8 @@ from typing import Any
 from msda_bench.api import Dataset, Identified
 from msda_bench.atomic import write_new
 from msda_bench.cli.arguments import COLUMNS
-from msda_bench.cli.lines import say, say_table, warn_of
+from msda_bench.cli.counts import say_counts
+from msda_bench.cli.lines import say, warn_of
 from msda_bench.cli.seen_rows import seen_rows
 from msda_bench.component.base import located
 from msda_bench.data import folders
@@ -124,11 +125,7 @@ def _matches(
     say(f"{name}: {best.what}")
     for line in (*best.lines, *(f"odd: {doubt}" for doubt in best.doubts)):
         say(f"  {line}")
-    domains = best.counts.values()
-    rows = [
-        (name, *(str(of.get(name, 0)) for of in domains)) for name in sorted({name for of in domains for name in of})
-    ]
-    say_table(("class",), [*rows, ("all", *(str(sum(of.values())) for of in domains))], numbers=best.counts)
+    say_counts(best.counts)
     if best.read:
         say(best.read)
     return matches

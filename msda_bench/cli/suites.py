@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import yaml  # type: ignore[import-untyped, unused-ignore]
 
 from msda_bench.atomic import write_new
+from msda_bench.cli.forecast import forecast
 from msda_bench.cli.lines import say, say_block, warn_of
 from msda_bench.errors import BenchError, SuiteError
 from msda_bench.results.words import spans
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from msda_bench.suite.expand import Expansion
     from msda_bench.suite.load import Suite
     from msda_bench.suite.plan import Experiment, Plan
+
+
+_MOST_TARGETS = 20
 
 
 def listing(_: argparse.Namespace) -> int:
@@ -116,6 +120,9 @@ def validate(args: argparse.Namespace) -> int:
     shared = f", {different} of them different" if different != len(plan.cells) and not tuned else ""
     tables, most = _count(len(plan.experiments), "experiment"), "at most " if tuned else ""
     say(f"suite {plan.suite} is valid: {tables}, {most}{_count(len(plan.most), 'run')}{shared}")
+    most = {cell.key: expansion.cells[cell.key] for cell in plan.most}
+    if line := forecast(args.suite, expansion, most, None):
+        say(line)
     return 0
 
 
@@ -123,7 +130,10 @@ def _say_experiment(experiment: Experiment, plan: Plan, data: Sequence[str], *, 
     from msda_bench.suite.cell import canonical_json
 
     cells = [cell for cell in plan.cells if cell.experiment == experiment.name]
-    what = f"{experiment.name}: {experiment.dataset} ({experiment.task}), targets {', '.join(experiment.targets)}"
+    targets = ", ".join(experiment.targets[:_MOST_TARGETS])
+    if len(experiment.targets) > _MOST_TARGETS:
+        targets += f", ... ({len(experiment.targets)} in all)"
+    what = f"{experiment.name}: {experiment.dataset} ({experiment.task}), targets {targets}"
     count = _count(len(cells), "run")
     if (tuning := experiment.tuning) is not None:
         tuned = sum(cell.seed in tuning.seeds for cell in cells)

@@ -16,6 +16,7 @@ import pandas as pd
 import torch
 from rich.console import Console
 
+from msda_bench.cli.forecast import forecast
 from msda_bench.cli.lines import say_text, warn, warn_of
 from msda_bench.cli.tables import show
 from msda_bench.engine import machine
@@ -80,6 +81,8 @@ def train_suite(args: argparse.Namespace, work: Work) -> int:
         show(args, _survey_report(surveyed, folder, stages.waiting))
         return 0
     surveyed = survey(work.expansion, store, stages.first, args.limit)
+    if line := forecast(args.suite, work.expansion, surveyed.missing, store):
+        work.aside.print(line, markup=False, highlight=False)
     store, summary = _train(args, work, surveyed, store)
     if stages.tunes and not summary.interrupted:
         limit = None if args.limit is None else args.limit - len(surveyed.missing)

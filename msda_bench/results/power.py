@@ -147,6 +147,18 @@ def plan_report(
     return Report((Section((table,), tuple(lines)),), frame, all(line.kind == "note" for line in lines))
 
 
+def hours_of(expansion: Expansion, missing: Mapping[str, Cell], runs: pd.DataFrame) -> float | None:
+    """The hours of the missing runs, from those of a frame; None if a table has no timed run."""
+    pilot, seconds = Pilot(runs), 0.0
+    for table in expansion.plan.experiments:
+        timed = pilot.timed(table)
+        if not timed:
+            return None
+        cells = {cell.key: cell for cell in expansion.plan.most if cell.experiment == table.name}
+        seconds += sum(_seconds(timed, cells[key].method, missing[key]) for key in cells.keys() & missing.keys())
+    return seconds / _HOUR
+
+
 def _row(
     table: Experiment, expansion: Expansion, missing: Mapping[str, Cell], pilot: Pilot, detect: float, power: float
 ) -> dict[str, Any]:

@@ -86,7 +86,7 @@ def check_sizes(cells: Iterable[Cell], registry: Registry) -> None:
             if here and not extents and not dataset.shared_groups:
                 with deferred_plugin_errors():
                     extents = sizes_of(dataset, LocalFiles(where, dataset.name, processes=0))
-            for domain, target in sorted({(one, cell.target) for cell in some for one in (*cell.sources, cell.target)}):
+            for domain, target in _roles(some):
                 with reported(lines):
                     if not (is_transductive(dataset) and domain == target):
                         asked(dataset, domain, target)
@@ -94,6 +94,17 @@ def check_sizes(cells: Iterable[Cell], registry: Registry) -> None:
                         counts(dataset, domain, target, extents[domain])
     if lines:
         raise DataError(*dict.fromkeys(lines))
+
+
+def _roles(cells: Iterable[Cell]) -> list[tuple[str, str]]:
+    """Each domain once as a source, with a target, and each target as the target: what a size depends on."""
+    targets_of: dict[str, str] = {}
+    targets: set[str] = set()
+    for target, sources in sorted({(cell.target, cell.sources) for cell in cells}):
+        targets.add(target)
+        for source in sources:
+            targets_of.setdefault(source, target)
+    return sorted([*targets_of.items(), *((target, target) for target in targets)])
 
 
 def _faults(files: Iterable[File], local: Files) -> Iterable[str]:

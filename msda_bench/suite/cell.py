@@ -113,9 +113,17 @@ def keys_of(values: dict[str, Any]) -> Callable[[dict[str, Any]], str]:
     """
     shared = {name: _member(name, value) for name, value in values.items()}
     names = sorted(shared)
+    sources: dict[tuple[str, ...], str] = {}  # of hundreds of domains, which all seeds of a target have
+
+    def member(name: str, value: Any) -> str:
+        if name != "sources" or not isinstance(value, tuple):
+            return _member(name, value)
+        if value not in sources:
+            sources[value] = _member(name, value)
+        return sources[value]
 
     def key(changed: dict[str, Any]) -> str:
-        members = shared | {name: _member(name, value) for name, value in changed.items()}
+        members = shared | {name: member(name, value) for name, value in changed.items()}
         return hashlib.sha256(f"{{{','.join(members[name] for name in names)}}}".encode()).hexdigest()
 
     return key

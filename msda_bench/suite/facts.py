@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -90,10 +91,9 @@ class Facts:
         if listed is not None:
             return tuple(validator.name for validator in listed)
         with contextlib.suppress(DataError):  # training reports it
-            for target in self.targets:
-                for source in self.kept_sources(target):
-                    if not holds_out(self.data, source, target, self.extents.get(source)):
-                        return ()
+            for domain, target in self._roles:
+                if domain != target and not holds_out(self.data, domain, target, self.extents.get(domain)):
+                    return ()
         return (DEFAULT_VALIDATOR[self.task.kind],)
 
     def name_without(self, source: str) -> str:
@@ -102,8 +102,23 @@ class Facts:
 
     def kept_sources(self, target: str) -> Group:
         """The sources of a target that the suite uses, in the dataset's order."""
-        wanted = self.file.sources
-        return tuple(source for source in self.sources[target] if wanted is None or source in wanted)
+        return self._kept[target]
+
+    @functools.cached_property
+    def _kept(self) -> dict[str, Group]:
+        if self.file.sources is None:
+            return dict(self.sources)
+        wanted = {*self.file.sources}
+        return {target: tuple(filter(wanted.__contains__, group)) for target, group in self.sources.items()}
+
+    @functools.cached_property
+    def _roles(self) -> list[tuple[str, str]]:
+        """Each domain once as a source, with a target, and each target as the target."""
+        targets_of: dict[str, str] = {}
+        for target in self.targets:
+            for source in self.kept_sources(target):
+                targets_of.setdefault(source, target)
+        return [*targets_of.items(), *zip(self.targets, self.targets, strict=True)]
 
     def splitting(self, method: MethodSpec) -> Splitting | None:
         """How a method's sources are split; None if that changes nothing for it, so that cells are shared."""
@@ -134,11 +149,7 @@ class Facts:
     @property
     def fewest(self) -> int | None:
         """The smallest known number of training examples of a domain."""
-        known = [
-            self._trained_on(domain, target)
-            for target in self.targets
-            for domain in (target, *self.kept_sources(target))
-        ]
+        known = [self._trained_on(domain, target) for domain, target in self._roles]
         return min((count for count in known if count is not None), default=None)
 
     def _trained_on(self, domain: str, target: str) -> int | None:

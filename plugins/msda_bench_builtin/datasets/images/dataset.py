@@ -31,6 +31,7 @@ from msda_bench.api import (
     component,
 )
 from msda_bench_builtin.datasets.first_rows import control_rows, written
+from msda_bench_builtin.datasets.first_targets import first_targets
 from msda_bench_builtin.datasets.images.augment import Recipe, centre, changed
 from msda_bench_builtin.datasets.images.decode import decoder, fingerprint
 from msda_bench_builtin.datasets.images.listing import listed, plain
@@ -50,7 +51,7 @@ FIRST_SIDE = 224
 _SUITE = """\
 # A first look at your own images: features of a network trained on ImageNet, under a small head of layers that learn.
 # Change what you like (docs/images.md); `msda-bench run --fetch` downloads the network's weights once, 45 MB.
-targets: all
+targets: {targets}
 seeds: 3
 backbone: {{torchvision: {{model: resnet18, weights: IMAGENET1K_V1, trainable: head, hidden: [256], dropout: 0.5}}}}
 training: {{epochs: 8, batch: 32, optimizer: {{adam: {{lr: 0.001}}}}}}
@@ -254,7 +255,8 @@ def first_suite(counts: Counts) -> str:
     rows += [_WEIGHED] if several else []
     classes = {name for of_class in counts.values() for name in of_class}
     rows += control_rows(_FEATURES, len(classes), several=several)
-    return _SUITE.format(rows=written([*rows, ("TAR", "{scheme: target_only, reference: true}")]))
+    targets, _ = first_targets([*counts])
+    return _SUITE.format(targets=targets, rows=written([*rows, ("TAR", "{scheme: target_only, reference: true}")]))
 
 
 def what_is_missing(counts: Counts, published: Mapping[str, int], classes: int | None) -> Iterator[str]:

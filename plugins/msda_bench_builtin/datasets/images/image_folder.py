@@ -12,6 +12,7 @@ from pydantic import Field
 
 from msda_bench.api import DataError, Files, Identified, Row, component
 from msda_bench.functional import plain_texts
+from msda_bench_builtin.datasets.first_targets import first_targets
 from msda_bench_builtin.datasets.images.dataset import FIRST_SIDE, Images, Listing, first_suite, what_is_missing
 from msda_bench_builtin.datasets.images.decode import header
 from msda_bench_builtin.datasets.images.listing import Listed, files_of, is_archive, listed, plain
@@ -194,7 +195,7 @@ class FolderImages(Images):
         return Identified(
             what,
             counts,
-            (*missing, *lines, *self.facts),
+            (*missing, *lines, *first_targets([*counts])[1], *self.facts),
             params,
             certain=bool(self.published),
             suite=first_suite(counts) if whole else "",

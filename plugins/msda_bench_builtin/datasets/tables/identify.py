@@ -14,6 +14,7 @@ import numpy as np
 
 from msda_bench.api import DataError, Identified
 from msda_bench_builtin.datasets.first_rows import control_rows, written
+from msda_bench_builtin.datasets.first_targets import first_targets
 from msda_bench_builtin.datasets.tables.findings import MEASURED, Look
 from msda_bench_builtin.datasets.tables.folder import not_read
 from msda_bench_builtin.datasets.tables.judge import judge, used_columns
@@ -34,7 +35,7 @@ backbone: {mlp: {hidden: [64], dropout: 0.2}}
 training: {epochs: 8, steps: 30, batch: 32, optimizer: {adam: {lr: 0.003}}}
 """
 _COMPARISON = """\
-targets: all # each domain in turn, from all others
+targets: {targets}
 seeds: {seeds} # splits; fewer could not show a difference after the correction for {compared} comparisons
 {common}methods: # SRC and plain models do not adapt; TAR learns from the target's labels, which you would not have
 {rows}
@@ -170,7 +171,7 @@ def identified(data: FromFile, params: Mapping[str, Any], lines: Sequence[str]) 
     counts |= {name: {NO_LABEL: len(read.rows[name])} for name in read.unlabelled}
     if read.unlabelled:
         unknown = "how good a method is there cannot be known, and validators choose"
-        notes.append(f"targets without labels: {', '.join(read.unlabelled)}; {unknown}")
+        notes.append(f"targets without labels: {listed(read.unlabelled)}; {unknown}")
         every |= {} if read.shared else {"protocol": "transductive"}
     if read.shared:
         notes.append("groups have rows in several domains, so a quarter of the target is the test")
@@ -180,7 +181,9 @@ def identified(data: FromFile, params: Mapping[str, Any], lines: Sequence[str]) 
     balanced = not read.unlabelled and bool((np.ptp(shares, axis=0) > _SHIFT).any())
     if balanced:
         notes.append("the shares of classes differ between domains, so the suite compares `balanced_accuracy`")
-    suite = _first_suite(read, len(labelled), balanced=balanced, given=data.gives_predictions)
+    targets, chosen = first_targets([*labelled])
+    notes += [] if read.unlabelled else chosen
+    suite = _first_suite(read, len(labelled), targets, balanced=balanced, given=data.gives_predictions)
     said = _read_of(data, read, params.get("drop", ()))
     task = f"classification, {len(classes)} classes" if classes else "regression"
     what = f"{sum(map(len, read.rows.values()))} rows of {len(read.rows)} domains, {task}"
@@ -200,7 +203,7 @@ def _read_of(data: FromFile, read: Contents, drop: Sequence[str]) -> str:
     return line + (f"; not read: {listed(left, 40)}" if left else "")
 
 
-def _first_suite(read: Contents, labelled: int, *, balanced: bool, given: bool) -> str:
+def _first_suite(read: Contents, labelled: int, targets: str, *, balanced: bool, given: bool) -> str:
     """What a first suite needs below its dataset: each domain in turn is the target, or those without labels are."""
     unlabelled, classes = read.unlabelled, bool(read.classes)
     several = labelled > (1 if unlabelled else 2)
@@ -226,4 +229,4 @@ def _first_suite(read: Contents, labelled: int, *, balanced: bool, given: bool) 
     seeds = 1 + math.ceil(math.log2(compared / _ALPHA))
     metric = "metric: balanced_accuracy # the mean over classes, whose shares differ between domains\n"
     common = _COMMON + (metric if balanced else "")
-    return _COMPARISON.format(seeds=seeds, compared=compared, common=common, rows=rows)
+    return _COMPARISON.format(targets=targets, seeds=seeds, compared=compared, common=common, rows=rows)
