@@ -118,11 +118,10 @@ def validate(args: argparse.Namespace) -> int:
     different = len(expansion.cells)
     tuned = any(experiment.tuning for experiment in plan.experiments)
     shared = f", {different} of them different" if different != len(plan.cells) and not tuned else ""
+    if line := forecast(args.suite, expansion, {cell.key: expansion.cells[cell.key] for cell in plan.most}, None):
+        say(line)
     tables, most = _count(len(plan.experiments), "experiment"), "at most " if tuned else ""
     say(f"suite {plan.suite} is valid: {tables}, {most}{_count(len(plan.most), 'run')}{shared}")
-    most = {cell.key: expansion.cells[cell.key] for cell in plan.most}
-    if line := forecast(args.suite, expansion, most, None):
-        say(line)
     return 0
 
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import re
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, ClassVar, NamedTuple, cast
 
 import numpy as np
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from msda_bench.api import (
     Added,
+    Array,
     ByHand,
     DataError,
     Dataset,
@@ -40,6 +42,18 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+
+
+def _pattern(text: str) -> str:
+    try:
+        re.compile(text)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise ValueError(f"is no regular expression: {error}") from None
+    return text
+
+
+Pattern = Annotated[str, Field(min_length=1, max_length=500), AfterValidator(_pattern)]
+"""A regular expression."""
 Share = Annotated[float, Field(ge=0, le=1)]
 _VIEWS: dict[Strength, Recipe] = {
     "weak": Recipe((0.7, 1.0), flip=True),
@@ -70,10 +84,12 @@ class Listing(NamedTuple):
     Attributes:
         images: in order, with their class and whether they are official test examples.
         odd: harmless oddities that the user should know, a line each.
+        groups: of the images by their names, if a list names them.
     """
 
     images: Sequence[tuple[Row, int, bool]]
     odd: Sequence[str] = ()
+    groups: Mapping[str, str] | None = None
 
 
 @component
@@ -208,13 +224,41 @@ class Images(Dataset):
         rows_here = hashlib.sha256(names).hexdigest()
         identity = [self.name, self.version, self.folder, [file.sha256 for file in self.files], rows_here]
         name = json.dumps(["images", domain, *identity, options])
+        groups = self._groups(domain, [row.name for row in rows], listing.groups)
         try:
             x = files.rows(name, make)
         except DataError as error:
             raise DataError(*(f"{self.name}: {domain}: {line}" for line in error.lines)) from None
         official = np.array([test for _, _, test in kept], np.bool_)
         labels = np.array([label for _, label, _ in kept], np.int64)
-        return DomainData(x, labels, official if official.any() else None, name), listing.odd
+        return DomainData(x, labels, official if official.any() else None, name, groups), listing.odd
+
+    @property
+    def grouping(self) -> str | None:
+        """The regular expression of what images of one group have in common in their paths; None without groups."""
+        return None
+
+    def _groups(self, domain: str, names: Sequence[str], listed_groups: Mapping[str, str] | None) -> Array | None:
+        """The group of each image, in this domain alone.
+
+        Raises:
+            DataError: an image has none, or all have the same.
+        """
+        if listed_groups is not None:
+            found = [listed_groups[name] for name in names]
+        elif self.grouping is None:
+            return None
+        else:
+            matches = {name: re.search(self.grouping, name.removeprefix("./")) for name in names}
+            without = [name for name, match in matches.items() if match is None]
+            if without:
+                what = f"`groups` ({self.grouping}) matches nothing in the paths of images, {listed(without)}"
+                raise DataError(f"{self.name}: {domain}: {what}; correct it")
+            found = ["/".join(match.groups("")) or match[0] for match in matches.values() if match]
+        if len(found) > 1 and len({*found}) == 1:
+            what = f"all images are of one group, {found[0]!r}, so they cannot be split"
+            raise DataError(f"{self.name}: {domain}: {what}; correct `groups`")
+        return np.array([f"{domain}/{group}" for group in found], np.str_)
 
     def _kept(self, listing: Listing) -> list[tuple[Row, int, bool]]:
         return [item for item in listing.images if item[0].name not in self.without]

@@ -83,6 +83,22 @@ def header(row: Row, side: int) -> tuple[str | None, bool]:
         return str(error), False
 
 
+def deep_range(content: bytes) -> tuple[int, int] | None:
+    """The least and largest value of an image of 16 bits a pixel or colour; None for others, and for damaged ones."""
+    try:
+        with _opened(io.BytesIO(content)) as image:
+            _check_size(image, 1, None)
+            if image.mode.startswith("I"):
+                values = np.asarray(image)
+                return int(values.min()), int(values.max())
+            if ";16" not in str(image.tile):
+                return None
+            values = np.asarray(image.convert("RGB"))  # the upper 8 bits
+            return int(values.min()) << 8, (int(values.max()) << 8) + 255
+    except DataError:
+        return None
+
+
 def _turn(image: ImageFile) -> Transpose | None:
     """How the EXIF orientation turns an image; Pillow itself turns those of TIFF. Damaged EXIF does nothing."""
     from PIL.Image import Exif, Transpose

@@ -10,12 +10,20 @@ from typing import Annotated, ClassVar, NamedTuple
 
 from pydantic import Field
 
-from msda_bench.api import DataError, Files, Identified, Row, component
+from msda_bench.api import Added, DataError, Files, Identified, Row, component
 from msda_bench.functional import plain_texts
 from msda_bench_builtin.datasets.first_targets import first_targets
-from msda_bench_builtin.datasets.images.dataset import FIRST_SIDE, Images, Listing, first_suite, what_is_missing
+from msda_bench_builtin.datasets.images.dataset import (
+    FIRST_SIDE,
+    Images,
+    Listing,
+    Pattern,
+    first_suite,
+    what_is_missing,
+)
 from msda_bench_builtin.datasets.images.decode import header
 from msda_bench_builtin.datasets.images.listing import Listed, files_of, is_archive, listed, plain
+from msda_bench_builtin.datasets.images.looks import PATTERN, deep_line, sequences_in
 
 LAST_TWO = "**/DOMAIN/CLASS"
 """The layout of the last two levels, whatever is above them."""
@@ -176,6 +184,7 @@ class FolderImages(Images):
         rows = [image.row for of in tree.values() for images in of.values() for image in images]
         lines, turned = headers(rows)
         lines += [f"odd: {line}" for line in _merged(tree)]
+        lines += [line] if (line := deep_line(rows)) else []
         lines += [f"turned: {turned} images, as their EXIF orientation says (`upright`)"] if turned else []
         number = f"{len(rows)} images"
         params = {"folder": path.absolute().name, "sha256": sha256, "side": FIRST_SIDE}
@@ -191,6 +200,9 @@ class FolderImages(Images):
                 doubts.append(f"{wrong}; move them, or correct `layout` in the suite")
             doubts += _doubts(tree)
             params = {"domains": list(tree), "classes": len(classes), "layout": layout, **params, **_train(tree)}
+            if sequences := sequences_in(rows, layout):
+                lines.append(sequences.line)
+                params |= {"groups": f"(?i){PATTERN}", "stratify": True} if sequences.alike else {}
         whole = not self.published or (len(classes) == self.classes and len(tree) == len(self.published))
         return Identified(
             what,
@@ -278,6 +290,8 @@ class ImageFolder(FolderImages):
         classes: the number of class folders in all domains together.
         layout: what the folders are, from the top down: DOMAIN, CLASS, SPLIT for official parts such as `test`, `*` for
             any folder, `**` for any number of them.
+        groups: a regular expression; images of a domain in whose paths its groups, or all of it, match the same text
+            belong together, such as those of one patient or recording: none is tested on where another is trained on.
     """
 
     name = "image_folder"
@@ -288,6 +302,12 @@ class ImageFolder(FolderImages):
     domains: Annotated[tuple[str, ...], Field(min_length=2)] = ("source_1", "source_2", "target")
     classes: Annotated[int, Field(ge=2)] = 2
     layout: Annotated[str, Field(min_length=1)] = LAST_TWO
+    groups: Annotated[Pattern | None, Added()] = None
+
+    @property
+    def grouping(self) -> str | None:
+        """The suite's parameter."""
+        return self.groups
 
     def __post_init__(self) -> None:
         """Refuses a layout without a place for domains or classes."""

@@ -10,8 +10,15 @@ from typing import Annotated
 
 from pydantic import Field
 
-from msda_bench.api import DataError, Files, Identified, component
-from msda_bench_builtin.datasets.images.dataset import FIRST_SIDE, Images, Listing, first_suite, what_is_missing
+from msda_bench.api import Added, DataError, Files, Identified, component
+from msda_bench_builtin.datasets.images.dataset import (
+    FIRST_SIDE,
+    Images,
+    Listing,
+    Pattern,
+    first_suite,
+    what_is_missing,
+)
 from msda_bench_builtin.datasets.images.listing import files_of, listed, row_of
 
 _LARGEST_LIST = 1 << 27
@@ -33,6 +40,11 @@ class ListedImages(Images):
 
     first_label: Annotated[int, Field(ge=0)] = 0
 
+    @property
+    def has_groups(self) -> bool:
+        """Whether a third column of the lists names groups."""
+        return False
+
     def identify(self, path: Path, sha256: str) -> Identified | None:
         """Recognises a copy of the published set if most of its domains are there; counts the listed images."""
         domains = [domain for domain in self.published if (path / domain).is_dir()]
@@ -43,7 +55,7 @@ class ListedImages(Images):
         counts: dict[str, dict[str, int]] = {}
         for domain in domains:
             try:
-                names = [name for list_ in self.lists if list_ for name, _ in self._entries(path, list_, domain)]
+                names = [name for list_ in self.lists if list_ for name, _, _ in self._entries(path, list_, domain)]
             except DataError as error:
                 lines.extend(f"missing: {line}" for line in error.lines)
                 continue
@@ -62,42 +74,44 @@ class ListedImages(Images):
         train, test = self.lists
         entries = [(*entry, False) for entry in self._entries(folder, train, domain)]
         entries += [] if test is None else [(*entry, True) for entry in self._entries(folder, test, domain)]
-        here = {name: row_of(folder, name) for name, _, _ in entries}
+        here = {name: row_of(folder, name) for name, *_ in entries}
         absent = [name for name, row in here.items() if row is None and name not in self.without]
         if absent:
             remedy = _remedy(folder, domain, absent[0])
             raise DataError(f"{folder}: {domain}: listed files are not there, {listed(absent)}; {remedy}")
-        missing = set(range(self.classes)) - {label for _, label, _ in entries}
-        twice = [name for name, count in Counter(name for name, _, _ in entries).items() if count > 1]
+        missing = set(range(self.classes)) - {label for _, label, *_ in entries}
+        twice = [name for name, count in Counter(name for name, *_ in entries).items() if count > 1]
         odd = [f"no images of classes {listed(map(str, missing))}"] if missing else []
         odd += [f"images that are listed more than once, {listed(twice)}"] if twice else []
-        images = [(row, label, official) for name, label, official in entries if (row := here[name]) is not None]
-        return Listing(images, odd)
+        images = [(row, label, official) for name, label, _, official in entries if (row := here[name]) is not None]
+        groups = {name: group for name, _, group, _ in entries} if self.has_groups else None
+        return Listing(images, odd, groups)
 
-    def _entries(self, folder: Path, pattern: str, domain: str) -> list[tuple[str, int]]:
+    def _entries(self, folder: Path, pattern: str, domain: str) -> list[tuple[str, int, str]]:
         name = pattern.replace("{domain}", domain)
         path = next((path for path in (folder / name, folder / "txt" / name) if path.is_file()), None)
         if path is None:
             remedy = "" if self.published else ", or correct `domains` and `list`"
             raise DataError(f"{folder}: no list {name}, there or in txt; put it there{remedy}")
-        entries: list[tuple[str, int]] = []
+        entries: list[tuple[str, int, str]] = []
         bad: dict[str, list[str]] = {}
         for number, line in enumerate(_text(path).splitlines(), 1):
             if not line.strip():
                 continue
-            name, label, fault = _entry(line)
-            entries.append((name, label))
+            *pair, group = line.strip().rsplit(maxsplit=1) if self.has_groups else (line, "")
+            name, label, fault = _entry("".join(pair))
+            entries.append((name, label, group))
             if fault:
                 bad.setdefault(fault, []).append(f"line {number} ({line.strip()[:80]})")
         if bad:
             raise DataError(*(f"{path}: {len(lines)} lines {fault}, first {lines[0]}" for fault, lines in bad.items()))
-        first, labels = self.first_label, [label for _, label in entries] or [self.first_label]
+        first, labels = self.first_label, [label for _, label, _ in entries] or [self.first_label]
         least, most = min(labels), max(labels)
         if least < first or most >= first + self.classes:
             wanted = f"set `first_label: {least}` and `classes: {max(self.classes, most - least + 1)}` if that is right"
             known = f"labels from {least} to {most}, but `first_label` is {first} and `classes` {self.classes}"
             raise DataError(f"{path}: {known}; {'replace it by the published list' if self.published else wanted}")
-        return [(name, label - first) for name, label in entries]
+        return [(name, label - first, group) for name, label, group in entries]
 
 
 def _remedy(folder: Path, domain: str, name: str) -> str:
@@ -143,6 +157,8 @@ class ImageList(ListedImages):
         domains: their names, as in the names of the lists.
         classes: the number of labels.
         list: the list's name; `{domain}` stands for the domain.
+        groups: "column" if a third word of each line names the group of images that belong together, such as those of
+            one patient; or a regular expression of their paths, as in `image_folder`.
         test_list: for the official test images, which are never trained on; None to draw all images from `list`.
     """
 
@@ -155,6 +171,17 @@ class ImageList(ListedImages):
     classes: Annotated[int, Field(ge=2)] = 2
     list: Annotated[str, Field(min_length=1)] = "{domain}.txt"
     test_list: str | None = None
+    groups: Annotated[Pattern | None, Added()] = None
+
+    @property
+    def has_groups(self) -> bool:
+        """As the suite says."""
+        return self.groups == "column"
+
+    @property
+    def grouping(self) -> str | None:
+        """The suite's parameter, unless a column names groups."""
+        return None if self.has_groups else self.groups
 
     @property
     def lists(self) -> tuple[str, str | None]:
