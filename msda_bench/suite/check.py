@@ -13,6 +13,7 @@ from msda_bench.component.sizes import DEFAULT, beside_all, is_transductive
 from msda_bench.errors import BenchError, message_of
 from msda_bench.suite.facts import Facts, takes_parts, weighs_sources
 from msda_bench.suite.mistakes import PLAIN_NAME, PLAIN_WORDS, Fault, Loc, hint, shown
+from msda_bench.suite.network import check_network
 from msda_bench.suite.plan import CHANCE_REFERENCE, ORACLE
 from msda_bench.suite.protocol import UpdateRule, labelled_part, source_parts
 from msda_bench.suite.published import AVERAGE, PublishedNumbers
@@ -354,6 +355,7 @@ _CHECKS = (
     _reserved,
     _too_few_sources,
     _untrainable,
+    check_network,
     _not_standardised,
     _augmented,
     _without_effect,

@@ -46,22 +46,22 @@ def test_hundreds_of_domains_take_work_in_proportion_and_readable_lines(table, c
         assert max(map(len, [*said, *out])) < 250
         assert f"... ({number} in all); seeds" in said[0]
     assert work[160] < 5 * work[40]
-    assert out[-5].split() == ["S039", "2", "2", "4"]
-    assert out[-4].split() == ["(120", "others)", "240", "240", "480"]
-    assert out[-3].split() == ["all", "320", "320", "640"]
+    rows = [line.split() for line in out]
+    at = rows.index(["(120", "others)", "240", "240", "480"])
+    assert (rows[at - 1], rows[at + 1]) == (["S039", "2", "2", "4"], ["all", "320", "320", "640"])
     assert "sources each may take hours or days: `msda-bench run" in said[-2]
 
 
 def test_the_table_of_many_classes_and_domains_counts_both(table, capsys):
     _, out = table(13, capsys, classes=15)
-    assert out[-4].split() == ["S012", "15", "30"]
-    assert out[-3].split() == ["all", "15", "390"]
+    rows = [line.split() for line in out]
+    assert rows[rows.index(["all", "15", "390"]) - 1] == ["S012", "15", "30"]
 
 
 def test_the_hours_of_many_runs_are_said_before_they_begin(table, capsys, monkeypatch):
     suite, _ = table(3, capsys)
     text = suite.read_text().replace("epochs: 8, steps: 30", "epochs: 1, steps: 2")
-    text = re.sub(r"(?m)^  (?!SRC|TAR|table)\w+: .*\n", "", re.sub("seeds: [0-9]+", "seeds: 1", text))
+    text = re.sub(r"(?m)^  (?!SRC:|TAR:|table:)[\w-]+: .*\n", "", re.sub("seeds: [0-9]+", "seeds: 1", text))
     suite.write_text(text)
     monkeypatch.setattr(forecast, "_MANY", 2)
     run = ["run", str(suite), "--executor", "inline"]

@@ -3,11 +3,14 @@
 from importlib.metadata import entry_points
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from msda_bench import plugins
+from msda_bench.cli.main import main
 from msda_bench.plugins import discover
 from msda_bench.suite import files as shipped
+from tests.own import npz, refusal, suite
 
 SUITES = Path(__file__).parents[2] / "suites"
 SMOKE = (SUITES / "smoke.yaml").read_text()
@@ -93,3 +96,21 @@ def test_every_suite_of_the_project_is_valid(suite, said, install):
         install(f"msda-bench-{name}", next((SUITES.parent / "plugins" / name / "src").glob("*.py")).read_text())
     code, out, _ = said(f"validate {suite}")
     assert (code, out[-1].startswith(f"suite {suite.stem} is valid: ")) == (0, True)
+
+
+def test_a_network_that_cannot_take_the_data_is_no_valid_suite(tmp_path, capsys):
+    """A suite of which every method is fitted at once needs no network, and runs."""
+    for shape, says in (
+        ((3, 5), "backbone convnet needs images (channels, height, width), not input of shape (3, 5)"),
+        ((3, 5, 5), "backbone convnet needs images of at least 15x15, not (5, 5)"),
+    ):
+        (tmp_path / "mine.npz").write_bytes(npz(x=np.random.default_rng(0).normal(size=(16, *shape))))
+        params = {"file": "mine.npz", "inputs": "x", "labels": "y", "domains": "site"}
+        path = suite(tmp_path, "arrays", params, backbone={"convnet": {}})
+        assert says in refusal(capsys, path)
+        assert main(["run", path, "--out", str(tmp_path / "out")]) == 2
+        assert says in capsys.readouterr().err
+    methods = {"chance": {"scheme": "chance", "reference": True}}
+    path = suite(tmp_path, "arrays", params, methods=methods, backbone={"convnet": {}})
+    assert main(["validate", path]) == 0
+    assert main(["run", path, "--out", str(tmp_path / "out"), "--executor", "inline"]) == 0

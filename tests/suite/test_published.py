@@ -67,6 +67,7 @@ ONE = PublishedNumber(method="SRC", target="x", mean=50.0, source="A paper", tab
     ("data", "line"),
     [
         (written([replace(ONE, mean=100.5)]), "row 1: mean: must be at most 100, not '100.5'"),
+        (written([ONE, replace(ONE, method="DARN", mean=0.83)]), "row 2: mean: 0.83 looks like a fraction, but"),
         (written([replace(ONE, mean=float("nan"))]), "row 1: mean: must be a finite number, not 'nan'"),
         (written([replace(ONE, source="")]), "row 1: source: is missing"),
         (written([ONE, replace(ONE, method="DARN", certainty="")]), "row 2: certainty: is missing"),

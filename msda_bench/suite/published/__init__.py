@@ -135,10 +135,26 @@ def find_table(name: str) -> PublishedNumbers:
         wrong = list(faults(error, "column", _COLUMNS))[:_MOST]
         lines = (f"{name}: row {int(fault.loc[0]) + 1}: {dotted(fault.loc[1:])}: {fault.what}" for fault in wrong)
         raise SuiteError(*lines) from None
+    _refuse_fractions(name, numbers)
+    _refuse_repeated(name, numbers)
+    return PublishedNumbers(Path(name).stem, numbers)
+
+
+def _refuse_fractions(name: str, numbers: Iterable[PublishedNumber]) -> None:
+    """Refuses numbers that are hardly percent, such as 0.83 beside 83.0."""
+    lines = [
+        f"{name}: row {at}: mean: {one.mean:g} looks like a fraction, but numbers are percent; write {100 * one.mean:g}"
+        for at, one in enumerate(numbers, 1)
+        if 0 < one.mean <= 1
+    ]
+    if lines:
+        raise SuiteError(*lines[:_MOST])
+
+
+def _refuse_repeated(name: str, numbers: Iterable[PublishedNumber]) -> None:
     seen: set[tuple[str | None, ...]] = set()
     for at, one in enumerate(numbers, 1):
         key = (one.source, one.table, one.backbone, one.protocol, one.method, one.target)
         if key in seen:
             raise SuiteError(f"{name}: row {at}: repeats {shown(one.method)} at {shown(one.target)}; remove one")
         seen.add(key)
-    return PublishedNumbers(Path(name).stem, numbers)

@@ -133,9 +133,8 @@ class ConvNet(Backbone):
             PluginError: the input is not an image, or too small for this many convolutions.
         """
         if len(input.shape) != len(("channels", "height", "width")) or input.sparse:
-            raise PluginError(
-                f"backbone convnet needs images (channels, height, width), not input of shape {input.shape}"
-            )
+            what = f"backbone convnet needs images (channels, height, width), not input of shape {input.shape}"
+            raise PluginError(f"{what}; mlp takes any shape")
         height, width = (_size_after(size, len(self.channels)) for size in input.shape[1:])
         if min(height, width) < 1:
             needed = _smallest(len(self.channels))
