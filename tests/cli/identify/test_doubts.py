@@ -46,6 +46,7 @@ TABLES = {
     "in none": (table(measure), "--missing=mroe=-1"),
     "a patient's visits": table(patient, header="patient_id"),
     "called otherwise, alike": table(lambda s, row: f"K{patient(s, row)}", header="kennung", alike=True),
+    "called by two words": table(patient, header='"patient, id"'),
     "given as groups": (table(patient, header="patient_id"), "--group patient_id"),
     "other groups": (table(lambda s, row: f"{patient(s, row)},{s}{row // 6}", header="pid,ward"), "--group ward"),
     "days": table(lambda s, row: f"2021-{row % 12 + 1:02d}-{row % 28 + 1:02d}", header="admitted"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,14 +43,15 @@ class Finding:
     def line(self, *, answered: bool) -> str:
         """The doubt in a line; `answered` if the suite already has the parameter."""
         if answered and self.fate == "group":
-            how = f"so the suite has `group: {self.column}` (as by `--group {self.column}`)"
+            how = f"so the suite has `group: {self.column}` (as by `--group {shlex.quote(self.column)}`)"
             return f"{self.kind}: {self.what}, {how}"
         if answered and self.fate == "missing":
             return f"{self.kind}: {self.what}, so it counts as missing there (`missing`; `--missing` names others)"
         if answered and self.fate != "none":
             return f"{self.kind}: {self.what}, so it is in `{self.fate}`{self._remedy}"
         if self.fate == "group":
-            return f"{self.kind}: {self.what}; `--group {self.column}` (`group` in a suite) keeps them together"
+            group = f"`--group {shlex.quote(self.column)}`"
+            return f"{self.kind}: {self.what}; {group} (`group` in a suite) keeps them together"
         if self.fate in {"drop", "categories"}:
             return f"{self.kind}: {self.what}; `{self.fate}: [{self.column}]` answers that"
         return f"{self.kind}: {self.what}{self._remedy}"

@@ -19,7 +19,7 @@ from msda_bench_builtin.datasets.tables.findings import MEASURED, Look
 from msda_bench_builtin.datasets.tables.folder import not_read
 from msda_bench_builtin.datasets.tables.judge import judge, used_columns
 from msda_bench_builtin.datasets.tables.parts import is_regression, option
-from msda_bench_builtin.datasets.tables.read import Column, listed
+from msda_bench_builtin.datasets.tables.read import Column, listed, names_in
 from msda_bench_builtin.datasets.tables.rows import Contents, FromFile
 
 _FEW = range(3, 11)
@@ -73,7 +73,7 @@ def look_through(look: Look, text: str | None) -> tuple[dict[str, Any], list[str
         elif finding.fate == "group":
             more["group"] = finding.column
     lines = [finding.line(answered=finding.fate != "missing") for finding in found]
-    groups = more.get("group", "").split(",")
+    groups = names_in(more.get("group", ""), used)
     judged = {*kinds["drop"], *kinds["categories"], *groups}
     if used and text is None and used.keys() <= {*kinds["drop"], *groups}:
         raise DataError(f"{look.path}: no column is left to learn from", *(f"{look.path}: {line}" for line in lines))

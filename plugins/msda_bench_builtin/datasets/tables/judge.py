@@ -20,7 +20,7 @@ from msda_bench_builtin.datasets.tables.numbers import (
     prints_of,
 )
 from msda_bench_builtin.datasets.tables.parts import may_be_missing, option
-from msda_bench_builtin.datasets.tables.read import NO_NAME, Column, listed
+from msda_bench_builtin.datasets.tables.read import NO_NAME, Column, listed, names_in
 
 _CODED = 50
 """A column of numbers and texts with at most so many values is taken for a category."""
@@ -45,7 +45,7 @@ def judge(look: Look, text: str | None) -> list[Finding]:
     used = used_columns(look, text)
     found = {name: finding for name, column in used.items() if (finding := _role(look, name, column))}
     keys = keys_among(look, [name for name in used if name not in found])
-    found |= {part: finding for finding in keys for part in finding.column.split(",") if part in used}
+    found |= {part: finding for finding in keys for part in names_in(finding.column, used) if part in used}
     counted = _counted(look, used, found)
     for name, column in used.items():
         if name not in found and (finding := _unfit(look, name, column, counted)):

@@ -184,5 +184,5 @@ class Table(FromFile):
                 raise DataError(f"{self.file}: column {name!r} is both {roles[name]} and {role}; name two columns")
             roles |= {} if name is None else {name: role}
         if self.group is not None:
-            roles = dict.fromkeys(self.group.split(","), "group") | roles
+            roles = dict.fromkeys([self.group, *self.group.split(",")], "group") | roles
         return roles
