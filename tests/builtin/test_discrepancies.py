@@ -243,3 +243,13 @@ def test_wasserstein_equals_plain_loops(hidden, weight):
     # Features lower the distance; critics raise it, and lower the penalty.
     same_gradient(gaps.sum(), distance.sum(), (source, target))
     same_gradient(gaps.sum(), (penalty - distance).sum(), module.parameters())
+
+
+@pytest.mark.parametrize("spread", [0.0, 1e-20, 1e-14])
+def test_mmd_of_equal_and_nearly_equal_features_has_a_finite_gradient(spread):
+    generator = torch.Generator().manual_seed(0)
+    source = (spread * torch.randn(2, 4, 3, generator=generator)).requires_grad_()
+    gap = Mmd().build(3, 2)(source, spread * torch.randn(4, 3, generator=generator))
+    gap.sum().backward()
+    assert gap.isfinite().all()
+    assert source.grad.isfinite().all()

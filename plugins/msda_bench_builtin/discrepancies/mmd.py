@@ -16,6 +16,9 @@ def squared_distances(a: Tensor, b: Tensor) -> Tensor:
     return (squares - 2 * cross).clamp(min=0)
 
 
+_LEAST = 1e-30
+
+
 class _MultiKernelMmd(nn.Module):
     def __init__(self, kernels: int, factor: float) -> None:
         super().__init__()
@@ -27,7 +30,8 @@ class _MultiKernelMmd(nn.Module):
         squares = squared_distances(both, both)
         n = both.shape[1]
         bandwidth = squares.detach().sum((1, 2)) / (n * n - n)
-        unit = squares / bandwidth.clamp(min=torch.finfo(squares.dtype).tiny).view(k, 1, 1)
+        # Of equal features the bandwidth is 0; one that is tiny would have a gradient that is not finite.
+        unit = squares / torch.where(bandwidth < _LEAST, 1, bandwidth).view(k, 1, 1)
         kernel = torch.exp(unit * self.exponents[0])
         for exponent in self.exponents[1:]:  # a stack and a mean would copy every kernel again
             kernel = kernel + torch.exp(unit * exponent)

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
+import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 from msda_bench.api import Array, Count, FittedScheme, Fitting, Group, Inputs, PluginError, Positive, Task, component
-from msda_bench.functional import dense_rows, log_shares, on_one_thread
+from msda_bench.functional import dense_rows, log_shares, on_one_thread, seeded_globals
 from msda_bench_builtin.schemes.baselines import LogisticRegression
+
+_MOST = 3000
+_MISSED = 0.1
+"""The share of a plan's mass that may lie elsewhere than its marginals say."""
+
+
+def _pot() -> Any:
+    """POT, whose first import draws from Python's random generator."""
+    with seeded_globals(0):
+        return importlib.import_module("ot")
 
 
 class Transported(FittedScheme):
@@ -83,8 +96,7 @@ class Jcpot(Transported):
         Raises:
             PluginError: a source has no example of a class that another has.
         """
-        import ot
-
+        ot = _pot()
         classes = np.unique(np.concatenate(ys))
         for number, y in enumerate(ys, 1):
             if lacks := np.setdiff1d(classes, y).tolist():
@@ -130,6 +142,7 @@ class Wbt(Transported):
     """
 
     name = "wbt"
+    version = 2
 
     reg: Positive = 0.01
     iterations: Count = 10
@@ -139,18 +152,29 @@ class Wbt(Transported):
         self, xs: Sequence[Array], ys: Sequence[Array], target: Array, task: Task, seed: int
     ) -> Callable[[Inputs], Array]:
         """A classifier of the moved barycentre."""
-        import ot
-
-        pairs = list(zip(xs, ys, strict=True))
+        ot = _pot()
         labels = np.concatenate(ys)
-        points = np.concatenate(xs)
-        for label in np.unique(labels):
+        names, counts = np.unique(labels, return_counts=True)
+        if counts.max() > _MOST:
+            what = f"moves {counts.max()} examples of one class, of which exact plans take hours"
+            raise PluginError(f"scheme 'wbt' {what} beyond {_MOST}; set a smaller `train`")
+        # POT stops at a distance that does not depend on the unit.
+        scale = np.sqrt(max(ot.dist(x, target).max() for x in xs)) or 1.0
+        pairs = [(x / scale, y) for x, y in zip(xs, ys, strict=True)]
+        points = np.concatenate([x for x, _ in pairs])
+        for label in names:
             having = [x[y == label] for x, y in pairs if (y == label).any()]
             points[labels == label] = ot.lp.free_support_barycenter(
                 having, [ot.unif(len(x)) for x in having], np.concatenate(having), numItermax=self.iterations
             )
-        cost = ot.dist(points, target)
+        cost = ot.dist(points, target / scale)
         weights = ot.unif(len(points)), ot.unif(len(target))
-        plan = ot.sinkhorn(*weights, cost / (cost.max() or 1.0), self.reg, warn=False)
+        with np.errstate(all="ignore"), warnings.catch_warnings():  # of a small `reg`, which `missed` shows
+            warnings.simplefilter("ignore")
+            plan = ot.sinkhorn(*weights, cost / (cost.max() or 1.0), self.reg, warn=False)
+        missed = max(abs(plan.sum(side) - of).sum() for side, of in zip((1, 0), weights, strict=True))
+        if not missed <= _MISSED:
+            what = f"finds no plan to the target at reg {self.reg:g}, {100 * missed:.0f} % of which lies wrong"
+            raise PluginError(f"scheme 'wbt' {what}; set a larger `reg`")
         moved = (plan @ target / plan.sum(1, keepdims=True)).astype(np.float32)
         return LogisticRegression(c=self.c).fit(Fitting(moved, labels, np.zeros_like(labels), target[:0]), task, seed)

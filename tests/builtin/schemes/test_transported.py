@@ -2,6 +2,8 @@
 
 import dataclasses
 import importlib.util
+import subprocess
+import sys
 
 import numpy as np
 import ot
@@ -13,7 +15,7 @@ from torch import nn
 
 from msda_bench.api import Fitting, PluginError, TargetPass, Task
 from msda_bench.cli.main import main
-from msda_bench_builtin.schemes import Jcpot, Wbt, Wjdot
+from msda_bench_builtin.schemes import Jcpot, Wbt, Wjdot, transported
 from msda_bench_builtin.schemes.wjdot import exact_transport
 from tests.builtin.formulas import B, K, SmallRun, same_gradient, takes
 from tests.own import refusal, suite
@@ -218,3 +220,35 @@ def test_without_pot_a_suite_says_what_to_install_in_one_line(tmp_path, monkeypa
     assert "needs POT; install it: pip install '.[transport]' in the clone, or set plan: entropic" in line
     entropic = {"scheme": {"wjdot": {"plan": "entropic"}}}
     assert main(["validate", suite(tmp_path, "fonts", methods={"WJDOT": entropic})]) == 0
+
+
+def test_the_barycentre_of_wbt_does_not_depend_on_the_unit(monkeypatch):
+    moved = []
+    fit = transported.LogisticRegression.fit
+    monkeypatch.setattr(
+        transported.LogisticRegression, "fit", lambda self, rows, *rest: moved.append(rows.x) or fit(self, rows, *rest)
+    )
+    for unit in (1.0, 1e-4):
+        xs, ys = zip(*SOURCES, strict=True)
+        groups = np.repeat(np.arange(len(xs)), [len(y) for y in ys])
+        rows = Fitting(unit * np.concatenate(xs), np.concatenate(ys), groups, unit * TARGET)
+        Wbt(reg=0.05).fit(rows, TASK, 0)
+    np.testing.assert_allclose(moved[1] / 1e-4, moved[0], atol=1e-3)
+
+
+def test_wbt_refuses_a_plan_that_was_not_found_and_classes_that_take_hours():
+    with pytest.raises(PluginError, match=r"finds no plan to the target at reg 1e-05, .*; set a larger `reg`"):
+        answers(Wbt(reg=1e-5), SOURCES, TARGET)
+    many = Fitting(np.zeros((3001, 2)), np.zeros(3001, np.int64), np.zeros(3001, np.int64), np.zeros((2, 2)))
+    with pytest.raises(PluginError, match=r"moves 3001 examples of one class, .*; set a smaller `train`"):
+        Wbt().fit(many, Task("classification", 2), 0)
+
+
+def test_the_first_import_of_pot_leaves_the_random_state_as_it_was():
+    code = (
+        "import random, numpy as np; state = random.getstate(); from msda_bench_builtin.schemes import Wbt; "
+        "from msda_bench.api import Fitting, Task; x = np.random.default_rng(0).normal(size=(20, 2)); "
+        "y = np.arange(20) % 2; Wbt().fit(Fitting(x, y, np.arange(20) // 10, x), Task('classification', 2), 0); "
+        "assert random.getstate() == state"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
