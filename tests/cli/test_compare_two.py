@@ -48,7 +48,6 @@ def test_golden(make_results, monkeypatch, capsys, golden):
             return replace(record, status="failed", outcome=None, message=message)
         made = record.provenance | {"torch": "2.12", "distributions": {"msda-bench": "0.2.0", "theirs": "1.0"}}
         record = replace(record, provenance=made) if seed == 5 else record
-        record = replace(record, cell=record.cell | {"engine": 2}) if target == "y" else record
         return None if (method, seed) == ("TAR", 4) else better(record, method, target, seed)
 
     a = make_results("before", seeds=range(9))
@@ -58,7 +57,7 @@ def test_golden(make_results, monkeypatch, capsys, golden):
     assert main(["compare", "before", "after"]) == 1
     golden("compare-two.txt", capsys.readouterr().out)
     assert main(["compare", "before", "after", "--format", "github", "--methods", "DARN"]) == 1
-    assert re.search(r"^\| DARN \|.* \+5\.50 \|.* 0\.0234\\\* \|", capsys.readouterr().out, re.MULTILINE)
+    assert re.search(r"^\| DARN \|.* \+5\.50 \|.* 0\.0234 \|", capsys.readouterr().out, re.MULTILINE)
     assert main(["compare", "before", "after", "--format", "csv"]) == 1
     golden("compare-two.csv", capsys.readouterr().out)
     assert main(["compare", "before", "before", "--quiet"]) == 0
@@ -68,7 +67,7 @@ def test_golden(make_results, monkeypatch, capsys, golden):
 
 def test_a_p_that_no_difference_could_make_significant_is_in_brackets(make_results, compared):
     _, lines = compared(make_results("before"), make_results("after", records=better))
-    assert rows(lines, "DARN") == [["62.50", "66.00", "+3.50", "1.54", "..", "5.46", "(0.0938)", "6/6"]] * 3
+    assert rows(lines, "DARN") == [["62.50", "66.00", "+3.50", "-1.69", "..", "8.69", "(0.0938)", "6/6"]] * 3
 
 
 def test_parts_of_only_one_folder_are_named(make_results, compared):
