@@ -133,7 +133,8 @@ class Wbt(Transported):
     `ot.lp.free_support_barycenter` moves each class's points, from the sources' own examples, to the barycentre of the
     sources' examples of that class; the authors' entropic plans make other classes expensive, from random points. An
     entropic plan then moves the barycentre to the target (`ot.da.SinkhornTransport` with `norm="max"`); theirs has a
-    penalty on classes that meet, too. Logistic regression on the moved points is their softmax layer on features.
+    penalty on classes that meet, too. Distances are shares of the largest, so that no unit matters. Logistic
+    regression on the moved points is their softmax layer on features.
 
     Parameters:
         reg: entropic regularisation of the last plan, as a share of the largest squared distance.
