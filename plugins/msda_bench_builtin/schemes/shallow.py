@@ -25,7 +25,7 @@ from msda_bench.api import (
     Task,
     component,
 )
-from msda_bench.functional import LEAST, dense_rows, on_one_thread, seeded_globals
+from msda_bench.functional import LEAST, dense_rows, log_shares, on_one_thread, seeded_globals
 from msda_bench_builtin.schemes.baselines import (
     Baseline,
     GradientBoosting,
@@ -130,8 +130,6 @@ class Skada(EstimatorScheme):
             DivergedError: it met numbers that are not finite, or did not solve its problem.
         """
         name = _parts(self.adapter)[0]
-        if task.kind == "classification" and name == JDOT and self._behind.name == RandomForest.name:
-            raise PluginError(f"{JDOT} needs the logarithm of each probability, and a forest's may be 0; use another")
         if task.kind == "regression" and np.array_equal(rows.y, np.round(rows.y)):
             raise PluginError("skada takes labels that are all whole numbers for classes; standardise the labels")
         with _sound(name):
@@ -181,6 +179,7 @@ class Skada(EstimatorScheme):
         if cls is None:
             return skada.make_da_pipeline(model)
         if name == JDOT:
+            model = _bounded(model) if task.kind == "classification" else model
             return skada.make_da_pipeline(cls(base_estimator=model, **params))
         model.set_fit_request(sample_weight=True)
         draws = {"random_state": seed} if "random_state" in inspect.signature(cls).parameters else {}
@@ -213,6 +212,16 @@ def _adapter_class(name: str, kind: str) -> Any:
         known = sorted({NONE, JDOT, *found} - {"Base"})
         raise ValueError(f"skada {skada.__version__} has no adapter {name!r}{_hint(name, known)}")
     return _by_ratio(cls) if name == "DiscriminatorReweight" else cls
+
+
+def _bounded(model: Any) -> Any:
+    """The classifier with finite logarithms: JDOT multiplies them by 0, which of minus infinity is NaN."""
+
+    class Bounded(type(model)):  # type: ignore[misc]
+        def predict_log_proba(self, X: Array) -> Array:  # noqa: N803
+            return log_shares(self.predict_proba(X))
+
+    return Bounded(**model.get_params(deep=False))
 
 
 def _by_ratio(cls: Any) -> Any:

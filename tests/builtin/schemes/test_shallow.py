@@ -73,6 +73,14 @@ def test_what_is_not_finite_is_a_run_that_diverged_with_its_reason(tmp_path):
     assert runs.loc["none", "status"] == "ok"
 
 
+def test_a_probability_of_0_does_not_stop_jdot(tmp_path):
+    written(tmp_path, classes=True)
+    method = row("JDOT", {"random_forest": {"n_estimators": 10}})
+    path = suite(tmp_path, "arrays", {"file": "t.npz", "train": 40}, targets=["t"], methods={"J": method})
+    assert results(path).loc[0, "n_correct"] > 0
+    assert results(path).loc[0, "status"] == "ok"
+
+
 def test_weights_are_of_the_target_over_the_sources():
     adapter = Skada(adapter="DiscriminatorReweight").make(type("Task", (), {"kind": "classification"}), 0)[0]
     x = np.random.default_rng(0).normal(size=(200, 1))
