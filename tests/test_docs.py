@@ -131,8 +131,8 @@ def test_the_cited_version_is_the_current_one():
 
 
 def test_the_page_on_ranking_has_the_method_that_the_example_plugin_ranks():
-    (method,) = (block.text for block in blocks("verify.md") if block.title == "mine.yaml")
-    assert method == (ROOT / "plugins/example-aggregator/mine.yaml").read_text()
+    (method,) = (block.text for block in blocks("verify.md") if block.title == "ranked.yaml")
+    assert method == (ROOT / "plugins/example-aggregator/ranked.yaml").read_text()
 
 
 def test_pages_name_methods_and_papers_as_the_reference_does():

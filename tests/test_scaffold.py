@@ -87,7 +87,7 @@ def test_the_example_plugin_equals_the_generated_files():
     for place in set(text) - {"README.md"}:  # which says, too, that it is an example
         assert (EXAMPLE / place).read_text() == text[place], f"{place} of the example is not what `new` writes"
     there = {path.relative_to(EXAMPLE).as_posix() for path in EXAMPLE.rglob("*") if path.is_file()}
-    ranked = {"mine.yaml", "tests/test_ranked.py"}  # what docs/verify.md does with it
+    ranked = {"tests/test_ranked.py"}  # what docs/verify.md does with it
     assert {place for place in there if "__pycache__" not in place and not place.startswith(".")} - ranked == set(text)
 
 

@@ -27,8 +27,8 @@ def test_following_the_tutorial_ends_in_a_rank(tmp_path):
     for block in TUTORIAL:
         reader.follow(block)
     assert reader.said.count("aggregator steady keeps its contract") == 2
-    assert re.search(r"Steady is number \d+ of 25 ranked methods", " ".join(reader.said.split()))
-    rows = leaderboard(reader.place, "fonts-poisoned-mine")
+    assert re.search(r"Steady is number \d+ of 25 by the mean", " ".join(reader.said.split()))
+    rows = leaderboard(reader.place, "fonts-poisoned-ranked")
     (row,) = [row for row in rows if (row["method"], row["target"]) == ("Steady", "cm_maths")]
     assert row["n_ok"] == "10"
     assert "msda-bench-steady 1.0.0" in row["distributions"]

@@ -23,7 +23,7 @@ def new(args: argparse.Namespace) -> int:
     """
     from importlib.metadata import PackageNotFoundError, version
 
-    from msda_bench.scaffold import Names, render, write
+    from msda_bench.scaffold import RANKING, Names, render, write
 
     names = Names.of(args.kind, args.name, fitted=args.fitted)
     code = ast.parse(render(names)[f"src/{names.module}.py"])
@@ -39,6 +39,8 @@ def new(args: argparse.Namespace) -> int:
     say(f"  pip install -e {place}")
     say(f"  msda-bench check {names.component}")
     say(f"  msda-bench run {place}/suite.yaml")
+    if names.is_ranked:
+        say(f"  {RANKING.format(f'{place}/ranked.yaml')}")
     return 0
 
 

@@ -13,10 +13,11 @@ import pandas as pd
 
 from msda_bench.cli.lines import out, out_width, say, say_text, say_whole, warn
 from msda_bench.errors import BenchError, StoreError
-from msda_bench.results.answers import against_report, folder_report
+from msda_bench.results.answers import folder_report
 from msda_bench.results.files import write_results
 from msda_bench.results.frame import load_results
 from msda_bench.results.leaderboard import analyse
+from msda_bench.results.ranking import against_report
 from msda_bench.results.reference import Reference, read_reference
 from msda_bench.results.report import Line, Report
 from msda_bench.results.runs import results_of, with_results

@@ -23,10 +23,11 @@ from msda_bench.engine import machine
 from msda_bench.errors import LONGEST_LINE, BenchError, printable, reported
 from msda_bench.plugins import Registry
 from msda_bench.results import files
-from msda_bench.results.answers import against_report, folder_report
+from msda_bench.results.answers import folder_report
 from msda_bench.results.frame import read_runs, tuned
 from msda_bench.results.leaderboard import analyse
 from msda_bench.results.notes import all_ok, scorers_raised
+from msda_bench.results.ranking import against_report
 from msda_bench.results.reference import Reference, deviations, read_reference
 from msda_bench.results.report import Column, Line, Report, Section, Table
 from msda_bench.results.words import counted

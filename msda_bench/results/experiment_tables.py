@@ -36,6 +36,8 @@ class View:
     board: pd.DataFrame
     pairs: pd.DataFrame
     notes: tuple[Note, ...] = ()
+    among_recorded: bool = False
+    """Whether methods are only ranked among recorded ones: without marks and verdict, which would be of all of them."""
 
     @cached_property
     def unit(self) -> Unit:
@@ -52,6 +54,8 @@ class View:
     @cached_property
     def verdict(self) -> tuple[str, ...]:
         """The sentences of its verdict."""
+        if self.among_recorded:
+            return ()
         return verdict(self.experiment, self.runs, self.board, self.pairs)
 
     @cached_property
@@ -61,7 +65,9 @@ class View:
 
     def outcome(self, row: Any) -> str:
         """What the method of a row of the leaderboard is against the control, if there is one."""
-        return "" if self.control is None else self._against_control.get((row["target"], row["method"]), "")
+        if self.control is None or self.among_recorded:
+            return ""
+        return self._against_control.get((row["target"], row["method"]), "")
 
     @cached_property
     def _against_control(self) -> dict[tuple[str, str], str]:
@@ -75,7 +81,7 @@ class View:
         }
 
 
-def views(analysis: Analysis) -> Iterator[View]:
+def views(analysis: Analysis, *, among_recorded: bool = False) -> Iterator[View]:
     """A view of each experiment of an analysis that has rows, in the plan's order."""
     plan = results_of(analysis.runs).plan
     for experiment in plan.experiments:
@@ -83,7 +89,9 @@ def views(analysis: Analysis) -> Iterator[View]:
         runs, board, pairs = (own_rows(experiment, frame) for frame in frames)
         if len(board):
             noted = tuple(note for note in analysis.notes if note.experiment == experiment.name)
-            yield View(experiment, runs, board, pairs, noted)
+            if among_recorded:
+                board["bold_holm"] = pd.Series(pd.NA, board.index, dtype="boolean")
+            yield View(experiment, runs, board, pairs, noted, among_recorded)
 
 
 def leaderboard_table(view: View) -> Table:
@@ -191,6 +199,8 @@ def _seeds_of(board: pd.DataFrame) -> str:
 
 
 def _caption(view: View, *, is_marked: bool) -> Iterator[str]:
+    if view.among_recorded:
+        yield "Recorded methods stand beside yours, ranked by their means; they are not tested here."
     board = view.board[view.board["target"].isin(view.columns)]
     if is_marked:
         places = view.pairs["target"].astype(object).mask(view.pairs["scope"] == "average", AVERAGE)

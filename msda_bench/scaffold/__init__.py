@@ -14,7 +14,7 @@ from string import Template
 
 from msda_bench.errors import BenchError
 
-_PLACES: Mapping[str, str] = {
+_PLACES: dict[str, str] = {
     "common/pyproject.toml.tmpl": "pyproject.toml",
     "common/README.md.tmpl": "README.md",
     "common/tox.ini.tmpl": "tox.ini",
@@ -23,6 +23,10 @@ _PLACES: Mapping[str, str] = {
     "$template/module.py.tmpl": "src/$module.py",
     "$template/suite.yaml.tmpl": "suite.yaml",
 }
+_RANKED: dict[str, str] = {"$kind/ranked.yaml.tmpl": "ranked.yaml"}
+"""What the parts of a method have besides; other kinds belong to a protocol, which a reference has fixed."""
+RANKING = "msda-bench run poisoned/fonts-poisoned --methods {} --against reference"
+"""The command that ranks a new method, by the path of its file."""
 _LISTED = """
     assert all(" ".join(DISTRIBUTION) in row["distributions"] for row in rows)"""
 _WORDS: Mapping[str, tuple[str, str]] = {
@@ -83,6 +87,11 @@ class Names:
         return cls(kind, component, class_name, f"msda-bench-{suite}", suite, fitted)
 
     @property
+    def is_ranked(self) -> bool:
+        """Whether it is part of a method, which can be ranked among recorded ones."""
+        return self.kind in {"aggregator", "discrepancy", "scheme"}
+
+    @property
     def module(self) -> str:
         """The name of the module, such as msda_bench_inverse_risk."""
         return self.distribution.replace("-", "_")
@@ -96,7 +105,7 @@ def render(names: Names) -> dict[str, str]:
         Template(place).substitute(words): Template(
             folder.joinpath(Template(template).substitute(words)).read_text(encoding="utf-8")
         ).substitute(words)
-        for template, place in _PLACES.items()
+        for template, place in (_PLACES | (_RANKED if names.is_ranked else {})).items()
     }
 
 
@@ -140,4 +149,7 @@ def _words(names: Names) -> dict[str, str]:
         # The leaderboard lists the distributions of a method's own parts; records list all distributions.
         "listed": _LISTED if method == "$class_name" else "",
     }
+    ranks = f"| `{RANKING.format('ranked.yaml')}` | ranks its method among recorded ones |\n"
+    ranked = "| `ranked.yaml` | its method, for a recorded protocol |\n"
+    words |= {"ranks": ranks, "ranked": ranked} if names.is_ranked else {"ranks": "", "ranked": ""}
     return words | {"method": Template(method).substitute(words)}

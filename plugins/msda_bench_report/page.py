@@ -12,7 +12,6 @@ import pandas as pd
 
 from msda_bench import __version__, load_confusion, load_curves
 from msda_bench.errors import printable
-from msda_bench.results.answers import own_methods, standing
 from msda_bench.results.criteria import criteria, sensitivity
 from msda_bench.results.experiment_tables import View, views
 from msda_bench.results.files import LATEX, LEADERBOARD, MARKDOWN, RUNS, runs_file, table_files
@@ -20,6 +19,7 @@ from msda_bench.results.frame import AVERAGE, PROBLEMS, own_rows
 from msda_bench.results.leaderboard import Analysis, analyse
 from msda_bench.results.notes import problems
 from msda_bench.results.predictions import per_class
+from msda_bench.results.ranking import own_methods, standing
 from msda_bench.results.recorded import load_cells
 from msda_bench.results.reference import Reference, beside
 from msda_bench.results.runs import results_of
@@ -83,8 +83,8 @@ def render_page(findings: Findings, commands: Iterable[str] = (), home: str | No
             across=across,
             gains=picture(gains(across)) if across is not None and across.gains else None,
             diagram=picture(critical_difference(across)) if across and across.concludes and across.mean_ranks else None,
-            finding=verdict_across(across) if across is not None else (),
-            decisions=decisions(findings.analysis),
+            finding=verdict_across(across) if across is not None and findings.reference is None else (),
+            decisions=decisions(findings.analysis) if findings.reference is None else (),
             # Lines on files name them from the folder on.
             faults=[printable(line.replace(f"{folder}/", ""), 400) for line in results_of(runs).fault_lines],
             ranks=findings.ranks,
@@ -125,7 +125,7 @@ class Findings:
     def of(cls, runs: pd.DataFrame, reference: Reference | None = None) -> Findings:
         """What a frame from `load_results` says, alone or `beside` the methods of a reference."""
         analysis = analyse(runs if reference is None else beside(runs, reference))
-        shown = tuple(views(analysis))
+        shown = tuple(views(analysis, among_recorded=reference is not None))
         findings = cls(analysis, shown, table_files(analysis, shown))
         if reference is None:
             return findings

@@ -90,9 +90,11 @@ def test_the_screen_and_the_page_show_it_among_the_recorded_methods_or_alone(hom
     said = " ".join(said.split())
     for part in (
         "verdict: clouds: Mine is number ",
-        " of 3 ranked methods (",
+        " of 3 by the mean (",
+        "). Against the baseline SRC: ",
         " over 8 seeds, ",
-        ", after Holm's correction over 2 comparisons.",
+        " (exact p = ",
+        "Recorded methods stand beside yours, ranked by their means; they are not tested here.",
         "note: Not trained here, but recorded in clouds.json.gz: 3 methods.",
     ):
         assert part in said

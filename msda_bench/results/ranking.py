@@ -1,0 +1,134 @@
+"""Ranks the methods of a folder among recorded ones: each is tested against its own control and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import pandas as pd
+
+from msda_bench.results.answers import folder_report
+from msda_bench.results.compare import against, main_pairs, main_rows
+from msda_bench.results.decision import holm
+from msda_bench.results.frame import own_rows
+from msda_bench.results.leaderboard import Analysis, analyse
+from msda_bench.results.reference import Reference, beside
+from msda_bench.results.report import Line, Report, Section, mean_text
+from msda_bench.results.runs import results_of
+from msda_bench.results.words import counted, name_of
+from msda_bench.suite.plan import Experiment, Method
+
+_WHOLE = ("scheme", "discrepancy", "aggregator")
+"""The components that the recipe of a method with an aggregator begins with."""
+
+
+class _Question(NamedTuple):
+    """A method's comparison with its control, and the uncorrected exact p, with the smallest that was attainable."""
+
+    method: str
+    control: str
+    is_baseline: bool
+    pair: pd.Series[float]
+    p: float
+    attainable: float
+
+
+def against_report(command: str, runs: pd.DataFrame, reference: Reference) -> Report:
+    """The report of a folder's runs `beside` those of a reference, with a sentence for each of its methods."""
+    analysis = analyse(beside(runs, reference))
+    report = folder_report(command, analysis, results_of(runs).fault_lines, among_recorded=True)
+    lines = tuple(Line("verdict", line) for line in standing(analysis, own_methods(runs)))
+    return replace(report, sections=(*report.sections, Section(lines=lines)))
+
+
+def own_methods(runs: pd.DataFrame) -> dict[str, list[str]]:
+    """The methods that the runs of a folder have by themselves, by experiment."""
+    return {table.name: [method.name for method in table.methods] for table in results_of(runs).plan.experiments}
+
+
+def standing(analysis: Analysis, mine: Mapping[str, Collection[str]]) -> Iterator[str]:
+    """A sentence for each of these methods, by experiment: its rank by the mean, and its test against its control.
+
+    The test is exact and two-sided. It is corrected for the number of these methods alone: how they compare with the
+    recorded ones is not asked, so these only stand beside them.
+    """
+    for table in results_of(analysis.runs).plan.experiments:
+        rows = main_rows(own_rows(table, analysis.leaderboard))
+        ranked = rows[rows["rank"].notna()]
+        own = ranked[ranked["method"].isin(mine[table.name])]
+        pairs = main_pairs(own_rows(table, analysis.comparisons))
+        answers = _answers(table, [*_questions(table, pairs, own["method"].tolist())])
+        for row in own.to_dict("records"):
+            place = f"{table.name}: {name_of(row['method'])} is number {row['rank']} of {len(ranked)} by the mean"
+            unit = f"{'% ' if table.measure.percent else ''}{table.measure.label}"
+            answer = answers.get(row["method"], "It shares no seed with a control.")
+            yield f"{place} ({mean_text(row)} {unit}). {answer}"
+
+
+def control_of_method(table: Experiment, method: Method, own: Collection[str]) -> str | None:
+    """The recorded method by which a method is judged.
+
+    That of a method with an aggregator is the same scheme and discrepancy with uniform weights, where it is recorded;
+    otherwise it is the baseline.
+    """
+    parts = _components(method.recipe)
+    if len(parts) == len(_WHOLE):
+        for other in table.methods:
+            if not other.reference and other.name not in own and _components(other.recipe) == parts[:-1]:
+                return other.name
+    return table.baseline
+
+
+def _components(recipe: str) -> list[str]:
+    """The components at the beginning of a recipe, such as `adapt`, `d_A` and `sharpmax(gamma=0.1)`."""
+    depth, end = 0, len(recipe)
+    for place, char in enumerate(recipe):
+        depth += (char == "(") - (char == ")")
+        if char == "," and not depth:
+            end = place
+            break
+    return recipe[:end].split(" + ")
+
+
+def _questions(table: Experiment, pairs: pd.DataFrame, own: Sequence[str]) -> Iterator[_Question]:
+    methods = {method.name: method for method in table.methods}
+    for name in own:
+        control = control_of_method(table, methods[name], own)
+        both = [{*names} == {name, control} for names in pairs[["first", "second"]].astype(object).to_numpy()]
+        pair = pairs[both]
+        turned = against(pair, control or "").dropna(subset="difference")
+        if control is None or turned.empty:
+            continue
+        n = int(pair["n_paired"].iloc[0] - pair["n_zero"].iloc[0])
+        p, attainable = float(pair["p_two_sided"].iloc[0]), min(1.0, 2 * 0.5**n)
+        yield _Question(name, control, control == table.baseline, turned.iloc[0], p, attainable)
+
+
+def _answers(table: Experiment, questions: Sequence[_Question]) -> dict[str, str]:
+    p_values = holm([question.p for question in questions])
+    attainable = holm([question.attainable for question in questions])
+    corrected = f", corrected for {len(questions)} methods of yours" if len(questions) > 1 else ""
+    answers = {}
+    for question, p, least in zip(questions, p_values, attainable, strict=True):
+        word = _word(question, p, least, table.alpha)
+        form, pair = "{:+.2f}" if table.measure.percent else "{:+.3g}", question.pair
+        ends = "" if pd.isna(pair["low"]) else f" [{form.format(pair['low'])}, {form.format(pair['high'])}]"
+        seeds = counted(int(pair["pairs"]), "seed")
+        gain = f"{form.format(pair['difference'])}{ends} over {seeds}"
+        what = "the baseline " if question.is_baseline else ""
+        same = "" if question.is_baseline else ", which has the same discrepancy and uniform weights"
+        answers[question.method] = (
+            f"Against {what}{name_of(question.control)}{same}: {gain}, {word} (exact p = {p:.2g}{corrected})."
+        )
+    return answers
+
+
+def _word(question: _Question, p: float, attainable: float, alpha: float) -> str:
+    if question.pair["outcome"] == "same":
+        return "equal in every pair"
+    if attainable > alpha:
+        return "too few seeds for a test"
+    if p > alpha:
+        return "not shown to differ"
+    return f"significantly {'better' if question.pair['difference'] > 0 else 'worse'}"
