@@ -90,7 +90,7 @@ def views(analysis: Analysis, *, among_recorded: bool = False) -> Iterator[View]
         if len(board):
             noted = tuple(note for note in analysis.notes if note.experiment == experiment.name)
             if among_recorded:
-                board["bold_holm"] = pd.Series(pd.NA, board.index, dtype="boolean")
+                board = board.assign(bold_holm=pd.Series(pd.NA, board.index, dtype="boolean"))
             yield View(experiment, runs, board, pairs, noted, among_recorded)
 
 

@@ -39,7 +39,7 @@ def test_a_table_is_looked_through_and_its_first_suite_is_valid(identify, tmp_pa
     golden("table.txt", "\n".join(out[1:-1]).replace(f"{tmp_path}/", ""))
     assert 'file: "../t.csv"' in suite.read_text()
     assert main(["validate", str(suite)]) == 0
-    schemes = r"pooled|ensemble|adapt|target_only|regularised|\w+_regression|\w+_boosting|\w+_forest|skada"
+    schemes = r"pooled|ensemble|adapt|target_only|joint|regularised|\w+_regression|\w+_boosting|\w+_forest|skada"
     methods = re.findall(rf"^  ([\w-]+) +(?:{schemes})", capsys.readouterr().out, re.MULTILINE)
     # One source alone: nothing to weigh.
     controls = ["SRC-domain", "logistic", "logistic-domain", "forest", "forest-domain"]
@@ -88,9 +88,9 @@ def test_following_the_page_on_own_data_ends_in_a_verdict(tmp_path, monkeypatch)
             suite.write_text(text.replace("epochs: 8, steps: 30", "epochs: 2, steps: 10"))
     said = " ".join(reader.said.split())
     assert "table: 920 rows of 4 domains, classification, 2 classes" in said
-    assert "is valid: 1 experiment, 9 runs" in said
+    assert "is valid: 1 experiment, 10 runs" in said
     assert "balanced accuracy in percent" in said
-    assert "9 of 9 runs selected: 9 trained" in said
+    assert "10 of 10 runs selected: 10 trained" in said
     assert "no label: 200 rows have no label (column 'disease'); domains without any: long_beach" in said
     assert "targets without labels: long_beach" in said
     assert "How good a method is at long_beach, and which is best, cannot be known" in said

@@ -69,7 +69,7 @@ targets: {targets}
 seeds: 3
 backbone: {{torchvision: {{model: resnet18, weights: IMAGENET1K_V1, trainable: head, hidden: [256], dropout: 0.5}}}}
 training: {{epochs: 8, batch: 32, optimizer: {{adam: {{lr: 0.001}}}}}}
-methods: # SRC and plain models do not adapt; -domain: each domain's features standardised by themselves
+{metric}methods: # SRC and plain models do not adapt; -domain: each domain's features standardised by themselves
 {rows}
 """
 _FEATURES = 512
@@ -292,15 +292,17 @@ class Images(Dataset):
         return hashlib.sha256(json.dumps([super().fingerprint(), fingerprint()]).encode()).hexdigest()
 
 
-def first_suite(counts: Counts) -> str:
+def first_suite(counts: Counts, *, balanced: bool = False) -> str:
     """What a first suite of these domains of images needs below its `dataset`."""
+    metric = "metric: balanced_accuracy # the mean over classes, so that each counts alike\n" if balanced else ""
     rows = [("SRC", "{scheme: pooled}"), ("DANN", "{scheme: pooled, discrepancy: d_A, mu: 0.01}")]
     several = len(counts) > len(("source", "target"))
     rows += [_WEIGHED] if several else []
     classes = {name for of_class in counts.values() for name in of_class}
     rows += control_rows(_FEATURES, len(classes), several=several)
     targets, _ = first_targets([*counts])
-    return _SUITE.format(targets=targets, rows=written([*rows, ("TAR", "{scheme: target_only, reference: true}")]))
+    rows.append(("TAR", "{scheme: target_only, reference: true}"))
+    return _SUITE.format(targets=targets, rows=written(rows), metric=metric)
 
 
 def what_is_missing(counts: Counts, published: Mapping[str, int], classes: int | None) -> Iterator[str]:

@@ -24,6 +24,7 @@ from msda_bench_builtin.datasets.images.dataset import (
 from msda_bench_builtin.datasets.images.decode import header
 from msda_bench_builtin.datasets.images.listing import Listed, files_of, is_archive, listed, plain
 from msda_bench_builtin.datasets.images.looks import PATTERN, deep_line, sequences_in
+from msda_bench_builtin.datasets.sizes import few_examples, why_balanced
 
 LAST_TWO = "**/DOMAIN/CLASS"
 """The layout of the last two levels, whatever is above them."""
@@ -203,6 +204,10 @@ class FolderImages(Images):
             if sequences := sequences_in(rows, layout):
                 lines.append(sequences.line)
                 params |= {"groups": f"(?i){PATTERN}", "stratify": True} if sequences.alike else {}
+        why = None if self.published else why_balanced(counts)
+        if not self.published:
+            lines += few_examples(counts)
+            lines += [f"{why}, so the suite compares `balanced_accuracy`"] if why else []
         whole = not self.published or (len(classes) == self.classes and len(tree) == len(self.published))
         return Identified(
             what,
@@ -210,7 +215,7 @@ class FolderImages(Images):
             (*missing, *lines, *first_targets([*counts])[1], *self.facts),
             params,
             certain=bool(self.published),
-            suite=first_suite(counts) if whole else "",
+            suite=first_suite(counts, balanced=why is not None) if whole else "",
             doubts=tuple(doubts),
             read=how_much(files, rows),
         )

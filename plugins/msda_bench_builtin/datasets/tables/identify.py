@@ -15,6 +15,7 @@ import numpy as np
 from msda_bench.api import DataError, Identified
 from msda_bench_builtin.datasets.first_rows import control_rows, written
 from msda_bench_builtin.datasets.first_targets import first_targets
+from msda_bench_builtin.datasets.sizes import few_examples, why_balanced
 from msda_bench_builtin.datasets.tables.findings import MEASURED, Look
 from msda_bench_builtin.datasets.tables.folder import not_read
 from msda_bench_builtin.datasets.tables.judge import judge, used_columns
@@ -37,7 +38,7 @@ training: {epochs: 8, steps: 30, batch: 32, optimizer: {adam: {lr: 0.003}}}
 _COMPARISON = """\
 targets: {targets}
 seeds: {seeds} # splits; fewer could not show a difference after the correction for {compared} comparisons
-{common}methods: # SRC and plain models do not adapt; TAR learns from the target's labels, which you would not have
+{common}methods: # SRC and plain models do not adapt; TAR and JOINT learn from the target's labels, which you lack
 {rows}
 compare: {{against: SRC}}
 """
@@ -53,8 +54,6 @@ methods: # SRC and plain models do not adapt
 NO_LABEL = "(no label)"
 _MANY = 20
 """More classes that are whole numbers may be meant as numbers."""
-_SHIFT = 0.2
-"""Shares of a class that differ by more between domains call for the mean over classes."""
 
 
 def look_through(look: Look, text: str | None) -> tuple[dict[str, Any], list[str]]:
@@ -177,13 +176,14 @@ def identified(data: FromFile, params: Mapping[str, Any], lines: Sequence[str]) 
         notes.append("groups have rows in several domains, so a quarter of the target is the test")
         every["test"] = 0.25
     notes += [*read.remarks(), *(read.plan.lines() if read.plan else ())]
-    shares = np.array([of / of.sum() for of in counted])
-    balanced = not read.unlabelled and bool((np.ptp(shares, axis=0) > _SHIFT).any())
-    if balanced:
-        notes.append("the shares of classes differ between domains, so the suite compares `balanced_accuracy`")
+    if not read.unlabelled:
+        notes += few_examples(counts)
+    why = why_balanced(counts) if classes and not read.unlabelled else None
+    if why is not None:
+        notes.append(f"{why}, so the suite compares `balanced_accuracy`")
     targets, chosen = first_targets([*labelled])
     notes += [] if read.unlabelled else chosen
-    suite = _first_suite(read, len(labelled), targets, balanced=balanced, given=data.gives_predictions)
+    suite = _first_suite(read, len(labelled), targets, balanced=why is not None, given=data.gives_predictions)
     said = _read_of(data, read, params.get("drop", ()))
     task = f"classification, {len(classes)} classes" if classes else "regression"
     what = f"{sum(map(len, read.rows.values()))} rows of {len(read.rows)} domains, {task}"
@@ -218,6 +218,7 @@ def _first_suite(read: Contents, labelled: int, targets: str, *, balanced: bool,
         *((*row, True) for row in control_rows(columns, len(read.classes), several=several)),
         ("given", "{scheme: given, reference: true}", given and not unlabelled),
         ("TAR", "{scheme: target_only, reference: true}", not unlabelled),
+        ("JOINT", "{scheme: joint, reference: true}", several and not unlabelled),
     )
     rows = written([(name, recipe) for name, recipe, used in recipes if used])
     if unlabelled:
@@ -227,6 +228,6 @@ def _first_suite(read: Contents, labelled: int, targets: str, *, balanced: bool,
     compared = rows.count("\n") - rows.count("reference: true")
     # An exact test of n seeds can reach 2 / 2^n at best, times the number of comparisons.
     seeds = 1 + math.ceil(math.log2(compared / _ALPHA))
-    metric = "metric: balanced_accuracy # the mean over classes, whose shares differ between domains\n"
+    metric = "metric: balanced_accuracy # the mean over classes, so that each counts alike\n"
     common = _COMMON + (metric if balanced else "")
     return _COMPARISON.format(targets=targets, seeds=seeds, compared=compared, common=common, rows=rows)
