@@ -44,6 +44,8 @@ def _kept_arrays(run: Run, test: Tensor, weights: Callable[[], Mapping[str, Tens
             outputs, is_class = _plain(test), run.prepared.task.kind == "classification"
             predicted = outputs.argmax(-1) if is_class else outputs[:, 0]
             arrays = {"label": labels, "predicted": predicted, "outputs": outputs, "row": run.prepared.test_rows}
+            if _are_unknown(labels):
+                arrays["sources"] = _source_labels(run, is_class=is_class)
             packed[name] = pack(arrays)
         else:
             unit = run.prepared.unit
@@ -52,6 +54,26 @@ def _kept_arrays(run: Run, test: Tensor, weights: Callable[[], Mapping[str, Tens
                 held[f"labels.{part}"] = np.asarray(value, np.float64)
             packed[name] = pack(held)
     return packed
+
+
+def _are_unknown(labels: NDArray[np.generic]) -> bool:
+    """Whether these are the labels of a target that has none."""
+    return bool((np.isnan(labels) if np.issubdtype(labels.dtype, np.floating) else labels < 0).all())
+
+
+def _source_labels(run: Run, *, is_class: bool) -> NDArray[np.generic]:
+    """What the answers for a target without labels can be compared with, a row for each source.
+
+    That is how many training examples each class has, or the least and the largest label.
+    """
+    training, found = run.prepared.training, []
+    for source in run.cell.sources:
+        labels = training.y[training.rows[source]]
+        if is_class:
+            found.append(labels.bincount(minlength=run.prepared.task.classes))
+        else:
+            found.append(torch.stack(run.prepared.restored(labels).aminmax()))
+    return _plain(torch.stack(found))
 
 
 def _plain(tensor: Tensor) -> NDArray[np.generic]:

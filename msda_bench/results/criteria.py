@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 from msda_bench.results.decision import Row
 from msda_bench.results.door import Kind
 from msda_bench.results.estimates import mean_of, summarize
-from msda_bench.results.frame import AVERAGE, runs_of
+from msda_bench.results.frame import AVERAGE, own_rows, runs_of
 from msda_bench.results.runs import results_of
 from msda_bench.results.select import Candidates
+from msda_bench.results.small import averaged_targets, small_tests
 from msda_bench.suite.plan import CHANCE, FIRST, ORACLE, Experiment, Method
 
 ALL = "all methods"
@@ -115,8 +116,10 @@ def _searched(candidates: Candidates) -> Iterator[tuple[Experiment, list[Method]
 
 def _judgements(candidates: Candidates, table: Experiment, methods: Sequence[Method]) -> Iterator[Row]:
     """The rows of one experiment: each target by itself, then all targets together if there are several."""
-    n, sign = len(table.targets), table.measure.sign
-    places = {target: [at] for at, target in enumerate(table.targets)} | ({AVERAGE: [*range(n)]} if n > 1 else {})
+    sign, places = table.measure.sign, {target: [at] for at, target in enumerate(table.targets)}
+    if len(table.targets) > 1:
+        small = small_tests(own_rows(table, candidates.runs))
+        places[AVERAGE] = [place for name in averaged_targets(table.targets, small) for place in places[name]]
     groups = {ALL: [*range(len(methods))]} | {method.name: [at] for at, method in enumerate(methods)}
     seeds = table.tuning.seeds if table.tuning is not None else table.seeds
     true = [

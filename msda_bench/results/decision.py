@@ -21,6 +21,9 @@ Adjust: TypeAlias = Callable[[Sequence[float]], list[float]]
 
 BETTER, WORSE, SAME, UNKNOWN = "better", "worse", "same", "unknown"
 INCOMPLETE, TOO_FEW, NOT_SIGNIFICANT = "incomplete", "too few pairs", "not significant"
+TOO_SMALL = "too few test rows"
+UNTESTED = frozenset({INCOMPLETE, TOO_FEW, TOO_SMALL})
+"""The reasons for which no data of this size could have shown a difference."""
 BETTER_BY_MORE, EQUIVALENT, UNDECIDED = "better by more than the margin", "equivalent", "undecided"
 STANDINGS = (BETTER_BY_MORE, BETTER, EQUIVALENT, WORSE, UNDECIDED)
 """What a method is against the control where the suite has a margin: exactly one of these."""
@@ -102,20 +105,19 @@ def _over_seeds(grid: Grid, column: Column, pair: tuple[str, str]) -> Row:
     merits, alpha = grid.merits[column], grid.experiment.alpha
     scope: Scope = "average" if column is None else "target"
     about: Row = {"alpha": alpha, "decimals": merits.decimals, "overlap": grid.overlap[column]}
-    return measured(
-        scope, column, pair, merits.differences(*pair), len(grid.seeds), margin=_margin(grid, pair), **about
-    )
+    row = measured(scope, column, pair, merits.differences(*pair), len(grid.seeds), margin=_margin(grid, pair), **about)
+    return row | {"is_small": grid.is_small(column)}
 
 
 def _across_targets(grid: Grid, pair: tuple[str, str]) -> Row:
     means, complete = [], True
-    for target in grid.targets:
+    for target in grid.averaged:
         merits = grid.merits[target]
         first, second = merits.paired(*pair)
         complete &= len(first) == len(grid.seeds)
         if first:
             means.append(mean_of(first) - mean_of(second))
-    n_planned, alpha, decimals = len(grid.targets), grid.experiment.alpha, grid.merits[None].decimals
+    n_planned, alpha, decimals = len(grid.averaged), grid.experiment.alpha, grid.merits[None].decimals
     about: Row = {"alpha": alpha, "decimals": decimals, "margin": _margin(grid, pair)}
     return measured("across_targets", None, pair, means, n_planned, complete=complete, **about)
 
@@ -192,7 +194,7 @@ def _in_family(rows: Sequence[Row], family: str, control: str | None) -> list[Ro
         if row["n_paired"]:
             about |= {"p_holm": p_holm, "p_bh": p_bh, "p_corrected": p_holm if adjust is holm else p_bh}
         outcome, reason = _outcome(row, about.get("p_corrected", 1.0), smallest)
-        if reason not in {INCOMPLETE, TOO_FEW}:
+        if reason not in UNTESTED:
             about["detectable"] = _detectable(row, len(rows))
         decisions.append(row | about | {"outcome": outcome, "reason": reason})
     return with_standings(decisions, adjust) if control is not None else decisions
@@ -224,6 +226,8 @@ def with_standings(rows: Sequence[Row], adjust: Adjust = holm) -> list[Row]:
 
 
 def _standing(row: Row, p_beyond: float, p_equivalent: float, *, ahead: bool) -> str:
+    if row.get("reason") == TOO_SMALL:
+        return UNDECIDED
     if p_beyond <= row["alpha"] and ahead:
         return BETTER_BY_MORE
     if p_equivalent <= row["alpha"]:
@@ -236,6 +240,8 @@ def _standing(row: Row, p_beyond: float, p_equivalent: float, *, ahead: bool) ->
 def _outcome(row: Row, p_corrected: float, attainable: float) -> tuple[str, str | None]:
     """The outcome of the first method against the second, and why it is unknown."""
     n, alpha = row["n_paired"], row["alpha"]
+    if row.get("is_small"):
+        return UNKNOWN, TOO_SMALL
     if 0 < n == row["n_zero"]:
         return SAME, None
     across = row["scope"] in {"across_targets", "across_datasets"}

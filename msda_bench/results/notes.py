@@ -11,12 +11,14 @@ import numpy as np
 import pandas as pd
 
 from msda_bench.errors import printable
+from msda_bench.results.answered import doubted_answers
 from msda_bench.results.frame import PROBLEMS, experiments
 from msda_bench.results.metric import why_unmeasured
 from msda_bench.results.recorded import VALIDATOR, VERSION
 from msda_bench.results.report import Line
 from msda_bench.results.runs import results_of
 from msda_bench.results.select import Candidates, select
+from msda_bench.results.small import small_tests, small_tests_notes
 from msda_bench.results.words import first_of, spans
 from msda_bench.store.check import made_on
 from msda_bench.suite.plan import (
@@ -29,7 +31,7 @@ from msda_bench.suite.plan import (
     parts_of,
 )
 
-Kind: TypeAlias = Literal["suite", "candidates", "store", "scores", "outliers", "made", "steps"]
+Kind: TypeAlias = Literal["suite", "candidates", "tests", "answers", "store", "scores", "outliers", "made", "steps"]
 _MESSAGE = 200
 """The maximum length of a shown message."""
 _RAISED = " raised "
@@ -184,6 +186,8 @@ def problem_lines(runs: pd.DataFrame) -> Iterator[str]:
 
 
 def _remarks(experiment: Experiment, rows: pd.DataFrame) -> Iterator[tuple[Kind, str]]:
+    yield from (("tests", line) for line in small_tests_notes(experiment.targets, small_tests(rows)))
+    yield from (("answers", line) for line in doubted_answers(rows))
     made, results = rows[rows["key"].notna()], results_of(rows)
     for keys, what in (
         (results.conflicting, "another result of the same run is stored with the one that counts"),

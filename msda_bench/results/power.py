@@ -56,7 +56,7 @@ class Pilot:
             return None
         if grid.metric != experiment.measure.column:
             return None
-        merits = [grid.merits[target].by_seed for target in experiment.targets if target in grid.targets]
+        merits = [grid.merits[target].by_seed for target in experiment.targets if target in grid.averaged]
         means = {name: mean_by_seed([of[name] for of in merits if of[baseline]]) for name in grid.methods}
         names = [name for name in tested(experiment) if name in means]
         gains = [np.subtract(*paired(means[name], means[baseline])).tolist() for name in names]

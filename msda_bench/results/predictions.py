@@ -61,7 +61,8 @@ def load_predictions(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
         One row for each run and test example: `experiment, target, method, seed, example` (its place in the
         split's test part), `row` (its place among all examples of the domain), `label`
         (-1 or NaN for a target without labels) and `predicted` (class numbers, or values), and for classification a
-        float32 column per class: `probability_0` and so on. Runs without kept predictions have no rows.
+        float32 column per class: `probability_0` and so on. Runs without kept predictions have no rows. For a target
+        without labels a note of the leaderboard says where these answers differ widely from what the sources have.
 
     Raises:
         StoreError: no run has kept predictions, or a file is missing, damaged or unreadable.

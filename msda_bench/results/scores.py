@@ -17,6 +17,7 @@ from msda_bench.results.frame import PROBLEMS, experiments
 from msda_bench.results.runs import results_of
 from msda_bench.results.select import select
 from msda_bench.results.signed_rank import signed_rank_tests
+from msda_bench.results.small import averaged_targets, small_tests
 from msda_bench.suite.plan import CHANCE_REFERENCE, Experiment
 
 Column: TypeAlias = str | None
@@ -75,6 +76,8 @@ class Grid:
     `methods`, `targets` and `seeds` are those that have rows, in the plan's order. `references` are shown, but not
     ranked or tested. `statuses` are by method and target, then by seed. `overlap` is the number of the target's test
     examples over that of its training examples, a mean over the runs; 0 where the records do not have both.
+    `averaged` are the targets of the mean: those that are not `small`, with too few test examples to show a difference,
+    or all if all are small.
     `has_headroom` is False where the suite names a reference that is not shown to gain over the baseline.
     """
 
@@ -82,6 +85,8 @@ class Grid:
     methods: tuple[str, ...]
     references: frozenset[str]
     targets: tuple[str, ...]
+    averaged: tuple[str, ...]
+    small: frozenset[str]
     seeds: tuple[int, ...]
     statuses: Mapping[tuple[str, str], Mapping[int, str]]
     merits: Mapping[Column, Merits] = field(repr=False)
@@ -113,9 +118,13 @@ class Grid:
         """Whether a run has a score."""
         return any(any(merits.by_seed.values()) for merits in self.merits.values())
 
+    def is_small(self, column: Column) -> bool:
+        """Whether a column's tests are too small to show a difference."""
+        return self.small.issuperset(self.averaged if column is None else (column,))
+
     def counts(self, method: str, column: Column, seeds: Iterable[int] | None = None) -> Counter[str]:
         """Counts seeds by status, all if not given; for the mean over targets, by the worst status of a seed's runs."""
-        targets = self.targets if column is None else (column,)
+        targets = self.averaged if column is None else (column,)
         runs = [self.statuses.get((method, target), {}) for target in targets]
         return Counter(
             min((by_seed.get(seed, "missing") for by_seed in runs), key=_SEVERITY.__getitem__)
@@ -134,6 +143,8 @@ def grids(runs: pd.DataFrame) -> Iterator[Grid]:
 def _grid(experiment: Experiment, rows: pd.DataFrame, gap: Mapping[int, float] | None) -> Grid:
     methods = _in_order(rows["method"], [method.name for method in experiment.methods])
     targets = _in_order(rows["target"], experiment.targets)
+    small = frozenset(small_tests(rows))
+    averaged = averaged_targets(targets, small)
     seeds = _in_order(rows["seed"], experiment.seeds)
     statuses: dict[tuple[str, str], dict[int, str]] = {}
     for method, target, seed, status in _values(rows, "method", "target", "seed", "status"):
@@ -144,19 +155,21 @@ def _grid(experiment: Experiment, rows: pd.DataFrame, gap: Mapping[int, float] |
     for target, method, seed, merit in _values(scored, "target", "method", "seed", "score"):
         by_target[target][method][seed] = experiment.measure.sign * merit
     merits: dict[Column, Merits] = {name: _merits(by_target[name], seeds, experiment) for name in targets}
-    means = {name: mean_by_seed([merits[target].by_seed[name] for target in targets]) for name in methods}
-    merits[None] = Merits(means, min(merits[target].decimals for target in targets))
+    means = {name: mean_by_seed([merits[target].by_seed[name] for target in averaged]) for name in methods}
+    merits[None] = Merits(means, min(merits[target].decimals for target in averaged))
     references = frozenset(rows.loc[rows["reference"].astype(bool), "method"].astype(object))
     ok = scored[(scored["status"] == "ok").to_numpy()]
     ratios, at = (ok["n_test"] / ok["n_train"]).astype(float), ok["target"].astype(object)
     overlap: dict[Column, float] = {target: _mean_of_all(ratios[at == target]) for target in targets}
-    overlap[None] = _mean_of_all(ratios)
+    overlap[None] = _mean_of_all(ratios[at.isin(averaged)])
     if gap is None and {experiment.headroom, experiment.baseline} <= {*methods}:
         best, base = (merits[None].by_seed[str(name)] for name in (experiment.headroom, experiment.baseline))
         gap = {seed: merit - base[seed] for seed, merit in best.items() if seed in base}
     has_gain = gap is None or is_shown([*gap.values()], experiment.alpha, overlap[None], merits[None].decimals)
     has_headroom = experiment.headroom is None or has_gain
-    return Grid(experiment, methods, references, targets, seeds, statuses, merits, overlap, has_headroom)
+    return Grid(
+        experiment, methods, references, targets, averaged, small, seeds, statuses, merits, overlap, has_headroom
+    )
 
 
 def at_chance(runs: pd.DataFrame) -> pd.Series[float]:

@@ -20,6 +20,7 @@ from msda_bench.errors import BenchError
 from msda_bench.results.estimates import mean_of, tied
 from msda_bench.results.recorded import VALIDATOR
 from msda_bench.results.runs import ResultsFrame, results_of, with_results
+from msda_bench.results.small import averaged_targets, small_tests
 from msda_bench.suite.plan import FIRST, ORACLE, TARGET_ACCURACY, Experiment, Method, parts_of
 
 _OF_PLAN = ["suite", "experiment", "dataset", "task", "target", "method", "reference", "seed", "status"]
@@ -213,8 +214,9 @@ class Candidates:
             pair = [method for method in table.methods if method.name in {table.headroom, table.baseline}]
             shown = [self.shown(table, method, ORACLE).items() for method in pair]
             rows = [row for of_method in shown for row, lost in of_method if not lost]
-            runs = self.runs[["method", "target", "seed", "status", "score"]].iloc[rows]
-            runs = runs[runs["status"] == "ok"].astype({"method": object})
+            runs = self.runs[["method", "target", "seed", "status", "score", "n_test"]].iloc[rows]
+            counted = averaged_targets(table.targets, small_tests(runs))
+            runs = runs[(runs["status"] == "ok") & runs["target"].isin(counted)].astype({"method": object})
             scores = runs.pivot(index="seed", columns=["method", "target"], values="score")
             if {table.headroom, table.baseline} <= {*scores.columns.get_level_values("method")}:
                 best, base = (pd.DataFrame(scores[name]) for name in (table.headroom, table.baseline))

@@ -12,15 +12,17 @@ from typing import Any, NamedTuple, TypeAlias
 import pandas as pd
 
 from msda_bench.results.across import Across, standings
+from msda_bench.results.chance import chance_sentences
 from msda_bench.results.compare import against, main_pairs, main_rows
 from msda_bench.results.decision import (
     BETTER,
     BETTER_BY_MORE,
     EQUIVALENT,
-    INCOMPLETE,
     SAME,
     TOO_FEW,
+    TOO_SMALL,
     UNDECIDED,
+    UNTESTED,
     WORSE,
 )
 from msda_bench.results.report import mean_text
@@ -34,6 +36,9 @@ _BETTER_WITHIN = "better, but within the margin"
 """What a method is that was shown to be better, and by less than the margin."""
 _KINDS = (BETTER_BY_MORE, BETTER, _BETTER_WITHIN, EQUIVALENT, SAME, WORSE, UNDECIDED, TOO_FEW)
 _GAINS = (BETTER_BY_MORE, BETTER, _BETTER_WITHIN)
+_TARGET_ONLY = r"target_only\b"
+"""The recipe of a reference that does not learn from the sources begins so."""
+_SMALL = "the tests have too few rows to show a difference"
 
 
 class _Unit(NamedTuple):
@@ -91,14 +96,17 @@ def verdict(experiment: Experiment, runs: pd.DataFrame, board: pd.DataFrame, pai
     unit, base, control = _Unit.of(experiment), experiment.baseline, experiment.against
     if groups := groups_of(pairs, base):
         few = _too_few(experiment, pairs, str(base)) if {*groups} == {TOO_FEW} else ""
-        said = [_answer(unit, name_of(base), groups, few), *_headroom(unit, rows)]
+        said = [_answer(unit, name_of(base), groups, few)]
+        if few == _SMALL:
+            return (*said, *_missing(runs))
+        said += _headroom(experiment, unit, rows, runs)
         said += _sentences(unit, name_of(base), {kind: groups[kind] for kind in groups if kind not in _GAINS})
     else:
         said = [_best(experiment, unit, ranked, pairs)]
     if control != base:
         said += _sentences(unit, name_of(control), groups_of(pairs, control))
     to = str(base if groups else ranked["method"].iloc[0])
-    return (*said, *_power(unit, against(pairs, to)), *_missing(runs))
+    return (*said, *chance_sentences(experiment, runs, board), *_power(unit, against(pairs, to)), *_missing(runs))
 
 
 def how_to_read(alpha: float) -> str:
@@ -130,7 +138,7 @@ def conclusion(experiment: Experiment, pairs: pd.DataFrame) -> str:
 def groups_of(pairs: pd.DataFrame, to: str | None) -> Groups:
     """The methods by what each is against one method."""
     others = against(pairs, to or "").dropna(subset="difference").sort_values("difference", ascending=False)
-    few = others["reason"].isin([TOO_FEW, INCOMPLETE])
+    few = others["reason"].isin(UNTESTED)
     kinds = others["outcome"].where(others["outcome"].isin([BETTER, WORSE, SAME]), UNDECIDED).mask(few, TOO_FEW)
     if "standing" in others:
         gains = (others["standing"] == EQUIVALENT) & (others["outcome"] == BETTER)
@@ -187,23 +195,44 @@ def _sentences(unit: _Unit, base: str, groups: Groups) -> list[str]:
     return [f"{unit.lead(kind, base)}: {unit.gains(rows)}." for kind, rows in groups.items()]
 
 
-def _headroom(unit: _Unit, rows: pd.DataFrame) -> Iterator[str]:
-    known = rows[rows["reference"].astype(bool) & (rows["method"] != CHANCE_REFERENCE)].dropna(subset="gain")
-    for row in known.sort_values("gain", ascending=False)[:1].to_dict("records"):
-        yield _with_labels(unit, row | {"difference": row["gain"], "low": row["gain_low"], "high": row["gain_high"]})
+def _headroom(experiment: Experiment, unit: _Unit, rows: pd.DataFrame, runs: pd.DataFrame) -> Iterator[str]:
+    """What labels of the target gain, by the reference that tells most: one that learns from the sources, too."""
+    labelled = runs.loc[runs["target_labels"].fillna(value=False).to_numpy(dtype=bool), "method"].unique()
+    known = rows[rows["reference"].astype(bool) & rows["method"].isin(labelled)].dropna(subset="gain")
+    if known.empty:
+        return
+    alone = known["recipe"].astype(str).str.match(_TARGET_ONLY)
+    known = known.assign(alone=alone, named=known["method"] == experiment.headroom)
+    row = known.sort_values(["named", "alone", "gain"], ascending=[False, True, False]).iloc[0].to_dict()
+    row |= {"difference": row["gain"], "low": row["gain_low"], "high": row["gain_high"]}
+    yield _with_labels(unit, row, _learned_from(runs, row["method"]) if row["alone"] else "")
 
 
-def _with_labels(unit: _Unit, row: Mapping[Any, Any]) -> str:
+def _learned_from(runs: pd.DataFrame, method: str) -> str:
+    """How many rows a reference learns from that sees the target alone."""
+    sizes = runs.loc[((runs["method"] == method) & (runs["status"] == "ok")).to_numpy(dtype=bool), "n_train"].dropna()
+    if sizes.empty:
+        return "learns from the target alone"
+    low, high = int(sizes.min()), int(sizes.max())
+    return f"learns from {f'{low:,}' if low == high else f'{low:,} to {high:,}'} rows of the target alone"
+
+
+def _with_labels(unit: _Unit, row: Mapping[Any, Any], alone: str = "") -> str:
+    """What a reference says of headroom; `alone` tells how little it learns from, if it does not see the sources."""
     gain = f"{unit.gain(row)} {unit.label}"
     if row.get("headroom", row["low"] > 0):
         return f"There is headroom: with labels of the target, {gain}."
-    if row["high"] <= 0:
+    if alone:
+        return f"Headroom is not shown: {gain}; {name_of(row['method'])} {alone}, so a JOINT would tell more."
+    if row["low"] < row["high"] <= 0:
         return f"Labels of the target would not help: {gain}."
     return f"Headroom is not shown: with labels of the target, {gain}."
 
 
 def _too_few(experiment: Experiment, pairs: pd.DataFrame, method: str) -> str:
     mine = pairs[((pairs["first"] == method) | (pairs["second"] == method)).to_numpy()]
+    if (mine["reason"] == TOO_SMALL).all():
+        return _SMALL
     seeds, n = counted(int(mine["n_paired"].max()), "seed"), int(mine["n_family"].min())
     among = f" among {n} comparisons" if n > 1 else ""
     return f"with {seeds} no difference{among} can be significant, which takes {_needed(n, experiment.alpha)}"

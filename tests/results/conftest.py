@@ -48,7 +48,8 @@ def planned(runs, name="table", dataset="toy", task="classification", search=Non
     targets, tuning = tuple(next(iter(runs.values()))), options.get("tuning")
     tuned = tuning.seeds if tuning else ()
     seeds = tuple(range(len(next(iter(next(iter(runs.values())).values()))) - len(tuned)))
-    methods = tuple(Method(method, method.startswith("ref"), "recipe", (), search) for method in runs)
+    recipes = {"ref-alone": "target_only"}
+    methods = tuple(Method(name, name.startswith("ref"), recipes.get(name, "recipe"), (), search) for name in runs)
     experiment = Experiment(name, dataset, task, targets, methods, seeds, **options)
     cells, records = [], {}
     for method, target in product(runs, targets):
@@ -59,7 +60,7 @@ def planned(runs, name="table", dataset="toy", task="classification", search=Non
                 key = key_of(cell)
                 cells.append(PlannedCell(name, method, target, seed, key, candidate))
                 if one is not None:
-                    records[key] = _record(cell, one)
+                    records[key] = replace(_record(cell, one), target_labels=method.startswith("ref"))
     return experiment, cells, records
 
 
@@ -166,5 +167,5 @@ def _record(cell, run):
     if isinstance(run, int):
         run = Outcome(N_TEST, n_correct=run)
     elif isinstance(run, float):
-        run = Outcome(1, sum_squared_error=run)
+        run = Outcome(16, sum_squared_error=16 * run)
     return Record(key_of(cell), cell, "ok", run, timing={"train": 2.5})

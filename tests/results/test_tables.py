@@ -96,6 +96,13 @@ VERDICTS = {
     "labels of the target would not help either": (
         {"SRC": EVEN, "MDAN": lead(-1), "DARN": beside(0), "ref": beside(-20)}, {},
     ),
+    "a reference that equals the baseline shows nothing": ({"SRC": EVEN, "DARN": beside(0), "ref": EVEN}, {}),
+    "few rows of the target alone do not tell that labels would not help": (
+        {"SRC": EVEN, "DARN": beside(0), "ref-alone": beside(-20)}, {},
+    ),
+    "the reference that also learns from the sources tells the headroom": (
+        {"SRC": EVEN, "DARN": beside(0), "ref-alone": beside(20), "ref": beside(10)}, {},
+    ),
     "only one method": ({"SRC": EVEN, "DARN": lead(-1), "ref": beside(40)}, {}),
     "too few seeds": ({"SRC": lead(0, 3), "DARN": lead(2, 3), "MDAN": lead(1, 3)}, {}),
     "by more than the margin": ({"SRC": EVEN, "DARN": lead(2), "MDAN": lead(-1)}, {"margin": 1.0}),

@@ -1,0 +1,118 @@
+"""Compares the answers for targets without labels with what the sources have; nothing else can be known of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from msda_bench.results.estimates import mean_of
+from msda_bench.results.recorded import VALIDATOR, read_records
+from msda_bench.results.words import first_of, name_of
+
+FAR = 0.2
+"""The share of a class is doubted if it is so far outside the range of its shares in the sources."""
+SURE, RIGHT = 0.99, 0.95
+"""A mean probability above the first is doubted unless a larger share than the second is right in the sources."""
+OUTSIDE = 0.1
+"""Numbers are doubted if a larger share of them lies outside the range of the sources' labels."""
+_ADVICE = "label some rows before you use these answers"
+
+
+class _Answers(NamedTuple):
+    """What a method answers for a target, means over its runs.
+
+    Attributes:
+        shares: the share of the rows that get each class, or of the numbers that lie `outside` the sources' labels.
+        sources: the least and the largest share of each class in a source; or the least and the largest label.
+        sure: the mean probability of the answered classes; NaN for numbers.
+        right: the share that is right of the sources' held-out examples; NaN if it is not known.
+    """
+
+    shares: tuple[float, ...]
+    sources: tuple[tuple[float, float], ...]
+    sure: float
+    right: float
+
+
+def doubted_answers(rows: pd.DataFrame) -> Iterator[str]:
+    """A sentence on the answers for each target without labels that differ widely from what the sources have.
+
+    `rows` are the selected runs of one experiment; those that keep no predictions are not judged.
+    """
+    unlabelled = rows[((rows["status"] == "ok") & (rows["n_test"] == 0)).to_numpy(dtype=bool)]
+    if unlabelled.empty:
+        return
+    parts: dict[tuple[str, str], list[_Answers]] = {}
+    for row, record, store in read_records(unlabelled):
+        arrays = store.kept(record, "predictions")
+        if arrays is not None and "sources" in arrays and len(arrays["predicted"]):
+            of = unlabelled.loc[row]
+            right = of.get(f"{VALIDATOR}source_accuracy", np.nan)
+            parts.setdefault((str(of["target"]), str(of["method"])), []).append(_answers(arrays, float(right)))
+    by_target: dict[str, dict[str, _Answers]] = {}
+    for (target, method), answers in parts.items():
+        by_target.setdefault(target, {})[method] = _mean(answers)
+    for target, methods in by_target.items():
+        yield from _sentences(name_of(target), methods)
+
+
+def _answers(arrays: Mapping[str, Any], right: float) -> _Answers:
+    predicted, sources = arrays["predicted"], np.asarray(arrays["sources"], float)
+    if np.issubdtype(predicted.dtype, np.floating):
+        low, high = float(sources[:, 0].min()), float(sources[:, 1].max())
+        return _Answers((float(((predicted < low) | (predicted > high)).mean()),), ((low, high),), np.nan, right)
+    from scipy.special import softmax
+
+    of_sources = sources / sources.sum(axis=1, keepdims=True)
+    ranges = zip(of_sources.min(axis=0).tolist(), of_sources.max(axis=0).tolist(), strict=True)
+    shares = np.bincount(predicted, minlength=sources.shape[1]) / len(predicted)
+    sure = float(softmax(arrays["outputs"], axis=1).max(axis=1).mean())
+    return _Answers(tuple(shares.tolist()), tuple(ranges), sure, right)
+
+
+def _mean(answers: list[_Answers]) -> _Answers:
+    shares = [mean_of(of_runs) for of_runs in zip(*(one.shares for one in answers), strict=True)]
+    sure, right = (mean_of(getattr(one, name) for one in answers) for name in ("sure", "right"))
+    return _Answers(tuple(shares), answers[0].sources, sure, right)
+
+
+def _sentences(target: str, methods: Mapping[str, _Answers]) -> Iterator[str]:
+    first = next(iter(methods.values()))
+    if np.isnan(first.sure):
+        low, high = first.sources[0]
+        outside = {name: of.shares[0] for name, of in methods.items() if of.shares[0] > OUTSIDE}
+        if outside:
+            where = f"lie outside the sources' labels, {low:.4g} to {high:.4g}"
+            yield f"answers for {target}: {_each(outside)} {where}; {_ADVICE}"
+        return
+    farthest = {name: _farthest(of) for name, of in methods.items()}
+    for number, (low, high) in enumerate(first.sources):
+        far = {name: methods[name].shares[number] for name, place in farthest.items() if place == number}
+        if far:
+            least, most = f"{100 * low:.0f}", f"{100 * high:.0f}"
+            where = f"where the sources have {least if least == most else f'{least} to {most}'} %"
+            yield f"answers for {target}: class {number} for {_each(far)} of the rows, {where}; {_ADVICE}"
+    sure = [
+        f"{name_of(name)} {of.sure:.3f}"
+        for name, of in methods.items()
+        if of.sure > SURE and not of.right > RIGHT  # which may be unknown
+    ]
+    if sure:
+        yield (
+            f"answers for {target}: a mean probability above {SURE:g} ({first_of(sure)}), more than models are right "
+            "elsewhere; do not take it for the share that is right"
+        )
+
+
+def _farthest(of: _Answers) -> int | None:
+    """The class whose share is farthest outside its range in the sources, if it is far; of equal ones the larger."""
+    away = [max(low - share, share - high) for share, (low, high) in zip(of.shares, of.sources, strict=True)]
+    place = max(range(len(away)), key=lambda number: (round(away[number], 9), of.shares[number]))
+    return place if away[place] > FAR else None
+
+
+def _each(shares: Mapping[str, float]) -> str:
+    return first_of(f"{100 * share:.0f} % ({name_of(name)})" for name, share in shares.items())

@@ -1,0 +1,91 @@
+"""Finds scores that are no better than those of answers which look at no input."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pandas as pd
+
+from msda_bench.results.estimates import mean_of
+from msda_bench.results.frame import AVERAGE
+from msda_bench.results.recorded import read_records
+from msda_bench.results.small import averaged_targets, small_tests
+from msda_bench.results.words import first_of, name_of
+from msda_bench.suite.plan import Experiment
+
+_FREQUENT, _CHANCE = "always answering the most frequent class", "chance"
+_NAMES = {"accuracy": _FREQUENT, "balanced_accuracy": _CHANCE, "auc": _CHANCE}
+"""What a score has to be better than, by metric; others have no such level."""
+
+
+def chance_sentences(experiment: Experiment, runs: pd.DataFrame, board: pd.DataFrame) -> Iterator[str]:
+    """Names the targets and methods whose scores are not clearly above those of constant answers.
+
+    A mean is clearly above if it is so by more than two standard errors; that of a single run, if it is above.
+    """
+    levels = _levels(experiment, runs)
+    ranked = board[board["rank"].notna()]
+    if not levels or ranked.empty:
+        return
+    what, base = _NAMES[experiment.measure.name], experiment.baseline
+    level = ranked["target"].astype(object).map(levels)
+    is_low = (ranked["mean"] - 2 * ranked["standard_error"].fillna(0.0) <= level + 1e-9).to_numpy(dtype=bool)
+    nobody = [name for name in levels if name != AVERAGE and is_low[(ranked["target"] == name).to_numpy()].all()]
+    if nobody:
+        yield f"At {_places(nobody, levels)} no method does clearly better than {what}."
+    column = AVERAGE if AVERAGE in levels else [*levels][-1]
+    at_chance = ranked.loc[is_low & (ranked["target"] == column).to_numpy(), "method"]
+    if len(at_chance) and {*nobody} < levels.keys() - {AVERAGE}:
+        where = "on average" if column == AVERAGE else f"at {name_of(column)}"
+        names = first_of(map(name_of, at_chance))
+        yield f"Not clearly better {where} than {what} ({levels[column]:.1f} %): {names}."
+    of_base = ranked.loc[is_low & (ranked["method"] == base).to_numpy(), "target"].astype(object)
+    if places := [name for name in of_base if name not in {*nobody, column}]:
+        yield f"{name_of(base)} does not do clearly better than {what} at {_places(places, levels)}."
+
+
+def _places(targets: list[str], levels: Mapping[str, float]) -> str:
+    return first_of(f"{name_of(target)} ({levels[target]:.1f} %)" for target in targets)
+
+
+def _levels(experiment: Experiment, runs: pd.DataFrame) -> dict[str, float]:
+    """The score of the best constant answer at each target with enough test examples, and its mean over targets.
+
+    All methods are tested on the same examples, so that the records of one tell the classes of all.
+    """
+    if experiment.task != "classification" or experiment.measure.name not in _NAMES:
+        return {}
+    small = small_tests(runs)
+    targets = [target for target in experiment.targets if target not in small]
+    levels: dict[str, float] = {}
+    for target, tested in _tested(runs[runs["target"].isin(targets).to_numpy()]).items():
+        of_runs = [_level(experiment.measure.name, counts) for counts in tested]
+        levels[target] = mean_of(of_runs)
+    averaged = averaged_targets(experiment.targets, small)
+    if len(averaged) > 1 and levels.keys() >= {*averaged}:
+        levels[AVERAGE] = mean_of(levels[target] for target in averaged)
+    return levels
+
+
+def _level(metric: str, counts: Counter[int]) -> float:
+    if metric == "auc":
+        return 50.0
+    return 100 / len(counts) if metric == "balanced_accuracy" else 100 * max(counts.values()) / counts.total()
+
+
+def _tested(runs: pd.DataFrame) -> dict[str, list[Counter[int]]]:
+    """The test's examples of each class, run by run of one method, by target."""
+    ok = runs[(runs["status"] == "ok").to_numpy(dtype=bool)]
+    of_first = ok.groupby(ok["target"].astype(object), sort=False)["method"].transform("first")
+    tested: dict[str, list[Counter[int]]] = {}
+    for row, record, _ in read_records(ok[(ok["method"] == of_first).to_numpy(dtype=bool)]):
+        confusion: Any = record.outcome and record.outcome.confusion
+        if not confusion:
+            continue
+        counts: Counter[int] = Counter()
+        for true, _predicted, count in confusion:
+            counts[true] += count
+        tested.setdefault(str(ok.loc[row, "target"]), []).append(counts)
+    return tested

@@ -1,0 +1,84 @@
+"""What a measure cannot show is not said: tests of few rows, and scores of constant answers."""
+
+import pytest
+
+import msda_bench as mb
+from msda_bench.cli.main import main
+from msda_bench.store.record import Outcome
+from msda_bench.suite.plan import Measure
+from tests.results.conftest import planned, write_folder
+
+BALANCED = Measure("balanced_accuracy", "balanced accuracy", higher_is_better=True, percent=True)
+SEEDS = 8
+
+
+def right(*of_200):
+    return [Outcome(200, n_correct=count) for count in of_200]
+
+
+def few(size, right_in):
+    """Tests of so many rows at eight seeds, all right in the first of these seeds."""
+    return [Outcome(size, n_correct=size if seed < right_in else 0) for seed in range(SEEDS)]
+
+
+def said(capsys, folder, *words):
+    capsys.readouterr()
+    assert main(["leaderboard", str(folder), *words]) == 0
+    return " ".join(capsys.readouterr().out.split())
+
+
+def test_targets_of_one_or_two_rows_are_shown_but_not_in_the_mean(tmp_path, capsys):
+    """One answer of a row counts 100 points there, and would turn the mean of all targets."""
+    large = {"SRC": right(*range(100, 108)), "up": right(*(140 + seed * seed for seed in range(SEEDS)))}
+    runs = {name: {"x": of, "y": few(1, 8 if name == "SRC" else 0), "z": few(2, 4)} for name, of in large.items()}
+    folder = write_folder(tmp_path / "few", planned(runs, baseline="SRC"))
+    board = mb.leaderboard(folder).set_index(["method", "target"])
+    assert board.loc[("SRC", "y"), "mean"] == 100.0
+    for name in large:
+        assert board.loc[(name, "average"), "mean"] == board.loc[(name, "x"), "mean"]
+    pairs = mb.compare(folder).set_index(["scope", "target"])
+    assert pairs.loc[("target", "y"), ["outcome", "reason"]].tolist() == ["unknown", "too few test rows"]
+    assert pairs["outcome"].loc["average"].tolist() == ["worse"]
+    text = said(capsys, folder)
+    assert "1 of 1 method gains over SRC: up" in text
+    assert (
+        "note: 2 of 3 targets have 1 to 2 test rows (y and z), too few to compare methods by: they are shown, but they "
+        "are not in the average and its tests"
+    ) in text
+
+
+def test_where_all_tests_are_of_few_rows_there_is_no_verdict(tmp_path, capsys):
+    runs = {
+        "SRC": {"x": few(2, 0), "y": few(5, 0)},
+        "up": {"x": few(2, 8), "y": few(5, 8)},
+        "ref": {"x": few(2, 0), "y": few(5, 0)},
+    }
+    folder = write_folder(tmp_path / "few", planned(runs, baseline="SRC"))
+    text = said(capsys, folder)
+    assert "Whether a method gains over SRC is open: the tests have too few rows to show a difference" in text
+    assert "2 of 2 targets have 2 to 5 test rows (x and y), too few to compare methods by: no test here can" in text
+    for word in ("of 1 method", "Labels of the target", "eadroom", "100.00 +- 0.00*"):
+        assert word not in text, word
+
+
+def answers(yes_of_20, no_of_180):
+    """A test of 20 in one class and 180 in the other, by the right answers in each."""
+    confusion = ((0, 0, no_of_180), (0, 1, 180 - no_of_180), (1, 0, 20 - yes_of_20), (1, 1, yes_of_20))
+    kept = tuple(triple for triple in confusion if triple[2])
+    return Outcome(200, n_correct=yes_of_20 + no_of_180, confusion=kept)
+
+
+@pytest.mark.parametrize(
+    ("metric", "level"),
+    [(None, "always answering the most frequent class (90.0 %)"), (BALANCED, "chance (50.0 %)")],
+)
+def test_scores_of_constant_answers_are_called_so(metric, level, tmp_path, capsys):
+    constant, good = [answers(0, 180)] * SEEDS, [answers(15, 175 + seed % 3) for seed in range(SEEDS)]
+    one = {"SRC": {"x": constant, "y": good}, "up": {"x": constant, "y": good}}
+    folder = write_folder(tmp_path / "one", planned(one, baseline="SRC", metric=metric))
+    what, _, percent = level.rpartition(" (")
+    assert f"At x ({percent} no method does clearly better than {what}." in said(capsys, folder)
+    runs = {"SRC": {"x": constant, "y": good}, "up": {"x": good, "y": good}, "low": {"x": constant, "y": constant}}
+    text = said(capsys, write_folder(tmp_path / "more", planned(runs, baseline="SRC", metric=metric)))
+    assert f"Not clearly better on average than {level}: low." in text
+    assert f"SRC does not do clearly better than {what} at x ({percent}." in text
