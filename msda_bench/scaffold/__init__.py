@@ -89,7 +89,7 @@ class Names:
     @property
     def is_ranked(self) -> bool:
         """Whether it is part of a method, which can be ranked among recorded ones."""
-        return self.kind in {"aggregator", "discrepancy", "scheme"}
+        return self.kind in {"aggregator", "discrepancy", "scheme"} and not self.fitted
 
     @property
     def module(self) -> str:
