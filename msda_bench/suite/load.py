@@ -189,9 +189,9 @@ def _with_added(raw: dict[str, Any], added: Mapping[str, Any], document: Documen
     methods = raw.get("methods")
     if not isinstance(methods, dict):
         return raw
-    for name in added.keys() & methods.keys():
+    for name in sorted(added.keys() & methods.keys()):
         document.add(Fault(("methods", name), "is a method of the suite; give your estimator another name", "key"))
-    return raw | {"methods": methods | added}
+    return raw | {"methods": {**methods, **added}}
 
 
 def _holding(file: ExperimentFile, facts: Facts, held: Mapping[str, Any]) -> tuple[ExperimentFile, Facts]:
