@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, StratifiedGroupKFold, StratifiedKFold, cross_validate
+from sklearn.model_selection import GridSearchCV, StratifiedGroupKFold, StratifiedKFold, cross_val_score, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from msda_bench.plugins import discover
-from msda_bench.sklearn import DARN, Criterion, DARNRegressor
+from msda_bench.sklearn import DARN, SRC, Criterion, DARNRegressor, SRCRegressor
 
 BRIEF = {"epochs": 4, "hidden": (8,), "random_state": 0}
 
@@ -109,6 +109,43 @@ def test_folds_by_recording_show_that_nothing_was_learned():
     assert score(by_recording.split(x, domains, recordings)) < 0.65
 
 
+FOREIGN = "a Criterion scores estimators from msda_bench.sklearn, not LogisticRegression"
+
+
+@pytest.mark.usefixtures("routing")
+@pytest.mark.parametrize(
+    ("estimator", "grid", "validator", "said"),
+    [
+        (LogisticRegression(), {"C": [1.0, 0.1]}, "source_accuracy", FOREIGN),
+        (
+            make_pipeline(StandardScaler(), LogisticRegression()),
+            {"logisticregression__C": [1.0]},
+            "entropy",
+            FOREIGN,
+        ),
+        (SRC(epochs=1, random_state=0), {"dropout": [0.0]}, "dve", "unknown validator 'dve'"),
+        (SRCRegressor(epochs=1, random_state=0), {"dropout": [0.0]}, "entropy", "'entropy' scores classification"),
+    ],
+)
+def test_a_search_stops_at_a_criterion_that_cannot_score_it(estimator, grid, validator, said, rows):
+    """By default scikit-learn scores an exception NaN, and selects the first of candidates that are all NaN."""
+    given, made = {"sample_domain": rows.domain}, Criterion(validator)
+    calls = (
+        lambda: cross_val_score(estimator, rows.X, rows.y, scoring=made, params=given, cv=folds(rows)),
+        lambda: cross_validate(estimator, rows.X, rows.y, scoring={"a": made}, params=given, cv=folds(rows)),
+        lambda: GridSearchCV(estimator, grid, scoring=made, cv=folds(rows)).fit(rows.X, rows.y, **given),
+    )
+    for call in calls:
+        with pytest.raises((TypeError, ValueError), match=re.escape(said)):
+            call()
+
+
+def test_a_search_without_routing_stops_too(rows):
+    for estimator, said in ((LogisticRegression(), FOREIGN), (SRC(epochs=1), "needs sample_domain")):
+        with pytest.raises((TypeError, ValueError), match=said):
+            cross_val_score(estimator, rows.X, rows.y, scoring=Criterion(), cv=folds(rows))
+
+
 def test_a_criterion_error_names_what_is_missing(rows):
     fitted = DARN(**BRIEF).fit(rows.X, rows.y, rows.domain)
     made = GridSearchCV(DARN(**BRIEF), {"mu": [0.1]}, scoring=Criterion(), cv=folds(rows), error_score="raise")
@@ -125,7 +162,7 @@ def test_a_criterion_error_names_what_is_missing(rows):
         ("source_accuracy", fitted, rows.y[:-1], f"{whole} {len(rows.y) - 1} labels"),
         ("source_accuracy", fitted, None, f"{whole} NoneType"),
         ("source_accuracy", fitted, rows.y + 4, "class 4 occurs in held-out rows but in no training row"),
-        ("source_accuracy", other, rows.y, "scores estimators from msda_bench.sklearn, not LogisticRegression"),
+        ("source_accuracy", other, rows.y, f"{FOREIGN}; search over one of these, such as SRC"),
         ("source_accuracy", regressor, rows.y, "'source_accuracy' scores classification, not regression"),
     ):
         with pytest.raises((TypeError, ValueError), match=re.escape(line)):
