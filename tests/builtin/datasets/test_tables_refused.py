@@ -4,6 +4,7 @@ import importlib.util
 import io
 import os
 import pickle
+import warnings
 import zipfile
 from pathlib import Path
 
@@ -12,6 +13,12 @@ import pytest
 
 from tests.builtin.conftest import zipped
 from tests.own import HEAD, PLAIN, SITE, TABLE, X, Y, npz, refusal, suite
+
+
+def texts_of_any_length():
+    """Labels of NumPy's StringDType, which it saves as Python objects."""
+    with warnings.catch_warnings(action="ignore"):
+        return npz(y=np.where(Y, "yes", "no").astype(np.dtypes.StringDType()))
 
 
 def members(x, /, **more):
@@ -123,6 +130,7 @@ NPZ = [
     (b"", {}, "is empty"),
     (npz()[:400], {}, "is no npz archive"),
     (npz(x=np.array([{}] * 16, dtype=object)), {}, "array 'x' holds Python objects, which are never read"),
+    (texts_of_any_length(), {}, "array 'y' holds Python objects, which are never read; save numbers, or texts by as"),
     (npz(x=np.full((16, 3), "a")), {}, "array 'x' holds <U1 of shape (16, 3); inputs are numbers"),
     (npz(x=np.arange(16.0)), {}, "array 'x' holds float64 of shape (16,); inputs are numbers (n, ...)"),
     (npz(x=X[:0], y=Y[:0], site=SITE[:0]), {}, "has no row with a label"),

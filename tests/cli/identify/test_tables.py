@@ -5,6 +5,7 @@ import re
 import shlex
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import msda_bench as mb
@@ -12,7 +13,7 @@ from msda_bench.api import DataError
 from msda_bench.cli.main import main
 from msda_bench.data import LocalFiles
 from msda_bench_builtin.datasets import Hospitals
-from tests.reader import Reader, blocks
+from tests.reader import ROOT, Reader, blocks
 
 
 def table(folder, rows=60):
@@ -96,6 +97,27 @@ def test_following_the_page_on_own_data_ends_in_a_verdict(tmp_path, monkeypatch)
     assert "How good a method is at long_beach, and which is best, cannot be known" in said
     assert said.count("is valid: 1 experiment") == 4
     assert re.search(r"method BNM CORAL .* row 0 0\.\d\d", said)
+
+
+@pytest.mark.parametrize("missing", [0, 30])
+def test_the_pages_recipe_for_embeddings_keeps_whole_labels(missing, identify, tmp_path, monkeypatch):
+    """A missing label makes NumPy cut texts that come from pyarrow to one letter, so that sites and classes merge."""
+    pytest.importorskip("pyarrow")
+    made = pd.DataFrame({"label": ["benign", "broken"] * 120, "site": np.repeat(["north", "nord", "east"], 80)})
+    made["embedding"] = list(np.random.default_rng(0).normal(size=(240, 4)))
+    made.loc[np.arange(missing) * 8, "label"] = None
+    monkeypatch.chdir(tmp_path)
+    made.to_parquet("embeddings.parquet")
+    page = (ROOT / "docs" / "datasets.md").read_text(encoding="utf-8")
+    (recipe,) = re.findall(r'^ +(table = .*)\n +(np\.savez\("embeddings\.npz".*)$', page, re.MULTILINE)
+    exec("\n".join(recipe), {"np": np, "pd": pd})  # noqa: S102 - the page's own code
+    code, out, _ = identify("embeddings.npz", "--domain", "site", "--label", "y")
+    assert code == 0
+    assert f"arrays: {240 - missing} rows of 3 domains, classification, 2 classes" in out
+    each = missing // 3
+    assert {f"benign {40 - each} {40 - each} {40 - each}", "broken 40 40 40"} <= set(out)
+    said = [line for line in out if line.startswith("no label: ")]
+    assert [line.partition(" rows ")[0] for line in said] == [f"no label: {missing}"] * bool(missing)
 
 
 def test_given_predictions_are_a_reference_row_of_the_suite(identify, tmp_path):

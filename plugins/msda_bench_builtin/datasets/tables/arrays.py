@@ -274,7 +274,7 @@ def _check_size(path: Path, name: str, member: zipfile.ZipInfo) -> None:
         offset, size = content.tell(), math.prod(shape) * dtype.itemsize
         if dtype.hasobject:
             what = f"array {name!r} holds Python objects, which are never read"
-            raise DataError(f"{path}: {what}; save numbers or texts (of a sparse matrix its toarray())")
+            raise DataError(f"{path}: {what}; save numbers, or texts by astype(str) (of a sparse matrix its toarray())")
         if any(side < 0 for side in shape) or offset + size != member.file_size:
             raise ValueError(f"array {name!r} has {member.file_size - offset} bytes, its header says {size}")
 
