@@ -33,11 +33,14 @@ _IN_MODULES = (
     "for dropout use msda_bench.api.Dropout in place of torch.nn.Dropout; for other random numbers "
     "msda_bench.functional.uniform with the key of a msda_bench.api.StepKey module"
 )
-BRANCHES = (
+_BRANCHES = (
     "The contract asks for no Python branch on tensor values, no .item() and no boolean indexing; a component that "
     "needs them sets `stackable = False`"
 )
-_DRAWS = f"The contract asks to draw nothing from torch's global random generator; {_IN_MODULES}"
+_FUNCTIONS = (
+    "The contract asks for msda_bench.functional.reverse_gradient to reverse a gradient, and for any other "
+    "torch.autograd.Function to have a forward without ctx, a setup_context and `generate_vmap_rule = True`"
+)
 
 
 class ComponentContract:
@@ -160,8 +163,16 @@ class ComponentContract:
         try:
             return torch.func.vmap(function, axes)(*inputs)
         except RuntimeError as error:
-            why = f"{self.who} cannot be stacked with other runs: {message_of(error, 300)}"
-            raise BrokenContractError(f"{why}. {_DRAWS if 'random operation' in why else BRANCHES}") from error
+            raise BrokenContractError(f"{self.who} {self.not_stacked(message_of(error, 300))}") from error
+
+    def not_stacked(self, why: str) -> str:
+        """Says that runs cannot be stacked, why in torch's words, and what the contract asks for."""
+        asked = _BRANCHES
+        if "random operation" in why:
+            asked = f"The contract asks to draw nothing from torch's global random generator; {self.draws}"
+        elif "setup_context" in why or "generate_vmap_rule" in why:
+            asked = _FUNCTIONS
+        return f"cannot be stacked with other runs: {why}. {asked}"
 
     def same_in_a_stack(self, modules: Sequence[nn.Module], inputs: Sequence[Sequence[Any]], what: str) -> None:
         """Fails unless each run's module gives its outputs, up to rounding, in one stack with the others, too.

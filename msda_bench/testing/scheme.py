@@ -34,7 +34,7 @@ from msda_bench.suite.cell import Cell, Ref
 from msda_bench.suite.protocol import Adam, Optimizer, Protocol
 from msda_bench.testing import toy
 from msda_bench.testing.broken import BrokenContractError
-from msda_bench.testing.component import BRANCHES, Call, TaskContract
+from msda_bench.testing.component import Call, TaskContract
 from msda_bench.testing.toy import SOURCES, TARGET, ToyRun
 
 PARTS: Group = ("north/0", "north/1", "east/0", "east/1", f"{TARGET}/labelled")
@@ -235,7 +235,7 @@ class SchemeContract(_TrainedContract):
         blobs = toy.Blobs(regression=self.tasks()[0].kind == "regression")
         alone, together = self.trained(blobs)[0], self.trained(blobs, 2)[0]
         note = together.provenance.get("stack_note")
-        self.holds(note is None, f"it cannot be stacked with other runs: {note}. {BRANCHES}")
+        self.holds(note is None, f"it {self.not_stacked(str(note))}")
         for what in ("risks", "gaps", "weights"):
             one, other = (torch.tensor(getattr(record.curves, what)) for record in (together, alone))
             self.close(one, other, f"stacking changes a run's {what}", _CLOSE)

@@ -37,6 +37,40 @@ def _made(base: type, message: str, fault: Fault) -> Component:
     return cls()
 
 
+class Reversed(torch.autograd.Function):
+    """The usual reversal of a gradient, which torch.vmap refuses."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:  # type: ignore[override]
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:  # type: ignore[override]
+        return -gradient
+
+
+class Split(torch.autograd.Function):
+    """One whose context is set up by itself, but that does not say how it is stacked."""
+
+    @staticmethod
+    def forward(x: Tensor) -> Tensor:  # type: ignore[override]
+        return x.view_as(x)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:
+        pass
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:  # type: ignore[override]
+        return -gradient
+
+
+class Stacked(Split):
+    """What the kit asks for."""
+
+    generate_vmap_rule = True
+
+
 def after(_: object, value: Value) -> Value:
     """The value, after something was done on the way."""
     return value

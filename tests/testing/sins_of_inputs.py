@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from msda_bench.api import Backbone, Dataset, DomainData, Embedding, InputSpec, Network, PluginError, Task, component
-from tests.testing.sins import after, batched, drawing, sins
+from tests.testing.sins import Reversed, after, batched, drawing, sins
 
 COUNTER = itertools.count()
 
@@ -136,6 +136,7 @@ OF_BACKBONES = {
     "stacked_runs_equal_each_alone": {
         "use msda_bench.api.Dropout in place of torch.nn.Dropout": {"more": lambda self: [nn.Dropout(0.5)]},
         "cannot be stacked": more(lambda x: x if x.sum() > 0 else -x, InTraining),
+        "cannot be stacked.*setup_context.*asks for msda_bench.functional.reverse_gradient": more(Reversed.apply),
     },
     "input_is_not_changed": {"changed its input, the batch, in place": in_place},
 }

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from msda_bench.api import Aggregate, Aggregator, Discrepancy, Metric, Validator, component
-from tests.testing.sins import after, batched, drawing, sins
+from tests.testing.sins import Split, after, batched, drawing, sins
 
 CHANCE = random.SystemRandom().random
 
@@ -146,6 +146,9 @@ OF_DISCREPANCIES = {
     },
     "stacked_runs_equal_each_alone": {
         "cannot be stacked": lambda gaps, s, t: gaps * (2 if s.sum() + t.sum() > 0 else 1),
+        "cannot be stacked.*vmap support.*asks for msda_bench.functional.reverse_gradient.*`generate_vmap_rule": (
+            lambda gaps, s, t: means(Split.apply(s), Split.apply(t))
+        ),
     },
     "gradient_reaches_every_parameter": {
         "no gradient reaches parameter p": {

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from msda_bench.api import FittedScheme, Phase, Scheme, Stage, Step, component
-from tests.testing.sins import after, batched, sins
+from tests.testing.sins import Reversed, after, batched, sins
 
 
 class Spoiled(Scheme):
@@ -122,6 +122,8 @@ OF_SCHEMES = {
         "cannot be stacked.*torch.vmap refuses it.*no Python branch": objective(
             lambda value: value if value.item() > 0 else -value
         ),
+        "cannot be stacked.*setup_context.*asks for msda_bench.functional.reverse_gradient": objective(Reversed.apply),
+        "cannot be stacked.*random operation.*asks to draw nothing .* from the batch's key": {"step": noisy},
         "stacking changes a run's risks": (
             lambda step, *_: step._replace(risks=step.risks * (2 if batched(step.risks) else 1))
         ),

@@ -11,10 +11,11 @@ import unittest
 import pytest
 import torch
 
+from msda_bench.functional import reverse_gradient
 from msda_bench.testing import CONTRACTS, ComponentContract, FittedSchemeContract, contract, examine, toy
 from tests.engine.simulated import simulate
 from tests.testing import sins_of_inputs, sins_of_parts, sins_of_schemes
-from tests.testing.sins import sins
+from tests.testing.sins import Stacked, sins
 
 SINS = [*sins_of_parts.SINS, *sins_of_schemes.SINS, *sins_of_inputs.SINS]
 CLAUSES = [
@@ -52,6 +53,12 @@ def test_a_component_that_declares_it_cannot_be_stacked_is_not():
     alone = type("Alone", (type(branching),), {"stackable": False})()
     with pytest.raises(unittest.SkipTest, match="declares `stackable = False`"):
         contract(alone).test_stacked_runs_equal_each_alone()
+
+
+@pytest.mark.parametrize("reversal", [reverse_gradient, Stacked.apply])
+def test_the_reversals_that_the_kit_names_can_be_stacked(reversal):
+    (sin,) = sins(sins_of_schemes.Spoiled, {"": {"": sins_of_schemes.objective(reversal)}})
+    contract(sin.component).test_stacked_runs_equal_each_alone()
 
 
 OFF_THE_SIMPLEX = """
