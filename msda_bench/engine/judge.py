@@ -56,7 +56,7 @@ def _kept_arrays(run: Run, test: Tensor, weights: Callable[[], Mapping[str, Tens
     return packed
 
 
-def _are_unknown(labels: NDArray[np.generic]) -> bool:
+def _are_unknown(labels: NDArray[Any]) -> bool:
     """Whether these are the labels of a target that has none."""
     return bool((np.isnan(labels) if np.issubdtype(labels.dtype, np.floating) else labels < 0).all())
 

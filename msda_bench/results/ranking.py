@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -29,7 +29,7 @@ class _Question(NamedTuple):
     method: str
     control: str
     is_baseline: bool
-    pair: pd.Series[float]
+    pair: pd.Series[Any]
     p: float
     attainable: float
 
