@@ -93,6 +93,13 @@ class DomainData:
     predictions: Array | None = None
     places: Array | None = None
 
+    def __post_init__(self) -> None:
+        """Makes NumPy's texts of any length (`StringDType`) objects, as all that reads texts takes them."""
+        for name in ("x", "groups", "texts"):
+            values = getattr(self, name)
+            if getattr(values, "dtype", None) is not None and values.dtype.kind == "T":
+                object.__setattr__(self, name, values.astype(object))
+
 
 @runtime_checkable
 class Augments(Protocol):

@@ -144,7 +144,9 @@ class DatasetContract(FilesContract):
             return
         else:
             known = x.dtype in (np.float32, np.uint8)
-            self.holds(known, f"{where} have dtype {x.dtype}; the contract asks for float32, uint8 or str")
+            self.holds(
+                known, f"{where} have dtype {x.dtype}; the contract asks for float32, uint8 or objects that are str"
+            )
         self.holds(np.isfinite(values).all(), f"{where} are not all finite")
 
 

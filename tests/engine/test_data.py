@@ -114,6 +114,12 @@ def test_unusual_data_give_a_result(method, harm, regression):
     check_defined(train_on(method, harm, regression=regression))
 
 
+def test_groups_may_be_of_numpys_text_type(monkeypatch):
+    texts = np.dtypes.StringDType()
+    monkeypatch.setitem(REFUSED, "groups", lambda data: {"groups": data.x[:, 0].astype(str).astype(texts)})
+    check_defined(train_on("SRC", "groups"))
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_one_source_and_many_sources_give_a_result(method):
     for k in (1, 33):

@@ -169,6 +169,9 @@ def test_a_backbone_that_reads_gets_the_texts_as_written(tmp_path):
     assert frozen.features(DomainData(written, y), files).tolist() == expected
     other = DomainData(x, y, texts=written[::-1], identity="mine")
     assert frozen.features(other, files).tolist() == expected[::-1]
+    any_length = np.array([text.replace("\ud800", "?") for text in texts], np.dtypes.StringDType())
+    for data in (DomainData(x, y, texts=any_length, identity="these"), DomainData(any_length, y)):
+        assert frozen.features(data, files).tolist() == expected
     line = only_line(frozen.features, DomainData(x, y), files)
     assert line == "backbone letters reads texts, and the dataset gives none"
 
