@@ -41,9 +41,9 @@ from msda_bench.store.record import RESULTS
 from msda_bench.store.store import DamagedPlanError
 from msda_bench.suite.cell import Cell
 from msda_bench.suite.expand import Expansion
+from msda_bench.suite.own_estimator import OWN_SCHEME
 from msda_bench.suite.plan import Plan, PlannedCell
 from msda_bench.suite.select import select_cells
-from msda_bench.suite.spec import OWN_SCHEME
 
 _MOST_TOGETHER = 64
 """The maximum number of cells in a job on a GPU; the engine stacks as many of them as fit into memory."""

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
     Field,
-    GetJsonSchemaHandler,
     PlainValidator,
-    PrivateAttr,
     ValidationInfo,
     ValidatorFunctionWrapHandler,
     WithJsonSchema,
     field_validator,
     model_validator,
 )
-from pydantic_core import CoreSchema
 
 from msda_bench.api import (
     Aggregator,
@@ -32,13 +28,12 @@ from msda_bench.api import (
     Scheme,
     Validator,
 )
-from msda_bench.errors import SuiteError
 from msda_bench.suite.choice import Configured, choose, context_of, of_kind
-from msda_bench.suite.files import UnreadableError, included
 from msda_bench.suite.mistakes import Fault, hint, refusal, refuse_any, shown
+from msda_bench.suite.own_estimator import as_scheme
 from msda_bench.suite.plan import Name
 from msda_bench.suite.protocol import Optimizer, Protocol, Share, Splitting, SuitePart, UpdateRule
-from msda_bench.suite.published import ENDING, PublishedNumbers, find_table
+from msda_bench.suite.published_spec import PublishedSpec
 from msda_bench.suite.select import meant_span, span
 
 MAX_SEED = 2**31 - 1
@@ -49,11 +44,10 @@ DEFAULT_AGGREGATOR = "uniform"
 DEFAULT_VALIDATOR = {"classification": "source_accuracy", "regression": "source_risk"}
 """The default validators, by task."""
 
-# Not Literal[1], which accepts `true` for 1; the loader has refused newer versions before.
+# Not Literal[1], which accepts `true` for 1.
 Version = Annotated[int, Field(ge=1, le=1)]
 Labels = Annotated[int, Field(ge=0)]
 _Text = Annotated[str, Field(min_length=1)]
-_Words: TypeAlias = _Text | list[_Text]
 
 
 def seeds(raw: Any) -> tuple[int, ...]:
@@ -176,19 +170,13 @@ class SelectSpec(SuitePart):
         return tuple(dict.fromkeys((self.by, *self.tracks)))
 
 
-OWN_SCHEME = "estimator"
-"""The scheme that runs code of the user's own."""
-_OF_ESTIMATOR = ("sees", "dense", "arguments")
-
-
 class MethodSpec(SuitePart):
     """A row of the table. After validation the discrepancy and the aggregator are None if the scheme takes none.
 
     Its `training`, of which `optimizer` is the short form, `split_sources`, `labelled_target` and paths of `search`
     override the suite's. With `standardise: domain` each domain's inputs get mean 0 and variance 1 by its own training
-    rows. An `estimator` is FILE:FUNCTION, a Python file beside the suite, with `sees`, `dense` and `arguments`; it is
-    the short form of `scheme: {estimator: ...}`. With `prior_correction` its predictions for the target are corrected
-    for the shares of classes there, estimated by EM.
+    rows. `estimator`, `sees`, `dense` and `arguments` are the short form of `scheme: {estimator: ...}`. With
+    `prior_correction` its predictions for the target are corrected for the shares of classes there, estimated by EM.
     """
 
     scheme: Annotated[Configured[Scheme], of_kind("scheme")] = Field(default="adapt", validate_default=True)
@@ -211,21 +199,7 @@ class MethodSpec(SuitePart):
     @model_validator(mode="before")
     @classmethod
     def _own_estimator(cls, raw: Any) -> Any:
-        if not isinstance(raw, dict):
-            return raw
-        estimator, more = raw.get("estimator"), [key for key in _OF_ESTIMATOR if key in raw]
-        if estimator is None:
-            refuse_any(Fault((key,), "is of an own estimator; add estimator: FILE:FUNCTION", "key") for key in more)
-            return raw
-        if "scheme" in raw:
-            raise refusal(Fault(("estimator",), "is a scheme of its own; remove scheme", "key"))
-        file, _, function = estimator.rpartition(":") if isinstance(estimator, str) else ("", "", "")
-        if not file.endswith(".py") or not function:
-            what = "must be FILE:FUNCTION, a Python file and what it defines, such as my_models.py:make_svm"
-            raise refusal(Fault(("estimator",), f"{what}, not {shown(estimator)}"))
-        rest = {key: value for key, value in raw.items() if key not in {"estimator", *more}}
-        own = {"file": file, "function": function} | {key: raw[key] for key in more}
-        return rest | {"scheme": {OWN_SCHEME: own}}
+        return as_scheme(raw) if isinstance(raw, dict) else raw
 
     @property
     def adapts(self) -> bool:
@@ -284,72 +258,6 @@ class MethodSpec(SuitePart):
             # A part without weight would silently have no effect.
             part = "discrepancy" if scheme.uses_discrepancy else "scheme"
             yield Fault((part,), "needs its weight; add mu, such as mu: 0.01")
-
-
-class PublishedSpec(SuitePart):
-    """A table by name, or by its file relative to the suite's, with its comparable networks and protocols.
-
-    `methods` has the names of the suite's methods in the sources.
-    """
-
-    noun: ClassVar[str] = "key of published"
-    table: _Text
-    backbone: _Words = Field(default_factory=list)
-    protocol: _Words = Field(default_factory=list)
-    methods: dict[str, _Words] = Field(default_factory=dict)
-    _numbers: PublishedNumbers = PrivateAttr()
-
-    @property
-    def numbers(self) -> PublishedNumbers:
-        """The table with the suite's choices."""
-        return self._numbers
-
-    @model_validator(mode="before")
-    @classmethod
-    def _named(cls, raw: Any) -> Any:
-        if isinstance(raw, str):
-            return {"table": raw}
-        if not isinstance(raw, dict):
-            what = f"must be the name of a table, or a {ENDING} file with one, or {{table: NAME, ...}}"
-            raise refusal(Fault((), f"{what}, not {shown(raw)}"))
-        return raw
-
-    @model_validator(mode="after")
-    def _read(self, info: ValidationInfo) -> PublishedSpec:
-        context = context_of(info)
-        try:
-            own = self.table.endswith(ENDING)
-            table = find_table(str(included(self.table, context.folder, context.top)) if own else self.table)
-        except UnreadableError as error:
-            raise refusal(Fault(("table",), f"{shown(self.table)} {error}")) from None
-        except SuiteError as error:
-            raise refusal(*(Fault(("table",), line) for line in error.lines)) from None
-        refuse_any(self._faults(table))
-        self._numbers = replace(
-            table,
-            backbones=_listed(self.backbone),
-            protocols=_listed(self.protocol),
-            methods={name: _listed(words) for name, words in self.methods.items()},
-        )
-        return self
-
-    def _faults(self, table: PublishedNumbers) -> Iterator[Fault]:
-        choices = [(("backbone",), self.backbone), (("protocol",), self.protocol)]
-        for loc, words in [*choices, *((("methods", name), words) for name, words in self.methods.items())]:
-            column = loc[0].removesuffix("s")
-            known = dict.fromkeys(text for number in table.numbers if (text := getattr(number, column)) is not None)
-            for word in _listed(words):
-                if word not in known:
-                    yield Fault(loc, f"{shown(word)} is not a {column} of {table.name}{hint(word, known)}")
-
-    @classmethod
-    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        """A name, or a mapping."""
-        return {"anyOf": [{"type": "string"}, handler.resolve_ref_schema(handler(core))]}
-
-
-def _listed(words: str | list[str]) -> tuple[str, ...]:
-    return (words,) if isinstance(words, str) else tuple(words)
 
 
 class ExperimentFile(SuitePart):

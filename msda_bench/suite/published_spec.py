@@ -1,0 +1,86 @@
+"""The published numbers that a suite names, for `msda-bench verify`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Annotated, Any, ClassVar, TypeAlias
+
+from pydantic import Field, GetJsonSchemaHandler, PrivateAttr, ValidationInfo, model_validator
+from pydantic_core import CoreSchema
+
+from msda_bench.errors import SuiteError
+from msda_bench.suite.choice import context_of
+from msda_bench.suite.files import UnreadableError, included
+from msda_bench.suite.mistakes import Fault, hint, refusal, refuse_any, shown
+from msda_bench.suite.protocol import SuitePart
+from msda_bench.suite.published import ENDING, PublishedNumbers, find_table
+
+_Text = Annotated[str, Field(min_length=1)]
+_Words: TypeAlias = _Text | list[_Text]
+
+
+class PublishedSpec(SuitePart):
+    """A table by name, or by its file relative to the suite's, with its comparable networks and protocols.
+
+    `methods` has the names of the suite's methods in the sources.
+    """
+
+    noun: ClassVar[str] = "key of published"
+    table: _Text
+    backbone: _Words = Field(default_factory=list)
+    protocol: _Words = Field(default_factory=list)
+    methods: dict[str, _Words] = Field(default_factory=dict)
+    _numbers: PublishedNumbers = PrivateAttr()
+
+    @property
+    def numbers(self) -> PublishedNumbers:
+        """The table with the suite's choices."""
+        return self._numbers
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named(cls, raw: Any) -> Any:
+        if isinstance(raw, str):
+            return {"table": raw}
+        if not isinstance(raw, dict):
+            what = f"must be the name of a table, or a {ENDING} file with one, or {{table: NAME, ...}}"
+            raise refusal(Fault((), f"{what}, not {shown(raw)}"))
+        return raw
+
+    @model_validator(mode="after")
+    def _read(self, info: ValidationInfo) -> PublishedSpec:
+        context = context_of(info)
+        try:
+            own = self.table.endswith(ENDING)
+            table = find_table(str(included(self.table, context.folder, context.top)) if own else self.table)
+        except UnreadableError as error:
+            raise refusal(Fault(("table",), f"{shown(self.table)} {error}")) from None
+        except SuiteError as error:
+            raise refusal(*(Fault(("table",), line) for line in error.lines)) from None
+        refuse_any(self._faults(table))
+        self._numbers = replace(
+            table,
+            backbones=_listed(self.backbone),
+            protocols=_listed(self.protocol),
+            methods={name: _listed(words) for name, words in self.methods.items()},
+        )
+        return self
+
+    def _faults(self, table: PublishedNumbers) -> Iterator[Fault]:
+        choices = [(("backbone",), self.backbone), (("protocol",), self.protocol)]
+        for loc, words in [*choices, *((("methods", name), words) for name, words in self.methods.items())]:
+            column = loc[0].removesuffix("s")
+            known = dict.fromkeys(text for number in table.numbers if (text := getattr(number, column)) is not None)
+            for word in _listed(words):
+                if word not in known:
+                    yield Fault(loc, f"{shown(word)} is not a {column} of {table.name}{hint(word, known)}")
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        """A name, or a mapping."""
+        return {"anyOf": [{"type": "string"}, handler.resolve_ref_schema(handler(core))]}
+
+
+def _listed(words: str | list[str]) -> tuple[str, ...]:
+    return (words,) if isinstance(words, str) else tuple(words)
