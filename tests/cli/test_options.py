@@ -102,6 +102,8 @@ USES = {
     "--experiments": Use("clouds"),
     "--format": Use("github"),
     "new kind": Use("", "new KIND my_part"),
+    "new --fitted": Use("", "new scheme my_part"),
+    "run --trust-files": Use("", NEW),
     "check --kind": Use("metric", "check msda-bench"),
     "check --params": Use("'{train: 600}'", "check stress"),
     "check --strict": Use("", "check d_A"),
@@ -146,7 +148,7 @@ USES = {
 """Uses by option, or by command and option where commands differ."""
 UNSEEN = (
     *("check --kind", "new kind", "run --device", "run --executor", "run --fetch", "run --keep-going", "run --timeout"),
-    "run --workers",
+    *("run --trust-files", "run --workers"),
 )
 """Options that change no result; what they do cannot be seen here, only that they do no harm."""
 REFUSED = ("run --stack 2", "run --scheduler", *(() if torch.cuda.is_available() else ("run --device cuda",)))

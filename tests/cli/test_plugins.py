@@ -178,6 +178,7 @@ def test_new_writes_a_distribution_and_says_what_comes_next(said, tmp_path, monk
     for out, place in ((".", f"./{folder}"), (f"{tmp_path}/there", f"{tmp_path}/there/{folder}")):
         code, lines, _ = said(f"new aggregator inverse --out {out}")
         assert (code, lines[0]) == (0, f"{place.removeprefix('./')}: the aggregator inverse, ready to install. Next:")
-        then = ("pip install -e {}", "msda-bench check inverse", "msda-bench run {}/suite.yaml")
+        ranked = "msda-bench run poisoned/fonts-poisoned --methods {}/ranked.yaml --against reference"
+        then = ("pip install -e {}", "msda-bench check inverse", "msda-bench run {}/suite.yaml", ranked)
         assert lines[1:] == [f"  {line.format(place)}" for line in then]
         assert (tmp_path / place / "src" / "msda_bench_inverse.py").is_file()

@@ -43,8 +43,8 @@ def test_less_error_is_better_and_means_are_errors(rows):
 
 def test_test_sets_of_other_sizes_are_compared_exactly(rows):
     """1/3 and 2/6 are equal, unlike differences of float percentages and means."""
-    a = {"m": {"x": [Outcome(3, n_correct=1)] * 6, "y": [Outcome(7, n_correct=1)] * 6}}
-    b = {"m": {"x": [Outcome(6, n_correct=2)] * 6, "y": [Outcome(21, n_correct=3)] * 6}}
+    a = {"m": {"x": [Outcome(30, n_correct=10)] * 6, "y": [Outcome(70, n_correct=10)] * 6}}
+    b = {"m": {"x": [Outcome(60, n_correct=20)] * 6, "y": [Outcome(210, n_correct=30)] * 6}}
     assert set(rows(a, b).n_zero) == {6}
 
 

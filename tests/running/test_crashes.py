@@ -66,7 +66,7 @@ def test_of_two_that_seal_at_once_one_gives_way_and_no_record_is_lost(tmp_path):
         def refresh(self):
             super().refresh()
             other.publish(Record(two.key, two.to_json(), "ok", Outcome(2, 1)))
-            with pytest.raises(StoreError, match="is being written; seal again later"):
+            with pytest.raises(StoreError, match="is being written by another process; try again later"):
                 other.seal()
             return self
 
