@@ -9,9 +9,11 @@ import logging
 import queue
 import threading
 from collections.abc import Iterator
+from typing import Any, cast
 
 from distributed import Client, LocalCluster, WorkerPlugin, rpc
 from distributed.security import Security
+from tornado.platform.asyncio import BaseAsyncIOLoop
 
 from msda_bench.executors import BenchError, describe
 
@@ -38,14 +40,27 @@ def connected(scheduler: str | None, threads: int) -> Iterator[Client]:
             # Threads suffice, since every job has a process of its own.
             options = {"n_workers": 1, "threads_per_worker": threads, "processes": False, "memory_limit": None}
             local = LocalCluster(**options, dashboard_address="127.0.0.1:0")  # any free port; the default may be taken
-            yield stack.enter_context(Client(stack.enter_context(local), set_as_default=False))
+            yield _quiet(stack.enter_context(Client(stack.enter_context(local), set_as_default=False)))
             return
         _find(scheduler)
         try:
             client = Client(scheduler, timeout=ANSWER, set_as_default=False)
         except Exception as error:
             raise _unreachable(scheduler, describe(error, 200)) from error
-        yield stack.enter_context(client)
+        yield _quiet(stack.enter_context(client))
+
+
+def _quiet(client: Client) -> Client:
+    """The client, whose event loop drops what it would log of waits that nobody asked for, even after the run.
+
+    dask leaves such waits behind when it closes, and asyncio reports them whenever they are collected.
+    """
+    cast("BaseAsyncIOLoop", client.loop).asyncio_loop.set_exception_handler(_drop)
+    return client
+
+
+def _drop(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Handles an event loop's exception by nothing."""
 
 
 def _find(scheduler: str) -> None:

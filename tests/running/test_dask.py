@@ -1,6 +1,7 @@
 """The dask executor survives the loss of parts of a cluster of real processes."""
 
 import contextlib
+import gc
 import json
 import os
 import signal
@@ -214,3 +215,12 @@ def test_a_cell_that_kills_its_dask_worker_costs_no_other_and_a_stopped_run_leav
         assert (runner.returncode, out, errors) == (130, b"", b"")
         assert_gone()
         assert len(trained()) == before + 2
+
+
+def test_a_wait_that_dask_leaves_behind_is_not_reported_when_it_is_collected(caplog):
+    """It may be collected at any time after the run, so it is made after it here."""
+    with connection.connected(None, 1) as client:
+        loop = client.loop.asyncio_loop
+    loop.create_future().set_exception(TimeoutError("Timeout"))
+    gc.collect()
+    assert caplog.messages == []

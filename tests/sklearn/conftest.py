@@ -27,6 +27,13 @@ def rows():
     return Rows(np.concatenate(parts).astype(np.float32), y, np.repeat([1, 2, 7, -3], 60))
 
 
+@pytest.fixture(autouse=True)
+def _scikit_learns_default():
+    """Disables the routing that an import of skada, in another test of this process, has enabled."""
+    with sklearn.config_context(enable_metadata_routing=False):
+        yield
+
+
 @pytest.fixture
 def routing():
     """Enables scikit-learn's routing of `sample_domain`."""
