@@ -8,6 +8,7 @@ from datetime import timedelta
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, RenderableColumn, TimeElapsedColumn
+from rich.table import Column
 from rich.text import Text
 
 from msda_bench.errors import LONGEST_LINE, printable
@@ -20,6 +21,10 @@ EVERY = 5.0
 _FEW = 3
 """Cells that must have ended after the first wave before the time left is estimated."""
 _MOST_IN_WAVE = 4
+_BAR = 12
+"""The width of the bar in characters, so that time and run stand beside it in a line of 80."""
+_LONG = 3.0
+"""Seconds without a first result after which a live bar says that the machine compiles."""
 
 
 class TimeLeft:
@@ -139,9 +144,12 @@ class LiveProgress(_Shown):
     def begin(self, survey: Survey) -> None:
         """See `Observer`."""
         super().begin(survey)
-        columns = BarColumn(bar_width=30), MofNCompleteColumn(), TimeElapsedColumn(), RenderableColumn(self)
+        self._began = self._clock()
+        # The text takes what the other columns leave of the line, and is cut there.
+        rest = RenderableColumn(self, table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis"))
+        columns = BarColumn(bar_width=_BAR), MofNCompleteColumn(), TimeElapsedColumn(), rest
         self._bar = Progress(
-            *columns, console=self._console, get_time=self._clock, refresh_per_second=4, transient=True
+            *columns, console=self._console, get_time=self._clock, refresh_per_second=4, transient=True, expand=True
         )
         self._task = self._bar.add_task("runs", total=self._cells)
         self._bar.start()
@@ -151,8 +159,9 @@ class LiveProgress(_Shown):
         return Text(", ".join(self._rest()))
 
     def _rest(self) -> list[str]:
-        """Also which run was started last; until one has ended, why that takes long."""
-        now = self._started if self._ended else "compiling for this machine, once" if self._started else ""
+        """Also which run was started last, or why the first one takes long."""
+        compiles = self._started and not self._ended and self._clock() - self._began >= _LONG
+        now = "compiling for this machine, once" if compiles else self._started
         return [part for part in (*super()._rest(), now) if part]
 
     def _finish(self, event: CellFinished) -> None:

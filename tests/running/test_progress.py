@@ -1,4 +1,5 @@
 import io
+import re
 from dataclasses import replace
 
 import pytest
@@ -92,3 +93,27 @@ def test_faults_are_reported_at_once_in_plain_words(kind):
     bad = "2 failed or diverged"
     last = f" 2/4 0:01:05 {bad}, table: A, t, seed 1" if live else f"2/4 runs in 0:01:05, {bad}"
     assert any(line.rstrip().endswith(last) for line in text.splitlines())
+
+
+def test_the_live_line_fits_80_columns_and_says_why_the_first_result_takes_long():
+    stream, clock = io.StringIO(), Clock()
+    expansion = fake_expansion(methods=("A", "B" * 60), targets=("t",), seeds=300)
+    keys = [cell.key for cell in expansion.plan.cells]
+    console = Console(file=stream, width=80, force_terminal=True, color_system=None)
+    shown = LiveProgress(console, clock)
+    shown.begin(survey(expansion))
+    shown.see(JobStarted((keys[0],)))
+    for clock.now, words in ((1, "table: A, t, seed 0"), (40, "compiling for this machine, once")):
+        shown.see(Noted("a line, above which the bar is drawn again"))
+        assert stream.getvalue().rstrip().endswith(words)
+    for place, key in enumerate(keys[:450]):
+        clock.now = 50 + place
+        shown.see(JobStarted((keys[place + 1],)))
+        shown.see(CellFinished(key, "diverged" if place % 9 == 0 else "ok"))
+    shown.see(Noted("another"))
+    shown.end()
+    lines = re.split(r"[\r\n]|\x1b\[[\dA-Za-z?]*", stream.getvalue())
+    bars = [line for line in lines if "/600" in line]
+    assert max(map(len, bars)) == 80, "none is wrapped"
+    last = "450/600 0:08:19 0:02:30 left, 50 failed or diverged,"
+    assert any(last in line and line.endswith("…") for line in bars)
