@@ -62,8 +62,7 @@ def every_run(results: Results) -> Section | None:
         return None
     text = (
         "Each run is a point, and a line the mean. What lies far outside is drawn as an arrow at the edge with its "
-        "number, so that it does not squeeze the rest. Zoom with the buttons, the keys + - 0, or Shift and the wheel; "
-        "drag to move."
+        "number, so that it does not squeeze the rest."
     )
 
     def values(rows: pd.DataFrame) -> pd.DataFrame:

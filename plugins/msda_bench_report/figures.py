@@ -16,6 +16,8 @@ from msda_bench.results.words import name_of
 from msda_bench.suite.plan import Experiment
 from msda_bench_report.plots.parts import COLOURS, CONFIG, Chart, svg_text
 
+_STILL = 300
+"""The width of a plot in a still picture, in pixels, with which its words can be read where a phone scales it."""
 _MOST_DECIMALS, _LARGE = 6, 1e9
 """Numbers that need more decimals, or are larger, are shown in the form 1.234e+12."""
 
@@ -143,10 +145,18 @@ def picture(chart: Chart) -> Markup:
 
 
 def _picture(spec: dict[str, Any]) -> Markup:
-    svg = svg_text(spec, CONFIG)
+    svg = svg_text(_narrowed(spec), CONFIG)
     for colour, name in COLOURS.items():
         svg = svg.replace(f'"{colour}"', f'"{name}"')
     return Markup(svg)  # noqa: S704 - the library escapes what it writes
+
+
+def _narrowed(spec: dict[str, Any]) -> dict[str, Any]:
+    """The chart, or the charts one above the other, with plots that are no wider than `_STILL`."""
+    if "vconcat" in spec:
+        return spec | {"vconcat": [_narrowed(part) for part in spec["vconcat"]]}
+    width = spec.get("width")
+    return spec | {"width": min(width, _STILL)} if isinstance(width, int | float) else spec
 
 
 def _add_zoom(spec: dict[str, Any]) -> bool:

@@ -72,3 +72,50 @@ def test_everything_is_readable_without_the_script(browser, pages):
     for figure in browser.all("figure"):
         (shown,) = figure.find_elements("css selector", ".still svg, .values[open] table")
         assert shown.is_displayed(), "the picture, or else the numbers"
+
+
+PICTURES = """
+const shown = [...document.querySelectorAll(".plot svg")].filter((svg) => svg.getClientRects().length);
+return shown.map((svg) => {
+  const box = svg.getBoundingClientRect(), text = svg.querySelector("text");
+  const scale = box.width / svg.viewBox.baseVal.width;
+  return [box.left, box.right, scale * parseFloat(getComputedStyle(text).fontSize)];
+});
+"""
+
+
+@pytest.mark.parametrize("script", [True, False])
+@pytest.mark.parametrize("name", ["sensitivity", "paper-amazon"])
+def test_on_a_phone_every_picture_is_whole_and_its_words_can_be_read(browser, pages, name, script):
+    browser.show(pages(name), 400, script=script)
+    browser.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+    if script:
+        for figure in browser.all("figure[id]" if name == "paper-amazon" else ".headline figure"):
+            browser.drawn(figure.get_attribute("id"))
+    browser.run("document.querySelectorAll('details').forEach((part) => { part.open = true; })")
+    pictures = browser.run(PICTURES)
+    assert pictures
+    assert all(left >= 0 and right <= 400 for left, right, _ in pictures)
+    assert min(size for *_, size in pictures) >= 7
+
+
+def test_paper_has_every_chart_dark_on_white_and_no_control(browser, pages):
+    page = pages("paper-amazon")
+    browser.show(page, dark=True)
+    browser.drawn("paper-amazon-forest")
+    browser.driver.execute_cdp_cmd("Page.printToPDF", {})
+    assert len(browser.all("figure[data-drawn]")) == len(browser.all("figure[id]")) > 20, "those in closed parts, too"
+    assert not browser.all("details.part[open]"), "closed again"
+    inks = "[...document.querySelectorAll('#paper-amazon-runs .live text')].map((text) => text.getAttribute('fill'))"
+    assert "#1b1f23" in browser.run(f"return {inks}")
+    browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    size = {"width": 703, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    browser.run("document.querySelectorAll('details.part').forEach((part) => { part.open = true; })")
+    assert browser.run(OUTSIDE.replace(".scroller, .plot, ", "")) == []
+    shown = [one for one in browser.all("button, input, select, summary") if one.is_displayed()]
+    assert {one.tag_name for one in shown} == {"summary", "button"}
+    assert all(one.find_element("xpath", "..").tag_name == "th" for one in shown if one.tag_name == "button")
+    assert browser.run("return getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+    assert browser.complaints() == []

@@ -1,5 +1,6 @@
 (() => {
   document.documentElement.classList.add("scripted");
+  const PRINTED = 340;  // the width of a chart on paper, of which two stand side by side on A4 or letter
   const [config, paper] = ["config", "paper"].map((id) => document.getElementById(id).textContent);
 
   // The address holds the state: #anchor&experiment.show=a&experiment.show=b&experiment.sort=books:descending
@@ -169,8 +170,8 @@
       return names;
     }
 
-    sized() {
-      const spec = structuredClone(this.spec), room = this.root.clientWidth;
+    sized(widest) {
+      const spec = structuredClone(this.spec), room = Math.min(this.root.clientWidth || widest, widest);
       const scale = this.root.classList.contains("large") ? 1.6 : 1;
       if (spec.spec) {  // a column of small charts
         spec.spec.width = Math.max(120, room - 70);
@@ -186,9 +187,9 @@
       return spec;
     }
 
-    async embed(host, config) {
+    async embed(host, config, widest = Infinity) {
       await (library ??= unpacked());
-      return vegaEmbed(host, this.sized(), {
+      return vegaEmbed(host, this.sized(widest), {
         ast: true, actions: false, defaultStyle: false, renderer: "svg", logLevel: 1, config,
         tooltip: { id: "tip", disableDefaultStyle: true },
         // Said here, since Vega-Lite warns of it where heights follow the number of rows.
@@ -197,13 +198,13 @@
       });
     }
 
-    async draw() {
+    async draw(style = themed(), widest = Infinity) {
       this.leave();
       this.live.hidden = false;
       if (this.still) this.still.hidden = true;
       this.result?.finalize();
       try {
-        this.result = await this.embed(this.live, themed());
+        this.result = await this.embed(this.live, style, widest);
         this.view = this.result.view;
         this.root.dataset.drawn = "";
       } catch (error) {  // the still picture, or the numbers, show the same
@@ -353,11 +354,17 @@
     revealAll();
   });
 
-  // On paper everything is open.
+  // On paper everything is open and drawn, dark on white. Drawing has only promises to wait for, and these are kept
+  // before the browser lays out the paper, once the library is there.
   let closed = [];
+  if (figures.length) library ??= unpacked();
   addEventListener("beforeprint", () => {
-    closed = all("details.part:not([open])");
+    closed = all("details.part:not([open]), details.notes:not([open])");
     closed.forEach((part) => { part.open = true; });
+    for (const figure of figures) figure.draw(JSON.parse(paper), PRINTED);
   });
-  addEventListener("afterprint", () => closed.forEach((part) => { part.open = false; }));
+  addEventListener("afterprint", () => {
+    closed.forEach((part) => { part.open = false; });
+    for (const figure of figures) watcher.observe(figure.root);  // which draws it again in the page's colours
+  });
 })();
