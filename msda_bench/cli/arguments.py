@@ -51,6 +51,7 @@ COLUMNS = MappingProxyType({
     "label": "the column to predict",
     "text": "a column that is read as words",
     "group": "a column that names rows that belong together; or several, with commas between them",
+    "test": "a column that marks official test rows, such as split, or COLUMN=VALUE,VALUE; nothing to draw them",
     "predictions": "a column of another model's answers, shown as a reference and learned from by no method",
 })  # fmt: skip
 """The options of `data identify` that name a column."""

@@ -353,9 +353,10 @@ class Dataset(Component, ABC):
         Args:
             path: the file, absolute.
             columns: the names of the `domain`, of the `label` and, where the user gives them, of `text`, `group` and
-                `predictions`; whether domains without any label are targets (`unlabelled`: "target", or "drop"); where
-                given, the `task`, and the texts that stand for a missing value (`missing`, commas between them). A
-                folder of files may come without a `domain`.
+                `predictions`; what marks official test rows (`test`: COLUMN or COLUMN=VALUES, empty for none); whether
+                domains without any label are targets (`unlabelled`: "target", or "drop"); where given, the `task`, and
+                the texts that stand for a missing value (`missing`, commas between them). A folder of files may come
+                without a `domain`.
 
         Raises:
             DataError: the file cannot be used.

@@ -69,7 +69,7 @@ TABLES = {
     "trials of a recording": table(lambda s, row: row // 12, header="trial", slow=True),
 }
 """The text of a file, perhaps with an option."""
-PARAMETERS = r"    (?:missing|group|drop|categories): "
+PARAMETERS = r"    (?:missing|group|test_rows|train|drop|categories): "
 
 
 def test_each_doubt_about_inputs_is_a_line_with_the_option_that_answers_it(identify, tmp_path, golden):
@@ -118,7 +118,7 @@ def test_arrays_are_doubted_as_tables_are(identify, tmp_path):
     rng = np.random.default_rng(1)
     y, site = rng.integers(0, 2, 240), np.repeat(["a", "b", "c", "d"], 60)
     x = rng.normal(0, 1e-6, (240, 8, 64)).astype(np.float32)
-    held = {"y": y, "subject": site, "session": np.tile([0, 1], 120), "trial": np.arange(240) // 4}
+    held = {"y": y, "subject": site, "session": np.tile([0, 1], 120), "trials": np.zeros((240, 2))}
     coded, scaled, twice, slow = x.copy(), x.copy(), x.copy(), np.cumsum(rng.normal(size=(240, 8)), axis=0)
     coded[::9, 3] = -9999
     scaled[60:120] *= 1e6
@@ -132,7 +132,7 @@ def test_arrays_are_doubted_as_tables_are(identify, tmp_path):
         said[name] = "\n".join(out)
     for text in said.values():
         how = "name by --group one that says which rows belong together"
-        assert f"arrays not read: session (240,), trial (240,); {how}" in text
+        assert f"arrays not read: session (240,), trials (240, 2); {how}" in text
     assert "inputs: array 'x', float32 of shape (8, 64) in each row" in said["plain"]
     doubts = {
         "coded": "gap: -9999 repeats far outside of all other numbers of array 'x'",
@@ -142,5 +142,7 @@ def test_arrays_are_doubted_as_tables_are(identify, tmp_path):
     }
     for name, text in said.items():
         assert {which for which, doubt in doubts.items() if doubt in text} == {name} - {"plain"}, name
-    code, out, _ = identify(tmp_path / "slow.npz", *["--domain", "subject", "--label", "y", "--group", "subject,trial"])
+    code, out, _ = identify(
+        tmp_path / "slow.npz", *["--domain", "subject", "--label", "y", "--group", "subject,session"]
+    )
     assert (code, doubts["slow"] in "\n".join(out)) == (0, False)

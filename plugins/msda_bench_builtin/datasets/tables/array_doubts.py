@@ -21,10 +21,15 @@ def doubts_in(x: Array, parts: Parts, name: str, *, alike: bool) -> list[str]:
     """A line on each doubt about the array of inputs; `alike` if each domain is standardised by itself."""
     rows = np.concatenate(list(parts.rows.values()))
     places = np.repeat(np.arange(len(parts.rows)), [len(mine) for mine in parts.rows.values()])
+    columns = sampled(x, rows)
+    return [finding.line(answered=False) for finding in _findings(columns, places, parts, name, alike=alike)]
+
+
+def sampled(x: Array, rows: Array) -> list[Array]:
+    """Some of the numbers of these rows, float64."""
     flat = x.reshape(len(x), -1)
     chosen = np.unique(np.linspace(0, flat.shape[1] - 1, _COLUMNS).astype(int))
-    columns = [flat[rows, place].astype(np.float64) for place in chosen]
-    return [finding.line(answered=False) for finding in _findings(columns, places, parts, name, alike=alike)]
+    return [flat[rows, place].astype(np.float64) for place in chosen]
 
 
 def _findings(columns: list[Array], places: Array, parts: Parts, name: str, *, alike: bool) -> Iterator[Finding]:

@@ -16,10 +16,13 @@ from pydantic import AliasChoices, Field
 
 from msda_bench.api import Array, DataError, Identified, Inputs, InputSpec, component
 from msda_bench.functional import lost_in_float32, standardiser
-from msda_bench_builtin.datasets.tables.array_doubts import doubts_in
+from msda_bench_builtin.datasets.tables.array_doubts import doubts_in, sampled
+from msda_bench_builtin.datasets.tables.findings import Look
 from msda_bench_builtin.datasets.tables.folder import ARRAYS, TABLES, files_of, holds, parts_of, said_of, stamp
 from msda_bench_builtin.datasets.tables.identify import given_by, identified, repaired
+from msda_bench_builtin.datasets.tables.official import Marked, marked_by, named_in
 from msda_bench_builtin.datasets.tables.parts import Roles, missing_in, predictions_in
+from msda_bench_builtin.datasets.tables.proposals import proposals
 from msda_bench_builtin.datasets.tables.read import Column, crossed, listed, names_in, plain, text_of
 from msda_bench_builtin.datasets.tables.rows import Contents, FromFile
 
@@ -61,12 +64,13 @@ class Arrays(FromFile):
 
     def roles(self) -> Roles:
         """The arrays of domains, labels and groups; see `FromFile`."""
-        given = [self.inputs, self.labels, self.domain, self.groups, self.predictions]
+        held = members(files_of(Path(self.file), ARRAYS)[0])
+        test = None if self.test_rows is None else named_in(self.test_rows, self._names())[0]
+        given = [self.inputs, self.labels, self.domain, self.groups, self.predictions, test]
         if twice := [name for name in given if name is not None and given.count(name) > 1]:
-            what = f"array {twice[0]!r} cannot be two of inputs, labels, domains, groups and predictions"
+            what = f"array {twice[0]!r} cannot be two of inputs, labels, domains, groups, predictions and test rows"
             raise DataError(f"{self.file}: {what}")
         parts = {"domain": self.domain, "label": self.labels, "group": self.groups}
-        held = members(files_of(Path(self.file), ARRAYS)[0])
         columns = {
             role: crossed([self._column(one) for one in names_in(name, held)])
             for role, name in parts.items()
@@ -79,7 +83,14 @@ class Arrays(FromFile):
             columns.get("group"),
             tuple(f"{role} (array {name!r})" for role, name in parts.items()),
             frozenset().union(*(column.gaps for column in columns.values())),
+            self._marked(test),
         )
+
+    def _marked(self, name: str | None) -> Marked | None:
+        """What marks official test rows; `name` is the array that does."""
+        if name is None:
+            return None
+        return marked_by(Path(self.file), "array", self.test_rows or "", {name: self._column(name)})
 
     def read(self) -> Contents:
         """The arrays; see `FromFile`."""
@@ -144,22 +155,63 @@ class Arrays(FromFile):
             raise DataError(f"{path}: arrays have no column of text; leave --text out, or save a table")
         given = given_by(columns)
         given |= {name: given.pop(role) for role, name in (("label", "labels"), ("group", "groups")) if role in given}
-        named = {*given.values(), *given.get("groups", "").split(",")}
+        named = {*given.values(), *given.get("groups", "").split(","), given.get("test_rows", "").partition("=")[0]}
         others = [name for name in members(files_of(path, ARRAYS)[0]) if name not in named]
         if self.inputs not in others and len(others) != 1:
             held = listed(others) or "no other"
             raise DataError(f"{path}: which array holds the inputs? call it {self.inputs!r}; it has {held}")
         given["inputs"] = self.inputs if self.inputs in others else others[0]
         data, more, notes = repaired(replace(self, file=str(path), **given), columns.get("unlabelled", "target"))
-        return identified(data, given | more, [*said_of(path, ARRAYS), *notes, *data.shapes(), *data.contents().odd])
+        roles, lines = data.proposed(says_test="test" in columns)
+        data, more = replace(data, **roles), more | roles
+        notes += [*lines, *data.shapes(), *data.contents().odd]
+        return identified(data, given | more, [*said_of(path, ARRAYS), *notes])
+
+    def proposed(self, *, says_test: bool) -> tuple[dict[str, str], list[str]]:
+        """Roles for arrays of one value a row that are not read, as parameters; and a line on each."""
+        columns = {name: made for name in self._left() if (made := self._beside(name)) is not None}
+        if not columns:
+            return {}, []
+        look = Look.of(Path(self.file), columns, self.parts(), self.domain, says_test=says_test)
+        look = replace(look, beside=tuple(sampled(self._arrays(self.inputs), look.rows)), kind="array")
+        found = proposals(look, [*columns])
+        params = {"groups": "groups", "test": "test_rows"}
+        roles = {params[finding.fate]: finding.column for finding in found if finding.fate in params}
+        kept = (finding if finding.fate in params else replace(finding, fate="none") for finding in found)
+        return roles, [finding.line(answered=True) for finding in kept if finding.fate in params or finding.remedy]
+
+    def _names(self) -> list[str]:
+        """All arrays, and what the names of folders say."""
+        path = Path(self.file)
+        folders = [part.columns for part in parts_of(path, ARRAYS)[:1]]
+        return [*members(files_of(path, ARRAYS)[0]), *(name for columns in folders for name in columns)]
+
+    def _left(self) -> list[str]:
+        """The arrays that are not read."""
+        names = self._names()
+        read = {self.inputs, self.labels, self.domain, self.predictions, *names_in(self.groups or "", names)}
+        read |= set() if self.test_rows is None else {named_in(self.test_rows, names)[0]}
+        return [name for name in names if name not in read]
+
+    def _beside(self, name: str) -> Column | None:
+        """An array of whole numbers or texts, one a row, as a column; None for any other."""
+        first = files_of(Path(self.file), ARRAYS)[0]
+        member = members(first).get(name)
+        if member is not None:
+            header = _header_of(first, name, member)
+            if header is None or len(header[0]) != 1 or header[1].kind not in "iubUS":
+                return None
+        try:
+            return self._column(name)
+        except DataError:  # of another length
+            return None
 
     def shapes(self) -> list[str]:
         """The shape of an example, and the arrays that are not read."""
         first = files_of(Path(self.file), ARRAYS)[0]
-        read = {self.inputs, self.labels, self.domain, self.predictions, *(self.groups or "").split(",")}
-        x = self.contents().x
+        x, left, held = self.contents().x, self._left(), members(first)
         lines = [f"inputs: array {self.inputs!r}, {x.dtype} of shape {x.shape[1:]} in each row"]
-        others = [_shown_shape(first, name, member) for name, member in members(first).items() if name not in read]
+        others = [_shown_shape(first, name, held[name]) for name in left if name in held]
         if others:
             ask = "" if self.groups else "; name by --group one that says which rows belong together"
             lines.append(f"arrays not read: {listed(others)}{ask}")
@@ -289,11 +341,17 @@ def _header(name: str, content: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[An
 
 def _shown_shape(path: Path, name: str, member: zipfile.ZipInfo) -> str:
     """An array that is not read, such as `session (240,)`."""
+    header = _header_of(path, name, member)
+    return f"{name} {header[0] if header else '(no array)'}"
+
+
+def _header_of(path: Path, name: str, member: zipfile.ZipInfo) -> tuple[tuple[int, ...], np.dtype[Any]] | None:
+    """The shape and dtype of an array; None if it is none."""
     try:
         with zipfile.ZipFile(path) as archive, archive.open(member) as content:
-            return f"{name} {_header(name, content)[0]}"
+            return _header(name, content)
     except _DAMAGE:
-        return f"{name} (no array)"
+        return None
 
 
 def members(path: Path) -> dict[str, zipfile.ZipInfo]:

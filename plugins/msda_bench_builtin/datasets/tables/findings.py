@@ -15,7 +15,7 @@ from msda_bench.api import Array
 from msda_bench_builtin.datasets.tables.parts import Parts
 from msda_bench_builtin.datasets.tables.read import Column
 
-Fate = Literal["none", "drop", "categories", "group", "missing"]
+Fate = Literal["none", "drop", "categories", "group", "groups", "test", "missing"]
 MEASURED = 10
 """A column of fewer different numbers is not taken for a measurement."""
 _LEVELS = 20
@@ -30,7 +30,7 @@ class Finding:
         kind: the first word of its line, such as `date`.
         what: what was seen, and where.
         fate: the parameter of the dataset that answers it.
-        column: the column that the parameter gets, or the columns and texts of `missing`.
+        column: the column that the parameter gets, with the texts of `test`, or the columns and texts of `missing`.
         remedy: what else the user can do.
     """
 
@@ -40,21 +40,37 @@ class Finding:
     column: str = ""
     remedy: str = ""
 
+    @property
+    def name(self) -> str:
+        """The column alone."""
+        return self.column.rpartition("=")[0] if self.fate == "test" else self.column
+
     def line(self, *, answered: bool) -> str:
         """The doubt in a line; `answered` if the suite already has the parameter."""
-        if answered and self.fate == "group":
-            how = f"so the suite has `group: {self.column}` (as by `--group {shlex.quote(self.column)}`)"
-            return f"{self.kind}: {self.what}, {how}"
-        if answered and self.fate == "missing":
-            return f"{self.kind}: {self.what}, so it counts as missing there (`missing`; `--missing` names others)"
-        if answered and self.fate != "none":
-            return f"{self.kind}: {self.what}, so it is in `{self.fate}`{self._remedy}"
-        if self.fate == "group":
-            group = f"`--group {shlex.quote(self.column)}`"
-            return f"{self.kind}: {self.what}; {group} (`group` in a suite) keeps them together"
+        return f"{self.kind}: {self.what}{self._answered() if answered else self._open()}"
+
+    def _answered(self) -> str:
+        """How the suite answers it."""
+        column = shlex.quote(self.column)
+        if self.fate in {"group", "groups"}:
+            return f", so the suite has `{self.fate}: {self.column}` (as by `--group {column}`)"
+        if self.fate == "test":
+            how = f"so the suite has `test_rows: {self.column}` (as by `--test {column}`)"
+            return f", {how}; `--test=` draws test rows at random"
+        if self.fate == "missing":
+            return ", so it counts as missing there (`missing`; `--missing` names others)"
+        return f"{'' if self.fate == 'none' else f', so it is in `{self.fate}`'}{self._remedy}"
+
+    def _open(self) -> str:
+        """What answers it."""
+        column = shlex.quote(self.column)
+        if self.fate in {"group", "groups"}:
+            return f"; `--group {column}` (`{self.fate}` in a suite) keeps them together"
+        if self.fate == "test":
+            return f"; `--test {column}` (`test_rows` in a suite) makes its test rows the test"
         if self.fate in {"drop", "categories"}:
-            return f"{self.kind}: {self.what}; `{self.fate}: [{self.column}]` answers that"
-        return f"{self.kind}: {self.what}{self._remedy}"
+            return f"; `{self.fate}: [{self.column}]` answers that"
+        return self._remedy
 
     @property
     def _remedy(self) -> str:
@@ -74,9 +90,13 @@ class Look:
         labels: of each of these rows, the place of its label, -1 where there is none.
         regression: whether labels are numbers, whose places are in their order.
         domain: the name of the column of domains.
-        grouped: whether the user says which rows belong together.
+        groups: of each of these rows, if the user says which belong together.
+        test: which of these rows are official test rows, if the user says so.
+        says_test: whether the user says which are, or that none are.
         alike: whether the numbers of each domain are standardised by themselves.
         gaps: texts that stand for missing values somewhere in the file.
+        beside: numbers of each of these rows that rows are compared by, too.
+        kind: what the columns are in the file.
     """
 
     path: Path
@@ -87,12 +107,25 @@ class Look:
     labels: Array
     regression: bool
     domain: str
-    grouped: bool
+    groups: Array | None
+    test: Array | None
+    says_test: bool
     alike: bool
     gaps: frozenset[str]
+    beside: tuple[Array, ...] = ()
+    kind: Literal["column", "array"] = "column"
 
     @classmethod
-    def of(cls, path: Path, columns: Mapping[str, Column], parts: Parts, domain: str, *, alike: bool = False) -> Look:
+    def of(
+        cls,
+        path: Path,
+        columns: Mapping[str, Column],
+        parts: Parts,
+        domain: str,
+        *,
+        alike: bool = False,
+        says_test: bool = False,
+    ) -> Look:
         """Looks at the rows that are read."""
         places = np.full(len(parts.y), -1)
         for place, mine in enumerate(parts.rows.values()):
@@ -103,8 +136,22 @@ class Look:
         if regression:
             known = np.isfinite(y)
             labels[known] = np.unique(y[known], return_inverse=True)[1].reshape(-1)
-        names, grouped = tuple(parts.rows), parts.groups is not None
-        return cls(path, columns, rows, places[rows], names, labels, regression, domain, grouped, alike, parts.gaps)
+        groups, test = (None if values is None else values[rows] for values in (parts.groups, parts.test))
+        return cls(
+            path=path,
+            columns=columns,
+            rows=rows,
+            places=places[rows],
+            names=tuple(parts.rows),
+            labels=labels,
+            regression=regression,
+            domain=domain,
+            groups=groups,
+            test=test,
+            says_test=says_test or test is not None,
+            alike=alike,
+            gaps=parts.gaps,
+        )
 
     def codes(self, name: str) -> Array:
         """The places of a column's texts in the rows that are read."""
@@ -123,6 +170,7 @@ class Look:
 
     def compared(self, leave_out: str) -> Iterator[Array]:
         """What rows can be compared by: measurements, and each value of a category as 0 and 1."""
+        yield from self.beside
         for name, column in self.columns.items():
             if name == leave_out:
                 continue

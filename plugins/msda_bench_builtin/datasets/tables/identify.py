@@ -19,6 +19,7 @@ from msda_bench_builtin.datasets.sizes import few_examples, why_balanced
 from msda_bench_builtin.datasets.tables.findings import MEASURED, Look
 from msda_bench_builtin.datasets.tables.folder import not_read
 from msda_bench_builtin.datasets.tables.judge import judge, used_columns
+from msda_bench_builtin.datasets.tables.official import official_train
 from msda_bench_builtin.datasets.tables.parts import is_regression, option
 from msda_bench_builtin.datasets.tables.read import Column, listed, names_in
 from msda_bench_builtin.datasets.tables.rows import Contents, FromFile
@@ -71,10 +72,12 @@ def look_through(look: Look, text: str | None) -> tuple[dict[str, Any], list[str
             kinds[finding.fate].append(finding.column)
         elif finding.fate == "group":
             more["group"] = finding.column
+        elif finding.fate == "test":
+            more["test_rows"] = finding.column
     lines = [finding.line(answered=finding.fate != "missing") for finding in found]
-    groups = names_in(more.get("group", ""), used)
-    judged = {*kinds["drop"], *kinds["categories"], *groups}
-    if used and text is None and used.keys() <= {*kinds["drop"], *groups}:
+    roles = {*names_in(more.get("group", ""), used), *(finding.name for finding in found if finding.fate == "test")}
+    judged = {*kinds["drop"], *kinds["categories"], *roles}
+    if used and text is None and used.keys() <= {*kinds["drop"], *roles}:
         raise DataError(f"{look.path}: no column is left to learn from", *(f"{look.path}: {line}" for line in lines))
     gaps = [f"{name} {100 * share:.0f} %" for name, column in used.items() if (share := (column.codes < 0).mean())]
     few = [name for name, of in used.items() if len(of.numbers) in _FEW and name not in judged]
@@ -104,7 +107,10 @@ def unnamed(path: Path, columns: Mapping[str, Column]) -> DataError:
 
 def given_by(columns: Mapping[str, str]) -> dict[str, Any]:
     """What the user says of a file, as parameters of a dataset."""
-    given: dict[str, Any] = {name: value for name, value in columns.items() if name not in {"unlabelled", "task"}}
+    given: dict[str, Any] = {
+        name: value for name, value in columns.items() if name not in {"unlabelled", "task", "test"}
+    }
+    given |= {"test_rows": columns["test"]} if columns.get("test") else {}
     given |= {"mode": columns["task"]} if "task" in columns else {}
     given |= {"missing": tuple(filter(None, columns["missing"].split(",")))} if "missing" in columns else {}
     return given
@@ -172,7 +178,10 @@ def identified(data: FromFile, params: Mapping[str, Any], lines: Sequence[str]) 
         unknown = "how good a method is there cannot be known, and validators choose"
         notes.append(f"targets without labels: {listed(read.unlabelled)}; {unknown}")
         every |= {} if read.shared else {"protocol": "transductive"}
-    if read.shared:
+    if read.test is not None:
+        every["train"], line = official_train(read.rows, read.test, read.groups)
+        notes.append(line)
+    elif read.shared:
         notes.append("groups have rows in several domains, so a quarter of the target is the test")
         every["test"] = 0.25
     notes += [*read.remarks(), *(read.plan.lines() if read.plan else ())]

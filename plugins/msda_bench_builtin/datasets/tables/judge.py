@@ -10,7 +10,6 @@ from msda_bench.api import Array, DataError
 from msda_bench_builtin.datasets.tables.columns import as_written, plan_of
 from msda_bench_builtin.datasets.tables.dates import date_in
 from msda_bench_builtin.datasets.tables.findings import MEASURED, Finding, Look
-from msda_bench_builtin.datasets.tables.keys import keys_among
 from msda_bench_builtin.datasets.tables.numbers import (
     copies_among,
     factor_text,
@@ -20,6 +19,7 @@ from msda_bench_builtin.datasets.tables.numbers import (
     prints_of,
 )
 from msda_bench_builtin.datasets.tables.parts import may_be_missing, option
+from msda_bench_builtin.datasets.tables.proposals import proposals
 from msda_bench_builtin.datasets.tables.read import NO_NAME, Column, listed, names_in
 
 _CODED = 50
@@ -29,11 +29,6 @@ _RARE = 4
 _SORTED = 0.9
 _WORDS = 3
 """Texts of so many words on average may be sentences."""
-_SPLITS = {"split", "splits", "fold", "folds", "set", "subset", "partition", "kfold", "cv", "is_train", "is_test"}
-_SIDES = {"train", "training", "test", "testing", "val", "valid", "validation", "dev", "eval", "holdout"}
-"""Usual names of official splits, and of their parts."""
-_FOLDS = 20
-"""The maximum number of folds."""
 _SMALL = 20
 """Numbers of a domain, from which on its median is compared."""
 SAME_UNIT = "if its unit differs, correct it; `standardise: domain` makes them alike"
@@ -44,14 +39,14 @@ def judge(look: Look, text: str | None) -> list[Finding]:
     """Each doubt about columns of inputs, then about rows; `text` is the column that is read as words."""
     used = used_columns(look, text)
     found = {name: finding for name, column in used.items() if (finding := _role(look, name, column))}
-    keys = keys_among(look, [name for name in used if name not in found])
-    found |= {part: finding for finding in keys for part in names_in(finding.column, used) if part in used}
+    roles = proposals(look, [name for name in used if name not in found])
+    found |= {part: finding for finding in roles for part in names_in(finding.name, used) if part in used}
     counted = _counted(look, used, found)
     for name, column in used.items():
         if name not in found and (finding := _unfit(look, name, column, counted)):
             found[name] = finding
     kept = {name: column for name, column in used.items() if name not in found}
-    grouped = look.grouped or any(finding.fate == "group" for finding in found.values())
+    grouped = look.groups is not None or any(finding.fate == "group" for finding in found.values())
     ordered = [found[name] for name in used if name in found]
     return [*dict.fromkeys(ordered), *gaps_in(look, kept), *_compared(look, kept), *_rows(look, kept, grouped=grouped)]
 
@@ -94,30 +89,15 @@ def gaps_in(look: Look, columns: Mapping[str, Column]) -> list[Finding]:
 
 
 def _role(look: Look, name: str, column: Column) -> Finding | None:
-    """What a column is instead of an input: the number of a row, an official split, or a date."""
+    """What a column is instead of an input: the number of a row, or a date."""
     if _counts_rows(column, look.rows, look.places):
         return Finding("odd", f"column {name!r} numbers the rows", "drop", name)
-    if _is_split(name, column):
-        what = f"column {name!r} holds {listed(sorted(map(repr, column.texts)), 4)}, as an official split does"
-        remedy = f"each run draws its own split; `--group {name}` keeps the parts of this one apart"
-        return Finding("split", what, "drop", name, remedy)
     if (date := date_in(column)) is not None:
         what = f"column {name!r} holds dates or times, such as {date!r}"
         return Finding(
             "date", what, "drop", name, "to learn from it write what matters, such as the month, as a number"
         )
     return None
-
-
-def _is_split(name: str, column: Column) -> bool:
-    """Whether a column says which rows are for training and which for testing, or numbers folds."""
-    if len(column.texts) > _FOLDS:
-        return False
-    texts = {text.strip().casefold() for text in column.texts}
-    if len(texts & _SIDES) > 1 and texts <= _SIDES:
-        return True
-    called = name.strip().casefold().replace("-", "_") in _SPLITS
-    return called and (_are_whole(column.numbers) or bool(texts & _SIDES) or texts <= {"true", "false"})
 
 
 def _counts_rows(column: Column, rows: Array, domains: Array) -> bool:

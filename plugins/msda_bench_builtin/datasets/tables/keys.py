@@ -47,11 +47,13 @@ def keys_among(look: Look, names: Sequence[str]) -> list[Finding]:
         about = f"{first.size} values, each in one domain and in {rows}: rows that belong together"
     else:
         about = f"{len(look.columns[first.name].texts)} values in each domain, each in {rows}, which are alike"
-    what = f"column {first.name!r} has {about}"
-    findings = [Finding("key", what, "drop" if look.grouped else "group", first.name if look.grouped else chosen)]
+    what = f"{look.kind} {first.name!r} has {about}"
+    findings = [Finding("key", what, "group" if look.kind == "column" else "groups", chosen)]
+    if look.groups is not None:
+        findings = [Finding("key", what, "drop", first.name)]
     for key in others:
         if key.nested:  # another that recurs in every domain may be an input
-            what = f"column {key.name!r} says which rows belong together, too"
+            what = f"{look.kind} {key.name!r} says which rows belong together, too"
             findings += [Finding("key", what, "drop", key.name)]
     return findings
 

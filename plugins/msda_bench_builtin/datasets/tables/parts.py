@@ -15,6 +15,7 @@ import numpy as np
 from msda_bench.api import Array, DataError, Task
 from msda_bench.functional import MISSING_TEXTS, alike, plain_texts
 from msda_bench_builtin.datasets.tables.numbers import gaps_among
+from msda_bench_builtin.datasets.tables.official import Marked, mask_of
 from msda_bench_builtin.datasets.tables.read import Column, listed
 
 Mode = Literal["auto", "classification", "regression"]
@@ -36,6 +37,8 @@ class Roles:
     names: tuple[str, ...]
     gaps: frozenset[str]
     """Texts that stand for missing values in any column."""
+    test: Marked | None = None
+    """What marks official test rows."""
 
     def hint(self, column: Column) -> str:
         """What a missing value of a column may be instead."""
@@ -73,6 +76,7 @@ class Parts:
         unlabelled: domains without any label.
         gaps: texts that stand for missing values somewhere in the file.
         coded: numbers to predict that may stand for no label, as they are written.
+        test: which rows are official test rows, or None.
     """
 
     rows: Mapping[str, Array]
@@ -85,6 +89,7 @@ class Parts:
     unlabelled: tuple[str, ...]
     gaps: frozenset[str]
     coded: tuple[str, ...] = ()
+    test: Array | None = None
 
     def doubts(self) -> Iterator[str]:
         """Names that may be meant otherwise."""
@@ -108,7 +113,13 @@ class Parts:
             yield f"domains without a class of another domain, {listed(strange)}; {remedy}"
 
     def remarks(self) -> Iterator[str]:
-        """Classes that only one domain has."""
+        """Official test rows, and classes that only one domain has."""
+        if self.test is not None:
+            tested = {name: int(self.test[mine].sum()) for name, mine in self.rows.items()}
+            some = [f"{name} {count} of {len(self.rows[name])}" for name, count in tested.items() if count]
+            none = [name for name, count in tested.items() if not count and name not in self.unlabelled]
+            more = f"; none in {listed(none)}, where each run draws its own" if none else ""
+            yield f"official test rows: {listed(some)}{more}"
         for name, classes in self._alone().items():
             yield f"only {name} has the classes {listed(classes)}: no source can teach them when it is the target"
 
@@ -144,7 +155,8 @@ def parts_of(roles: Roles, *, leave_out: Sequence[str], unlabelled: Unlabelled, 
     y, task, classes = _labels(roles, label, labelled, mode)
     groups, shared = _groups(roles, rows)
     coded = () if classes else _coded(label, np.concatenate([*labelled.values()]))
-    return Parts(rows, places, y, task, classes, groups, shared, lacking, roles.gaps, coded)
+    test = None if roles.test is None else mask_of(roles.path, roles.test, labelled, groups)
+    return Parts(rows, places, y, task, classes, groups, shared, lacking, roles.gaps, coded, test)
 
 
 def _coded(label: Column, rows: Array) -> tuple[str, ...]:

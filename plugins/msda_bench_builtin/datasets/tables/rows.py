@@ -19,6 +19,7 @@ from msda_bench.api import (
     DataError,
     Dataset,
     DomainData,
+    Extent,
     File,
     Files,
     Inputs,
@@ -76,6 +77,9 @@ class FromFile(Dataset):
         missing: texts that stand for a missing value besides the empty one; `COLUMN=TEXT` in one column alone.
         predictions: the column or array of another model's predictions, such as a zero-shot model's, for a row with the
             scheme `given`: classes or numbers; arrays may have a score for each class. No method learns from it.
+        test_rows: the column or array that marks official test rows, and its values that do, such as `split=test`; the
+            values may be left out if they are called as usual. In a domain that has some these are the test of each
+            run, and `train` is of its other rows. None draws the test of each run.
         unlabelled: "refuse" reports rows without a label; "drop" leaves them out, and so domains without any; "target"
             leaves them out, too, except domains without any, which become targets and are never sources.
     """
@@ -94,6 +98,7 @@ class FromFile(Dataset):
     missing: Annotated[tuple[str, ...], Added()] = MISSING_TEXTS
     unlabelled: Unlabelled = "refuse"
     predictions: str | None = None
+    test_rows: Annotated[str | None, Added()] = None
 
     @abstractmethod
     def roles(self) -> Roles:
@@ -170,9 +175,15 @@ class FromFile(Dataset):
         """Whether a part of the file holds them."""
         return self.predictions is not None
 
-    def sizes(self, files: Files | None = None) -> dict[str, int]:
-        """The rows of each domain; raises as `contents`."""
-        return {domain: len(rows) for domain, rows in self.contents().rows.items()}
+    def sizes(self, files: Files | None = None) -> dict[str, Extent]:
+        """The rows of each domain, or (training, test) if some are official test rows; raises as `contents`."""
+        read = self.contents()
+        sizes: dict[str, Extent] = {domain: len(rows) for domain, rows in read.rows.items()}
+        for domain, rows in read.rows.items():
+            tested = 0 if read.test is None else int(read.test[rows].sum())
+            if tested:
+                sizes[domain] = (len(rows) - tested, tested)
+        return sizes
 
     def load(self, domain: str, files: Files) -> DomainData:
         """The rows of a domain in the file's order, float32, or float64 where `fit` needs more digits."""
@@ -186,8 +197,9 @@ class FromFile(Dataset):
         groups, texts, predictions = (
             None if values is None else values[rows] for values in (read.groups, read.texts, read.predictions)
         )
+        official = None if read.test is None or not read.test[rows].any() else read.test[rows]
         places = read.places.get(domain)
-        return DomainData(x, read.y[rows], groups=groups, texts=texts, predictions=predictions, places=places)
+        return DomainData(x, read.y[rows], official, None, groups, texts, predictions, places)
 
     def fingerprint(self) -> str:
         """Changes with the file's bytes and the parameters."""

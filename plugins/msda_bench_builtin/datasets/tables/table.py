@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -16,6 +16,7 @@ from msda_bench_builtin.datasets.tables.findings import Look
 from msda_bench_builtin.datasets.tables.folder import TABLES, is_table, said_of, stamp
 from msda_bench_builtin.datasets.tables.identify import given_by, identified, look_through, repaired, unnamed
 from msda_bench_builtin.datasets.tables.judge import gaps_in, judge, used_columns
+from msda_bench_builtin.datasets.tables.official import Marked, marked_by, named_in
 from msda_bench_builtin.datasets.tables.parts import Parts, Roles, missing_in, predictions_in
 from msda_bench_builtin.datasets.tables.read import Column, column, crossed, names_in, read_table
 from msda_bench_builtin.datasets.tables.rows import Contents, FromFile
@@ -61,8 +62,8 @@ class Table(FromFile):
 
     def roles(self) -> Roles:
         """The columns that are no inputs; see `FromFile`."""
-        self._named()  # which refuses a column with two of them
         path, (_, columns) = Path(self.file), self._read()
+        self._named(columns)  # which refuses a column with two of them
         return Roles(
             path,
             column(path, columns, self.domain, "domain"),
@@ -70,6 +71,7 @@ class Table(FromFile):
             self._group(path, columns),
             (f"domain (column {self.domain!r})", f"label (column {self.label!r})", f"`group` ({self.group!r})"),
             frozenset().union(*(of.gaps for of in columns.values())),
+            self._marked(path, columns),
         )
 
     def read(self) -> Contents:
@@ -126,7 +128,10 @@ class Table(FromFile):
             missing, lines = table._gaps()  # noqa: SLF001 - another of its kind
             more |= missing
             table = replace(table, **missing)
-        kinds, doubts = look_through(table._look(table._read()[1], table.parts()), table.text)  # noqa: SLF001
+        kinds, doubts = look_through(
+            table._look(table._read()[1], table.parts(), says_test="test" in columns),  # noqa: SLF001
+            table.text,
+        )
         more |= kinds
         return identified(replace(table, **more), given | more, [*said_of(path, TABLES), *notes, *lines, *doubts])
 
@@ -144,10 +149,16 @@ class Table(FromFile):
             return None
         return crossed([column(path, columns, name, "group") for name in names_in(self.group, columns)])
 
-    def _look(self, columns: Mapping[str, Column], parts: Parts) -> Look:
+    def _marked(self, path: Path, columns: Mapping[str, Column]) -> Marked | None:
+        if self.test_rows is None:
+            return None
+        column(path, columns, named_in(self.test_rows, columns)[0], "test_rows")
+        return marked_by(path, "column", self.test_rows, columns)
+
+    def _look(self, columns: Mapping[str, Column], parts: Parts, *, says_test: bool = False) -> Look:
         """The columns of inputs and the rows, to be judged."""
-        alike = self.standardise == "domain"
-        return Look.of(Path(self.file), self._inputs(columns, parts), parts, self.domain, alike=alike)
+        alike, inputs = self.standardise == "domain", self._inputs(columns, parts)
+        return Look.of(Path(self.file), inputs, parts, self.domain, alike=alike, says_test=says_test)
 
     def _gaps(self) -> tuple[dict[str, tuple[str, ...]], list[str]]:
         """The texts that stand for missing values, as `missing`, if some numbers among the inputs surely do."""
@@ -160,7 +171,7 @@ class Table(FromFile):
 
     def _inputs(self, columns: Mapping[str, Column], parts: Parts) -> dict[str, Column]:
         """The columns to learn from, as if the rows that are not read were like the others."""
-        path, roles = Path(self.file), self._named()
+        path, roles = Path(self.file), self._named(columns)
         if self.inputs and self.drop:
             raise DataError(f"{path}: `inputs` and `drop` are both given; name one of them")
         text = () if self.text is None else (self.text,)
@@ -175,9 +186,11 @@ class Table(FromFile):
         whole = len(rows) == len(parts.y)
         return {name: columns[name] if whole else columns[name].only(rows) for name in dict.fromkeys([*chosen, *text])}
 
-    def _named(self) -> dict[str, str]:
+    def _named(self, columns: Collection[str]) -> dict[str, str]:
         """What columns are that are no inputs."""
-        named = {"domain": self.domain, "label": self.label, "predictions": self.predictions, "group": self.group}
+        test = None if self.test_rows is None else named_in(self.test_rows, columns)[0]
+        named = {"domain": self.domain, "label": self.label, "predictions": self.predictions, "test_rows": test}
+        named |= {"group": self.group}
         roles: dict[str, str] = {}
         for role, name in named.items():
             if name in roles and role != "group":

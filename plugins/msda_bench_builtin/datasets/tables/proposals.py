@@ -1,0 +1,79 @@
+"""Proposes roles of columns that are no inputs: official test rows, and which rows belong together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from msda_bench.api import Array
+from msda_bench_builtin.datasets.tables.findings import Finding, Look
+from msda_bench_builtin.datasets.tables.keys import keys_among
+from msda_bench_builtin.datasets.tables.official import is_split, tests_among
+from msda_bench_builtin.datasets.tables.read import listed, names_in
+
+
+def proposals(look: Look, names: Sequence[str]) -> list[Finding]:
+    """A finding for each of the columns that is an official split or a key; where they disagree, rows stay together."""
+    splits: list[Finding] = []
+    for name in names:
+        if is_split(name, look.columns[name]):
+            splits.append(_split(look, name, first=all(finding.fate != "test" for finding in splits)))
+    keys = keys_among(look, [name for name in names if name not in {finding.name for finding in splits}])
+    proposed = next((finding for finding in splits if finding.fate == "test"), None)
+    groups = look.groups
+    chosen = next((finding for finding in keys if finding.fate in {"group", "groups"}), None)
+    if chosen is not None:
+        groups = _groups(look, chosen)
+    if groups is None:
+        return [*splits, *keys]
+    if look.test is not None and chosen is not None and (both := _on_both_sides(look, groups, look.test)):
+        remedy = "the test is easier than it seems; without --test the suite keeps them together"
+        parted = Finding("leak", f"{both} values of {look.kind} {chosen.name!r} have training and test rows", "drop")
+        keys = [replace(parted, column=chosen.name, remedy=remedy) if key is chosen else key for key in keys]
+    if proposed is not None and (both := _on_both_sides(look, groups, _mask(look, proposed))):
+        what = f"{proposed.what}, but {both} groups of rows that belong together are on both sides"
+        splits = [Finding("split", what, "drop", proposed.name) if split is proposed else split for split in splits]
+    return [*splits, *keys]
+
+
+def _split(look: Look, name: str, *, first: bool) -> Finding:
+    """What to do with a column that is an official split; only the `first` is proposed as the role."""
+    column = look.columns[name]
+    what = f"{look.kind} {name!r} holds {listed(sorted(map(repr, column.texts)), 4)}, as an official split does"
+    tests = tests_among(name, column)
+    asked = f"{name}={','.join(tests)}" if tests and not any("," in text for text in tests) else f"{name}=VALUE"
+    by_option = Finding("split", what, "drop", name, f"`--test {asked}` makes rows with it the test")
+    if look.says_test or not first or asked.endswith("=VALUE"):
+        return by_option
+    finding = Finding("split", what, "test", asked)
+    codes = look.codes(name)
+    mask = _mask(look, finding)
+    known = look.labels >= 0
+    whole = [look.names[place] for place in np.unique(look.places[known]) if mask[known & (look.places == place)].all()]
+    if whole:
+        return replace(by_option, remedy=f"all rows of {listed(whole, 6)} are for the test, so each run draws its own")
+    if (codes[known] < 0).any() or not mask[known].any():
+        return replace(by_option, remedy="rows without a value have no side, so each run draws its own")
+    return finding
+
+
+def _mask(look: Look, finding: Finding) -> Array:
+    """The rows that a proposed split marks as the test."""
+    column = look.columns[finding.name]
+    tests = tests_among(finding.name, column)
+    return np.isin(look.codes(finding.name), [column.texts.index(text) for text in tests])
+
+
+def _groups(look: Look, finding: Finding) -> Array:
+    """A number for the group of each row that is read, as a key has it."""
+    key = names_in(finding.column, look.columns)[-1]
+    return look.codes(key)
+
+
+def _on_both_sides(look: Look, groups: Array, test: Array) -> int:
+    """How many groups have official test rows and others in one domain."""
+    numbers = np.unique(groups, return_inverse=True)[1].reshape(-1)
+    pairs = look.places * (numbers.max(initial=0) + 1) + numbers
+    return len(np.intersect1d(pairs[test], pairs[~test]))
