@@ -131,6 +131,7 @@ USES = {
     "data identify --label": Use("disease", "data identify patients.csv --domain hospital"),
     "data identify --text": Use("notes", PATIENTS),
     "data identify --group": Use("patient", PATIENTS),
+    "data identify --test": Use("rule=1", PATIENTS),
     "data identify --predictions": Use("rule", PATIENTS),
     "data identify --task": Use("", f"{PATIENTS} --suite first.yaml"),
     "data identify --missing": Use("36", PATIENTS),
