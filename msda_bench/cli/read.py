@@ -7,17 +7,18 @@ from functools import partial
 from pathlib import Path
 
 import msda_bench
-from msda_bench.cli.lines import say, warn_of
+from msda_bench.cli.lines import say, say_block, warn_of
 from msda_bench.cli.tables import load_folder, reference_of, show, show_folder
 from msda_bench.errors import BenchError
 from msda_bench.results.across import across_of
 from msda_bench.results.align import align_report
-from msda_bench.results.answers import across_report
+from msda_bench.results.answers import across_report, advice_of
 from msda_bench.results.files import replace_file
 from msda_bench.results.notes import is_whole
 from msda_bench.results.report import Report
 from msda_bench.results.tables import csv_text
 from msda_bench.results.verify import VERIFIED, verifications, verified_frame, verify_report
+from msda_bench.results.words import name_of
 from msda_bench.store import Store
 
 
@@ -84,6 +85,9 @@ def report(args: argparse.Namespace) -> int:
     findings = Findings.of(load_folder(args), reference)
     path = args.folder / REPORT
     replace_file(path, render_page(findings, Store(args.folder).commands()).encode())
+    for view in findings.views:
+        if said := advice_of(view):
+            say_block(f"{name_of(view.experiment.name)}: {' '.join(said)}", ())
     say(str(path))
     return 0 if is_whole(findings.analysis.selected) else 1
 

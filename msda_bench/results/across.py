@@ -30,7 +30,7 @@ from msda_bench.results.decision import (
 )
 from msda_bench.results.estimates import MeanGain, mean_of, tied
 from msda_bench.results.frame import runs_of
-from msda_bench.results.scores import Grid, grids
+from msda_bench.results.scores import Grid, grids, tells_headroom
 from msda_bench.results.words import first_of, name_of
 
 _WHOLE = ("mean_rank", "mean_gain", "mean_gain_low", "mean_gain_high")
@@ -58,7 +58,8 @@ class Across:
     seeds share, its interval (`low`, `high`), and the `outcome` against the baseline, its `reason`, `standing` and the
     `detectable` gain, as decided in the experiment.
 
-    `margin` is the mean of theirs, to hundredths; `primary` are the methods that all name.
+    `margin` is the mean of theirs, to hundredths; `primary` are the methods that all name. `headroom` is the reference
+    that tells what labels of the target gain: the one that all name, or else one that learns from the sources, too.
     """
 
     datasets: tuple[str, ...]
@@ -73,6 +74,7 @@ class Across:
     margin: float | None = None
     primary: tuple[str, ...] = ()
     gains: tuple[Row, ...] = ()
+    headroom: str | None = None
 
     @property
     def experiments(self) -> tuple[str, ...]:
@@ -245,7 +247,12 @@ def across_datasets(tables: Sequence[Grid], pairs: Sequence[Sequence[Row]]) -> A
     ranks = {str(name): float(rank) for name, rank in ranked.mean().items()}
     best_first = sorted(names, key=lambda name: ranks.get(name, 0.0))
     different = [(row["first"], row["second"]) for row in rows if row["outcome"] in OPPOSITE]
-    gains = [_gains(grid, rows, baseline) for grid, rows in zip(tables, pairs, strict=True) if grid in counted]
+    gains = [
+        row
+        for grid, rows in zip(tables, pairs, strict=True)
+        if grid in counted and baseline is not None
+        for row in _gains(grid, rows, baseline)
+    ]
     return Across(
         datasets=tuple(by_dataset),
         methods=tuple(best_first),
@@ -258,15 +265,29 @@ def across_datasets(tables: Sequence[Grid], pairs: Sequence[Sequence[Row]]) -> A
         baseline=baseline,
         margin=margin,
         primary=primary,
-        gains=tuple(row for of_table in gains for row in of_table) if baseline is not None else (),
+        gains=tuple(gains),
+        headroom=_headroom(counted, gains),
     )
 
 
-def _gains(grid: Grid, pairs: Sequence[Row], baseline: str | None) -> Iterator[Row]:
+def _headroom(counted: Sequence[Grid], gains: Sequence[Row]) -> str | None:
+    """The reference that tells the headroom of all experiments, by its mean gain over those that have it."""
+    named = {grid.experiment.headroom for grid in counted}
+    labelled = {name for grid in counted for name in grid.labelled}
+    recipes = {method.name: method.recipe for grid in counted for method in grid.experiment.methods}
+    by_method: dict[str, list[float]] = {}
+    for row in gains:
+        if row["method"] in labelled and row["gain"] is not None:
+            by_method.setdefault(row["method"], []).append(row["gain"])
+    means = {name: mean_of(of) for name, of in by_method.items()}
+    return tells_headroom(named.pop() if len(named) == 1 else None, recipes, means)
+
+
+def _gains(grid: Grid, pairs: Sequence[Row], baseline: str) -> Iterator[Row]:
     """Each method's gain over the baseline, on the mean over targets, as decided in the experiment."""
     decisions = {(row["first"], row["second"]): row for row in pairs if row["scope"] == "average"}
     for name in grid.methods:
-        if baseline is None or name == baseline:
+        if name == baseline:
             continue
         gain = grid.merits[None].gain(name, baseline).allowing(grid.overlap[None])
         low, high = gain.interval(grid.experiment.alpha)

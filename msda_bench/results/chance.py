@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
@@ -20,34 +21,63 @@ _NAMES = {"accuracy": _FREQUENT, "balanced_accuracy": _CHANCE, "auc": _CHANCE}
 """What a score has to be better than, by metric; others have no such level."""
 
 
-def chance_sentences(experiment: Experiment, runs: pd.DataFrame, board: pd.DataFrame) -> Iterator[str]:
-    """Names the targets and methods whose scores are not clearly above those of constant answers.
+@dataclass(frozen=True)
+class BesideChance:
+    """The means of an experiment beside the score of the best constant answer.
 
-    A mean is clearly above if it is so by more than two standard errors; that of a single run, if it is above.
+    Attributes:
+        what: what a score has to be better than, in words; empty if the metric has no such level.
+        levels: that score by target in percent, and its mean over targets; empty if it is not known.
+        low: the target and method of each mean that is not clearly above the level. A mean is clearly above if it is so
+            by more than two standard errors; that of a single run, if it is above.
     """
-    levels = _levels(experiment, runs)
+
+    what: str
+    levels: Mapping[str, float]
+    low: frozenset[tuple[str, str]]
+
+    @classmethod
+    def of(cls, experiment: Experiment, runs: pd.DataFrame, board: pd.DataFrame) -> BesideChance:
+        """Compares the ranked means of an experiment's rows of the leaderboard; `runs` are its selected runs."""
+        levels = _levels(experiment, runs)
+        ranked = board[board["rank"].notna()]
+        level = ranked["target"].astype(object).map(levels)
+        is_low = (ranked["mean"] - 2 * ranked["standard_error"].fillna(0.0) <= level + 1e-9).to_numpy(dtype=bool)
+        places = ranked.loc[is_low, ["target", "method"]].astype(object).itertuples(index=False, name=None)
+        return cls(_NAMES.get(experiment.measure.name, ""), levels, frozenset(places))
+
+    @property
+    def column(self) -> str:
+        """The mean over targets, or the only target, where a level is known."""
+        return AVERAGE if AVERAGE in self.levels else [*self.levels][-1]
+
+    def places(self, method: str) -> list[str]:
+        """The targets where a method's mean is not clearly above the level."""
+        return [name for name in self.levels if name != AVERAGE and (name, method) in self.low]
+
+    def shown(self, targets: Iterable[str]) -> str:
+        """Names targets with their levels."""
+        return first_of(f"{name_of(target)} ({self.levels[target]:.1f} %)" for target in targets)
+
+
+def chance_sentences(experiment: Experiment, board: pd.DataFrame, chance: BesideChance) -> Iterator[str]:
+    """Names the targets and methods whose scores are not clearly above those of constant answers."""
     ranked = board[board["rank"].notna()]
-    if not levels or ranked.empty:
+    if not chance.levels or ranked.empty:
         return
-    what, base = _NAMES[experiment.measure.name], experiment.baseline
-    level = ranked["target"].astype(object).map(levels)
-    is_low = (ranked["mean"] - 2 * ranked["standard_error"].fillna(0.0) <= level + 1e-9).to_numpy(dtype=bool)
-    nobody = [name for name in levels if name != AVERAGE and is_low[(ranked["target"] == name).to_numpy()].all()]
+    what, base, levels, column = chance.what, str(experiment.baseline), chance.levels, chance.column
+    methods: dict[str, list[str]] = {}
+    for target, method in ranked[["target", "method"]].astype(object).itertuples(index=False, name=None):
+        methods.setdefault(target, []).append(method)
+    low = {target: [name for name in methods.get(target, ()) if (target, name) in chance.low] for target in levels}
+    nobody = [target for target in levels if target != AVERAGE and low[target] == methods.get(target, [])]
     if nobody:
-        yield f"At {_places(nobody, levels)} no method does clearly better than {what}."
-    column = AVERAGE if AVERAGE in levels else [*levels][-1]
-    at_chance = ranked.loc[is_low & (ranked["target"] == column).to_numpy(), "method"]
-    if len(at_chance) and {*nobody} < levels.keys() - {AVERAGE}:
+        yield f"At {chance.shown(nobody)} no method does clearly better than {what}."
+    if low[column] and {*nobody} < levels.keys() - {AVERAGE}:
         where = "on average" if column == AVERAGE else f"at {name_of(column)}"
-        names = first_of(map(name_of, at_chance))
-        yield f"Not clearly better {where} than {what} ({levels[column]:.1f} %): {names}."
-    of_base = ranked.loc[is_low & (ranked["method"] == base).to_numpy(), "target"].astype(object)
-    if places := [name for name in of_base if name not in {*nobody, column}]:
-        yield f"{name_of(base)} does not do clearly better than {what} at {_places(places, levels)}."
-
-
-def _places(targets: list[str], levels: Mapping[str, float]) -> str:
-    return first_of(f"{name_of(target)} ({levels[target]:.1f} %)" for target in targets)
+        yield f"Not clearly better {where} than {what} ({levels[column]:.1f} %): {first_of(map(name_of, low[column]))}."
+    if places := [name for name in chance.places(base) if name not in {*nobody, column}]:
+        yield f"{name_of(base)} does not do clearly better than {what} at {chance.shown(places)}."
 
 
 def _levels(experiment: Experiment, runs: pd.DataFrame) -> dict[str, float]:

@@ -10,6 +10,8 @@ from typing import Any
 import pandas as pd
 
 from msda_bench.results.across import Across, standings
+from msda_bench.results.advice import Advice, advice_on
+from msda_bench.results.chance import BesideChance
 from msda_bench.results.compare import against, comparison_columns, control_of, shown_family
 from msda_bench.results.decision import BETTER, MIN_PAIRS_ACROSS, WORSE
 from msda_bench.results.frame import AVERAGE, own_rows
@@ -56,7 +58,19 @@ class View:
         """The sentences of its verdict."""
         if self.among_recorded:
             return ()
-        return verdict(self.experiment, self.runs, self.board, self.pairs)
+        return verdict(self.experiment, self.runs, self.board, self.pairs, self.chance)
+
+    @cached_property
+    def chance(self) -> BesideChance:
+        """Its means beside the score of constant answers."""
+        return BesideChance.of(self.experiment, self.runs, self.board)
+
+    @cached_property
+    def advice(self) -> Advice | None:
+        """What to do; None for methods that are only ranked among recorded ones."""
+        if self.among_recorded:
+            return None
+        return advice_on(self.experiment, self.runs, self.board, self.pairs, self.chance)
 
     @cached_property
     def control(self) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,8 +25,21 @@ Column: TypeAlias = str | None
 """A target, or None for the mean over targets."""
 
 _DECIMALS, _MOST_DECIMALS = 9, 300
-_COLUMNS = ["experiment", "method", "reference", "target", "seed", "status", "score", "n_test", "n_train"]
+_COLUMNS = [
+    "experiment",
+    "method",
+    "reference",
+    "target",
+    "seed",
+    "status",
+    "score",
+    "n_test",
+    "n_train",
+    "target_labels",
+]
 """All that grids are made from: frames of runs are wide, and each part of them a copy."""
+_TARGET_ONLY = re.compile(r"target_only\b")
+"""The recipe of a reference that does not learn from the sources begins so."""
 _SEVERITY = {status: place for place, status in enumerate((*PROBLEMS, "ok"))}
 
 
@@ -78,7 +92,8 @@ class Grid:
     examples over that of its training examples, a mean over the runs; 0 where the records do not have both.
     `averaged` are the targets of the mean: those that are not `small`, with too few test examples to show a difference,
     or all if all are small.
-    `has_headroom` is False where the suite names a reference that is not shown to gain over the baseline.
+    `has_headroom` is False where the suite names a reference that is not shown to gain over the baseline. `labelled`
+    are the references that learn from labels of the target.
     """
 
     experiment: Experiment
@@ -92,6 +107,7 @@ class Grid:
     merits: Mapping[Column, Merits] = field(repr=False)
     overlap: Mapping[Column, float] = field(repr=False)
     has_headroom: bool = True
+    labelled: frozenset[str] = frozenset()
 
     @property
     def ranked(self) -> tuple[str, ...]:
@@ -167,9 +183,32 @@ def _grid(experiment: Experiment, rows: pd.DataFrame, gap: Mapping[int, float] |
         gap = {seed: merit - base[seed] for seed, merit in best.items() if seed in base}
     has_gain = gap is None or is_shown([*gap.values()], experiment.alpha, overlap[None], merits[None].decimals)
     has_headroom = experiment.headroom is None or has_gain
+    labelled = references.intersection(labelled_methods(rows))
     return Grid(
-        experiment, methods, references, targets, averaged, small, seeds, statuses, merits, overlap, has_headroom
-    )
+        experiment, methods, references, targets, averaged, small, seeds, statuses, merits, overlap, has_headroom,
+        labelled,
+    )  # fmt: skip
+
+
+def labelled_methods(runs: pd.DataFrame) -> list[str]:
+    """The methods whose training saw labels of the target."""
+    return [*runs.loc[runs["target_labels"].fillna(value=False).to_numpy(dtype=bool), "method"].unique()]
+
+
+def tells_headroom(named: str | None, recipes: Mapping[str, str], gains: Mapping[str, float]) -> str | None:
+    """The reference that tells what labels of the target would gain; None without any.
+
+    It is the one that the suite names; else the one with the largest gain of those that learn from the sources, too,
+    before those that learn from the target alone. `gains` and `recipes` are those of references that see such labels.
+    """
+    if named in gains:
+        return named
+    return max(gains, key=lambda name: (not learns_alone(recipes[name]), gains[name]), default=None)
+
+
+def learns_alone(recipe: str) -> bool:
+    """Whether a method of this recipe learns from the target alone."""
+    return _TARGET_ONLY.match(recipe) is not None
 
 
 def at_chance(runs: pd.DataFrame) -> pd.Series[float]:

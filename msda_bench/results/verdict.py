@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 import pandas as pd
 
 from msda_bench.results.across import Across, standings
-from msda_bench.results.chance import chance_sentences
+from msda_bench.results.chance import BesideChance, chance_sentences
 from msda_bench.results.compare import against, main_pairs, main_rows
 from msda_bench.results.decision import (
     BETTER,
@@ -26,9 +26,9 @@ from msda_bench.results.decision import (
     WORSE,
 )
 from msda_bench.results.report import mean_text
-from msda_bench.results.scores import at_chance
+from msda_bench.results.scores import at_chance, labelled_methods, learns_alone, tells_headroom
 from msda_bench.results.words import counted, first_of, listed, name_of
-from msda_bench.suite.plan import CHANCE_REFERENCE, Experiment
+from msda_bench.suite.plan import Experiment
 
 Groups: TypeAlias = dict[str, pd.DataFrame]
 """Rows of `method, difference, low, high` by what these methods are, the best first, and in each the largest gain."""
@@ -36,8 +36,6 @@ _BETTER_WITHIN = "better, but within the margin"
 """What a method is that was shown to be better, and by less than the margin."""
 _KINDS = (BETTER_BY_MORE, BETTER, _BETTER_WITHIN, EQUIVALENT, SAME, WORSE, UNDECIDED, TOO_FEW)
 _GAINS = (BETTER_BY_MORE, BETTER, _BETTER_WITHIN)
-_TARGET_ONLY = r"target_only\b"
-"""The recipe of a reference that does not learn from the sources begins so."""
 _SMALL = "the tests have too few rows to show a difference"
 
 
@@ -87,7 +85,9 @@ class _Unit(NamedTuple):
         return f"by {sizes[kind]} than {self.size(self.margin or 0.0, 'g')}: " if kind in sizes else f"{kind}: "
 
 
-def verdict(experiment: Experiment, runs: pd.DataFrame, board: pd.DataFrame, pairs: pd.DataFrame) -> tuple[str, ...]:
+def verdict(
+    experiment: Experiment, runs: pd.DataFrame, board: pd.DataFrame, pairs: pd.DataFrame, chance: BesideChance
+) -> tuple[str, ...]:
     """The sentences on an experiment, from its selected runs and its rows of the leaderboard and the comparisons."""
     rows, pairs = main_rows(board), main_pairs(pairs)
     ranked = rows[rows["rank"].notna()].sort_values("rank", kind="stable")
@@ -106,7 +106,7 @@ def verdict(experiment: Experiment, runs: pd.DataFrame, board: pd.DataFrame, pai
     if control != base:
         said += _sentences(unit, name_of(control), groups_of(pairs, control))
     to = str(base if groups else ranked["method"].iloc[0])
-    return (*said, *chance_sentences(experiment, runs, board), *_power(unit, against(pairs, to)), *_missing(runs))
+    return (*said, *chance_sentences(experiment, board, chance), *_power(unit, against(pairs, to)), *_missing(runs))
 
 
 def how_to_read(alpha: float) -> str:
@@ -197,15 +197,15 @@ def _sentences(unit: _Unit, base: str, groups: Groups) -> list[str]:
 
 def _headroom(experiment: Experiment, unit: _Unit, rows: pd.DataFrame, runs: pd.DataFrame) -> Iterator[str]:
     """What labels of the target gain, by the reference that tells most: one that learns from the sources, too."""
-    labelled = runs.loc[runs["target_labels"].fillna(value=False).to_numpy(dtype=bool), "method"].unique()
-    known = rows[rows["reference"].astype(bool) & rows["method"].isin(labelled)].dropna(subset="gain")
-    if known.empty:
+    known = rows[rows["reference"].astype(bool) & rows["method"].isin(labelled_methods(runs))].dropna(subset="gain")
+    recipes = {name: str(recipe) for name, recipe in zip(known["method"], known["recipe"], strict=True)}
+    gains = dict(zip(known["method"].astype(object), known["gain"], strict=True))
+    method = tells_headroom(experiment.headroom, recipes, gains)
+    if method is None:
         return
-    alone = known["recipe"].astype(str).str.match(_TARGET_ONLY)
-    known = known.assign(alone=alone, named=known["method"] == experiment.headroom)
-    row = known.sort_values(["named", "alone", "gain"], ascending=[False, True, False]).iloc[0].to_dict()
+    row = known[(known["method"] == method).to_numpy()].iloc[0].to_dict()
     row |= {"difference": row["gain"], "low": row["gain_low"], "high": row["gain_high"]}
-    yield _with_labels(unit, row, _learned_from(runs, row["method"]) if row["alone"] else "")
+    yield _with_labels(unit, row, _learned_from(runs, method) if learns_alone(recipes[method]) else "")
 
 
 def _learned_from(runs: pd.DataFrame, method: str) -> str:
@@ -291,7 +291,7 @@ def _over_baseline(across: Across) -> Iterator[str]:
     few = "too few seeds for a test" if not own["n_tested"].any() else ""
     mean = f" in the mean over {where}"
     yield _answer(unit, base, groups, few, mean if across.margin is not None else f" on {{}} of {where}")
-    for row in table[~is_own & (table["method"] != CHANCE_REFERENCE)][:1].to_dict("records"):
+    for row in table[(table["method"] == across.headroom).to_numpy()].to_dict("records"):
         yield _with_labels(unit, row)
     if not few:
         yield from _sentences(unit, base, {kind: groups[kind] for kind in groups if not kind.startswith(BETTER)})

@@ -183,7 +183,8 @@ class _Draft:
         method, search = self._file.methods[name], self._searches[name]
         components = (method.scheme, method.discrepancy, method.aggregator)
         origins = dict.fromkeys(component.entry.origin for component in components if component is not None)
-        return Method(name, method.reference, recipe(self._facts, method, search), tuple(origins), search)
+        how = recipe(self._facts, method, search)
+        return Method(name, method.reference, how, tuple(origins), search, method.sees_target)
 
     def _cell(self, settings: Settings, validators: tuple[Ref, ...]) -> Cell:
         """The cell of all targets and seeds."""

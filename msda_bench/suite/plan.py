@@ -110,7 +110,8 @@ class Method:
     """A row of the leaderboard.
 
     A reference is an oracle such as TAR, shown but not ranked or tested. The recipe is one line: scheme, discrepancy,
-    aggregator and mu. The distributions, with versions, are those of its components.
+    aggregator and mu. The distributions, with versions, are those of its components. `sees_target` is whether it is
+    trained with the target's inputs; None in plans from before this was kept.
     """
 
     name: Name
@@ -118,6 +119,7 @@ class Method:
     recipe: Text
     distributions: Annotated[tuple[Text, ...], _MANY]
     search: Search | None = None
+    sees_target: bool | None = None
 
 
 @dataclass(frozen=True)

@@ -206,6 +206,14 @@ class MethodSpec(SuitePart):
         """Whether a discrepancy is reduced."""
         return self.discrepancy is not None and self.discrepancy.name != NO_DISCREPANCY
 
+    @property
+    def sees_target(self) -> bool:
+        """Whether training or predicting needs unlabelled inputs of the target."""
+        scheme, discrepancy = self.scheme.component, self.discrepancy.component if self.discrepancy else None
+        if scheme.draws_target(discrepancy) or scheme.target_statistics:
+            return True
+        return self.standardise is not None or self.prior_correction is not None
+
     @model_validator(mode="after")
     def _complete(self, info: ValidationInfo) -> MethodSpec:
         refuse_any([*self._unsuited(), *self._untrained(), *self._unweighed()])

@@ -12,6 +12,7 @@ import pandas as pd
 
 from msda_bench import __version__, load_confusion, load_curves
 from msda_bench.errors import printable
+from msda_bench.results.answers import advice_of
 from msda_bench.results.criteria import criteria, sensitivity
 from msda_bench.results.experiment_tables import View, views
 from msda_bench.results.files import LATEX, LEADERBOARD, MARKDOWN, RUNS, runs_file, table_files
@@ -151,6 +152,7 @@ def _experiments(findings: Findings) -> Iterator[dict[str, Any]]:
             "id": ids[name],
             "experiment": view.experiment,
             "verdict": view.verdict,
+            "advice": advice_of(view),
             "notes": [note.line for note in view.notes],
             "warns": any(note.kind not in _PLAIN for note in view.notes),
             "board": board,

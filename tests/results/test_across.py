@@ -197,6 +197,20 @@ def test_a_task_without_headroom_is_named_and_leaves_what_is_said_across():
     assert len(across_of(without).experiments) == 3
 
 
+def test_headroom_across_is_that_of_the_named_reference_and_not_of_the_largest_gain():
+    gains = {"A": (2.0, 3.0), "ref": (4.0, 5.0), "ref-alone": (20.0, 21.0), "ref2": (8.0, 9.0)}
+    folder = [
+        {name: [gain - 0.5, gain, gain + 0.5] for name, gain in zip(gains, of, strict=True)}
+        for of in zip(*gains.values(), strict=True)
+    ]
+
+    def told(**options):
+        return next(line for line in verdict_across(across_of(gained(*folder, **options))) if "headroom" in line)
+
+    assert "ref +4.50" in told(headroom="ref")
+    assert "ref2 +8.50" in told()  # it learns from the sources, too
+
+
 def test_families_standings_and_columns_follow_the_suite(golden):
     gains = drawn({"A": (3, 4, 3), "B": (0.1, 0, 0), "C": (-3, -2, -3), "D": (0, 0, 0)}, 2, 0.5, 10)
     gains = [of | {"D": (np.array(of["D"]) * 9).tolist()} for of in gains]

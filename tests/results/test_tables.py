@@ -124,5 +124,5 @@ def test_verdicts_match_the_golden_file(table, golden):
     said = []
     for name, (runs, options) in VERDICTS.items():
         (view,) = views(analyse(table(runs, **{"baseline": "SRC"} | options)))
-        said += [f"{name}:", *view.verdict, conclusion(view.experiment, view.pairs), ""]
+        said += [f"{name}:", *view.verdict, conclusion(view.experiment, view.pairs), *view.advice.sentences, ""]
     golden("verdicts.txt", "\n".join(said))

@@ -1,0 +1,262 @@
+"""Says what to do after an experiment: which method to use, what to expect of it, where it fails, and what comes next.
+
+Methods are equal here if none of them was shown to be worse than the best mean, as the marks of the tables say.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from msda_bench.errors import StoreError
+from msda_bench.results.chance import BesideChance
+from msda_bench.results.compare import main_pairs, main_rows
+from msda_bench.results.decision import INCOMPLETE
+from msda_bench.results.runs import results_of
+from msda_bench.results.small import averaged_targets, small_tests
+from msda_bench.results.words import counted, first_of, name_of
+from msda_bench.suite.plan import Experiment, Measure
+
+OWN_DATA = frozenset({"table", "arrays", "image_folder"})
+"""The datasets of the user's own files, of which `predict` answers new rows."""
+SENTENCES = ("use", "expect", "where", "then")
+"""The fields of an advice that are sentences, in order."""
+_AS_CHEAP = 1.5
+"""Of two methods of a kind, one whose training takes up to so many times as long counts as equally cheap."""
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What to do after an experiment.
+
+    Attributes:
+        experiment: its name.
+        method: the one to use; None where the runs do not tell.
+        equals: the methods, this one included, that were not shown to be worse than the best mean.
+        metric: the metric's name in CSV files, such as accuracy_percent.
+        mean, low, high: of the method over the targets, with the interval of the leaderboard; NaN if not known.
+        worst: the target where its mean is worst, empty of a single target.
+        worst_mean, worst_low, worst_high: of the method there.
+        at_chance: the targets where it is not clearly better than a constant answer.
+        use, expect, where, then: the sentences on these, and on what comes next; empty where there is nothing to say.
+    """
+
+    experiment: str
+    method: str | None
+    equals: tuple[str, ...] = ()
+    metric: str = ""
+    mean: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    worst: str = ""
+    worst_mean: float = math.nan
+    worst_low: float = math.nan
+    worst_high: float = math.nan
+    at_chance: tuple[str, ...] = ()
+    use: str = ""
+    expect: str = ""
+    where: str = ""
+    then: str = ""
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What is said, in order."""
+        return tuple(text for name in SENTENCES if (text := getattr(self, name)))
+
+
+def advice_on(
+    experiment: Experiment, runs: pd.DataFrame, board: pd.DataFrame, pairs: pd.DataFrame, chance: BesideChance
+) -> Advice:
+    """What to do after an experiment, from its selected runs, and its rows of the leaderboard and the comparisons.
+
+    Of the methods that were not shown to be worse than the best, it is the simplest: one that is fitted at once before
+    a network, and one without inputs of the target before one that adapts; then the one whose training takes least.
+    """
+    rows = main_rows(board)
+    ranked = rows[rows["rank"].notna()].sort_values("rank", kind="stable")
+    why, then = _undecided(experiment, runs, ranked, main_pairs(pairs), chance)
+    if why:
+        use = f"No method is recommended: {why}."
+        return Advice(experiment.name, None, metric=experiment.measure.column, use=use, then=f"Next: {then}.")
+    equals = _equals(ranked, chance)
+    method = min(equals, key=_costs(experiment, runs, equals).__getitem__)
+    return _advice(experiment, runs, board, ranked, chance, equals, method)
+
+
+def _undecided(
+    experiment: Experiment, runs: pd.DataFrame, ranked: pd.DataFrame, pairs: pd.DataFrame, chance: BesideChance
+) -> tuple[str, str]:
+    """Why no method can be recommended, and what would change that; empty if one can."""
+    if ranked.empty:
+        return _unranked(experiment, runs)
+    if small_tests(runs).keys() >= {*experiment.targets}:
+        return "the tests have too few rows to show a difference", "label more rows of each domain"
+    if chance.levels and all((chance.column, name) in chance.low for name in ranked["method"].astype(object)):
+        where = "on average" if len(chance.levels) > 1 else f"at {name_of(chance.column)}"
+        look = "look for inputs that tell the classes apart in every domain, or label rows of the new domain"
+        return f"none does clearly better than {chance.what} {where}", look
+    if len(ranked) > 1 and not ranked["bold_holm"].eq(other=True).any():
+        return _few_seeds(experiment, pairs)
+    return "", ""
+
+
+def _unranked(experiment: Experiment, runs: pd.DataFrame) -> tuple[str, str]:
+    tests = runs.loc[(runs["status"] == "ok").to_numpy(), "n_test"]
+    if len(tests) and (tests == 0).all():
+        where = first_of(map(name_of, experiment.targets))
+        rehearse = "compare the methods on the domains that have labels (`data identify ... --unlabelled drop`)"
+        return f"{where} has no labels to measure by", f"{rehearse}, and label some rows of {where}"
+    if runs["reference"].to_numpy(dtype=bool).all():
+        return "all are references", "add a method to the suite"
+    return "none has a result at every target", "run the suite again, or look at the runs that failed"
+
+
+def _few_seeds(experiment: Experiment, pairs: pd.DataFrame) -> tuple[str, str]:
+    if (pairs["reason"] == INCOMPLETE).any():
+        return "runs are missing, and the others are too few for a test", "run the suite again"
+    tests = int(pairs["n_family"].max())
+    needed = 1 + math.ceil(math.log2(tests / experiment.alpha))
+    seeds = counted(int(pairs["n_paired"].max()), "seed")
+    return f"{seeds} are too few for {counted(tests, 'comparison')}", f"set `seeds: {needed}` in the suite and run it"
+
+
+def _equals(ranked: pd.DataFrame, chance: BesideChance) -> list[str]:
+    """The methods that were not shown to be worse than the best, without those that are no better than chance."""
+    names = ranked["method"].astype(object)
+    if len(ranked) == 1:
+        return names.tolist()
+    best = names[ranked["bold_holm"].eq(other=True).fillna(value=False).to_numpy(dtype=bool)].tolist()
+    if not chance.levels:
+        return best
+    return [name for name in best if (chance.column, name) not in chance.low] or best
+
+
+def _costs(experiment: Experiment, runs: pd.DataFrame, names: Sequence[str]) -> dict[str, tuple[int, float, int]]:
+    """What orders equal methods, the simplest and cheapest first: kind, cost in training, place by the mean.
+
+    The kinds are a model that is fitted at once, a network, and each of these with inputs of the target.
+    """
+    planned = {method.name: method for method in experiment.methods}
+    ok = runs[(runs["status"] == "ok").to_numpy(dtype=bool)]
+    by_method = ok[["steps", "train_seconds"]].astype(float).groupby(ok["method"].astype(object)).median()
+    kinds: dict[str, int] = {}
+    for name in names:
+        sees = planned[name].sees_target
+        adapts = name != experiment.baseline if sees is None else sees
+        kinds[name] = 2 * adapts + bool(by_method["steps"].get(name, 0.0) > 0)
+    seconds = {name: float(by_method["train_seconds"].get(name, math.nan)) for name in names}
+    known = [(kinds[name], time) for name, time in seconds.items() if not math.isnan(time)]
+    costs = {}
+    for place, name in enumerate(names):
+        least = min((time for kind, time in known if kind == kinds[name]), default=math.nan)
+        is_cheap = math.isnan(seconds[name]) or seconds[name] <= _AS_CHEAP * least
+        costs[name] = (kinds[name], 0.0 if is_cheap else seconds[name], place)
+    return costs
+
+
+def _advice(
+    experiment: Experiment,
+    runs: pd.DataFrame,
+    board: pd.DataFrame,
+    ranked: pd.DataFrame,
+    chance: BesideChance,
+    equals: Sequence[str],
+    method: str,
+) -> Advice:
+    mine = board[(board["method"] == method).to_numpy()]
+    row = ranked[(ranked["method"] == method).to_numpy()].iloc[0].to_dict()
+    averaged = averaged_targets(experiment.targets, small_tests(runs))
+    of_targets = mine[mine["target"].isin(averaged).to_numpy() & mine["mean"].notna().to_numpy()]
+    worst: dict[Any, Any] = {}
+    if len(averaged) > 1 and len(of_targets):
+        upwards = experiment.measure.higher_is_better
+        worst = of_targets.sort_values("mean", ascending=upwards, kind="stable").iloc[0].to_dict()
+    low = tuple(chance.places(method))
+    return Advice(
+        experiment.name,
+        method,
+        tuple(equals),
+        experiment.measure.column,
+        mean=row["mean"],
+        low=row["mean_low"],
+        high=row["mean_high"],
+        worst=str(worst.get("target", "")),
+        worst_mean=worst.get("mean", math.nan),
+        worst_low=worst.get("mean_low", math.nan),
+        worst_high=worst.get("mean_high", math.nan),
+        at_chance=low,
+        use=_use(experiment.measure, ranked, equals, row),
+        expect=_expect(experiment.measure, row, worst, averaged),
+        where=f"It is not clearly better than {chance.what} at {chance.shown(low)}." if low else "",
+        then=_then(experiment, runs, method, low),
+    )
+
+
+def _use(measure: Measure, ranked: pd.DataFrame, equals: Sequence[str], row: Mapping[Any, Any]) -> str:
+    method, best = name_of(row["method"]), ranked.iloc[0].to_dict()
+    if len(ranked) == 1:
+        return f"Use {method}: no other method is ranked."
+    if len(equals) == 1:
+        return f"Use {method}: it has the best mean, and {_worse(ranked)}."
+    many = f"the simplest and cheapest of the {len(equals)} methods that were not shown to be worse than the best"
+    if row["rank"] == 1:
+        return f"Use {method}: it has the best mean, and is {many}."
+    less = abs(best["mean"] - row["mean"])
+    size = f"{less:.2f} points" if measure.percent else f"{less:.3g}"
+    return f"Use {method}: {many}; the mean of {name_of(best['method'])} is {size} better, which is not shown."
+
+
+def _worse(ranked: pd.DataFrame) -> str:
+    """How many of the others were shown to be worse than the best; some may have too few runs for a test."""
+    others = len(ranked) - 1
+    worse = int(ranked["bold_holm"].eq(other=False).sum())
+    every = {1: "the other method was", 2: "both others were"}
+    who = every.get(others, f"all {others} others were")
+    if worse < others:
+        who = f"{worse} of {others} others {'was' if worse == 1 else 'were'}"
+    return f"{who} shown to be worse"
+
+
+def _expect(measure: Measure, row: Mapping[Any, Any], worst: Mapping[Any, Any], averaged: Sequence[str]) -> str:
+    if len(averaged) == 1:
+        only = f"the mean at {name_of(averaged[0])}, the only target"
+        return f"At a new domain expect {_size(measure, row)} {measure.label}, {only}."
+    text = f"At a new domain expect {_size(measure, row)} {measure.label}, the mean over {len(averaged)} targets"
+    if not worst:
+        return f"{text}."
+    return f"{text}; at the worst of them, {name_of(worst['target'])}, it was {_size(measure, worst)}."
+
+
+def _size(measure: Measure, row: Mapping[Any, Any]) -> str:
+    """A mean with its interval, such as `66.8 % [60.5, 73.1]`."""
+    form = "{:.1f}" if measure.percent else "{:.3g}"
+    mean = form.format(row["mean"]) + (" %" if measure.percent else "")
+    if pd.isna(row["mean_low"]):
+        return mean
+    return f"{mean} [{form.format(row['mean_low'])}, {form.format(row['mean_high'])}]"
+
+
+def _then(experiment: Experiment, runs: pd.DataFrame, method: str, low: Sequence[str]) -> str:
+    steps = [f"look at {first_of(map(name_of, low))}, or label some rows there"] if low else []
+    if experiment.dataset in OWN_DATA:
+        command = ["msda-bench", "predict", _suite_of(runs), "NEW.csv", "--method", method, "--out", "answers.csv"]
+        steps.append(f"to answer new rows: `{shlex.join(command)}`")
+    return f"Next: {'; '.join(steps)}." if steps else ""
+
+
+def _suite_of(runs: pd.DataFrame) -> str:
+    """The suite that the folder was made from, as the last command named it; SUITE if it is not known."""
+    store = results_of(runs).store
+    with contextlib.suppress(StoreError, ValueError):
+        for words in map(shlex.split, reversed(store.commands() if store is not None else ())):
+            named = next((word for word in words[2:] if Path(word).suffix in {".yaml", ".yml"}), None)
+            if words[:2] == ["msda-bench", "run"] and named is not None:
+                return named
+    return "SUITE"
