@@ -1,9 +1,11 @@
 """The built-in datasets, one file each."""
 
 from msda_bench_builtin.datasets.amazon import Amazon
+from msda_bench_builtin.datasets.crises import Crises
 from msda_bench_builtin.datasets.digits.dataset import Digits
 from msda_bench_builtin.datasets.digits_five import DigitsFive
 from msda_bench_builtin.datasets.fonts import Fonts
+from msda_bench_builtin.datasets.gas_drift import GasDrift
 from msda_bench_builtin.datasets.images.image_folder import ImageFolder
 from msda_bench_builtin.datasets.images.image_list import ImageList
 from msda_bench_builtin.datasets.images.named import DomainNet, Office31, OfficeCaltech10, OfficeHomeImages, Pacs
@@ -23,10 +25,12 @@ from msda_bench_builtin.datasets.watch import Watch
 __all__ = [
     "Amazon",
     "Arrays",
+    "Crises",
     "Digits",
     "DigitsFive",
     "DomainNet",
     "Fonts",
+    "GasDrift",
     "Hospitals",
     "ImageFolder",
     "ImageList",

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import tarfile
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Literal, cast
+from typing import IO, Literal
 
 import numpy as np
-from pydantic import Field
 
 from msda_bench.api import (
     Array,
-    Count,
     DataError,
-    Dataset,
     DomainData,
     File,
     Files,
-    Inputs,
     InputSpec,
     NonNegative,
     Pip,
@@ -27,11 +23,8 @@ from msda_bench.api import (
     Task,
     component,
 )
-from msda_bench.functional import frequent_columns, ngram_counts, select_columns
 from msda_bench_builtin.datasets.unpacked import tar_gz
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
+from msda_bench_builtin.datasets.words import BagOfWords, packed_counts, unpacked_counts
 
 _FILE = File(
     "opinions/vaderSentiment-3.3.2.tar.gz",
@@ -54,23 +47,16 @@ _MOST = 1 << 27
 
 
 @component
-class Opinions(Dataset):
+class Opinions(BagOfWords):
     """Sentiment of sentences from product reviews, film reviews, editorials and tweets, rated by twenty people each.
 
     A sentence's label is the mean rating, from -4 to 4, of at least twenty people. Classification skips sentences whose
     mean is nearer to 0 than `margin`, and the label is 1 if the mean is positive; regression keeps all sentences and
     predicts the mean itself.
 
-    The sentences are given as counts of all words and word pairs in the four files; `fit` keeps the columns that are
-    most frequent in the training sentences, so that test sentences do not influence the vocabulary.
-
     Parameters:
         mode: classification or regression.
         margin: least distance of the mean rating from 0, for classification.
-        words: columns of the bag of words: the words and word groups in the most training sentences.
-        ngrams: longest group of words.
-        min_count: the minimum number of training sentences with a column.
-        binary: whether a column shows only that a word occurs, rather than how often.
 
     Hutto, Gilbert. VADER: A Parsimonious Rule-based Model for Sentiment Analysis of Social Media Text. ICWSM 2014.
     """
@@ -86,10 +72,6 @@ class Opinions(Dataset):
     train: Size = 2000
     mode: Literal["classification", "regression"] = "classification"
     margin: NonNegative = _MARGIN
-    words: Count = 5000
-    ngrams: Annotated[int, Field(ge=1, le=5)] = 2
-    min_count: Count = 2
-    binary: bool = True
 
     def sizes(self, files: Files | None = None) -> dict[str, int]:
         """Sentences of each kind, unless they depend on a margin of the user's own."""
@@ -110,45 +92,24 @@ class Opinions(Dataset):
 
     def load(self, domain: str, files: Files) -> DomainData:
         """The domain's sentences: CSR float32 counts of every word and word group of the four files, and as texts."""
-        from scipy.sparse import csr_matrix
-
         name = f"opinions v{self.version} texts ngrams {self.ngrams} {_FILE.sha256}"
         arrays = files.derived(name, lambda: _encoded(files.path(_FILE), self.ngrams))
         ratings = arrays[f"{domain}_ratings"]
         texts = np.array(arrays[f"{domain}_texts"].tobytes().decode().split("\n")[: len(ratings)], object)
-        shape = (len(ratings), int(arrays["columns"]))
-        counts = csr_matrix(tuple(arrays[f"{domain}_{part}"] for part in ("data", "indices", "indptr")), shape=shape)
+        counts = unpacked_counts(arrays, domain)
         if self.mode == "regression":
             return DomainData(counts, ratings.astype(np.float32), texts=texts)
         kept = np.flatnonzero(abs(ratings) >= self.margin)
         return DomainData(counts[kept], (ratings[kept] > 0).astype(np.int64), texts=texts[kept])
 
-    def fit(self, train: Mapping[str, Inputs]) -> Callable[[str, Inputs], Inputs]:
-        """Learns the vocabulary; returns a map to CSR float32 (n, words), columns by falling frequency."""
-        matrices = list(train.values())
-        columns = frequent_columns(matrices, self.words, self.min_count)
-
-        def bag(_: str, counts: Inputs) -> Inputs:
-            chosen = select_columns(cast("csr_matrix", counts), columns, self.words)
-            if self.binary:
-                chosen.data[:] = 1
-            return chosen
-
-        return bag
-
 
 def _encoded(path: Path, ngrams: int) -> Mapping[str, Array]:
     """Ratings and counts of the four domains, over one set of columns in alphabetical order."""
     sentences = {domain: _sentences(lines, domain) for domain, lines in _members(path).items()}
-    counts, vocabulary = ngram_counts([text for rated in sentences.values() for _, text in rated], ngrams)
-    arrays: dict[str, Array] = {"columns": np.array(len(vocabulary))}
-    start = 0
+    arrays = packed_counts({domain: [text for _, text in rated] for domain, rated in sentences.items()}, ngrams)
     for domain, rated in sentences.items():
-        part = counts[start : start + len(rated)]
-        start += len(rated)
         arrays[f"{domain}_ratings"] = np.array([rating for rating, _ in rated])
         arrays[f"{domain}_texts"] = np.frombuffer("\n".join(text for _, text in rated).encode(), np.uint8)
-        arrays |= {f"{domain}_{name}": getattr(part, name) for name in ("data", "indices", "indptr")}
     return arrays
 
 

@@ -10,8 +10,10 @@ from msda_bench.data import Folders, LocalFiles
 from msda_bench.plugins import discover
 from msda_bench_builtin.datasets import (
     Amazon,
+    Crises,
     Digits,
     Fonts,
+    GasDrift,
     Hospitals,
     Intents,
     Music,
@@ -86,6 +88,8 @@ SVHN = [750, 2195, 1731, 1238, 1074, 1021, 851, 837, 699, 687]
     [
         (Amazon(), {"books": [3201, 3264], "dvd": [2779, 2807], "kitchen": [3991, 3954]}, None),
         (Opinions(), {"product": [1235, 1750], "film": [5076, 4996], "tweets": [1087, 2345]}, None),
+        (Crises(), {"hurricane_sandy": [3870, 6138], "alberta_floods": [4842, 5189]}, 9162),
+        (GasDrift(), {"batch_1": [90, 98, 83, 30, 70, 74], "batch_4": [64, 43, 12, 30, 12]}, None),
         (Hospitals(), {"cleveland": [164, 139], "switzerland": [8, 115], "long_beach": [51, 149]}, None),
         (Solubility(), {"A": [1261, 904, 1491], "F": [141, 379, 278]}, 798),
         (Music(), {domain: [100] * 10 for domain in Music().domains}, 980),

@@ -1,20 +1,25 @@
-"""Opinions, spoken digits, a watch and commands to a home: the archives that others publish, and crafted ones."""
+"""Opinions, tweets, sounds, gases, a watch, commands to a home: the archives that others publish, and crafted ones."""
 
+import hashlib
 import io
 import itertools
 import json
+import lzma
 import pickle
 import sys
 import wave
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from msda_bench.api import Task
-from msda_bench_builtin.datasets import Amazon, Intents, Opinions, SpokenDigits, Watch
+from msda_bench.cli.main import main
+from msda_bench.data import LocalFiles
+from msda_bench_builtin.datasets import Amazon, Crises, GasDrift, Intents, Opinions, SpokenDigits, Watch
 from msda_bench_builtin.datasets.intents import sentences
 from tests.builtin.conftest import tarred, zipped
-from tests.data.conftest import only_line
+from tests.data.conftest import Site, only_line, serving
 
 MEMBERS = {
     "product": "hutto_ICWSM_2014/amazonReviewSnippets_GroundTruth.txt",
@@ -297,3 +302,149 @@ def test_characters_are_counted_in_groups_of_two_to_the_longest(crafted, tmp_pat
     assert np.sort(short[short > 0]).tolist() == [1] * 5  # " a", "ab", "b ", " ab", "ab "
     assert np.sort(long[long > 0]).tolist() == [1] * 7 + [2]  # "ab" twice
     assert long[short > 0].tolist().count(0) == 0
+
+
+FOLDERS = {
+    "hurricane_sandy": "2012_Sandy_Hurricane",
+    "alberta_floods": "2013_Alberta_Floods",
+    "boston_bombings": "2013_Boston_Bombings",
+    "oklahoma_tornado": "2013_Oklahoma_Tornado",
+    "queensland_floods": "2013_Queensland_Floods",
+    "texas_explosion": "2013_West_Texas_Explosion",
+}
+TEN = "one two three four five six seven eight nine ten"
+
+
+def tweets(folder, **of_domain):
+    """An archive in which the given domains have these rows of text and label, and the others none."""
+    members = {}
+    for domain, name in FOLDERS.items():
+        lines = [f"\"'{number}'\",{row}\n" for number, row in enumerate(of_domain.get(domain, ()))]
+        members[f"CrisisLexT6/{name}/{name}-ontopic_offtopic.csv"] = "".join(["tweet id, tweet, label\n", *lines])
+    (folder / "CrisisLexT6-v1.0.zip").write_bytes(zipped(members))
+
+
+def test_copies_of_a_tweet_are_a_group_in_all_domains_and_names_and_links_are_no_words(crafted, tmp_path):
+    tweets(
+        tmp_path,
+        alberta_floods=[
+            '"Water, &amp; more WATER http://t.co/a1",on-topic',
+            '"RT @someone_1: water &amp; more water",on-topic',
+            "water,off-topic",
+            f"{TEN} eleven,off-topic",
+            f"RT @other: {TEN} el\u2026,off-topic",
+        ],
+        texas_explosion=[
+            "@someone_1 More water,off-topic",
+            '"water and\nmore water",on-topic',
+            "water more water,on-topic",
+        ],
+    )
+    data = Crises(words=4, ngrams=1, min_count=1, binary=False)
+    alberta, texas = (data.load(domain, crafted) for domain in ("alberta_floods", "texas_explosion"))
+    assert (alberta.y.tolist(), texas.y.tolist()) == ([1, 1, 0, 0, 0], [0, 1, 1])
+    first, again, other, long, cut = alberta.groups.tolist()
+    assert first == again == texas.groups[2]
+    assert long == cut
+    assert len({first, other, long, *texas.groups[:2].tolist()}) == 5
+    # Words of all tweets in alphabetical order: and, el, eight, eleven, ...; "water" and "more" are the most frequent.
+    bag = data.fit({"alberta_floods": alberta.x[:3], "texas_explosion": texas.x})
+    assert bag("alberta_floods", alberta.x[:3]).toarray().tolist() == [[2, 1, 0, 0], [2, 1, 0, 0], [1, 0, 0, 0]]
+    assert bag("texas_explosion", texas.x).toarray().tolist() == [[1, 1, 0, 0], [2, 1, 1, 0], [2, 1, 0, 0]]
+
+
+@pytest.mark.parametrize("row", ["private,maybe", "private", "private, on-topic", "private,private,on-topic"])
+def test_a_row_of_tweets_that_is_not_understood_is_named_without_its_text(crafted, tmp_path, row):
+    tweets(tmp_path, boston_bombings=["fine,on-topic", row])
+    line = only_line(Crises().load, "alberta_floods", crafted)
+    assert "2013_Boston_Bombings-ontopic_offtopic.csv: row 3 is not a number, a text, and one of" in line
+    assert "private" not in line
+
+
+def test_another_archive_than_that_of_the_tweets_is_one_line(crafted, tmp_path):
+    path = tmp_path / "CrisisLexT6-v1.0.zip"
+    large = {f"CrisisLexT6/{name}/{name}-ontopic_offtopic.csv": bytes(4_000_001) for name in FOLDERS.values()}
+    for content in (zipped({"other.csv": b""}), zipped(large), b"no archive", b"", zipped(large)[:500]):
+        path.write_bytes(content)
+        assert "not the expected tweets: " in only_line(Crises().load, "boston_bombings", crafted)
+
+
+def smelled(rows, form):
+    """A batch with so many measurements, by the gases in turn: row i has i + place in the place-th column, from 0."""
+    gases = ("Ethanol", "Ethylene", "Ammonia", "Acetaldehyde", "Acetone", "Toluene")
+    lines = []
+    for row in range(rows):
+        ppm, values = f"{10.0 * (1 + row % 3):f}", [f"{row + place:f}" for place in range(128)]
+        if form == "uci":
+            pairs = " ".join(f"{place}:{value}" for place, value in enumerate(values, 1))
+            lines.append(f"{row % 6 + 1};{ppm} {pairs} ")
+        else:
+            lines.append(",".join([gases[row % 6], ppm, *values]))
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
+@pytest.mark.parametrize("form", ["plain", "xz", "uci"])
+def test_all_forms_of_a_batch_of_gases_are_the_same_measurements(crafted, tmp_path, form):
+    content = smelled(161, form)
+    if form == "uci":
+        (tmp_path / "uci.zip").write_bytes(zipped({"Dataset/batch4.dat": content, "batch14.dat": b""}))
+    else:
+        (tmp_path / "batch4.dat.xz").write_bytes(lzma.compress(content) if form == "xz" else content)
+    gases = GasDrift(copies="uci" if form == "uci" else "github")
+    loaded = gases.load("batch_4", crafted)
+    assert loaded.x.dtype == np.float32
+    np.testing.assert_array_equal(loaded.x, np.add.outer(np.arange(161), np.arange(128)))
+    assert loaded.y.tolist() == [row % 6 for row in range(161)]
+    amounts = replace(gases, mode="regression").load("batch_4", crafted)
+    np.testing.assert_allclose(amounts.y, np.log10(10.0 * (1 + np.arange(161) % 3)), rtol=1e-6)
+    assert ("batch_7" in gases.domains) == (form == "uci")
+
+
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        (smelled(160, "plain"), "holds 160 measurements of batch_4, expected 161; replace the file"),
+        (b"Xenon,1" + b",2" * 128, "line 1 is not a gas, its concentration and 128 numbers"),
+        (b"Toluene,1" + b",2" * 127, "line 1 is not a gas, its concentration and 128 numbers"),
+        (b"Toluene,1" + b",2" * 127 + b",x", "could not convert"),
+        (b"Toluene,0" + b",2" * 128, "a concentration is not above 0"),
+        (b"Toluene,1" + b",nan" * 128, "a number is not finite"),
+        (b"6;1" + b" 2:2" * 128, "line 1 has value '2' in the place of 1"),
+        (lzma.compress(smelled(161, "plain"))[:-50], "batch_4 cannot be read: "),
+        (lzma.compress(bytes((1 << 24) + 1)), "unpacks to more than 16777216 bytes"),
+        (b"\xff" * 9, "batch_4 cannot be read: "),
+        (zipped({"batch5.dat": b""}), "it holds no batch4.dat of at most 16 MiB"),
+    ],
+)
+def test_other_contents_of_a_batch_are_one_line(crafted, tmp_path, content, what):
+    (tmp_path / "batch4.dat.xz").write_bytes(content)
+    assert what in only_line(GasDrift().load, "batch_4", crafted)
+
+
+def test_ucis_archive_is_read_with_its_checksum_alone(where):
+    (where.given / "gas_drift").mkdir()
+    (where.given / "gas_drift" / "uci.zip").write_bytes(content := zipped({"batch4.dat": smelled(161, "uci")}))
+    line = only_line(GasDrift(copies="uci").load, "batch_4", LocalFiles(where))
+    digest = hashlib.sha256(content).hexdigest()
+    assert f"not read, since no checksum was given; it has sha256 {digest}" in line
+    assert len(GasDrift(copies="uci", sha256=digest).load("batch_4", LocalFiles(where)).y) == 161
+
+
+def test_real_tweets_and_gases_are_fetched_over_http(real, tmp_path, monkeypatch):
+    """A batch of gases is compressed on this machine, and plain where it is fetched from."""
+    pages, here = {}, real(GasDrift())
+    for data, files in ((Crises(), real(Crises())), (GasDrift(), here)):
+        for file in data.files:
+            content = files.path(file).read_bytes()
+            pages[f"/{file.path}"] = lzma.decompress(content) if content.startswith(b"\xfd7zXZ") else content
+    expected = GasDrift().load("batch_5", here)
+    monkeypatch.delenv("MSDA_BENCH_DATA")
+    monkeypatch.setenv("MSDA_BENCH_CACHE", str(tmp_path / "cache"))
+    with serving(Site(pages)) as served:
+        monkeypatch.setenv("MSDA_BENCH_MIRROR", served.address)
+        assert main(["data", "fetch", "crises", "gas_drift"]) == 0
+    assert len(served.asked) == len(pages) == 9
+    assert main(["data", "verify", "crises", "gas_drift"]) == 0
+    fetched = GasDrift().load("batch_5", LocalFiles())
+    np.testing.assert_array_equal(fetched.x, expected.x)
+    assert fetched.y.tolist() == expected.y.tolist()
