@@ -214,6 +214,13 @@ DATA_IDENTIFY = (
         choices=("classification", "regression"),
     ),
     _arg(
+        "--signals",
+        None,
+        "of arrays: whether each row is a signal (channels, time), (time, channels), or none; by default as its sizes "
+        "look",
+        choices=("channels_first", "channels_last", "none"),
+    ),
+    _arg(
         "--missing",
         "TEXTS",
         "of a table or arrays: what stands for a missing value besides nothing, as in --missing=-1,NA, or in one "

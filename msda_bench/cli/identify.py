@@ -37,7 +37,7 @@ dataset:
   {dataset}:
 {params}
 {rest}"""
-_OPTIONS = ("task", "missing")
+_OPTIONS = ("task", "missing", "signals")
 _TABLES = ("*.csv*", "*.tsv*", "*.parquet", "*.npz", "*=*/*")
 """What a folder of tables or arrays holds."""
 _LONGEST_NAME = 64

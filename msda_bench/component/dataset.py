@@ -54,6 +54,8 @@ class InputSpec:
         texts: whether the dataset gives texts of the examples as written, for a backbone that reads; see
             `DomainData.texts`.
         beside: how many of the first columns are of no text; such a backbone gets them after its own features.
+        mask: how many of the last channels of a signal (channels, time) say which numbers of as many channels before
+            them are known, by 1, and which are missing, by 0; those are 0, too. 0 if none can be missing.
     """
 
     shape: tuple[int, ...]
@@ -61,6 +63,7 @@ class InputSpec:
     bytes: bool = False
     texts: bool = False
     beside: int = 0
+    mask: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -354,9 +357,9 @@ class Dataset(Component, ABC):
             path: the file, absolute.
             columns: the names of the `domain`, of the `label` and, where the user gives them, of `text`, `group` and
                 `predictions`; what marks official test rows (`test`: COLUMN or COLUMN=VALUES, empty for none); whether
-                domains without any label are targets (`unlabelled`: "target", or "drop"); where given, the `task`, and
-                the texts that stand for a missing value (`missing`, commas between them). A folder of files may come
-                without a `domain`.
+                domains without any label are targets (`unlabelled`: "target", or "drop"); where given, the `task`, how
+                rows are `signals`, and the texts that stand for a missing value (`missing`, commas between them). A
+                folder of files may come without a `domain`.
 
         Raises:
             DataError: the file cannot be used.

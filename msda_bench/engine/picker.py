@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from msda_bench.api import Array, DataError, DomainData, Inputs, Task
+from msda_bench.api import Array, DataError, DomainData, Inputs, InputSpec, Task
 from msda_bench.engine.standardised import Scale
 from msda_bench.engine.tensors import Examples, HostBytes, Unit, as_examples, as_labels
 
@@ -39,11 +39,10 @@ class Picker:
     unit: Unit | None
     scales: Mapping[str, Scale] = field(default_factory=dict)
 
-    def standardised(self, training: Mapping[str, Array], beside: int) -> Picker:
-        """One that standardises each domain by its training rows; `beside` columns of a bag are no words."""
-        return replace(
-            self, scales={name: Scale.of(self._inputs(name, rows), beside) for name, rows in training.items()}
-        )
+    def standardised(self, training: Mapping[str, Array], input: InputSpec) -> Picker:
+        """One that standardises each domain, of this input, by its training rows."""
+        scales = {name: Scale.of(self._inputs(name, rows), input.beside, input.mask) for name, rows in training.items()}
+        return replace(self, scales=scales)
 
     def examples(self, domain: str, rows: Array) -> Examples:
         """Rows of a domain as examples on the device; bytes stay on the host."""

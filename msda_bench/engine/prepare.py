@@ -279,7 +279,7 @@ class Preparer:
         unit = Unit.of(np.concatenate(trained)) if cell.standardise_labels else None
         pick = Picker(domains, features, self._vectors, dataset.task, self._device, resident, unit)
         if cell.standardise is not None:
-            pick = pick.standardised({name: splits[name].train for name in domains}, dataset.input.beside)
+            pick = pick.standardised({name: splits[name].train for name in domains}, dataset.input)
         target, places = splits[cell.target], domains[cell.target].places
         exhausted = tuple(name for name in cell.sources if not len(splits[name].test))
         return Prepared(

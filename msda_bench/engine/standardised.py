@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from msda_bench.api import Array, Inputs
 from msda_bench.engine.tensors import refuse_texts
+from msda_bench.functional.features import by_channel, divisor, known_moments
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-_ROUNDING = 1e-12
-"""Numbers that deviate by less than this share of their mean are equal but for rounding."""
 _AXES = ("row", "column")
 
 
@@ -22,42 +21,52 @@ _AXES = ("row", "column")
 class Scale:
     """The mean and the standard deviation of each column over the training rows of one domain.
 
-    Images and signals have one of each for a channel, their first axis. The words of a bag keep their means, since the
-    bag would not stay sparse. A constant column is not divided.
+    Images and signals have one of each for a channel, their first axis, in which numbers that are missing do not count.
+    The words of a bag keep their means, since the bag would not stay sparse. A constant column is not divided.
 
     Attributes:
         mean: (columns,) float64; of a sparse matrix, of its first `beside` columns alone.
         deviation: (columns,) float64.
         beside: how many of the first columns of a sparse matrix are no words.
+        mask: how many of the last channels say which numbers are known (`InputSpec.mask`).
     """
 
     mean: Array
     deviation: Array
     beside: int = 0
+    mask: int = 0
 
     @classmethod
-    def of(cls, rows: Inputs, beside: int = 0) -> Scale:
+    def of(cls, rows: Inputs, beside: int = 0, mask: int = 0) -> Scale:
         """Of the training rows of one domain; numbers that are not finite do not count.
 
         Raises:
             DataError: the rows are no numbers.
         """
         if not isinstance(rows, np.ndarray):
-            dense = cls.of(rows[:, :beside].toarray())
+            dense = cls._of_columns(rows[:, :beside].toarray())
             return cls(dense.mean, np.concatenate([dense.deviation, _of_words(rows[:, beside:])]), beside)
         refuse_texts(rows)
-        columns = _by_channel(rows)
-        known = np.isfinite(columns)
-        count = np.maximum(known.sum(0), 1)
-        mean = np.where(known, columns, 0).sum(0) / count
-        squares = np.where(known, columns - mean, 0) ** 2
-        return cls(mean, _divisor(squares.sum(0) / count, mean))
+        known = _with_gaps(rows, mask) if mask else rows
+        return replace(cls._of_columns(_columns(known)), mask=mask)
+
+    @classmethod
+    def _of_columns(cls, columns: Array) -> Scale:
+        mean, variance = known_moments(columns.astype(np.float64))
+        return cls(mean, divisor(variance, mean))
 
     def __call__(self, rows: Inputs) -> Inputs:
-        """The domain's rows, of training or test, standardised: float32 of the same shape."""
+        """The domain's rows, of training or test, standardised: float32 of the same shape; what is missing is 0."""
         if not isinstance(rows, np.ndarray):
             return self._of_bags(rows)
-        columns = _by_channel(rows)
+        if not self.mask:
+            return self._moved(rows)
+        known = rows[:, -self.mask :]
+        moved = np.where(known > 0, self._moved(rows[:, : -self.mask]), 0)
+        return np.concatenate([moved, known], axis=1, dtype=np.float32)
+
+    def _moved(self, rows: Array) -> Array:
+        columns = _columns(rows)
         with np.errstate(over="ignore"):  # of a test row that is far off
             moved = ((columns - self.mean) / self.deviation).astype(np.float32)
         if rows.ndim <= len(_AXES):
@@ -73,14 +82,14 @@ class Scale:
         return csr_matrix(hstack([csr_matrix(dense), words], format="csr"), dtype=np.float32)
 
 
-def _by_channel(rows: Array) -> Array:
+def _columns(rows: Array) -> Array:
     """Rows (n, columns) as they are, examples with several axes as (n * positions, channels); float64."""
-    wide = rows.astype(np.float64)
-    if rows.ndim <= len(_AXES):
-        return wide.reshape(len(rows), -1)
-    channels = rows.shape[1]
-    by_row = np.moveaxis(wide.reshape(len(rows), channels, -1), 1, 2)
-    return cast("Array", by_row.reshape(-1, channels))
+    return by_channel(rows) if rows.ndim > len(_AXES) else rows.astype(np.float64).reshape(len(rows), -1)
+
+
+def _with_gaps(rows: Array, mask: int) -> Array:
+    """The channels of numbers, NaN where one is missing."""
+    return np.where(rows[:, -mask:] > 0, rows[:, :-mask], np.nan)
 
 
 def _of_words(words: csr_matrix) -> Array:
@@ -92,10 +101,4 @@ def _of_words(words: csr_matrix) -> Array:
     mean = np.bincount(values.indices, values.data, width) / count
     squares = np.bincount(values.indices, (values.data - mean[values.indices]) ** 2, width)
     absent = rows - np.bincount(values.indices, minlength=width)
-    return _divisor((squares + absent * mean**2) / count, mean)
-
-
-def _divisor(variance: Array, mean: Array) -> Array:
-    """The standard deviation of each column; 1 if it is constant."""
-    deviation = np.sqrt(variance)
-    return np.where(deviation > _ROUNDING * abs(mean), deviation, 1)
+    return divisor((squares + absent * mean**2) / count, mean)

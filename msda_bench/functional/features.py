@@ -6,7 +6,7 @@ import functools
 import html
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 import numpy as np
 
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 
-def standardiser(train: Mapping[str, Array], by: Literal["domain", "pooled"]) -> Callable[[str, Array], Array]:
+def standardiser(
+    train: Mapping[str, Array], by: Literal["domain", "pooled"], *, channels: bool = False
+) -> Callable[[str, Array], Array]:
     """Learns to standardise inputs, as a dataset's `fit` may return it.
 
     Each column gets mean 0 and variance 1 over the training inputs of its own domain, or of all domains. A constant
@@ -26,13 +28,18 @@ def standardiser(train: Mapping[str, Array], by: Literal["domain", "pooled"]) ->
     Args:
         train: the training inputs (n, ...) of each domain.
         by: "domain" for each domain's own mean and variance, "pooled" for those of all domains.
+        channels: whether inputs are signals (n, channels, time), whose channels have one mean and one variance each
+            over rows and time; NaN stands for a missing number, does not count, and stays.
 
     Returns:
         A function of a domain's name and its inputs (n, ...) that returns float32 of equal shape. With "domain" it
         raises `KeyError` for a domain without training inputs.
     """
     whole = {"": np.concatenate(list(train.values()))} if by == "pooled" else train
-    scales = {domain: _scale(x.astype(np.float64)) for domain, x in whole.items()}
+    if channels:
+        scales = {domain: _of_signals(x) for domain, x in whole.items()}
+    else:
+        scales = {domain: _scale(x.astype(np.float64)) for domain, x in whole.items()}
 
     def standardise(domain: str, x: Array) -> Array:
         mean, deviation = scales["" if by == "pooled" else domain]
@@ -46,6 +53,39 @@ def _scale(x: Array) -> tuple[Array, Array]:
     # Rounding can make the deviation of a constant column slightly larger than 0.
     constant = x.min(0) == x.max(0)
     return np.where(constant, x[0], x.mean(0)), np.where(constant, 1, deviation)
+
+
+def _of_signals(x: Array) -> tuple[Array, Array]:
+    """The mean and the deviation of each channel, (channels, 1)."""
+    mean, variance = known_moments(by_channel(x))
+    return mean[:, None], divisor(variance, mean)[:, None]
+
+
+_ROUNDING = 1e-12
+"""Numbers that deviate by less than this share of their mean are equal but for rounding."""
+
+
+def by_channel(x: Array) -> Array:
+    """Examples (n, channels, ...) as (n * positions, channels) float64."""
+    wide = x.astype(np.float64)
+    channels = x.shape[1]
+    by_row = np.moveaxis(wide.reshape(len(x), channels, -1), 1, 2)
+    return cast("Array", by_row.reshape(-1, channels))
+
+
+def known_moments(columns: Array) -> tuple[Array, Array]:
+    """The mean and the variance of each column, float64, over its finite numbers; 0 for a column without any."""
+    known = np.isfinite(columns)
+    count = np.maximum(known.sum(0), 1)
+    mean = np.where(known, columns, 0).sum(0) / count
+    squares = np.where(known, columns - mean, 0) ** 2
+    return mean, squares.sum(0) / count
+
+
+def divisor(variance: Array, mean: Array) -> Array:
+    """The standard deviation of each column; 1 if it is constant."""
+    deviation = np.sqrt(variance)
+    return np.where(deviation > _ROUNDING * abs(mean), deviation, 1)
 
 
 def lost_in_float32(x: Array) -> Array:

@@ -47,6 +47,8 @@ class BackboneContract(FilesContract, CalledContract):
         InputSpec((12,), sparse=True, texts=True),
         InputSpec((3, 16, 16)),
         InputSpec((1, 32, 32)),
+        InputSpec((3, 24)),
+        InputSpec((6, 24), mask=3),
     )
 
     def network(self, case: Case, seed: int = 0) -> Network:
@@ -76,7 +78,16 @@ class BackboneContract(FilesContract, CalledContract):
         """A batch of five examples."""
         if case.input.sparse:
             return toy.bag(_ROWS, case.input.shape[0], stream)
-        return toy.numbers(_ROWS, *case.input.shape, stream=stream)
+        return self._dense(case, stream)
+
+    def _dense(self, case: Case, stream: int) -> Tensor:
+        """Five examples of numbers; those that may be missing are, at the end of each but the first example."""
+        x = toy.numbers(_ROWS, *case.input.shape, stream=stream)
+        if case.input.mask:
+            known = torch.arange(x.shape[-1]) < x.shape[-1] - torch.arange(_ROWS)[:, None, None]
+            x[:, -case.input.mask :] = 1
+            x = x * known
+        return x
 
     def features(self, network: Network, case: Case, batch: Tensor | SparseRows | None = None) -> Tensor:
         """The features of a batch; of `self.batch(case)` when None."""
@@ -151,7 +162,7 @@ class BackboneContract(FilesContract, CalledContract):
         for case in self.cases():
             if not case.input.sparse:
                 modules = [nn.Sequential(*self.network(case, seed=run)[:2]) for run in range(RUNS)]
-                inputs = [(toy.numbers(_ROWS, *case.input.shape, stream=run),) for run in range(RUNS)]
+                inputs = [(self._dense(case, run),) for run in range(RUNS)]
                 self.same_in_a_stack(modules, inputs, f"outputs for {case}")
 
     def test_recorded_steps_are_the_hosts(self) -> None:
@@ -160,7 +171,7 @@ class BackboneContract(FilesContract, CalledContract):
         for case in self.cases():
             if case.input.sparse:
                 continue
-            batches = [toy.numbers(_ROWS, *case.input.shape, stream=stream) for stream in range(6)]
+            batches = [self._dense(case, stream) for stream in range(6)]
             asked, replayed = (
                 _passes(nn.Sequential(*self.network(case)[:2]), batches, device, recorded=recorded)
                 for recorded in (False, True)

@@ -14,7 +14,7 @@ from msda_bench.cli.main import main
 from msda_bench.data import LocalFiles, fetch
 from msda_bench.plugins import discover
 from msda_bench.suite.choice import make
-from msda_bench_builtin.backbones import ConvNet, Linear, Mlp, Torchvision, headless
+from msda_bench_builtin.backbones import ConvNet, ConvNet1d, Linear, Mlp, Torchvision, headless
 from msda_bench_builtin.backbones.headless import torchvision
 from tests.data.conftest import Site, only_line, serving
 from tests.own import refusal, suite
@@ -58,6 +58,43 @@ def test_convnet_refuses_small_images_and_other_input():
     for shape, says in (((3, 14, 32), "at least 15x15, not"), ((5000,), "needs images")):
         with pytest.raises(PluginError, match=says):
             ConvNet().build(TEN, InputSpec(shape))
+
+
+def test_convnet1d_averages_its_convolutions_over_time():
+    network = ConvNet1d(channels=(4, 6), kernel=5).build(TEN, InputSpec((3, 20)))
+    assert parameters(network.features) == (3 * 5 + 1) * 4 + (4 * 5 + 1) * 6
+    first, second = (layer for layer in network.features.modules() if isinstance(layer, nn.Conv1d))
+    x = given = torch.rand(2, 3, 20)
+    for convolution in (first, second):
+        x = nn.functional.conv1d(x, convolution.weight, convolution.bias, padding=2).relu()
+    torch.testing.assert_close(network.features(given), x.mean(2))
+    for shape in ((12,), (3, 8, 8)):
+        with pytest.raises(PluginError, match="needs signals"):
+            ConvNet1d().build(TEN, InputSpec(shape))
+
+
+@pytest.mark.parametrize("stride", [1, 3])
+@pytest.mark.parametrize("norm", ["none", "batch", "domain", "layer"])
+def test_padding_a_signal_changes_nothing_in_training_or_test(norm, stride):
+    """Neither the features nor the statistics of batch normalisation; where all is known, they are torch's."""
+    backbone, channels, time = ConvNet1d(channels=(4, 6), kernel=4, stride=stride, norm=norm), 2, 20
+    masked = backbone.build(TEN, InputSpec((2 * channels, time), mask=channels)).features
+    x = torch.cat([torch.randn(5, channels, time), torch.ones(5, channels, time)], 1)
+    x[1, :, 13:] = 0
+    longer = nn.functional.pad(x, (0, 11))
+    other, plain = copy.deepcopy(masked), backbone.build(TEN, InputSpec((2 * channels, time))).features
+    torch.testing.assert_close(other(longer), masked(x))
+    for name, value in masked.state_dict().items():
+        torch.testing.assert_close(other.state_dict()[name], value)
+    torch.testing.assert_close(other.eval()(longer), masked.eval()(x))
+    whole, known = x.clone(), masked.train()
+    whole[:, channels:] = 1
+    before = [value.clone() for value in known.state_dict().values()]
+    plain.load_state_dict(dict(zip(plain.state_dict(), before, strict=True)))
+    torch.testing.assert_close(plain(whole), known(whole))
+    counted = {name for name in plain.state_dict() if name.endswith("num_batches_tracked")}
+    for (name, value), mine in zip(plain.state_dict().items(), known.state_dict().values(), strict=True):
+        assert name in counted or torch.allclose(value, mine, atol=1e-6), name
 
 
 def test_linear_appends_the_bias_column():

@@ -10,7 +10,7 @@ from msda_bench.functional import MISSING_TEXTS
 from msda_bench.plugins import discover
 from msda_bench.testing import checks, contract
 from msda_bench_builtin.aggregators import Sharpmax
-from msda_bench_builtin.backbones import Mlp
+from msda_bench_builtin.backbones import ConvNet1d, Mlp
 from msda_bench_builtin.datasets import Amazon, Digits, Stress
 from msda_bench_builtin.schemes import Regularised, Wjdot
 
@@ -20,6 +20,8 @@ COMPONENTS = [entry.create({}) for entry in ENTRIES]
 COMPONENTS += [
     Sharpmax(gamma=0.3, scale="code"),
     Mlp(hidden=()),
+    ConvNet1d(norm="batch", stride=3, kernel=4, bottleneck=5),
+    *(ConvNet1d(norm=norm) for norm in ("domain", "layer")),
     *(Regularised(by="bnm"), Regularised(by="entropy"), Wjdot(plan="entropic")),
     Digits(copies="reduced", domains=("mnist_m", "svhn"), train=0.1),
     Digits(domains=("synth_fonts", "mnist_m_made"), train=20, test=10, made_train=30, made_test=20),

@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import nn
 
+from msda_bench.api import Dataset, DomainData, InputSpec, Task, component
 from msda_bench.engine import stacking
 from msda_bench.engine import train as training
 from msda_bench.engine.model import Components
@@ -84,6 +85,36 @@ def test_a_stack_trains_like_each_run_alone(name):
         close(record, alone)
         outputs, of_alone = (arrays_of(run, "predictions")["outputs"] for run in (record, alone))
         np.testing.assert_allclose(outputs, of_alone, rtol=0.01, atol=0.005)
+
+
+@component
+class Windows(Dataset):
+    """Signals whose ends are padded, in three domains."""
+
+    name = "windows"
+    domains = ("a", "b", "c")
+    task = Task("classification", 2)
+    input = InputSpec((4, 12), mask=2)
+    train: int = 60
+
+    def load(self, domain, files):
+        rng = np.random.default_rng(self.domains.index(domain))
+        y, known = rng.integers(0, 2, 150), np.arange(12) < rng.integers(6, 13, (150, 1, 1))
+        x = np.sin(np.arange(12) * np.where(y, 2, 1)[:, None, None] + rng.normal(size=(150, 2, 1))) * known
+        return DomainData(np.concatenate([x, known.repeat(2, 1)], 1).astype(np.float32), y)
+
+
+@pytest.mark.parametrize("norm", ["batch", "domain"])
+@pytest.mark.parametrize("method", ["DARN", "MDMN"])
+def test_a_stack_of_networks_for_signals_trains_like_each_run_alone(method, norm):
+    network = ("convnet1d", {"channels": (4, 8), "kernel": 3, "norm": norm})
+    cells = [
+        swapped(make_cell(method, backbone=network, seed=seed, target=target, steps=8), Windows)
+        for seed, target in ((0, "c"), (1, "a"))
+    ]
+    for record, alone in zip(stacked(cells, Windows), train(cells, Windows), strict=True):
+        assert "stack_note" not in record.provenance
+        close(record, alone)
 
 
 Normed = backbone(

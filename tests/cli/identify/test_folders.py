@@ -111,7 +111,7 @@ def test_folders_with_a_name_and_a_value_are_a_column(identify, tmp_path, named_
 
 
 def test_a_folder_of_archives_has_a_domain_for_each_file(identify, tmp_path, capsys):
-    x, y = np.random.default_rng(0).normal(size=(60, 2, 5)).astype("float32"), np.arange(60) * 7 % 5 % 2
+    x, y = np.random.default_rng(0).normal(size=(60, 2, 9)).astype("float32"), np.arange(60) * 7 % 5 % 2
     folder = tmp_path / "subjects"
     folder.mkdir()
     for place, name in enumerate(("s1", "s2", "s3")):
@@ -132,7 +132,7 @@ def test_a_folder_of_archives_has_a_domain_for_each_file(identify, tmp_path, cap
     assert parts.fingerprint() != before
     np.savez(folder / "s2.npz", x=x[20:40, :1], y=y[20:40])
     line = refused(identify(folder, "--label", "y"))
-    assert "s2.npz: array 'x' holds float32 of shape (20, 1, 5), but in s1.npz float32 of shape (20, 2, 5)" in line
+    assert "s2.npz: array 'x' holds float32 of shape (20, 1, 9), but in s1.npz float32 of shape (20, 2, 9)" in line
 
 
 def test_padded_series_and_sparse_matrices_are_called_so(identify, tmp_path):
@@ -141,12 +141,12 @@ def test_padded_series_and_sparse_matrices_are_called_so(identify, tmp_path):
     ends = np.where(np.arange(9) < np.arange(40)[:, None, None] % 5 + 4, x, np.nan)
     holes = np.where(np.arange(9) == 4, np.nan, x)
     for padded, says in (
-        (ends, "40 rows of array 'x', first row 0, begin or end in NaN, the padding of series"),
+        (ends, "40 of 40 rows of array 'x', first row 0, begin or end in NaN, the padding of series"),
         (np.moveaxis(ends, 1, 2), "begin or end in NaN"),
         (holes, "40 of 40 rows of array 'x', first row 0, have missing values (NaN); fill them"),
     ):
         np.savez(tmp_path / "t.npz", x=padded, **roles)
-        assert says in refused(identify(tmp_path / "t.npz", *ROLES))
+        assert says in refused(identify(tmp_path / "t.npz", *ROLES, "--signals", "none"))
     scipy.sparse.save_npz(tmp_path / "counts.npz", scipy.sparse.random(30, 9, 0.2, format="csr"))
     assert "is a sparse matrix of scipy alone" in refused(identify(tmp_path / "counts.npz", *ROLES))
     np.savez(tmp_path / "t.npz", x=np.array(scipy.sparse.eye(40), object), **roles)

@@ -17,12 +17,20 @@ _COLUMNS = 32
 """So many numbers of each row are looked at, evenly spaced."""
 
 
-def doubts_in(x: Array, parts: Parts, name: str, *, alike: bool) -> list[str]:
-    """A line on each doubt about the array of inputs; `alike` if each domain is standardised by itself."""
+def doubts_in(x: Array, parts: Parts, name: str, *, alike: bool, gaps: bool) -> list[str]:
+    """A line on each doubt about the array of inputs.
+
+    Args:
+        x: (n, ...) numbers of all rows.
+        parts: what else is known of the rows.
+        name: of the array.
+        alike: whether each domain is standardised by itself.
+        gaps: whether NaN may stand for a missing number.
+    """
     rows = np.concatenate(list(parts.rows.values()))
     places = np.repeat(np.arange(len(parts.rows)), [len(mine) for mine in parts.rows.values()])
     columns = sampled(x, rows)
-    return [finding.line(answered=False) for finding in _findings(columns, places, parts, name, alike=alike)]
+    return [finding.line(answered=False) for finding in _findings(columns, places, parts, name, alike=alike, gaps=gaps)]
 
 
 def sampled(x: Array, rows: Array) -> list[Array]:
@@ -32,16 +40,19 @@ def sampled(x: Array, rows: Array) -> list[Array]:
     return [flat[rows, place].astype(np.float64) for place in chosen]
 
 
-def _findings(columns: list[Array], places: Array, parts: Parts, name: str, *, alike: bool) -> Iterator[Finding]:
+def _findings(
+    columns: list[Array], places: Array, parts: Parts, name: str, *, alike: bool, gaps: bool
+) -> Iterator[Finding]:
     names = list(parts.rows)
     different = [np.unique(values, return_inverse=True, return_counts=True) for values in columns]
     codes = [code.reshape(-1) for _, code, _ in different]
-    gaps = {gap.value for values, _, counts in different for gap in gaps_among(values, counts) if gap.certain}
-    if gaps:
-        what = (
-            f"{listed([f'{gap:g}' for gap in sorted(gaps)])} repeats far outside of all other numbers of array {name!r}"
-        )
-        yield Finding("gap", what, remedy="if it stands for a missing value, put the median there: arrays have no gaps")
+    known = [(values[np.isfinite(values)], counts[np.isfinite(values)]) for values, _, counts in different]
+    coded = {gap.value for values, counts in known for gap in gaps_among(values, counts) if gap.certain}
+    if coded:
+        which = listed([f"{gap:g}" for gap in sorted(coded)])
+        what = f"{which} repeats far outside of all other numbers of array {name!r}"
+        put = "NaN there" if gaps else "the median there: arrays have no gaps"
+        yield Finding("gap", what, remedy=f"if it stands for a missing value, put {put}")
     if not alike:
         spreads = np.array([_spread(columns, places == place) for place in range(len(names))])
         if unit := other_unit(spreads, spreads):
@@ -58,5 +69,6 @@ def _findings(columns: list[Array], places: Array, parts: Parts, name: str, *, a
 
 def _spread(columns: list[Array], mine: Array) -> float:
     """The median quartile distance of columns in some rows; 0 if it is not known."""
-    distances = [np.subtract(*np.quantile(values[mine], [0.75, 0.25])) for values in columns]
-    return float(np.median(distances))
+    known = [values[mine & np.isfinite(values)] for values in columns]
+    distances = [np.subtract(*np.quantile(values, [0.75, 0.25])) for values in known if len(values)]
+    return float(np.median(distances)) if distances else 0.0

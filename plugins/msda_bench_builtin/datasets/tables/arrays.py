@@ -14,7 +14,7 @@ from typing import IO, Annotated, Any, cast
 import numpy as np
 from pydantic import AliasChoices, Field
 
-from msda_bench.api import Array, DataError, Identified, Inputs, InputSpec, component
+from msda_bench.api import Added, Array, DataError, Identified, Inputs, InputSpec, component
 from msda_bench.functional import lost_in_float32, standardiser
 from msda_bench_builtin.datasets.tables.array_doubts import doubts_in, sampled
 from msda_bench_builtin.datasets.tables.findings import Look
@@ -25,6 +25,15 @@ from msda_bench_builtin.datasets.tables.parts import Roles, missing_in, predicti
 from msda_bench_builtin.datasets.tables.proposals import proposals
 from msda_bench_builtin.datasets.tables.read import Column, crossed, listed, names_in, plain, text_of
 from msda_bench_builtin.datasets.tables.rows import Contents, FromFile
+from msda_bench_builtin.datasets.tables.signals import (
+    Signals,
+    fitted,
+    guessed,
+    network_for,
+    oriented,
+    padded_axes,
+    signals_in,
+)
 
 _MOST = 1 << 31
 """The maximum size of a compressed array, unpacked, in bytes; one that is not compressed may have any."""
@@ -51,6 +60,9 @@ class Arrays(FromFile):
         domain: that of domains, (n,) whole numbers or texts; a suite may also write `domains`.
         groups: that of groups, (n,) whole numbers or texts, or several with commas between them, such as
             `subject,session`; None if rows are independent.
+        signals: "channels_first" if a row of the inputs is a signal (channels, time), "channels_last" if it is (time,
+            channels), either if it is (time,); "none" if each of its numbers stands for itself. Channels of signals are
+            standardised each as a whole, and NaN stands for a gap, or for padding after the end of a shorter signal.
     """
 
     name = "arrays"
@@ -61,6 +73,7 @@ class Arrays(FromFile):
     labels: str = "y"
     domain: Annotated[str, Field(validation_alias=AliasChoices("domains", "domain"))] = "domain"
     groups: str | None = None
+    signals: Annotated[Signals, Added()] = "none"
 
     def roles(self) -> Roles:
         """The arrays of domains, labels and groups; see `FromFile`."""
@@ -106,14 +119,25 @@ class Arrays(FromFile):
                 predictions = predictions_in(path, part, self._column(self.predictions), parts)
             else:
                 predictions = _scores(path, part, given, (len(x), parts.task.outputs))
-        _refuse_gaps(path, self.inputs, x)
+        x = self._oriented(path, x)
+        gaps = _gaps(path, self.inputs, x, allowed=self.signals != "none")
         blurred = any(lost_in_float32(x[rows]).any() for rows in parts.rows.values())
         dtype = np.float64 if blurred else np.float32
-        spec, alike = InputSpec(x.shape[1:]), self.standardise == "domain"
-        odd = tuple(doubts_in(x, parts, self.inputs, alike=alike))
+        spec = InputSpec(x.shape[1:])
+        if gaps:
+            channels, time = x.shape[1:]
+            spec = InputSpec((2 * channels, time), mask=channels)
+        odd = tuple(doubts_in(x, parts, self.inputs, alike=self.standardise == "domain", gaps=self.signals != "none"))
         return Contents(
             **vars(parts), sha256=_sha256(path), x=x, input=spec, predictions=predictions, dtype=dtype, odd=odd
         )
+
+    def _oriented(self, path: Path, x: Array) -> Array:
+        """Signals with their channels first, other rows as they are."""
+        if self.signals != "none" and x.ndim not in {2, 3}:
+            what = f"array {self.inputs!r} has the shape {x.shape}"
+            raise DataError(f"{path}: {what}; signals are (n, time), (n, channels, time) or (n, time, channels)")
+        return oriented(x, self.signals)
 
     def _column(self, name: str) -> Column:
         """An array of labels, domains or groups as a column of texts; NaN and empty texts are missing."""
@@ -162,10 +186,37 @@ class Arrays(FromFile):
             raise DataError(f"{path}: which array holds the inputs? call it {self.inputs!r}; it has {held}")
         given["inputs"] = self.inputs if self.inputs in others else others[0]
         data, more, notes = repaired(replace(self, file=str(path), **given), columns.get("unlabelled", "target"))
+        doubts: tuple[str, ...] = ()
+        if "signals" not in given:
+            data, doubts = data.as_signals()
+            more |= {"signals": data.signals} if data.signals != "none" else {}
         roles, lines = data.proposed(says_test="test" in columns)
         data, more = replace(data, **roles), more | roles
-        notes += [*lines, *data.shapes(), *data.contents().odd]
-        return identified(data, given | more, [*said_of(path, ARRAYS), *notes])
+        notes += lines
+        notes = [*said_of(path, ARRAYS), *notes, *data.shapes(), *data.contents().odd]
+        if data.signals == "none":
+            found = identified(data, given | more, notes)
+        else:
+            notes.append("plain models are left out of the suite: they read rows of numbers, no signals")
+            found = identified(data, given | more, notes, network_for(data.contents().x))
+        return replace(found, doubts=(*found.doubts, *doubts))
+
+    def as_signals(self) -> tuple[Arrays, tuple[str, ...]]:
+        """The dataset with rows (n, a, b) read as signals, or why it is in doubt whether they are."""
+        x = self._arrays(self.inputs)
+        if x.ndim != len(("row", "channels", "time")) or x.dtype.kind not in "fiub" or 0 in x.shape:
+            return self, ()
+        guess = guessed(x)
+        if not guess.doubt:
+            return replace(self, signals=guess.signals), ()
+        what = f"array {self.inputs!r} of shape {x.shape} may hold signals, but {guess.doubt}"
+        return self, (f"{what}; say --signals channels_first, channels_last, or none if its rows are no signals",)
+
+    def describe(self) -> tuple[str, ...]:
+        """What was found in the file, and the size of signals."""
+        if self.signals == "none":
+            return super().describe()
+        return (*super().describe(), f"signals: {signals_in(self.contents().x)}")
 
     def proposed(self, *, says_test: bool) -> tuple[dict[str, str], list[str]]:
         """Roles for arrays of one value a row that are not read, as parameters; and a line on each."""
@@ -211,6 +262,8 @@ class Arrays(FromFile):
         first = files_of(Path(self.file), ARRAYS)[0]
         x, left, held = self.contents().x, self._left(), members(first)
         lines = [f"inputs: array {self.inputs!r}, {x.dtype} of shape {x.shape[1:]} in each row"]
+        if self.signals != "none":
+            lines = [f"signals: array {self.inputs!r}, {signals_in(x)}; --signals says how it is meant otherwise"]
         others = [_shown_shape(first, name, held[name]) for name in left if name in held]
         if others:
             ask = "" if self.groups else "; name by --group one that says which rows belong together"
@@ -219,10 +272,13 @@ class Arrays(FromFile):
 
     def fit(self, train: Mapping[str, Inputs]) -> Callable[[str, Inputs], Inputs]:
         """Learns means and variances from training rows."""
-        if self.standardise == "none":
-            return lambda _, rows: rows
         rows = cast("Mapping[str, Array]", train)
         sources = {name: rows[name] for name in list(rows)[:-1] or rows}
+        if self.signals != "none":
+            features = fitted(rows, sources, self.standardise, gaps=self.input.mask > 0)
+            return cast("Callable[[str, Inputs], Inputs]", features)
+        if self.standardise == "none":
+            return lambda _, rows: rows
         learned = standardiser(rows, "domain") if self.standardise == "domain" else standardiser(sources, "pooled")
         return cast("Callable[[str, Inputs], Inputs]", learned)
 
@@ -253,31 +309,37 @@ def _joined(name: str, of: Mapping[Path, Array]) -> Array:
     return np.concatenate([*of.values()])
 
 
-def _refuse_gaps(path: Path, name: str, x: Array) -> None:
-    """Refuses inputs that are not finite, and says whether they look like series of different lengths."""
+def _gaps(path: Path, name: str, x: Array, *, allowed: bool) -> bool:
+    """Whether numbers are missing (NaN).
+
+    Raises:
+        DataError: inputs are not finite otherwise, or have gaps that are not `allowed`, or a row has no number.
+    """
     with np.errstate(over="ignore"):
-        finite = np.isfinite(x.astype(np.float32, copy=False)).reshape(len(x), -1).all(1)
+        finite = np.isfinite(x.astype(np.float32, copy=False))
     if finite.all():
-        return
-    row, what = int(np.argmin(finite)), f"array {name!r}"
-    gaps: Array = np.isnan(x)
-    if not gaps[row].any():
+        return False
+    missing: Array = np.isnan(x)
+    what, axes = f"array {name!r}", tuple(range(1, x.ndim))
+    infinite = (~finite & ~missing).any(axes)
+    if infinite.any():
+        row = int(np.argmax(infinite))
         raise DataError(
             f"{path}: row {row} of {what} holds a number that is not finite in float32; correct or remove the row"
         )
-    many = f"{np.count_nonzero(~finite)} of {len(x)} rows of {what}, first row {row}"
-    axes = range(1, x.ndim) if not gaps.all(tuple(range(1, x.ndim))).any() else ()
-    if any(_is_padding(np.moveaxis(gaps, axis, -1)) for axis in axes):
-        remedy = "fill it, such as with 0 by numpy.nan_to_num, or cut all series to one length"
-        raise DataError(f"{path}: {many}, begin or end in NaN, the padding of series of different lengths; {remedy}")
+    empty = missing.all(axes)
+    if allowed and empty.any():
+        raise DataError(f"{path}: row {int(np.argmax(empty))} of {what} has no number, NaN alone; remove the row")
+    if allowed:
+        return True
+    lacking = missing.any(axes)
+    many = f"{np.count_nonzero(lacking)} of {len(x)} rows of {what}, first row {int(np.argmax(lacking))}"
+    signals = "`signals: channels_first` or `channels_last` (`--signals`) reads them with gaps"
+    if padded_axes(missing):
+        raise DataError(f"{path}: {many}, begin or end in NaN, the padding of series of different lengths; {signals}")
     remedy = "fill them, such as by numpy.nan_to_num, or remove these rows"
+    remedy += f"; {signals}" if x.ndim == len(("row", "channels", "time")) else ""
     raise DataError(f"{path}: {many}, have missing values (NaN); {remedy}")
-
-
-def _is_padding(gaps: Array) -> bool:
-    """Whether what is missing lies at the ends of the last axis alone, or at its beginnings."""
-    before, after = gaps[..., :-1], gaps[..., 1:]
-    return bool((before != after).any() and ((before <= after).all() or (before >= after).all()))
 
 
 def _sha256(path: Path) -> str:

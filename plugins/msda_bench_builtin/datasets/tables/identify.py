@@ -32,10 +32,8 @@ _DOMAINS = {"domain", "site", "source", "hospital", "centre", "center", "place",
 _LABELS = {"label", "labels", "y", "target", "class", "outcome", "diagnosis", "disease", "response"}
 """Usual names of columns."""
 _ALPHA = 0.05
-_COMMON = """\
-backbone: {mlp: {hidden: [64], dropout: 0.2}}
-training: {epochs: 8, steps: 30, batch: 32, optimizer: {adam: {lr: 0.003}}}
-"""
+_MLP = "{mlp: {hidden: [64], dropout: 0.2}}"
+_TRAINING = "training: {epochs: 8, steps: 30, batch: 32, optimizer: {adam: {lr: 0.003}}}"
 _COMPARISON = """\
 targets: {targets}
 seeds: {seeds} # splits; fewer could not show a difference after the correction for {compared} comparisons
@@ -156,11 +154,11 @@ def repaired(data: FromFile, unlabelled: str) -> tuple[Any, dict[str, Any], list
     return replace(data, **more), more, notes
 
 
-def identified(data: FromFile, params: Mapping[str, Any], lines: Sequence[str]) -> Identified:
+def identified(data: FromFile, params: Mapping[str, Any], lines: Sequence[str], network: str = _MLP) -> Identified:
     """What `data identify` says of a file, and its first suite.
 
-    `params` are those that differ from the defaults, without the file, and `lines` what was found before; a DataError
-    says why the file cannot be used.
+    `params` are those that differ from the defaults, without the file, `lines` what was found before, and `network` the
+    suite's backbone; a DataError says why the file cannot be used.
     """
     read, every = data.contents(), {"file": data.file, **params}
     every |= {"task": every.pop("mode")} if "mode" in every else {}
@@ -192,7 +190,8 @@ def identified(data: FromFile, params: Mapping[str, Any], lines: Sequence[str]) 
         notes.append(f"{why}, so the suite compares `balanced_accuracy`")
     targets, chosen = first_targets([*labelled])
     notes += [] if read.unlabelled else chosen
-    suite = _first_suite(read, len(labelled), targets, balanced=why is not None, given=data.gives_predictions)
+    balanced, given = why is not None, data.gives_predictions
+    suite = _first_suite(read, len(labelled), targets, balanced=balanced, given=given, network=network)
     said = _read_of(data, read, params.get("drop", ()))
     task = f"classification, {len(classes)} classes" if classes else "regression"
     what = f"{sum(map(len, read.rows.values()))} rows of {len(read.rows)} domains, {task}"
@@ -212,11 +211,12 @@ def _read_of(data: FromFile, read: Contents, drop: Sequence[str]) -> str:
     return line + (f"; not read: {listed(left, 40)}" if left else "")
 
 
-def _first_suite(read: Contents, labelled: int, targets: str, *, balanced: bool, given: bool) -> str:
+def _first_suite(read: Contents, labelled: int, targets: str, *, balanced: bool, given: bool, network: str) -> str:
     """What a first suite needs below its dataset: each domain in turn is the target, or those without labels are."""
     unlabelled, classes = read.unlabelled, bool(read.classes)
     several = labelled > (1 if unlabelled else 2)
     columns = read.input.shape[0] if len(read.input.shape) == 1 else 0
+    common = f"backbone: {network}\n{_TRAINING}\n"
     recipes = (
         ("SRC", "{scheme: pooled}", True),
         ("ensemble", "{scheme: ensemble}", several),
@@ -224,6 +224,7 @@ def _first_suite(read: Contents, labelled: int, targets: str, *, balanced: bool,
         ("DANN", "{scheme: pooled, discrepancy: d_A, mu: 0.1}", True),
         ("DARN", "{discrepancy: d_A, mu: 0.1, aggregator: {sharpmax: {gamma: 1.0}}}", several),
         ("BNM", "{scheme: {regularised: {by: bnm, weight: 0.1}}}", classes and several),
+        ("AdaBN", "{scheme: adabn}", "norm: batch" in network),
         *((*row, True) for row in control_rows(columns, len(read.classes), several=several)),
         ("given", "{scheme: given, reference: true}", given and not unlabelled),
         ("TAR", "{scheme: target_only, reference: true}", not unlabelled),
@@ -233,10 +234,10 @@ def _first_suite(read: Contents, labelled: int, targets: str, *, balanced: bool,
     if unlabelled:
         targets = json.dumps(list(unlabelled), ensure_ascii=False)
         validators, by = ("source_accuracy, bnm, snd", "bnm") if classes else ("source_risk", "source_risk")
-        return _ANSWERS.format(targets=targets, common=_COMMON, validators=validators, by=by, rows=rows)
+        return _ANSWERS.format(targets=targets, common=common, validators=validators, by=by, rows=rows)
     compared = rows.count("\n") - rows.count("reference: true")
     # An exact test of n seeds can reach 2 / 2^n at best, times the number of comparisons.
     seeds = 1 + math.ceil(math.log2(compared / _ALPHA))
     metric = "metric: balanced_accuracy # the mean over classes, so that each counts alike\n"
-    common = _COMMON + (metric if balanced else "")
+    common += metric if balanced else ""
     return _COMPARISON.format(targets=targets, seeds=seeds, compared=compared, common=common, rows=rows)

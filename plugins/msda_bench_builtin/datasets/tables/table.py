@@ -121,6 +121,8 @@ class Table(FromFile):
         """Looks through a table: its domains and classes, and columns that look like a leak or cannot be used."""
         if not is_table(path):
             return None
+        if "signals" in columns:
+            raise DataError(f"{path}: a table has no signals; save them as arrays, (n, channels, time) by numpy.savez")
         given = given_by(columns)
         table, more, notes = repaired(replace(self, file=str(path), **given), columns.get("unlabelled", "target"))
         lines: list[str] = []
