@@ -87,7 +87,7 @@ def _confusion(critic: nn.Module, source: Tensor, target: Tensor) -> Tensor:
     return losses[0] + losses[1]
 
 
-def bisected_sharpmax(z: Tensor, tolerance: float = 1e-7) -> Tensor:
+def bisected_sharpmax(z: Tensor, tolerance: float = 1e-6) -> Tensor:
     """Sharpmax of scores (k,) by bisection for the threshold, looking at the norm on the host each time."""
     low, high = z.max() - 1, z.max()
     while (high - low).item() > tolerance * max(1.0, abs(high.item())):
@@ -135,6 +135,52 @@ def _draw(domain: Domain, settings: Settings, generator: np.random.Generator) ->
     rows = generator.integers(0, len(domain.y), settings.batch)
     x, y = torch.tensor(domain.x[rows]), torch.tensor(domain.y[rows])
     return x.to(settings.device), y.to(settings.device)
+
+
+def table_networks(columns: int, hidden: int = 64, dropout: float = 0.2) -> Networks:
+    """One hidden layer with dropout before it, as the suites of tables have it; predictor and critics are linear."""
+    features = nn.Sequential(nn.Dropout(dropout), nn.Linear(columns, hidden), nn.ReLU())
+    return Networks(features, nn.Linear(hidden, 2), lambda: nn.Linear(hidden, 1))
+
+
+def train_briefly(
+    networks: Networks, sources: Sequence[Domain], target: Domain | None, batch: int, steps: int, mu: float
+) -> float:
+    """Trains a small network in the shortest way that torch has, with its fused Adam; the last step's loss.
+
+    Args:
+        networks: with fresh weights; they are trained.
+        sources: the k labelled domains.
+        target: DARN's; None for the sources pooled, a batch of each.
+        batch: examples of each domain.
+        steps: number of steps.
+        mu: of DARN.
+    """
+    model = Darn(networks, len(sources) if target else 0).train()
+    inputs = [torch.from_numpy(domain.x) for domain in (*sources, *([target] if target else []))]
+    labels = [torch.from_numpy(domain.y) for domain in sources]
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.003, fused=True)
+    for _ in range(steps):
+        rows = [torch.randint(len(x), (batch,)) for x in inputs]
+        features = model.features(torch.cat([x[some] for x, some in zip(inputs, rows, strict=True)]))
+        y = torch.cat([y[some] for y, some in zip(labels, rows, strict=False)])
+        losses = nn.functional.cross_entropy(model.predictor(features[: len(y)]), y, reduction="none")
+        loss = losses.mean()
+        if target:
+            loss = _darn_loss(model, losses.view(len(sources), -1).mean(1), features.view(len(inputs), batch, -1), mu)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return loss.item()
+
+
+def _darn_loss(model: Darn, risks: Tensor, features: Tensor, mu: float) -> Tensor:
+    gaps = torch.stack(
+        [_confusion(critic, one, features[-1]) for critic, one in zip(model.critics, features, strict=False)]
+    )
+    combined = risks + mu * gaps
+    weights = bisected_sharpmax(-combined.detach())
+    return (weights * combined).sum() + torch.linalg.vector_norm(weights)
 
 
 def amazon_networks(dropout: float = 0.7) -> Networks:

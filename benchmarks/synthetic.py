@@ -11,6 +11,7 @@ DOMAINS = ("a", "b", "c", "d")
 WORDS = 5000
 WORDS_IN_A_ROW = 78
 """Mean number of different words in a review of the Amazon data."""
+COLUMNS = 13
 SHORT_WORDS, SHORT_REVIEW = 2000, 20
 
 
@@ -80,6 +81,22 @@ class DigitsLike(Dataset):
         generator = _generator(domain)
         images = generator.random((self.examples, 3, 32, 32), dtype=np.float32)
         return DomainData(images, generator.integers(0, 10, self.examples))
+
+
+@component
+class TableLike(Dataset):
+    """Rows of 13 numbers in two classes, as of a table of patients."""
+
+    name = "table-like"
+    domains = DOMAINS
+    task = Task("classification", 2)
+    input = InputSpec((COLUMNS,))
+
+    examples: Count = 400
+
+    def load(self, domain: str, files: Files) -> DomainData:  # noqa: ARG002 - it is made, not read
+        x = _generator(domain).standard_normal((self.examples, COLUMNS), dtype=np.float32)
+        return DomainData(x, (x[:, 0] + x[:, 1] > 0).astype(np.int64))
 
 
 def _generator(domain: str) -> np.random.Generator:

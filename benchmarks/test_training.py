@@ -8,7 +8,7 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from benchmarks.costs import measure_steps
-from benchmarks.workload import cells_of, engine_train, expansion, reference_train
+from benchmarks.workload import brief_train, cells_of, engine_train, expansion, reference_train
 from msda_bench.data import LocalFiles
 from msda_bench.engine.train import Trainer
 from msda_bench.plugins import Registry
@@ -25,6 +25,16 @@ def test_amazon(benchmark: BenchmarkFixture, registry: Registry, trainer: Traine
     ways = {method: engine_train(trainer, mine) for method, mine in cells.items()}
     ways["plain loop"] = reference_train("amazon", device)
     measure_steps(benchmark, ways, (1, 21 if device == "cpu" else 201), 5, device=device)
+
+
+@pytest.mark.benchmark(group="a step of a small network beside a plain loop's")
+@pytest.mark.parametrize("method", ["SRC", "DARN"])
+def test_table(benchmark: BenchmarkFixture, registry: Registry, trainer: Trainer, device: str, method: str) -> None:
+    if device != "cpu":
+        pytest.skip("the plain loop is a CPU's")
+    ways = {"plain loop": brief_train(method)}
+    ways[method] = engine_train(trainer, cells_of(expansion("table", registry), method)[:1])
+    measure_steps(benchmark, ways, (10, 410), 5)
 
 
 @pytest.mark.slow

@@ -11,8 +11,17 @@ from typing import Literal, TypeAlias
 import numpy as np
 import torch
 
-from benchmarks.reference import Domain, Networks, Settings, amazon_networks, digits_networks, train
-from benchmarks.synthetic import AmazonLike, DigitsLike, ManyDomains
+from benchmarks.reference import (
+    Domain,
+    Networks,
+    Settings,
+    amazon_networks,
+    digits_networks,
+    table_networks,
+    train,
+    train_briefly,
+)
+from benchmarks.synthetic import AmazonLike, DigitsLike, ManyDomains, TableLike
 from msda_bench.api import Dataset
 from msda_bench.data import LocalFiles
 from msda_bench.engine import graph
@@ -27,7 +36,7 @@ Work: TypeAlias = Literal["amazon", "digits"]
 
 def make_registry() -> Registry:
     """The installed components and the synthetic datasets."""
-    made = [Entry("dataset", cls, "benchmarks", "0") for cls in (AmazonLike, DigitsLike, ManyDomains)]
+    made = [Entry("dataset", cls, "benchmarks", "0") for cls in (AmazonLike, DigitsLike, ManyDomains, TableLike)]
     return Registry([*discover().entries, *made])
 
 
@@ -68,6 +77,19 @@ def reference_train(work: Work, device: str) -> Callable[[int], None]:
         torch.manual_seed(0)
         log = train(make(), sources, target, settings, steps, seed=0)
         assert all(math.isfinite(value) for line in log for value in line)
+
+    return run
+
+
+def brief_train(method: str) -> Callable[[int], None]:
+    """Trains SRC or DARN on the table for a number of steps, in a plain loop."""
+    dataset = TableLike(train=200)
+    *sources, target = (_dense(dataset, name) for name in dataset.domains)
+
+    def run(steps: int) -> None:
+        torch.manual_seed(0)
+        known = target if method == "DARN" else None
+        assert math.isfinite(train_briefly(table_networks(sources[0].x.shape[1]), sources, known, 32, steps, mu=0.1))
 
     return run
 

@@ -6,9 +6,24 @@ from typing import Any
 
 import numba
 import numpy as np
+from numba.extending import intrinsic
 
 # Fused multiply-add is allowed, reassociation is not: the same numbers every time.
 _compile = numba.njit(cache=True, fastmath={"contract"}, error_model="numpy")
+# Multiplies and adds at once only where `_fma` says so.
+_compile_as_written = numba.njit(cache=True, error_model="numpy")
+
+
+def _multiply_add(context: Any, a: Any, b: Any, c: Any) -> Any:  # noqa: ARG001 - the signature is numba's
+    """A * b + c, rounded once; three numbers of one float type."""
+
+    def generate(_: Any, builder: Any, __: Any, numbers: Any) -> Any:
+        return builder.fma(*numbers)
+
+    return a(a, a, a), generate
+
+
+_fma: Any = intrinsic(_multiply_add)
 
 
 @_compile
@@ -85,6 +100,42 @@ def adadelta(weight: Any, gradient: Any, squares: Any, deltas: Any, settings: tu
         weight[i] -= lr * delta
         squares[i] = square
         deltas[i] = deltas[i] * rho + rest * delta * delta
+
+
+@_compile_as_written
+def adam_moments(weight: Any, means: Any, squares: Any, gradient: Any, settings: tuple[Any, Any, Any, Any]) -> None:
+    """First half of Adam, of flat arrays of one float type: `means` and `squares` of the gradients, changed in place.
+
+    It multiplies and adds as torch's loops do, to the last bit on processors that have a fused multiply-add.
+
+    Args:
+        weight: (n,) the weights, of which `decay` times is added to the gradient.
+        means: (n,) the gradients' exponential moving average.
+        squares: (n,) that of their squares.
+        gradient: (n,)
+        settings: 1 - beta1, beta2, 1 - beta2, and the decay.
+    """
+    rest, beta, rest_of_squares, decay = settings
+    for i in range(weight.shape[0]):
+        g = _fma(decay, weight[i], gradient[i])
+        means[i] = _fma(rest, g - means[i], means[i])
+        squares[i] = _fma(rest_of_squares * g, g, squares[i] * beta)
+
+
+@_compile_as_written
+def adam_update(weight: Any, means: Any, roots: Any, settings: tuple[Any, Any, Any, Any]) -> None:
+    """Second half of Adam: the weights' step, in place.
+
+    Args:
+        weight: (n,)
+        means: (n,) as above.
+        roots: (n,) the square roots of `squares` above, which torch takes by a library that rounds in its own way.
+        settings: what weights are multiplied by first, the negative step size, the root of the squares' correction,
+            and epsilon.
+    """
+    kept, size, correction, eps = settings
+    for i in range(weight.shape[0]):
+        weight[i] = weight[i] * kept + size * means[i] / (roots[i] / correction + eps)
 
 
 @numba.njit(inline="always")

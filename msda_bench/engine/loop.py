@@ -139,17 +139,24 @@ class Loop:
         program, (state, last, *carried) = self._program, given[6:]
         program.carried = dict(zip(program.carried, carried, strict=True))
         noted = []
-        for lie, labels, keys, done, places, augment in zip(*given[:6], strict=True):
-            x = program.augment(batch_of(program.x, lie), augment) if self._takes_rows else lie
-            for phase, drawn in zip(span.stage.phases, keys.unbind(-3), strict=False):
-                batch = Batch(x, labels, drawn[..., 0, :], done, places, program.carried)
-                taken = self._updated(batch, drawn[..., 1:, :], state, phase)
-                self._carrier.renew(taken.carried)
-                state = taken.state.detach() if taken.state.numel() else state
-                self._carrier.follow(batch, phase)
-                last = _noted(last, taken)
+        for one in zip(*(part.unbind() for part in given[:6]), strict=True):
+            state, last = self._step(span, one, state, last)
             noted.append(last)
         return [torch.stack(noted), state, *program.carried.values()]
+
+    def _step(self, span: Span, given: Sequence[Tensor], state: Tensor, last: Tensor) -> tuple[Tensor, Tensor]:
+        """One step, all its phases; the state after it, and its risks, gaps and weights (*lead, 3, k)."""
+        program = self._program
+        lie, labels, keys, done, places, augment = given
+        x = program.augment(batch_of(program.x, lie), augment) if self._takes_rows else lie
+        for phase, drawn in zip(span.stage.phases, keys.unbind(-3), strict=False):
+            batch = Batch(x, labels, drawn[..., 0, :], done, places, program.carried)
+            taken = self._updated(batch, drawn[..., 1:, :], state, phase)
+            self._carrier.renew(taken.carried)
+            state = taken.state.detach() if taken.state.numel() else state
+            self._carrier.follow(batch, phase)
+            last = _noted(last, taken)
+        return state, last
 
     def _updated(self, batch: Batch, keys: Tensor, state: Tensor, phase: Phase) -> Step:
         """The results of a phase, after which the weights are updated."""
@@ -170,25 +177,27 @@ class Loop:
         return taken
 
     def _check(self, taken: Step) -> None:
-        who = f"scheme {self._scheme.name!r} ({line_of(type(self._scheme).step)})"
         if not isinstance(taken, Step):
-            raise PluginError(f"{who} gave a {type(taken).__name__}; the contract asks for a Step")
+            raise PluginError(f"{self._who()} gave a {type(taken).__name__}; the contract asks for a Step")
         for name, part in zip(Step._fields, taken[:4], strict=False):
             if not isinstance(part, Tensor):
-                raise PluginError(f"{who} gave {name} as {type(part).__name__}; the contract asks for a tensor")
+                raise PluginError(f"{self._who()} gave {name} as {type(part).__name__}; the contract asks for a tensor")
         if not taken.objective.requires_grad:
             raise PluginError(
-                f"{who} gave an objective without gradient, so nothing would be trained; do not detach it"
+                f"{self._who()} gave an objective without gradient, so nothing would be trained; do not detach it"
             )
         lead, k = len(self._program.lead), self._k
-        objective, *noted = (
-            tuple(part.shape)[lead:] for part in (taken.objective, taken.risks, taken.gaps, taken.weights)
+        objective, *noted = [part.shape[lead:] for part in taken[:4]]
+        if objective == () and all(shape in {(k,), (0,)} for shape in noted):
+            return
+        given = [tuple(shape) for shape in (objective, *noted)]
+        raise PluginError(
+            f"scheme {self._scheme.name!r} gave objective, risks, gaps and weights of shapes {given}; with {k} groups "
+            f"the contract asks for {[(), (k,), (k,), (k,)]}"
         )
-        if objective != () or not set(noted) <= {(k,), (0,)}:
-            raise PluginError(
-                f"scheme {self._scheme.name!r} gave objective, risks, gaps and weights of shapes "
-                f"{[objective, *noted]}; with {k} groups the contract asks for {[(), (k,), (k,), (k,)]}"
-            )
+
+    def _who(self) -> str:
+        return f"scheme {self._scheme.name!r} ({line_of(type(self._scheme).step)})"
 
 
 def _noted(last: Tensor, taken: Step) -> Tensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, cast
 
 import torch
 from torch import Tensor, nn
@@ -23,6 +23,12 @@ class _Optimizer(Protocol):
     def set_lr(self, lr: float) -> None:
         """The learning rate of the steps to come."""
         ...
+
+
+class _Decaying(_Optimizer, Protocol):
+    """One that decays weights."""
+
+    def decay(self, offsets: Mapping[int, Tensor]) -> None: ...
 
 
 class Trainable(NamedTuple):
@@ -84,6 +90,7 @@ class PhaseOptimizers:
             for factor, part in whole.by_rate(factors.trunk):
                 shared.setdefault((trained_in, factor * getattr(factors, name, 1.0)), []).append(part)
         lr = optimizer.params["lr"]
+        self._inputs = {phase.name: self._inputs_of(phase) for phase in phases}
         self._optimizers = [
             (trained_in, lr * factor, one)
             for (trained_in, factor), group in shared.items()
@@ -102,6 +109,9 @@ class PhaseOptimizers:
 
     def inputs(self, phase: Phase) -> list[Tensor] | None:
         """The inputs of a phase's backward pass, so that it skips the other parts; None for all."""
+        return self._inputs[phase.name]
+
+    def _inputs_of(self, phase: Phase) -> list[Tensor] | None:
         weights = {name: [*part.parameters, *(bag.weight for bag in part.bags)] for name, part in self._parts.items()}
         others = (value for name, values in weights.items() if name not in phase.trains for value in values)
         if not any(value.requires_grad for value in others):
@@ -117,10 +127,11 @@ class PhaseOptimizers:
             trained = [value for name in phase.trains for value in self._parts[name].parameters]
             clip_gradients(trained, self._clip, self._runs)
         for phases, _, optimizer in self._optimizers:
-            if phase.name in phases:
-                if isinstance(optimizer, _Dense):  # others decay no weights
-                    optimizer.decay(offsets)
-                optimizer.step()
+            if phase.name not in phases:
+                continue
+            if offsets:  # there are some only where weights decay
+                cast("_Decaying", optimizer).decay(offsets)
+            optimizer.step()
 
 
 @torch.no_grad()
@@ -143,11 +154,14 @@ def _fast(name: str, params: Mapping[str, Any]) -> bool:
 
 
 def _optimizers(name: str, params: Mapping[str, Any], parts: Sequence[Trainable]) -> Iterator[_Optimizer]:
-    dense = [value for part in parts for value in part.parameters]
-    at_once = [value for value in dense if _fast(name, params) and _in_one_pass(value)]
-    plain = [value for value in dense if not (_fast(name, params) and _in_one_pass(value))]
-    if at_once:
-        yield _one_pass_adadelta(params, at_once)
+    """Of the parameters that a compiled step takes, of the others, and of each bag."""
+    compiled: list[Tensor] = []
+    plain: list[Tensor] = []
+    for part in parts:
+        for value in part.parameters:
+            (compiled if _in_one_pass(name, params, value) else plain).append(value)
+    if compiled:
+        yield _one_pass(name, params, compiled)
     if plain:
         yield _dense(name, params, plain)
     for bag in (bag for part in parts for bag in part.bags):
@@ -156,20 +170,26 @@ def _optimizers(name: str, params: Mapping[str, Any], parts: Sequence[Trainable]
         yield CompiledBag(bag, params["lr"], params["rho"], params["eps"])
 
 
-def _in_one_pass(parameter: Tensor) -> bool:
-    there = machine.compiles_for(parameter.device) or machine.fuses_for(parameter.device)
-    return there and has_flat_view(parameter) and parameter.dtype in {torch.float32, torch.float64}
+def _in_one_pass(name: str, params: Mapping[str, Any], parameter: Tensor) -> bool:
+    """Whether there is a step in one or two passes for a parameter: on a GPU of Adadelta alone."""
+    device = parameter.device
+    if not has_flat_view(parameter) or parameter.dtype not in {torch.float32, torch.float64}:
+        return False
+    if name in {"adam", "adamw"}:
+        return machine.compiles_for(device)
+    return _fast(name, params) and (machine.compiles_for(device) or machine.fuses_for(device))
 
 
-def _one_pass_adadelta(params: Mapping[str, Any], parameters: list[Tensor]) -> _Optimizer:
-    settings = params["lr"], params["rho"], params["eps"]
+def _one_pass(name: str, params: Mapping[str, Any], parameters: list[Tensor]) -> _Optimizer:
     if parameters[0].is_cuda:
         from msda_bench.engine.fused import FusedAdadelta
 
-        return FusedAdadelta(parameters, *settings)
-    from msda_bench.engine.compiled import CompiledAdadelta
+        return FusedAdadelta(parameters, params["lr"], params["rho"], params["eps"])
+    from msda_bench.engine.compiled import CompiledAdadelta, CompiledAdam
 
-    return CompiledAdadelta(parameters, *settings)
+    if name == "adadelta":
+        return CompiledAdadelta(parameters, params["lr"], params["rho"], params["eps"])
+    return CompiledAdam(parameters, params, decoupled=name == "adamw")
 
 
 class _Dense:
