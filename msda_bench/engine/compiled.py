@@ -1,15 +1,16 @@
-"""The compiled forms of a bag-of-words layer with its lazy Adadelta, of dense Adadelta and Adam, and of dropout."""
+"""The compiled forms of a bag-of-words layer with its lazy Adadelta, of dense optimisers, and of dropout."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from msda_bench.api import Array
 from msda_bench.engine import kernels
 from msda_bench.engine.tensors import flat
 from msda_bench.functional import SparseRows
@@ -110,27 +111,21 @@ class CompiledAdadelta:
                 kernels.adadelta(weight, gradient, squares, deltas, settings)
 
 
-class CompiledAdam:
-    """torch.optim.Adam, or AdamW if `decoupled`, without what its passes over weights and state cost in Python.
+class _Compiled:
+    """What compiled Adam and SGD share; both equal torch's to the last bit where there is a fused multiply-add.
 
-    Equal to the last bit to torch's with `foreach`, on processors with a fused multiply-add. `flat` must find a view of
-    each parameter; one without a gradient is left alone.
+    `flat` must find a view of each parameter; one without a gradient is left alone.
+
+    Args:
+        parameters: that it changes.
+        params: of the suite's optimiser, by name.
+        decoupled: whether weights decay apart from the gradient, as in AdamW.
     """
 
-    def __init__(self, parameters: Sequence[Tensor], params: Mapping[str, float], *, decoupled: bool) -> None:
+    def __init__(self, parameters: Sequence[Tensor], params: Mapping[str, Any], *, decoupled: bool) -> None:
         self._parameters, self._params, self._decoupled = parameters, params, decoupled
         self._lr = params["lr"]
-        self._squares = [torch.zeros_like(flat(parameter.detach(), parameter)) for parameter in parameters]
-        self._arrays = [
-            (flat(parameter.detach(), parameter).numpy(), torch.zeros_like(squares).numpy(), squares.numpy())
-            for parameter, squares in zip(parameters, self._squares, strict=True)
-        ]
-        self._steps = [0 for _ in parameters]
-        first, second = params["beta1"], params["beta2"]
-        decay = 0.0 if decoupled else params["weight_decay"]
-        self._settings = [
-            tuple(map(weights.dtype.type, (1 - first, second, 1 - second, decay))) for weights, _, _ in self._arrays
-        ]
+        self._weights = [flat(parameter.detach(), parameter).numpy() for parameter in parameters]
 
     def zero_grad(self) -> None:
         """Forgets all gradients."""
@@ -153,13 +148,49 @@ class CompiledAdam:
             else:
                 parameter.grad.add_(offsets[id(parameter)], alpha=decay)
 
+    def _gradients(self) -> Iterator[tuple[int, Array]]:
+        """Of each parameter that has one, its place and its gradient, flat."""
+        for place, parameter in enumerate(self._parameters):
+            if parameter.grad is not None:
+                yield place, flat(parameter.grad, parameter).numpy()
+
+
+class CompiledSgd(_Compiled):
+    """torch.optim.SGD with `foreach`, without what its passes over weights and state cost in Python."""
+
+    def __init__(self, parameters: Sequence[Tensor], params: Mapping[str, Any]) -> None:
+        super().__init__(parameters, params, decoupled=False)
+        self._moments = [np.zeros_like(weights) for weights in self._weights]
+
     def step(self) -> None:
         """One update from the gradients."""
-        places = [place for place, parameter in enumerate(self._parameters) if parameter.grad is not None]
-        for place in places:
-            parameter = self._parameters[place]
-            gradient = flat(cast("Tensor", parameter.grad), parameter).numpy()
-            kernels.adam_moments(*self._arrays[place], gradient, self._settings[place])
+        params = self._params
+        for place, gradient in self._gradients():
+            weights = self._weights[place]
+            settings = tuple(map(weights.dtype.type, (-self._lr, params["momentum"], params["weight_decay"])))
+            kernels.sgd(weights, self._moments[place], gradient, settings, params["nesterov"])
+
+
+class CompiledAdam(_Compiled):
+    """torch.optim.Adam with `foreach`, or AdamW if `decoupled`, without what its passes cost in Python."""
+
+    def __init__(self, parameters: Sequence[Tensor], params: Mapping[str, Any], *, decoupled: bool) -> None:
+        super().__init__(parameters, params, decoupled=decoupled)
+        self._means = [np.zeros_like(weights) for weights in self._weights]
+        self._squares = [torch.zeros_like(flat(parameter.detach(), parameter)) for parameter in parameters]
+        self._steps = [0 for _ in parameters]
+        first, second = params["beta1"], params["beta2"]
+        decay = 0.0 if decoupled else params["weight_decay"]
+        settings = (1 - first, second, 1 - second, decay)
+        self._settings = [tuple(map(weights.dtype.type, settings)) for weights in self._weights]
+
+    def step(self) -> None:
+        """One update from the gradients."""
+        places = []
+        for place, gradient in self._gradients():
+            places.append(place)
+            state = self._weights[place], self._means[place], self._squares[place].numpy()
+            kernels.adam_moments(*state, gradient, self._settings[place])
         # As torch.optim does: its square roots come from a library that rounds in its own way.
         roots = torch._foreach_sqrt([self._squares[place] for place in places])  # noqa: SLF001
         for place, root in zip(places, roots, strict=True):
@@ -172,10 +203,9 @@ class CompiledAdam:
         kept = 1 - self._lr * params["weight_decay"] if self._decoupled else 1.0
         size = -(self._lr / (1 - params["beta1"] ** steps))
         correction = (1 - params["beta2"] ** steps) ** 0.5
-        weights, means, _ = self._arrays[place]
-        number = weights.dtype.type
-        settings = number(kept), number(size), number(correction), number(params["eps"])
-        kernels.adam_update(weights, means, root.numpy(), settings)
+        weights = self._weights[place]
+        settings = tuple(map(weights.dtype.type, (kept, size, correction, params["eps"])))
+        kernels.adam_update(weights, self._means[place], root.numpy(), settings)
 
 
 def compiled_dropout(x: Tensor, key: Tensor, rate: float) -> Tensor:

@@ -138,6 +138,25 @@ def adam_update(weight: Any, means: Any, roots: Any, settings: tuple[Any, Any, A
         weight[i] = weight[i] * kept + size * means[i] / (roots[i] / correction + eps)
 
 
+@_compile_as_written
+def sgd(weight: Any, moments: Any, gradient: Any, settings: tuple[Any, Any, Any], nesterov: Any) -> None:
+    """SGD of flat arrays of one float type, with momentum; multiplied and added as torch's loops do, see above.
+
+    Args:
+        weight: (n,) changed in place, as are the moments.
+        moments: (n,) zero before the first step.
+        gradient: (n,)
+        settings: negative learning rate, momentum, and weight decay.
+        nesterov: bool, whether the step looks ahead by the momentum.
+    """
+    size, momentum, decay = settings
+    for i in range(weight.shape[0]):
+        g = _fma(decay, weight[i], gradient[i])
+        moments[i] = moments[i] * momentum + g
+        step = _fma(momentum, moments[i], g) if nesterov else moments[i]
+        weight[i] = _fma(size, step, weight[i])
+
+
 @numba.njit(inline="always")
 def _finalise(h: Any) -> Any:
     # numba widens products of uint32; the casts keep them 32 bits wide, as functional/random.py is.

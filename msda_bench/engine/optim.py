@@ -175,7 +175,7 @@ def _in_one_pass(name: str, params: Mapping[str, Any], parameter: Tensor) -> boo
     device = parameter.device
     if not has_flat_view(parameter) or parameter.dtype not in {torch.float32, torch.float64}:
         return False
-    if name in {"adam", "adamw"}:
+    if name in {"adam", "adamw", "sgd"}:
         return machine.compiles_for(device)
     return _fast(name, params) and (machine.compiles_for(device) or machine.fuses_for(device))
 
@@ -185,8 +185,10 @@ def _one_pass(name: str, params: Mapping[str, Any], parameters: list[Tensor]) ->
         from msda_bench.engine.fused import FusedAdadelta
 
         return FusedAdadelta(parameters, params["lr"], params["rho"], params["eps"])
-    from msda_bench.engine.compiled import CompiledAdadelta, CompiledAdam
+    from msda_bench.engine.compiled import CompiledAdadelta, CompiledAdam, CompiledSgd
 
+    if name == "sgd":
+        return CompiledSgd(parameters, params)
     if name == "adadelta":
         return CompiledAdadelta(parameters, params["lr"], params["rho"], params["eps"])
     return CompiledAdam(parameters, params, decoupled=name == "adamw")

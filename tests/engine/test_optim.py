@@ -7,8 +7,8 @@ import torch
 from torch import nn
 
 from msda_bench.api import BagLinear, Phase, component
-from msda_bench.engine.compiled import CompiledAdam, CompiledBag, compiled_dropout
-from msda_bench.engine.optim import PhaseOptimizers, Trainable, _dense
+from msda_bench.engine.compiled import CompiledBag, compiled_dropout
+from msda_bench.engine.optim import PhaseOptimizers, Trainable, _dense, _one_pass
 from msda_bench.functional import SparseRows
 from msda_bench.layers.step_key import dropout
 from msda_bench.suite.protocol import Protocol
@@ -75,16 +75,22 @@ def test_weight_decay_acts_on_the_models_of_kd3a_as_on_models_of_their_own(optim
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 @pytest.mark.parametrize("decay", [0.0, 0.01])
-@pytest.mark.parametrize("name", ["adam", "adamw"])
-def test_the_compiled_adam_is_torchs_to_the_bit(name, decay, dtype):
+@pytest.mark.parametrize("name", ["adam", "adamw", "sgd", "nesterov", "plain sgd"])
+def test_a_compiled_optimiser_is_torchs_to_the_bit(name, decay, dtype):
     """At a changing rate, over layouts and widths that fill no vector; a weight without a gradient is left alone."""
     drawn = torch.Generator().manual_seed(0)
     shapes = ((64, 13), (64,), (3, 5), (), (257,), (600, 40), (8, 3, 5, 5))
     ours = [torch.randn(shape, dtype=dtype, generator=drawn) for shape in shapes]
     ours[-1] = ours[-1].to(memory_format=torch.channels_last)
     theirs = [weight.clone() for weight in ours]
-    params = {"lr": 0.01, "beta1": 0.9, "beta2": 0.99, "eps": 1e-8, "weight_decay": decay}
-    optimizers = CompiledAdam(ours, params, decoupled=name == "adamw"), _dense(name, params, theirs)
+    params = {"lr": 0.01, "weight_decay": decay}
+    if name in {"adam", "adamw"}:
+        params |= {"beta1": 0.9, "beta2": 0.99, "eps": 1e-8}
+    else:
+        params |= {"momentum": 0.0 if name == "plain sgd" else 0.9, "nesterov": name == "nesterov"}
+        name = "sgd"
+    optimizers = _one_pass(name, params, ours), _dense(name, params, theirs)
+    assert type(optimizers[0]).__name__.startswith("Compiled")
     for step in range(50):
         for optimizer in optimizers:
             optimizer.set_lr(0.01 / (1 + step // 9))
