@@ -16,6 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from msda_bench.cli.predict import fit as fit
     from msda_bench.cli.run import run as run
     from msda_bench.results.across import across as across
     from msda_bench.results.answers import advice as advice
@@ -36,6 +37,7 @@ _HOMES = {
     "advice": "msda_bench.results.answers",
     "compare": "msda_bench.results.compare",
     "criteria": "msda_bench.results.criteria",
+    "fit": "msda_bench.cli.predict",
     "leaderboard": "msda_bench.results.leaderboard",
     "load_confusion": "msda_bench.results.predictions",
     "load_curves": "msda_bench.results.frame",

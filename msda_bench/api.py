@@ -9,6 +9,8 @@ from msda_bench.component.dataset import (
     Identified,
     Inputs,
     InputSpec,
+    NewRows,
+    NewRowsReader,
     Strength,
     Task,
 )
@@ -85,6 +87,8 @@ __all__ = [
     "Located",
     "Metric",
     "Network",
+    "NewRows",
+    "NewRowsReader",
     "NonNegative",
     "Norm",
     "Normalise",

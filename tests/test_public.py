@@ -52,8 +52,8 @@ OF_FRAMES = [(name, parameter) for name, parameter in PARAMETERS if parameter in
 OBJECTS = (None, 3, -1, 1.5, float("nan"), True, b"x", [], {}, object(), len, np.zeros((2, 2)), "a\0b", [RECORDED])
 """Wrong for every parameter, but for those that `RIGHT` has them for."""
 RIGHT = {
-    **dict.fromkeys(("table", "to", "only", "methods", "against"), (type(None),)),
-    **dict.fromkeys(("most", "limit", "workers"), (type(None), int)),
+    **dict.fromkeys(("table", "to", "only", "methods", "against", "target"), (type(None),)),
+    **dict.fromkeys(("most", "limit", "workers", "seed"), (type(None), int)),
     **dict.fromkeys(("repair", "fetch", "quiet", "keep_going", "trust_files"), (bool,)),
     **dict.fromkeys(("metric", "differences"), (list,)),
 }
@@ -136,8 +136,8 @@ def test_wrong_objects_are_refused_in_a_line_with_the_parameter(name, parameter,
         given = {"chart": mb.plots.points(frames["runs"])}
     elif parameter == "chart":
         given = {"path": "chart.svg"}
-    if name == "run":
-        given = {"suite": "no-such-suite", "out": "."}
+    if name in {"run", "fit"}:
+        given = {"suite": "no-such-suite"} | ({"out": "."} if name == "run" else {"method": "SRC"})
     right = RIGHT.get(parameter, ())
     wrong = [value for value in OBJECTS if type(value) not in right or value in (-1, [RECORDED])]
     said = {repr(value): refusal(FUNCTIONS[name], **{**given, parameter: value}) for value in wrong}

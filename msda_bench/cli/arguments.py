@@ -42,6 +42,7 @@ def _number(kind: Callable[[str], Any], fits: Callable[[Any], bool], what: str) 
 
 _LIST: Mapping[str, Any] = MappingProxyType({"type": _names, "default": ()})
 _COUNT = _number(int, lambda count: count >= 1, "a whole number of at least 1")
+_SEED = _number(int, lambda seed: 0 <= seed < 1 << 31, "a whole number from 0 to 2147483647")
 _SECONDS = _number(float, lambda seconds: 0 < seconds < math.inf, "a number of seconds above 0")
 _POINTS = _number(float, lambda gain: 0 < gain < math.inf, "a number of points above 0")
 _POWER = _number(float, lambda share: 0.5 <= share <= 0.99, "a probability from 0.5 to 0.99")  # noqa: PLR2004
@@ -84,10 +85,15 @@ _METRIC = _arg(
     **_LIST,
 )
 _QUIET = _flag("--quiet", "print no verdict and no explanation of the tables")
+_DEVICE = _arg(
+    "--device", None, "where to train (cuda if there is a GPU)", choices=["auto", "cpu", "cuda"], default="auto"
+)
+_TRUST = _flag("--trust-files", "run the code of Python files that the suite names as estimators; look into them first")
+_FETCH = _flag("--fetch", "download missing data")
 RUN = (
     _SUITE,
     _arg("--out", "DIR", "parent of the result folder (results)", type=Path, default=Path("results")),
-    _arg("--device", None, "where to train (cuda if there is a GPU)", choices=["auto", "cpu", "cuda"], default="auto"),
+    _DEVICE,
     _arg(
         "--executor",
         "NAME",
@@ -115,14 +121,38 @@ RUN = (
     ),
     _arg("--limit", "N", "train at most N runs; runs beyond the limit do not affect the exit code", type=_COUNT),
     _arg("--shard", "I/N", "part I of N, counted from 0, for machines that share the work, such as array jobs"),
-    _flag("--trust-files", "run the code of Python files that the suite names as estimators; look into them first"),
+    _TRUST,
     _flag("--keep-going", "train the other runs although a method's first one fails"),
     _flag("--dry-run", "report what is stored and what would be trained, and change nothing"),
-    _flag("--fetch", "download missing data"),
+    _FETCH,
     _flag(
         "--quiet",
         "print no progress, no verdict and no explanation of the tables; warnings and problems are still shown",
     ),
+)
+PREDICT = (
+    _SUITE,
+    _arg("new", "NEW", "a file or folder of the same form as the suite's data", type=Path),
+    _arg("--method", "NAME", "the suite's method that answers", required=True),
+    _arg(
+        "--out",
+        "FILE",
+        "the file of the answers, which must not be there yet (answers.csv)",
+        type=Path,
+        default=Path("answers.csv"),
+    ),
+    _arg(
+        "--results",
+        "DIR",
+        "parent of the suite's result folder, for settings that the suite selects (results)",
+        type=Path,
+        default=Path("results"),
+    ),
+    _arg("--seed", "N", "of all draws (the suite's first)", type=_SEED),
+    _DEVICE,
+    _TRUST,
+    _FETCH,
+    _flag("--quiet", "print no progress; warnings are still shown"),
 )
 _NAME = _arg("name", "NAME", "a suite, such as quickstart")
 SUITES_SHOW = (_NAME,)

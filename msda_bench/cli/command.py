@@ -46,6 +46,12 @@ COMMANDS: Mapping[str, Mapping[str, Command]] = MappingProxyType({
             ("run quickstart", "run mine.yaml --only method=SRC,seed=0-4"),
             Action("run:command", arguments.RUN),
         ),
+        "predict": Command(
+            "train one method of a suite on all labelled rows, and answer a new file",
+            "New rows need no labels, and are read as the suite's own; a method that adapts adapts to them.",
+            ("predict mine.yaml new.csv --method SRC", "predict mine.yaml photos --method DANN --out photos.csv"),
+            Action("predict:command", arguments.PREDICT),
+        ),
         "suites": Command(
             "list, show and copy the suites that come with msda-bench",
             "A suite is a file that names the data, the methods, the seeds and how all of them train.",

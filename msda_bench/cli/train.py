@@ -76,7 +76,8 @@ def train_suite(args: argparse.Namespace, work: Work) -> int:
     if store is not None and data_changed(store, cells):
         what = f"the data have changed, so that this suite has none of the {len(store.results)} stored runs"
         warn(f"{folder}: {what}; if they are another project's, write another `name` into the suite")
-    _ask_trust(args, cells.values())
+    if not args.dry_run:  # which runs none of their code
+        ask_trust(args.suite, cells.values(), trusted=args.trust_files)
     if args.dry_run:
         surveyed = survey(work.expansion, store, stages.first + stages.rest(store), args.limit)
         show(args, _survey_report(surveyed, folder, stages.waiting))
@@ -95,17 +96,17 @@ def train_suite(args: argparse.Namespace, work: Work) -> int:
     return _conclude(args, summary, store, plan, reference)
 
 
-def _ask_trust(args: argparse.Namespace, cells: Iterable[Cell]) -> None:
-    """Refuses to run code of files that the suite names unless the user says so; a dry run runs none.
+def ask_trust(suite: Path, cells: Iterable[Cell], *, trusted: bool) -> None:
+    """Refuses to run code of files that the suite names unless the user says so.
 
     Raises:
         BenchError: the suite names such a file.
     """
     own = (cell.scheme for cell in cells if cell.scheme.name == OWN_SCHEME)
     files = dict.fromkeys(file for scheme in own for file in scheme.places.values() if file)
-    if files and not (args.trust_files or args.dry_run):
+    if files and not trusted:
         raise BenchError(
-            f"{args.suite} runs the code of {', '.join(files)}: look into it, then add --trust-files "
+            f"{suite} runs the code of {', '.join(files)}: look into it, then add --trust-files "
             "(trust_files=True in Python)"
         )
 
@@ -169,7 +170,7 @@ class _Stages:
 def _train(args: argparse.Namespace, work: Work, surveyed: Survey, store: Store | None) -> tuple[Store, Summary]:
     """Trains what a survey misses into the suite's folder below `args.out`."""
     expansion, registry, trains, aside = work
-    device = _find_device(args)
+    device = find_device(args.device) if args.scheduler is None else str(args.device)
     if device == "cpu" and args.stack is not None:
         raise BenchError("--stack is for a GPU; on the CPU every run trains alone, which is faster there")
 
@@ -252,12 +253,12 @@ def find_executor(args: argparse.Namespace) -> type[Executor]:
     return cls
 
 
-def _find_device(args: argparse.Namespace) -> str:
+def find_device(device: str) -> str:
     """The device to train on: "cpu" or "cuda"; a BenchError if a GPU is requested, but PyTorch finds none."""
-    if args.device == "cpu" or args.scheduler is not None:
-        return str(args.device)
+    if device == "cpu":
+        return device
     there = torch.cuda.is_available()
-    if args.device == "cuda" and not there:
+    if device == "cuda" and not there:
         raise BenchError("--device cuda: PyTorch finds no GPU here; use --device cpu")
     return "cuda" if there else "cpu"
 

@@ -150,6 +150,44 @@ class Identified:
     read: str = ""
 
 
+@dataclass(frozen=True, eq=False)
+class NewRows:
+    """Rows of a new file, which a model is to answer.
+
+    Attributes:
+        data: n rows, as `Dataset.load` gives those of a domain without labels.
+        beside: by name what is carried through to the answers, such as identifiers: (n,) texts each.
+        domains: (n,) texts, each row's domain; None if the file names none.
+        lines: what is doubtful, or not used, a line each.
+    """
+
+    data: DomainData
+    beside: Mapping[str, Sequence[str]]
+    domains: Array | None = None
+    lines: tuple[str, ...] = ()
+
+
+class NewRowsReader(ABC):
+    """Reads new files as a dataset reads its own. It is stored with a model, so it can be pickled and needs no file.
+
+    Attributes:
+        classes: the names of the classes, in the order of their numbers; empty for a regression.
+        sees_target: whether features of a row depend on the other rows of its domain, as where each domain is
+            standardised by itself.
+    """
+
+    classes: tuple[str, ...] = ()
+    sees_target: bool = False
+
+    @abstractmethod
+    def read(self, path: Path, files: Files) -> NewRows:
+        """The rows of a file or folder, whose labels are not used.
+
+        Raises:
+            DataError: a line for each reason why they cannot be answered right.
+        """
+
+
 _STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
 
@@ -284,7 +322,15 @@ class Dataset(Component, ABC):
         Returns:
             The map from a domain's name and its examples, of training or test, to the backbone's input.
         """
-        return lambda _, inputs: inputs
+        return _unchanged
+
+    def new_rows_reader(self, files: Files) -> NewRowsReader | None:
+        """What reads new files for a model that learned from these data; None, if there is none, unless overridden.
+
+        Raises:
+            DataError: a file of the dataset is missing or wrong.
+        """
+        return None
 
     def sizes(self, files: Files | None = None) -> Mapping[str, Extent]:
         """The examples of each domain, or (training, test) if it has official test examples; empty if not known.
@@ -375,6 +421,10 @@ class Dataset(Component, ABC):
         identity = [[file.path, file.sha256 or file.checksum] for file in self.files]
         text = json.dumps([self.name, self.version, self.identity(), identity], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _unchanged(_: str, inputs: Inputs) -> Inputs:
+    return inputs
 
 
 def sizes_of(data: Dataset, files: Files | None = None) -> dict[str, Extent]:

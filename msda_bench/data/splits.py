@@ -67,6 +67,19 @@ def split(data: Dataset, target: str, domains: Mapping[str, DomainData], *, seed
     return {name: Split(training[name], test if name == target else rest[name]) for name in domains}
 
 
+def whole_splits(data: Dataset, target: str, domains: Mapping[str, DomainData], *, seed: int) -> dict[str, Split]:
+    """All examples of each domain, to train on, but for official test examples; none is tested or held out.
+
+    Examples come in the order in which `split` would take them where they have no groups.
+    """
+    splits = {}
+    for name, domain in domains.items():
+        order = permutation(len(domain.y), data.name, target, seed, name)
+        pool = order if domain.test is None else order[~np.asarray(domain.test, bool)[order]]
+        splits[name] = Split(pool, pool[:0])
+    return splits
+
+
 def extent_of(domain: DomainData) -> Extent:
     """The number of examples of a domain, or of its parts if some are official test examples."""
     if domain.test is None:

@@ -8,7 +8,7 @@ import threading
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,10 +23,11 @@ from msda_bench.engine.runs import Run, Seen
 from msda_bench.engine.settings import deterministic, products
 from msda_bench.engine.single import Single
 from msda_bench.engine.standardised import Scale
-from msda_bench.engine.tensors import Unit, as_examples
+from msda_bench.engine.tensors import Examples, Unit, as_examples
 from msda_bench.plugins import Registry
 from msda_bench.plugins.process_state import neutral, restored
 from msda_bench.suite.cell import Cell
+from msda_bench.suite.protocol import source_parts
 
 _WIDE = 1_000_000
 """From so many columns on, memory is checked before training."""
@@ -60,13 +61,20 @@ class Model:
 
     def predict(self, x: Inputs, device: str) -> Seen:
         """The features and outputs that the scheme predicts for rows, which `scales` have standardised; on the CPU."""
-        where, none = torch.device(device), _no_rows(self.components.dataset.input)
-        sources = dict.fromkeys(self.cell.sources, (none, np.empty(0)))
-        with _settings(self.cell, where):
-            program = Single(_run(self.cell, self.components, sources, none, where), where)
-            program.modules.load_state_dict(self.state)
-            program.carried = {name: value.to(where) for name, value in self.carried.items()}
-            (seen,) = program.apply([as_examples(x, where)])
+        where = torch.device(device)
+        with settings(self.cell, where):
+            return self.apply(as_examples(x, where), where)
+
+    def apply(self, examples: Examples, where: torch.device) -> Seen:
+        """The features and outputs of examples on a device, within its `settings`; on the CPU."""
+        none = _no_rows(self.components.dataset.input)
+        # Parts of sources need no rows here either, only their number.
+        cell = self.cell if self.cell.split_sources is None else _unsplit(self.cell)
+        sources = dict.fromkeys(cell.sources, (none, np.empty(0)))
+        program = Single(_run(cell, self.components, sources, none, where), where)
+        program.modules.load_state_dict(self.state)
+        program.carried = {name: value.to(where) for name, value in self.carried.items()}
+        (seen,) = program.apply([examples])
         return Seen(seen.features.cpu(), seen.outputs.cpu())
 
 
@@ -90,7 +98,7 @@ def train_arrays(
     if scales:
         sources = {name: (scales[name](x), y) for name, (x, y) in sources.items()}
         target = scales[cell.target](target)
-    with _settings(cell, where):
+    with settings(cell, where):
         components = Components.of(cell, registry)
         _check_weights(components)
         run = _run(cell, components, sources, target, where)
@@ -101,15 +109,28 @@ def train_arrays(
     if trained.diverged_in is not None:
         what = f"training diverged: a risk, gap or weight was not finite in epoch {trained.diverged_in}"
         raise ValueError(f"{what}; scale X, or choose a lower learning rate or mu")
+    return model_of(run, program, trained, scales)
+
+
+def model_of(run: Run, program: Single, trained: Trained, scales: Mapping[str, Scale]) -> Model:
+    """The model of a trained run."""
     return Model(
-        cell=cell,
-        components=components,
+        cell=run.cell,
+        components=run.components,
         state={name: value.detach().cpu().clone() for name, value in program.modules.state_dict().items()},
         carried={name: value.cpu() for name, value in program.carried.items()},
         weights=_weights(run, trained),
         unit=run.prepared.unit,
         scales=scales,
     )
+
+
+def _unsplit(cell: Cell) -> Cell:
+    """The cell with each part of its sources as a source."""
+    splitting = cell.split_sources
+    assert splitting is not None  # noqa: S101 - asked before
+    parts = tuple(part for source in cell.sources for part in source_parts(source, splitting))
+    return replace(cell, sources=parts, split_sources=None)
 
 
 def _scales(cell: Cell, sources: Mapping[str, tuple[Inputs, Array]], target: Inputs) -> dict[str, Scale]:
@@ -195,7 +216,7 @@ def _check_steps(run: Run) -> None:
 
 
 @contextmanager
-def _settings(cell: Cell, device: torch.device) -> Iterator[None]:
+def settings(cell: Cell, device: torch.device) -> Iterator[None]:
     """The process settings of a run. Undoes changes that a component makes to others, and warns."""
     with neutral(), restored() as changed, deterministic(device), products(cell.training.precision, device):
         yield
@@ -204,8 +225,8 @@ def _settings(cell: Cell, device: torch.device) -> Iterator[None]:
 
 
 def _weights(run: Run, trained: Trained) -> dict[str, float]:
-    """The weight alpha of each source; pooled sources share their group's weight in proportion to their sizes."""
-    weights = dict.fromkeys(run.cell.sources, 0.0)
+    """The weight alpha of each source, or of each part of one; pooled ones share their group's by their sizes."""
+    weights = dict.fromkeys((source for group in run.groups for source in group), 0.0)
     for group, sizes, alpha in zip(run.groups, run.sizes, trained.weights.tolist(), strict=True):
         for source, size in zip(group, sizes, strict=True):
             weights[source] += alpha * size / sum(sizes)

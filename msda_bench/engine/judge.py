@@ -45,7 +45,7 @@ def _kept_arrays(run: Run, test: Tensor, weights: Callable[[], Mapping[str, Tens
             predicted = outputs.argmax(-1) if is_class else outputs[:, 0]
             arrays = {"label": labels, "predicted": predicted, "outputs": outputs, "row": run.prepared.test_rows}
             if _are_unknown(labels):
-                arrays["sources"] = _source_labels(run, is_class=is_class)
+                arrays["sources"] = source_labels(run, is_class=is_class)
             packed[name] = pack(arrays)
         else:
             unit = run.prepared.unit
@@ -61,7 +61,7 @@ def _are_unknown(labels: NDArray[Any]) -> bool:
     return bool((np.isnan(labels) if np.issubdtype(labels.dtype, np.floating) else labels < 0).all())
 
 
-def _source_labels(run: Run, *, is_class: bool) -> NDArray[np.generic]:
+def source_labels(run: Run, *, is_class: bool) -> NDArray[np.generic]:
     """What the answers for a target without labels can be compared with, a row for each source.
 
     That is how many training examples each class has, or the least and the largest label.
@@ -135,10 +135,10 @@ def _correction(run: Run, trained: Trained, seen: Sequence[Seen]) -> Tensor | No
     """What the run's cell has added to its logits for the target, because of other shares of classes there."""
     if run.cell.prior_correction is None:
         return None
-    return correction(seen[0].outputs, _class_shares(run, trained).to(run.data.y.device))
+    return correction(seen[0].outputs, class_shares(run, trained).to(run.data.y.device))
 
 
-def _class_shares(run: Run, trained: Trained) -> Tensor:
+def class_shares(run: Run, trained: Trained) -> Tensor:
     """(classes,) float64: mean shares of classes in the labelled groups, by the weights that training gave these."""
     classes, data = run.prepared.task.classes, run.data
     groups = [torch.cat([data.y[data.rows[domain]] for domain in group]) for group in run.groups]

@@ -18,7 +18,7 @@ from torch import Tensor
 from msda_bench.api import Array, Backbone, DataError, Dataset, DomainData, Files, Inputs, Scheme, Task, Validator
 from msda_bench.component.sizes import HOLD_OUT, is_transductive, trained_of
 from msda_bench.data.features import Frozen
-from msda_bench.data.splits import Split, split
+from msda_bench.data.splits import Split, split, whole_splits
 from msda_bench.engine.label_shift import corrupted, shifted
 from msda_bench.engine.loaded import load_domain
 from msda_bench.engine.parts import part_rows
@@ -254,14 +254,18 @@ class Preparer:
             self._loaded, self._domains, self._vectors = identity, {}, {}
         if domain not in self._domains:
             data = load_domain(replace(dataset), domain, self._files)
-            if frozen is not None:
-                vectors = frozen.features(data, self._files, str(self._device))
-                if frozen.beside:
-                    self._vectors[domain] = vectors
-                else:
-                    data = replace(data, x=vectors)
-            self._domains[domain] = data
+            self._domains[domain] = self._embedded(data, domain, frozen)
         return self._domains[domain]
+
+    def _embedded(self, data: DomainData, domain: str, frozen: Frozen | None) -> DomainData:
+        """A domain with frozen features in place of its examples; those beside others are kept apart."""
+        if frozen is None:
+            return data
+        vectors = frozen.features(data, self._files, str(self._device))
+        if not frozen.beside:
+            return replace(data, x=vectors)
+        self._vectors[domain] = vectors
+        return data
 
     def _prepare(self, dataset: Dataset, cell: Cell, frozen: Frozen | None) -> Prepared:
         if cell.target in cell.sources:  # its labels would be seen
@@ -271,6 +275,36 @@ class Preparer:
         domains = {name: self._load(dataset, name, frozen) for name in (*cell.sources, cell.target)}
         splits = shifted(dataset, cell, domains, split(dataset, cell.target, domains, seed=cell.seed))
         domains |= corrupted(dataset, cell, domains, splits)
+        pick = self._picker(dataset, cell, frozen, domains, splits)
+        return _prepared(dataset, cell, frozen, pick, splits)
+
+    def prepare_whole(
+        self, dataset: Dataset, cell: Cell, backbone: Backbone, target: DomainData
+    ) -> tuple[Prepared, Picker]:
+        """Prepares all examples of the sources, and of a target that the dataset does not have, to be trained on.
+
+        Returns:
+            Them, without any test, and what takes rows of each domain through what was learned.
+
+        Raises:
+            DataError: as `prepare`.
+        """
+        frozen = Frozen.of(backbone, dataset)
+        domains = {name: self._load(dataset, name, frozen) for name in cell.sources}
+        domains[cell.target] = self._embedded(target, cell.target, frozen)
+        splits = whole_splits(dataset, cell.target, domains, seed=cell.seed)
+        pick = self._picker(dataset, cell, frozen, domains, splits)
+        return _prepared(dataset, cell, frozen, pick, splits), pick
+
+    def _picker(
+        self,
+        dataset: Dataset,
+        cell: Cell,
+        frozen: Frozen | None,
+        domains: Mapping[str, DomainData],
+        splits: Mapping[str, Split],
+    ) -> Picker:
+        """What takes rows of these domains, through features that are learned from their training rows."""
         features = _fitted(dataset, domains, splits) if frozen is None or frozen.beside else None
         if frozen is not None and features is not None:
             features = partial(_first_columns, features, frozen.beside)
@@ -278,30 +312,35 @@ class Preparer:
         trained = [domains[name].y[splits[name].train] for name in cell.sources]
         unit = Unit.of(np.concatenate(trained)) if cell.standardise_labels else None
         pick = Picker(domains, features, self._vectors, dataset.task, self._device, resident, unit)
-        if cell.standardise is not None:
-            pick = pick.standardised({name: splits[name].train for name in domains}, dataset.input)
-        target, places = splits[cell.target], domains[cell.target].places
-        exhausted = tuple(name for name in cell.sources if not len(splits[name].test))
-        return Prepared(
-            task=dataset.task,
-            bags=dataset.input.sparse and frozen is None,
-            tested_in_training=is_transductive(dataset),
-            training=_training(pick, cell, splits),
-            held_out=()
-            if exhausted
-            else tuple(pick.labelled(name, splits[name].test[:HELD_OUT]) for name in cell.sources),
-            test=pick.tested(cell.target, target.test),
-            unit=unit,
-            _target_labels=pick.labels(cell.target, target.train),
-            _groups={
-                name: data.groups[splits[name].train].astype(str)
-                for name, data in domains.items()
-                if data.groups is not None
-            },
-            predictions=pick.predictions(cell.target, target.test),
-            test_rows=target.test if places is None else places[target.test],
-            _exhausted=exhausted,
-        )
+        if cell.standardise is None:
+            return pick
+        return pick.standardised({name: splits[name].train for name in domains}, dataset.input)
+
+
+def _prepared(
+    dataset: Dataset, cell: Cell, frozen: Frozen | None, pick: Picker, splits: Mapping[str, Split]
+) -> Prepared:
+    target, places = splits[cell.target], pick.domains[cell.target].places
+    exhausted = tuple(name for name in cell.sources if not len(splits[name].test))
+    held_out = () if exhausted else tuple(pick.labelled(name, splits[name].test[:HELD_OUT]) for name in cell.sources)
+    return Prepared(
+        task=dataset.task,
+        bags=dataset.input.sparse and frozen is None,
+        tested_in_training=is_transductive(dataset),
+        training=_training(pick, cell, splits),
+        held_out=held_out,
+        test=pick.tested(cell.target, target.test),
+        unit=pick.unit,
+        _target_labels=pick.labels(cell.target, target.train),
+        _groups={
+            name: data.groups[splits[name].train].astype(str)
+            for name, data in pick.domains.items()
+            if data.groups is not None
+        },
+        predictions=pick.predictions(cell.target, target.test),
+        test_rows=target.test if places is None else places[target.test],
+        _exhausted=exhausted,
+    )
 
 
 def _fitted(
@@ -312,15 +351,17 @@ def _fitted(
         return None
     # By an instance that has loaded nothing, so that it remembers no label.
     features = replace(dataset).fit({name: domains[name].x[splits[name].train] for name in domains})
-    return partial(_checked, dataset, features)
+    return partial(_checked, dataset.name, dataset.input.shape, features)
 
 
-def _checked(dataset: Dataset, features: Callable[[str, Inputs], Inputs], domain: str, inputs: Inputs) -> Inputs:
+def _checked(
+    name: str, wanted: tuple[int, ...], features: Callable[[str, Inputs], Inputs], domain: str, inputs: Inputs
+) -> Inputs:
     """Fitted features, whose shape must be as the dataset's `input` says; otherwise a method would get the blame."""
-    made, wanted = features(domain, inputs), dataset.input.shape
+    made = features(domain, inputs)
     if made.ndim > 1 and made.shape[1:] != wanted:  # others are refused where they become tensors
         fault = f"gives examples of shape {made.shape[1:]}, but its `input` says {wanted}; report it to its author"
-        raise DataError(f"dataset {dataset.name}: domain {domain!r}: {fault}")
+        raise DataError(f"dataset {name}: domain {domain!r}: {fault}")
     return made
 
 

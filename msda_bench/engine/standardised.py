@@ -59,6 +59,8 @@ class Scale:
         """The domain's rows, of training or test, standardised: float32 of the same shape; what is missing is 0."""
         if not isinstance(rows, np.ndarray):
             return self._of_bags(rows)
+        if not len(rows):
+            return rows.astype(np.float32)
         if not self.mask:
             return self._moved(rows)
         known = rows[:, -self.mask :]

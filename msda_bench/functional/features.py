@@ -32,20 +32,20 @@ def standardiser(
             over rows and time; NaN stands for a missing number, does not count, and stays.
 
     Returns:
-        A function of a domain's name and its inputs (n, ...) that returns float32 of equal shape. With "domain" it
-        raises `KeyError` for a domain without training inputs.
+        A picklable function of a domain's name and its inputs (n, ...) that returns float32 of equal shape. With
+        "domain" it raises `KeyError` for a domain without training inputs.
     """
     whole = {"": np.concatenate(list(train.values()))} if by == "pooled" else train
     if channels:
-        scales = {domain: _of_signals(x) for domain, x in whole.items()}
+        scales = {domain: _of_signals(x) for domain, x in whole.items() if len(x)}
     else:
-        scales = {domain: _scale(x.astype(np.float64)) for domain, x in whole.items()}
+        scales = {domain: _scale(x.astype(np.float64)) for domain, x in whole.items() if len(x)}
+    return functools.partial(_standardised, scales=scales, pooled=by == "pooled")
 
-    def standardise(domain: str, x: Array) -> Array:
-        mean, deviation = scales["" if by == "pooled" else domain]
-        return ((x - mean) / deviation).astype(np.float32)
 
-    return standardise
+def _standardised(domain: str, x: Array, *, scales: Mapping[str, tuple[Array, Array]], pooled: bool) -> Array:
+    mean, deviation = scales["" if pooled else domain]
+    return ((x - mean) / deviation).astype(np.float32)
 
 
 def _scale(x: Array) -> tuple[Array, Array]:
@@ -160,15 +160,18 @@ def _bags(
     return counts
 
 
-def ngram_counts(texts: Sequence[str], longest: int) -> tuple[csr_matrix, list[str]]:
-    """Counts each run of 1 to `longest` tokens in each text.
+def ngram_counts(
+    texts: Sequence[str], longest: int, vocabulary: Sequence[str] | None = None
+) -> tuple[csr_matrix, list[str]]:
+    """Counts each run of 1 to `longest` tokens in each text, or those of a vocabulary alone.
 
     Returns:
-        CSR (n, v) float32 with sorted indices, and the v runs in alphabetical order, with tokens joined by spaces.
+        CSR (n, v) float32 with sorted indices, and the v runs, with tokens joined by spaces: in the order of the
+        vocabulary, or else in alphabetical order.
     """
     runs = [_runs(tokens(text), longest) for text in texts]
-    vocabulary = sorted({run for words in runs for run in words})
-    return _matrix(runs, {run: number for number, run in enumerate(vocabulary)}, len(vocabulary)), vocabulary
+    known = sorted({run for words in runs for run in words}) if vocabulary is None else [*vocabulary]
+    return _matrix(runs, {run: number for number, run in enumerate(known)}, len(known)), known
 
 
 def _matrix(runs: Sequence[Sequence[str]], column: Mapping[str, int], width: int) -> csr_matrix:

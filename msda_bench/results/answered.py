@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from msda_bench.api import Array
 from msda_bench.results.estimates import mean_of
 from msda_bench.results.recorded import VALIDATOR, read_records
 from msda_bench.results.words import first_of, name_of
@@ -59,6 +60,21 @@ def doubted_answers(rows: pd.DataFrame) -> Iterator[str]:
         yield from _sentences(name_of(target), methods)
 
 
+def doubts_of(target: str, method: str, outputs: Array, sources: Array, classes: Sequence[str]) -> list[str]:
+    """As `doubted_answers`, of a new domain.
+
+    Args:
+        target: its name.
+        method: the method's.
+        outputs: (n, outputs) logits or numbers.
+        sources: how many rows of each source have a class, (k, classes); or the least and largest label, (k, 2).
+        classes: the names of the classes; none for numbers.
+    """
+    predicted = outputs.argmax(1) if classes else outputs[:, 0]
+    arrays = {"predicted": predicted, "outputs": outputs, "sources": sources}
+    return [*_sentences(name_of(target), {method: _answers(arrays, np.nan)}, classes)]
+
+
 def _answers(arrays: Mapping[str, Any], right: float) -> _Answers:
     predicted, sources = arrays["predicted"], np.asarray(arrays["sources"], float)
     if np.issubdtype(predicted.dtype, np.floating):
@@ -79,7 +95,7 @@ def _mean(answers: list[_Answers]) -> _Answers:
     return _Answers(tuple(shares), answers[0].sources, sure, right)
 
 
-def _sentences(target: str, methods: Mapping[str, _Answers]) -> Iterator[str]:
+def _sentences(target: str, methods: Mapping[str, _Answers], classes: Sequence[str] = ()) -> Iterator[str]:
     first = next(iter(methods.values()))
     if np.isnan(first.sure):
         low, high = first.sources[0]
@@ -94,7 +110,8 @@ def _sentences(target: str, methods: Mapping[str, _Answers]) -> Iterator[str]:
         if far:
             least, most = f"{100 * low:.0f}", f"{100 * high:.0f}"
             where = f"where the sources have {least if least == most else f'{least} to {most}'} %"
-            yield f"answers for {target}: class {number} for {_each(far)} of the rows, {where}; {_ADVICE}"
+            which = repr(classes[number]) if classes else f"class {number}"
+            yield f"answers for {target}: {which} for {_each(far)} of the rows, {where}; {_ADVICE}"
     sure = [
         f"{name_of(name)} {of.sure:.3f}"
         for name, of in methods.items()

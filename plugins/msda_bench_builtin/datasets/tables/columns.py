@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, cast
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, cast
 import numpy as np
 
 from msda_bench.api import Array, DataError, Inputs
-from msda_bench.functional import frequent_columns, ngram_counts, select_columns
+from msda_bench.functional import frequent_columns, ngram_counts, plain_texts, select_columns
 from msda_bench_builtin.datasets.tables.read import NO_NAME, Column, listed
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _LEVELS = 1000
 """The maximum number of different texts in a category."""
 _FEW = 50
 """So many different texts may all be different."""
-_HUGE = 1e30
+HUGE = 1e30
 _AS_PEOPLE_WRITE = re.compile(r"[$€£¥]?\s?[+-]?[$€£¥]?\s?(\d{1,3}([,'\u2019\s]\d{3})+|\d+)([.,]\d+)?\s?[%‰$€£¥]?")
 _THOUSANDS = re.compile(r"[+-]?([1-9]\d{0,2}(,\d{3})+(\.\d+)?|[\d.]+)")
 _CELLS = 1 << 29
@@ -53,6 +53,13 @@ class Kind:
     def width(self) -> int:
         """Columns after it: the number, and whether it is missing; or one for each text, and one for unseen ones."""
         return len(self.levels) + 1 if self.levels else 1 + self.gaps
+
+
+class Range(NamedTuple):
+    """The least and the largest number of a column."""
+
+    low: float
+    high: float
 
 
 @dataclass(frozen=True)
@@ -141,7 +148,7 @@ def _kind(path: Path, name: str, column: Column, *, category: bool) -> Kind:
         other = int(texts[0])
         what = f"column {name!r} holds numbers, but {column.texts[other]!r} in row {column.row_of(other)}"
         raise DataError(f"{path}: {what}; correct it, or name the column in `categories`")
-    huge = np.flatnonzero(abs(numbers) > _HUGE)
+    huge = np.flatnonzero(abs(numbers) > HUGE)
     if len(huge):
         where = f"{column.texts[int(huge[0])]!r} in row {column.row_of(int(huge[0]))}"
         raise DataError(f"{path}: column {name!r} has {where}, which is too large; correct it, or `drop` the column")
@@ -164,25 +171,31 @@ def as_written(column: Column) -> tuple[str, str] | None:
     return f"a decimal comma, such as {example!r}", "write points"
 
 
-def encoded(plan: Plan, columns: Mapping[str, Column], *, scaled: bool) -> Array:
-    """All rows, (n, plan.raw) float32, finite; the same for any split, since no row is compared with others.
+def ranges_of(plan: Plan, columns: Mapping[str, Column]) -> dict[str, Range]:
+    """The least and the largest number of each column of numbers."""
+    numbers = {kind.name: columns[kind.name].numbers for kind in plan.kinds if not kind.levels}
+    return {name: Range(float(of.min()), float(of.max())) for name, of in numbers.items()}
 
-    Numbers that are to be standardised are first moved and scaled to -1 .. 1, in double precision, which standardising
-    undoes: so no digit is lost of years, times or other large numbers that differ little.
+
+def encoded(plan: Plan, columns: Mapping[str, Column], ranges: Mapping[str, Range], *, scaled: bool) -> Array:
+    """All rows, (n, plan.raw) float32; the same for any split, since no row is compared with others.
+
+    Numbers that are to be standardised are first moved and scaled, -1 .. 1 being their range, in double precision,
+    which standardising undoes: so no digit is lost of years, times or other large numbers that differ little. A number
+    is NaN where it is missing, though none was in the rows of the plan.
     """
     parts: list[Array] = []
     for kind in plan.kinds:
         column = columns[kind.name]
         if kind.levels:
-            column = column.named
-            place = {text: number for number, text in enumerate(kind.levels)}
-            numbers = np.array([place[text] for text in column.texts] + [place.get("", -1)], np.float64)
+            numbers = _places(kind.levels, column)
         else:
             numbers = column.numbers
             if scaled:
-                low, half = numbers.min(), (numbers.max() - numbers.min()) / 2
+                low, high = ranges[kind.name]
+                half = (high - low) / 2
                 numbers = (numbers - (low + half)) / (half or 1)
-            numbers = np.append(numbers, 0)
+            numbers = np.append(numbers, 0 if kind.gaps else np.nan)
         parts.append(numbers[column.codes].astype(np.float32))  # -1, the last one, is the missing value
         if kind.gaps:
             parts.append((column.codes >= 0).astype(np.float32))
@@ -190,64 +203,21 @@ def encoded(plan: Plan, columns: Mapping[str, Column], *, scaled: bool) -> Array
     return np.stack(parts, axis=1) if parts else np.zeros((rows, 0), np.float32)
 
 
-def with_words(dense: Array, column: Column, longest: int) -> csr_matrix:
-    """The rows and, after them, how often each group of words occurs in the text, CSR float32."""
-    counts, _ = ngram_counts([*column.texts, ""], longest)
-    return _joined(dense, counts[column.codes])
+def _places(levels: Sequence[str], column: Column) -> Array:
+    """The place of each of a column's texts among the levels, and last that of a missing value; -1 if it has none."""
+    # All together, since 1 and 1.0 are the same where all are numbers.
+    named = plain_texts([*levels, *column.texts], column.missing)
+    place = {text: number for number, text in enumerate(named[: len(levels)])}
+    return np.array([place.get(text, -1) for text in [*named[len(levels) :], ""]], np.float64)
 
 
-def fitted(
-    plan: Plan, train: Mapping[str, Inputs], standardise: Standardise, words: int = 0
-) -> Callable[[str, Inputs], Inputs]:
-    """Learns medians, means, variances, the categories that occur and the vocabulary from training rows.
+def with_words(dense: Array, column: Column, longest: int, vocabulary: Sequence[str] | None = None) -> csr_matrix:
+    """The rows and, after them, how often each group of words occurs in the text, CSR float32.
 
-    `train` has the sources in order, then the target; `words` is 0 if no column is text.
+    The groups are those of the vocabulary; by default all that occur, in alphabetical order.
     """
-    dense = {domain: _dense(rows, plan.raw) for domain, rows in train.items()}
-    pooled = np.concatenate([dense[domain] for domain in list(dense)[:-1] or dense])
-    every = np.concatenate(list(dense.values()))
-    starts = np.cumsum([0, *(kind.raw for kind in plan.kinds)]).tolist()
-    columns = {kind: slice(start, start + kind.raw) for kind, start in zip(plan.kinds, starts, strict=False)}
-    scales: dict[tuple[str, Kind], _Scale] = {}
-    for kind, mine in columns.items():
-        if not kind.levels:
-            scales["", kind] = _scale(pooled[:, mine], 0.0, plain=standardise == "none")
-            by = dense if standardise == "domain" else {}
-            scales |= {(name, kind): _scale(by[name][:, mine], scales["", kind].median) for name in by}
-    vocabulary = None
-    if words:
-        counts = [cast("csr_matrix", rows)[:, plan.raw :] for rows in train.values()]
-        vocabulary = frequent_columns(counts, words, 2)
-
-    def mapped(domain: str, rows: Inputs) -> Inputs:
-        held = _dense(rows, plan.raw)
-        made = [np.zeros((len(held), 0), np.float32)]
-        for kind, mine in columns.items():
-            if kind.levels:
-                # A column for each level, then one for those that no training row has.
-                places, last = held[:, mine.start], len(kind.levels)
-                known = np.where(np.isin(places, every[:, mine.start]), places, last).astype(np.int64)
-                made.append(np.eye(last + 1, dtype=np.float32)[known])
-            else:
-                made.append(_scaled(held[:, mine], scales.get((domain, kind)) or scales["", kind]))
-        whole = np.concatenate(made, axis=1, dtype=np.float32)
-        if vocabulary is None:
-            return whole
-        return _joined(whole, select_columns(cast("csr_matrix", rows)[:, plan.raw :], vocabulary, words))
-
-    return mapped
-
-
-def _dense(rows: Inputs, raw: int) -> Array:
-    return rows if isinstance(rows, np.ndarray) else cast("Array", rows[:, :raw].toarray())
-
-
-def _joined(dense: Array, sparse: csr_matrix) -> csr_matrix:
-    from scipy.sparse import csr_matrix, hstack
-
-    made: csr_matrix = hstack([csr_matrix(dense), sparse], format="csr", dtype=np.float32)
-    made.sort_indices()
-    return made
+    counts, _ = ngram_counts([*column.texts, ""], longest, vocabulary)
+    return joined(dense, counts[column.codes])
 
 
 class _Scale(NamedTuple):
@@ -256,9 +226,91 @@ class _Scale(NamedTuple):
     deviation: float
 
 
+@dataclass(frozen=True, eq=False)
+class Encoding:
+    """What was learned of training rows: the map from a domain's examples to the network's input.
+
+    Attributes:
+        plan: what becomes of the columns.
+        scales: of each column of numbers over all sources, and of each domain if each is standardised by itself.
+        known: the places of each category's texts that occur in training rows.
+        vocabulary: the columns of words that are kept, (m,) int64; None without a text.
+        words: how many columns they become.
+    """
+
+    plan: Plan
+    scales: Mapping[tuple[str, Kind], _Scale]
+    known: Mapping[Kind, Array]
+    vocabulary: Array | None
+    words: int
+
+    def __call__(self, domain: str, rows: Inputs) -> Inputs:
+        """The domain's examples as the network gets them."""
+        held = _dense(rows, self.plan.raw)
+        made = [np.zeros((len(held), 0), np.float32)]
+        for kind, mine in _slices(self.plan).items():
+            if kind.levels:
+                # A column for each level, then one for those that no training row has.
+                places, last = held[:, mine.start], len(kind.levels)
+                known = np.where(np.isin(places, self.known[kind]), places, last).astype(np.int64)
+                made.append(np.eye(last + 1, dtype=np.float32)[known])
+            else:
+                made.append(_scaled(held[:, mine], self.scales.get((domain, kind)) or self.scales["", kind]))
+        whole = np.concatenate(made, axis=1, dtype=np.float32)
+        if self.vocabulary is None:
+            return whole
+        counts = cast("csr_matrix", rows)[:, self.plan.raw :]
+        return joined(whole, select_columns(counts, self.vocabulary, self.words))
+
+
+def fitted(plan: Plan, train: Mapping[str, Inputs], standardise: Standardise, words: int = 0) -> Encoding:
+    """Learns medians, means, variances, the categories that occur and the vocabulary from training rows.
+
+    `train` has the sources in order, then the target; `words` is 0 if no column is text.
+    """
+    dense = {domain: _dense(rows, plan.raw) for domain, rows in train.items()}
+    pooled = np.concatenate([dense[domain] for domain in list(dense)[:-1] or dense])
+    every = np.concatenate(list(dense.values()))
+    scales: dict[tuple[str, Kind], _Scale] = {}
+    known: dict[Kind, Array] = {}
+    for kind, mine in _slices(plan).items():
+        if kind.levels:
+            there = np.unique(every[:, mine.start])
+            known[kind] = there[there >= 0]  # others are of no level
+            continue
+        scales["", kind] = _scale(pooled[:, mine], 0.0, plain=standardise == "none")
+        by = dense if standardise == "domain" else {}
+        scales |= {(name, kind): _scale(by[name][:, mine], scales["", kind].median) for name in by}
+    vocabulary = None
+    if words:
+        counts = [cast("csr_matrix", rows)[:, plan.raw :] for rows in train.values()]
+        vocabulary = frequent_columns(counts, words, 2)
+    return Encoding(plan, scales, known, vocabulary, words)
+
+
+def _slices(plan: Plan) -> dict[Kind, slice]:
+    """Where the columns of each kind lie before `fitted`."""
+    starts = np.cumsum([0, *(kind.raw for kind in plan.kinds)]).tolist()
+    return {kind: slice(start, start + kind.raw) for kind, start in zip(plan.kinds, starts, strict=False)}
+
+
+def _dense(rows: Inputs, raw: int) -> Array:
+    return rows if isinstance(rows, np.ndarray) else cast("Array", rows[:, :raw].toarray())
+
+
+def joined(dense: Array, sparse: csr_matrix) -> csr_matrix:
+    """The columns of both, CSR float32 with sorted indices."""
+    from scipy.sparse import csr_matrix, hstack
+
+    made: csr_matrix = hstack([csr_matrix(dense), sparse], format="csr", dtype=np.float32)
+    made.sort_indices()
+    return made
+
+
 def _there(rows: Array) -> tuple[Array, Array]:
     """Numbers, and which of them are not missing."""
-    return rows[:, 0].astype(np.float64), rows[:, 1] > 0 if rows.shape[1] > 1 else np.ones(len(rows), bool)
+    values = rows[:, 0].astype(np.float64)
+    return values, rows[:, 1] > 0 if rows.shape[1] > 1 else ~np.isnan(values)
 
 
 def _scale(rows: Array, otherwise: float, *, plain: bool = False) -> _Scale:

@@ -10,12 +10,13 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from msda_bench.api import Count, DataError, Identified, Inputs, InputSpec, component
-from msda_bench_builtin.datasets.tables.columns import encoded, fitted, plan_of, with_words
+from msda_bench.api import Count, DataError, Files, Identified, Inputs, InputSpec, NewRowsReader, component
+from msda_bench_builtin.datasets.tables.columns import encoded, fitted, plan_of, ranges_of, with_words
 from msda_bench_builtin.datasets.tables.findings import Look
 from msda_bench_builtin.datasets.tables.folder import TABLES, is_table, said_of, stamp
 from msda_bench_builtin.datasets.tables.identify import given_by, identified, look_through, repaired, unnamed
 from msda_bench_builtin.datasets.tables.judge import gaps_in, judge, used_columns
+from msda_bench_builtin.datasets.tables.new_table import TableReader
 from msda_bench_builtin.datasets.tables.official import Marked, marked_by, named_in
 from msda_bench_builtin.datasets.tables.parts import Parts, Roles, missing_in, predictions_in
 from msda_bench_builtin.datasets.tables.read import Column, column, crossed, names_in, read_table
@@ -84,7 +85,7 @@ class Table(FromFile):
             predictions = predictions_in(path, f"column {self.predictions!r}", given, parts)
         plan = plan_of(path, inputs, self.categories, self.text)
         odd = [finding.line(answered=False) for finding in judge(self._look(columns, parts), self.text)]
-        x: Inputs = encoded(plan, inputs, scaled=self.standardise != "none")
+        x: Inputs = encoded(plan, inputs, ranges_of(plan, inputs), scaled=self.standardise != "none")
         width, texts = plan.width, None
         if self.text is not None:
             x = with_words(x, inputs[self.text], self.ngrams)
@@ -110,6 +111,26 @@ class Table(FromFile):
         plan = self.contents().plan
         assert plan is not None  # noqa: S101 - a table has one
         return fitted(plan, train, self.standardise, self.words if self.text else 0)
+
+    def new_rows_reader(self, files: Files) -> NewRowsReader:
+        """What reads tables with the same columns."""
+        read, (_, columns), parts = self.contents(), self._read(), self.parts()
+        inputs, plan = self._inputs(columns, parts), read.plan
+        assert plan is not None  # noqa: S101 - a table has one
+        named = {"domain": self.domain, "label": self.label, "predictions": self.predictions}
+        read_table.cache_clear()
+        return TableReader.of(
+            self._look(columns, parts),
+            plan,
+            ranges_of(plan, inputs),
+            None if self.text is None else inputs[self.text],
+            ngrams=self.ngrams,
+            classes=read.classes,
+            sees_target=self.standardise == "domain",
+            roles={role: name for role, name in named.items() if name is not None},
+            missing=self.missing,
+            scaled=self.standardise != "none",
+        )
 
     def identify(self, path: Path, sha256: str) -> Identified | None:
         """None for what is no table, or a folder; a DataError that names the columns for one that is."""

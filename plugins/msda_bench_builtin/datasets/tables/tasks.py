@@ -10,7 +10,7 @@ import numpy as np
 
 from msda_bench.api import Array, DomainData, File, Files, Inputs, InputSpec, Size, Task, TestSize, Url, component
 from msda_bench_builtin.datasets.features import Published
-from msda_bench_builtin.datasets.tables.columns import Kind, Plan, Standardise, encoded, fitted
+from msda_bench_builtin.datasets.tables.columns import Kind, Plan, Standardise, encoded, fitted, ranges_of
 from msda_bench_builtin.datasets.tables.read import Column, delimited
 
 _UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases/heart-disease/"
@@ -49,7 +49,7 @@ class TableTask(Published):
         """The rows of a domain, float32, in the order of the file."""
         columns, places, labels, groups = self.rows(files)
         mine = places == self.domains.index(domain)
-        x = encoded(self.plan, columns, scaled=self.standardise != "none")
+        x = encoded(self.plan, columns, ranges_of(self.plan, columns), scaled=self.standardise != "none")
         return DomainData(x[mine], labels[mine], groups=None if groups is None else groups[mine])
 
     def fit(self, train: Mapping[str, Inputs]) -> Callable[[str, Inputs], Inputs]:

@@ -1,0 +1,127 @@
+"""Reads new arrays for a model, as those that it learned from were read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from msda_bench.api import Array, DataError, DomainData, Files, NewRows, NewRowsReader
+from msda_bench_builtin.datasets.tables.array_doubts import chosen_columns, spread
+from msda_bench_builtin.datasets.tables.columns import Range
+from msda_bench_builtin.datasets.tables.new_table import FEW, MOST_OUTSIDE
+from msda_bench_builtin.datasets.tables.numbers import factor_text, other_unit
+from msda_bench_builtin.datasets.tables.read import Column, listed, text_of
+
+
+@dataclass(frozen=True, eq=False)
+class UsualArray:
+    """What is usual in the array of inputs: the range of numbers in rows, and how much each domain varies."""
+
+    range: Range
+    spreads: Array
+
+    @classmethod
+    def of(cls, x: Array, rows: Mapping[str, Array]) -> UsualArray:
+        """Of the rows of each domain."""
+        columns = chosen_columns(x)
+        spreads = np.array([spread([values[mine] for values in columns]) for mine in rows.values()])
+        every = np.concatenate(list(rows.values()))
+        return cls(Range(float(x[every].min()), float(x[every].max())), spreads)
+
+    def doubt(self, x: Array) -> str | None:
+        """How new rows differ as in another unit; None if they do not."""
+        mine = spread(chosen_columns(x))
+        spreads = np.append(self.spreads, mine)
+        unit = other_unit(spreads, spreads) if len(x) >= FEW else None
+        if unit is not None and len(self.spreads) in unit.domains:
+            return f"varies {factor_text(unit.factor)} what was learned from"
+        outside = float(np.mean((x < self.range.low) | (x > self.range.high)))
+        if outside <= MOST_OUTSIDE:
+            return None
+        low, high = self.range
+        return f"has {100 * outside:.0f} % of its numbers outside of all that was learned from, {low:.3g} to {high:.3g}"
+
+
+@dataclass(frozen=True, eq=False)
+class NewArrays:
+    """The arrays of a new file by name.
+
+    Attributes:
+        inputs: the rows, as the dataset reads them.
+        others: those beside them that the file has.
+        domain: that of domains as a column; None if the file has none.
+    """
+
+    inputs: Array
+    others: Mapping[str, Array]
+    domain: Column | None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ArraysReader(NewRowsReader):
+    """Reads arrays with the shape of others.
+
+    Attributes:
+        classes: their names, in order; none for a number.
+        sees_target: whether each domain is standardised by itself.
+        source: the dataset, whose `new_arrays` reads a file.
+        shape: of an example.
+        dtype: of a domain's rows.
+        usual: of the inputs.
+    """
+
+    classes: tuple[str, ...]
+    sees_target: bool
+    source: Any
+    shape: tuple[int, ...]
+    dtype: type[np.floating[Any]]
+    usual: UsualArray
+
+    def read(self, path: Path, files: Files) -> NewRows:
+        """The rows; see `NewRowsReader`."""
+        found = self.source.new_arrays(path)
+        x, name = found.inputs, self.source.inputs
+        if x.shape[1:] != self.shape:
+            what = f"array {name!r} has rows of shape {x.shape[1:]}, and those that were learned from {self.shape}"
+            raise DataError(f"{path}: {what}; make them alike")
+        doubt = None if self.sees_target else self.usual.doubt(x)
+        lines = [] if doubt is None else [f"array {name!r} {doubt}: another unit?"]
+        beside, others = _beside(found.others, len(x))
+        lines += [f"arrays without one value for each row are not copied to the answers: {listed(others)}"] * bool(
+            others
+        )
+        if self.source.labels in beside:
+            lines.append(f"array {self.source.labels!r} (label) is copied to the answers, and used for nothing")
+        labels = np.full(len(x), -1, np.int64) if self.classes else np.full(len(x), np.nan, np.float32)
+        data = DomainData(x.astype(self.dtype, copy=False), labels)
+        return NewRows(data, beside, _domains(path, found.domain), tuple(f"{path.name}: {line}" for line in lines))
+
+
+def _beside(others: Mapping[str, Array], rows: int) -> tuple[dict[str, list[str]], list[str]]:
+    """Arrays of one value for each row as texts, and the names of the rest."""
+    kept: dict[str, list[str]] = {}
+    for name, array in others.items():
+        if array.shape == (rows,) and array.dtype.kind in "iubfUS":
+            kept[name] = [*_texts(array)]
+    return kept, [name for name in others if name not in kept]
+
+
+def _texts(array: Array) -> Iterator[str]:
+    for value in array.tolist():
+        try:
+            yield text_of(value)
+        except UnicodeDecodeError:
+            yield repr(value)
+
+
+def _domains(path: Path, domain: Column | None) -> Array | None:
+    if domain is None:
+        return None
+    named = domain.named
+    if (named.codes < 0).any():
+        raise DataError(f"{path}: row {int(np.argmax(named.codes < 0))} has no domain; name it, or leave the array out")
+    return np.array(named.texts, object)[named.codes]

@@ -1,0 +1,220 @@
+"""Reads new tables for a model, as the table that it learned from was read; and says what is doubtful about them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from msda_bench.api import Array, DataError, DomainData, Files, Inputs, NewRows, NewRowsReader
+from msda_bench.functional import ngram_counts, plain_texts
+from msda_bench_builtin.datasets.tables.columns import HUGE, Kind, Plan, Range, as_written, encoded, with_words
+from msda_bench_builtin.datasets.tables.findings import Look
+from msda_bench_builtin.datasets.tables.folder import TABLES, stamp
+from msda_bench_builtin.datasets.tables.numbers import factor_text, other_unit
+from msda_bench_builtin.datasets.tables.parts import missing_in
+from msda_bench_builtin.datasets.tables.read import Column, column, listed, read_table
+
+FEW = 20
+"""Fewer rows do not tell what is usual in a domain."""
+_MOST_OUTSIDE = 0.5
+"""A larger share of numbers outside of all that were learned from is doubted."""
+
+
+@dataclass(frozen=True)
+class Usual:
+    """What is usual in a column of numbers: its range, and the quartiles of each domain, NaN where it has few rows."""
+
+    range: Range
+    first: Array
+    middle: Array
+    third: Array
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableReader(NewRowsReader):
+    """Reads tables with the columns of another one, whatever their order.
+
+    Attributes:
+        classes: their names, in order; none for a number.
+        sees_target: whether each domain is standardised by itself.
+        plan: what becomes of each column that is learned from.
+        usual: of each column of numbers.
+        roles: the names of the columns of domains, labels and groups, and of predictions, by what they are.
+        missing: texts that stand for missing values, see `missing_in`.
+        scaled: whether numbers are standardised.
+        ngrams: the longest group of words.
+        vocabulary: the groups of words in the text, if there is one.
+    """
+
+    classes: tuple[str, ...]
+    sees_target: bool
+    plan: Plan
+    usual: Mapping[str, Usual]
+    roles: Mapping[str, str]
+    missing: tuple[str, ...]
+    scaled: bool
+    ngrams: int
+    vocabulary: tuple[str, ...]
+
+    @classmethod
+    def of(
+        cls,
+        look: Look,
+        plan: Plan,
+        ranges: Mapping[str, Range],
+        text: Column | None,
+        *,
+        ngrams: int,
+        **given: object,
+    ) -> TableReader:
+        """Of a table that was looked through; `given` are the other attributes."""
+        usual = {name: Usual(range_, *look.quartiles(name, FEW)) for name, range_ in ranges.items()}
+        words = [] if text is None else ngram_counts([*text.texts, ""], ngrams)[1]
+        return cls(plan=plan, usual=usual, ngrams=ngrams, vocabulary=tuple(words), **given)  # type: ignore[arg-type]
+
+    def read(self, path: Path, files: Files) -> NewRows:
+        """The rows; see `NewRowsReader`."""
+        everywhere, own = missing_in(self.missing)
+        domain, state = self.roles["domain"], stamp(path, TABLES)
+        _, columns = read_table(path, everywhere, domain, state)
+        inputs = {name: _input(path, columns, name, own) for name in self._names}
+        faults: list[str] = []
+        doubts: list[str] = []
+        for kind in self.plan.kinds:
+            _look_at(self, kind, inputs[kind.name], faults, doubts)
+        if faults:
+            raise DataError(*(f"{path}: {line}" for line in faults))
+        rows = len(next(iter(columns.values())).codes)
+        ranges = {name: usual.range for name, usual in self.usual.items()}
+        x: Inputs = encoded(self.plan, inputs, ranges, scaled=self.scaled)
+        texts = None
+        if self.plan.text is not None:
+            text = inputs[self.plan.text]
+            x = with_words(
+                x if self.plan.kinds else np.zeros((rows, 0), np.float32), text, self.ngrams, self.vocabulary
+            )
+            texts = np.array([*text.texts, ""], object)[text.codes]
+            if (text.codes < 0).all():
+                doubts.append(f"column {self.plan.text!r} has no text in any row")
+        # Texts of columns that are not read stay as they are written, "NA" too.
+        _, written = read_table(path, (), domain, state)
+        beside = {name: _written(written[name]) for name in written if name not in inputs}
+        labels = np.full(rows, -1, np.int64) if self.classes else np.full(rows, np.nan, np.float32)
+        lines = tuple(f"{path.name}: {line}" for line in [*doubts, *self._unused(columns)])
+        return NewRows(DomainData(x, labels, texts=texts), beside, self._domains(path, columns), lines)
+
+    @property
+    def _names(self) -> list[str]:
+        return [*(kind.name for kind in self.plan.kinds), *([self.plan.text] if self.plan.text is not None else [])]
+
+    def _domains(self, path: Path, columns: Mapping[str, Column]) -> Array | None:
+        """The domain of each row, if the file says it of all."""
+        name = self.roles["domain"]
+        if name not in columns:
+            return None
+        named = columns[name].named
+        lacking = int((named.codes < 0).sum())
+        if lacking == len(named.codes):
+            return None
+        if lacking:
+            row = int(np.argmax(named.codes < 0)) + 1
+            raise DataError(
+                f"{path}: row {row} has no domain (column {name!r}), and others have one; name it, or leave the column "
+                "out of the file"
+            )
+        return np.array(named.texts, object)[named.codes]
+
+    def _unused(self, columns: Mapping[str, Column]) -> Iterator[str]:
+        """A line on labels and predictions that the file has, which no answer depends on."""
+        for role in ("label", "predictions"):
+            name = self.roles.get(role, "")
+            if name in columns and columns[name].texts:
+                yield f"column {name!r} ({role}) is copied to the answers, and used for nothing"
+
+
+def _input(path: Path, columns: Mapping[str, Column], name: str, own: Mapping[str, Sequence[str]]) -> Column:
+    found = column(path, columns, name, "inputs")
+    return found.without(name, own[name]) if name in own else found
+
+
+def _written(of: Column) -> list[str]:
+    texts: list[str] = np.array([*of.texts, ""], object)[of.codes].tolist()
+    return texts
+
+
+def _look_at(reader: TableReader, kind: Kind, column: Column, faults: list[str], doubts: list[str]) -> None:
+    """Adds why a column cannot be used, or what is doubtful about it."""
+    if not column.texts:
+        stands = "the missing value" if "" in kind.levels else "an unseen one" if kind.levels else "the median"
+        doubts.append(f"column {kind.name!r} is empty; {stands} stands for it")
+    elif kind.levels:
+        _look_at_category(kind, column, faults, doubts)
+    else:
+        _look_at_numbers(reader, kind, column, faults, doubts)
+
+
+def _look_at_category(kind: Kind, column: Column, faults: list[str], doubts: list[str]) -> None:
+    known = [level for level in kind.levels if level]
+    named = plain_texts([*known, *column.texts], column.missing)
+    there = {*named[: len(known)]}
+    unseen = [place for place, text in enumerate(named[len(known) :]) if text and text not in there]
+    counts = Counter(column.codes.tolist())
+    rows = sum(counts[place] for place in unseen)
+    texts = listed([repr(column.texts[place]) for place in unseen], 5)
+    if unseen and rows == (column.codes >= 0).sum():
+        what = f"column {kind.name!r} has {texts}, and none of the values that were learned from"
+        faults.append(f"{what}, {listed(list(map(repr, known)), 5)}; write these")
+    elif unseen:
+        doubts.append(f"column {kind.name!r} has values that were never learned from in {rows} rows: {texts}")
+    if counts[-1] and "" not in kind.levels:
+        doubts.append(f"column {kind.name!r} lacks a value in {counts[-1]} rows, and in none that was learned from")
+
+
+def _look_at_numbers(reader: TableReader, kind: Kind, column: Column, faults: list[str], doubts: list[str]) -> None:
+    name, numbers = kind.name, column.numbers
+    if (said := as_written(column)) is not None:
+        faults.append(f"column {name!r} holds numbers with {said[0]}; {said[1]}")
+        return
+    texts = np.flatnonzero(np.isnan(numbers))
+    if len(texts):
+        place = int(texts[0])
+        what = f"column {name!r} held numbers alone in what was learned from, but here {column.texts[place]!r}"
+        faults.append(f"{what} in row {column.row_of(place)}; correct it, or leave it empty")
+        return
+    huge = np.flatnonzero(abs(numbers) > HUGE)
+    if len(huge):
+        place = int(huge[0])
+        what = f"column {name!r} has {column.texts[place]!r} in row {column.row_of(place)}"
+        faults.append(f"{what}, which is too large; correct it")
+        return
+    lacking = int((column.codes < 0).sum())
+    if lacking and not kind.gaps:
+        what = f"column {name!r} lacks a number in {lacking} rows, and in none that was learned from"
+        doubts.append(f"{what}; the median stands for it")
+    if reader.sees_target:  # which makes units alike
+        return
+    odd = unusual(numbers[column.codes[column.codes >= 0]], reader.usual[name])
+    if odd is not None:
+        doubts.append(f"column {name!r} {odd}: another unit?")
+
+
+def unusual(values: Array, usual: Usual) -> str | None:
+    """How numbers differ from what is usual as in another unit; None if they do not."""
+    median = float(np.median(values))
+    if len(values) >= FEW:
+        first, third = np.quantile(values, [0.25, 0.75])
+        medians, spreads = np.append(usual.middle, median), np.append(usual.third - usual.first, third - first)
+        unit = other_unit(medians, spreads)
+        if unit is not None and len(usual.middle) in unit.domains:
+            others = listed([f"{of:.3g}" for of in usual.middle if np.isfinite(of)], 8)
+            return f"is {factor_text(unit.factor)} what was learned from (median {median:.3g}; there {others})"
+    low, high = usual.range
+    outside = float(np.mean((values < low) | (values > high)))
+    if outside <= _MOST_OUTSIDE:
+        return None
+    what = f"lies in {100 * outside:.0f} % of the rows outside of all that was learned from"
+    return f"{what} (median {median:.3g}; there {low:.3g} to {high:.3g})"

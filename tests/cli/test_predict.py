@@ -1,0 +1,276 @@
+"""`msda-bench predict` and `mb.fit`: a method trained on all labelled rows answers new files."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import msda_bench as mb
+from msda_bench.errors import BenchError
+
+ROWS = 40
+SUITE = """
+schema: 1
+name: clinics
+dataset: {{table: {{file: {file}, domain: clinic, label: again, drop: [patient], {more}}}}}
+targets: {targets}
+seeds: [3]
+backbone: {{mlp: {{hidden: [8], norm: batch}}}}
+training: {{epochs: 2, batch: 10, steps: 8, optimizer: {{adam: {{lr: 0.01}}}}}}
+keep: [predictions]
+{select}
+methods:
+{methods}
+"""
+METHODS = """
+  SRC: {scheme: pooled}
+  DANN: {scheme: pooled, discrepancy: d_A, mu: 0.1}
+  SHOT: {scheme: shot}
+  AdaBN: {scheme: adabn}
+  alike: {scheme: pooled, standardise: domain}
+  shares: {scheme: pooled, prior_correction: em}
+  logistic: {scheme: logistic_regression}
+  boosting: {scheme: gradient_boosting, standardise: domain}
+  CORAL: {scheme: {skada: {adapter: CORAL}}}
+  Mine: {estimator: "mine.py:make"}
+  Seeing: {estimator: "mine.py:make", sees: target}
+"""
+MINE = """
+import numpy as np
+
+class Nearest:
+    # The class whose mean is nearest; of the rows of the target that it is given it keeps the number.
+    def fit(self, X, y, sample_domain=None):
+        known = y >= 0
+        self.classes_, self.rows_ = np.unique(y[known]), int((~known).sum())
+        self.means_ = np.stack([X[known & (y == label)].mean(0) for label in self.classes_])
+        return self
+
+    def predict_proba(self, X, sample_domain=None):
+        away = ((X[:, None] - self.means_) ** 2).sum(2) * (1 + self.rows_)
+        shares = np.exp(away.min(1, keepdims=True) - away)
+        return shares / shares.sum(1, keepdims=True)
+
+    def predict(self, X, sample_domain=None):
+        return self.classes_[self.predict_proba(X).argmax(1)]
+
+def make():
+    return Nearest()
+"""
+NAMES = ("age", "crp", "bmi", "sex", "ward")
+
+
+def clinics(seed=0):
+    """Rows of four clinics; the last, `new`, has no extreme number and no value that the others lack."""
+    rng = np.random.default_rng(seed)
+    parts = []
+    for clinic in ("North", "South", "East", "new"):
+        z = rng.normal(size=(ROWS, 3)).clip(-2, 2)
+        part = pd.DataFrame({
+            "clinic": clinic,
+            "patient": [f"{clinic}-{number}" for number in range(ROWS)],
+            "age": (50 + 10 * z[:, 0]).round(1),
+            "crp": np.exp(z[:, 1]).round(3),
+            "bmi": (25 + 3 * z[:, 2]).round(1).astype(object),
+            "sex": rng.choice(["f", "m"], ROWS),
+            "ward": rng.choice(["1", "2", "3"], ROWS),
+            "again": np.where(z[:, 0] + z[:, 1] + rng.normal(size=ROWS) > 0, "yes", "no"),
+        })  # fmt: skip
+        part.loc[0, "bmi"] = ""
+        if clinic == "North":
+            part.loc[1, ["age", "crp", "bmi"]] = [20.0, 0.01, 10.0]
+            part.loc[2, ["age", "crp", "bmi"]] = [90.0, 30.0, 45.0]
+        parts.append(part)
+    return pd.concat(parts, ignore_index=True)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with three labelled clinics, the rows of a fourth, and a suite."""
+    monkeypatch.chdir(tmp_path)
+    table = clinics()
+    table[table["clinic"] != "new"].to_csv("known.csv", index=False)
+    table[table["clinic"] == "new"].drop(columns="again").to_csv("lake.csv", index=False)
+    write_suite("mine.yaml")
+    Path("mine.py").write_text(MINE)
+    return tmp_path
+
+
+def write_suite(name, file="known.csv", more="", targets="all", select="", methods=METHODS):
+    text = SUITE.format(file=file, more=more, targets=targets, select=select, methods=methods)
+    Path(name).write_text(text.replace(", }}}", "}}").replace(", }", "}"))
+
+
+@pytest.mark.slow
+def test_the_answers_are_those_of_the_suites_own_run_on_the_same_rows(folder, said):
+    table = clinics()
+    table.loc[table["clinic"] == "new", "again"] = ""
+    table.to_csv("all.csv", index=False)
+    more = "unlabelled: target, protocol: transductive, train: all"
+    write_suite("held.yaml", "all.csv", more, "[new]", "validators: [bnm]")
+    assert said("run held.yaml --device cpu --executor inline --quiet --trust-files")[0] == 0
+    runs = mb.load_results("results/clinics")
+    recorded = mb.load_predictions(runs).set_index("row").sort_index()
+    for method in runs["method"].unique():
+        code, _, err = said(f"predict mine.yaml lake.csv --method {method} --out {method}.csv --trust-files")
+        assert code == 0, err
+        answers = pd.read_csv(f"{method}.csv")
+        mine = recorded[recorded["method"] == method]
+        assert answers["patient"].tolist() == [f"new-{number}" for number in range(ROWS)]
+        assert answers["predicted"].tolist() == mine["predicted"].map({0: "no", 1: "yes"}).tolist(), method
+        np.testing.assert_allclose(answers["probability_yes"], mine["probability_1"], atol=1e-6, err_msg=method)
+
+
+def changed(text, **columns):
+    """The rows of lake.csv with other columns; `text` names a file that they are written to."""
+    rows = pd.read_csv("lake.csv", dtype=str, keep_default_na=False).assign(**columns)
+    rows.to_csv(text, index=False)
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        ({"age": None}, "no column 'age'"),
+        ({"age": ["old"] * ROWS}, "'old' in row 1"),
+        ({"crp": ["1,019"] * ROWS}, "thousands separators"),
+        ({"bmi": ["1e40"] * ROWS}, "too large"),
+        ({"sex": ["0", "1"] * (ROWS // 2)}, "none of the values that were learned from, 'f', 'm'"),
+        ({"predicted": ["yes"] * ROWS}, "'predicted' is also the name"),
+        ({"clinic": ["new", ""] * (ROWS // 2)}, "row 2 has no domain"),
+    ],
+    ids=lambda given: "" if isinstance(given, str) else next(iter(given)),
+)
+def test_rows_that_cannot_be_answered_right_are_one_line(folder, said, columns, words):
+    rows = changed("bad.csv", **{name: values for name, values in columns.items() if values is not None})
+    rows.drop(columns=[name for name, values in columns.items() if values is None]).to_csv("bad.csv", index=False)
+    code, out, err = said("predict mine.yaml bad.csv --method SRC --quiet")
+    assert (code, out, len(err)) == (2, [], 1)
+    assert err[0].startswith("msda-bench: error: bad.csv: ")
+    assert words in err[0]
+    assert not Path("answers.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        ({"age": [str(24 * (30 + year)) for year in range(ROWS)]}, "column 'age' is 2"),
+        ({"sex": ["d"] + ["f"] * (ROWS - 1)}, "column 'sex' has values that were never learned from in 1 rows: 'd'"),
+        ({"crp": [""] + ["1.5"] * (ROWS - 1)}, "column 'crp' lacks a number in 1 rows"),
+        ({"bmi": [""] * ROWS}, "column 'bmi' is empty"),
+        ({"again": ["no"] * ROWS}, "column 'again' (label) is copied to the answers, and used for nothing"),
+    ],
+    ids=lambda given: "" if isinstance(given, str) else next(iter(given)),
+)
+def test_what_is_doubtful_about_new_rows_is_a_line(folder, said, columns, words):
+    changed("odd.csv", **columns)
+    code, _, err = said("predict mine.yaml odd.csv --method logistic --quiet")
+    assert code == 0
+    assert sum(f"odd.csv: {words}" in line for line in err) == 1
+    assert np.isfinite(pd.read_csv("answers.csv")["probability_no"]).all()
+
+
+def test_labels_of_new_rows_are_used_for_nothing_and_their_order_of_columns_does_not_matter(folder, said):
+    changed("turned.csv", again=["no", "yes"] * (ROWS // 2)).iloc[:, ::-1].to_csv("turned.csv", index=False)
+    for file in ("lake", "turned"):
+        assert said(f"predict mine.yaml {file}.csv --method DANN --out {file}-answers.csv --quiet")[0] == 0
+    first, other = (pd.read_csv(f"{file}-answers.csv") for file in ("lake", "turned"))
+    pd.testing.assert_frame_equal(first, other[[*first]])
+
+
+def test_each_domain_of_a_new_file_is_a_target_of_its_own(folder, said):
+    rows = pd.read_csv("lake.csv", dtype=str)
+    pd.concat([rows.assign(clinic="new"), rows.iloc[:25].assign(clinic="South")]).to_csv("two.csv", index=False)
+    rows.iloc[:25].assign(clinic="South").to_csv("south.csv", index=False)
+    for file in ("two", "lake", "south"):
+        code, _, err = said(f"predict mine.yaml {file}.csv --method alike --out {file}-answers.csv")
+        assert code == 0
+        assert sum("trained on" in line for line in err) == (2 if file == "two" else 1)
+    two, lake, south = (pd.read_csv(f"{file}-answers.csv") for file in ("two", "lake", "south"))
+    pd.testing.assert_frame_equal(two, pd.concat([lake, south], ignore_index=True))
+    with pytest.raises(BenchError, match="has 2 domains"):
+        mb.fit("mine.yaml", "alike", "two.csv")
+
+
+LOADED = """
+import sys, joblib
+model = joblib.load(sys.argv[1])
+model.answers("lake.csv").to_csv(sys.argv[2], index=False)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["DANN", "Mine"])
+def test_a_stored_model_predicts_the_same_in_another_process_without_the_suite(folder, said, method):
+    assert said(f"predict mine.yaml lake.csv --method {method} --quiet --trust-files")[0] == 0
+    model = mb.fit("mine.yaml", method, "lake.csv", device="cpu", trust_files=True)
+    answers = pd.read_csv("answers.csv")
+    assert model.predict("lake.csv").tolist() == answers["predicted"].tolist()
+    assert model.classes_.tolist() == ["no", "yes"]
+    np.testing.assert_allclose(model.predict_proba("lake.csv")[:, 1], answers["probability_yes"], atol=1e-12)
+    joblib = pytest.importorskip("joblib")
+    joblib.dump(model, "model.joblib")
+    assert b"North-1" not in Path("model.joblib").read_bytes()
+    for name in ("mine.yaml", "known.csv", "mine.py"):
+        Path(name).unlink()
+    subprocess.run([sys.executable, "-c", LOADED, "model.joblib", "loaded.csv"], check=True, timeout=120)
+    pd.testing.assert_frame_equal(pd.read_csv("loaded.csv"), answers)
+
+
+def test_what_cannot_be_trained_for_new_rows_is_one_line(folder, said):
+    methods = (
+        "\n  SRC: {scheme: pooled}\n  TAR: {scheme: target_only, reference: true}\n  Mine: {estimator: 'mine.py:make'}"
+    )
+    write_suite("other.yaml", methods=methods)
+    Path("there.csv").write_text("x")
+    for words, expected in {
+        "--method SCR": "no method 'SCR' (did you mean 'SRC'?)",
+        "--method TAR": "TAR: learns from labels of the target",
+        "--method Mine": "add --trust-files",
+        "--method SRC --out there.csv": "there.csv: already there",
+    }.items():
+        code, out, err = said(f"predict other.yaml lake.csv {words}")
+        assert (code, out, len(err)) == (2, [], 1)
+        assert expected in err[0]
+    assert Path("there.csv").read_text() == "x"
+    assert "known.csv: " not in said("predict other.yaml none.csv --method SRC")[2][0]
+    with pytest.raises(BenchError, match="give its rows as `target`"):
+        mb.fit("mine.yaml", "DANN")
+
+
+SELECT = "select: {how: grid, budget: 2, by: source_accuracy, space: {training.optimizer.adam.lr: [0.00001, 0.1]}}"
+
+
+def test_selected_settings_are_those_that_were_selected_most_often(folder, said):
+    write_suite("search.yaml", select=SELECT, methods="\n  SRC: {scheme: pooled}")
+    code, _, err = said("predict search.yaml lake.csv --method SRC")
+    assert code == 2
+    assert "run `msda-bench run search.yaml` first" in err[0]
+    assert said("run search.yaml --device cpu --executor inline --quiet")[0] == 0
+    code, _, err = said("predict search.yaml lake.csv --method SRC")
+    assert code == 0
+    assert "SRC: training.optimizer.adam.lr 0.1; selected in 2 of 3 (source_accuracy)" in err[0]
+    write_suite("fixed.yaml", methods="\n  SRC: {scheme: pooled}")
+    Path("fixed.yaml").write_text(Path("fixed.yaml").read_text().replace("lr: 0.01", "lr: 0.1"))
+    assert said("predict fixed.yaml lake.csv --method SRC --out fixed.csv --quiet")[0] == 0
+    assert Path("fixed.csv").read_text() == Path("answers.csv").read_text()
+
+
+def test_numbers_are_answered_in_the_users_unit_and_text_is_read_as_in_training(folder, said):
+    rng = np.random.default_rng(1)
+    words = np.array(["bad", "fair", "good"])
+    table = clinics()
+    price = rng.integers(0, 3, len(table))
+    table["note"] = [f"{words[number]} stay {rng.integers(9)}" for number in price]
+    table["again"] = (1000 + 200 * price + rng.normal(size=len(table))).round(2)
+    table[table["clinic"] != "new"].to_csv("known.csv", index=False)
+    new = table[table["clinic"] == "new"]
+    new.drop(columns="again").to_csv("lake.csv", index=False)
+    write_suite("price.yaml", more="text: note", methods="\n  ridge: {scheme: ridge}")
+    assert said("predict price.yaml lake.csv --method ridge --quiet")[0] == 0
+    answers = pd.read_csv("answers.csv")
+    assert [*answers] == ["clinic", "patient", "predicted"]
+    assert np.abs(answers["predicted"] - new["again"].to_numpy()).mean() < 30
