@@ -274,3 +274,90 @@ def test_numbers_are_answered_in_the_users_unit_and_text_is_read_as_in_training(
     answers = pd.read_csv("answers.csv")
     assert [*answers] == ["clinic", "patient", "predicted"]
     assert np.abs(answers["predicted"] - new["again"].to_numpy()).mean() < 30
+
+
+@pytest.mark.parametrize("shape", [(6,), (2, 16)], ids=["features", "signals"])
+def test_arrays_are_answered_with_their_other_arrays_beside(tmp_path, monkeypatch, said, shape):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 120)
+    x = (rng.normal(size=(120, *shape)) + y.reshape(-1, *[1] * len(shape))).astype(np.float32)
+    person, name = np.repeat(["a", "b", "c"], 40), np.array(["rest", "walk"])
+    if len(shape) > 1:
+        x[::7, :, 12:] = np.nan  # shorter ones
+    np.savez("known.npz", x=x, y=name[y], person=person)
+    np.savez("new.npz", x=x[:30], window=np.arange(30), y=name[1 - y[:30]], more=x[:30, ..., :2])
+    signals = ", signals: channels_first" if len(shape) > 1 else ""
+    network = "convnet1d" if len(shape) > 1 else "linear"
+    Path("mine.yaml").write_text(f"""
+schema: 1
+name: arrays
+dataset: {{arrays: {{file: known.npz, domain: person{signals}}}}}
+seeds: 1
+backbone: {network}
+training: {{epochs: 2, batch: 10, steps: 10, optimizer: {{adam: {{lr: 0.01}}}}}}
+methods: {{SRC: {{scheme: pooled}}, DANN: {{scheme: pooled, discrepancy: d_A, mu: 0.1}}}}
+""")
+    for method in ("SRC", "DANN"):
+        code, _, err = said(f"predict mine.yaml new.npz --method {method} --out {method}.csv --quiet")
+        assert code == 0, err
+        assert any("'y' (label) is copied to the answers" in line for line in err)
+        answers = pd.read_csv(f"{method}.csv")
+        assert [*answers] == ["window", "y", "predicted", "probability_rest", "probability_walk"]
+        assert (answers["predicted"] == name[y[:30]]).mean() > 0.8  # labels of new rows, all wrong, are not used
+    np.savez("wide.npz", x=np.zeros((5, *shape[:-1], 40)))
+    np.savez("large.npz", x=1000 * x[:30])
+    np.savez("none.npz", y=y)
+    wrong = {"wide.npz": "rows of shape", "none.npz": "no array 'x'", "mine.yaml": "is no npz archive"}
+    for file, words in wrong.items():
+        code, out, err = said(f"predict mine.yaml {file} --method SRC")
+        assert (code, out, len(err)) == (2, [], 1)
+        assert words in err[0]
+    code, _, err = said("predict mine.yaml large.npz --method SRC --quiet")
+    assert code == 0
+    assert sum("another unit?" in line for line in err) == 1
+
+
+def test_images_are_answered_by_their_paths(tmp_path, monkeypatch, said):
+    from PIL import Image
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MSDA_BENCH_DATA", str(tmp_path))
+    rng = np.random.default_rng(0)
+
+    def draw(path, colour):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pixels = (rng.integers(0, 60, (9, 9, 3)) + 150 * np.eye(3, dtype=int)[colour]).astype(np.uint8)
+        Image.fromarray(pixels).save(path)
+
+    for domain in ("photo", "sketch"):
+        for colour, label in enumerate(("Red", "green")):
+            for number in range(12):
+                draw(tmp_path / "pictures" / domain / label / f"{number}.png", colour)
+    for number in range(8):
+        draw(tmp_path / "new" / "day" / f"{number}.png", number % 2)
+    (tmp_path / "new" / "notes.txt").write_text("x")
+    assert said("data identify pictures --suite mine.yaml")[0] == 0
+    text = Path("mine.yaml").read_text()
+    head, _, _ = text.partition("targets:")
+    Path("mine.yaml").write_text(
+        head.replace("side: 224", "side: 8")
+        + """
+seeds: 1
+backbone: {mlp: {hidden: [8]}}
+training: {epochs: 3, batch: 8, steps: 20, optimizer: {adam: {lr: 0.01}}}
+methods: {SRC: {scheme: pooled}, DANN: {scheme: pooled, discrepancy: d_A, mu: 0.1}}
+"""
+    )
+    for method in ("SRC", "DANN"):
+        code, _, err = said(f"predict mine.yaml new --method {method} --out {method}.csv --quiet")
+        assert code == 0, err
+        assert any("not read, since they are no images: 1 .txt" in line for line in err)
+        answers = pd.read_csv(f"{method}.csv")
+        assert [*answers] == ["file", "predicted", "probability_green", "probability_Red"]
+        assert answers["file"].tolist() == [f"day/{number}.png" for number in range(8)]
+        assert answers["predicted"].tolist() == ["Red", "green"] * 4
+    (tmp_path / "new" / "day" / "0.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+    code, out, err = said("predict mine.yaml new --method SRC --quiet")
+    assert (code, out) == (2, [])
+    assert "day/0.png" in err[-1]

@@ -8,7 +8,7 @@ import logging
 import re
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, ClassVar, NamedTuple, cast
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 from pydantic import AfterValidator, Field
@@ -25,6 +25,7 @@ from msda_bench.api import (
     File,
     Files,
     InputSpec,
+    NewRowsReader,
     Row,
     Rows,
     Size,
@@ -37,6 +38,7 @@ from msda_bench_builtin.datasets.first_targets import first_targets
 from msda_bench_builtin.datasets.images.augment import Recipe, centre, changed
 from msda_bench_builtin.datasets.images.decode import decoder, fingerprint
 from msda_bench_builtin.datasets.images.listing import listed, plain
+from msda_bench_builtin.datasets.images.new_images import ImagesReader
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -216,8 +218,7 @@ class Images(Dataset):
     def _load(self, domain: str, files: Files) -> tuple[DomainData, Sequence[str]]:
         listing = self.listed(domain, files)
         kept = self._kept(listing)
-        options = {"side": self.side, "short": self.short, "decoder": decoder()}
-        options |= {"upright": True} if self.upright else {}
+        options = self._options()
         rows = tuple(row for row, _, _ in kept)
         make = Rows("msda_bench_builtin.datasets.images.decode:decode", rows, (3, self.side, self.side), options)
         names = json.dumps({row.name: row.size for row in rows}).encode(errors="surrogateescape")
@@ -232,6 +233,23 @@ class Images(Dataset):
         official = np.array([test for _, _, test in kept], np.bool_)
         labels = np.array([label for _, label, _ in kept], np.int64)
         return DomainData(x, labels, official if official.any() else None, name, groups), listing.odd
+
+    def _options(self) -> dict[str, Any]:
+        """How an image is decoded."""
+        options = {"side": self.side, "short": self.short, "decoder": decoder()}
+        return options | ({"upright": True} if self.upright else {})
+
+    def class_names(self, files: Files) -> tuple[str, ...]:
+        """The names of the classes, in order; their numbers unless overridden.
+
+        Raises:
+            DataError: the folder is missing or wrong.
+        """
+        return tuple(map(str, range(self.classes)))
+
+    def new_rows_reader(self, files: Files) -> NewRowsReader:
+        """What reads images of any folder."""
+        return ImagesReader(classes=self.class_names(files), side=self.side, options=self._options())
 
     @property
     def grouping(self) -> str | None:

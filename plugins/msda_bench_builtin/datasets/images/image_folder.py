@@ -148,6 +148,11 @@ class FolderImages(Images):
         odd = [f"no images of classes {listed(missing)}"] if missing else []
         return Listing(rows, [*odd, *_merged({domain: mine})])
 
+    def class_names(self, files: Files) -> tuple[str, ...]:
+        """As most of their folders are called."""
+        images = placed(files_of(files.path(self.files[0])).images, self.layout)
+        return tuple(self._tree(images, self.domains)[1])
+
     def _tree(self, images: Sequence[Placed], known: Collection[str]) -> tuple[Tree, list[str]]:
         """The images of the known domains, or of all if none is known, and the classes in order."""
         domains = self._names([image.domain for image in images], known)

@@ -45,6 +45,10 @@ class ListedImages(Images):
         """Whether a third column of the lists names groups."""
         return False
 
+    def class_names(self, files: Files) -> tuple[str, ...]:
+        """The labels in the lists."""
+        return tuple(str(self.first_label + place) for place in range(self.classes))
+
     def identify(self, path: Path, sha256: str) -> Identified | None:
         """Recognises a copy of the published set if most of its domains are there; counts the listed images."""
         domains = [domain for domain in self.published if (path / domain).is_dir()]

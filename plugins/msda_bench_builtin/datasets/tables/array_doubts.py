@@ -54,7 +54,7 @@ def _findings(
         put = "NaN there" if gaps else "the median there: arrays have no gaps"
         yield Finding("gap", what, remedy=f"if it stands for a missing value, put {put}")
     if not alike:
-        spreads = np.array([_spread(columns, places == place) for place in range(len(names))])
+        spreads = np.array([spread(columns, places == place) for place in range(len(names))])
         if unit := other_unit(spreads, spreads):
             where = listed([names[place] for place in unit.domains], 6)
             what = f"array {name!r} in {where} varies {factor_text(unit.factor)} that of other domains"
@@ -67,7 +67,7 @@ def _findings(
         yield from recorded(measured, places)
 
 
-def _spread(columns: list[Array], mine: Array) -> float:
+def spread(columns: list[Array], mine: Array) -> float:
     """The median quartile distance of columns in some rows; 0 if it is not known."""
     known = [values[mine & np.isfinite(values)] for values in columns]
     distances = [np.subtract(*np.quantile(values, [0.75, 0.25])) for values in known if len(values)]

@@ -14,12 +14,13 @@ from typing import IO, Annotated, Any, cast
 import numpy as np
 from pydantic import AliasChoices, Field
 
-from msda_bench.api import Added, Array, DataError, Identified, Inputs, InputSpec, component
+from msda_bench.api import Added, Array, DataError, Files, Identified, Inputs, InputSpec, NewRowsReader, component
 from msda_bench.functional import lost_in_float32, standardiser
 from msda_bench_builtin.datasets.tables.array_doubts import doubts_in, sampled
 from msda_bench_builtin.datasets.tables.findings import Look
 from msda_bench_builtin.datasets.tables.folder import ARRAYS, TABLES, files_of, holds, parts_of, said_of, stamp
 from msda_bench_builtin.datasets.tables.identify import given_by, identified, repaired
+from msda_bench_builtin.datasets.tables.new_arrays import ArraysReader, NewArrays, UsualArray
 from msda_bench_builtin.datasets.tables.official import Marked, marked_by, named_in
 from msda_bench_builtin.datasets.tables.parts import Roles, missing_in, predictions_in
 from msda_bench_builtin.datasets.tables.proposals import proposals
@@ -108,10 +109,7 @@ class Arrays(FromFile):
     def read(self) -> Contents:
         """The arrays; see `FromFile`."""
         path, parts = Path(self.file), self.parts()
-        x = self._arrays(self.inputs)
-        if x.ndim == 1 or x.dtype.kind not in "fiub" or 0 in x.shape or len(x) != len(parts.y):
-            what = f"array {self.inputs!r} holds {x.dtype} of shape {x.shape}"
-            raise DataError(f"{path}: {what}; inputs are numbers (n, ...), a row for each example")
+        x, gaps = self._inputs(len(parts.y))
         predictions = None
         if self.predictions is not None:
             part, given = f"array {self.predictions!r}", self._arrays(self.predictions)
@@ -119,8 +117,6 @@ class Arrays(FromFile):
                 predictions = predictions_in(path, part, self._column(self.predictions), parts)
             else:
                 predictions = _scores(path, part, given, (len(x), parts.task.outputs))
-        x = self._oriented(path, x)
-        gaps = _gaps(path, self.inputs, x, allowed=self.signals != "none")
         blurred = any(lost_in_float32(x[rows]).any() for rows in parts.rows.values())
         dtype = np.float64 if blurred else np.float32
         spec = InputSpec(x.shape[1:])
@@ -131,6 +127,41 @@ class Arrays(FromFile):
         return Contents(
             **vars(parts), sha256=_sha256(path), x=x, input=spec, predictions=predictions, dtype=dtype, odd=odd
         )
+
+    def _inputs(self, rows: int | None = None) -> tuple[Array, bool]:
+        """The array of inputs, and whether numbers are missing; a DataError unless it has so many rows of numbers."""
+        path, x = Path(self.file), self._arrays(self.inputs)
+        if x.ndim <= 1 or x.dtype.kind not in "fiub" or 0 in x.shape or len(x) != (len(x) if rows is None else rows):
+            what = f"array {self.inputs!r} holds {x.dtype} of shape {x.shape}"
+            raise DataError(f"{path}: {what}; inputs are numbers (n, ...), a row for each example")
+        x = self._oriented(path, x)
+        return x, _gaps(path, self.inputs, x, allowed=self.signals != "none")
+
+    def new_rows_reader(self, files: Files) -> NewRowsReader:
+        """What reads arrays of the same shape."""
+        read = self.contents()
+        x = cast("Array", read.x)
+        return ArraysReader(
+            classes=read.classes,
+            sees_target=self.standardise == "domain",
+            source=self,
+            shape=x.shape[1:],
+            dtype=read.dtype,
+            usual=UsualArray.of(x, read.rows),
+            gaps=read.input.mask > 0,
+        )
+
+    def named(self) -> NewArrays:
+        """All arrays of a file that may lack labels and domains.
+
+        Raises:
+            DataError: it is no such file, or its inputs are no numbers.
+        """
+        x, _ = self._inputs()
+        names = self._names()
+        others = {name: self._arrays(name) for name in names if name != self.inputs}
+        says = self.domain in names or Path(self.file).is_dir()
+        return NewArrays(x, others, self._column(self.domain) if says else None)
 
     def _oriented(self, path: Path, x: Array) -> Array:
         """Signals with their channels first, other rows as they are."""
@@ -160,7 +191,8 @@ class Arrays(FromFile):
         if not parts:
             return read_arrays(path, [name])[name]
         if name in parts[0].columns or (name == self.domain and name not in members(parts[0].path)):
-            counts = [len(read_arrays(part.path, [self.labels])[self.labels]) for part in parts]
+            counted = self.labels if self.labels in members(parts[0].path) else self.inputs
+            counts = [len(read_arrays(part.path, [counted])[counted]) for part in parts]
             return np.repeat([part.columns.get(name, part.stem) for part in parts], counts)
         return _joined(name, {part.path: read_arrays(part.path, [name])[name] for part in parts})
 
@@ -278,7 +310,7 @@ class Arrays(FromFile):
             features = fitted(rows, sources, self.standardise, gaps=self.input.mask > 0)
             return cast("Callable[[str, Inputs], Inputs]", features)
         if self.standardise == "none":
-            return lambda _, rows: rows
+            return super().fit(train)
         learned = standardiser(rows, "domain") if self.standardise == "domain" else standardiser(sources, "pooled")
         return cast("Callable[[str, Inputs], Inputs]", learned)
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from msda_bench.api import Array, DataError, DomainData, Files, NewRows, NewRowsReader
-from msda_bench_builtin.datasets.tables.array_doubts import chosen_columns, spread
+from msda_bench_builtin.datasets.tables.array_doubts import sampled, spread
 from msda_bench_builtin.datasets.tables.columns import Range
 from msda_bench_builtin.datasets.tables.new_table import FEW, MOST_OUTSIDE
 from msda_bench_builtin.datasets.tables.numbers import factor_text, other_unit
@@ -27,15 +27,15 @@ class UsualArray:
     @classmethod
     def of(cls, x: Array, rows: Mapping[str, Array]) -> UsualArray:
         """Of the rows of each domain."""
-        columns = chosen_columns(x)
-        spreads = np.array([spread([values[mine] for values in columns]) for mine in rows.values()])
         every = np.concatenate(list(rows.values()))
-        return cls(Range(float(x[every].min()), float(x[every].max())), spreads)
+        columns = [sampled(x, mine) for mine in rows.values()]
+        spreads = np.array([spread(one, np.ones(len(one[0]), bool)) for one in columns])
+        return cls(Range(float(np.nanmin(x[every])), float(np.nanmax(x[every]))), spreads)
 
     def doubt(self, x: Array) -> str | None:
         """How new rows differ as in another unit; None if they do not."""
-        mine = spread(chosen_columns(x))
-        spreads = np.append(self.spreads, mine)
+        every = np.arange(len(x))
+        spreads = np.append(self.spreads, spread(sampled(x, every), np.ones(len(x), bool)))
         unit = other_unit(spreads, spreads) if len(x) >= FEW else None
         if unit is not None and len(self.spreads) in unit.domains:
             return f"varies {factor_text(unit.factor)} what was learned from"
@@ -68,10 +68,11 @@ class ArraysReader(NewRowsReader):
     Attributes:
         classes: their names, in order; none for a number.
         sees_target: whether each domain is standardised by itself.
-        source: the dataset, whose `new_arrays` reads a file.
+        source: the dataset, which reads the new file, too.
         shape: of an example.
         dtype: of a domain's rows.
         usual: of the inputs.
+        gaps: whether numbers were missing in what was learned from.
     """
 
     classes: tuple[str, ...]
@@ -80,14 +81,18 @@ class ArraysReader(NewRowsReader):
     shape: tuple[int, ...]
     dtype: type[np.floating[Any]]
     usual: UsualArray
+    gaps: bool
 
     def read(self, path: Path, files: Files) -> NewRows:
         """The rows; see `NewRowsReader`."""
-        found = self.source.new_arrays(path)
+        found = replace(self.source, file=str(path)).named()
         x, name = found.inputs, self.source.inputs
         if x.shape[1:] != self.shape:
             what = f"array {name!r} has rows of shape {x.shape[1:]}, and those that were learned from {self.shape}"
             raise DataError(f"{path}: {what}; make them alike")
+        if not self.gaps and np.isnan(x).any():
+            what = f"array {name!r} has missing numbers (NaN), and none were missing in what was learned from"
+            raise DataError(f"{path}: {what}; fill them")
         doubt = None if self.sees_target else self.usual.doubt(x)
         lines = [] if doubt is None else [f"array {name!r} {doubt}: another unit?"]
         beside, others = _beside(found.others, len(x))

@@ -20,7 +20,7 @@ from msda_bench_builtin.datasets.tables.read import Column, column, listed, read
 
 FEW = 20
 """Fewer rows do not tell what is usual in a domain."""
-_MOST_OUTSIDE = 0.5
+MOST_OUTSIDE = 0.5
 """A larger share of numbers outside of all that were learned from is doubted."""
 
 
@@ -214,7 +214,7 @@ def unusual(values: Array, usual: Usual) -> str | None:
             return f"is {factor_text(unit.factor)} what was learned from (median {median:.3g}; there {others})"
     low, high = usual.range
     outside = float(np.mean((values < low) | (values > high)))
-    if outside <= _MOST_OUTSIDE:
+    if outside <= MOST_OUTSIDE:
         return None
     what = f"lies in {100 * outside:.0f} % of the rows outside of all that was learned from"
     return f"{what} (median {median:.3g}; there {low:.3g} to {high:.3g})"

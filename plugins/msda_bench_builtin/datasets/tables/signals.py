@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -119,16 +120,16 @@ def fitted(
         centres = _mean(np.concatenate([*sources.values()]).astype(np.float64), (0, 2))[0]
     else:
         centres = np.zeros((1, 1))
-    moved = _mover(train, sources, how)
+    return partial(_features, _mover(train, sources, how), centres if gaps else None)
 
-    def features(domain: str, rows: Array) -> Array:
-        made = moved(domain, rows)
-        if not gaps:
-            return made
-        known = np.isfinite(rows)
-        return np.concatenate([np.where(known, made, centres), known], axis=1, dtype=np.float32)
 
-    return features
+def _features(moved: Callable[[str, Array], Array], centres: Array | None, domain: str, rows: Array) -> Array:
+    """Signals as numbers; with gaps, which are at their channel's centre, and with what says which are known."""
+    made = moved(domain, rows)
+    if centres is None:
+        return made
+    known = np.isfinite(rows)
+    return np.concatenate([np.where(known, made, centres), known], axis=1, dtype=np.float32)
 
 
 def _mover(train: Mapping[str, Array], sources: Mapping[str, Array], how: Standardise) -> Callable[[str, Array], Array]:
@@ -136,4 +137,8 @@ def _mover(train: Mapping[str, Array], sources: Mapping[str, Array], how: Standa
         return standardiser(train, "domain", channels=True)
     if how == "sources":
         return standardiser(sources, "pooled", channels=True)
-    return lambda _, rows: rows.astype(np.float32)
+    return _in_float32
+
+
+def _in_float32(_: str, rows: Array) -> Array:
+    return rows.astype(np.float32)
