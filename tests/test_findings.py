@@ -24,6 +24,7 @@ ROOT = Path(__file__).parents[1]
 PLAN = (ROOT / "studies" / "registered" / "README.md").read_text(encoding="utf-8")
 PROTOCOL = PLAN.split("\n## Power\n")[0] + PLAN.split("\n## Deviations\n")[1]
 NUMERAL = re.compile(r"\d{4}-\d\d-\d\d|(?<![\w.])[-+]?\d+(?:,\d{3})*(?:\.\d+)?(?: %)?(?: \[[-+\d., ]+\])?")
+EXAMPLE = ROOT / "plugins" / "example-aggregator" / "src" / "msda_bench_example_aggregator.py"
 pytestmark = pytest.mark.slow
 
 
@@ -168,3 +169,20 @@ def test_readme_says_what_the_commands_and_the_page_say_of_the_same_runs():
         named = re.findall(r"([A-Z]+) ([-+][\d.]+ \[[-+\d., ]+\])", methods)
         sizes = stood.loc[stood["standing"] == words, ["mean_gain", "mean_gain_low", "mean_gain_high"]]
         assert dict(named) == {name: "{:+.1f} [{:+.1f}, {:+.1f}]".format(*of) for name, *of in sizes.itertuples()}
+
+
+def test_readme_says_where_its_own_example_stands_on_the_poisoned_task(capsys):
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    rule = readme.split("def __call__(self, risks, gaps, mu, state):")[1].split("@hookimpl")[0]
+    assert rule in EXAMPLE.read_text(encoding="utf-8")
+    own, recorded = (mb.leaderboard(RESULTS / name) for name in ("fonts-poisoned-ranked", "poisoned"))
+    (mean,) = own.loc[own["target"] == "cm_maths", "mean"]
+    there = recorded[(recorded["experiment"] == "fonts-poisoned") & (recorded["target"] == "cm_maths")]
+    others = there[~there["reference"].astype(bool)].set_index("method")["mean"]
+    assert mean > others.max()
+    assert main(["leaderboard", str(RESULTS / "fonts-poisoned-ranked"), "--against", "reference"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    (gain, p) = re.search(r"uniform weights: ([-+][\d.]+) .*?\(exact p = ([\d.]+)\)", said).groups()
+    (sentence,) = re.findall(r"On the poisoned task .*", readme)
+    assert f"number 1 of {1 + len(others)} by the mean, {mean:.1f} % against DARN's {others['DARN']:.1f} %" in sentence
+    assert f"it gains {float(gain):+.1f} points (exact p = {p})" in sentence
