@@ -92,11 +92,12 @@ def test_following_the_page_on_own_data_ends_in_a_verdict(tmp_path, monkeypatch)
     assert "is valid: 1 experiment, 10 runs" in said
     assert "balanced accuracy in percent" in said
     assert "10 of 10 runs selected: 10 trained" in said
-    assert "no label: 200 rows have no label (column 'disease'); domains without any: long_beach" in said
-    assert "targets without labels: long_beach" in said
-    assert "How good a method is at long_beach, and which is best, cannot be known" in said
-    assert said.count("is valid: 1 experiment") == 4
-    assert re.search(r"method BNM CORAL .* row 0 0\.\d\d", said)
+    assert "wrote answers.csv: 200 answers of logistic" in said
+    assert said.count("is valid: 1 experiment") == 1
+    assert re.search(r"\[\[[\d. ]+\] \[[\d. ]+\]\] \['no' 'yes'\]", said)
+    answers = pd.read_csv(reader.place / "answers.csv")
+    assert [*answers] == ["hospital", "predicted", "probability_no", "probability_yes"]
+    assert (answers["hospital"] == "long_beach").all()
 
 
 @pytest.mark.parametrize("missing", [0, 30])
