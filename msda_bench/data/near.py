@@ -61,9 +61,10 @@ def _shape(x: Inputs) -> str:
 
 
 def _bags(texts: Mapping[str, Array]) -> dict[str, Inputs]:
-    from msda_bench.functional import ngram_counts
+    from msda_bench.functional import ngram_counts, unspaced
 
-    counts, _ = ngram_counts([str(text) for rows in texts.values() for text in rows], 2)
+    every = [str(text) for rows in texts.values() for text in rows]
+    counts, _ = ngram_counts(every, 2, units="characters" if unspaced(every) else "words")
     ends = np.cumsum([len(rows) for rows in texts.values()])
     return {name: counts[end - len(rows) : end] for (name, rows), end in zip(texts.items(), ends, strict=True)}
 

@@ -2,6 +2,7 @@
 
 from msda_bench.functional.estimators import LEAST, dense_rows, log_shares, on_one_thread, seeded_globals
 from msda_bench.functional.features import (
+    characters_of,
     fit_ngrams,
     frequent_columns,
     lost_in_float32,
@@ -13,13 +14,14 @@ from msda_bench.functional.features import (
 from msda_bench.functional.random import keep_mask, normal, random_bits, split_key, uniform
 from msda_bench.functional.rows import SparseRows, drop_entries, reverse_gradient
 from msda_bench.functional.sharpmax import sharpmax
-from msda_bench.functional.texts import MISSING_TEXTS, alike, plain_texts
+from msda_bench.functional.texts import MISSING_TEXTS, alike, plain_texts, unspaced
 
 __all__ = [
     "LEAST",
     "MISSING_TEXTS",
     "SparseRows",
     "alike",
+    "characters_of",
     "dense_rows",
     "drop_entries",
     "fit_ngrams",
@@ -40,4 +42,5 @@ __all__ = [
     "standardiser",
     "tokens",
     "uniform",
+    "unspaced",
 ]

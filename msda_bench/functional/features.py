@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 import numpy as np
 
+from msda_bench.functional.texts import characters, unspaced_parts
+
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
@@ -160,16 +162,37 @@ def _bags(
     return counts
 
 
+def characters_of(text: str) -> list[str]:
+    """Tokens of a text in a script that puts no blanks between words, such as Chinese, Japanese or Thai, in order.
+
+    Each letter of such a script, with its marks, is a token; the rest of the text is split as by `tokens`.
+    """
+    found: list[str] = []
+    for part, is_alone in unspaced_parts(text):
+        found += characters(part) if is_alone else tokens(part)
+    return found
+
+
 def ngram_counts(
-    texts: Sequence[str], longest: int, vocabulary: Sequence[str] | None = None
+    texts: Sequence[str],
+    longest: int,
+    vocabulary: Sequence[str] | None = None,
+    *,
+    units: Literal["words", "characters"] = "words",
 ) -> tuple[csr_matrix, list[str]]:
     """Counts each run of 1 to `longest` tokens in each text, or those of a vocabulary alone.
+
+    Args:
+        texts: n texts.
+        longest: tokens in the longest run.
+        units: "words" for `tokens`, "characters" for `characters_of`.
 
     Returns:
         CSR (n, v) float32 with sorted indices, and the v runs, with tokens joined by spaces: in the order of the
         vocabulary, or else in alphabetical order.
     """
-    runs = [_runs(tokens(text), longest) for text in texts]
+    split = characters_of if units == "characters" else tokens
+    runs = [_runs(split(text), longest) for text in texts]
     known = sorted({run for words in runs for run in words}) if vocabulary is None else [*vocabulary]
     return _matrix(runs, {run: number for number, run in enumerate(known)}, len(known)), known
 

@@ -11,6 +11,13 @@ MISSING_TEXTS = (
     "NULL", "NaN", "NaT", "None", "n/a", "nan", "null",
 )  # fmt: skip
 """Texts that stand for a missing value besides the empty one: those of pandas, NaT and the question mark."""
+_LETTERS_ALONE = (
+    "\u0e00-\u0eff\u0f00-\u0fff\u1000-\u109f\u1780-\u17ff"  # Thai and Lao, Tibetan, Burmese, Khmer
+    "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\uff66-\uff9f"  # Japanese
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Chinese
+)
+"""Characters of scripts that put no blanks between words."""
+_UNSPACED = re.compile(f"[{_LETTERS_ALONE}]+")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _NO_WIDTH = re.compile("[\u200b\ufeff]")
 _ZEROS = re.compile(r"[+-]?0\d")
@@ -60,3 +67,50 @@ def alike(texts: Iterable[str]) -> list[tuple[str, ...]]:
 def _folded(text: str) -> str:
     seen = "".join(char for char in unicodedata.normalize("NFKC", text) if unicodedata.category(char) != "Cf")
     return _plain_number(float(seen)) if _NUMBER.fullmatch(seen) else " ".join(seen.casefold().rstrip(" .").split())
+
+
+def unspaced(texts: Iterable[str]) -> bool:
+    """Whether most letters and digits of some texts are of scripts that put no blanks between words, such as Chinese.
+
+    Args:
+        texts: such as those of a column.
+    """
+    alone = others = 0
+    for text in texts:
+        letters = "".join(char for char in text if char.isalnum())
+        mine = sum(map(len, _UNSPACED.findall(letters)))
+        alone, others = alone + mine, others + len(letters) - mine
+    return alone > others
+
+
+def unspaced_parts(text: str) -> list[tuple[str, bool]]:
+    """Splits a text where its script begins or ceases to put blanks between words.
+
+    Args:
+        text: any text; it is taken in its compatibility form (NFKC), in which full-width letters and signs are the
+            usual ones.
+
+    Returns:
+        The parts in order, and of each whether its script does without blanks.
+    """
+    plain = unicodedata.normalize("NFKC", text)
+    parts, end = list[tuple[str, bool]](), 0
+    for found in _UNSPACED.finditer(plain):
+        parts += [(plain[end : found.start()], False), (found.group(), True)]
+        end = found.end()
+    return [*parts, (plain[end:], False)]
+
+
+def characters(text: str) -> list[str]:
+    """The letters of a part whose script does without blanks, each with its marks; digits too, but no signs.
+
+    Args:
+        text: such a part, of `unspaced_parts`.
+    """
+    found: list[str] = []
+    for char in text:
+        if char.isalnum():
+            found.append(char)
+        elif found and unicodedata.category(char).startswith("M"):  # such as a vowel above a Thai consonant
+            found[-1] += char
+    return found

@@ -111,7 +111,7 @@ class Method:
 
     A reference is an oracle such as TAR, shown but not ranked or tested. The recipe is one line: scheme, discrepancy,
     aggregator and mu. The distributions, with versions, are those of its components. `sees_target` is whether it is
-    trained with the target's inputs; None in plans from before this was kept.
+    trained with the target's inputs, in no comparison of plans; None in plans from before this was kept.
     """
 
     name: Name
@@ -119,7 +119,7 @@ class Method:
     recipe: Text
     distributions: Annotated[tuple[Text, ...], _MANY]
     search: Search | None = None
-    sees_target: bool | None = None
+    sees_target: bool | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from msda_bench.functional import (
     SparseRows,
     alike,
+    characters_of,
     fit_ngrams,
     frequent_columns,
     ngram_counts,
@@ -20,6 +21,7 @@ from msda_bench.functional import (
     reverse_gradient,
     standardiser,
     tokens,
+    unspaced,
 )
 
 
@@ -68,6 +70,22 @@ def test_texts_that_look_alike_are_named_together():
 )
 def test_tokens_are_words_emoticons_and_marks(text, expected):
     assert tokens(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("服务很好\uff01吃了3次", ["服", "务", "很", "好", "!", "吃", "了", "3", "次"]),
+        ("iPhone很贵\uff0cdon't buy", ["iphone", "很", "贵", "don't", "buy"]),
+        ("とてもｶﾞｯｶﾘ", ["と", "て", "も", "ガ", "ッ", "カ", "リ"]),
+        ("ดีมาก ที่นี่", ["ดี", "ม", "า", "ก", "ที่", "นี่"]),
+        ("no 1", ["no", "1"]),
+    ],
+)
+def test_scripts_without_blanks_are_split_into_letters_with_their_marks(text, expected):
+    assert characters_of(text) == expected
+    assert unspaced([text]) == (len([part for part in expected if not part.isascii()]) > len(expected) / 2)
+    assert not unspaced(["a few words", "one \u5b57"])
 
 
 texts = st.lists(

@@ -165,3 +165,35 @@ def test_a_suite_has_plain_models_with_and_without_adaptation_or_a_line_on_how_t
     assert "the suite has no plain models; pip install '.[sklearn]' in the clone, and write it again" in said
     assert "SRC-domain: " in without
     assert "logistic" not in without
+
+
+@pytest.mark.parametrize("units", ["words", "characters"])
+def test_texts_without_blanks_are_read_by_their_characters(units, identify, tmp_path, capsys):
+    """Each text is a sentence without blanks of its own; what is good or bad is a pair of characters in it."""
+    draw = np.random.default_rng(0)
+    rows = ["shop,text,good"]
+    for row in range(240):
+        rest = "".join(map(chr, draw.integers(0x4E00, 0x4F00, 8)))
+        rows.append(
+            f"{'abc'[row % 3]},{rest[:4]}{('很差', '不错')[row // 3 % 2]}{rest[4:]},{('no', 'yes')[row // 3 % 2]}"
+        )
+    (tmp_path / "shops.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    suite = tmp_path / "shops.yaml"
+    ask = [tmp_path / "shops.csv", "--domain", "shop", "--label", "good"]
+    assert any("to learn from its words name it by --text" in line for line in identify(*ask)[1])
+    code, out, err = identify(*ask, "--text", "text", "--suite", suite)
+    assert (code, err) == (0, [])
+    assert any(line.startswith("text: column 'text' puts no blanks") for line in out)
+    table = suite.read_text()[: suite.read_text().index("targets:")]
+    assert 'units: "characters"' in table
+    table = table.replace('units: "characters"', f"units: {units}")
+    rest = "targets: [a]\nseeds: 1\nbackbone: mlp\ntraining: {epochs: 1, batch: 16, optimizer: {adam: {lr: 0.01}}}\n"
+    suite.write_text(f"{table}{rest}methods: {{logistic: {{scheme: logistic_regression}}}}\n")
+    score = mb.run(suite, tmp_path, quiet=True)["score"].item()
+    assert score > 95 if units == "characters" else score < 80
+    answers = tmp_path / "answers.csv"
+    new = pd.read_csv(tmp_path / "shops.csv")[["text"]]
+    new.to_csv(tmp_path / "new.csv", index=False)
+    assert main(["predict", *map(str, (suite, tmp_path / "new.csv", "--method", "logistic", "--out", answers))]) == 0
+    right = (pd.read_csv(answers).iloc[:, -3:].eq("yes").any(axis=1) == new["text"].str.contains("不错")).mean()
+    assert right > 0.95

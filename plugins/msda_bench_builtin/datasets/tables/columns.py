@@ -211,12 +211,18 @@ def _places(levels: Sequence[str], column: Column) -> Array:
     return np.array([place.get(text, -1) for text in [*named[len(levels) :], ""]], np.float64)
 
 
-def with_words(dense: Array, column: Column, longest: int, vocabulary: Sequence[str] | None = None) -> csr_matrix:
-    """The rows and, after them, how often each group of words occurs in the text, CSR float32.
+def with_words(
+    dense: Array,
+    column: Column,
+    longest: int,
+    units: Literal["words", "characters"],
+    vocabulary: Sequence[str] | None = None,
+) -> csr_matrix:
+    """The rows and, after them, how often each group of words or characters occurs in the text, CSR float32.
 
     The groups are those of the vocabulary; by default all that occur, in alphabetical order.
     """
-    counts, _ = ngram_counts([*column.texts, ""], longest, vocabulary)
+    counts, _ = ngram_counts([*column.texts, ""], longest, vocabulary, units=units)
     return joined(dense, counts[column.codes])
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from msda_bench.api import Array, DataError
+from msda_bench.functional import characters_of, unspaced
 from msda_bench_builtin.datasets.tables.columns import as_written, plan_of
 from msda_bench_builtin.datasets.tables.dates import date_in
 from msda_bench_builtin.datasets.tables.findings import MEASURED, Finding, Look
@@ -29,6 +30,8 @@ _RARE = 4
 _SORTED = 0.9
 _WORDS = 3
 """Texts of so many words on average may be sentences."""
+_LONG = 2
+"""Characters of a word, in scripts without blanks."""
 _SMALL = 20
 """Numbers of a domain, from which on its median is compared."""
 SAME_UNIT = "if its unit differs, correct it; `standardise: domain` makes them alike"
@@ -192,6 +195,8 @@ def _odd(look: Look, name: str, column: Column) -> Finding | None:
 
 
 def _words(column: Column) -> float:
+    if unspaced(column.texts):
+        return float(np.mean([len(characters_of(text)) for text in column.texts])) / _LONG
     return float(np.mean([len(text.split()) for text in column.texts]))
 
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -47,6 +48,7 @@ class TableReader(NewRowsReader):
         missing: texts that stand for missing values, see `missing_in`.
         scaled: whether numbers are standardised.
         ngrams: the longest group of words.
+        units: what words are, see `ngram_counts`.
         vocabulary: the groups of words in the text, if there is one.
     """
 
@@ -58,6 +60,7 @@ class TableReader(NewRowsReader):
     missing: tuple[str, ...]
     scaled: bool
     ngrams: int
+    units: Literal["words", "characters"]
     vocabulary: tuple[str, ...]
 
     @classmethod
@@ -69,12 +72,14 @@ class TableReader(NewRowsReader):
         text: Column | None,
         *,
         ngrams: int,
+        units: Literal["words", "characters"],
         **given: object,
     ) -> TableReader:
         """Of a table that was looked through; `given` are the other attributes."""
         usual = {name: Usual(range_, *look.quartiles(name, FEW)) for name, range_ in ranges.items()}
-        words = [] if text is None else ngram_counts([*text.texts, ""], ngrams)[1]
-        return cls(plan=plan, usual=usual, ngrams=ngrams, vocabulary=tuple(words), **given)  # type: ignore[arg-type]
+        words = [] if text is None else ngram_counts([*text.texts, ""], ngrams, units=units)[1]
+        known = tuple(words)
+        return cls(plan=plan, usual=usual, ngrams=ngrams, units=units, vocabulary=known, **given)  # type: ignore[arg-type]
 
     def read(self, path: Path, files: Files) -> NewRows:
         """The rows; see `NewRowsReader`."""
@@ -94,9 +99,8 @@ class TableReader(NewRowsReader):
         texts = None
         if self.plan.text is not None:
             text = inputs[self.plan.text]
-            x = with_words(
-                x if self.plan.kinds else np.zeros((rows, 0), np.float32), text, self.ngrams, self.vocabulary
-            )
+            dense = x if self.plan.kinds else np.zeros((rows, 0), np.float32)
+            x = with_words(dense, text, self.ngrams, self.units, self.vocabulary)
             texts = np.array([*text.texts, ""], object)[text.codes]
             if (text.codes < 0).all():
                 doubts.append(f"column {self.plan.text!r} has no text in any row")

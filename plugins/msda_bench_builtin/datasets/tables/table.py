@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
 
-from msda_bench.api import Count, DataError, Files, Identified, Inputs, InputSpec, NewRowsReader, component
+from msda_bench.api import Added, Count, DataError, Files, Identified, Inputs, InputSpec, NewRowsReader, component
+from msda_bench.functional import unspaced
 from msda_bench_builtin.datasets.tables.columns import encoded, fitted, plan_of, ranges_of, with_words
 from msda_bench_builtin.datasets.tables.findings import Look
 from msda_bench_builtin.datasets.tables.folder import TABLES, is_table, said_of, stamp
@@ -44,6 +45,7 @@ class Table(FromFile):
             between them, such as `subject,trial`.
         words: columns of the bag of words: the words and word groups in the most training rows.
         ngrams: longest group of words.
+        units: what words are: "words", or "characters" in scripts without blanks such as Chinese, Japanese or Thai.
     """
 
     name = "table"
@@ -60,6 +62,7 @@ class Table(FromFile):
     group: str | None = None
     words: Count = 2000
     ngrams: Annotated[int, Field(ge=1, le=5)] = 2
+    units: Annotated[Literal["words", "characters"], Added()] = "words"
 
     def roles(self) -> Roles:
         """The columns that are no inputs; see `FromFile`."""
@@ -88,7 +91,7 @@ class Table(FromFile):
         x: Inputs = encoded(plan, inputs, ranges_of(plan, inputs), scaled=self.standardise != "none")
         width, texts = plan.width, None
         if self.text is not None:
-            x = with_words(x, inputs[self.text], self.ngrams)
+            x = with_words(x, inputs[self.text], self.ngrams, self.units)
             width += self.words
             texts = np.array([*inputs[self.text].texts, ""], object)[inputs[self.text].codes]
         spec = InputSpec(
@@ -125,6 +128,7 @@ class Table(FromFile):
             ranges_of(plan, inputs),
             None if self.text is None else inputs[self.text],
             ngrams=self.ngrams,
+            units=self.units,
             classes=read.classes,
             sees_target=self.standardise == "domain",
             roles={role: name for role, name in named.items() if name is not None},
@@ -151,6 +155,12 @@ class Table(FromFile):
             missing, lines = table._gaps()  # noqa: SLF001 - another of its kind
             more |= missing
             table = replace(table, **missing)
+        units = table._units()  # noqa: SLF001
+        if units:
+            what = f"column {table.text!r} puts no blanks between words, so its characters and their pairs are counted"
+            lines.append(f"text: {what} (`units: characters`)")
+        more |= units
+        table = replace(table, **units)
         kinds, doubts = look_through(
             table._look(table._read()[1], table.parts(), says_test="test" in columns),  # noqa: SLF001
             table.text,
@@ -191,6 +201,12 @@ class Table(FromFile):
             return {}, []
         texts = [text for finding in found for text in finding.column.split(",")]
         return {"missing": (*sorted(look.gaps), *texts)}, [finding.line(answered=True) for finding in found]
+
+    def _units(self) -> dict[str, Any]:
+        """What words of the text are, as a parameter, where its script puts no blanks between them."""
+        if self.text is None or not unspaced(column(Path(self.file), self._read()[1], self.text, "text").texts):
+            return {}
+        return {"units": "characters"}
 
     def _inputs(self, columns: Mapping[str, Column], parts: Parts) -> dict[str, Column]:
         """The columns to learn from, as if the rows that are not read were like the others."""
