@@ -180,7 +180,7 @@ def test_texts_without_blanks_are_read_by_their_characters(units, identify, tmp_
     (tmp_path / "shops.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
     suite = tmp_path / "shops.yaml"
     ask = [tmp_path / "shops.csv", "--domain", "shop", "--label", "good"]
-    assert any("to learn from its words name it by --text" in line for line in identify(*ask)[1])
+    assert any("to learn from its words name it by --text" in line for line in identify(*ask)[2])
     code, out, err = identify(*ask, "--text", "text", "--suite", suite)
     assert (code, err) == (0, [])
     assert any(line.startswith("text: column 'text' puts no blanks") for line in out)
