@@ -185,6 +185,7 @@ def ngram_counts(
     Args:
         texts: n texts.
         longest: tokens in the longest run.
+        vocabulary: the runs that are counted; None for all that occur.
         units: "words" for `tokens`, "characters" for `characters_of`.
 
     Returns:

@@ -191,9 +191,8 @@ def test_texts_without_blanks_are_read_by_their_characters(units, identify, tmp_
     suite.write_text(f"{table}{rest}methods: {{logistic: {{scheme: logistic_regression}}}}\n")
     score = mb.run(suite, tmp_path, quiet=True)["score"].item()
     assert score > 95 if units == "characters" else score < 80
-    answers = tmp_path / "answers.csv"
-    new = pd.read_csv(tmp_path / "shops.csv")[["text"]]
+    new, answers = pd.read_csv(tmp_path / "shops.csv")[["text"]], tmp_path / "answers.csv"
     new.to_csv(tmp_path / "new.csv", index=False)
     assert main(["predict", *map(str, (suite, tmp_path / "new.csv", "--method", "logistic", "--out", answers))]) == 0
-    right = (pd.read_csv(answers).iloc[:, -3:].eq("yes").any(axis=1) == new["text"].str.contains("不错")).mean()
-    assert right > 0.95
+    right = (pd.read_csv(answers).eq("yes").any(axis=1) == new["text"].str.contains("不错")).mean()
+    assert right > 0.95 if units == "characters" else right < 0.8
