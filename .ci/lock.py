@@ -1,6 +1,6 @@
 """Writes requirements.lock, each version with the sha256 of the file that pip took for it, from pip's own report.
 
-pip install --dry-run --ignore-installed --report report.json -c constraints.txt '.[parquet,sklearn,transport]'
+pip install --dry-run --ignore-installed --report report.json -c constraints.txt '.[parquet,skada,sklearn,transport]'
 python .ci/lock.py report.json > requirements.lock
 """
 

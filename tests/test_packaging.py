@@ -38,13 +38,18 @@ def test_every_dependency_is_pinned_within_its_range_which_has_no_upper_bound():
             assert PINNED[name] in requirement.specifier, f"{name}=={PINNED[name]} is outside {requirement.specifier}"
 
 
+RECORDING = ("parquet", "skada", "sklearn", "transport")
+"""The extras that recorded suites need."""
+
+
 def test_the_lock_has_the_versions_of_the_constraints_with_a_hash_each():
     lines = [line for line in (ROOT / "requirements.lock").read_text().splitlines() if not line.startswith("#")]
     assert all(re.fullmatch(r"[A-Za-z0-9._-]+==[0-9][0-9A-Za-z.+]* --hash=sha256:[0-9a-f]{64}", line) for line in lines)
     locked = {canonicalize_name(name): version for name, version in (line.split()[0].split("==") for line in lines)}
     assert {name: version.partition("+")[0] for name, version in locked.items()}.items() <= PINNED.items()
-    needed = {canonicalize_name(Requirement(line).name) for line in PROJECT["dependencies"]}
-    assert needed <= set(locked)
+    extras = PROJECT["optional-dependencies"]
+    lines = [*PROJECT["dependencies"], *(line for name in RECORDING for line in extras[name])]
+    assert {canonicalize_name(Requirement(line).name) for line in lines} <= set(locked)
 
 
 def test_the_lock_is_made_from_pips_report(tmp_path):
