@@ -51,8 +51,10 @@ COLUMNS = MappingProxyType({
     "domain": "the column that names each row's domain",
     "label": "the column to predict",
     "text": "a column that is read as words",
-    "group": "a column that names rows that belong together; or several, with commas between them",
-    "test": "a column that marks official test rows, such as split, or COLUMN=VALUE,VALUE; nothing to draw them",
+    "group": "a column that names rows that belong together, or several with commas between them; of images a regular "
+    "expression of what paths of those that belong together have in common, such as 'p(\\d+)_'",
+    "test": "a column that marks official test rows, such as split, or COLUMN=VALUE,VALUE; nothing to draw them; of "
+    "images a regular expression of their paths",
     "predictions": "a column of another model's answers, shown as a reference and learned from by no method",
 })  # fmt: skip
 """The options of `data identify` that name a column."""

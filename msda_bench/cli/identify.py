@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import hashlib
 import importlib.util
 import json
@@ -11,7 +12,7 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from msda_bench.api import Dataset, Identified
 from msda_bench.atomic import write_new
@@ -40,6 +41,9 @@ dataset:
 _OPTIONS = ("task", "missing", "signals")
 _TABLES = ("*.csv*", "*.tsv*", "*.parquet", "*.npz", "*=*/*")
 """What a folder of tables or arrays holds."""
+_ENDINGS = (".csv", ".tsv", ".parquet", ".npz", ".gz")
+_IMAGES = {"group": "groups", "test": "test_images"}
+"""Options that are regular expressions of paths where there are no columns, and the parameters that they are."""
 _LONGEST_NAME = 64
 """The maximum length of a suite's name."""
 _MOST = 1000
@@ -50,15 +54,14 @@ def identify(args: argparse.Namespace) -> int:
     """Recognises a folder or file, and writes a first suite for it."""
     registry = discover()
     problems = registry.problems
-    datasets: list[Configured[Dataset]] = []
-    for name in registry.names("dataset"):
-        with reported(problems):
-            datasets.append(make(registry, "dataset", name, {}))
     path = Path(os.path.expanduser(args.path))  # noqa: PTH111 - `~name` of no user is a folder of that name
     columns = {name: value for name in (*COLUMNS, *_OPTIONS) if (value := getattr(args, name)) is not None}
+    patterns = _patterns(path, columns)
+    columns = {} if patterns else columns
     if columns and not columns.keys() >= ({"label"} if path.is_dir() else {"domain", "label"}):
         raise BenchError("a table or arrays need both --domain and --label, a folder of tables --label")
     columns |= {"unlabelled": args.unlabelled} if columns else {}
+    datasets = _datasets(registry, patterns, problems)
     path, columns = _unpacked(path, columns, args.unpack)
     before = len(problems)
     matches = _matches(path, _checksum(path), columns, datasets, problems)
@@ -73,6 +76,30 @@ def identify(args: argparse.Namespace) -> int:
             raise DataError(*(f"{no}: {doubt}; --anyway writes it all the same" for doubt in doubts))
         _write_suite(args.suite, path, *readable, registry)
     return 2 * warn_of(dict.fromkeys(problems), "error")
+
+
+def _patterns(path: Path, columns: Mapping[str, str]) -> dict[str, str]:
+    """What options say of the paths of images, as parameters of datasets; nothing of a table or arrays."""
+    is_table = path.is_dir() and any(any(path.glob(kind)) for kind in _TABLES)
+    if not columns or not columns.keys() <= _IMAGES.keys() or is_table or path.suffix in _ENDINGS:
+        return {}
+    return {_IMAGES[name]: pattern for name, pattern in columns.items()}
+
+
+def _datasets(registry: Registry, patterns: Mapping[str, str], problems: list[str]) -> list[Configured[Dataset]]:
+    """All datasets, or with patterns those of the user's own images, which have them."""
+    names = registry.names("dataset")
+    if patterns:
+        fields = {name: dataclasses.fields(cast("Any", registry.entry("dataset", name).cls)) for name in names}
+        own = {*_IMAGES.values()}
+        return [
+            make(registry, "dataset", name, patterns) for name in names if own <= {field.name for field in fields[name]}
+        ]
+    datasets: list[Configured[Dataset]] = []
+    for name in names:
+        with reported(problems):
+            datasets.append(make(registry, "dataset", name, {}))
+    return datasets
 
 
 def _unpacked(path: Path, columns: dict[str, str], folder: Path | None) -> tuple[Path, dict[str, str]]:

@@ -11,6 +11,7 @@ from msda_bench.data import Folders, LocalFiles
 from msda_bench.data.check import tree_sha256
 from msda_bench.data.splits import split
 from msda_bench_builtin.datasets import ImageFolder, ImageList, OfficeCaltech10
+from tests.cli.identify.conftest import refused
 
 SEQUENCES = ("seq00", "seq01", "seq02", "seq03")
 
@@ -43,7 +44,8 @@ def test_frames_of_a_sequence_are_groups_of_the_first_suite(identify, tmp_path, 
     folder, suite = frames(name), tmp_path / "mine.yaml"
     code, out, _ = identify(folder, "--suite", suite)
     assert code == 0
-    assert any(line.startswith("sequences: 48 images are called as frames of 16 sequences are,") for line in out)
+    kind = "key: 16 names such as " if "/" in name else "sequences: 48 images are called as frames of 16 sequences are,"
+    assert any(line.startswith(kind) for line in out)
     assert main(["validate", str(suite)]) == 0
     params = yaml.safe_load(suite.read_text())["dataset"]["image_folder"]
     data = ImageFolder(**params | {"domains": ("A", "B"), "side": 8, "train": 6})
@@ -118,3 +120,94 @@ def test_a_public_copy_of_office_caltech_calls_a_domain_caltech10(identify, tmp_
     files = LocalFiles(Folders(tmp_path, tmp_path / "cache"), "office_caltech10", 1)
     data = OfficeCaltech10(folder="office", sha256=tree_sha256(tmp_path / "office"), side=8)
     assert data.load("caltech", files).y.tolist() == [*range(10)]
+
+
+@pytest.fixture
+def slides(tmp_path):
+    """`slides(name)`: three domains, two classes, six patients of two slides each, called as the name says."""
+
+    def made(name):
+        for site in "ABC":
+            for kind in ("benign", "malign"):
+                for patient in range(6):
+                    for slide in range(2):
+                        side = "train" if patient % 3 else "test"
+                        path = name.format(site=site, kind=kind, patient=patient, slide=slide, side=side)
+                        pixels = np.full((9, 9, 3), 20 * patient + 90 * (kind == "malign"), np.uint8)
+                        saved(tmp_path / "slides" / path, pixels + slide)
+        return tmp_path / "slides"
+
+    return made
+
+
+def sides(tmp_path, suite):
+    """The groups that a suite of images trains on and tests on, by seed; and how many images are tested."""
+    params = yaml.safe_load(suite.read_text())["dataset"]["image_folder"]
+    data = ImageFolder(**params | {"domains": tuple(params["domains"]), "side": 8})
+    files = LocalFiles(Folders(tmp_path, tmp_path / "cache"), data.name, 1)
+    domains = {name: data.load(name, files) for name in data.domains}
+    for seed in range(3):
+        parts = split(data, "B", domains, seed=seed)
+        of = domains["B"].groups
+        yield {*of[parts["B"].train]}, {*of[parts["B"].test]}, len(parts["B"].test)
+
+
+PATIENTS = {
+    "{site}/{kind}/patient_{patient:03}_slide{slide}.png": r"(patient_\d+)",
+    "{site}/Patient-{patient}/{kind}/{slide}.png": r"(Patient\-\d+)",
+    "{site}/{kind}/p{patient:02}_{slide}.png": r"(p\d+)",
+    "{site}/{kind}/sub-{patient}/ses-{slide}/0.png": r"(sub\-\d+)",
+    "{site}/{kind}/TCGA-0{patient}-A1B2-{slide}.png": r"(TCGA-\w\w-\w{4})",
+}
+
+
+@pytest.mark.parametrize("name", PATIENTS)
+def test_patients_in_the_path_are_groups_of_the_first_suite(identify, tmp_path, slides, name):
+    folder, suite = slides(name), tmp_path / "mine.yaml"
+    code, out, _ = identify(folder, "--suite", suite)
+    assert code == 0
+    (line,) = (line for line in out if line.startswith("key: "))
+    assert line.startswith("key: 18 names such as ")
+    assert f"so the suite has `groups: {PATIENTS[name]}`; --group PATTERN" in line
+    if name != next(iter(PATIENTS)):  # decoding takes processes, and so seconds
+        return
+    for trained, tested, _ in sides(tmp_path, suite):
+        assert len(trained | tested) == 6
+        assert not trained & tested
+
+
+def test_patterns_of_the_path_are_groups_and_the_official_test(identify, tmp_path, slides):
+    folder, suite = slides("{site}/{kind}/{side}-x{patient}y{slide}.png"), tmp_path / "mine.yaml"
+    options = ["--group", r"x(\d+)y", "--test", "test-"]
+    code, out, _ = identify(folder, *options, "--suite", suite)
+    assert (code, "official test: A 8, B 8, C 8" in out) == (0, True)
+    cases = {
+        ("--group", r"x(\d+y"): "dataset 'image_folder': groups: is no regular expression: missing )",
+        ("--group", "z"): "`groups` (z) matches nothing in the paths of images, 24: A/benign/",
+        ("--group", "x"): "all images are of one group, 'x', so they cannot be split",
+        ("--group", r"y(\d)", "--test", "test-"): "6 groups have official test images and others; correct --group (y",
+        ("--test", "none"): "`test_images` (none) matches no path of an image; correct it",
+    }
+    for words, says in cases.items():
+        assert says in refused(identify(folder, *words)), words
+    assert main(["validate", str(suite)]) == 0
+    for trained, tested, count in sides(tmp_path, suite):
+        assert (trained, tested, count) == ({"B/1", "B/2", "B/4", "B/5"}, {"B/0", "B/3"}, 8)
+    files = LocalFiles(Folders(tmp_path, tmp_path / "cache"), "image_folder", 1)
+    params = {"domains": ("A", "B", "C"), "folder": "slides", "sha256": tree_sha256(folder), "side": 8}
+    with pytest.raises(DataError, match="A: group 'A/0' has official test images and others"):
+        ImageFolder(**params, groups=r"y(\d)", test_images="test-").load("A", files)
+    plain = ImageFolder(**params)
+    assert "test_images" not in plain.identity()
+    assert plain.load("A", files).test is None
+
+
+def test_a_folder_that_is_an_official_part_keeps_its_patients_or_names_the_leak(identify, slides):
+    code, out, _ = identify(slides("{site}/{side}/{kind}/p{patient}_{slide}.png"))
+    said = "\n".join(out)
+    assert (code, "official test: A 8, B 8, C 8" in said, r"`groups: (p\d+)`" in said) == (0, True, True)
+    for side in ("train", "test"):  # now all patients are on both sides
+        folder = slides(f"{{site}}/{side}/{{kind}}/p{{patient}}_{side}{{slide}}.png")
+    said = "\n".join(identify(folder)[1])
+    assert "leak: 18 names such as p0, each in several images: images that belong together; 18 of them have" in said
+    assert "`groups:" not in said

@@ -226,11 +226,14 @@ class Images(Dataset):
         identity = [self.name, self.version, self.folder, [file.sha256 for file in self.files], rows_here]
         name = json.dumps(["images", domain, *identity, options])
         groups = self._groups(domain, [row.name for row in rows], listing.groups)
+        official = np.array([test for _, _, test in kept], np.bool_)
+        if groups is not None and len(both := np.intersect1d(groups[official], groups[~official])):
+            what = f"group {str(both[0])!r} has official test images and others"
+            raise DataError(f"{self.name}: {domain}: {what}; correct `groups` or the official test, or leave one out")
         try:
             x = files.rows(name, make)
         except DataError as error:
             raise DataError(*(f"{self.name}: {domain}: {line}" for line in error.lines)) from None
-        official = np.array([test for _, _, test in kept], np.bool_)
         labels = np.array([label for _, label, _ in kept], np.int64)
         return DomainData(x, labels, official if official.any() else None, name, groups), listing.odd
 
@@ -263,23 +266,35 @@ class Images(Dataset):
             DataError: an image has none, or all have the same.
         """
         if listed_groups is not None:
-            found = [listed_groups[name] for name in names]
-        elif self.grouping is None:
-            return None
-        else:
-            matches = {name: re.search(self.grouping, name.removeprefix("./")) for name in names}
-            without = [name for name, match in matches.items() if match is None]
-            if without:
-                what = f"`groups` ({self.grouping}) matches nothing in the paths of images, {listed(without)}"
-                raise DataError(f"{self.name}: {domain}: {what}; correct it")
-            found = ["/".join(match.groups("")) or match[0] for match in matches.values() if match]
+            return self._groups_of(domain, [listed_groups[name] for name in names])
+        return None if self.grouping is None else self.grouped_by(self.grouping, domain, names)
+
+    def grouped_by(self, pattern: str, domain: str, names: Sequence[str]) -> Array:
+        """The group of each image by a regular expression of its path; raises as `_groups`."""
+        matches = {name: re.search(pattern, name.removeprefix("./")) for name in names}
+        without = [name for name, match in matches.items() if match is None]
+        if without:
+            what = f"`groups` ({pattern}) matches nothing in the paths of images, {listed(without)}"
+            raise DataError(f"{self.name}: {domain}: {what}; correct it")
+        return self._groups_of(domain, ["/".join(match.groups("")) or match[0] for match in matches.values() if match])
+
+    def _groups_of(self, domain: str, found: Sequence[str]) -> Array:
         if len(found) > 1 and len({*found}) == 1:
             what = f"all images are of one group, {found[0]!r}, so they cannot be split"
             raise DataError(f"{self.name}: {domain}: {what}; correct `groups`")
         return np.array([f"{domain}/{group}" for group in found], np.str_)
 
     def _kept(self, listing: Listing) -> list[tuple[Row, int, bool]]:
-        return [item for item in listing.images if item[0].name not in self.without]
+        kept = (item for item in listing.images if item[0].name not in self.without)
+        return [(row, label, test or self._is_test(row.name)) for row, label, test in kept]
+
+    @property
+    def testing(self) -> str | None:
+        """The regular expression of the paths of official test images; None if only folders or lists say so."""
+        return None
+
+    def _is_test(self, name: str) -> bool:
+        return self.testing is not None and re.search(self.testing, name.removeprefix("./")) is not None
 
     def augmentation(self) -> tuple[str, ...]:
         """Those of `crop`, `scale`, `flip`, `jitter` and `grey` that change an image."""

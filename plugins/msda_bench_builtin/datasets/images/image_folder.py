@@ -6,8 +6,9 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
+import numpy as np
 from pydantic import Field
 
 from msda_bench.api import Added, DataError, Files, Identified, Row, component
@@ -22,6 +23,7 @@ from msda_bench_builtin.datasets.images.dataset import (
     what_is_missing,
 )
 from msda_bench_builtin.datasets.images.decode import header
+from msda_bench_builtin.datasets.images.keys import are_keys, key_in
 from msda_bench_builtin.datasets.images.listing import Listed, files_of, is_archive, listed, plain
 from msda_bench_builtin.datasets.images.looks import PATTERN, deep_line, sequences_in
 from msda_bench_builtin.datasets.sizes import few_examples, why_balanced
@@ -81,13 +83,17 @@ def layout_of(rows: Sequence[Row]) -> tuple[str, bool]:
     """The layout of a user's images, and whether nested folders may mean something else.
 
     A level of one name says nothing, and one of names of official parts is SPLIT. Of the others the first is DOMAIN,
-    and the next whose names recur in several domains is CLASS. What is deeper than other images is below CLASS.
+    and the next whose names recur in several domains is CLASS. What is deeper than other images is below CLASS. Folders
+    called as patients or slides are neither.
     """
     folders = Counter(tuple(row.name.removeprefix("./").split("/")[:-1]) for row in rows)
     for depth in sorted({len(folder) for folder in folders if len(folder) > 1}):
         below = {folder: count for folder, count in folders.items() if len(folder) >= depth}
         levels = [{folder[place] for folder in below} for place in range(depth)]
         words = ["*" if len(names) == 1 else "SPLIT" if all(map(part_of, names)) else "" for names in levels]
+        keys = [place for place, names in enumerate(levels) if not words[place] and are_keys(names)]
+        if words.count("") - len(keys) > 1:  # besides domains and classes
+            words = ["*" if place in keys else word for place, word in enumerate(words)]
         domain, *others = [place for place, word in enumerate(words) if not word] or [0]
         if others and words.count("SPLIT") < 2:  # noqa: PLR2004
             pairs = {place: Counter(name for _, name in {(at[domain], at[place]) for at in below}) for place in others}
@@ -153,6 +159,10 @@ class FolderImages(Images):
         images = placed(files_of(files.path(self.files[0])).images, self.layout)
         return tuple(self._tree(images, self.domains)[1])
 
+    def _marked(self, images: Sequence[Placed]) -> list[Placed]:
+        """The images, of which those that `testing` says are of the part `test`."""
+        return [image._replace(part="test") if self._is_test(image.row.name) else image for image in images]
+
     def _tree(self, images: Sequence[Placed], known: Collection[str]) -> tuple[Tree, list[str]]:
         """The images of the known domains, or of all if none is known, and the classes in order."""
         domains = self._names([image.domain for image in images], known)
@@ -182,7 +192,7 @@ class FolderImages(Images):
             return None
         files = files_of(path)
         layout, nested = (self.layout, False) if self.published else layout_of(files.images)
-        tree, classes = self._tree(placed(files.images, layout), self.published)
+        tree, classes = self._tree(self._marked(placed(files.images, layout)), self.published)
         if len(tree) <= len(self.published) / 2 or len(tree) < len(("source", "target")):
             return None
         counts = {name: {label: len(images) for label, images in of.items()} for name, of in tree.items()}
@@ -201,14 +211,14 @@ class FolderImages(Images):
             what = self.copies_known.get(sha256) or f"{number}; {state}"
         else:
             what = f"{number} of {len(tree)} domains, {layout.removeprefix('**/')}/FILE"
-            if nested:
+            if nested and not self._explains(rows, layout):
                 wrong = f"nested folders, such as {rows[0].name}, are read as {layout}/FILE"
                 doubts.append(f"{wrong}; move them, or correct `layout` in the suite")
             doubts += _doubts(tree)
             params = {"domains": list(tree), "classes": len(classes), "layout": layout, **params, **_train(tree)}
-            if sequences := sequences_in(rows, layout):
-                lines.append(sequences.line)
-                params |= {"groups": f"(?i){PATTERN}", "stratify": True} if sequences.alike else {}
+            more, said = self._roles(tree, layout)
+            params |= more
+            lines += said
         why = None if self.published else why_balanced(counts)
         if not self.published:
             lines += few_examples(counts)
@@ -224,6 +234,85 @@ class FolderImages(Images):
             doubts=tuple(doubts),
             read=how_much(files, rows),
         )
+
+    def _roles(self, tree: Tree, layout: str) -> tuple[dict[str, Any], list[str]]:
+        """The parameters that say which images belong together and which are the official test, and a line on each.
+
+        Raises:
+            DataError: what the user says of them does not fit the images.
+        """
+        tests = {name: of["test"] for name, of in _parts(tree).items()}
+        params: dict[str, Any] = {}
+        if self.testing is not None:
+            params["test_images"] = self.testing
+            if not any(tests.values()):
+                raise DataError(f"{self.name}: `test_images` ({self.testing}) matches no path of an image; correct it")
+        lines = _official(tests)
+        pattern, line = (self.grouping, "") if self.grouping is not None else _proposed(tree, layout)
+        parted = 0 if pattern is None else self._parted(tree, pattern)
+        if parted and self.grouping is not None:
+            what = f"{parted} groups have official test images and others"
+            raise DataError(f"{self.name}: {what}; correct --group ({pattern}), or leave it out")
+        if parted:
+            pattern = None
+            what = line.partition(": ")[2].partition(", so ")[0]
+            line = f"leak: {what}; {parted} of them have official test images and others"
+        lines += [line] if line else []
+        return params if pattern is None else params | {"groups": pattern, "stratify": True}, lines
+
+    def _parted(self, tree: Tree, pattern: str) -> int:
+        """How many groups by this pattern have official test images and others."""
+        parted = 0
+        for name, of in tree.items():
+            images = [image for some in of.values() for image in some]
+            groups = self.grouped_by(pattern, name, [image.row.name for image in images])
+            official = np.array([part_of(image.part) == "test" for image in images])
+            parted += len(np.intersect1d(groups[official], groups[~official]))
+        return parted
+
+    def _explains(self, rows: Sequence[Row], layout: str) -> bool:
+        """Whether what images of one group have in common is a folder that is neither domain nor class."""
+        words = layout.split("/")
+        free = {place for place, word in enumerate(words) if word in {"*", "**"}}
+        names = [row.name.removeprefix("./") for row in rows]
+        matches = [re.search(self.grouping, name) for name in names] if self.grouping is not None else [None]
+        return all(match is not None and match[0].strip("/") in _folders(match.string, free) for match in matches)
+
+
+def _folders(name: str, places: Collection[int]) -> list[str]:
+    """The folders of a path at these places, from the top down."""
+    return [folder for place, folder in enumerate(name.split("/")[:-1]) if place in places]
+
+
+def _official(tests: Mapping[str, int]) -> list[str]:
+    """A line on official test images, if there are any."""
+    if not any(tests.values()):
+        return []
+    some = ", ".join(f"{name} {count}" for name, count in tests.items() if count)
+    none = [name for name, count in tests.items() if not count]
+    more = f"; none in {listed(none)}, where each run draws its own" if none else ""
+    return [f"official test: {some}{more}"]
+
+
+def _proposed(tree: Tree, layout: str) -> tuple[str | None, str]:
+    """A regular expression of what images that belong together have in common, and a line on it; empty if none."""
+    rows = [image.row for of in tree.values() for images in of.values() for image in images]
+    names = {
+        name: [image.row.name.removeprefix("./") for images in of.values() for image in images]
+        for name, of in tree.items()
+    }
+    words = layout.split("/")
+    free = [place for place, word in enumerate(words) if word in {"*", "**"}] if words[0] != "**" else []
+    if key := key_in(names, free):
+        what = f"{key.groups} names such as {key.example}, each in several images: images that belong together"
+        more = "; equal names in two domains count as two" if key.recurs else ""
+        return (
+            key.pattern,
+            f"key: {what}, so the suite has `groups: {key.pattern}`; --group PATTERN says otherwise{more}",
+        )
+    if sequences := sequences_in(rows, layout):
+        return f"(?i){PATTERN}" if sequences.alike else None, sequences.line
+    return None, ""
 
 
 def _merged(tree: Tree) -> Iterator[str]:
@@ -302,6 +391,7 @@ class ImageFolder(FolderImages):
             any folder, `**` for any number of them.
         groups: a regular expression; images of a domain in whose paths its groups, or all of it, match the same text
             belong together, such as those of one patient or recording: none is tested on where another is trained on.
+        test_images: a regular expression of the paths of official test images, beside those in a SPLIT folder.
     """
 
     name = "image_folder"
@@ -313,11 +403,17 @@ class ImageFolder(FolderImages):
     classes: Annotated[int, Field(ge=2)] = 2
     layout: Annotated[str, Field(min_length=1)] = LAST_TWO
     groups: Annotated[Pattern | None, Added()] = None
+    test_images: Annotated[Pattern | None, Added()] = None
 
     @property
     def grouping(self) -> str | None:
         """The suite's parameter."""
         return self.groups
+
+    @property
+    def testing(self) -> str | None:
+        """The suite's parameter."""
+        return self.test_images
 
     def __post_init__(self) -> None:
         """Refuses a layout without a place for domains or classes."""

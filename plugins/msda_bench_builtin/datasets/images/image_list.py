@@ -164,6 +164,7 @@ class ImageList(ListedImages):
         groups: "column" if a third word of each line names the group of images that belong together, such as those of
             one patient; or a regular expression of their paths, as in `image_folder`.
         test_list: for the official test images, which are never trained on; None to draw all images from `list`.
+        test_images: a regular expression of the paths of official test images in `list`.
     """
 
     name = "image_list"
@@ -176,6 +177,12 @@ class ImageList(ListedImages):
     list: Annotated[str, Field(min_length=1)] = "{domain}.txt"
     test_list: str | None = None
     groups: Annotated[Pattern | None, Added()] = None
+    test_images: Annotated[Pattern | None, Added()] = None
+
+    @property
+    def testing(self) -> str | None:
+        """The suite's parameter."""
+        return self.test_images
 
     @property
     def has_groups(self) -> bool:
