@@ -115,7 +115,7 @@ class GasDrift(Standardised):
         copies: "github" reads eight of the ten batches from a public copy, which can be fetched; batches 7 and 10 are
             too large for it to be checked here. "uci" reads all ten from UCI's archive, which you place at
             `gas_drift/uci.zip`.
-        sha256: of that archive, which is not read without it; `msda-bench data verify gas_drift` shows it.
+        sha256: of that archive, which is not read without it; the message says which it has.
 
     Vergara, Vembu, Ayhan, Ryan, Homer, Huerta. Chemical gas sensor drift compensation using classifier ensembles.
     Sensors and Actuators B: Chemical 2012.
