@@ -11,12 +11,14 @@ import pandas as pd
 from msda_bench.results.compare import against, best_of, conclusive, control_of, differ, main_pairs, main_rows, testable
 from msda_bench.results.criteria import ALL, criteria_notes
 from msda_bench.results.frame import AVERAGE
+from msda_bench.results.report import mean_text
 from msda_bench.results.verify import disagreement, verifications
 from msda_bench.results.words import counted, listed, name_of
 from msda_bench.suite.plan import ORACLE
 from msda_bench_report import plots
 from msda_bench_report.figures import Figure, Make, Results, Section, slugs
 from msda_bench_report.plots.epochs import LAST, MOST_LINES, last_weights, over_sources, weighing
+from msda_bench_report.plots.scores import MOST_DOMAINS, WORST, at_targets
 
 _MOST_PARAMETERS = 8
 _MOST_CLASSES = 40
@@ -44,6 +46,7 @@ def headline(results: Results) -> Iterator[Figure]:
     values = rows[["method", "rank", "mean", "standard_error", "mean_low", "mean_high", "n_ok"]]
     label = f"Mean of each method with its {100 * (1 - results.experiment.alpha):g} % interval"
     yield Figure("forest", "Means", f"{label}; dashed: the baseline", plots.forest(rows), values, wide=True)
+    yield from _domains(results.leaderboard)
     pairs = main_pairs(results.comparisons)
     if not len(pairs):
         return
@@ -54,6 +57,40 @@ def headline(results: Results) -> Iterator[Figure]:
         label = f"Difference of each method from {name_of(to)}, paired by seed, with p after Holm's correction"
         title = f"Differences from {name_of(to)}"
         yield Figure("differences", title, label, plots.differences(pairs, to), turned, wide=True)
+
+
+def _domains(leaderboard: pd.DataFrame) -> Iterator[Figure]:
+    """The map of methods and targets, where there are several."""
+    rows = at_targets(leaderboard)
+    worst = worst_target(rows)
+    if not worst:
+        return
+    many = rows["target"].nunique() - MOST_DOMAINS
+    text = (
+        f"{worst} {WORST} marks the worst domain of each method; orange is worse than the mean of the map, blue better."
+    )
+    if many > 0:
+        text += f" {counted(many, 'domain')} with better scores left out."
+    values = rows.sort_values(["column", "order"])[["target", "method", "mean", "standard_error", "gain"]]
+    label = f"Mean score of each method at each domain. {worst}"
+    yield Figure("domains", "Domains, the worst first", label, plots.domains(leaderboard), values, text=text)
+
+
+def worst_target(rows: pd.DataFrame) -> str:
+    """A sentence on the target with the worst scores; `rows` are an experiment's from `at_targets`.
+
+    Empty without rows.
+    """
+    if rows.empty:
+        return ""
+    here = rows[rows["column"] == 0]
+    ranked = here[~here["reference"].astype(bool)]
+    here = ranked if len(ranked) else here
+    best = here.sort_values("level").to_dict("records")[-1]
+    form = "{:.1f} %" if best["metric"].endswith("_percent") else "{:.3g}"
+    mean = f"{form.format(here['mean'].mean())} on average over {counted(len(here), 'method')}"
+    score = mean_text(best).replace("+-", "±")
+    return f"Worst at {name_of(best['target'])}: {mean}; best there is {name_of(best['method'])}, {score}."
 
 
 def every_run(results: Results) -> Section | None:

@@ -18,6 +18,8 @@ from msda_bench_report.plots.parts import COLOURS, CONFIG, Chart, svg_text
 
 _STILL = 300
 """The width of a plot in a still picture, in pixels, with which its words can be read where a phone scales it."""
+_PADDING = {"left": 16, "right": 24, "top": 5, "bottom": 5}
+"""A reader's font may be wider than the one with which the text was measured."""
 _MOST_DECIMALS, _LARGE = 6, 1e9
 """Numbers that need more decimals, or are larger, are shown in the form 1.234e+12."""
 
@@ -25,8 +27,8 @@ _MOST_DECIMALS, _LARGE = 6, 1e9
 class Figure(NamedTuple):
     """A chart with its title, and its numbers for readers without scripts; `wide` takes the page's width.
 
-    `name` is of letters, digits and hyphens, and the experiment's alone; `label` is for screen readers. The parameter
-    `shown` of the chart follows the reader's choice of methods.
+    `name` is of letters, digits and hyphens, and the experiment's alone; `label` is for screen readers, and `text` what
+    the chart says. The parameter `shown` of the chart follows the reader's choice of methods.
     """
 
     name: str
@@ -35,6 +37,7 @@ class Figure(NamedTuple):
     chart: Chart
     values: pd.DataFrame
     wide: bool = False
+    text: str = ""
 
 
 class Section(NamedTuple):
@@ -145,7 +148,7 @@ def picture(chart: Chart) -> Markup:
 
 
 def _picture(spec: dict[str, Any]) -> Markup:
-    svg = svg_text(_narrowed(spec), CONFIG)
+    svg = svg_text(_narrowed(spec) | {"padding": _PADDING}, CONFIG)
     for colour, name in COLOURS.items():
         svg = svg.replace(f'"{colour}"', f'"{name}"')
     return Markup(svg)  # noqa: S704 - the library escapes what it writes

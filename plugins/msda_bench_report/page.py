@@ -36,9 +36,9 @@ from msda_bench_report.plots.pairs import critical_difference, gains
 from msda_bench_report.plots.parts import CONFIG, paper
 
 REPORT = "report.html"
-MOST_FIGURES = 60
+MOST_FIGURES = 64
 """The maximum number of figures on a page, shared equally by the experiments."""
-_OF_TARGET, _ALONE = 7, 4
+_OF_TARGET, _ALONE = 7, 5
 """The number of figures per target, and of those per experiment that do not belong to a target."""
 MOST_EMBEDDED = 11_000
 """The number of runs of which the page holds runs.csv for download; so many take about 1 MB, packed."""

@@ -30,10 +30,12 @@ from msda_bench.results.words import counted, name_of
 from msda_bench.store.store import Store
 from msda_bench.suite.plan import Experiment
 from msda_bench_report.assets import asset, digest, environment, policy
+from msda_bench_report.builtin import worst_target
 from msda_bench_report.decision import MARKS, Decision
 from msda_bench_report.figures import picture, slugs
 from msda_bench_report.page import REPORT, Findings, render_page
 from msda_bench_report.plots.pairs import critical_difference, gains
+from msda_bench_report.plots.scores import at_targets
 
 INDEX = "index.html"
 _MOST_NAMED = 4
@@ -76,6 +78,11 @@ class Column:
             outcome = self.view.outcome(row)
             every[row["method"]] = row | {"outcome": outcome, "mark": MARKS.get(outcome, "")} | unmarked
         return every
+
+    @property
+    def worst(self) -> str:
+        """A sentence on the target with the worst scores; empty for a single target."""
+        return worst_target(at_targets(self.view.board))
 
     @property
     def compares(self) -> str:

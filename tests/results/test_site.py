@@ -76,6 +76,7 @@ def test_a_row_for_each_method_and_a_column_for_each_experiment_linked_to_its_pa
     kinds = ("text", "text", "synthetic", "other")
     assert heads == [(kind, "held out|equal steps|settings fixed") for kind in kinds]
     assert "Leaderboard on-amazon: a has the best mean on average over 2 targets: 80.25 ± 0.08 %" in said(index(site))
+    assert "Worst at x: 75.2 % on average over 2 methods; best there is a, 80.25 ± 0.08." in said(index(site))
     assert 'id="across"' not in index(site)
     links = set(re.findall(r'<a href="([^"#]+)#([^"]+)"', index(site)))
     pages = {("one", "on-amazon"), ("one-2", "on-amazon"), ("two-words", "on-sine"), ("two-words", "on-nowhere")}

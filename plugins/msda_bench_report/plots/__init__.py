@@ -6,7 +6,7 @@ Every chart of methods has a parameter `shown`, the list of methods that it show
 from msda_bench_report.plots.epochs import curves, weight_map, weights
 from msda_bench_report.plots.pairs import critical_difference, differences, pairs
 from msda_bench_report.plots.parts import save
-from msda_bench_report.plots.scores import classes, cost, forest, points, regrets, sensitivity
+from msda_bench_report.plots.scores import classes, cost, domains, forest, points, regrets, sensitivity
 
 __all__ = [
     "classes",
@@ -14,6 +14,7 @@ __all__ = [
     "critical_difference",
     "curves",
     "differences",
+    "domains",
     "forest",
     "pairs",
     "points",

@@ -24,8 +24,6 @@ from msda_bench_report.plots.parts import BLUE, GREEN, GREY, KINDS, ORANGE, ROW,
 _COLOURS = {"better": GREEN, "worse": ORANGE, "same": GREY, "unknown": GREY}
 _MOST_WIDE = 12
 """The number of methods beyond which the columns of a matrix are narrower."""
-_PADDING = {"left": 16, "right": 24, "top": 5, "bottom": 5}
-"""A reader's font may be wider than the one with which the text was measured."""
 
 
 def differences(comparisons: str | Path | pd.DataFrame, to: str | None = None) -> Chart:
@@ -123,13 +121,13 @@ def gains(across: Across) -> Chart:
             once.mark_rule(strokeDash=[4, 3], opacity=0.7).encode(x=alt.datum(0)),
             base.mark_rule(strokeWidth=3, color=BLUE).encode(x=alt.X("low:Q", title=title), x2=alt.X2("high:Q")),
             base.mark_point(filled=True, size=90, opacity=1, color=BLUE).encode(x=alt.X("gain:Q", title=title)),
-            base.mark_text(align="left", dx=12).encode(x=alt.value("width"), text=alt.Text("text:N")),
+            base.mark_text(align="left", dx=12).encode(x=parts.AT_RIGHT, text=alt.Text("text:N")),
         ]
         if across.margin is not None:
             title.append(f"shaded: within the margin of {across.margin:g}")
             band = once.mark_rect(opacity=0.15, color=GREY)
             marks.insert(0, band.encode(x=alt.datum(-across.margin), x2=alt.X2Datum(across.margin)))
-        return layered(rows, *marks, width=2 * WIDTH, height=alt.Step(ROW)).properties(padding=_PADDING)
+        return layered(rows, *marks, width=2 * WIDTH, height=alt.Step(ROW))
 
 
 def critical_difference(runs: str | Path | pd.DataFrame | Across) -> Chart:
@@ -151,7 +149,7 @@ def critical_difference(runs: str | Path | pd.DataFrame | Across) -> Chart:
         scale = alt.Scale(domain=[1, max(2, len(across.mean_ranks))], nice=False, padding=12)
         ranks = _ranks(across, scale)
         chart: Chart = alt.vconcat(ranks, _groups(across, scale)) if across.cliques else ranks
-        return chart.properties(padding=_PADDING)
+        return chart
 
 
 def _ranks(across: Across, scale: alt.Scale) -> Chart:
@@ -172,7 +170,7 @@ def _ranks(across: Across, scale: alt.Scale) -> Chart:
         line = alt.Chart().transform_filter("datum.is_base").mark_rule(strokeDash=[4, 3], opacity=0.7).encode(x=x)
         marks = [
             line,
-            base.mark_text(align="left", dx=34).encode(x=alt.value("width"), text=alt.Text("text:N")),
+            base.mark_text(align="left", dx=34).encode(x=parts.AT_RIGHT, text=alt.Text("text:N")),
             *marks,
         ]
     chart = layered(rows, *marks, width=2 * WIDTH, height=alt.Step(ROW))

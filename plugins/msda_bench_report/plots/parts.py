@@ -67,9 +67,15 @@ HUES = ("#2580bd", "#d06a10", "#14926b", "#bb5f94", "#9c7d0a", "#7d63c9", "#7d85
 BLUE, ORANGE, GREEN, *_, GREY = HUES
 OF_REFERENCE = alt.ColorValue(BLUE, condition=[{"test": "datum.reference", "value": GREY}])
 """Grey for references, blue for the other methods."""
+# As objects, since Altair takes long to find out what `alt.value` is meant for.
+AT_RIGHT = alt.XValue("width")  # type: ignore[no-untyped-call]
+"""Beside the plot."""
+AT_TOP, AT_BOTTOM = alt.YValue(0), alt.Y2Value("height")  # type: ignore[no-untyped-call]
 _DASHES = ([1, 0], [6, 2], [2, 2], [8, 2, 2, 2], [10, 4])
 _DIVERGING = ["#e59a52", "#f1f1ee", "#62abdb"]
 """The colours of less, equal and more, light enough for dark numbers."""
+NUMBERS = "#1b1f23"
+"""The colour of numbers and lines on these."""
 _MOST_NUMBERS = 14
 """The number of columns of a matrix beyond which its numbers cannot be read."""
 SHOWN = "indexof(shown, datum.method) >= 0"
@@ -189,25 +195,36 @@ def _names(column: str, order: str, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def matrix(
-    rows: pd.DataFrame, column: str, number: alt.Text, tooltip: list[alt.Tooltip], steps: alt.Chart, span: float
-) -> Chart:
+    rows: pd.DataFrame,
+    column: str,
+    number: alt.Text,
+    tooltip: list[alt.Tooltip],
+    steps: alt.Chart,
+    span: float,
+    label: str | None = None,
+) -> alt.LayerChart:
     """Draws one row per method and one column per name, with numbers if there are few enough columns to read them.
 
-    Colours show `away`, which `steps` computes, on a scale around 0 that reaches at least `span` to both sides.
+    Colours show `away`, which `steps` computes, on a scale around 0 that reaches at least `span` to both sides. `label`
+    is a Vega expression for the names of columns. Rows and columns are ordered by the numbers in `order` and `column`,
+    if the frame has them, and by their first rows otherwise.
     """
     columns, methods = names(rows, column), names(rows, "method")
     places = {
         "order": [methods.index(name_of(name)) for name in rows["method"]],
         "column": [columns.index(name_of(name)) for name in rows[column]],
     }
+    places = {name: place for name, place in places.items() if name not in rows}
     short = max(map(len, columns)) < 4  # noqa: PLR2004
     labels: dict[str, Any] = {"labelAngle": 0, "labelOverlap": True} if short else {"labelAngle": -40, "labelLimit": 90}
+    if label is not None:
+        labels["labelExpr"] = label
     across, up = columns_of(column, **labels), rows_of()
     scale = alt.Scale(domain=[-1, 0, 1], range=_DIVERGING, interpolate="rgb")
     cells = alt.Chart().mark_rect().encode(x=across, y=up, color=alt.Color("tone:Q", scale=scale, legend=None))
     marks = [cells.encode(tooltip=tooltip)]
     if len(columns) <= _MOST_NUMBERS:
-        marks.append(alt.Chart().mark_text(fontSize=10, color="#1b1f23").encode(x=across, y=up, text=number))
+        marks.append(alt.Chart().mark_text(fontSize=10, color=NUMBERS).encode(x=across, y=up, text=number))
     steps = steps.transform_calculate(size="abs(datum.away)").transform_joinaggregate(most="max(size)")
     steps = steps.transform_calculate(tone=f"datum.away / max({span}, datum.most)")
     width = max(WIDTH // 2, min(2 * WIDTH, 40 * len(columns)))
@@ -277,7 +294,7 @@ def interval(title: str | list[str], color: alt.Color, tooltip: list[alt.Tooltip
         bars.encode(x=low, x2=alt.X2("at_high:Q"), color=color, tooltip=tooltip),
         *arrows,
         dots.encode(x=across, color=color, shape=pointed(), tooltip=tooltip),
-        base.mark_text(align="left", dx=12).encode(x=alt.value("width"), text=alt.Text("text:N")),
+        base.mark_text(align="left", dx=12).encode(x=AT_RIGHT, text=alt.Text("text:N")),
     ]
 
 

@@ -28,7 +28,26 @@ _GROUPS = {
 _MOST_POINTS = 60
 """The maximum number of points per method in a panel; of more runs, evenly spaced ones by score are drawn."""
 _SPAN = 5
-"""The minimum reach of the colours of classes in percentage points, so that noise does not look like a difference."""
+"""The minimum reach of colours in percentage points, so that noise does not look like a difference."""
+MOST_DOMAINS = 30
+"""The maximum number of columns of a map of domains; of more, the worst ones are drawn."""
+_MOST_DECIMALS = 7
+"""The number of domains up to which a percentage has a decimal in its cell."""
+_MAP = [
+    "experiment",
+    "task",
+    "target",
+    "method",
+    "reference",
+    "rank",
+    "metric",
+    "mean",
+    "standard_error",
+    "gain",
+    "n_ok",
+]
+WORST = "▾"
+"""Stands in a map of domains beside each method's worst score."""
 
 
 def points(runs: str | Path | pd.DataFrame) -> Chart:
@@ -130,6 +149,77 @@ def _group(row: pd.Series[Any]) -> str:
     return unknown if pd.isna(row["bold_holm"]) else same if row["bold_holm"] else worse
 
 
+def domains(leaderboard: str | Path | pd.DataFrame) -> Chart:
+    """Draws the mean score of each method at each target as a map; the worst target comes first, in a frame.
+
+    Each method's worst target has a mark. Colours show the difference from the mean over the shown methods.
+
+    Args:
+        leaderboard: a result folder, or a frame from `leaderboard`.
+
+    Raises:
+        ValueError: no experiment has scores at two targets or more.
+    """
+    rows = at_targets(KINDS["leaderboard"].take(leaderboard))
+    return parts.panels("leaderboard", rows, ("experiment",), _domains)
+
+
+def at_targets(leaderboard: pd.DataFrame) -> pd.DataFrame:
+    """The rows of single targets, with their place in a map; experiments with scores at one target alone are left out.
+
+    Returns:
+        Rows of the leaderboard with `level`, the score, or its negative where lower is better; `column`, the place
+        of the target, from 0 for the worst mean over the ranked methods (without any, over all); and `order`, the place
+        of the method, as they are ranked.
+    """
+    made = [_placed(board) for _, board in leaderboard[_MAP].groupby("experiment", observed=True, sort=False)]
+    return pd.concat(made)
+
+
+def _placed(board: pd.DataFrame) -> pd.DataFrame:
+    measure, board = parts.measure_of(board), board.astype({"method": object, "target": object})
+    rows = board[((board["target"] != AVERAGE) & board["mean"].notna()).to_numpy()]
+    if rows["target"].nunique() < 2:  # noqa: PLR2004
+        return rows.iloc[:0].assign(level=0.0, column=0, order=0)
+    level, reference = measure.sign * rows["mean"], rows["reference"].astype(bool)
+    ranked = level.mask(reference) if not reference.all() else level
+    targets = ranked.groupby(rows["target"]).mean().sort_values(kind="stable").index
+    methods = main_rows(board).sort_values(["reference", "rank"], kind="stable")["method"]
+    column = rows["target"].map({name: place for place, name in enumerate(targets)})
+    order = rows["method"].map({name: place for place, name in enumerate(methods)})
+    return rows.assign(level=level, column=column, order=order)
+
+
+def _domains(board: pd.DataFrame) -> Chart:
+    measure, board = parts.measure_of(board), board[board["column"] < MOST_DOMAINS]
+    decimals = 1 if board["target"].nunique() <= _MOST_DECIMALS else 0
+    form = f"{{:.{decimals}f}}" if measure.percent else "{:.3g}"
+    own_worst = board["level"] == board.groupby("method")["level"].transform("min")
+    shown = board.drop(columns=["experiment", "task", "rank", "metric", "reference"])
+    rows = shown.assign(
+        text=board["mean"].map(form.format) + own_worst.map({True: WORST, False: ""}),
+        ranked=board["level"].where(~board["reference"].astype(bool)),
+    )
+    # References, such as chance, are coloured as the others are, but do not stretch the scale.
+    span = _SPAN if measure.percent else 1e-12
+    steps = parts.only_shown().transform_joinaggregate(middle="mean(ranked)")
+    steps = steps.transform_calculate(step="isValid(datum.ranked) ? abs(datum.ranked - datum.middle) : 0")
+    steps = steps.transform_joinaggregate(reach="max(step)")
+    reach = f"max(datum.reach, {span})"
+    steps = steps.transform_calculate(away=f"clamp(datum.level - datum.middle, -{reach}, {reach})")
+    label = "datum.index === 0 ? '▼ ' + datum.label : datum.label"
+    seen = tips("method target", "mean standard_error gain n_ok")
+    chart = parts.matrix(rows, "target", alt.Text("text:N"), seen, steps, span, label)
+    ends: dict[str, Any] = {"column": "min(column)"}
+    worst = alt.Chart().transform_filter("datum.column == 0").transform_aggregate(**ends, groupby=["target"])
+    same = alt.EncodingSortField(field="column", op="min")
+    for side in (0, 1):
+        across = alt.X("target", type="nominal", sort=same, bandPosition=side)
+        frame = worst.mark_rule(strokeWidth=2, color=parts.NUMBERS).encode(x=across, y=parts.AT_TOP, y2=parts.AT_BOTTOM)
+        chart.layer.append(frame)
+    return chart
+
+
 def classes(per_class: str | Path | pd.DataFrame) -> Chart:
     """Draws the accuracy of each method on each class, one panel per target.
 
@@ -176,7 +266,7 @@ def _cost(runs: pd.DataFrame) -> Chart:
     base = alt.Chart().encode(y=parts.rows_of())
     dots = base.mark_point(filled=True, size=90, opacity=1).encode(x=across, color=parts.OF_REFERENCE)
     form = ".2f" if measure.percent else ".4~g"
-    text = base.mark_text(align="left", dx=12).encode(x=alt.value("width"), text=alt.Text("score:Q", format=form))
+    text = base.mark_text(align="left", dx=12).encode(x=parts.AT_RIGHT, text=alt.Text("score:Q", format=form))
     marks = dots.encode(tooltip=tips("method", "seconds steps score")), text
     steps = parts.only_shown()
     return layered(rows.reset_index(), *marks, steps=steps, width=2 * WIDTH, height=alt.Step(ROW + 4))

@@ -127,6 +127,24 @@ def test_colours_of_classes_compare_the_shown_methods():
     assert not colours["DARN"] & colours["BAD"], "2 of the 5 points that the scale reaches at least"
 
 
+def test_the_map_of_domains_begins_with_the_worst_and_marks_that_of_each_method(table):
+    """Of 200: a reference is no reason to call a domain the worst, nor does it stretch the colours."""
+    runs = {"SRC": {"x": 170, "y": 100}, "DARN": {"x": 160, "y": 164}, "ref": {"x": 10, "y": 198}}
+    shown = table({name: {target: [n] * 3 for target, n in of.items()} for name, of in runs.items()})
+    chart = mb.plots.domains(mb.leaderboard(shown))
+    said = words(chart)
+    assert [word for word in said if word in {"DARN", "SRC", "ref"}] == ["DARN", "SRC", "ref"]
+    assert [word for word in said if word in {"x", "▼ y"}] == ["▼ y", "x"]
+    assert {word for word in said if word.endswith("▾")} == {"80.0▾", "50.0▾", "5.0▾"}
+    assert {"82.0", "85.0", "99.0"} <= set(said)
+    assert len(fills(chart, shown=["SRC", "DARN"])) == 4
+    assert fills(chart, shown=["SRC", "DARN"]) <= fills(chart)
+    errors = table({"SRC": {"x": [0.5] * 3, "y": [2.0] * 3}}, task="regression")
+    assert "▼ y" in words(mb.plots.domains(mb.leaderboard(errors))), "where the error is largest"
+    with pytest.raises(ValueError, match="nothing to draw"):
+        mb.plots.domains(mb.leaderboard(table({"SRC": {"x": [1, 2]}})))
+
+
 def test_many_lines_have_fewer_points_from_the_first_epoch_to_the_last():
     few, sources = curves({"a": 0.6, "b": 0.4}, epochs=90), {f"s{place}": place / 28 for place in range(8)}
     many = pd.concat([curves(sources, epochs=90, method=f"m{place}", seeds=1) for place in range(20)])
