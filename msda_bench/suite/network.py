@@ -1,35 +1,103 @@
-"""Checks that an experiment's network can be built for its data."""
+"""Checks that an experiment's network can be built for its data, and passes them."""
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from collections.abc import Iterator
+from typing import Any
 
-from msda_bench.api import FittedScheme, GivenScheme
-from msda_bench.blame import blaming
+from msda_bench.api import Backbone, FittedScheme, GivenScheme, InputSpec, Pretrained, Task
+from msda_bench.blame import blaming, package_of
+from msda_bench.component.backbone import network_input
 from msda_bench.errors import BenchError, BlamedError, PluginError, message_of
 from msda_bench.plugins.process_state import restored
+from msda_bench.suite.choice import Configured, with_param
 from msda_bench.suite.facts import Facts
-from msda_bench.suite.mistakes import Fault
+from msda_bench.suite.mistakes import Fault, Loc
+
+_ROWS = 2
 
 
 def check_network(facts: Facts) -> Iterator[Fault]:
-    """What the backbone says of an input that it does not support; whatever else it raises, training reports.
+    """Says which networks cannot take the data: the suite's own, and those that a search would try.
 
-    The modules are made without memory or weights.
+    What a backbone raises that has nothing to do with its input, training reports.
     """
     schemes = [method.scheme.component for method in facts.file.methods.values()]
     if facts.backbone is None or all(isinstance(scheme, FittedScheme | GivenScheme) for scheme in schemes):
         return
+    fault = _fault(facts, facts.backbone)
+    if fault is not None:
+        yield Fault(("backbone",), fault)
+        return
+    for loc, backbone in _searched(facts, facts.backbone):
+        fault = _fault(facts, backbone)
+        if fault is not None:
+            yield Fault(loc, fault)
+
+
+def _searched(facts: Facts, usual: Configured[Backbone]) -> Iterator[tuple[Loc, Configured[Backbone]]]:
+    """The suite's network with each value that a search has for one of its parameters, and where that value stands."""
+    select = facts.file.select
+    if select is None:
+        return
+    spaces: list[tuple[Loc, Any]] = [(("select", "space"), select.space)]
+    spaces += [(("methods", name, "search"), method.search) for name, method in facts.file.methods.items()]
+    prefix = f"backbone.{usual.name}."
+    for loc, space in spaces:
+        for path, values in space.items():
+            if not path.startswith(prefix):
+                continue
+            for index, value in enumerate(values):
+                with contextlib.suppress(PluginError, ValueError):  # what its parameters refuse, `check_search` says
+                    yield (*loc, path, index), with_param(usual, path.removeprefix(prefix), value)
+
+
+def _fault(facts: Facts, backbone: Configured[Backbone]) -> str | None:
+    """Why a network cannot take the data; None if it can."""
+    component, task = backbone.component, facts.task
+    try:
+        seen = network_input(component, facts.data.input)
+        passes = _passes(component, task, seen, device="meta")
+    except BlamedError:
+        return None
+    except PluginError as error:
+        return message_of(error, 1000)
+    except BenchError:
+        return None
+    if passes is None:
+        return None
+    # Not all that runs can do so without numbers.
+    passes = _passes(component, task, seen, device="cpu")
+    if passes is None:
+        return None
+    return f"backbone {backbone.name} of {backbone.entry.origin} cannot take input of shape {seen.shape}: {passes}"
+
+
+def _passes(backbone: Backbone, task: Task, input: InputSpec, device: str) -> str | None:
+    """Builds a network and passes two examples; why they do not pass, or None.
+
+    Parts whose weights are files are left out, and bags of words do not pass. On the device "meta" nothing is computed.
+
+    Raises:
+        PluginError: the backbone refuses the input.
+        BlamedError: it cannot be built.
+    """
     import torch
 
-    try:
-        with warnings.catch_warnings(), restored(), torch.device("meta"), blaming(()):
-            warnings.simplefilter("ignore")
-            facts.backbone.component.build(facts.task, facts.network_input, None)
-    except BlamedError:
-        return
-    except PluginError as error:
-        yield Fault(("backbone",), message_of(error, 1000))
-    except BenchError:
-        return
+    with warnings.catch_warnings(), restored(), torch.device(device):
+        warnings.simplefilter("ignore")
+        with blaming(()):
+            network = backbone.build(task, input, None)
+        if input.sparse or isinstance(backbone, Pretrained) or backbone.files:
+            return None
+        try:
+            with torch.no_grad(), blaming({package_of(type(backbone))}):
+                features = network.features.eval()(torch.zeros(_ROWS, *input.shape))
+                outputs = network.predictor.eval()(features)
+                shapes = tuple(features.shape), tuple(outputs.shape)
+        except BenchError as error:
+            return message_of(error, 300)
+    wanted = (_ROWS, network.feature_dim), (_ROWS, task.outputs)
+    return None if shapes == wanted else f"it gives {shapes[0]} and {shapes[1]} instead of {wanted[0]} and {wanted[1]}"

@@ -114,3 +114,50 @@ def test_a_network_that_cannot_take_the_data_is_no_valid_suite(tmp_path, capsys)
     path = suite(tmp_path, "arrays", params, methods=methods, backbone={"convnet": {}})
     assert main(["validate", path]) == 0
     assert main(["run", path, "--out", str(tmp_path / "out"), "--executor", "inline"]) == 0
+
+
+HARD = """
+import torch
+from torch import nn
+from msda_bench.api import Backbone, Network, component, hookimpl
+
+class Checked(nn.Module):
+    def forward(self, x):
+        if {branch}:
+            raise ValueError("it is empty")
+        return x.flatten(1)[:, :{width}]
+
+@component
+class Hard(Backbone):
+    name = "hard"
+    hidden: int = 12
+
+    def build(self, task, input, files=None):
+        features = nn.Sequential(Checked(), nn.Linear(self.hidden, 4))
+        return Network(features, nn.Linear(4, task.outputs), 4)
+
+@hookimpl
+def msda_backbones():
+    return [Hard]
+"""
+
+
+def test_an_input_that_fits_no_layer_of_a_network_is_no_valid_suite(tmp_path, capsys, install):
+    """Of vectors, signals and images, also where only a search would try the network; one that fits is valid."""
+    params = {"file": "mine.npz", "inputs": "x", "labels": "y", "domains": "site"}
+    install("other", HARD.format(branch="x.isnan().any()", width=99))
+    for shape in ((5,), (3, 5), (3, 2, 5)):
+        (tmp_path / "mine.npz").write_bytes(npz(x=np.random.default_rng(0).normal(size=(16, *shape))))
+        line = refusal(capsys, suite(tmp_path, "arrays", params, backbone="hard"))
+        assert f"backbone: backbone hard of other 1.0 cannot take input of shape {shape}: " in line
+        assert "mat1 and mat2 shapes cannot be multiplied" in line
+    search = {
+        "select": {"how": "grid", "budget": 9, "by": "source_accuracy", "space": {"backbone.hard.hidden": [30, 12]}},
+        "validators": ["source_accuracy"],
+        "backbone": {"hard": {"hidden": 30}},
+    }
+    line = refusal(capsys, suite(tmp_path, "arrays", params, **search))
+    place, _, what = line.partition(": backbone hard of other 1.0 cannot take input of shape (3, 2, 5)")
+    assert (place.partition("select.")[2], bool(what)) == ("space.backbone.hard.hidden[1]", True)
+    # On the device "meta" this network cannot decide how to go on.
+    assert main(["validate", suite(tmp_path, "arrays", params, backbone={"hard": {"hidden": 30}})]) == 0

@@ -38,7 +38,8 @@ class Standardised(Published):
 
     Parameters:
         standardise: "domain" gives each feature mean 0 and variance 1 over the training examples of each domain,
-            "pooled" over those of all; "none" changes nothing. A feature that is the same everywhere becomes 0.
+            "pooled" over those of all; "none" changes nothing. A feature that is the same everywhere becomes 0. Of
+            signals (channels, time) each channel is a feature.
     """
 
     standardise: Annotated[Literal["none", "pooled", "domain"], Added()] = "none"
@@ -53,8 +54,8 @@ class Standardised(Published):
         """Learns to standardise, if requested."""
         if self.standardise == "none":
             return lambda _, inputs: inputs
-        inputs = cast("Mapping[str, Array]", train)
-        return cast("Callable[[str, Inputs], Inputs]", standardiser(inputs, self.standardise))
+        inputs, channels = cast("Mapping[str, Array]", train), len(self.input.shape) > 1
+        return cast("Callable[[str, Inputs], Inputs]", standardiser(inputs, self.standardise, channels=channels))
 
 
 def read_table(path: Path, columns: int) -> Array:

@@ -8,11 +8,11 @@ import zipfile
 import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import IO, Any, ClassVar, cast
+from typing import IO, Annotated, Any, ClassVar, Literal, cast
 
 import numpy as np
 
-from msda_bench.api import Array, DataError, DomainData, File, Files, InputSpec, Pip, Size, Task, component
+from msda_bench.api import Added, Array, DataError, DomainData, File, Files, InputSpec, Pip, Size, Task, component
 from msda_bench_builtin.datasets.features import Standardised
 
 _SIZES = 561, 540, 305, 295, 490, 478, 524, 482, 483, 519
@@ -48,10 +48,13 @@ def statistics(windows: Array) -> Array:
 
 @component
 class Watch(Standardised):
-    """Seven exercises of the shoulder by ten persons with a smartwatch on the wrist: 60 statistics of two seconds.
+    """Seven exercises of the shoulder by ten persons with a smartwatch on the wrist, in windows of two seconds.
 
-    Windows of two seconds overlap by half. Each person did each exercise once with each arm; these 140 recordings are
-    the groups of a split.
+    Windows overlap by half. Each person did each exercise once with each arm; these 140 recordings are the groups of a
+    split.
+
+    Parameters:
+        form: "statistics", ten of each axis of a window, or "signals", its samples (axes, time).
 
     Burns, Leung, Hardisty, Whyne, Henry, McLachlin. Shoulder physiotherapy exercise recognition: machine learning the
     inertial signals from a smartwatch. Physiological Measurement 2018.
@@ -64,11 +67,16 @@ class Watch(Standardised):
     source = "Burns et al. 2018, from the wheel seglearn 1.2.5"
     published: ClassVar = {f"person_{person}": size for person, size in enumerate(_SIZES, 1)}
     task = Task("classification", _CLASSES)
-    input = InputSpec((10 * _AXES,))
     files = (_FILE,)
 
     train: Size = 0.5
     stratify: bool = True
+    form: Annotated[Literal["statistics", "signals"], Added()] = "statistics"
+
+    @property
+    def input(self) -> InputSpec:
+        """Statistics, or axes and samples."""
+        return InputSpec((10 * _AXES,) if self.form == "statistics" else (_AXES, _WINDOW))
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -76,20 +84,25 @@ class Watch(Standardised):
         return (*super().notes, "watch: split by recording: no recording that is tested is trained on.")
 
     def load(self, domain: str, files: Files) -> DomainData:
-        """The windows of one person, (n, 60) float32, recording by recording."""
-        arrays = files.derived(f"watch v{self.version} {_FILE.sha256}", lambda: _windows(files.path(_FILE)))
+        """The windows of one person, (n, 60) or (n, 6, 100) float32, recording by recording."""
+        raw = self.form == "signals"
+        name = f"watch{' signals' if raw else ''} v{self.version} {_FILE.sha256}"
+        arrays = files.derived(name, lambda: _windows(files.path(_FILE), raw=raw))
         rows = arrays["person"] == self.domains.index(domain) + 1
         return DomainData(arrays["x"][rows], arrays["y"][rows], groups=arrays["recording"][rows])
 
 
-def _windows(path: Path) -> Mapping[str, Array]:
+def _windows(path: Path, *, raw: bool) -> Mapping[str, Array]:
     try:
         with zipfile.ZipFile(path) as archive:
             held = read_pickled(io.BytesIO(archive.open(_MEMBER).read(_LARGEST)))
         signals = [np.asarray(signal, np.float64) for signal in held["X"]]
         labels, persons = (np.asarray(held[name], np.int64) for name in ("y", "subject"))
         parts = [np.lib.stride_tricks.sliding_window_view(signal, _WINDOW, 0)[::_STEP] for signal in signals]
-        x = [statistics(part.transpose(0, 2, 1)) for part in parts]
+        if raw:
+            x = [part.astype(np.float32) for part in parts]
+        else:
+            x = [statistics(part.transpose(0, 2, 1)) for part in parts]
     except (OSError, EOFError, LookupError, TypeError, ValueError, pickle.UnpicklingError, *_DAMAGE) as error:
         raise DataError(f"{path}: not the expected recordings: {error}; run `msda-bench data fetch watch`") from None
     recording = np.repeat(np.arange(len(x)), [len(part) for part in x])

@@ -166,6 +166,12 @@ def test_the_watchs_windows_are_two_seconds_half_overlapping_with_ten_statistics
     np.testing.assert_allclose((std[1], low[0], high[0]), (np.arange(100).std(), 24.75, 74.25), rtol=1e-6)
     assert (change.tolist(), square[4], crossings[4]) == ([1, 1, 1, 1, 2], 1, 1)
     np.testing.assert_allclose(crossings[:4], 1 / 99)
+    raw = Watch(form="signals", standardise="pooled")
+    signals = raw.load("person_1", crafted).x
+    assert (signals.shape, raw.input.shape) == ((5, 6, 100), (6, 100))
+    np.testing.assert_array_equal(signals[1, 3], np.arange(50, 150))
+    made = raw.fit({"person_1": signals})("person_1", signals)
+    np.testing.assert_allclose((made.mean((0, 2)), made.std((0, 2))), ([0] * 6, [1] * 6), atol=1e-5)
 
 
 @pytest.mark.parametrize(
