@@ -17,7 +17,9 @@ from msda_bench.cli.lines import say, warn, warn_of
 from msda_bench.errors import LONGEST_LINE, BenchError, printable
 
 if TYPE_CHECKING:
-    from msda_bench.api import DomainData, NewRowsReader
+    import pandas as pd
+
+    from msda_bench.api import DomainData, NewRows, NewRowsReader
     from msda_bench.plugins import Registry
     from msda_bench.running.final import FittedMethod
     from msda_bench.suite.cell import Cell
@@ -56,7 +58,7 @@ class Wish:
 def fit(
     suite: str | Path,
     method: str,
-    target: str | Path | None = None,
+    target: str | Path | pd.DataFrame | Mapping[str, Any] | None = None,
     *,
     results: str | Path = "results",
     seed: int | None = None,
@@ -70,8 +72,8 @@ def fit(
     Args:
         suite: a file, such as `mine.yaml`, or a suite that comes with msda-bench.
         method: the name of one of its methods; not of one that learns from the target's labels.
-        target: a file or folder with the unlabelled rows of the domain to adapt to. A method that looks at no target
-            needs none.
+        target: the unlabelled rows of the domain to adapt to: a file or folder, a data frame or a mapping of arrays. A
+            method that looks at no target needs none.
         results: parent of the suite's result folder: where the suite selects settings, the method gets those that were
             selected most often, over targets and seeds.
         seed: of all draws; None for the suite's first.
@@ -87,13 +89,17 @@ def fit(
         TypeError, ValueError: an argument has another type, or is out of range.
         BenchError: the suite, the method, a plugin, the data or the target cannot be used, or training diverged.
     """
+    import pandas as pd
+
     from msda_bench.results.door import argument
+    from msda_bench.running.final import as_path, few_lines, read_new, refuse_several, targets_in
     from msda_bench.suite.described import own_methods
     from msda_bench.suite.spec import MAX_SEED
 
     if (seed := argument("seed", seed, int | None)) is not None and not 0 <= seed <= MAX_SEED:
         raise ValueError(f"seed: must be a whole number from 0 to 2**31 - 1, not {seed}")
-    path = argument("target", target, str | Path | None)
+    in_memory = isinstance(target, pd.DataFrame) or (isinstance(target, Mapping) and bool(target))
+    rows_of = target if in_memory else argument("target", target, str | Path | None)
     wish = Wish(
         suite=Path(argument("suite", suite, str | Path)),
         method=argument("method", method, str),
@@ -105,18 +111,17 @@ def fit(
         added=own_methods(methods) if isinstance(methods, Mapping) else argument("methods", methods, None),
     )
     trainer = _Trainer(wish)
-    if path is None:
+    if rows_of is None:
         if trainer.sees_target:
             raise BenchError(f"{method}: adapts to the new domain; give its rows as `target`, without labels")
         return trainer.fit(None, None)
-    from msda_bench.running.final import few_lines, read_new, refuse_several, targets_in
-
-    rows = read_new(trainer.reader, Path(path))
+    with as_path(rows_of) as path:
+        rows = read_new(trainer.reader, path)
     if not trainer.sees_target:
         return trainer.fit(None, None)
-    targets = targets_in(rows, Path(path))
-    refuse_several(method, targets, Path(path))
-    for line in (*rows.lines, *few_lines(method, targets)):
+    targets = targets_in(rows, path)
+    refuse_several(method, targets, path)
+    for line in (*trainer.doubts_about(rows), *few_lines(method, targets)):
         warnings.warn(printable(line), stacklevel=2)
     return trainer.fit(next(iter(targets)), rows.data)
 
@@ -137,7 +142,7 @@ def command(args: argparse.Namespace) -> int:
     rows = read_new(trainer.reader, args.new)
     targets = targets_in(rows, args.new)
     one_model = not trainer.sees_target
-    warn_of([*rows.lines, *([] if one_model else few_lines(args.method, targets))])
+    warn_of([*trainer.doubts_about(rows), *([] if one_model else few_lines(args.method, targets))])
     outputs = np.empty(0)
     for name, places in {args.new.name: np.arange(len(rows.data.y))}.items() if one_model else targets.items():
         mine = rows_at(rows.data, places)
@@ -209,6 +214,7 @@ class _Trainer:
         from msda_bench.blame import blaming, packages_of
         from msda_bench.data import LocalFiles
         from msda_bench.engine.final import train_final
+        from msda_bench.results.words import counted
         from msda_bench.running.final import FittedMethod
 
         name = "new" if target is None else target
@@ -218,14 +224,24 @@ class _Trainer:
             files = LocalFiles(dataset=cell.dataset.name)
             trained = train_final(cell, self._registry, files, rows, self._device)
         self._labels = trained.labels
-        to = "" if rows is None else f", for {len(rows.y)} rows of {target}"
-        self._report(f"{self._wish.method}: trained on {trained.rows} rows of {len(cell.sources)} domains{to}")
+        to = "" if rows is None else f", for {counted(len(rows.y), 'row')} of {target}"
+        of = f"{counted(trained.rows, 'row')} of {counted(len(cell.sources), 'domain')}"
+        self._report(f"{self._wish.method}: trained on {of}{to}")
         return FittedMethod(self._wish.method, target, trained.weights, self.reader, trained.model, self._device)
 
-    def doubts(self, target: str, outputs: Any) -> list[str]:
-        """How the answers for a target differ widely from the labels that were learned from."""
-        from msda_bench.results.answered import doubts_of
+    def doubts_about(self, rows: NewRows) -> tuple[str, ...]:
+        """The lines on new rows that concern the method."""
+        from msda_bench.running.final import doubts_about
 
+        return doubts_about(rows, self._cell)
+
+    def doubts(self, target: str, outputs: Any) -> list[str]:
+        """How the answers for a target differ widely from the labels that were learned from; none on a few rows."""
+        from msda_bench.results.answered import doubts_of
+        from msda_bench.running.final import FEW
+
+        if len(outputs) < FEW:
+            return []
         return doubts_of(target, self._wish.method, outputs, self._labels, self.reader.classes)
 
     def _report(self, line: str) -> None:

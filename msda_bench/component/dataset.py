@@ -159,12 +159,15 @@ class NewRows:
         beside: by name what is carried through to the answers, such as identifiers: (n,) texts each.
         domains: (n,) texts, each row's domain; None if the file names none.
         lines: what is doubtful, or not used, a line each.
+        units: numbers that may have another unit, a line each; a method that standardises each domain by itself makes
+            them alike.
     """
 
     data: DomainData
     beside: Mapping[str, Sequence[str]]
     domains: Array | None = None
     lines: tuple[str, ...] = ()
+    units: tuple[str, ...] = ()
 
 
 class NewRowsReader(ABC):

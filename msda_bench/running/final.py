@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -13,15 +16,18 @@ from msda_bench.api import Array, BenchError, DataError, DomainData, NewRows, Ne
 from msda_bench.data import LocalFiles
 from msda_bench.engine.final import FinalModel
 from msda_bench.errors import printable
+from msda_bench.suite.cell import Cell
 
 if TYPE_CHECKING:
     import pandas as pd
 
+New: TypeAlias = "str | Path | pd.DataFrame | Mapping[str, Array]"
+"""New rows: a file or folder, or a table or arrays of this session."""
 PREDICTED = "predicted"
 """The column of answers."""
 PROBABILITY = "probability_"
 """Begins the names of columns with the probability of a class."""
-_FEW = 20
+FEW = 20
 """A method that adapts to fewer rows has little to go by."""
 
 
@@ -59,17 +65,20 @@ class FittedMethod:
             raise AttributeError(f"{self.method} predicts numbers, not classes")
         return np.array(self.reader.classes, object)
 
-    def predict(self, new: str | Path) -> Array:
-        """The answer for each row of a new file or folder: (n,) names of classes, or float64 numbers.
+    def predict(self, new: New) -> Array:
+        """The answer for each new row: (n,) names of classes, or float64 numbers.
 
         Rows count as the target's, whatever domain they name. What is doubtful about them is a UserWarning.
+
+        Args:
+            new: a file or folder; for a suite of a table also a data frame, of arrays a mapping of them by name.
 
         Raises:
             DataError: a line for each reason why the rows cannot be answered right.
         """
         return self.named(self.outputs(self._read(new).data))
 
-    def predict_proba(self, new: str | Path) -> Array:
+    def predict_proba(self, new: New) -> Array:
         """The probability of each class, (n, classes) float64; the rest as `predict`.
 
         Raises:
@@ -80,7 +89,7 @@ class FittedMethod:
             raise AttributeError(f"{self.method} predicts numbers, not classes")
         return shares_of(self.outputs(self._read(new).data))
 
-    def answers(self, new: str | Path) -> pd.DataFrame:
+    def answers(self, new: New) -> pd.DataFrame:
         """The frame that `msda-bench predict` writes; see `answers_frame`. The rest as `predict`."""
         rows = self._read(new)
         return answers_frame(rows, self.reader.classes, self.outputs(rows.data))
@@ -100,11 +109,33 @@ class FittedMethod:
             return outputs[:, 0]
         return self.classes_[outputs.argmax(1)]  # type: ignore[no-any-return]
 
-    def _read(self, new: str | Path) -> NewRows:
-        rows = read_new(self.reader, Path(new))
-        for line in rows.lines:
+    def _read(self, new: New) -> NewRows:
+        with as_path(new) as path:
+            rows = read_new(self.reader, path)
+        for line in doubts_about(rows, self.model.cell):
             warnings.warn(printable(line), stacklevel=3)
         return rows
+
+
+@contextmanager
+def as_path(new: New) -> Iterator[Path]:
+    """A path to new rows; those of this session are in a file until the block ends."""
+    if isinstance(new, str | Path):
+        yield Path(new)
+        return
+    with TemporaryDirectory() as folder:
+        if isinstance(new, Mapping):
+            path = Path(folder, "new.npz")
+            np.savez(path, **new)  # type: ignore[arg-type]  # numpy's stub takes `allow_pickle` for one of the arrays
+        else:
+            path = Path(folder, "new.csv")
+            new.to_csv(path, index=False)
+        yield path
+
+
+def doubts_about(rows: NewRows, cell: Cell) -> tuple[str, ...]:
+    """The lines on new rows that concern a method."""
+    return rows.lines if cell.standardise == "domain" else (*rows.lines, *rows.units)
 
 
 def read_new(reader: NewRowsReader, path: Path) -> NewRows:
@@ -139,10 +170,10 @@ def targets_in(rows: NewRows, path: Path) -> dict[str, Array]:
 
 def few_lines(method: str, targets: dict[str, Array]) -> list[str]:
     """A line on domains with so few rows that a method can hardly adapt to them."""
-    few = [f"{name} ({len(places)})" for name, places in targets.items() if len(places) < _FEW]
+    few = [f"{name} ({len(places)})" for name, places in targets.items() if len(places) < FEW]
     if not few:
         return []
-    return [f"{method} adapts to the new rows, and there are few in {', '.join(few)}; give it {_FEW} or more"]
+    return [f"{method} adapts to the new rows, and there are few in {', '.join(few)}; give it {FEW} or more"]
 
 
 def rows_at(data: DomainData, places: Array) -> DomainData:

@@ -2,6 +2,7 @@
 
 import math
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import psutil
 import pytest
 import torch
@@ -295,3 +297,33 @@ def test_a_failing_network_is_reported_with_its_file_and_line(tmp_path):
         computed(tmp_path / "cache", 1, network=NotANumber())
     with pytest.raises(DataError, match=r"kept as \(3, 9, 9\) and seen by a network as \(3, 8, 8\)"):
         computed(tmp_path / "cache", 1, np.zeros((3, 3, 9, 9), np.uint8))
+
+
+NEW = """
+schema: 1
+name: {name}
+dataset: {{table: {{file: {name}.csv, domain: site, label: y, text: note, unlabelled: target, {more}}}}}
+targets: {targets}
+seeds: 1
+validators: [bnm]
+backbone: {{letters: {{hidden: [4]}}}}
+training: {{epochs: 2, batch: 10, optimizer: {{adam: {{lr: 0.01}}}}}}
+keep: [predictions]
+methods: {{DANN: {{scheme: pooled, discrepancy: d_A, mu: 0.1}}}}
+"""
+
+
+def test_new_rows_get_frozen_features_and_other_columns_beside_as_those_of_a_run(installed, tmp_path):
+    rng = np.random.default_rng(0)
+    rows = [(site, "\xc4" * rng.integers(1, 9), rng.normal(), "ny"[rng.integers(2)]) for site in "abc" * 20]
+    table = pd.DataFrame(rows, columns=["site", "note", "age", "y"])
+    table.loc[[0, 1], "age"] = [-9, 9]
+    table.assign(y=table["y"].where(table["site"] != "c", "")).to_csv("every.csv", index=False)
+    table[table["site"] != "c"].to_csv("known.csv", index=False)
+    table[table["site"] == "c"].drop(columns="y").to_csv("new.csv", index=False)
+    Path("every.yaml").write_text(NEW.format(name="every", more="protocol: transductive, train: all", targets="[c]"))
+    Path("known.yaml").write_text(NEW.format(name="known", more="train: 0.5", targets="all"))
+    assert main(["run", "every.yaml", "--executor", "inline", "--device", "cpu"]) == 0
+    recorded = mb.load_predictions("results/every").set_index("row").sort_index()
+    model = pickle.loads(pickle.dumps(mb.fit("known.yaml", "DANN", "new.csv", device="cpu")))  # noqa: S301 - our own
+    np.testing.assert_allclose(model.predict_proba("new.csv")[:, 1], recorded["probability_1"], atol=1e-6)

@@ -12,7 +12,7 @@ import numpy as np
 from msda_bench.api import Array, DataError, DomainData, Files, NewRows, NewRowsReader
 from msda_bench_builtin.datasets.tables.array_doubts import sampled, spread
 from msda_bench_builtin.datasets.tables.columns import Range
-from msda_bench_builtin.datasets.tables.new_table import FEW, MOST_OUTSIDE
+from msda_bench_builtin.datasets.tables.new_table import FEW, MOST_OUTSIDE, OTHER_UNIT
 from msda_bench_builtin.datasets.tables.numbers import factor_text, other_unit
 from msda_bench_builtin.datasets.tables.read import Column, listed, text_of
 
@@ -94,16 +94,18 @@ class ArraysReader(NewRowsReader):
             what = f"array {name!r} has missing numbers (NaN), and none were missing in what was learned from"
             raise DataError(f"{path}: {what}; fill them")
         doubt = None if self.sees_target else self.usual.doubt(x)
-        lines = [] if doubt is None else [f"array {name!r} {doubt}: another unit?"]
+        units = () if doubt is None else (f"{path.name}: array {name!r} {doubt}: {OTHER_UNIT}",)
         beside, others = _beside(found.others, len(x))
-        lines += [f"arrays without one value for each row are not copied to the answers: {listed(others)}"] * bool(
+        lines = [f"arrays without one value for each row are not copied to the answers: {listed(others)}"] * bool(
             others
         )
         if self.source.labels in beside:
             lines.append(f"array {self.source.labels!r} (label) is copied to the answers, and used for nothing")
         labels = np.full(len(x), -1, np.int64) if self.classes else np.full(len(x), np.nan, np.float32)
         data = DomainData(x.astype(self.dtype, copy=False), labels)
-        return NewRows(data, beside, _domains(path, found.domain), tuple(f"{path.name}: {line}" for line in lines))
+        return NewRows(
+            data, beside, _domains(path, found.domain), tuple(f"{path.name}: {line}" for line in lines), units
+        )
 
 
 def _beside(others: Mapping[str, Array], rows: int) -> tuple[dict[str, list[str]], list[str]]:

@@ -21,6 +21,7 @@ from msda_bench_builtin.datasets.tables.read import Column, column, listed, read
 
 FEW = 20
 """Fewer rows do not tell what is usual in a domain."""
+OTHER_UNIT = "in another unit? correct it, or take a method with `standardise: domain`"
 MOST_OUTSIDE = 0.5
 """A larger share of numbers outside of all that were learned from is doubted."""
 
@@ -90,7 +91,7 @@ class TableReader(NewRowsReader):
         faults: list[str] = []
         doubts: list[str] = []
         for kind in self.plan.kinds:
-            _look_at(self, kind, inputs[kind.name], faults, doubts)
+            _look_at(kind, inputs[kind.name], faults, doubts)
         if faults:
             raise DataError(*(f"{path}: {line}" for line in faults))
         rows = len(next(iter(columns.values())).codes)
@@ -108,12 +109,24 @@ class TableReader(NewRowsReader):
         _, written = read_table(path, (), domain, state)
         beside = {name: _written(written[name]) for name in written if name not in inputs}
         labels = np.full(rows, -1, np.int64) if self.classes else np.full(rows, np.nan, np.float32)
-        lines = tuple(f"{path.name}: {line}" for line in [*doubts, *self._unused(columns)])
-        return NewRows(DomainData(x, labels, texts=texts), beside, self._domains(path, columns), lines)
+        lines, units = (
+            tuple(f"{path.name}: {line}" for line in some)
+            for some in ([*doubts, *self._unused(columns)], self._units(inputs))
+        )
+        return NewRows(DomainData(x, labels, texts=texts), beside, self._domains(path, columns), lines, units)
 
     @property
     def _names(self) -> list[str]:
         return [*(kind.name for kind in self.plan.kinds), *([self.plan.text] if self.plan.text is not None else [])]
+
+    def _units(self, inputs: Mapping[str, Column]) -> Iterator[str]:
+        """A line on each column of numbers that may have another unit; none where that is made alike."""
+        for name, usual in () if self.sees_target else self.usual.items():
+            column = inputs[name]
+            values = column.numbers[column.codes[column.codes >= 0]]
+            odd = unusual(values, usual) if len(values) else None
+            if odd is not None:
+                yield f"column {name!r} {odd}: {OTHER_UNIT}"
 
     def _domains(self, path: Path, columns: Mapping[str, Column]) -> Array | None:
         """The domain of each row, if the file says it of all."""
@@ -150,7 +163,7 @@ def _written(of: Column) -> list[str]:
     return texts
 
 
-def _look_at(reader: TableReader, kind: Kind, column: Column, faults: list[str], doubts: list[str]) -> None:
+def _look_at(kind: Kind, column: Column, faults: list[str], doubts: list[str]) -> None:
     """Adds why a column cannot be used, or what is doubtful about it."""
     if not column.texts:
         stands = "the missing value" if "" in kind.levels else "an unseen one" if kind.levels else "the median"
@@ -158,7 +171,7 @@ def _look_at(reader: TableReader, kind: Kind, column: Column, faults: list[str],
     elif kind.levels:
         _look_at_category(kind, column, faults, doubts)
     else:
-        _look_at_numbers(reader, kind, column, faults, doubts)
+        _look_at_numbers(kind, column, faults, doubts)
 
 
 def _look_at_category(kind: Kind, column: Column, faults: list[str], doubts: list[str]) -> None:
@@ -178,7 +191,7 @@ def _look_at_category(kind: Kind, column: Column, faults: list[str], doubts: lis
         doubts.append(f"column {kind.name!r} lacks a value in {counts[-1]} rows, and in none that was learned from")
 
 
-def _look_at_numbers(reader: TableReader, kind: Kind, column: Column, faults: list[str], doubts: list[str]) -> None:
+def _look_at_numbers(kind: Kind, column: Column, faults: list[str], doubts: list[str]) -> None:
     name, numbers = kind.name, column.numbers
     if (said := as_written(column)) is not None:
         faults.append(f"column {name!r} holds numbers with {said[0]}; {said[1]}")
@@ -199,11 +212,6 @@ def _look_at_numbers(reader: TableReader, kind: Kind, column: Column, faults: li
     if lacking and not kind.gaps:
         what = f"column {name!r} lacks a number in {lacking} rows, and in none that was learned from"
         doubts.append(f"{what}; the median stands for it")
-    if reader.sees_target:  # which makes units alike
-        return
-    odd = unusual(numbers[column.codes[column.codes >= 0]], reader.usual[name])
-    if odd is not None:
-        doubts.append(f"column {name!r} {odd}: another unit?")
 
 
 def unusual(values: Array, usual: Usual) -> str | None:
