@@ -6,7 +6,7 @@ import hashlib
 import math
 import zipfile
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, Annotated, Any, cast
@@ -18,10 +18,21 @@ from msda_bench.api import Added, Array, DataError, Files, Identified, Inputs, I
 from msda_bench.functional import lost_in_float32, standardiser
 from msda_bench_builtin.datasets.tables.array_doubts import doubts_in, sampled
 from msda_bench_builtin.datasets.tables.findings import Look
-from msda_bench_builtin.datasets.tables.folder import ARRAYS, TABLES, files_of, holds, parts_of, said_of, stamp
+from msda_bench_builtin.datasets.tables.folder import (
+    ARRAYS,
+    PARQUET,
+    TABLES,
+    arrays_in,
+    files_of,
+    holds,
+    parts_of,
+    said_of,
+    stamp,
+)
 from msda_bench_builtin.datasets.tables.identify import given_by, identified, repaired
 from msda_bench_builtin.datasets.tables.new_arrays import ArraysReader, NewArrays, UsualArray
 from msda_bench_builtin.datasets.tables.official import Marked, marked_by, named_in
+from msda_bench_builtin.datasets.tables.parquet_arrays import fields_in, has_lists, read_columns, shape_in
 from msda_bench_builtin.datasets.tables.parts import Roles, missing_in, predictions_in
 from msda_bench_builtin.datasets.tables.proposals import proposals
 from msda_bench_builtin.datasets.tables.read import Column, crossed, listed, names_in, plain, text_of
@@ -76,9 +87,13 @@ class Arrays(FromFile):
     groups: str | None = None
     signals: Annotated[Signals, Added()] = "none"
 
+    def reads(self) -> tuple[str, ...]:
+        """`.npz`, or `.parquet` if the file or folder has such columns."""
+        return arrays_in(Path(self.file))
+
     def roles(self) -> Roles:
         """The arrays of domains, labels and groups; see `FromFile`."""
-        held = members(files_of(Path(self.file), ARRAYS)[0])
+        held = arrays_of(files_of(Path(self.file), self.reads())[0])
         test = None if self.test_rows is None else named_in(self.test_rows, self._names())[0]
         given = [self.inputs, self.labels, self.domain, self.groups, self.predictions, test]
         if twice := [name for name in given if name is not None and given.count(name) > 1]:
@@ -187,36 +202,34 @@ class Arrays(FromFile):
 
     def _arrays(self, name: str) -> Array:
         """An array; of a folder those of its files, one below the other."""
-        path, parts = Path(self.file), parts_of(Path(self.file), ARRAYS)
+        path, parts = Path(self.file), parts_of(Path(self.file), self.reads())
         if not parts:
             return read_arrays(path, [name])[name]
-        if name in parts[0].columns or (name == self.domain and name not in members(parts[0].path)):
-            counted = self.labels if self.labels in members(parts[0].path) else self.inputs
+        held = arrays_of(parts[0].path)
+        if name in parts[0].columns or (name == self.domain and name not in held):
+            counted = self.labels if self.labels in held else self.inputs
             counts = [len(read_arrays(part.path, [counted])[counted]) for part in parts]
             return np.repeat([part.columns.get(name, part.stem) for part in parts], counts)
         return _joined(name, {part.path: read_arrays(part.path, [name])[name] for part in parts})
 
     def identify(self, path: Path, sha256: str) -> Identified | None:
         """None for what is no archive of arrays; a DataError that names the arrays for one that is."""
-        if path.suffix.lower() not in ARRAYS:
+        if path.suffix.lower() not in ARRAYS and not (path.is_file() and has_lists(path)):
             return None
-        held = listed(members(path))
+        held = listed(arrays_of(path))
         raise DataError(f"{path}: name the arrays of domains and labels by --domain and --label; it has {held}")
 
     def identify_columns(self, path: Path, columns: Mapping[str, str]) -> Identified | None:
         """Looks through an archive: its domains and classes; the inputs are `x`, or the only other array."""
-        if not (holds(path, ARRAYS) and not holds(path, TABLES) if path.is_dir() else path.suffix.lower() in ARRAYS):
+        is_npz = holds(path, ARRAYS) and not holds(path, TABLES) if path.is_dir() else path.suffix.lower() in ARRAYS
+        if not is_npz and not has_lists(path):
             return None
         if "text" in columns:
             raise DataError(f"{path}: arrays have no column of text; leave --text out, or save a table")
         given = given_by(columns)
         given |= {name: given.pop(role) for role, name in (("label", "labels"), ("group", "groups")) if role in given}
         named = {*given.values(), *given.get("groups", "").split(","), given.get("test_rows", "").partition("=")[0]}
-        others = [name for name in members(files_of(path, ARRAYS)[0]) if name not in named]
-        if self.inputs not in others and len(others) != 1:
-            held = listed(others) or "no other"
-            raise DataError(f"{path}: which array holds the inputs? call it {self.inputs!r}; it has {held}")
-        given["inputs"] = self.inputs if self.inputs in others else others[0]
+        given["inputs"] = self._found_inputs(path, named)
         data, more, notes = repaired(replace(self, file=str(path), **given), columns.get("unlabelled", "target"))
         doubts: tuple[str, ...] = ()
         if "signals" not in given:
@@ -225,13 +238,26 @@ class Arrays(FromFile):
         roles, lines = data.proposed(says_test="test" in columns)
         data, more = replace(data, **roles), more | roles
         notes += lines
-        notes = [*said_of(path, ARRAYS), *notes, *data.shapes(), *data.contents().odd]
+        notes = [*said_of(path, data.reads()), *notes, *data.shapes(), *data.contents().odd]
         if data.signals == "none":
             found = identified(data, given | more, notes)
         else:
             notes.append("plain models are left out of the suite: they read rows of numbers, no signals")
             found = identified(data, given | more, notes, network_for(data.contents().x))
         return replace(found, doubts=(*found.doubts, *doubts))
+
+    def _found_inputs(self, path: Path, named: Collection[str]) -> str:
+        """The array of inputs: `x`, or the only other one, or the only other one with rows of numbers."""
+        first = files_of(path, arrays_in(path))[0]
+        others = [name for name in arrays_of(first) if name not in named]
+        if self.inputs in others:
+            return self.inputs
+        shapes = {name: shape_of(first, name) for name in others}
+        rows = [name for name, found in shapes.items() if found and len(found[0]) > 1 and found[1] in "iufb"]
+        if len(others) != 1 and len(rows) != 1:
+            held = listed([_shown_shape(first, name) for name in others]) or "no other"
+            raise DataError(f"{path}: which array holds the inputs? call it {self.inputs!r}; it has {held}")
+        return others[0] if len(others) == 1 else rows[0]
 
     def as_signals(self) -> tuple[Arrays, tuple[str, ...]]:
         """The dataset with rows (n, a, b) read as signals, or why it is in doubt whether they are."""
@@ -266,8 +292,8 @@ class Arrays(FromFile):
     def _names(self) -> list[str]:
         """All arrays, and what the names of folders say."""
         path = Path(self.file)
-        folders = [part.columns for part in parts_of(path, ARRAYS)[:1]]
-        return [*members(files_of(path, ARRAYS)[0]), *(name for columns in folders for name in columns)]
+        folders = [part.columns for part in parts_of(path, self.reads())[:1]]
+        return [*arrays_of(files_of(path, self.reads())[0]), *(name for columns in folders for name in columns)]
 
     def _left(self) -> list[str]:
         """The arrays that are not read."""
@@ -278,11 +304,10 @@ class Arrays(FromFile):
 
     def _beside(self, name: str) -> Column | None:
         """An array of whole numbers or texts, one a row, as a column; None for any other."""
-        first = files_of(Path(self.file), ARRAYS)[0]
-        member = members(first).get(name)
-        if member is not None:
-            header = _header_of(first, name, member)
-            if header is None or len(header[0]) != 1 or header[1].kind not in "iubUS":
+        first = files_of(Path(self.file), self.reads())[0]
+        if name in arrays_of(first):
+            found = shape_of(first, name)
+            if found is None or len(found[0]) != 1 or found[1] not in "iubUS":
                 return None
         try:
             return self._column(name)
@@ -291,12 +316,12 @@ class Arrays(FromFile):
 
     def shapes(self) -> list[str]:
         """The shape of an example, and the arrays that are not read."""
-        first = files_of(Path(self.file), ARRAYS)[0]
-        x, left, held = self.contents().x, self._left(), members(first)
+        first = files_of(Path(self.file), self.reads())[0]
+        x, left, held = self.contents().x, self._left(), arrays_of(first)
         lines = [f"inputs: array {self.inputs!r}, {x.dtype} of shape {x.shape[1:]} in each row"]
         if self.signals != "none":
             lines = [f"signals: array {self.inputs!r}, {signals_in(x)}; --signals says how it is meant otherwise"]
-        others = [_shown_shape(first, name, held[name]) for name in left if name in held]
+        others = [_shown_shape(first, name) for name in left if name in held]
         if others:
             ask = "" if self.groups else "; name by --group one that says which rows belong together"
             lines.append(f"arrays not read: {listed(others)}{ask}")
@@ -377,7 +402,7 @@ def _gaps(path: Path, name: str, x: Array, *, allowed: bool) -> bool:
 def _sha256(path: Path) -> str:
     """Of a file; of a folder as `sha256sum` would list its files."""
     digest = hashlib.sha256()
-    for part in parts_of(path, ARRAYS):
+    for part in parts_of(path, arrays_in(path)):
         with part.path.open("rb") as stream:
             digest.update(f"{hashlib.file_digest(stream, 'sha256').hexdigest()}  {part.name}\n".encode())
     if path.is_dir():
@@ -387,11 +412,13 @@ def _sha256(path: Path) -> str:
 
 
 def read_arrays(path: Path, names: Sequence[str]) -> dict[str, Array]:
-    """The named arrays of an npz archive.
+    """The named arrays of an npz archive, or columns of a Parquet file.
 
     Raises:
         DataError: it is no such archive, is damaged, lacks an array, or holds Python objects.
     """
+    if path.suffix.lower() in PARQUET:
+        return read_columns(path, names)
     held = members(path)
     try:
         for name in names:
@@ -433,19 +460,28 @@ def _header(name: str, content: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[An
     return shape, dtype
 
 
-def _shown_shape(path: Path, name: str, member: zipfile.ZipInfo) -> str:
+def _shown_shape(path: Path, name: str) -> str:
     """An array that is not read, such as `session (240,)`."""
-    header = _header_of(path, name, member)
-    return f"{name} {header[0] if header else '(no array)'}"
+    found = shape_of(path, name)
+    return f"{name} {str(found[0]).replace(' 0', ' ...') if found else '(no array)'}"
 
 
-def _header_of(path: Path, name: str, member: zipfile.ZipInfo) -> tuple[tuple[int, ...], np.dtype[Any]] | None:
-    """The shape and dtype of an array; None if it is none."""
+def shape_of(path: Path, name: str) -> tuple[tuple[int, ...], str] | None:
+    """The shape of an array, and the kind of its dtype; None if it is none."""
+    if path.suffix.lower() in PARQUET:
+        return shape_in(path, name)
     try:
-        with zipfile.ZipFile(path) as archive, archive.open(member) as content:
-            return _header(name, content)
+        with zipfile.ZipFile(path) as archive, archive.open(members(path)[name]) as content:
+            shape, dtype = _header(name, content)
     except _DAMAGE:
         return None
+    return shape, dtype.kind
+
+
+def arrays_of(path: Path) -> list[str]:
+    """The names of the arrays of an archive, or of the columns of a Parquet file; a DataError if it is neither."""
+    stamp(path, arrays_in(path))
+    return [*(fields_in(path) if path.suffix.lower() in PARQUET else members(path))]
 
 
 def members(path: Path) -> dict[str, zipfile.ZipInfo]:

@@ -13,6 +13,7 @@ from msda_bench.api import DataError
 
 TABLES = (".csv", ".tsv", ".tab", ".parquet", ".csv.gz", ".tsv.gz")
 ARRAYS = (".npz",)
+PARQUET = (".parquet",)
 _WORKBOOKS = (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods")
 _PARTITION = re.compile(r"(?P<name>[^=/]+)=(?P<value>[^/]+)")
 _NONE = "__HIVE_DEFAULT_PARTITION__"
@@ -95,6 +96,13 @@ def files_of(path: Path, endings: Sequence[str]) -> list[Path]:
     return [part.path for part in parts_of(path, endings)] or [path]
 
 
+def arrays_in(path: Path) -> tuple[str, ...]:
+    """How the files of arrays end that a path names, or that a folder has: `.npz`, or else `.parquet`."""
+    if path.is_dir():
+        return PARQUET if not parts_of(path, ARRAYS) and parts_of(path, PARQUET) else ARRAYS
+    return PARQUET if path.suffix.lower() in PARQUET else ARRAYS
+
+
 def not_read(path: Path, endings: Sequence[str]) -> list[str]:
     """What else lies in a folder, and in its folders NAME=VALUE."""
     files = {part.path for part in parts_of(path, endings)}
@@ -127,7 +135,7 @@ def stamp(path: Path, endings: Sequence[str]) -> tuple[int, ...]:
         raise DataError(f"{path}: cannot be read: {why}; correct `file` in the suite") from None
     for file, (is_file, state) in zip(files, states, strict=True):
         if not is_file:
-            what = f"a folder without {'arrays' if endings == ARRAYS else 'a table'}"
+            what = f"a folder without {'a table' if endings == TABLES else 'arrays'}"
             raise DataError(f"{file}: is {what if file.is_dir() else 'no regular file'}; name a file")
         if not state.st_size:
             raise DataError(f"{file}: is empty")

@@ -207,7 +207,7 @@ def _read_of(data: FromFile, read: Contents, drop: Sequence[str]) -> str:
         used = len(plan.kinds) + (plan.text is not None)
         line += f", {used} of {used + len(left)} columns of inputs"
     if path.is_dir():
-        left += not_read(path, data.endings)
+        left += not_read(path, data.reads())
     return line + (f"; not read: {listed(left, 40)}" if left else "")
 
 

@@ -244,7 +244,7 @@ def _parquet(path: Path, content: bytes, missing: Collection[str]) -> dict[str, 
         schema = parquet.read_schema(pa.BufferReader(content))
         if nested := next((field for field in schema if types.is_nested(field.type)), None):
             what = f"column {nested.name!r} holds {nested.type}, not one value in each row; leave it out of the file"
-            raise DataError(f"{path}: {what}, or save such rows of numbers as an npz file for `arrays`")
+            raise DataError(f"{path}: {what}, or read it as `arrays`, whose inputs may be lists of numbers")
         # Texts stay as they are encoded: one that repeats may take no bytes, but a copy for each row all memory.
         texts = [field.name for field in schema if types.is_string(field.type) or types.is_large_string(field.type)]
         file = parquet.ParquetFile(pa.BufferReader(content), read_dictionary=texts)

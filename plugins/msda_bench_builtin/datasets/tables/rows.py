@@ -100,6 +100,10 @@ class FromFile(Dataset):
     predictions: str | None = None
     test_rows: Annotated[str | None, Added()] = None
 
+    def reads(self) -> tuple[str, ...]:
+        """How the files that are read end."""
+        return self.endings
+
     @abstractmethod
     def roles(self) -> Roles:
         """The columns of domains, labels and groups.
@@ -127,7 +131,7 @@ class FromFile(Dataset):
         # Other parameters change nothing of it, and may be mappings, which have no hash.
         unset: dict[str, Any] = dict.fromkeys(("test", "target_train", "corrupt", "label_shift"))
         bare = replace(self, train=1, protocol="held_out", **unset)
-        return _kept(bare, stamp(Path(self.file), self.endings))
+        return _kept(bare, stamp(Path(self.file), self.reads()))
 
     @property
     def domains(self) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from msda_bench_builtin.datasets.tables.identify import given_by, identified, lo
 from msda_bench_builtin.datasets.tables.judge import gaps_in, judge, used_columns
 from msda_bench_builtin.datasets.tables.new_table import TableReader
 from msda_bench_builtin.datasets.tables.official import Marked, marked_by, named_in
+from msda_bench_builtin.datasets.tables.parquet_arrays import has_lists
 from msda_bench_builtin.datasets.tables.parts import Parts, Roles, missing_in, predictions_in
 from msda_bench_builtin.datasets.tables.read import Column, column, crossed, names_in, read_table
 from msda_bench_builtin.datasets.tables.rows import Contents, FromFile
@@ -138,13 +139,13 @@ class Table(FromFile):
 
     def identify(self, path: Path, sha256: str) -> Identified | None:
         """None for what is no table, or a folder; a DataError that names the columns for one that is."""
-        if path.is_file() and is_table(path):
+        if path.is_file() and is_table(path) and not has_lists(path):
             raise unnamed(path, read_table(path, missing_in(self.missing)[0], self.domain, stamp(path, TABLES))[1])
         return None
 
     def identify_columns(self, path: Path, columns: Mapping[str, str]) -> Identified | None:
         """Looks through a table: its domains and classes, and columns that look like a leak or cannot be used."""
-        if not is_table(path):
+        if not is_table(path) or has_lists(path):
             return None
         if "signals" in columns:
             raise DataError(f"{path}: a table has no signals; save them as arrays, (n, channels, time) by numpy.savez")
