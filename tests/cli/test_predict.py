@@ -301,7 +301,14 @@ def test_arrays_are_answered_with_their_other_arrays_beside(tmp_path, monkeypatc
     if len(shape) > 1:
         x[::7, :, 12:] = np.nan  # shorter ones
     np.savez("known.npz", x=x, y=name[y], person=person)
-    np.savez("new.npz", x=x[:30], window=np.arange(30), y=name[1 - y[:30]], more=x[:30, ..., :2])
+    np.savez(
+        "new.npz",
+        x=x[:30],
+        window=np.arange(30),
+        y=name[1 - y[:30]],
+        more=x[:30, ..., :2],
+        names=np.array(["a", 1, None], object),
+    )
     signals = ", signals: channels_first" if len(shape) > 1 else ""
     network = "convnet1d" if len(shape) > 1 else "linear"
     Path("mine.yaml").write_text(f"""
@@ -317,6 +324,7 @@ methods: {{SRC: {{scheme: pooled}}, DANN: {{scheme: pooled, discrepancy: d_A, mu
         code, _, err = said(f"predict mine.yaml new.npz --method {method} --out {method}.csv --quiet")
         assert code == 0, err
         assert any("'y' (label) is copied to the answers" in line for line in err)
+        assert any(line.endswith("are not copied to the answers: more, names") for line in err)
         answers = pd.read_csv(f"{method}.csv")
         assert [*answers] == ["window", "y", "predicted", "probability_rest", "probability_walk"]
         assert (answers["predicted"] == name[y[:30]]).mean() > 0.8  # labels of new rows, all wrong, are not used

@@ -174,9 +174,20 @@ class Arrays(FromFile):
         """
         x, _ = self._inputs()
         names = self._names()
-        others = {name: self._arrays(name) for name in names if name != self.inputs}
+        others = {name: self._of_one_value(name) for name in names if name != self.inputs}
         says = self.domain in names or Path(self.file).is_dir()
         return NewArrays(x, others, self._column(self.domain) if says else None)
+
+    def _of_one_value(self, name: str) -> Array | None:
+        """An array of one value a row, of any type but Python objects; None for any other."""
+        first = files_of(Path(self.file), self.reads())[0]
+        found = shape_of(first, name) if name in arrays_of(first) else None
+        if found is not None and (len(found[0]) != 1 or found[1] == "O"):
+            return None
+        try:
+            return self._arrays(name)
+        except DataError:
+            return None
 
     def _oriented(self, path: Path, x: Array) -> Array:
         """Signals with their channels first, other rows as they are."""

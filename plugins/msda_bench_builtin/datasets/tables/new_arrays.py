@@ -52,12 +52,12 @@ class NewArrays:
 
     Attributes:
         inputs: the rows, as the dataset reads them.
-        others: those beside them that the file has.
+        others: those beside them that the file has; None for one without one value for each row.
         domain: that of domains as a column; None if the file has none.
     """
 
     inputs: Array
-    others: Mapping[str, Array]
+    others: Mapping[str, Array | None]
     domain: Column | None
 
 
@@ -108,11 +108,11 @@ class ArraysReader(NewRowsReader):
         )
 
 
-def _beside(others: Mapping[str, Array], rows: int) -> tuple[dict[str, list[str]], list[str]]:
+def _beside(others: Mapping[str, Array | None], rows: int) -> tuple[dict[str, list[str]], list[str]]:
     """Arrays of one value for each row as texts, and the names of the rest."""
     kept: dict[str, list[str]] = {}
     for name, array in others.items():
-        if array.shape == (rows,) and array.dtype.kind in "iubfUS":
+        if array is not None and array.shape == (rows,) and array.dtype.kind in "iubfUS":
             kept[name] = [*_texts(array)]
     return kept, [name for name in others if name not in kept]
 
