@@ -162,6 +162,10 @@ def test_rows_that_cannot_be_answered_right_are_one_line(folder, said, columns, 
         ({"crp": [""] + ["1.5"] * (ROWS - 1)}, "column 'crp' lacks a number in 1 rows"),
         ({"bmi": [""] * ROWS}, "column 'bmi' is empty"),
         ({"again": ["no"] * ROWS}, "column 'again' (label) is copied to the answers, and used for nothing"),
+        (
+            {"again": ["never"] * ROWS},
+            "column 'again' (label) is copied to the answers, and used for nothing; 'never' in it is no class",
+        ),
     ],
     ids=lambda given: "" if isinstance(given, str) else next(iter(given)),
 )

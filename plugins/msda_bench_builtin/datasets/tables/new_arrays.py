@@ -12,7 +12,7 @@ import numpy as np
 from msda_bench.api import Array, DataError, DomainData, Files, NewRows, NewRowsReader
 from msda_bench_builtin.datasets.tables.array_doubts import sampled, spread
 from msda_bench_builtin.datasets.tables.columns import Range
-from msda_bench_builtin.datasets.tables.new_table import FEW, MOST_OUTSIDE, OTHER_UNIT
+from msda_bench_builtin.datasets.tables.new_table import FEW, MOST_OUTSIDE, OTHER_UNIT, not_used
 from msda_bench_builtin.datasets.tables.numbers import factor_text, other_unit
 from msda_bench_builtin.datasets.tables.read import Column, listed, text_of
 
@@ -100,7 +100,8 @@ class ArraysReader(NewRowsReader):
             others
         )
         if self.source.labels in beside:
-            lines.append(f"array {self.source.labels!r} (label) is copied to the answers, and used for nothing")
+            texts = [*dict.fromkeys(beside[self.source.labels])]
+            lines.append(not_used(f"array {self.source.labels!r} (label)", texts, self.classes))
         labels = np.full(len(x), -1, np.int64) if self.classes else np.full(len(x), np.nan, np.float32)
         data = DomainData(x.astype(self.dtype, copy=False), labels)
         return NewRows(

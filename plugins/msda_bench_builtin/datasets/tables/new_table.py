@@ -150,7 +150,20 @@ class TableReader(NewRowsReader):
         for role in ("label", "predictions"):
             name = self.roles.get(role, "")
             if name in columns and columns[name].texts:
-                yield f"column {name!r} ({role}) is copied to the answers, and used for nothing"
+                classes = self.classes if role == "label" else ()
+                yield not_used(f"column {name!r} ({role})", columns[name].texts, classes)
+
+
+def not_used(what: str, texts: Sequence[str], classes: Sequence[str]) -> str:
+    """A line on labels, which are not used, and on those of no class that was learned."""
+    line = f"{what} is copied to the answers, and used for nothing"
+    if not classes:
+        return line
+    named = plain_texts([*classes, *texts], ())
+    other = sorted({*named[len(classes) :]} - {*named[: len(classes)]})
+    if not other:
+        return line
+    return f"{line}; {listed([*map(repr, other)], 5)} in it is no class that was learned ({listed(classes, 5)})"
 
 
 def _input(path: Path, columns: Mapping[str, Column], name: str, own: Mapping[str, Sequence[str]]) -> Column:
