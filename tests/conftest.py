@@ -25,7 +25,7 @@ def pytest_configure():
     # For `benchmarks` and the registered studies; last, since what is installed is tested.
     sys.path += [
         str(HERE.parent),
-        *(str(HERE.parent / "studies" / name) for name in ("registered", "registered-2", "registered-3")),
+        *(str(HERE.parent / "studies" / name) for name in ("registered", "registered-2", "registered-3", "datasets")),
     ]
     # Tests copy folders of many small files; on a disk that takes longer than the commands that they test.
     if IN_MEMORY.is_dir() and shutil.disk_usage(IN_MEMORY).free > SPACE:

@@ -1,6 +1,7 @@
 """Properties of several datasets, and of the real bytes where they are on this machine."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -116,6 +117,17 @@ def test_the_real_files_have_the_documented_examples(real, tmp_path, data, class
         assert part.x.shape[0] == sum(counts)
         assert part.x.dtype == (np.uint8 if len(data.input.shape) > 1 else np.float32)
     assert groups == (None if part.groups is None else len(np.unique(part.groups)))
+
+
+def test_the_half_of_a_file_tells_the_documented_share_of_what_tweets_are_about(real):
+    files, right, rows = real(Crises()), 0, 0
+    for domain in Crises().domains:
+        y = Crises().load(domain, files).y
+        for half in (y[: len(y) // 2], y[len(y) // 2 :]):
+            right, rows = right + np.bincount(half).max(), rows + len(half)
+    root = Path(__file__).parents[3]
+    for page in ("docs/datasets.md", "studies/datasets/README.md"):
+        assert f"{100 * right / rows:.1f} % of the" in (root / page).read_text(encoding="utf-8"), page
 
 
 def as_published(text):
