@@ -63,7 +63,7 @@ def test_names_alone_are_no_proof_and_images_without_a_group_are_refused(identif
     code, out, _ = identify(folder, "--suite", suite)
     assert (code, "groups" in suite.read_text()) == (0, False)
     assert any(
-        "if those of one belong together (a patient, a slide, a recording), set `groups`" in line for line in out
+        "if those of one belong together (a patient, a slide, a recording), --group PATTERN" in line for line in out
     )
     params = {"domains": ("A", "B"), "folder": "cam", "sha256": tree_sha256(folder), "side": 8}
     files = LocalFiles(Folders(tmp_path, tmp_path / "cache"), "image_folder", 1)
@@ -211,3 +211,32 @@ def test_a_folder_that_is_an_official_part_keeps_its_patients_or_names_the_leak(
     said = "\n".join(identify(folder)[1])
     assert "leak: 18 names such as p0, each in several images: images that belong together; 18 of them have" in said
     assert "`groups:" not in said
+
+
+@pytest.mark.parametrize("kind", ["patients in names", "a third column", "lists of two parts"])
+def test_lists_of_images_are_found_with_their_groups_and_official_test(kind, identify, tmp_path):
+    folder, suite = tmp_path / "listed", tmp_path / "mine.yaml"
+    lines = {site: [] for site in "ABC"}
+    for site, of in lines.items():
+        for number in range(24):
+            name = f"shots/case{site}{number // 4}-{number % 4}.png"
+            name = name.replace("case" + site, "case") if kind == "patients in names" else name
+            name = name.replace("shots", f"shots{site}")
+            saved(folder / name, np.full((9, 9), 9 * number, np.uint8))
+            of.append(f"{name} {1 + number % 2}" + (f" g{number // 4}" if kind == "a third column" else ""))
+    for site, of in lines.items():
+        parts = {f"{site}_train": of[8:], f"{site}_test": of[:8]} if kind == "lists of two parts" else {site: of}
+        for name, some in parts.items():
+            (folder / f"{name}.txt").write_text("\n".join(some))
+    (folder / "readme.txt").write_text("These are images.\n")
+    code, out, _ = identify(folder, "--suite", suite)
+    assert (code, any(line.startswith("image_list: 72 listed images of 3 domains") for line in out)) == (0, True)
+    assert "read 72 of 73 files; not read: 1 .txt; convert those that are images to .png or .jpg" in out
+    params = yaml.safe_load(suite.read_text())["dataset"]["image_list"]
+    assert (params["first_label"], params["classes"], params["domains"]) == (1, 2, [*"ABC"])
+    wanted = {"patients in names": r"(case\d+)", "a third column": "column"}
+    assert params["groups"] == wanted.get(kind, params["groups"])
+    data = ImageList(**params | {"domains": (*"ABC",), "side": 8})
+    sizes = data.sizes(LocalFiles(Folders(tmp_path, tmp_path / "cache"), data.name, 1))
+    assert {*sizes.values()} == ({(16, 8)} if kind == "lists of two parts" else {24})
+    assert main(["validate", str(suite)]) == 0

@@ -286,14 +286,15 @@ class Images(Dataset):
 
     def _kept(self, listing: Listing) -> list[tuple[Row, int, bool]]:
         kept = (item for item in listing.images if item[0].name not in self.without)
-        return [(row, label, test or self._is_test(row.name)) for row, label, test in kept]
+        return [(row, label, test or self.is_test(row.name)) for row, label, test in kept]
 
     @property
     def testing(self) -> str | None:
         """The regular expression of the paths of official test images; None if only folders or lists say so."""
         return None
 
-    def _is_test(self, name: str) -> bool:
+    def is_test(self, name: str) -> bool:
+        """Whether `testing` makes an image an official test image."""
         return self.testing is not None and re.search(self.testing, name.removeprefix("./")) is not None
 
     def augmentation(self) -> tuple[str, ...]:

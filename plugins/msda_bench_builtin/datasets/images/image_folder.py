@@ -6,9 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, ClassVar
 
-import numpy as np
 from pydantic import Field
 
 from msda_bench.api import Added, DataError, Files, Identified, Row, component
@@ -22,10 +21,19 @@ from msda_bench_builtin.datasets.images.dataset import (
     first_suite,
     what_is_missing,
 )
-from msda_bench_builtin.datasets.images.decode import header
-from msda_bench_builtin.datasets.images.keys import are_keys, key_in
-from msda_bench_builtin.datasets.images.listing import Listed, files_of, is_archive, listed, plain
-from msda_bench_builtin.datasets.images.looks import PATTERN, deep_line, sequences_in
+from msda_bench_builtin.datasets.images.keys import are_keys
+from msda_bench_builtin.datasets.images.listing import files_of, is_archive, listed, plain
+from msda_bench_builtin.datasets.images.looked_through import (
+    Placed,
+    Tree,
+    headers,
+    how_much,
+    part_of,
+    parts_in,
+    roles_in,
+    train_of,
+)
+from msda_bench_builtin.datasets.images.looks import deep_line
 from msda_bench_builtin.datasets.sizes import few_examples, why_balanced
 
 LAST_TWO = "**/DOMAIN/CLASS"
@@ -37,26 +45,6 @@ _WORDS = {
     "*": "[^/]+/",
     "**": "(?:[^/]+/)*",
 }
-_PARTS = {
-    **dict.fromkeys(("train", "training", "trainval"), "train"),
-    **dict.fromkeys(("val", "valid", "validation", "crossval", "crossvalidation", "dev"), "validation"),
-    **dict.fromkeys(("test", "testing", "eval", "evaluation"), "test"),
-    **dict.fromkeys(("full", "all", "whole"), "full"),
-}
-
-
-class Placed(NamedTuple):
-    """An image, and the names of the folders that say what it is."""
-
-    row: Row
-    domain: str
-    label: str
-    part: str = ""
-
-
-def part_of(name: str) -> str:
-    """The official part that a folder's name stands for: train, validation, test or full; empty if none."""
-    return _PARTS.get(re.sub(r"(set|data|split|images|imgs)?\d*$", "", plain(name)), "")
 
 
 def placed(rows: Iterable[Row], layout: str) -> list[Placed]:
@@ -111,10 +99,6 @@ def same(name: str) -> str:
     return re.sub(r"(?<=[^ _-])-|[ _]|-(?!\.?\d)", "_", name).casefold()
 
 
-Tree = dict[str, dict[str, list[Placed]]]
-"""Images by domain and class."""
-
-
 class FolderImages(Images):
     """Reads DOMAIN/CLASS/FILE; classes are numbered in the order of their plain names."""
 
@@ -161,7 +145,7 @@ class FolderImages(Images):
 
     def _marked(self, images: Sequence[Placed]) -> list[Placed]:
         """The images, of which those that `testing` says are of the part `test`."""
-        return [image._replace(part="test") if self._is_test(image.row.name) else image for image in images]
+        return [image._replace(part="test") if self.is_test(image.row.name) else image for image in images]
 
     def _tree(self, images: Sequence[Placed], known: Collection[str]) -> tuple[Tree, list[str]]:
         """The images of the known domains, or of all if none is known, and the classes in order."""
@@ -215,8 +199,8 @@ class FolderImages(Images):
                 wrong = f"nested folders, such as {rows[0].name}, are read as {layout}/FILE"
                 doubts.append(f"{wrong}; move them, or correct `layout` in the suite")
             doubts += _doubts(tree)
-            params = {"domains": list(tree), "classes": len(classes), "layout": layout, **params, **_train(tree)}
-            more, said = self._roles(tree, layout)
+            params = {"domains": list(tree), "classes": len(classes), "layout": layout, **params, **train_of(tree)}
+            more, said = roles_in(self, tree, layout)
             params |= more
             lines += said
         why = None if self.published else why_balanced(counts)
@@ -235,41 +219,6 @@ class FolderImages(Images):
             read=how_much(files, rows),
         )
 
-    def _roles(self, tree: Tree, layout: str) -> tuple[dict[str, Any], list[str]]:
-        """The parameters that say which images belong together and which are the official test, and a line on each.
-
-        Raises:
-            DataError: what the user says of them does not fit the images.
-        """
-        tests = {name: of["test"] for name, of in _parts(tree).items()}
-        params: dict[str, Any] = {}
-        if self.testing is not None:
-            params["test_images"] = self.testing
-            if not any(tests.values()):
-                raise DataError(f"{self.name}: `test_images` ({self.testing}) matches no path of an image; correct it")
-        lines = _official(tests)
-        pattern, line = (self.grouping, "") if self.grouping is not None else _proposed(tree, layout)
-        parted = 0 if pattern is None else self._parted(tree, pattern)
-        if parted and self.grouping is not None:
-            what = f"{parted} groups have official test images and others"
-            raise DataError(f"{self.name}: {what}; correct --group ({pattern}), or leave it out")
-        if parted:
-            pattern = None
-            what = line.partition(": ")[2].partition(", so ")[0]
-            line = f"leak: {what}; {parted} of them have official test images and others"
-        lines += [line] if line else []
-        return params if pattern is None else params | {"groups": pattern, "stratify": True}, lines
-
-    def _parted(self, tree: Tree, pattern: str) -> int:
-        """How many groups by this pattern have official test images and others."""
-        parted = 0
-        for name, of in tree.items():
-            images = [image for some in of.values() for image in some]
-            groups = self.grouped_by(pattern, name, [image.row.name for image in images])
-            official = np.array([part_of(image.part) == "test" for image in images])
-            parted += len(np.intersect1d(groups[official], groups[~official]))
-        return parted
-
     def _explains(self, rows: Sequence[Row], layout: str) -> bool:
         """Whether what images of one group have in common is a folder that is neither domain nor class."""
         words = layout.split("/")
@@ -282,37 +231,6 @@ class FolderImages(Images):
 def _folders(name: str, places: Collection[int]) -> list[str]:
     """The folders of a path at these places, from the top down."""
     return [folder for place, folder in enumerate(name.split("/")[:-1]) if place in places]
-
-
-def _official(tests: Mapping[str, int]) -> list[str]:
-    """A line on official test images, if there are any."""
-    if not any(tests.values()):
-        return []
-    some = ", ".join(f"{name} {count}" for name, count in tests.items() if count)
-    none = [name for name, count in tests.items() if not count]
-    more = f"; none in {listed(none)}, where each run draws its own" if none else ""
-    return [f"official test: {some}{more}"]
-
-
-def _proposed(tree: Tree, layout: str) -> tuple[str | None, str]:
-    """A regular expression of what images that belong together have in common, and a line on it; empty if none."""
-    rows = [image.row for of in tree.values() for images in of.values() for image in images]
-    names = {
-        name: [image.row.name.removeprefix("./") for images in of.values() for image in images]
-        for name, of in tree.items()
-    }
-    words = layout.split("/")
-    free = [place for place, word in enumerate(words) if word in {"*", "**"}] if words[0] != "**" else []
-    if key := key_in(names, free):
-        what = f"{key.groups} names such as {key.example}, each in several images: images that belong together"
-        more = "; equal names in two domains count as two" if key.recurs else ""
-        return (
-            key.pattern,
-            f"key: {what}, so the suite has `groups: {key.pattern}`; --group PATTERN says otherwise{more}",
-        )
-    if sequences := sequences_in(rows, layout):
-        return f"(?i){PATTERN}" if sequences.alike else None, sequences.line
-    return None, ""
 
 
 def _merged(tree: Tree) -> Iterator[str]:
@@ -338,43 +256,8 @@ def _doubts(tree: Tree) -> Iterator[str]:
     shared = {label for label, count in Counter(label for of in tree.values() for label in of).items() if count > 1}
     if alone := [name for name, of in tree.items() if shared.isdisjoint(of)]:
         yield f"domains without a class of another domain, {listed(alone)}; correct the names or levels of folders"
-    if tests := [name for name, count in _parts(tree).items() if not count["train"]]:
+    if tests := [name for name, count in parts_in(tree).items() if not count["train"]]:
         yield f"domains of which all images are an official test, {listed(tests)}; move some to another part"
-
-
-def _train(tree: Tree) -> dict[str, int]:
-    """The size of training parts, if some are official."""
-    sizes = [count["train"] if count["test"] else count["train"] // 2 for count in _parts(tree).values()]
-    return {"train": max(1, min(1000, *sizes))} if any(count["test"] for count in _parts(tree).values()) else {}
-
-
-def _parts(tree: Tree) -> dict[str, Counter[str]]:
-    """Images for the test, and others, in each domain."""
-    parts = {name: [part_of(image.part) for some in of.values() for image in some] for name, of in tree.items()}
-    return {name: Counter("test" if part == "test" else "train" for part in of) for name, of in parts.items()}
-
-
-def headers(rows: Sequence[Row]) -> tuple[list[str], int]:
-    """A line for each kind of fault that the first bytes show, and how many images their EXIF orientation turns."""
-    faults: dict[str, list[str]] = {}
-    turned = 0
-    for row in rows:
-        fault, turns = header(row, FIRST_SIDE)
-        turned += turns
-        if fault:
-            faults.setdefault(fault, []).append(row.name)
-    return [f"bad: {fault}, {listed(names)}" for fault, names in sorted(faults.items())], turned
-
-
-def how_much(files: Listed, read: Collection[Row]) -> str:
-    """`read 20 of 26 files`, and what was not."""
-    names = {row.name for row in read}
-    elsewhere = [row.name for row in files.images if row.name not in names]
-    left = [f"{count} {ending}" for ending, count in sorted(files.others.items())]
-    left += [f"{len(elsewhere)} images in other folders, such as {elsewhere[0]}"] if elsewhere else []
-    remedy = "; convert those that are images to .png or .jpg" if files.others else ""
-    total = len(files.images) + files.others.total()
-    return f"read {len(names)} of {total} files" + (f"; not read: {', '.join(left)}{remedy}" if left else "")
 
 
 @component

@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 
-from msda_bench.api import Added, DataError, Files, Identified, component
+from msda_bench.api import Added, DataError, Files, Identified, Row, component
+from msda_bench_builtin.datasets.first_targets import first_targets
 from msda_bench_builtin.datasets.images.dataset import (
     FIRST_SIDE,
     Images,
@@ -20,6 +23,9 @@ from msda_bench_builtin.datasets.images.dataset import (
     what_is_missing,
 )
 from msda_bench_builtin.datasets.images.listing import files_of, listed, row_of
+from msda_bench_builtin.datasets.images.looked_through import Placed, headers, how_much, roles_in, train_of
+from msda_bench_builtin.datasets.images.own_lists import own_lists
+from msda_bench_builtin.datasets.sizes import few_examples, why_balanced
 
 _LARGEST_LIST = 1 << 27
 """The maximum size of a list in bytes; the largest of DomainNet's has 6 million."""
@@ -59,7 +65,7 @@ class ListedImages(Images):
         counts: dict[str, dict[str, int]] = {}
         for domain in domains:
             try:
-                names = [name for list_ in self.lists if list_ for name, _, _ in self._entries(path, list_, domain)]
+                names = [name for list_ in self.lists if list_ for name, _, _ in self.entries(path, list_, domain)]
             except DataError as error:
                 lines.extend(f"missing: {line}" for line in error.lines)
                 continue
@@ -76,8 +82,8 @@ class ListedImages(Images):
         """The domain's images in the order of its lists; odd are missing classes and images listed twice."""
         folder = files.path(self.files[0])
         train, test = self.lists
-        entries = [(*entry, False) for entry in self._entries(folder, train, domain)]
-        entries += [] if test is None else [(*entry, True) for entry in self._entries(folder, test, domain)]
+        entries = [(*entry, False) for entry in self.entries(folder, train, domain)]
+        entries += [] if test is None else [(*entry, True) for entry in self.entries(folder, test, domain)]
         here = {name: row_of(folder, name) for name, *_ in entries}
         absent = [name for name, row in here.items() if row is None and name not in self.without]
         if absent:
@@ -91,7 +97,8 @@ class ListedImages(Images):
         groups = {name: group for name, _, group, _ in entries} if self.has_groups else None
         return Listing(images, odd, groups)
 
-    def _entries(self, folder: Path, pattern: str, domain: str) -> list[tuple[str, int, str]]:
+    def entries(self, folder: Path, pattern: str, domain: str) -> list[tuple[str, int, str]]:
+        """The path, class and group of each line of a list; a DataError for each kind of fault."""
         name = pattern.replace("{domain}", domain)
         path = next((path for path in (folder / name, folder / "txt" / name) if path.is_file()), None)
         if path is None:
@@ -153,6 +160,18 @@ def _entry(line: str) -> tuple[str, int, str]:
     return str(path), int(float(rest[0])), ""
 
 
+def _placed(data: ListedImages, folder: Path, domain: str, rows: Mapping[str, Row]) -> dict[str, list[Placed]]:
+    """The images of a domain's lists that are there, by their label as it is written."""
+    found: dict[str, list[Placed]] = {}
+    for place, name in enumerate(name for name in data.lists if name is not None):
+        for image, label, _ in data.entries(folder, name, domain):
+            if image in rows:
+                written = str(label + data.first_label)
+                part = "test" if place or data.is_test(image) else ""
+                found.setdefault(written, []).append(Placed(rows[image], domain, written, part))
+    return dict(sorted(found.items(), key=lambda item: int(item[0])))
+
+
 @component
 class ImageList(ListedImages):
     """Your own images, named by a list of lines `PATH LABEL` for each domain; paths are below the folder.
@@ -178,6 +197,43 @@ class ImageList(ListedImages):
     test_list: str | None = None
     groups: Annotated[Pattern | None, Added()] = None
     test_images: Annotated[Pattern | None, Added()] = None
+
+    def identify(self, path: Path, sha256: str) -> Identified | None:
+        """Recognises lists of two or more domains, `DOMAIN.txt` or `DOMAIN_train.txt` and `DOMAIN_test.txt`."""
+        if not path.is_dir():
+            return None
+        files = files_of(path)
+        rows = {row.name.removeprefix("./"): row for row in files.images}
+        lists = own_lists(path, rows)
+        if lists is None:
+            return None
+        first = min(lists.labels)
+        lines: dict[str, Any] = {"list": lists.list, "test_list": lists.test_list, "first_label": first}
+        groups = "column" if lists.grouped and self.groups is None else self.groups
+        classes = max(2, max(lists.labels) - first + 1)
+        data = replace(self, domains=lists.domains, classes=classes, groups=groups, **lines)
+        tree = {name: _placed(data, path, name, rows) for name in lists.domains}
+        params, said = roles_in(data, tree, "**") if groups != "column" else ({"groups": "column"}, [])
+        if groups == "column":
+            said.append("groups: the third word of each line says which images belong together (`groups: column`)")
+            params |= {"stratify": True}
+        counts = {name: {label: len(images) for label, images in of.items()} for name, of in tree.items()}
+        every = [image.row for of in tree.values() for images in of.values() for image in images]
+        faults, turned = headers(every)
+        why = why_balanced(counts)
+        said += [*few_examples(counts), *([f"{why}, so the suite compares `balanced_accuracy`"] if why else [])]
+        more = {"upright": True} if turned else {}
+        more |= {key: value for key, value in lines.items() if value not in {None, 0}}
+        named = {"domains": list(lists.domains), "classes": classes, "folder": path.absolute().name}
+        return Identified(
+            f"{len(every)} listed images of {len(tree)} domains, by the lists {lists.list}",
+            counts,
+            (*what_is_missing(counts, {}, None), *faults, *said, *first_targets([*counts])[1]),
+            {**named, "sha256": sha256, "side": FIRST_SIDE, **more, **train_of(tree), **params},
+            certain=False,
+            suite=first_suite(counts, balanced=why is not None),
+            read=how_much(files._replace(others=files.others - Counter({".txt": lists.files})), every),
+        )
 
     @property
     def testing(self) -> str | None:

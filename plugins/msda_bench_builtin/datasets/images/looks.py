@@ -65,7 +65,7 @@ def sequences_in(rows: Sequence[Row], layout: str) -> Sequences | None:
         return Sequences(
             f"sequences: {what}, and those of one are nearly equal, so `groups` keeps them together", alike=True
         )
-    remedy = "if those of one belong together (a patient, a slide, a recording), set `groups` (docs/images.md)"
+    remedy = "if those of one belong together (a patient, a slide, a recording), --group PATTERN keeps them together"
     return Sequences(f"sequences: {what}; {remedy}", alike=False)
 
 
