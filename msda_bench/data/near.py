@@ -78,7 +78,8 @@ def _sparse(x: csr_matrix) -> Matrix:
 
 
 def _dense(x: Array) -> Matrix:
-    with np.errstate(all="ignore"):  # numbers that are not finite make a run diverge, which training reports
+    with np.errstate(all="ignore"):
+        x = _filled(x)
         if x.ndim > len(("rows", "columns")):
             parts = [_shrunk(x[start : start + _CHUNK]) for start in range(0, len(x), _CHUNK)]
             rows = np.concatenate(parts) if parts else np.empty((0, 1), np.float32)
@@ -89,6 +90,15 @@ def _dense(x: Array) -> Matrix:
         # Rounding can make the deviation of a constant column slightly larger than 0.
         scale = np.where(deviation > 1e-9 * abs(mean), deviation, np.inf)
         return np.nan_to_num((x - mean) / scale).astype(np.float32)
+
+
+def _filled(x: Array) -> Array:
+    """Rows with their columns' means in place of numbers that are not finite, such as gaps in signals."""
+    known = np.isfinite(x)
+    if known.all():
+        return x
+    mean = np.where(known, x, 0).sum(0, dtype=np.float64) / np.maximum(known.sum(0), 1)
+    return np.where(known, x, mean).astype(x.dtype)
 
 
 def _shrunk(x: Array) -> Array:

@@ -129,6 +129,16 @@ def test_domains_are_standardised_by_channel_by_the_dataset_or_by_a_method(tmp_p
         assert np.abs(as_it_is["SRC"] - by_dataset["SRC"]).max() > 0.02
 
 
+def test_what_some_signals_lack_is_compared_in_the_others(identify, tmp_path):
+    """Two and two begin alike, and one signal ends there; the others are no copies of each other."""
+    x = np.random.default_rng(0).normal(size=(len(USER), CHANNELS, STEPS))
+    x[1::2, :, :20] = x[::2, :, :20]
+    x[5, :, 20:] = np.nan
+    np.savez(tmp_path / "w.npz", x=x, y=waves()[1], user=USER)
+    _, out, _ = identify(tmp_path / "w.npz", *ROLES, "--suite", tmp_path / "w.yaml")
+    assert [line.partition(":")[0] for line in out if line.startswith(("leak:", "rows: hardly"))] == ["rows"]
+
+
 def test_one_signal_a_row_needs_no_axis_of_channels(tmp_path):
     x, _ = waves()
     flat, deep = answers(tmp_path / "flat", x[:, 0]), answers(tmp_path / "deep", x[:, :1])
