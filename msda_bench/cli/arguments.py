@@ -127,6 +127,7 @@ RUN = (
     _flag("--keep-going", "train the other runs although a method's first one fails"),
     _flag("--dry-run", "report what is stored and what would be trained, and change nothing"),
     _FETCH,
+    _flag("--no-shift", "keep no picture of your own data for the page: two components of at most 1200 rows"),
     _flag(
         "--quiet",
         "print no progress, no verdict and no explanation of the tables; warnings and problems are still shown",

@@ -30,6 +30,7 @@ def run(
     fetch: bool = False,
     quiet: bool = False,
     trust_files: bool = False,
+    no_shift: bool = False,
     methods: str | Path | Mapping[str, Any] | None = None,
     against: str | Path | None = None,
 ) -> pd.DataFrame:
@@ -46,6 +47,7 @@ def run(
         fetch: whether missing data may be downloaded.
         quiet: print no progress, no verdict and no explanation of the tables.
         trust_files: whether the code of Python files that the suite names as estimators may run.
+        no_shift: keep no picture of your own data for the page: two components of at most 1200 rows.
         methods: your own estimators by name, rows beside the suite's: anything with `fit` and `predict`, or
             `{"estimator": it, "sees": "target"}`; or a file with `methods`, which are trained instead of the suite's.
         against: rank them among recorded methods of the same protocol: `reference`, those that come with msda-bench, or
@@ -76,6 +78,7 @@ def run(
         "keep-going": (keep_going, bool),
         "fetch": (fetch, bool),
         "trust-files": (trust_files, bool),
+        "no-shift": (no_shift, bool),
         "quiet": (quiet, bool),
     }
     own = own_methods(methods) if isinstance(methods, Mapping) else None

@@ -36,8 +36,10 @@ from msda_bench.running.execute import Executor, Setup, executors
 from msda_bench.running.other_project import data_changed
 from msda_bench.running.progress import LiveProgress, PlainProgress
 from msda_bench.running.runner import Summary, Survey, run_suite, shard_of, survey
+from msda_bench.running.shift import pictures
 from msda_bench.store import Store, arrays
 from msda_bench.store.record import RESULTS
+from msda_bench.store.shift import read_shifts, write_shifts
 from msda_bench.store.store import DamagedPlanError
 from msda_bench.suite.cell import Cell
 from msda_bench.suite.expand import Expansion
@@ -93,6 +95,7 @@ def train_suite(args: argparse.Namespace, work: Work) -> int:
         store, later = _train(args, work, surveyed, store)
         summary = replace(later.after(summary), planned=stages.planned, stuck=stages.stuck)
         warn_of(f"{folder}: {line}" for line in stages.gaps())
+    _keep_shifts(args, work, summary)
     return _conclude(args, summary, store, plan, reference)
 
 
@@ -296,6 +299,15 @@ def _survey_report(surveyed: Survey, folder: Path, waiting: int) -> Report:
     train += f"; {counted(waiting, 'run')} must wait for what is chosen on tuning seeds" if waiting else ""
     line = Line("line", f"{folder}: {surveyed.stored} runs stored, {train}; nothing was changed", wrapped=False)
     return Report((Section((table,), (line,)),), complete=not surveyed.missing)
+
+
+def _keep_shifts(args: argparse.Namespace, work: Work, summary: Summary) -> None:
+    """Keeps how the inputs of the user's own data differ between domains, for the page."""
+    if args.no_shift or summary.interrupted:
+        return
+    known = read_shifts(args.folder)
+    if made := dict(pictures(work.expansion, work.registry, known)):
+        write_shifts(args.folder, known | made)
 
 
 def _conclude(args: argparse.Namespace, summary: Summary, store: Store, plan: Plan, reference: Reference | None) -> int:

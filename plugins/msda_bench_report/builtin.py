@@ -14,11 +14,14 @@ from msda_bench.results.frame import AVERAGE
 from msda_bench.results.report import mean_text
 from msda_bench.results.verify import disagreement, verifications
 from msda_bench.results.words import counted, listed, name_of
+from msda_bench.store.shift import Shift
 from msda_bench.suite.plan import ORACLE
 from msda_bench_report import plots
 from msda_bench_report.figures import Figure, Make, Results, Section, slugs
 from msda_bench_report.plots.epochs import LAST, MOST_LINES, last_weights, over_sources, weighing
 from msda_bench_report.plots.scores import MOST_DOMAINS, WORST, at_targets
+from msda_bench_report.plots.shift import middles
+from msda_bench_report.plots.shift import shift as draw_shift
 
 _MOST_PARAMETERS = 8
 _MOST_CLASSES = 40
@@ -39,6 +42,12 @@ _CRITERIA += ["rank_correlation", "n_rank_correlation"]
 
 
 def headline(results: Results) -> Iterator[Figure]:
+    """The means, a map of domains, differences, and how the inputs of domains differ."""
+    yield from _means(results)
+    yield from _shift(results.shift)
+
+
+def _means(results: Results) -> Iterator[Figure]:
     """The forest plot, then the differences from the best method or, if only those can be tested, from the control."""
     rows = main_rows(results.leaderboard)
     if not rows["mean"].notna().any():
@@ -91,6 +100,26 @@ def worst_target(rows: pd.DataFrame) -> str:
     mean = f"{form.format(here['mean'].mean())} on average over {counted(len(here), 'method')}"
     score = mean_text(best).replace("+-", "±")
     return f"Worst at {name_of(best['target'])}: {mean}; best there is {name_of(best['method'])}, {score}."
+
+
+def _shift(shift: Shift | None) -> Iterator[Figure]:
+    """Two components of the user's own data."""
+    if shift is None:
+        return
+    values, total = middles(shift), sum(shift.explained)
+    far = values.iloc[0]
+    apart = (
+        f"Farthest from the others: {name_of(far['domain'])}, by {far['distance']:.1f} times the spread in a domain."
+    )
+    most = max(len(cloud.points) for cloud in shift.clouds)
+    text = (
+        f"{apart} A point is a row (at most {most} a domain, drawn at random), a large mark the middle of a domain. "
+        f"The components hold {100 * total:.0f} % of the variance of {shift.of}; domains may differ in the rest, too."
+    )
+    if shift.left_out:
+        text += f" {counted(shift.left_out, 'domain')} left out."
+    label = f"Two principal components of {shift.of}, by domain. {apart}"
+    yield Figure("shift", "How the inputs of domains differ", label, draw_shift(shift), values, text=text)
 
 
 def every_run(results: Results) -> Section | None:

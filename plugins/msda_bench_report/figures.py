@@ -13,6 +13,7 @@ from markupsafe import Markup
 
 from msda_bench.errors import printable
 from msda_bench.results.words import name_of
+from msda_bench.store.shift import Shift
 from msda_bench.suite.plan import Experiment
 from msda_bench_report.plots.parts import COLOURS, CONFIG, Chart, svg_text
 
@@ -60,10 +61,12 @@ class Results:
 
     `targets` are those with figures, and what they are called in names of figures. `runs` have the selected settings.
     `curves`, means over seeds from `by_epoch`, and `classes` are of these targets; `candidates` are from `sensitivity`.
+    `shift` is the picture of the inputs, if the folder has it.
     """
 
     targets: Mapping[str, str]
     experiment: Experiment
+    shift: Shift | None
     runs: pd.DataFrame
     leaderboard: pd.DataFrame
     comparisons: pd.DataFrame

@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -27,6 +28,7 @@ from msda_bench.results.runs import results_of
 from msda_bench.results.tables import rows_of
 from msda_bench.results.verdict import verdict_across
 from msda_bench.results.words import name_of
+from msda_bench.store.shift import read_shifts
 from msda_bench_report.assets import asset, digest, download, environment, library, policy
 from msda_bench_report.builtin import SECTIONS, headline
 from msda_bench_report.decision import MARKS, decisions
@@ -180,14 +182,18 @@ def _results(findings: Findings) -> Iterator[tuple[View, Results]]:
     most = max(0, (MOST_FIGURES // len(planned) - _ALONE) // _OF_TARGET)
     targets = {experiment.name: slugs(experiment.targets[:most]) for experiment in planned}
     # The curves and counts of targets without figures are not read.
-    places = zip(runs["experiment"], runs["target"], strict=True)
-    some = runs[[target in targets[name] for name, target in places]]
+    drawn_at = zip(runs["experiment"], runs["target"], strict=True)
+    some = runs[[target in targets[name] for name, target in drawn_at]]
     curves, classes = by_epoch(load_curves(some, MOST_CURVES)), per_class(load_confusion(some))
     judged, tried = criteria(every), sensitivity(every)
+    folder = results_of(every).folder
+    shifts = {} if folder is None else read_shifts(Path(folder))
     for view in findings.views:
         experiment = view.experiment
+        places = targets[experiment.name]
         more = (own_rows(experiment, frame) for frame in (curves, classes, judged, tried))
-        yield view, Results(targets[experiment.name], experiment, view.runs, view.board, view.pairs, *more)
+        shift = shifts.get(experiment.name)
+        yield view, Results(places, experiment, shift, view.runs, view.board, view.pairs, *more)
 
 
 class BoardRow(NamedTuple):

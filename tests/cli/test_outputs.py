@@ -65,6 +65,7 @@ def smoke(tmp_path_factory):
 
 def test_nothing_is_written_into_a_result_folder_but_its_own(smoke, capsys, tmp_path):
     before = texts_of(smoke)
+    assert not (smoke / "shift.json").exists(), "which is for the user's own data"
     for words in (
         ["run", str(SMOKE), "--out", str(smoke)],
         ["run", str(SMOKE), "--out", str(smoke / "deeper")],

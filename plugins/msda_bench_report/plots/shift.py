@@ -1,0 +1,84 @@
+"""Draws how the inputs of domains differ: two principal components, coloured by domain."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+import numpy as np
+import pandas as pd
+
+from msda_bench.store.shift import Shift
+from msda_bench_report.plots import parts
+from msda_bench_report.plots.parts import GREY, HUES, WIDTH, Chart, layered, tips
+
+MOST_COLOURED = 14
+"""The number of domains with a colour and a shape of their own: those farthest from the others."""
+_MOST_NAMED = 8
+"""The number of domains up to which names stand beside their middles."""
+OTHERS = "other domains"
+_SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-left")
+
+
+def middles(shift: Shift) -> pd.DataFrame:
+    """Where each domain lies.
+
+    Returns:
+        A row for each domain, the one farthest from the others first: `domain`, `rows` (its points), `first` and
+        `second` (the mean of its points) and `distance`, of that from the mean of the other domains' means, as a
+        multiple of the spread of rows within domains (the root of the mean squared distance from their mean).
+    """
+    points = [np.asarray(cloud.points, float) for cloud in shift.clouds]
+    centres = np.array([some.mean(axis=0) for some in points])
+    within = np.concatenate([((some - some.mean(axis=0)) ** 2).sum(axis=1) for some in points]).mean()
+    others = (centres.sum(axis=0) - centres) / (len(centres) - 1)
+    away = np.sqrt(((centres - others) ** 2).sum(axis=1) / max(within, 1e-300))
+    frame = pd.DataFrame(
+        {
+            "domain": [cloud.domain for cloud in shift.clouds],
+            "rows": [len(some) for some in points],
+            "first": centres[:, 0],
+            "second": centres[:, 1],
+            "distance": away,
+        }
+    )
+    return frame.sort_values("distance", ascending=False, kind="stable")
+
+
+def shift(picture: Shift) -> Chart:
+    """Draws each row of a picture as a point, and the middle of each domain as a large mark."""
+    rows = pd.concat(
+        pd.DataFrame(cloud.points, columns=["first", "second"]).assign(domain=cloud.domain) for cloud in picture.clouds
+    )
+    rows = rows.assign(rows=0, distance=float("nan"), is_middle=False)
+    centres = middles(picture).assign(is_middle=True)
+    coloured = centres["domain"].tolist()[:MOST_COLOURED]
+    frame = pd.concat([rows, centres])
+    frame = frame.assign(group=frame["domain"].where(frame["domain"].isin(coloured), OTHERS))
+    return parts.panels("shift", frame, (), lambda frame: _shift(frame, picture, is_named=len(centres) <= _MOST_NAMED))
+
+
+def _shift(frame: pd.DataFrame, picture: Shift, *, is_named: bool) -> Chart:
+    domains = sorted(parts.names(frame, "group"), key=lambda name: name == OTHERS)
+    hues = [GREY if name == OTHERS else HUES[place % len(HUES)] for place, name in enumerate(domains)]
+    # As many shapes as colours, and the second round begins with another one, so that no pair comes twice.
+    shapes = [_SHAPES[(place + place // len(HUES)) % len(_SHAPES)] for place in range(len(domains))]
+    common: dict[str, Any] = {"shorthand": "group", "type": "nominal", "legend": parts.legend(3, symbolOpacity=1)}
+    look: dict[str, Any] = {
+        "color": alt.Color(**common, scale=alt.Scale(domain=domains, range=hues)),
+        "shape": alt.Shape(**common, scale=alt.Scale(domain=domains, range=shapes)),
+    }
+    titles = [f"component {n}, {100 * share:.0f} % of the variance" for n, share in enumerate(picture.explained, 1)]
+    scale = alt.Scale(zero=False, nice=False, padding=12)
+    place: dict[str, Any] = {
+        "x": alt.X("first:Q", title=titles[0], scale=scale),
+        "y": alt.Y("second:Q", title=titles[1], scale=scale),
+    }
+    base = alt.Chart().encode(**place)
+    points = base.transform_filter("!datum.is_middle").mark_point(filled=True, size=16, opacity=0.45).encode(**look)
+    middle = base.transform_filter("datum.is_middle")
+    seen = tips("domain", "rows distance")
+    marks = [points, middle.mark_point(filled=True, size=190, opacity=1).encode(**look, tooltip=seen)]
+    if is_named:
+        marks.append(middle.mark_text(dy=-13, fontWeight=600).encode(text=alt.Text("domain:N")))
+    return layered(frame, *marks, width=WIDTH, height=260)
