@@ -68,6 +68,8 @@ def test_convnet1d_averages_its_convolutions_over_time():
     for convolution in (first, second):
         x = nn.functional.conv1d(x, convolution.weight, convolution.bias, padding=2).relu()
     torch.testing.assert_close(network.features(given), x.mean(2))
+    skipping = ConvNet1d(channels=(4, 6), kernel=5, stride=4).build(TEN, InputSpec((3, 20))).features
+    assert [layer.kernel_size for layer in skipping.modules() if isinstance(layer, nn.Conv1d)] == [(8,), (5,)]
     for shape in ((12,), (3, 8, 8)):
         with pytest.raises(PluginError, match="needs signals"):
             ConvNet1d().build(TEN, InputSpec(shape))

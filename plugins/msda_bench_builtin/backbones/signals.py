@@ -42,7 +42,7 @@ class ConvNet1d(Backbone):
 
     Parameters:
         channels: of the convolutions.
-        kernel: steps that a convolution sees at once.
+        kernel: steps that a convolution sees at once; the first one sees at least twice its stride.
         stride: steps between two places of the first convolution; more makes long signals cheaper.
         norm: of the convolutions, before their ReLU; see `msda_bench.api.norm_layers`. "layer" is of all channels at
             each step.
@@ -70,12 +70,14 @@ class ConvNet1d(Backbone):
             remedy = "convnet takes images, mlp any shape" if len(input.shape) > len(_SIGNAL) else "mlp takes any shape"
             raise PluginError(f"{what}; {remedy}")
         masked = input.mask > 0
-        strides = [self.stride] + [1] * (len(self.channels) - 1)
+        later = len(self.channels) - 1
+        strides = [self.stride] + [1] * later
+        kernels = [max(self.kernel, 2 * self.stride)] + [self.kernel] * later
         widths = pairwise([input.shape[0], *self.channels])
         layers: list[nn.Module] = [_WithKnown(input.mask)] if masked else []
         bias = self.norm not in {"batch", "domain"}  # they would subtract it
-        for (narrow, wide), stride in zip(widths, strides, strict=True):
-            convolution = nn.Conv1d(narrow, wide, self.kernel, stride, bias=bias)
+        for (narrow, wide), kernel, stride in zip(widths, kernels, strides, strict=True):
+            convolution = nn.Conv1d(narrow, wide, kernel, stride, bias=bias)
             layers.append(_Block(convolution, self.norm, masked=masked))
         layers.append(_MeanOverTime(masked=masked))
         width = self.channels[-1]
