@@ -114,7 +114,9 @@ class OneMethod:
         to = "" if rows is None else f", for {counted(len(rows.y), 'row')} of {target}"
         of = f"{counted(trained.rows, 'row')} of {counted(len(cell.sources), 'domain')}"
         self._report(f"{self._wish.method}: trained on {of}{to}")
-        return FittedMethod(self._wish.method, target, trained.weights, self.reader, trained.model, self._device)
+        learned = trained.model.features
+        reader = self.reader if learned is None else self.reader.stored(learned.features)
+        return FittedMethod(self._wish.method, target, trained.weights, reader, trained.model, self._device)
 
     def doubts_about(self, rows: NewRows) -> tuple[str, ...]:
         """The lines on new rows that concern the method."""

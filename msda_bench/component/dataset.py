@@ -190,6 +190,14 @@ class NewRowsReader(ABC):
             DataError: a line for each reason why they cannot be answered right.
         """
 
+    def stored(self, features: Callable[[str, Inputs], Inputs]) -> NewRowsReader:
+        """The reader as it is stored with a model, which may lack what no feature needs; itself unless overridden.
+
+        Args:
+            features: what the dataset's `fit` gave for the model.
+        """
+        return self
+
 
 _STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -19,7 +18,6 @@ from msda_bench.api import (
     DomainData,
     Files,
     FittedScheme,
-    Inputs,
     InputSpec,
     Task,
     component,
@@ -31,7 +29,7 @@ from msda_bench.engine.fitted import Fitted, FittedModel
 from msda_bench.engine.judge import class_shares, source_labels
 from msda_bench.engine.label_shift import correction
 from msda_bench.engine.model import Components
-from msda_bench.engine.picker import Picker
+from msda_bench.engine.picker import Learned, Picker
 from msda_bench.engine.prepare import Preparer
 from msda_bench.engine.runs import Run
 from msda_bench.engine.single import Single
@@ -87,7 +85,7 @@ class FinalModel:
     cell: Cell
     components: Components
     learned: Model | FittedModel
-    features: Callable[[str, Inputs], Inputs] | None
+    features: Learned | None
     scale: Scale | None
     unit: Unit | None
     added: Tensor | None

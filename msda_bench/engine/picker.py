@@ -24,6 +24,34 @@ class Labelled:
 
 
 @dataclass(frozen=True, eq=False)
+class Learned:
+    """Fitted features, whose shape must be as the dataset's `input` says; otherwise a method would get the blame.
+
+    Attributes:
+        name: of the dataset.
+        shape: of an example.
+        features: what the dataset's `fit` gave.
+        columns: how many of the first columns are used, as an array; None for all.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    features: Callable[[str, Inputs], Inputs]
+    columns: int | None = None
+
+    def __call__(self, domain: str, inputs: Inputs) -> Inputs:
+        """The features of a domain's examples."""
+        made = self.features(domain, inputs)
+        if made.ndim > 1 and made.shape[1:] != self.shape:  # others are refused where they become tensors
+            fault = f"gives examples of shape {made.shape[1:]}, but its `input` says {self.shape}"
+            raise DataError(f"dataset {self.name}: domain {domain!r}: {fault}; report it to its author")
+        if self.columns is None:
+            return made
+        first = cast("Array", made[:, : self.columns])
+        return first if isinstance(first, np.ndarray) else np.asarray(first.toarray())
+
+
+@dataclass(frozen=True, eq=False)
 class Picker:
     """Takes rows of a domain, through the fitted features, to the device; bytes only if the device is to hold them.
 
@@ -31,7 +59,7 @@ class Picker:
     """
 
     domains: Mapping[str, DomainData]
-    features: Callable[[str, Inputs], Inputs] | None
+    features: Learned | None
     vectors: Mapping[str, Array]
     task: Task
     device: torch.device

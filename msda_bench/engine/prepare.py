@@ -6,10 +6,9 @@ scheme asks for them by name, or the cell for some of them; test labels are reac
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import cast
 
 import numpy as np
 import torch
@@ -22,7 +21,7 @@ from msda_bench.data.splits import Split, split, whole_splits
 from msda_bench.engine.label_shift import corrupted, shifted
 from msda_bench.engine.loaded import load_domain
 from msda_bench.engine.parts import part_rows
-from msda_bench.engine.picker import Labelled, Picker, are_bytes
+from msda_bench.engine.picker import Labelled, Learned, Picker, are_bytes
 from msda_bench.engine.tensors import (
     Examples,
     Unit,
@@ -307,7 +306,7 @@ class Preparer:
         """What takes rows of these domains, through features that are learned from their training rows."""
         features = _fitted(dataset, domains, splits) if frozen is None or frozen.beside else None
         if frozen is not None and features is not None:
-            features = partial(_first_columns, features, frozen.beside)
+            features = replace(features, columns=frozen.beside)
         resident = fits_gpu([data.x for data in domains.values() if are_bytes(data.x)], self._device)
         trained = [domains[name].y[splits[name].train] for name in cell.sources]
         unit = Unit.of(np.concatenate(trained)) if cell.standardise_labels else None
@@ -343,26 +342,13 @@ def _prepared(
     )
 
 
-def _fitted(
-    dataset: Dataset, domains: Mapping[str, DomainData], splits: Mapping[str, Split]
-) -> Callable[[str, Inputs], Inputs] | None:
+def _fitted(dataset: Dataset, domains: Mapping[str, DomainData], splits: Mapping[str, Split]) -> Learned | None:
     """The dataset's fitted features; None if its examples stay as they are."""
     if dataset.input.bytes:
         return None
     # By an instance that has loaded nothing, so that it remembers no label.
     features = replace(dataset).fit({name: domains[name].x[splits[name].train] for name in domains})
-    return partial(_checked, dataset.name, dataset.input.shape, features)
-
-
-def _checked(
-    name: str, wanted: tuple[int, ...], features: Callable[[str, Inputs], Inputs], domain: str, inputs: Inputs
-) -> Inputs:
-    """Fitted features, whose shape must be as the dataset's `input` says; otherwise a method would get the blame."""
-    made = features(domain, inputs)
-    if made.ndim > 1 and made.shape[1:] != wanted:  # others are refused where they become tensors
-        fault = f"gives examples of shape {made.shape[1:]}, but its `input` says {wanted}; report it to its author"
-        raise DataError(f"dataset {name}: domain {domain!r}: {fault}")
-    return made
+    return Learned(dataset.name, dataset.input.shape, features)
 
 
 def _training(pick: Picker, cell: Cell, splits: Mapping[str, Split]) -> TrainingData:
@@ -373,9 +359,3 @@ def _training(pick: Picker, cell: Cell, splits: Mapping[str, Split]) -> Training
     unlabelled = no_labels(pick.task, len(splits[cell.target].train), pick.device)
     examples = pick.placed(gathered((pick.examples(name, splits[name].train) for name in names), sum(sizes)))
     return TrainingData(examples, torch.cat([*labels, unlabelled]), rows, cell.target)
-
-
-def _first_columns(features: Callable[[str, Inputs], Inputs], columns: int, domain: str, inputs: Inputs) -> Array:
-    """The first columns of fitted features, as an array."""
-    made = cast("Array", features(domain, inputs)[:, :columns])
-    return made if isinstance(made, np.ndarray) else np.asarray(made.toarray())

@@ -1,5 +1,6 @@
 """`msda-bench predict` and `mb.fit`: a method trained on all labelled rows answers new files."""
 
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -293,6 +294,11 @@ def test_numbers_are_answered_in_the_users_unit_and_text_is_read_as_in_training(
     answers = pd.read_csv("answers.csv")
     assert [*answers] == ["clinic", "patient", "predicted"]
     assert np.abs(answers["predicted"] - new["again"].to_numpy()).mean() < 30
+    table.loc[3, "note"] = "good stay zanzibar"
+    table[table["clinic"] != "new"].to_csv("known.csv", index=False)
+    stored = pickle.dumps(mb.fit("price.yaml", "ridge", quiet=True))
+    assert (b"good stay" in stored, b"zanzibar" in stored) == (True, False)
+    assert np.abs(pickle.loads(stored).predict("lake.csv") - answers["predicted"]).max() < 30  # noqa: S301 - our own
 
 
 @pytest.mark.parametrize("shape", [(6,), (2, 16)], ids=["features", "signals"])

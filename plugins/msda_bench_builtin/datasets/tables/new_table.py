@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -12,7 +12,16 @@ import numpy as np
 
 from msda_bench.api import Array, DataError, DomainData, Files, Inputs, NewRows, NewRowsReader
 from msda_bench.functional import ngram_counts, plain_texts
-from msda_bench_builtin.datasets.tables.columns import HUGE, Kind, Plan, Range, as_written, encoded, with_words
+from msda_bench_builtin.datasets.tables.columns import (
+    HUGE,
+    Encoding,
+    Kind,
+    Plan,
+    Range,
+    as_written,
+    encoded,
+    with_words,
+)
 from msda_bench_builtin.datasets.tables.findings import Look
 from msda_bench_builtin.datasets.tables.folder import TABLES, stamp
 from msda_bench_builtin.datasets.tables.numbers import factor_text, other_unit
@@ -114,6 +123,13 @@ class TableReader(NewRowsReader):
             for some in ([*doubts, *self._unused(columns)], self._units(inputs))
         )
         return NewRows(DomainData(x, labels, texts=texts), beside, self._domains(path, columns), lines, units)
+
+    def stored(self, features: Callable[[str, Inputs], Inputs]) -> NewRowsReader:
+        """Without groups of words that are no columns: rare ones may be names of people."""
+        if not isinstance(features, Encoding) or features.vocabulary is None:
+            return self
+        kept = {*features.vocabulary.tolist()}
+        return replace(self, vocabulary=tuple(of if place in kept else "" for place, of in enumerate(self.vocabulary)))
 
     @property
     def _names(self) -> list[str]:
