@@ -444,7 +444,7 @@ def test_real_tweets_and_gases_are_fetched_over_http(real, tmp_path, monkeypatch
             content = files.path(file).read_bytes()
             pages[f"/{file.path}"] = lzma.decompress(content) if content.startswith(b"\xfd7zXZ") else content
     expected = GasDrift().load("batch_5", here)
-    monkeypatch.delenv("MSDA_BENCH_DATA")
+    monkeypatch.delenv("MSDA_BENCH_DATA", raising=False)
     monkeypatch.setenv("MSDA_BENCH_CACHE", str(tmp_path / "cache"))
     with serving(Site(pages)) as served:
         monkeypatch.setenv("MSDA_BENCH_MIRROR", served.address)
