@@ -89,6 +89,10 @@ def test_the_user_says_which_values_are_the_test_or_that_none_are(identify, tmp_
     assert identify(path, *ROLES, "--test", "fold=1,3", "--suite", suite)[0] == 0
     for name, is_target, _, tested in sides(suite):
         assert tested == {*np.flatnonzero(np.isin(fold[site == name], (1, 3))).tolist()} or not is_target
+    few = np.where((site == "c") & (np.arange(len(y)) % VISITS > 0), "ill", y)
+    part = np.where((np.arange(len(y)) // VISITS % 5 == 0) & (few == "ill"), "test", "train")
+    said = "\n".join(identify(as_table(path, site, patient, few, x, part), *ROLES, "--test", "split")[1])
+    assert "the official test rows of c lack the classes well" in said
     path = as_table(tmp_path / "t.csv", *visits())
     code, out, _ = identify(path, *ROLES, "--test=")
     assert (code, "`test_rows:" in "\n".join(out), "`--test split=test`" in "\n".join(out)) == (0, False, True)

@@ -120,8 +120,20 @@ class Parts:
             none = [name for name, count in tested.items() if not count and name not in self.unlabelled]
             more = f"; none in {listed(none)}, where each run draws its own" if none else ""
             yield f"official test rows: {listed(some)}{more}"
+            yield from self._one_sided(self.test)
         for name, classes in self._alone().items():
             yield f"only {name} has the classes {listed(classes)}: no source can teach them when it is the target"
+
+    def _one_sided(self, test: Array) -> Iterator[str]:
+        """Classes of a domain that its official test rows, or all others of its rows, lack."""
+        for name, mine in self.rows.items():
+            if not self.classes or not test[mine].any():
+                continue
+            here = {*np.unique(self.y[mine]).tolist()}
+            for what, rows in (("official test", mine[test[mine]]), ("training", mine[~test[mine]])):
+                lacking = [self.classes[place] for place in sorted(here - {*np.unique(self.y[rows]).tolist()})]
+                if lacking:
+                    yield f"the {what} rows of {name} lack the classes {listed(lacking)}"
 
     def _alone(self) -> dict[str, list[str]]:
         """By domain the classes that no other one has."""
