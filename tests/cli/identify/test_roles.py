@@ -80,6 +80,31 @@ def test_an_official_split_and_patients_are_proposed_and_every_run_keeps_to_them
     assert main(["validate", str(suite)]) == 0
 
 
+@pytest.mark.parametrize(
+    "name", ["{site}_{side}.csv", "{side}-{site}.npz", "site={site}/split={side}/part-0.npz", "{side}.csv"]
+)
+def test_names_of_files_and_folders_say_domain_and_side(name, identify, tmp_path):
+    site, patient, y, x, part = visits()
+    folder, suite = tmp_path / "parts", tmp_path / "mine.yaml"
+    for one in SITES:
+        for side in ("train", "test"):
+            rows = (part == side) & ((site == one) | ("{site}" not in name))
+            path = folder / name.format(site=one, side=side)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if path.suffix == ".npz":
+                np.savez(path, x=x[rows], y=y[rows], subject=patient[rows])
+                continue
+            lines = as_table(path, *(of[rows] for of in (site, patient, y, x, part))).read_text().splitlines()
+            head, last = int("{site}" in name), -1  # a name says what no column does
+            path.write_text("\n".join(",".join(line.split(",")[head:last]) for line in lines))
+    code, out, _ = identify(folder, *(ROLES[2:] if "_" in name or "-{" in name else ROLES), "--suite", suite)
+    said = "\n".join(out)
+    assert (code, "240 rows of 3 domains, classification, 2 classes" in said) == (0, True)
+    assert "official test rows: a 16 of 80, b 16 of 80, c 16 of 80" in said
+    assert 'test_rows: "split=test"' in suite.read_text()
+    assert main(["validate", str(suite)]) == 0
+
+
 def test_the_user_says_which_values_are_the_test_or_that_none_are(identify, tmp_path):
     site, patient, y, x, _ = visits()
     fold = np.arange(len(y)) // VISITS % 5

@@ -220,7 +220,7 @@ class Arrays(FromFile):
         if name in parts[0].columns or (name == self.domain and name not in held):
             counted = self.labels if self.labels in held else self.inputs
             counts = [len(read_arrays(part.path, [counted])[counted]) for part in parts]
-            return np.repeat([part.columns.get(name, part.stem) for part in parts], counts)
+            return np.repeat([part.columns.get(name, part.domain or part.stem) for part in parts], counts)
         return _joined(name, {part.path: read_arrays(part.path, [name])[name] for part in parts})
 
     def identify(self, path: Path, sha256: str) -> Identified | None:
@@ -267,7 +267,10 @@ class Arrays(FromFile):
         rows = [name for name, found in shapes.items() if found and len(found[0]) > 1 and found[1] in "iufb"]
         if len(others) != 1 and len(rows) != 1:
             held = listed([_shown_shape(first, name) for name in others]) or "no other"
-            raise DataError(f"{path}: which array holds the inputs? call it {self.inputs!r}; it has {held}")
+            what = f"which array holds the inputs? call it {self.inputs!r}; it has {held}"
+            if any(name.endswith("_test") for name in others):
+                what += "; make one array of those of both sides, and an array `split` of 'train' and 'test'"
+            raise DataError(f"{path}: {what}")
         return others[0] if len(others) == 1 else rows[0]
 
     def as_signals(self) -> tuple[Arrays, tuple[str, ...]]:

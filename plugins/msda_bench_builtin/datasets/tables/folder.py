@@ -16,6 +16,11 @@ ARRAYS = (".npz",)
 PARQUET = (".parquet",)
 _WORKBOOKS = (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods")
 _PARTITION = re.compile(r"(?P<name>[^=/]+)=(?P<value>[^/]+)")
+_WORDS = "train|training|val|valid|validation|dev|test|testing|eval|evaluation"
+_SIDE = re.compile(rf"(?i)^(?P<first>{_WORDS})(?:[ _.-]|$)|[ _.-](?P<last>{_WORDS})$")
+"""The side of a split at the beginning or the end of a file's name."""
+SPLIT = "split"
+"""The column of the sides that names of files say."""
 _NONE = "__HIVE_DEFAULT_PARTITION__"
 """The value of a folder of rows without one, as Spark writes it."""
 
@@ -26,12 +31,15 @@ class Part(NamedTuple):
     Attributes:
         path: where it is.
         name: its path below the folder.
-        columns: what its folders say of all its rows, as in `site=a/year=2020/part-0.csv`.
+        columns: what its folders say of all its rows, as in `site=a/year=2020/part-0.csv`, or what its name says of
+            `split`, as in `north_train.csv` beside `north_test.csv`.
+        domain: the domain that its name says, if no folder says anything.
     """
 
     path: Path
     name: str
     columns: dict[str, str]
+    domain: str = ""
 
     @property
     def stem(self) -> str:
@@ -88,7 +96,22 @@ def parts_of(path: Path, endings: Sequence[str]) -> list[Part]:
     twice = [part.name for part in parts if names[str(Path(part.name).with_name(part.stem))] > 1]
     if twice:
         raise DataError(f"{path}: {twice[0]} and {twice[1]} are two files of one name; remove one, or rename it")
-    return parts
+    return _sided(parts)
+
+
+def _sided(parts: list[Part]) -> list[Part]:
+    """The files with their domains, and with their sides if all are called as the two sides of a split are."""
+    if any(part.columns for part in parts):
+        return parts
+    found = [_SIDE.search(part.stem) for part in parts]
+    sides = [(match["first"] or match["last"]).casefold() for match in found if match]
+    trained = [side for side in sides if side.startswith("train")]
+    if len(sides) < len(parts) or not trained or len(trained) == len(sides):
+        return [part._replace(domain=part.stem) for part in parts]
+    return [
+        part._replace(domain=_SIDE.sub("", part.stem, count=1) or part.stem, columns={SPLIT: side})
+        for part, side in zip(parts, sides, strict=True)
+    ]
 
 
 def files_of(path: Path, endings: Sequence[str]) -> list[Path]:
@@ -114,9 +137,12 @@ def not_read(path: Path, endings: Sequence[str]) -> list[str]:
 
 def said_of(path: Path, endings: Sequence[str]) -> list[str]:
     """A line on the columns that the names of folders give."""
-    columns = [part.columns for part in parts_of(path, endings)]
+    parts = parts_of(path, endings)
+    columns = [part.columns for part in parts]
     if not columns or not columns[0]:
         return []
+    if parts[0].domain:
+        return [f"the names of files, such as {parts[0].name}, are the domain and the column {SPLIT!r}"]
     example = "/".join(f"{name}={value}" for name, value in columns[0].items())
     return [f"the names of folders, such as {example}, are the columns {', '.join(columns[0])}"]
 

@@ -122,8 +122,8 @@ def read_table(path: Path, missing: tuple[str, ...], domain: str, _: tuple[int, 
     digest = hashlib.sha256()
     for part, (sha256, columns) in zip(parts, made, strict=True):
         digest.update(f"{sha256}  {part.name}\n".encode())
-        if domain not in columns and not part.columns:
-            columns[domain] = _constant(part.stem, columns, missing)
+        if domain not in columns and part.domain:
+            columns[domain] = _constant(part.domain, columns, missing)
     return digest.hexdigest(), {name: _joined([columns[name] for columns in tables]) for name in tables[0]}
 
 
