@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from msda_bench.api import Array
 from msda_bench.results.estimates import mean_of
 from msda_bench.results.recorded import VALIDATOR, read_records
 from msda_bench.results.words import first_of, name_of
+
+if TYPE_CHECKING:
+    from msda_bench.api import Array
 
 FAR = 0.2
 """The share of a class is doubted if it is so far outside the range of its shares in the sources."""
