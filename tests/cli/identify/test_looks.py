@@ -202,6 +202,13 @@ def test_patterns_of_the_path_are_groups_and_the_official_test(identify, tmp_pat
     assert plain.load("A", files).test is None
 
 
+def test_numbered_folders_are_in_doubt_until_the_user_says_that_they_are_groups(identify, tmp_path, slides):
+    folder, suite = slides("{site}/{kind}/{patient}/{slide}.png"), tmp_path / "mine.yaml"
+    assert "nested folders, such as A/benign/0/0.png, are read as" in refused(identify(folder, "--suite", suite))
+    assert identify(folder, "--group", r"/(\d+)/", "--suite", suite)[0] == 0
+    assert yaml.safe_load(suite.read_text())["dataset"]["image_folder"]["groups"] == r"/(\d+)/"
+
+
 def test_a_folder_that_is_an_official_part_keeps_its_patients_or_names_the_leak(identify, slides):
     code, out, _ = identify(slides("{site}/{side}/{kind}/p{patient}_{slide}.png"))
     said = "\n".join(out)
