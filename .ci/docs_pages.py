@@ -18,7 +18,7 @@ from typing import Any
 
 from msda_bench import hookspecs
 from msda_bench.cli.command import make_parser
-from msda_bench.plugins import KINDS, discover
+from msda_bench.plugins import KINDS, Registry, discover
 from msda_bench.suite.load import suite_schema
 from msda_bench.testing import CONTRACTS, checks
 
@@ -46,10 +46,11 @@ def fill(markdown: str) -> str:
 
 
 def _make(what: str) -> str:
-    schema = suite_schema(discover())
+    registry = discover()
+    schema = suite_schema(registry)
     makers = {
         "suite": lambda: _suite(schema),
-        "components": lambda: _components(schema),
+        "components": lambda: _components(schema, registry),
         "cli": _commands,
         "files": _files,
     }
@@ -120,7 +121,7 @@ def _suite(schema: Mapping[str, Any]) -> str:
     return "\n\n".join(f"### {title}\n\n{_keys(part)}" for title, part in parts)
 
 
-def _components(schema: Mapping[str, Any]) -> str:
+def _components(schema: Mapping[str, Any], registry: Registry) -> str:
     texts = []
     for kind in KINDS:
         texts.append(f"### {kind.capitalize()}s" if kind != "discrepancy" else "### Discrepancies")
@@ -128,7 +129,14 @@ def _components(schema: Mapping[str, Any]) -> str:
             if name.startswith(f"{kind}."):
                 texts.append(f"#### `{part['title']}`\n\n{_plain(part['description'])}")
                 texts += [_keys(part)] if part.get("properties") else []
+                texts += _to_cite(registry, part["title"]) if kind == "dataset" else []
     return "\n\n".join(texts)
+
+
+def _to_cite(registry: Registry, dataset: str) -> list[str]:
+    """The end of the dataset's docstring, unless its parameters are there."""
+    last = (inspect.getdoc(registry.entry("dataset", dataset).cls) or "").split("\n\n")[-1]
+    return [] if last.startswith("Parameters:") else [f"To cite: {_plain(' '.join(last.split()))}"]
 
 
 def _keys(part: Mapping[str, Any]) -> str:
