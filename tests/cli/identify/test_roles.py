@@ -168,6 +168,23 @@ def test_groups_that_are_tested_in_one_domain_are_trained_on_in_none(identify, t
     assert not any(tested & {*domains[name].groups[parts[name].train]} for name in SITES)
 
 
+def test_persons_of_several_domains_are_one_group_each(identify, tmp_path):
+    """Subjects wear each of three devices: none is tested with one device and trained on with another."""
+    site, _, y, x, _ = visits()
+    subject = np.arange(len(y)) // VISITS % PATIENTS
+    path, suite = tmp_path / "t.npz", tmp_path / "mine.yaml"
+    np.savez(path, x=x, y=y, site=site, subject=subject)
+    code, out, _ = identify(path, *ROLES, "--suite", suite)
+    said = "\n".join(out)
+    assert (code, "array 'subject' has 20 values, which recur in several domains" in said) == (0, True)
+    assert 'groups: "subject"' in suite.read_text()
+    data, domains = dataset(suite)
+    parts = split(data, "a", domains, seed=0)
+    tested = {*domains["a"].groups[parts["a"].test]}
+    assert tested
+    assert not any(tested & {*domains[name].groups[parts[name].train]} for name in SITES)
+
+
 def test_official_test_rows_that_cannot_be_used_are_one_line(identify, tmp_path):
     site, patient, y, x, part = visits()
     whole, gap = np.where(site == "b", "test", part), part.astype(object)

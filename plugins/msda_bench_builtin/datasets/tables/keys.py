@@ -18,6 +18,10 @@ _KEY = re.compile(
     r"|cases?|animals?|users?|clients?|customers?|households?|famil(y|ies)|runs?|clips?|videos?|sequences?|speakers?"
 )
 """Words in names of columns that say which rows belong together."""
+_PERSON = re.compile("patient|subject|subj|person|participant|speaker|animal|donor|volunteer")
+"""Words for those of whom one may be in several domains, such as one person with two devices."""
+_PERSONS, _OFTEN = 6, 3
+"""The fewest of them in a domain, and the fewest rows of one, on average; then rows need not be alike."""
 _ALIKE = 0.5
 """The share of the variance that lies between groups of rows, if they belong together."""
 _GROUPS, _NAMED_GROUPS = 4, 10
@@ -32,6 +36,7 @@ class _Key(NamedTuple):
     name: str
     size: int
     nested: bool
+    person: bool = False
 
 
 def keys_among(look: Look, names: Sequence[str]) -> list[Finding]:
@@ -39,11 +44,13 @@ def keys_among(look: Look, names: Sequence[str]) -> list[Finding]:
     keys = [key for name in names if (key := _key(look, name, look.columns[name]))]
     if not keys:
         return []
-    keys.sort(key=lambda key: (not key.nested, key.size))
+    keys.sort(key=lambda key: (not key.nested and not key.person, key.size))
     first, *others = keys
-    chosen = first.name if first.nested else f"{look.domain},{first.name}"
+    chosen = first.name if first.nested or first.person else f"{look.domain},{first.name}"
     rows = f"{len(look.rows) / first.size:.1f} rows on average"
-    if first.nested:
+    if first.person and not first.nested:
+        about = f"{first.size} values, which recur in several domains, each in {rows}: rows that belong together"
+    elif first.nested:
         about = f"{first.size} values, each in one domain and in {rows}: rows that belong together"
     else:
         about = f"{len(look.columns[first.name].texts)} values in each domain, each in {rows}, which are alike"
@@ -70,17 +77,19 @@ def _key(look: Look, name: str, column: Column) -> _Key | None:
     fewest = int(np.bincount(pairs // len(column.texts), minlength=len(look.names)).min())
     if fewest < _GROUPS or len(codes) < _TWICE * count:
         return None
-    called = _is_key_name(name)
+    words = _words(name)
+    if any(map(_PERSON.fullmatch, words)) and fewest >= _PERSONS and len(codes) >= _OFTEN * count:
+        return _Key(name, values, nested, person=True)
+    called = any(map(_KEY.fullmatch, words))
     follow = 1 + np.count_nonzero(np.diff(groups)) <= _LOOSE * count
     if nested and called and fewest >= _NAMED_GROUPS:
         return _Key(name, count, nested)
     return _Key(name, count, nested) if (nested or called or follow) and _alike(look, name, groups) else None
 
 
-def _is_key_name(name: str) -> bool:
-    """Whether a word of a name, such as of `patientID` or `trial_no`, is that of a key."""
-    words = re.split(r"[\W_\d]+|(?<=[a-z])(?=[A-Z])", name)
-    return any(_KEY.fullmatch(word.casefold()) for word in words)
+def _words(name: str) -> list[str]:
+    """The words of a name, such as of `patientID` or `trial_no`."""
+    return [word.casefold() for word in re.split(r"[\W_\d]+|(?<=[a-z])(?=[A-Z])", name)]
 
 
 def _alike(look: Look, name: str, groups: Array) -> bool:
