@@ -303,10 +303,10 @@ def _survey_report(surveyed: Survey, folder: Path, waiting: int) -> Report:
 
 def _keep_shifts(args: argparse.Namespace, work: Work, summary: Summary) -> None:
     """Keeps how the inputs of the user's own data differ between domains, for the page."""
-    if args.no_shift or summary.interrupted:
+    if args.no_shift or summary.interrupted or args.scheduler is not None:  # whose data may be elsewhere
         return
     known = read_shifts(args.folder)
-    if made := dict(pictures(work.expansion, work.registry, known)):
+    if made := dict(pictures(work.expansion, work.registry, known, find_device(args.device))):
         write_shifts(args.folder, known | made)
 
 

@@ -23,13 +23,16 @@ _MOST_COLUMNS = 4096
 """The maximum number of numbers of a row; of more, such as pixels, evenly spaced ones count."""
 
 
-def pictures(expansion: Expansion, registry: Registry, known: Mapping[str, Shift]) -> Iterator[tuple[str, Shift]]:
+def pictures(
+    expansion: Expansion, registry: Registry, known: Mapping[str, Shift], device: str
+) -> Iterator[tuple[str, Shift]]:
     """The pictures of experiments on the user's own files, by name, as far as their data are here.
 
     Args:
         expansion: the suite's experiments and runs.
         registry: the installed components.
         known: the pictures that are there already, by experiment; those of the same data are not made again.
+        device: where frozen features were computed, cpu or cuda.
     """
     keys: dict[str, dict[str, None]] = {}
     for planned in expansion.plan.cells:
@@ -39,14 +42,14 @@ def pictures(expansion: Expansion, registry: Registry, known: Mapping[str, Shift
         picture = None
         try:
             with deferred_plugin_errors():
-                picture = _picture(cells, registry, known.get(name))
+                picture = _picture(cells, registry, known.get(name), device)
         except DataError:  # the data are elsewhere; whatever training needed of them, it has said
             continue
         if picture is not None:
             yield name, picture
 
 
-def _picture(cells: Collection[Cell], registry: Registry, known: Shift | None) -> Shift | None:
+def _picture(cells: Collection[Cell], registry: Registry, known: Shift | None, device: str) -> Shift | None:
     dataset, own = next(used("dataset", cells, registry))
     if type(dataset).new_rows_reader is Dataset.new_rows_reader:  # not the user's own files
         return None
@@ -59,7 +62,7 @@ def _picture(cells: Collection[Cell], registry: Registry, known: Shift | None) -
     shown = domains[:MOST_DOMAINS]
     files = LocalFiles(folders(), dataset.name)
     most = min(_MOST_ROWS, MOST_POINTS // len(shown))
-    rows = {domain: _sample(load_domain(dataset, domain, files), most, frozen, files) for domain in shown}
+    rows = {domain: _sample(load_domain(dataset, domain, files), most, frozen, files, device) for domain in shown}
     if frozen is None:
         change = dataset.fit(rows)
         rows = {domain: change(domain, some) for domain, some in rows.items()}
@@ -72,9 +75,9 @@ def _name(dataset: Dataset, frozen: Frozen | None) -> str:
     return "pixels" if dataset.input.bytes else "counts of words" if dataset.input.sparse else "inputs"
 
 
-def _sample(data: DomainData, most: int, frozen: Frozen | None, files: Files) -> Inputs:
+def _sample(data: DomainData, most: int, frozen: Frozen | None, files: Files, device: str) -> Inputs:
     """Some rows of a domain, drawn with a fixed seed."""
-    source = data.x if frozen is None else frozen.features(data, files)
+    source = data.x if frozen is None else frozen.features(data, files, device)
     count = source.shape[0]
     drawn = np.sort(np.random.default_rng(0).permutation(count)[:most])
     return source[drawn]

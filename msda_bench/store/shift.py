@@ -26,7 +26,7 @@ class Cloud(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    domain: Annotated[str, Field(max_length=1000)]
+    domain: str
     points: Annotated[tuple[_Point, ...], Field(min_length=1, max_length=MOST_POINTS)]
 
 
