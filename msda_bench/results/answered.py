@@ -1,4 +1,4 @@
-"""Compares the answers for targets without labels with what the sources have; nothing else can be known of them."""
+"""Says what is doubtful about answers: one class alone or, without labels, what differs widely from the sources."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from msda_bench.results.chance import tested_classes
 from msda_bench.results.estimates import mean_of
 from msda_bench.results.recorded import VALIDATOR, read_records
-from msda_bench.results.words import first_of, name_of
+from msda_bench.results.words import counted, first_of, name_of
+from msda_bench.suite.plan import CHANCE_REFERENCE
 
 if TYPE_CHECKING:
     from msda_bench.api import Array
@@ -75,6 +77,37 @@ def doubts_of(target: str, method: str, outputs: Array, sources: Array, classes:
     predicted = outputs.argmax(1) if classes else outputs[:, 0]
     arrays = {"predicted": predicted, "outputs": outputs, "sources": sources}
     return [*_sentences(name_of(target), {method: _answers(arrays, np.nan)}, classes)]
+
+
+def lone_answers(rows: pd.DataFrame) -> Iterator[str]:
+    """A sentence on the runs that answered one class alone in a test of several.
+
+    `rows` are the selected runs of one experiment.
+    """
+    ok = rows[((rows["status"] == "ok") & (rows["task"] == "classification")).to_numpy(dtype=bool)]
+    ok = ok[(ok["method"] != CHANCE_REFERENCE).to_numpy(dtype=bool)]
+    classes = tested_classes(ok)
+    several = {place: {*counts.values()} for place, counts in classes.items() if len(counts) > 1}
+    # Such a run is right of all examples of one class, so that few records need to be read.
+    places = zip(ok["target"].astype(object), ok["seed"], ok["n_correct"], strict=True)
+    may_be = np.array([n_correct in several.get((target, seed), ()) for target, seed, n_correct in places], bool)
+    found: dict[str, list[tuple[str, int]]] = {}
+    for row, record, _ in read_records(ok[may_be]):
+        answers = {predicted for _, predicted, _ in (record.outcome and record.outcome.confusion) or ()}
+        if len(answers) == 1:
+            place = str(ok.loc[row, "target"]), answers.pop()
+            found.setdefault(str(ok.loc[row, "method"]), []).append(place)
+    if found:
+        each = first_of(_lone(name, of, ok) for name, of in found.items())
+        yield f"one class alone was answered for every test row: {each}"
+
+
+def _lone(method: str, found: Sequence[tuple[str, int]], ok: pd.DataFrame) -> str:
+    """A method with its targets, and its class if it is the same at all of them."""
+    targets, classes = dict.fromkeys(target for target, _ in found), {number for _, number in found}
+    runs = int(((ok["method"] == method) & ok["target"].isin(targets)).sum())
+    which = f"class {classes.pop()}, " if len(classes) == 1 else ""
+    return f"{name_of(method)} at {first_of(map(name_of, targets))} ({which}{len(found)} of {counted(runs, 'run')})"
 
 
 def _answers(arrays: Mapping[str, Any], right: float) -> _Answers:

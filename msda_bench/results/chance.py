@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import pandas as pd
 
@@ -14,10 +13,10 @@ from msda_bench.results.frame import AVERAGE
 from msda_bench.results.recorded import read_records
 from msda_bench.results.small import averaged_targets, small_tests
 from msda_bench.results.words import first_of, name_of
-from msda_bench.suite.plan import Experiment
+from msda_bench.suite.plan import Experiment, Measure
 
 _FREQUENT, _CHANCE = "always answering the most frequent class", "chance"
-_NAMES = {"accuracy": _FREQUENT, "balanced_accuracy": _CHANCE, "auc": _CHANCE}
+_NAMES = {"accuracy": _FREQUENT, **dict.fromkeys(("balanced_accuracy", "auc", "auroc", "auprc"), _CHANCE)}
 """What a score has to be better than, by metric; others have no such level."""
 
 
@@ -89,33 +88,36 @@ def _levels(experiment: Experiment, runs: pd.DataFrame) -> dict[str, float]:
         return {}
     small = small_tests(runs)
     targets = [target for target in experiment.targets if target not in small]
-    levels: dict[str, float] = {}
-    for target, tested in _tested(runs[runs["target"].isin(targets).to_numpy()]).items():
-        of_runs = [_level(experiment.measure.name, counts) for counts in tested]
-        levels[target] = mean_of(of_runs)
+    of_runs: dict[str, list[float]] = {}
+    for (target, _), counts in tested_classes(runs[runs["target"].isin(targets).to_numpy()]).items():
+        of_runs.setdefault(target, []).append(_level(experiment.measure, counts))
+    levels = {target: mean_of(of_target) for target, of_target in of_runs.items()}
     averaged = averaged_targets(experiment.targets, small)
     if len(averaged) > 1 and levels.keys() >= {*averaged}:
         levels[AVERAGE] = mean_of(levels[target] for target in averaged)
     return levels
 
 
-def _level(metric: str, counts: Counter[int]) -> float:
-    if metric == "auc":
+def _level(measure: Measure, counts: Counter[int]) -> float:
+    if measure.name in {"auc", "auroc"}:
         return 50.0
-    return 100 / len(counts) if metric == "balanced_accuracy" else 100 * max(counts.values()) / counts.total()
+    if measure.name == "balanced_accuracy":
+        return 100 / len(counts)
+    if measure.name == "accuracy":
+        return 100 * max(counts.values()) / counts.total()
+    positive = measure.params.get("positive", 1)
+    return 100 * counts[positive] / counts.total() if isinstance(positive, int) else 0.0
 
 
-def _tested(runs: pd.DataFrame) -> dict[str, list[Counter[int]]]:
-    """The test's examples of each class, run by run of one method, by target."""
+def tested_classes(runs: pd.DataFrame) -> dict[tuple[str, int], Counter[int]]:
+    """The test's examples of each class by target and seed, as the records of one method at each target tell them."""
     ok = runs[(runs["status"] == "ok").to_numpy(dtype=bool)]
     of_first = ok.groupby(ok["target"].astype(object), sort=False)["method"].transform("first")
-    tested: dict[str, list[Counter[int]]] = {}
+    tested: dict[tuple[str, int], Counter[int]] = {}
     for row, record, _ in read_records(ok[(ok["method"] == of_first).to_numpy(dtype=bool)]):
-        confusion: Any = record.outcome and record.outcome.confusion
-        if not confusion:
-            continue
         counts: Counter[int] = Counter()
-        for true, _predicted, count in confusion:
+        for true, _predicted, count in (record.outcome and record.outcome.confusion) or ():
             counts[true] += count
-        tested.setdefault(str(ok.loc[row, "target"]), []).append(counts)
+        if counts:
+            tested[str(ok.loc[row, "target"]), int(ok.loc[row, "seed"])] = counts
     return tested

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import functools
+import json
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pandas as pd
 
 from msda_bench.blame import blaming, package_of
 from msda_bench.errors import BenchError, StoreError
-from msda_bench.results.recorded import read_records
+from msda_bench.results.recorded import kept_predictions, read_records
 from msda_bench.results.runs import results_of
+from msda_bench.store import Store
 from msda_bench.store.record import Record
 from msda_bench.suite.plan import DEFAULT_MEASURES, Experiment, Measure, Plan
 
@@ -22,6 +26,7 @@ if TYPE_CHECKING:
 
 METRIC = "metric:"
 """Prefix of columns with the values of requested metrics."""
+_CALL = re.compile(r"([^()=]+)\((\w+)=([^()=]+)\)")
 
 
 def with_metrics(plan: Plan, names: Sequence[str]) -> tuple[Plan, dict[str, tuple[Measure, ...]]]:
@@ -41,22 +46,49 @@ def with_metrics(plan: Plan, names: Sequence[str]) -> tuple[Plan, dict[str, tupl
         shown = named[0] if named else table.metric
         tables.append(replace(table, metric=None if shown in DEFAULT_MEASURES.values() else shown))
     for name in names:
-        if not any(name == measure.name for named in wanted.values() for measure in named):
+        if not any(_parsed(name)[0] == measure.name for named in wanted.values() for measure in named):
             tasks = " and ".join(dict.fromkeys(table.task for table in plan.experiments))
             raise BenchError(f"metric {name!r} is of another task; the runs are of {tasks}")
     return replace(plan, experiments=tuple(tables)), wanted
 
 
-def _suited(table: Experiment, name: str) -> Measure | None:
-    """The metric of this name, with the suite's parameters if it is the suite's; None if it is for another task."""
+def _suited(table: Experiment, given: str) -> Measure | None:
+    """The metric that is asked for; None if it is for another task.
+
+    It has the parameters of the suite's metric that it has, too, such as the class that both are about.
+    """
+    name, params = _parsed(given)
     for known in (table.metric, DEFAULT_MEASURES.get(table.task)):
-        if known is not None and known.name == name:
+        if known is not None and known.name == name and not params:
             return known
     from msda_bench.plugins import discover
     from msda_bench.suite.choice import make, measure_of
 
-    metric = make(discover(), "metric", name, {})
+    registry = discover()
+    metric = make(registry, "metric", name, params)
+    if table.metric is not None:
+        has = metric.component.params().keys() - params.keys()
+        shared = {key: value for key, value in table.metric.params.items() if key in has}
+        metric = make(registry, "metric", name, params | shared)
     return measure_of(metric) if table.task in metric.component.tasks else None
+
+
+def _parsed(given: str) -> tuple[str, dict[str, Any]]:
+    """The name in `auprc` or `auprc(positive=0)`, and the parameter.
+
+    Raises:
+        BenchError: it is neither.
+    """
+    found = _CALL.fullmatch(given)
+    if found is None:
+        if set(given) & set("()="):
+            raise BenchError(f"metric {given!r}: write NAME, or NAME(PARAMETER=VALUE) such as auprc(positive=0)")
+        return given, {}
+    name, key, text = found.groups()
+    try:
+        return name, {key: json.loads(text)}
+    except ValueError:
+        return name, {key: text}
 
 
 def measured(runs: pd.DataFrame, wanted: dict[str, tuple[Measure, ...]]) -> pd.DataFrame:
@@ -84,7 +116,9 @@ def refuse_unmeasured(runs: pd.DataFrame, names: Sequence[str]) -> None:
     Raises:
         BenchError: there are ok runs, but none has a value.
     """
-    values = runs.reindex(columns=[f"{METRIC}{name}" for name in names])[(runs["status"] == "ok").to_numpy()]
+    values = runs.reindex(columns=[f"{METRIC}{_parsed(name)[0]}" for name in names])[
+        (runs["status"] == "ok").to_numpy()
+    ]
     if not names or values.empty or values.notna().to_numpy().any():
         return
     measure = next(table.metric for table in results_of(runs).plan.experiments if table.metric is not None)
@@ -94,15 +128,29 @@ def refuse_unmeasured(runs: pd.DataFrame, names: Sequence[str]) -> None:
 
 def _values(rows: pd.DataFrame, measures: Sequence[Measure]) -> pd.DataFrame:
     values = pd.DataFrame({measure.name: np.nan for measure in measures}, index=rows.index)
-    read = [(measure, None if measure.stored else _metric(measure)) for measure in measures]
-    defaults = [measure for measure, _ in read if measure in DEFAULT_MEASURES.values()]
-    for measure in defaults:  # already exact
-        values[measure.name] = rows["score"]
-    rest = [(measure, metric) for measure, metric in read if measure not in defaults]
-    for row, record, _ in read_records(rows[(rows["status"] == "ok").to_numpy()]) if rest else ():
-        for measure, metric in rest:
-            values.loc[row, measure.name] = (100 if measure.percent else 1) * _value(measure, metric, record)
+    rest = [measure for measure in measures if measure not in DEFAULT_MEASURES.values()]
+    for measure in measures:
+        if measure not in rest:  # already exact
+            values[measure.name] = rows["score"]
+    metric = functools.cache(lambda place: _metric(rest[place]))
+    for row, record, store in read_records(rows[(rows["status"] == "ok").to_numpy()]) if rest else ():
+        for place, measure in enumerate(rest):
+            value = _stored(measure, record) if measure.stored else None
+            if value is None:
+                value = _value(measure, functools.partial(metric, place), record, store)
+            values.loc[row, measure.name] = (100 if measure.percent else 1) * value
     return values
+
+
+def _stored(measure: Measure, record: Record) -> float | None:
+    """The value that was computed when the run was tested; None if there is none, or one with other parameters."""
+    if measure.name not in record.metrics:
+        return None
+    for ref in record.cell.get("metrics") or ():
+        others = {name for name, value in ref["params"].items() if measure.params.get(name, value) != value}
+        if ref["name"] == measure.name and others:
+            return None
+    return float(record.metrics[measure.name])
 
 
 def _metric(measure: Measure) -> Metric:
@@ -112,26 +160,32 @@ def _metric(measure: Measure) -> Metric:
     return cast("Metric", make(discover(), "metric", measure.name, measure.params).component)
 
 
-def _value(measure: Measure, metric: Metric | None, record: Record) -> float:
-    """The metric's value for an ok run; NaN if its record has neither the value nor the counts for it."""
-    if metric is None:
-        return float(record.metrics.get(measure.name, math.nan))
+def _value(measure: Measure, metric: Callable[[], Metric], record: Record, store: Store) -> float:
+    """The metric's value for an ok run; NaN if its record has neither the counts nor the predictions for it."""
     outcome = record.outcome
     if outcome is None or not outcome.is_possible:
         raise StoreError(f"record {record.key}: ok, but without a possible outcome; run `msda-bench store verify`")
-    if not outcome.n_test:
-        return math.nan
-    if outcome.n_correct is not None and outcome.confusion is None:
+    classifies = outcome.n_correct is not None
+    if not outcome.n_test or (classifies and outcome.confusion is None):
         return math.nan
     from msda_bench.engine.evaluate import view_of
 
-    with blaming({package_of(type(metric))}, f"metric {measure.name!r} cannot be computed"):
-        value = float(metric.value(view_of(outcome)))
+    given = []
+    if measure.stored:
+        arrays = kept_predictions(store, record, classifies=classifies)
+        if arrays is None or "outputs" not in arrays:
+            return math.nan
+        import torch
+
+        given = [torch.from_numpy(np.array(arrays[name])) for name in ("outputs", "label")]
+    made = metric()
+    with blaming({package_of(type(made))}, f"metric {measure.name!r} cannot be computed"):
+        value = float(made.value(view_of(outcome, *given)))
     return value if math.isfinite(value) else math.nan
 
 
 def why_unmeasured(measure: Measure) -> str:
     """Explains why records may have no value of a metric."""
     if measure.stored:
-        return "it needs the outputs of the test, so only runs whose suite names it have it"
+        return "it needs the outputs of the test: name it in the suite, or add `keep: [predictions]`"
     return "it is undefined for them, or they were stored before records had the necessary counts"

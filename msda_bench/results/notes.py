@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from msda_bench.errors import printable
-from msda_bench.results.answered import doubted_answers
+from msda_bench.results.answered import doubted_answers, lone_answers
 from msda_bench.results.frame import PROBLEMS, experiments
 from msda_bench.results.metric import why_unmeasured
 from msda_bench.results.recorded import VALIDATOR, VERSION
@@ -187,7 +187,7 @@ def problem_lines(runs: pd.DataFrame) -> Iterator[str]:
 
 def _remarks(experiment: Experiment, rows: pd.DataFrame) -> Iterator[tuple[Kind, str]]:
     yield from (("tests", line) for line in small_tests_notes(experiment.targets, small_tests(rows)))
-    yield from (("answers", line) for line in doubted_answers(rows))
+    yield from (("answers", line) for line in (*doubted_answers(rows), *lone_answers(rows)))
     made, results = rows[rows["key"].notna()], results_of(rows)
     for keys, what in (
         (results.conflicting, "another result of the same run is stored with the one that counts"),

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from msda_bench.errors import BenchError, StoreError
 from msda_bench.results.door import Kind
 from msda_bench.results.frame import runs_of
 from msda_bench.results.notes import is_whole
-from msda_bench.results.recorded import read_records
+from msda_bench.results.recorded import OF_EXAMPLES, kept_predictions, read_records
 from msda_bench.results.report import Column, Report, Section, Table, Unit
 from msda_bench.results.runs import results_of
 from msda_bench.results.select import select
 
 PLACES = ["experiment", "target", "method", "seed"]
 """The columns that identify a run."""
-_OF_EXAMPLES = ("row", "label", "predicted")
-"""The arrays of predictions with a number for each example."""
 
 
 def load_confusion(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
@@ -73,12 +69,10 @@ def load_predictions(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
     chosen = chosen[(chosen["status"] == "ok").to_numpy()]
     places, parts = chosen[[*PLACES, "task"]].astype(object), []
     for row, record, store in read_records(chosen):
-        if (arrays := store.kept(record, "predictions")) is None:
-            continue
         classifies = places.loc[row, "task"] == "classification"
-        if not _are_predictions(arrays, classifies=classifies):
-            raise StoreError(f"record {record.key}: its arrays are no predictions of such a run; train it again")
-        columns = {name: arrays[name] for name in _OF_EXAMPLES}
+        if (arrays := kept_predictions(store, record, classifies=classifies)) is None:
+            continue
+        columns = {name: arrays[name] for name in OF_EXAMPLES}
         if classifies:
             shares = softmax(arrays["outputs"], axis=1).astype(np.float32)
             columns |= {f"probability_{number}": of_class for number, of_class in enumerate(shares.T)}
@@ -87,16 +81,6 @@ def load_predictions(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
     if not parts:
         raise StoreError("no run here keeps its predictions; add `keep: [predictions]` to the suite and run it again")
     return pd.concat(parts, ignore_index=True).astype(dict.fromkeys(PLACES[:3], "category"))
-
-
-def _are_predictions(arrays: Mapping[str, NDArray[np.generic]], *, classifies: bool) -> bool:
-    """Whether these arrays have numbers for each example, and for a classification an output for each class, too."""
-    names = (*_OF_EXAMPLES, "outputs") if classifies else _OF_EXAMPLES
-    if any(name not in arrays or arrays[name].dtype.kind not in "iuf" for name in names):
-        return False
-    sizes = {arrays[name].shape[:1] for name in names}
-    flat = all(arrays[name].ndim == 1 for name in _OF_EXAMPLES)
-    return len(sizes) == 1 and flat and (not classifies or arrays["outputs"].ndim == 2)  # noqa: PLR2004 - examples, classes
 
 
 def per_class(confusion: pd.DataFrame) -> pd.DataFrame:

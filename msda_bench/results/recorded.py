@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from msda_bench.errors import StoreError
 from msda_bench.results.runs import results_of
@@ -21,6 +22,8 @@ MOST_WHOLE = 1 << 53
 """Whole numbers up to this one are exact as floats."""
 LONGEST = 1e15
 """The maximum number of seconds that a run took; more are 30 million years."""
+OF_EXAMPLES = ("row", "label", "predicted")
+"""The arrays of predictions with a number for each example."""
 _Number = TypeVar("_Number", int, float)
 VERSION = "version:"
 """Prefix of columns with the versions of the distributions that made a run."""
@@ -117,3 +120,25 @@ def read_records(runs: pd.DataFrame) -> Iterator[tuple[Any, Record, Store]]:
             if (record := stores[folder].read(key)) is None:
                 raise StoreError(f"{folder}: the record of run {key} is gone; run the command again")
             yield row, record, stores[folder]
+
+
+def kept_predictions(store: Store, record: Record, *, classifies: bool) -> Mapping[str, NDArray[np.generic]] | None:
+    """The arrays of a run's predictions; None if it keeps none.
+
+    Raises:
+        StoreError: they are damaged, or none of such a run.
+    """
+    arrays = store.kept(record, "predictions")
+    if arrays is not None and not _are_predictions(arrays, classifies=classifies):
+        raise StoreError(f"record {record.key}: its arrays are no predictions of such a run; train it again")
+    return arrays
+
+
+def _are_predictions(arrays: Mapping[str, NDArray[np.generic]], *, classifies: bool) -> bool:
+    """Whether these arrays have numbers for each example, and for a classification an output for each class, too."""
+    names = (*OF_EXAMPLES, "outputs") if classifies else OF_EXAMPLES
+    if any(name not in arrays or arrays[name].dtype.kind not in "iuf" for name in names):
+        return False
+    sizes = {arrays[name].shape[:1] for name in names}
+    flat = all(arrays[name].ndim == 1 for name in OF_EXAMPLES)
+    return len(sizes) == 1 and flat and (not classifies or arrays["outputs"].ndim == 2)  # noqa: PLR2004 - examples, classes

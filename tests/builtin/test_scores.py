@@ -38,8 +38,8 @@ CLASSES = 5
 REGRESSION = Task("regression")
 
 
-def value(name, outputs, labels, task):
-    metric = discover().entry("metric", name).create({})
+def value(name, outputs, labels, task, params=None):
+    metric = discover().entry("metric", name).create(params or {})
     shown = (outputs, labels) if metric.needs_outputs else ()
     return metric.value(view_of(outcome_of(outputs, task, labels), *shown))
 
@@ -59,6 +59,29 @@ def test_classification_metrics_equal_scikit_learns(seed):
     }
     task = Task("classification", CLASSES)
     assert {name: value(name, outputs, labels, task) for name in expected} == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("positive", [0, 2, 4])
+def test_metrics_of_one_class_equal_scikit_learns(positive):
+    draws = torch.Generator().manual_seed(positive)
+    labels = torch.randint(0, 3, (150,), generator=draws) * 2
+    outputs = torch.randn(150, CLASSES, generator=draws) + 1.2 * torch.nn.functional.one_hot(labels, CLASSES)
+    outputs[:20] = outputs[20]  # ties
+    is_mine, scores, taken = (
+        labels == positive,
+        outputs.double().softmax(-1)[:, positive],
+        outputs.argmax(-1) == positive,
+    )
+    expected = {
+        "sensitivity": sk.recall_score(is_mine, taken),
+        "specificity": sk.recall_score(~is_mine, ~taken),
+        "auroc": sk.roc_auc_score(is_mine, scores),
+        "auprc": sk.average_precision_score(is_mine, scores),
+    }
+    task, params = Task("classification", CLASSES), {"positive": positive}
+    assert {name: value(name, outputs, labels, task, params) for name in expected} == pytest.approx(expected)
+    none = {name: value(name, outputs, torch.ones_like(labels), task, params) for name in expected}
+    assert [name for name, number in none.items() if math.isnan(number)] == ["sensitivity", "auroc", "auprc"]
 
 
 def test_regression_metrics_equal_scikit_learns():

@@ -4,6 +4,7 @@ import zipfile
 
 import numpy as np
 import pytest
+from sklearn.metrics import average_precision_score, roc_auc_score
 
 import msda_bench as mb
 from msda_bench.cli.main import main
@@ -46,7 +47,8 @@ def test_a_metric_that_needs_outputs_is_stored_and_keyed(tmp_path, capsys):
     folder = run(tmp_path, CLASSES)
     for command in ("leaderboard", "compare", "report"):
         assert main([command, str(folder), "--metric", "auc"]) == 2
-        line = f"{folder}: no run has AUC: it needs the outputs of the test, so only runs whose suite names it have it;"
+        line = f"{folder}: no run has AUC: it needs the outputs of the test: name it in the suite, or add `keep: "
+        line += "[predictions]`;"
         assert line in capsys.readouterr().err
     plain = mb.load_results(folder, metric=["balanced_accuracy", "accuracy"])
     confusion = mb.load_confusion(folder)
@@ -79,3 +81,35 @@ def test_kept_predictions_round_trip(tmp_path, capsys):
     sums = errors.groupby([found["method"], found["seed"]], observed=True, sort=False).sum()
     np.testing.assert_allclose(sums.to_numpy(), runs["sum_squared_error"].to_numpy())
     assert len(zipfile.ZipFile(kept / "arrays.zip").namelist()) == 8
+
+
+def test_metrics_of_one_class_are_computed_of_kept_predictions(tmp_path, capsys):
+    """Threshold-free metrics of runs that were stored before anybody asked for them, of the class that is named."""
+    folder = run(tmp_path, CLASSES.replace("per_class: 20", "per_class: 10") + "keep: [predictions]\n", "--quiet")
+    found = mb.load_predictions(folder).astype({"method": str})
+    for positive in (1, 3):
+        names = [f"{name}(positive={positive})" for name in ("auprc", "auroc", "sensitivity", "specificity")]
+        runs = mb.load_results(folder, metric=names)
+        for run_of in runs.to_dict("records"):
+            mine = found[(found["method"] == run_of["method"]) & (found["seed"] == run_of["seed"])]
+            is_mine, scores = mine["label"] == positive, mine[f"probability_{positive}"]
+            taken = mine["predicted"] == positive
+            assert run_of["metric:auprc"] == pytest.approx(100 * average_precision_score(is_mine, scores), rel=1e-4)
+            assert run_of["metric:auroc"] == pytest.approx(100 * roc_auc_score(is_mine, scores), rel=1e-4)
+            assert run_of["metric:sensitivity"] == pytest.approx(100 * taken[is_mine].mean())
+            assert run_of["metric:specificity"] == pytest.approx(100 * (~taken[~is_mine]).mean())
+            assert run_of["score"] == run_of["metric:auprc"]
+    for command in ("leaderboard", "compare"):
+        assert main([command, str(folder), "--metric", "auprc(positive=3)"]) == 0
+        assert "AUPRC of class 3 in percent" in capsys.readouterr().out
+    assert main(["leaderboard", str(folder), "--metric", "auprc(3)"]) == 2
+    assert "write NAME, or NAME(PARAMETER=VALUE)" in capsys.readouterr().err
+
+
+def test_another_metric_is_of_the_class_that_the_suites_metric_names(tmp_path, capsys):
+    folder = run(tmp_path, CLASSES + "metric: {auprc: {positive: 2}}\nkeep: [predictions]\n", "--quiet")
+    stored = mb.load_results(folder)["score"]
+    assert main(["leaderboard", str(folder), "--metric", "sensitivity"]) == 0
+    assert "sensitivity of class 2 in percent" in capsys.readouterr().out
+    assert mb.load_results(folder, metric="auprc")["score"].tolist() == stored.tolist()
+    assert mb.load_results(folder, metric="auprc(positive=0)")["score"].tolist() != stored.tolist()

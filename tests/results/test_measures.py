@@ -1,5 +1,7 @@
 """What a measure cannot show is not said: tests of few rows, and scores of constant answers."""
 
+from dataclasses import replace
+
 import pytest
 
 import msda_bench as mb
@@ -82,3 +84,26 @@ def test_scores_of_constant_answers_are_called_so(metric, level, tmp_path, capsy
     text = said(capsys, write_folder(tmp_path / "more", planned(runs, baseline="SRC", metric=metric)))
     assert f"Not clearly better on average than {level}: low." in text
     assert f"SRC does not do clearly better than {what} at x ({percent}." in text
+
+
+def test_runs_that_answered_one_class_alone_are_named(tmp_path, capsys):
+    """Not those that are right as often by other answers, nor tests of one class."""
+    constant, good, single = answers(0, 180), answers(15, 175), Outcome(9, n_correct=9, confusion=((1, 1, 9),))
+    other = answers(20, 160)  # 180 right, of both classes
+    runs = {
+        "SRC": {"x": [constant] * 3 + [good] * 5, "y": [other] * SEEDS, "z": [single] * SEEDS},
+        "up": {"x": [good] * SEEDS, "y": [good] * SEEDS, "z": [single] * SEEDS},
+    }
+    text = said(capsys, write_folder(tmp_path / "one", planned(runs, baseline="SRC")))
+    assert "one class alone was answered for every test row: SRC at x (class 0, 3 of 8 runs) note" in f"{text} note"
+    assert text.count("one class alone") == 1
+
+
+@pytest.mark.parametrize(("metric", "level"), [("auroc", 50.0), ("auprc", 10.0)])
+def test_scores_of_one_class_have_its_chance(metric, level, tmp_path):
+    measure = Measure(metric, metric, higher_is_better=True, percent=True, stored=True, params={"positive": 1})
+    part = planned({"SRC": {"x": [answers(15, 175)] * SEEDS}}, baseline="SRC", metric=measure)
+    for value, expected in ((level + 1, ()), (level, ("x",))):
+        records = {key: replace(record, metrics={metric: value / 100}) for key, record in part[2].items()}
+        row = mb.advice(write_folder(tmp_path / f"{value}", (*part[:2], records))).iloc[0]
+        assert row["at_chance"] == expected if row["method"] else expected == ("x",)

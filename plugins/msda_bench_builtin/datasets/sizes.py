@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TypeAlias
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
 
 Counts: TypeAlias = Mapping[str, Mapping[str, int]]
 """Examples by class, by domain."""
@@ -32,23 +32,60 @@ def few_examples(counts: Counts) -> Iterator[str]:
     yield f"few rows: {which}: good as sources, but scores there do not count in the average; {remedy}"
 
 
-def why_balanced(counts: Counts) -> str | None:
-    """Why accuracy would mislead, so that the mean over classes is to be compared; None if it would not."""
-    classes = list(dict.fromkeys(name for of in counts.values() for name in of))
-    shares = {
-        (name, domain): of.get(name, 0) / sum(of.values())
-        for domain, of in counts.items()
-        if any(of.values())
-        for name in classes
-    }
-    for name in classes:
-        of_class = [share for (other, _), share in shares.items() if other == name]
-        if max(of_class) - min(of_class) > _SHIFT:
-            return "the shares of classes differ between domains"
-    (rarest, domain), least = min(shares.items(), key=lambda item: item[1])
-    if least < min(_RARE, 0.5 / len(classes)):
-        return f"class {rarest!r} is {100 * least:.2g} % of domain {domain!r}, which accuracy hardly counts"
-    return None
+class Imbalance(NamedTuple):
+    """Why accuracy would mislead, so that the mean over classes is to be compared.
+
+    Attributes:
+        why: in words.
+        rare: the name and number of the rarest class of a domain that has it, if it is rare there.
+    """
+
+    why: str
+    rare: tuple[str, int] | None = None
+
+    @classmethod
+    def of(cls, counts: Counts, classes: Sequence[str]) -> Imbalance | None:
+        """What the examples of each domain show; None if accuracy does not mislead. `classes` are in their order."""
+        shares = {
+            (name, domain): of.get(name, 0) / sum(of.values())
+            for domain, of in counts.items()
+            if any(of.values())
+            for name in classes
+        }
+        if not shares:
+            return None
+        few, rare = min(_RARE, 0.5 / len(classes)), None
+        (rarest, domain), least = min(shares.items(), key=lambda item: item[1])
+        # A class that a domain does not have has no score there.
+        (scored, _), share = min((item for item in shares.items() if item[1]), key=lambda item: item[1])
+        if share < few:
+            rare = scored, classes.index(scored)
+        for name in classes:
+            of_class = [share for (other, _), share in shares.items() if other == name]
+            if max(of_class) - min(of_class) > _SHIFT:
+                return cls("the shares of classes differ between domains", rare)
+        if least >= few:
+            return None
+        return cls(f"class {rarest!r} is {100 * least:.2g} % of domain {domain!r}, which accuracy hardly counts", rare)
+
+    @property
+    def line(self) -> str:
+        """What the suite does about it."""
+        text = f"{self.why}, so the suite compares `balanced_accuracy`"
+        if self.rare is None:
+            return text
+        name, number = self.rare
+        return f"{text}; of class {name!r} alone `--metric 'auprc(positive={number})'` tells more"
+
+    @property
+    def yaml(self) -> str:
+        """The lines of the suite."""
+        text = "metric: balanced_accuracy # the mean over classes, so that each counts alike\n"
+        if self.rare is None:
+            return text
+        name, number = self.rare
+        shown = name if name.isprintable() else ascii(name)
+        return f"{text}keep: [predictions] # for --metric 'auprc(positive={number})' or auroc: of class {shown}\n"
 
 
 def _some(names: list[str]) -> str:

@@ -42,6 +42,9 @@ def test_a_rare_class_calls_for_the_mean_over_classes(identify, tmp_path, rare, 
     said, suite = looked(identify, tmp_path, sites)
     assert ("balanced_accuracy" in said, "metric: balanced_accuracy" in suite) == (line is not None,) * 2
     assert (line or "") in said
+    name = "third" if third else "yes"  # a domain without the class has no score of it
+    keeps = f"keep: [predictions] # for --metric 'auprc(positive=1)' or auroc: of class {name}"
+    assert (keeps in suite) == (line is not None)
 
 
 def test_one_of_many_classes_is_not_rare_for_that(identify, tmp_path):

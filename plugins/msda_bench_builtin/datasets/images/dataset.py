@@ -326,9 +326,8 @@ class Images(Dataset):
         return hashlib.sha256(json.dumps([super().fingerprint(), fingerprint()]).encode()).hexdigest()
 
 
-def first_suite(counts: Counts, *, balanced: bool = False) -> str:
-    """What a first suite of these domains of images needs below its `dataset`."""
-    metric = "metric: balanced_accuracy # the mean over classes, so that each counts alike\n" if balanced else ""
+def first_suite(counts: Counts, metric: str = "") -> str:
+    """What a first suite of these domains of images needs below its `dataset`; `metric` are lines on that."""
     rows = [("SRC", "{scheme: pooled}"), ("DANN", "{scheme: pooled, discrepancy: d_A, mu: 0.01}")]
     several = len(counts) > len(("source", "target"))
     rows += [_WEIGHED] if several else []

@@ -34,7 +34,7 @@ from msda_bench_builtin.datasets.images.looked_through import (
     train_of,
 )
 from msda_bench_builtin.datasets.images.looks import deep_line
-from msda_bench_builtin.datasets.sizes import few_examples, why_balanced
+from msda_bench_builtin.datasets.sizes import Imbalance, few_examples
 
 LAST_TWO = "**/DOMAIN/CLASS"
 """The layout of the last two levels, whatever is above them."""
@@ -203,10 +203,10 @@ class FolderImages(Images):
             more, said = roles_in(self, tree, layout)
             params |= more
             lines += said
-        why = None if self.published else why_balanced(counts)
+        imbalance = None if self.published else Imbalance.of(counts, classes)
         if not self.published:
             lines += few_examples(counts)
-            lines += [f"{why}, so the suite compares `balanced_accuracy`"] if why else []
+            lines += [imbalance.line] if imbalance else []
         whole = not self.published or (len(classes) == self.classes and len(tree) == len(self.published))
         return Identified(
             what,
@@ -214,7 +214,7 @@ class FolderImages(Images):
             (*missing, *lines, *first_targets([*counts])[1], *self.facts),
             params,
             certain=bool(self.published),
-            suite=first_suite(counts, balanced=why is not None) if whole else "",
+            suite=first_suite(counts, imbalance.yaml if imbalance else "") if whole else "",
             doubts=tuple(doubts),
             read=how_much(files, rows),
         )

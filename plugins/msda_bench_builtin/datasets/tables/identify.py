@@ -15,7 +15,7 @@ import numpy as np
 from msda_bench.api import DataError, Identified
 from msda_bench_builtin.datasets.first_rows import control_rows, written
 from msda_bench_builtin.datasets.first_targets import first_targets
-from msda_bench_builtin.datasets.sizes import few_examples, why_balanced
+from msda_bench_builtin.datasets.sizes import Imbalance, few_examples
 from msda_bench_builtin.datasets.tables.findings import MEASURED, Look
 from msda_bench_builtin.datasets.tables.folder import not_read
 from msda_bench_builtin.datasets.tables.judge import judge, used_columns
@@ -185,13 +185,13 @@ def identified(data: FromFile, params: Mapping[str, Any], lines: Sequence[str], 
     notes += [*read.remarks(), *(read.plan.lines() if read.plan else ())]
     if not read.unlabelled:
         notes += few_examples(counts)
-    why = why_balanced(counts) if classes and not read.unlabelled else None
-    if why is not None:
-        notes.append(f"{why}, so the suite compares `balanced_accuracy`")
+    imbalance = Imbalance.of(counts, classes) if classes and not read.unlabelled else None
+    if imbalance is not None:
+        notes.append(imbalance.line)
     targets, chosen = first_targets([*labelled])
     notes += [] if read.unlabelled else chosen
-    balanced, given = why is not None, data.gives_predictions
-    suite = _first_suite(read, len(labelled), targets, balanced=balanced, given=given, network=network)
+    metric, given = imbalance.yaml if imbalance else "", data.gives_predictions
+    suite = _first_suite(read, len(labelled), targets, metric=metric, given=given, network=network)
     said = _read_of(data, read, params.get("drop", ()))
     task = f"classification, {len(classes)} classes" if classes else "regression"
     what = f"{sum(map(len, read.rows.values()))} rows of {len(read.rows)} domains, {task}"
@@ -211,7 +211,7 @@ def _read_of(data: FromFile, read: Contents, drop: Sequence[str]) -> str:
     return line + (f"; not read: {listed(left, 40)}" if left else "")
 
 
-def _first_suite(read: Contents, labelled: int, targets: str, *, balanced: bool, given: bool, network: str) -> str:
+def _first_suite(read: Contents, labelled: int, targets: str, *, metric: str, given: bool, network: str) -> str:
     """What a first suite needs below its dataset: each domain in turn is the target, or those without labels are."""
     unlabelled, classes = read.unlabelled, bool(read.classes)
     several = labelled > (1 if unlabelled else 2)
@@ -238,6 +238,5 @@ def _first_suite(read: Contents, labelled: int, targets: str, *, balanced: bool,
     compared = rows.count("\n") - rows.count("reference: true")
     # An exact test of n seeds can reach 2 / 2^n at best, times the number of comparisons.
     seeds = 1 + math.ceil(math.log2(compared / _ALPHA))
-    metric = "metric: balanced_accuracy # the mean over classes, so that each counts alike\n"
-    common += metric if balanced else ""
+    common += metric
     return _COMPARISON.format(targets=targets, seeds=seeds, compared=compared, common=common, rows=rows)
