@@ -46,21 +46,22 @@ class Imbalance(NamedTuple):
     @classmethod
     def of(cls, counts: Counts, classes: Sequence[str]) -> Imbalance | None:
         """What the examples of each domain show; None if accuracy does not mislead. `classes` are in their order."""
+        used = [name for name in classes if any(of.get(name) for of in counts.values())]
         shares = {
             (name, domain): of.get(name, 0) / sum(of.values())
             for domain, of in counts.items()
             if any(of.values())
-            for name in classes
+            for name in used
         }
         if not shares:
             return None
-        few, rare = min(_RARE, 0.5 / len(classes)), None
+        few, rare = min(_RARE, 0.5 / len(used)), None
         (rarest, domain), least = min(shares.items(), key=lambda item: item[1])
         # A class that a domain does not have has no score there.
         (scored, _), share = min((item for item in shares.items() if item[1]), key=lambda item: item[1])
         if share < few:
             rare = scored, classes.index(scored)
-        for name in classes:
+        for name in used:
             of_class = [share for (other, _), share in shares.items() if other == name]
             if max(of_class) - min(of_class) > _SHIFT:
                 return cls("the shares of classes differ between domains", rare)

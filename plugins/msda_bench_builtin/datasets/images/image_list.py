@@ -25,7 +25,7 @@ from msda_bench_builtin.datasets.images.dataset import (
 from msda_bench_builtin.datasets.images.listing import files_of, listed, row_of
 from msda_bench_builtin.datasets.images.looked_through import Placed, headers, how_much, roles_in, train_of
 from msda_bench_builtin.datasets.images.own_lists import own_lists
-from msda_bench_builtin.datasets.sizes import few_examples, why_balanced
+from msda_bench_builtin.datasets.sizes import Imbalance, few_examples
 
 _LARGEST_LIST = 1 << 27
 """The maximum size of a list in bytes; the largest of DomainNet's has 6 million."""
@@ -220,8 +220,8 @@ class ImageList(ListedImages):
         counts = {name: {label: len(images) for label, images in of.items()} for name, of in tree.items()}
         every = [image.row for of in tree.values() for images in of.values() for image in images]
         faults, turned = headers(every)
-        why = why_balanced(counts)
-        said += [*few_examples(counts), *([f"{why}, so the suite compares `balanced_accuracy`"] if why else [])]
+        imbalance = Imbalance.of(counts, [str(first + number) for number in range(classes)])
+        said += [*few_examples(counts), *([imbalance.line] if imbalance else [])]
         more = {"upright": True} if turned else {}
         more |= {key: value for key, value in lines.items() if value not in {None, 0}}
         named = {"domains": list(lists.domains), "classes": classes, "folder": path.absolute().name}
@@ -231,7 +231,7 @@ class ImageList(ListedImages):
             (*what_is_missing(counts, {}, None), *faults, *said, *first_targets([*counts])[1]),
             {**named, "sha256": sha256, "side": FIRST_SIDE, **more, **train_of(tree), **params},
             certain=False,
-            suite=first_suite(counts, balanced=why is not None),
+            suite=first_suite(counts, imbalance.yaml if imbalance else ""),
             read=how_much(files._replace(others=files.others - Counter({".txt": lists.files})), every),
         )
 
