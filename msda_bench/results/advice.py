@@ -123,7 +123,10 @@ def _few_seeds(experiment: Experiment, pairs: pd.DataFrame) -> tuple[str, str]:
         return "runs are missing, and the others are too few for a test", "run the suite again"
     tests = int(pairs["n_family"].max())
     needed = 1 + math.ceil(math.log2(tests / experiment.alpha))
-    seeds = counted(int(pairs["n_paired"].max()), "seed")
+    paired = int(pairs["n_paired"].max())
+    if paired >= needed:
+        return "too many runs of a seed have equal scores to show a difference", "take more seeds, or more test rows"
+    seeds = counted(paired, "seed")
     return f"{seeds} are too few for {counted(tests, 'comparison')}", f"set `seeds: {needed}` in the suite and run it"
 
 

@@ -109,7 +109,7 @@ def _rows(grid: Grid, pairs: Sequence[Row]) -> Iterator[Row]:
 def _marks(grid: Grid, column: Column, pairs: Sequence[Row]) -> dict[str, Row]:
     merits, alpha = grid.merits[column], grid.experiment.alpha
     summaries = {name: summarize(by_seed.values()) for name, by_seed in merits.by_seed.items()}
-    ends = {name: of.allowing(grid.overlap[column]).interval(alpha) for name, of in summaries.items()}
+    ends = {name: _ends(grid, of.allowing(grid.overlap[column]).interval(alpha)) for name, of in summaries.items()}
     means = merits.means(grid.ranked)
     # A method with too few ok runs for any test gets no mark, so that a lone survivor is not the best.
     enough = {name: mean for name, mean in means.items() if 0.5 ** summaries[name].n <= alpha}
@@ -119,14 +119,22 @@ def _marks(grid: Grid, column: Column, pairs: Sequence[Row]) -> dict[str, Row]:
             "rank": 1 + sum(other > means[name] for other in means.values()) if name in means else None,
             "mean": grid.sign * summary.mean,
             "standard_error": summary.standard_error,
-            "mean_low": min(grid.sign * end for end in ends[name]),
-            "mean_high": max(grid.sign * end for end in ends[name]),
+            "mean_low": ends[name][0],
+            "mean_high": ends[name][1],
             "n_ok": grid.counts(name, column, merits.by_seed[name])["ok"],
             "bold_paper": paper.get(name),
             "bold_holm": by_holm.get(name),
         }
         for name, summary in summaries.items()
     }
+
+
+def _ends(grid: Grid, interval: tuple[float, float]) -> tuple[float, float]:
+    """Both ends of a mean's interval in the metric's own direction; of a percentage within 0 and 100."""
+    low, high = sorted(grid.sign * end for end in interval)
+    if grid.experiment.measure.percent:
+        return max(low, 0.0), min(high, 100.0)
+    return low, high
 
 
 def _bold(

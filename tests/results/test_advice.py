@@ -103,3 +103,10 @@ def test_where_nothing_can_be_shown_nothing_is_recommended(tmp_path):
     some = {"SRC": {"x": constant, "y": good}, "low": {"x": constant, "y": constant}}
     row = mb.advice(made(tmp_path / "some", some, {}, metric=BALANCED)).iloc[0]
     assert (row["method"], row["at_chance"]) == ("SRC", ("x",))
+
+
+def test_pairs_without_a_difference_are_named_rather_than_as_many_seeds_asked_for(tmp_path):
+    runs = {"SRC": {"x": plus(*STEADY)}, "alike": {"x": plus(*STEADY[1:], 3)}}
+    (row,) = mb.advice(made(tmp_path / "runs", runs, {"SRC": network(1.0), "alike": network(1.0)})).to_dict("records")
+    assert row["method"] is None
+    assert "seeds:" not in row["text"]

@@ -59,6 +59,13 @@ def test_bold_marks_the_best_and_the_methods_that_are_not_worse(table, runs, pap
     assert tuple(marks(made, "bold_holm").values()) == holm
 
 
+def test_the_interval_of_a_percentage_stays_within_0_and_100(table):
+    """Two seeds far apart, of 200 test rows each."""
+    row = entries(table({"a": {"x": [200, 110]}}))["a"]
+    assert (row.mean, row.mean_high) == (77.5, 100.0)
+    assert row.mean_low == 0.0
+
+
 def test_the_best_reference_is_the_oracle_column_by_column(table):
     runs = {name: {"x": [x], "y": [y]} for name, x, y in [("ref1", 150, 120), ("ref2", 140, 190), ("ref3", None, None)]}
     runs["SRC"] = {"x": [100], "y": [100]}
