@@ -237,3 +237,16 @@ def test_the_best_shallow_row_is_the_tuning_seeds_at_the_settings_that_sources_s
                 rows.append((experiment, method, "t", seed, candidate, by_sources, worth[candidate]))
     columns = ["experiment", "method", "target", "seed", "candidate", "validator:source_accuracy", "score"]
     assert third_reading.best_shallow(pd.DataFrame(rows, columns=columns), ["a", "b"]) == "logistic-OT"
+
+
+def test_the_numbers_of_the_recorded_tasks_are_those_of_the_records():
+    found = third_reading.read(mb.load_results(RESULTS / "registered-3"))
+    assert found["tasks"]["value"].tolist() == ["hospitals", "none"]
+    assert found["Q5"]["above their plain row"].tolist() == ["none"]
+    chosen = third_reading.select(mb.load_results(RESULTS / "registered-3"), third_reading.BY)
+    headroom = mean_over_tasks(third_reading.gains_of(chosen)["JOINT"], third_reading.overlaps_of(chosen))
+    means, seconds = found["each task"]["hospitals"], found["seconds"]["hospitals"]
+    said = (ROOT / "studies/registered-3/README.md").read_text().partition("## What is recorded")[2]
+    numbers = [third_reading.interval(headroom.ends), *means[["logistic", "SRC", "logistic-domain", "SRC-domain"]]]
+    for number in [*numbers, *seconds[["logistic", "SRC"]]]:
+        assert number in said

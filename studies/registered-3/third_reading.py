@@ -33,12 +33,16 @@ PLAIN = (
 """The row without adaptation of each row that adapts."""
 
 
-def whole_tasks(runs: pd.DataFrame) -> list[str]:
-    """The tasks of which every chosen run is recorded, without those that have no headroom."""
+def recorded_tasks(runs: pd.DataFrame) -> list[str]:
+    """The tasks of which every chosen run is recorded."""
     is_recorded = runs["status"].isin(["ok", "diverged"]).groupby(runs["experiment"].astype(str)).all()
-    recorded = [*is_recorded.index[is_recorded]]
-    gains, overlaps = gains_of(runs[runs["experiment"].isin(recorded)]), overlaps_of(runs)
-    return [task for task in recorded if mean_over_tasks(gains.loc[[task], "JOINT"], overlaps).ends[1] > 0]
+    return [*is_recorded.index[is_recorded]]
+
+
+def tasks_with_headroom(runs: pd.DataFrame, tasks: Iterable[str]) -> list[str]:
+    """Those of some tasks where the interval of JOINT less SRC is not below zero or around it."""
+    gains, overlaps = gains_of(runs), overlaps_of(runs)
+    return [task for task in tasks if mean_over_tasks(gains.loc[[task], "JOINT"], overlaps).ends[1] > 0]
 
 
 def best_shallow(runs: pd.DataFrame, tasks: Iterable[str]) -> str:
@@ -121,24 +125,41 @@ def seconds(chosen: pd.DataFrame) -> pd.DataFrame:
 
 
 def read(runs: pd.DataFrame) -> Texts:
-    """The tables of the study, over the tasks recorded whole."""
+    """The tables of the study: of each task recorded whole, and means over those of them that have headroom."""
     chosen = select(runs, BY)
-    tasks = whole_tasks(chosen)
-    chosen = chosen[chosen["experiment"].isin(tasks)]
-    gains, overlaps = gains_of(chosen), overlaps_of(chosen)
-    scores = gains.drop(columns="SRC").add(gains["SRC"], axis=0).assign(SRC=gains["SRC"])
+    recorded = recorded_tasks(chosen)
+    chosen = chosen[chosen["experiment"].isin(recorded)]
+    tasks = tasks_with_headroom(chosen, recorded)
+    scores, overlaps = scores_of(chosen), overlaps_of(chosen)
+    named = {"recorded": ", ".join(recorded), "in the means": ", ".join(tasks) or "none"}
+    means = means_of(runs, scores.loc[tasks], overlaps) if tasks else {}
+    return {
+        "tasks": pd.DataFrame({"value": named}),
+        **means,
+        "Q5": in_each_task(scores, overlaps),
+        "seconds": seconds(chosen),
+        "each task": scores.groupby(level="experiment").mean().T.map("{:.1f}".format),
+    }
+
+
+def scores_of(chosen: pd.DataFrame) -> Any:
+    """The score of each row by task, target and seed."""
+    gains = gains_of(chosen)
+    return gains.drop(columns="SRC").add(gains["SRC"], axis=0).assign(SRC=gains["SRC"])
+
+
+def means_of(runs: pd.DataFrame, scores: Any, overlaps: pd.Series[float]) -> Texts:
+    """The answers that are means over tasks."""
+    tasks = [*dict.fromkeys(scores.index.get_level_values("experiment"))]
     with_shallow = [task for task in tasks if scores.loc[task, "logistic"].notna().all()]
     shallow = best_shallow(runs, with_shallow)
     return {
-        "whole": pd.DataFrame({"value": {"tasks": ", ".join(tasks), "best shallow row": shallow}}),
+        "best shallow row": pd.DataFrame({"value": {"at the tuning seeds": shallow}}),
         "Q1": family(scores, {"SRC-domain": "SRC"}, overlaps),
         "Q2": family(scores, dict.fromkeys(STANDARDISED, "SRC-domain"), overlaps),
         "Q2, beside": what_is_left(scores, overlaps),
         "Q3": family(scores, {name: PLAIN[name] for name in [*LOGISTIC, *BOOSTING]}, overlaps),
         "Q4": family(scores.loc[with_shallow], dict.fromkeys(DEEP, shallow), overlaps),
-        "Q5": in_each_task(scores, overlaps),
-        "seconds": seconds(chosen),
-        "each task": scores.groupby(level="experiment").mean().T.map("{:.1f}".format),
     }
 
 
