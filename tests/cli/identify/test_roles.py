@@ -185,6 +185,23 @@ def test_persons_of_several_domains_are_one_group_each(identify, tmp_path):
     assert not any(tested & {*domains[name].groups[parts[name].train]} for name in SITES)
 
 
+def test_a_few_patients_who_came_twice_or_few_subjects_of_many_rows_are_kept_together(identify, tmp_path):
+    """A fifth of the patients came twice; or there are four subjects in a domain. Rows of one need not be alike."""
+    rng = np.random.default_rng(0)
+    cases = {"patient_id": np.arange(240) // 6 * 5 + np.minimum(np.arange(240) % 6, 4), "subject": np.arange(240) // 20}
+    for name, key in cases.items():
+        path, suite = tmp_path / f"{name}.csv", tmp_path / f"{name}.yaml"
+        made = zip(np.arange(240) // 80, key, np.arange(240) % 2, rng.normal(size=240), strict=True)
+        path.write_text(f"site,{name},y,u\n" + "".join(f"s{s},p{k},c{y},{u:.3f}\n" for s, k, y, u in made))
+        assert identify(path, *ROLES, "--suite", suite)[0] == 0
+        data, domains = dataset(suite)
+        assert data.group == name
+        parts = split(data, "s0", domains, seed=0)
+        for site, part in parts.items():
+            groups = domains[site].groups
+            assert not {*groups[part.train]} & {*groups[part.test]}
+
+
 def test_official_test_rows_that_cannot_be_used_are_one_line(identify, tmp_path):
     site, patient, y, x, part = visits()
     whole, gap = np.where(site == "b", "test", part), part.astype(object)

@@ -20,6 +20,8 @@ _KEY = re.compile(
 """Words in names of columns that say which rows belong together."""
 _PERSON = re.compile("patient|subject|subj|person|participant|speaker|animal|donor|volunteer")
 """Words for those of whom one may be in several domains, such as one person with two devices."""
+_ID = re.compile("id|uid|uuid|pid|mrn")
+"""Words for what names one person, animal or object, and never counts them."""
 _PERSONS, _OFTEN = 6, 3
 """The fewest of them in a domain, and the fewest rows of one, on average; then rows need not be alike."""
 _ALIKE = 0.5
@@ -28,6 +30,8 @@ _GROUPS, _NAMED_GROUPS = 4, 10
 """The fewest values in a domain of a key whose rows are alike, and of one that is only called so."""
 _TWICE = 1.5
 """The fewest rows of a value, on average."""
+_AGAIN = 1.02
+"""The same for a key of one domain each that is called so: a few patients came twice."""
 _LOOSE = 1.05
 """How many more stretches of rows than values there may be, if the rows of a value follow each other."""
 
@@ -75,10 +79,14 @@ def _key(look: Look, name: str, column: Column) -> _Key | None:
     groups = codes if nested else look.places * len(column.texts) + codes
     count = values if nested else len(pairs)
     fewest = int(np.bincount(pairs // len(column.texts), minlength=len(look.names)).min())
-    if fewest < _GROUPS or len(codes) < _TWICE * count:
+    words, often = _words(name), len(codes) / count
+    person = any(map(_PERSON.fullmatch, words))
+    named = (person and fewest >= _GROUPS) or (any(map(_ID.fullmatch, words)) and fewest >= _NAMED_GROUPS)
+    if nested and named and often >= _AGAIN:
+        return _Key(name, count, nested)
+    if fewest < _GROUPS or often < _TWICE:
         return None
-    words = _words(name)
-    if any(map(_PERSON.fullmatch, words)) and fewest >= _PERSONS and len(codes) >= _OFTEN * count:
+    if person and fewest >= _PERSONS and often >= _OFTEN:
         return _Key(name, values, nested, person=True)
     called = any(map(_KEY.fullmatch, words))
     follow = 1 + np.count_nonzero(np.diff(groups)) <= _LOOSE * count
