@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 Inputs: TypeAlias = "Array | scipy.sparse.csr_matrix"
 """Examples of one domain: a float32 or uint8 array (n, ...), a CSR matrix (n, columns), or an object array of texts."""
 Strength: TypeAlias = Literal["weak", "strong"]
+Stratify: TypeAlias = bool | Literal["shares"]
 """How much a view changes an example."""
 
 
@@ -251,7 +252,8 @@ class Dataset(Component, ABC):
             {domain: NAME, dirichlet: STRENGTH} draws the shares for each target and seed. The domain `target` is the
             target of each run.
         stratify: draws groups (`DomainData.groups`) class by class, so that training has rows of every class that has
-            two groups; by default, at random.
+            two groups; "shares" also gives test and training a like share of each class's groups, which a rare class
+            needs; by default, at random.
 
     Facts:
         licence: of the data.
@@ -274,7 +276,7 @@ class Dataset(Component, ABC):
     test: TestSize = None
     target_train: Annotated[OptionalSize, Added()] = None
     protocol: Annotated[Literal["held_out", "transductive"], Added()] = "held_out"
-    stratify: Annotated[bool, Added()] = False
+    stratify: Annotated[Stratify, Added()] = False
     corrupt: Annotated[Corruption | None, Added()] = None
     label_shift: Annotated[Annotated[LabelShift, AfterValidator(_shift)] | None, Added()] = None
 

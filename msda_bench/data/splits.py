@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from msda_bench.api import Array, DataError, Dataset, DomainData
+from msda_bench.component.dataset import Stratify
 from msda_bench.component.sizes import Extent, counts, is_transductive
 
 
@@ -35,7 +36,8 @@ def split(data: Dataset, target: str, domains: Mapping[str, DomainData], *, seed
     of the target's examples for both.
 
     Groups come in a random order that all domains share; with `stratify` the first group of each class in that order
-    comes first, then the second of each, and so on, domain by domain; a group is of the class of most of its rows. The
+    comes first, then the second of each, and so on, domain by domain; with "shares" the groups of a class lie evenly
+    among the others instead. A group is of the class of most of its rows. The
     target trains on its first rows and is tested on its last ones. A source trains on the first rows of groups that are
     not tested; the rows that share no group with the test, nor with training in any domain, are held out. Training sets
     have exactly the size that is asked for: where one ends within a group, the rest of the group is not used. A
@@ -52,8 +54,8 @@ def split(data: Dataset, target: str, domains: Mapping[str, DomainData], *, seed
             groups although the dataset does not say so.
     """
     run = (data.name, target, seed)
-    by_class = data.stratify and data.task.kind == "classification"
-    rows = {name: _Rows.of(run, name, domain, by_class=by_class) for name, domain in domains.items()}
+    by_class = data.stratify if data.task.kind == "classification" else False
+    rows = {name: _Rows.of(run, name, domain, by_class) for name, domain in domains.items()}
     _check_shared(data, rows.values())
     sizes = {name: counts(data, name, target, extent_of(domain)) for name, domain in domains.items()}
     train, test = _of_target(data, target, rows[target], *sizes[target])
@@ -110,14 +112,14 @@ class _Rows:
     groups: Array | None
 
     @classmethod
-    def of(cls, run: tuple[str, str, int], name: str, domain: DomainData, *, by_class: bool) -> _Rows:
+    def of(cls, run: tuple[str, str, int], name: str, domain: DomainData, by_class: Stratify) -> _Rows:
         official = None if domain.test is None else np.asarray(domain.test, bool)
         order = permutation(len(domain.y), *run, name)
         if domain.groups is None:
             return cls(order, official, None)
         names, places = np.unique(domain.groups, return_inverse=True)
         numbers = np.array([_number(run, str(group)) for group in names], np.uint64)[places]
-        first = _turns(numbers, domain.y) if by_class else numbers
+        first = _turns(numbers, domain.y, by_class) if by_class else numbers
         return cls(order[np.lexsort((numbers[order], first[order]))], official, numbers)
 
     @property
@@ -163,16 +165,17 @@ def _of_source(data: Dataset, source: str, rows: _Rows, trained: int, tested: Ar
     return pool[:trained]
 
 
-def _turns(numbers: Array, classes: Array) -> Array:
-    """For each row how many groups of the same class come before its own, (n,) int64."""
+def _turns(numbers: Array, classes: Array, by_class: Stratify) -> Array:
+    """For each row how many groups of the same class come before its own, (n,) float64; with "shares", their share."""
     groups, places = np.unique(numbers, return_inverse=True)
     kinds, kind_of = np.unique(classes, return_inverse=True)  # -1 in a domain without labels
     counts = np.zeros((len(groups), len(kinds)), np.int64)
     np.add.at(counts, (places, kind_of), 1)
     of_most = counts.argmax(1)
-    turns = np.zeros(len(groups), np.int64)
+    turns = np.zeros(len(groups), np.float64)
     for kind in np.unique(of_most):
-        turns[of_most == kind] = np.arange((of_most == kind).sum())
+        size = (of_most == kind).sum()
+        turns[of_most == kind] = np.arange(size) / (size if by_class == "shares" else 1)
     return np.asarray(turns[places])
 
 

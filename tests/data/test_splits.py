@@ -141,6 +141,18 @@ def test_stratified_groups_give_training_and_test_every_class():
     assert drawn["t"].train.tolist() == plain["t"].train.tolist()
 
 
+def test_by_shares_a_rare_class_is_as_frequent_in_the_test_as_in_training():
+    """Of 200 patients with two visits each a tenth is ill; class by class, all of them are in training."""
+    group = np.arange(400) // 2
+    ill = (group % 10 == 0).astype(int)
+    domains = {"t": rows(400, group, ill), "s": rows(400, group + 200, ill)}
+    tested = {True: 0, "shares": 20}
+    for stratify, expected in tested.items():
+        parts = split("t", domains, task=Task("classification", 2), train=200, test=200, stratify=stratify)
+        assert ill[parts["t"].test].sum() == expected
+        assert not groups_in(group, parts["t"].train) & groups_in(group, parts["t"].test)
+
+
 def test_official_test_examples_of_a_trained_group_are_not_tested():
     official = np.array([False, False, False, False, True, True])
     target = rows(official, np.array([1, 2, 3, 4, 4, 5]))

@@ -216,7 +216,7 @@ class ImageList(ListedImages):
         params, said = roles_in(data, tree, "**") if groups != "column" else ({"groups": "column"}, [])
         if groups == "column":
             said.append("groups: the third word of each line says which images belong together (`groups: column`)")
-            params |= {"stratify": True}
+            params |= {"stratify": "shares"}
         counts = {name: {label: len(images) for label, images in of.items()} for name, of in tree.items()}
         every = [image.row for of in tree.values() for images in of.values() for image in images]
         faults, turned = headers(every)

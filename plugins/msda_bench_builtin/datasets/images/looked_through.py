@@ -65,7 +65,7 @@ def roles_in(data: Images, tree: Tree, layout: str) -> tuple[dict[str, Any], lis
         what = line.partition(": ")[2].partition(", so ")[0]
         line = f"leak: {what}; {parted} of them have official test images and others"
     lines += [line] if line else []
-    return params if pattern is None else params | {"groups": pattern, "stratify": True}, lines
+    return params if pattern is None else params | {"groups": pattern, "stratify": "shares"}, lines
 
 
 def _parted(data: Images, tree: Tree, pattern: str) -> int:

@@ -176,6 +176,8 @@ def identified(data: FromFile, params: Mapping[str, Any], lines: Sequence[str], 
         unknown = "how good a method is there cannot be known, and validators choose"
         notes.append(f"targets without labels: {listed(read.unlabelled)}; {unknown}")
         every |= {} if read.shared else {"protocol": "transductive"}
+    if classes and read.groups is not None:
+        every["stratify"] = "shares"
     if read.test is not None:
         every["train"], line = official_train(read.rows, read.test, read.groups)
         notes.append(line)

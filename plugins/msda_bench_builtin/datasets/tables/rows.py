@@ -7,7 +7,7 @@ import hashlib
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import AliasChoices, Field
@@ -90,7 +90,7 @@ class FromFile(Dataset):
     """Of the files that are read."""
 
     train: Size = 0.5
-    stratify: bool = True
+    stratify: bool | Literal["shares"] = True
     file: Annotated[str, Located()] = ""
     mode: Annotated[Mode, Field(validation_alias=AliasChoices("task", "mode"))] = "auto"
     standardise: Standardise = "sources"
