@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 Inputs: TypeAlias = "Array | scipy.sparse.csr_matrix"
 """Examples of one domain: a float32 or uint8 array (n, ...), a CSR matrix (n, columns), or an object array of texts."""
 Strength: TypeAlias = Literal["weak", "strong"]
-Stratify: TypeAlias = bool | Literal["shares"]
 """How much a view changes an example."""
+Stratify: TypeAlias = bool | Literal["shares"]
+"""Whether groups are drawn class by class, and whether each part gets its share of a class."""
 
 
 @dataclass(frozen=True)
