@@ -76,7 +76,8 @@ class Imbalance(NamedTuple):
         if self.rare is None:
             return text
         name, number = self.rare
-        return f"{text}; of class {name!r} alone `--metric 'auprc(positive={number})'` tells more"
+        how = f"msda-bench leaderboard results/NAME --metric 'auprc(positive={number})'"
+        return f"{text}; of class {name!r} alone `{how}` tells more"
 
     @property
     def yaml(self) -> str:
