@@ -78,11 +78,18 @@ def _possible(value: float | None, most: float, as_type: Callable[[float], _Numb
     return None if value is None or abs(value) > most else as_type(value)
 
 
+_OFFICIAL = ("test_rows", "test_images")
+"""Parameters of a user's own data that say which examples are the test."""
+
+
 def _n_train(params: dict[str, Any], target: str, n_test: int | None) -> int | None:
     """The target's training examples, as the cell says how many, or which share of the examples the test is drawn from.
 
-    A share counts where the size of the test is one, too, or the test has the rest. With groups it is about that.
+    A share counts where the size of the test is one, too, or the test has the rest. With groups it is about that. With
+    official test rows it is of the others, whose number no record has.
     """
+    if any(params.get(name) is not None for name in _OFFICIAL):
+        return None
     size = params.get("train") if params.get("target_train") is None else params["target_train"]
     if isinstance(size, dict):
         size = size.get(target, size.get("default"))

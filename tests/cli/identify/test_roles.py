@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import msda_bench as mb
 from msda_bench.cli.main import main
 from msda_bench.data import LocalFiles
 from msda_bench.data.splits import split
@@ -77,7 +78,9 @@ def test_an_official_split_and_patients_are_proposed_and_every_run_keeps_to_them
         assert tested == official or not is_target
         drawn.add((name, frozenset(trained)))
     assert len(drawn) > len(SITES)  # other seeds draw other rows
-    assert main(["validate", str(suite)]) == 0
+    runs = mb.run(suite, only="method=TAR,seed=0", out=tmp_path, device="cpu", quiet=True)
+    assert set(runs["n_test"].dropna()) == {16}
+    assert runs["n_train"].isna().all()  # no record has it, and a share of all rows is another number
 
 
 @pytest.mark.parametrize(
