@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import math
 from collections.abc import Iterator
 
 Row = tuple[str, str]
@@ -12,6 +13,7 @@ _BOOSTED = 2000
 """Columns times classes for which boosting takes seconds rather than minutes."""
 _SQUARED = 1000
 """Columns whose covariances take a second at most."""
+_ALPHA = 0.05
 
 
 def control_rows(columns: int, classes: int, *, several: bool) -> Iterator[Row]:
@@ -38,6 +40,15 @@ def control_rows(columns: int, classes: int, *, several: bool) -> Iterator[Row]:
 
 def _installed(*modules: str) -> bool:
     return all(importlib.util.find_spec(name) is not None for name in modules)
+
+
+def needed_seeds(rows: list[Row]) -> tuple[int, int]:
+    """The fewest seeds that can show a gain over the first row, and the number of comparisons with it.
+
+    An exact test of n seeds can reach 2 / 2^n at best, times the number of comparisons.
+    """
+    compared = sum("reference: true" not in recipe for _, recipe in rows) - 1
+    return 1 + math.ceil(math.log2(compared / _ALPHA)), compared
 
 
 def written(rows: list[Row]) -> str:

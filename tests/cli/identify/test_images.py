@@ -57,6 +57,9 @@ def test_two_commands_lead_from_a_folder_to_a_leaderboard(identify, capsys, tmp_
     assert "resnet18-f37072fd.pth" not in (said := capsys.readouterr().err.replace("\n", " "))
     assert "data of torchvision are missing: 1 file, size unknown to fetch" in said
     assert "add --fetch to `run`" in said
+    # The exact test of n seeds reaches 2 / 2^n at best, times the comparisons.
+    suite_seeds, compared = map(int, re.search(r"seeds: (\d+) # .* for (\d+) comparisons", suite.read_text()).groups())
+    assert 2 / 2**suite_seeds * compared <= 0.05 < 2 / 2 ** (suite_seeds - 1) * compared
     small, text = "backbone: {convnet: {channels: [2], hidden: [4]}}", suite.read_text()
     for old, new in (("backbone: .*", small), ("side: 224", "side: 8"), ("epochs: 8", "epochs: 1")):
         text, count = re.subn(old, new, text)

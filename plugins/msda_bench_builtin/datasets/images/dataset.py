@@ -33,7 +33,7 @@ from msda_bench.api import (
     Task,
     component,
 )
-from msda_bench_builtin.datasets.first_rows import control_rows, written
+from msda_bench_builtin.datasets.first_rows import control_rows, needed_seeds, written
 from msda_bench_builtin.datasets.first_targets import first_targets
 from msda_bench_builtin.datasets.images.augment import Recipe, centre, changed
 from msda_bench_builtin.datasets.images.decode import decoder, fingerprint
@@ -68,7 +68,7 @@ _SUITE = """\
 # A first look at your own images: features of a network trained on ImageNet, under a small head of layers that learn.
 # Change what you like (docs/images.md); `msda-bench run --fetch` downloads the network's weights once, 45 MB.
 targets: {targets}
-seeds: 3
+seeds: {seeds} # splits; fewer could not show a difference after the correction for {compared} comparisons
 backbone: {{torchvision: {{model: resnet18, weights: IMAGENET1K_V1, trainable: head, hidden: [256], dropout: 0.5}}}}
 training: {{epochs: 8, batch: 32, optimizer: {{adam: {{lr: 0.001}}}}}}
 {metric}methods: # SRC and plain models do not adapt; -domain: each domain's features standardised by themselves
@@ -335,7 +335,8 @@ def first_suite(counts: Counts, metric: str = "") -> str:
     rows += control_rows(_FEATURES, len(classes), several=several)
     targets, _ = first_targets([*counts])
     rows.append(("TAR", "{scheme: target_only, reference: true}"))
-    return _SUITE.format(targets=targets, rows=written(rows), metric=metric)
+    seeds, compared = needed_seeds(rows)
+    return _SUITE.format(targets=targets, seeds=seeds, compared=compared, rows=written(rows), metric=metric)
 
 
 def what_is_missing(counts: Counts, published: Mapping[str, int], classes: int | None) -> Iterator[str]:

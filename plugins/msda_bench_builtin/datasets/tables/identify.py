@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -13,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from msda_bench.api import DataError, Identified
-from msda_bench_builtin.datasets.first_rows import control_rows, written
+from msda_bench_builtin.datasets.first_rows import control_rows, needed_seeds, written
 from msda_bench_builtin.datasets.first_targets import first_targets
 from msda_bench_builtin.datasets.sizes import Imbalance, few_examples
 from msda_bench_builtin.datasets.tables.findings import MEASURED, Look
@@ -31,7 +30,6 @@ _CODED = 50
 _DOMAINS = {"domain", "site", "source", "hospital", "centre", "center", "place", "location", "device", "batch", "year"}
 _LABELS = {"label", "labels", "y", "target", "class", "outcome", "diagnosis", "disease", "response"}
 """Usual names of columns."""
-_ALPHA = 0.05
 _MLP = "{mlp: {hidden: [64], dropout: 0.2}}"
 _TRAINING = "training: {epochs: 8, steps: 30, batch: 32, optimizer: {adam: {lr: 0.003}}}"
 _COMPARISON = """\
@@ -232,13 +230,12 @@ def _first_suite(read: Contents, labelled: int, targets: str, *, metric: str, gi
         ("TAR", "{scheme: target_only, reference: true}", not unlabelled),
         ("JOINT", "{scheme: joint, reference: true}", several and not unlabelled),
     )
-    rows = written([(name, recipe) for name, recipe, used in recipes if used])
+    kept = [(name, recipe) for name, recipe, used in recipes if used]
+    rows = written(kept)
     if unlabelled:
         targets = json.dumps(list(unlabelled), ensure_ascii=False)
         validators, by = ("source_accuracy, bnm, snd", "bnm") if classes else ("source_risk", "source_risk")
         return _ANSWERS.format(targets=targets, common=common, validators=validators, by=by, rows=rows)
-    compared = rows.count("\n") - rows.count("reference: true")
-    # An exact test of n seeds can reach 2 / 2^n at best, times the number of comparisons.
-    seeds = 1 + math.ceil(math.log2(compared / _ALPHA))
+    seeds, compared = needed_seeds(kept)
     common += metric
     return _COMPARISON.format(targets=targets, seeds=seeds, compared=compared, common=common, rows=rows)
