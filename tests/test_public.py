@@ -54,7 +54,7 @@ OBJECTS = (None, 3, -1, 1.5, float("nan"), True, b"x", [], {}, object(), len, np
 RIGHT = {
     **dict.fromkeys(("table", "to", "only", "methods", "against", "target"), (type(None),)),
     **dict.fromkeys(("most", "limit", "workers", "seed"), (type(None), int)),
-    **dict.fromkeys(("repair", "fetch", "quiet", "keep_going", "trust_files"), (bool,)),
+    **dict.fromkeys(("repair", "fetch", "quiet", "keep_going", "trust_files", "no_shift"), (bool,)),
     **dict.fromkeys(("metric", "differences"), (list,)),
 }
 """The types of `OBJECTS` that a parameter takes; -1 and [RECORDED] are wrong all the same."""

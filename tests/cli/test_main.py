@@ -128,7 +128,7 @@ def test_characters_that_an_encoding_lacks_are_escaped(tiny, encoding):
     drawn = python(*ENTRY[1:], "report", "東/tiny", PYTHONIOENCODING=encoding)
     assert (trained.returncode, shown.returncode, drawn.returncode) == (0, 1, 1), shown.stderr  # most cells are missing
     assert "next: msda-bench report" in trained.stdout
-    assert drawn.stdout == "\\u6771/tiny/report.html\n"
+    assert drawn.stdout.splitlines()[-1] == "\\u6771/tiny/report.html"
 
 
 HEAD = "from msda_bench.api import Validator, component, hookimpl\n"

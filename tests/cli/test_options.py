@@ -6,6 +6,7 @@ import shlex
 import shutil
 from typing import NamedTuple
 
+import numpy as np
 import pandas as pd
 import pytest
 import torch
@@ -60,10 +61,21 @@ published: table.csv
     + "".join(f"{n < 40},{n % 37},word{n % 5} word{n % 7},{n // 2},{n % 2},{n % 3 % 2}\n" for n in range(80)),
     "clinics.csv": "hospital,age,disease\n"
     + "".join(f"{n % 3},{n % 37},{n // 3 % 2 if n % 3 else ''}\n" for n in range(90)),
+    "wards.csv": "ward,age,crp,sick\n" + "".join(f"{n % 3},{n % 37},{n % 11},{n % 5 > 1}\n" for n in range(90)),
+    "new.csv": "age,crp\n" + "".join(f"{n % 31},{n % 7}\n" for n in range(40)),
+    "mine.yaml": f"""
+schema: 1
+name: mine
+dataset: {{table: {{file: wards.csv, domain: ward, label: sick}}}}
+targets: all
+seeds: 2
+{METHODS}
+""",
 }
 RUN = "run tiny.yaml --device cpu --executor inline"
 OWN = f"{RUN} --methods own.yaml"
 NEW = f"{RUN} --out new --only experiment=letters,method=SRC,seed=0"
+MINE = "run mine.yaml --device cpu --executor inline --only method=SRC"
 PATIENTS = "data identify patients.csv --domain hospital --label disease"
 SHOWN = "compare leaderboard report site verify sources"
 COMMANDS = {
@@ -74,6 +86,7 @@ COMMANDS = {
     "run": RUN,
     "validate": "validate tiny.yaml",
     "plan": "plan tiny.yaml",
+    "predict": "predict mine.yaml new.csv --method SRC",
     "check": "check source_risk",
     "new": "new aggregator my_part",
     "data identify": "data identify pictures",
@@ -107,12 +120,20 @@ USES = {
     "check --kind": Use("metric", "check msda-bench"),
     "check --params": Use("'{train: 600}'", "check stress"),
     "check --strict": Use("", "check d_A"),
+    "run --no-shift": Use("", MINE),
     "run --limit": Use("1", NEW),
     "compare --match": Use("SRC=DARN", "compare results/tiny other/letters"),
     "--methods": Use("DARN"),
     "--metric": Use("macro_f1"),
     "run --only": Use("method=SRC"),
     "--out": Use("out"),
+    "predict --method": Use("DARN"),
+    "predict --results": Use("elsewhere"),
+    "predict --seed": Use("7"),
+    "predict --device": Use(),
+    "predict --trust-files": Use(),
+    "predict --fetch": Use(),
+    "predict --quiet": Use(),
     "plan --detect": Use("2"),
     "plan --out": Use("out", "plan tiny.yaml --pilot results/tiny"),
     "plan --pilot": Use("other/letters"),
@@ -134,6 +155,7 @@ USES = {
     "data identify --test": Use("rule=1", PATIENTS),
     "data identify --predictions": Use("rule", PATIENTS),
     "data identify --task": Use("", f"{PATIENTS} --suite first.yaml"),
+    "data identify --signals": Use("", "data identify windows.npz --domain site --label y"),
     "data identify --missing": Use("36", PATIENTS),
     "data identify --unpack": Use("folder", "data identify hub.parquet --domain site --label y"),
     "data identify --unlabelled": Use("drop", "data identify clinics.csv --domain hospital --label disease"),
@@ -149,10 +171,15 @@ USES = {
 """Uses by option, or by command and option where commands differ."""
 UNSEEN = (
     *("check --kind", "new kind", "run --device", "run --executor", "run --fetch", "run --keep-going", "run --timeout"),
-    *("run --trust-files", "run --workers"),
+    *("run --trust-files", "run --workers", "predict --results", "predict --device", "predict --trust-files"),
+    *("predict --fetch", "predict --quiet"),
 )
 """Options that change no result; what they do cannot be seen here, only that they do no harm."""
-REFUSED = ("run --stack 2", "run --scheduler", *(() if torch.cuda.is_available() else ("run --device cuda",)))
+REFUSED = (
+    "run --stack 2",
+    "run --scheduler",
+    *(() if torch.cuda.is_available() else ("run --device cuda", "predict --device cuda")),
+)
 """What a machine without GPU and dask cluster refuses."""
 FEW = 10
 """The maximum number of choices that are all used."""
@@ -205,6 +232,8 @@ def trained(tmp_path_factory):
     image = {"bytes": (home / "pictures/a/cat/1.png").read_bytes(), "path": "1.png"}
     rows = [{"image": image, "site": site, "y": label} for site in "ab" for label in ("cat", "dog")]
     pd.DataFrame(rows).to_parquet(home / "hub.parquet")
+    noise = np.random.default_rng(0).normal(size=(60, 8, 8))  # which axis is time cannot be seen
+    np.savez(home / "windows.npz", x=noise, y=np.arange(60) % 2, site=np.arange(60) // 20)
     return home
 
 
