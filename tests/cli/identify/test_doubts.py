@@ -133,7 +133,7 @@ def test_arrays_are_doubted_as_tables_are(identify, tmp_path):
     for text in said.values():
         how = "name by --group one that says which rows belong together"
         assert f"arrays not read: session (240,), trials (240, 2); {how}" in text
-    assert "signals: array 'x', 8 channels at 64 times in each row" in said["plain"]
+    assert "signals: array 'x' (8, 64), 8 channels at 64 times in each row" in said["plain"]
     doubts = {
         "coded": "gap: -9999 repeats far outside of all other numbers of array 'x'",
         "scaled": "unit: array 'x' in b varies",

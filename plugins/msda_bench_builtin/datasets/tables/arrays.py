@@ -334,7 +334,8 @@ class Arrays(FromFile):
         x, left, held = self.contents().x, self._left(), arrays_of(first)
         lines = [f"inputs: array {self.inputs!r}, {x.dtype} of shape {x.shape[1:]} in each row"]
         if self.signals != "none":
-            lines = [f"signals: array {self.inputs!r}, {signals_in(x)}; --signals says how it is meant otherwise"]
+            what = f"signals: array {self.inputs!r} {x.shape[1:]}, {signals_in(x)}"
+            lines = [f"{what}; --signals says how it is meant otherwise"]
         others = [_shown_shape(first, name) for name in left if name in held]
         if others:
             ask = "" if self.groups else "; name by --group one that says which rows belong together"
