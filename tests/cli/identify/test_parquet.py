@@ -39,7 +39,7 @@ def test_a_column_of_lists_is_the_inputs_and_the_rest_is_named_with_shapes(kind,
     said = "\n".join(out)
     assert code == 0
     assert f"arrays not read: row ({ROWS},), weight ({ROWS},)" in said
-    assert ("signals: array 'embedding', 2 channels" in said) == (kind == "signals")
+    assert ("signals: array 'embedding' (2, " in said) == (kind == "signals")
     data = Arrays(file=str(path), inputs="embedding", labels="label", domain="site")
     x = data.load("b", LocalFiles()).x
     assert x.reshape(len(x), -1).tolist() == X[SITE == "b"].tolist()

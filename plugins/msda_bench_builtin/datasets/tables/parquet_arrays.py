@@ -10,15 +10,13 @@ import numpy as np
 
 from msda_bench.api import Array, DataError
 from msda_bench_builtin.datasets.tables.folder import PARQUET, files_of
-from msda_bench_builtin.datasets.tables.read import listed, plain, text_of
+from msda_bench_builtin.datasets.tables.read import PARQUET_DAMAGE, listed, plain, text_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 _MOST = 1 << 29
 """The maximum number of values in the columns that are read; 4 GB if all have 8 bytes."""
-_DAMAGE = (OSError, ValueError, TypeError, LookupError, NotImplementedError, OverflowError, MemoryError)
-"""Exceptions of pyarrow for files that are damaged, encrypted, or hold what it cannot read."""
 
 
 def has_lists(path: Path) -> bool:
@@ -83,7 +81,7 @@ def read_columns(path: Path, names: Sequence[str]) -> dict[str, Array]:
         # A thread of pyarrow that lets go of a file while Python ends aborts the process.
         table = file.read(columns=[*dict.fromkeys(names)], use_threads=False)
         return {name: _array(path, name, table.column(name)) for name in names}
-    except (*_DAMAGE, pa.ArrowException) as error:
+    except (*PARQUET_DAMAGE, pa.ArrowException) as error:
         raise DataError(f"{path}: is no readable Parquet file: {plain(error)}") from None
 
 
@@ -96,7 +94,7 @@ def _opened(path: Path) -> Any:
         raise DataError(f"{path}: Parquet files need pyarrow: {remedy}") from None
     try:
         return parquet.ParquetFile(path)
-    except (*_DAMAGE, pa.ArrowException) as error:
+    except (*PARQUET_DAMAGE, pa.ArrowException) as error:
         raise DataError(f"{path}: is no readable Parquet file: {plain(error)}") from None
 
 

@@ -27,7 +27,7 @@ _MOST = 1 << 29
 _WIDEST = 1 << 17
 _CELLS = 1 << 27
 """The maximum number of values in a Parquet file, where equal ones take next to no bytes."""
-_DAMAGE = (OSError, ValueError, TypeError, LookupError, NotImplementedError, OverflowError, MemoryError)
+PARQUET_DAMAGE = (OSError, ValueError, TypeError, LookupError, NotImplementedError, OverflowError, MemoryError)
 """Exceptions of pyarrow for files that are damaged, encrypted, or hold what it cannot read."""
 _COMMA = re.compile(r"\s*([+-]?(?:\d+|\d{1,3}(?:\.\d{3})+)),(\d+([eE][+-]?\d+)?)\s*")
 _DOTS = re.compile(r"\s*[+-]?\d{1,3}(\.\d{3})+(,\d+)?\s*")
@@ -259,7 +259,7 @@ def _parquet(path: Path, content: bytes, missing: Collection[str]) -> dict[str, 
         table = file.read(use_threads=False)
         names = [str(name) for name in schema.names]
         columns = [_arrow_column(path, name, table.column(place), missing) for place, name in enumerate(names)]
-    except (*_DAMAGE, pa.ArrowException) as error:
+    except (*PARQUET_DAMAGE, pa.ArrowException) as error:
         raise DataError(f"{path}: is no readable Parquet file: {plain(error)}") from None
     return _by_name(path, names, columns)
 
