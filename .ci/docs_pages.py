@@ -28,7 +28,7 @@ ROOT = Path(__file__).parent.parent
 STRANGERS = ROOT / "tests" / "strangers"
 """Schemes as strangers write them."""
 _PARTS = {
-    "Protocol": "training",
+    "TrainingConfig": "training",
     "MethodSpec": "methods, each row",
     "Splitting": "split_sources",
     "SelectSpec": "select",

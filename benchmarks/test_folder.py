@@ -23,7 +23,7 @@ from msda_bench.plugins import Registry
 from msda_bench.running.runner import survey
 from msda_bench.store import Outcome, Record, Store
 from msda_bench.store.record import Curves
-from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell
+from msda_bench.suite.plan import Experiment, Method, Plan, PlannedRun
 
 MADE = {"leaderboard": "leaderboard.csv", "report": "report.html"}
 COMMAND = """
@@ -63,13 +63,13 @@ def many_runs(shape: Shape) -> tuple[Plan, Iterator[Record]]:
     columns, seeds = tuple(f"t{number}" for number in range(shape.targets)), tuple(range(shape.seeds))
     table = Experiment("made", "made", "classification", columns, rows, seeds, baseline="m0")
     cells = tuple(
-        PlannedCell("made", method.name, target, seed, sha256(f"{method.name} {target} {seed}".encode()).hexdigest())
+        PlannedRun("made", method.name, target, seed, sha256(f"{method.name} {target} {seed}".encode()).hexdigest())
         for method, target, seed in product(rows, columns, seeds)
     )
     return Plan("made", (table,), cells), _records(cells)
 
 
-def _records(cells: Iterable[PlannedCell]) -> Iterator[Record]:
+def _records(cells: Iterable[PlannedRun]) -> Iterator[Record]:
     draw = random.Random(0)  # noqa: S311
     pool = [_curves(draw) for _ in range(50)]
     for cell in cells:

@@ -12,7 +12,7 @@ from benchmarks.workload import brief_train, cells_of, engine_train, expansion, 
 from msda_bench.data import LocalFiles
 from msda_bench.engine.train import Trainer
 from msda_bench.plugins import Registry
-from msda_bench.suite.cell import Cell
+from msda_bench.suite.run_spec import RunSpec
 
 METHODS = ("DARN", "MDAN", "MDMN", "DANN", "SRC", "TAR")
 GPU_STEPS = {"amazon": 200, "digits": 24, "fonts": 504}
@@ -73,7 +73,7 @@ def test_stack(benchmark: BenchmarkFixture, registry: Registry, device: str, wor
     measure_steps(benchmark, ways, (1, 2 + 48 // runs if on_cpu else 1 + GPU_STEPS[work]), 3, runs, device)
 
 
-def _with_little_data(cell: Cell) -> Cell:
+def _with_little_data(cell: RunSpec) -> RunSpec:
     """Each run of a stack has a split of its own; making a large one takes longer than the steps to be measured."""
     params = cell.dataset.params
     little = {name: count for name, count in {"examples": 300, "train": 200}.items() if name in params}

@@ -27,9 +27,9 @@ from msda_bench.data import LocalFiles
 from msda_bench.engine import graph
 from msda_bench.engine.train import Trainer
 from msda_bench.plugins import Entry, Registry, discover
-from msda_bench.suite.cell import Cell
 from msda_bench.suite.expand import Expansion, expand
 from msda_bench.suite.load import load_suite
+from msda_bench.suite.run_spec import RunSpec
 
 Work: TypeAlias = Literal["amazon", "digits"]
 
@@ -45,12 +45,12 @@ def expansion(name: str, registry: Registry) -> Expansion:
     return expand(load_suite(Path(__file__).parent / f"{name}.yaml", registry), registry)
 
 
-def cells_of(found: Expansion, method: str) -> list[Cell]:
+def cells_of(found: Expansion, method: str) -> list[RunSpec]:
     """All cells of a method."""
     return [found.cells[planned.key] for planned in found.plan.cells if planned.method == method]
 
 
-def engine_train(trainer: Trainer, cells: Sequence[Cell], at_once: int = 1) -> Callable[[int], None]:
+def engine_train(trainer: Trainer, cells: Sequence[RunSpec], at_once: int = 1) -> Callable[[int], None]:
     """Trains the cells for a number of steps, in one epoch and one stack; a GPU replays so many steps at once."""
 
     def run(steps: int) -> None:

@@ -1,7 +1,7 @@
 """Everything that a plugin author imports."""
 
 from msda_bench.component.backbone import Backbone, Embedding, Network, Pretrained, load_weights
-from msda_bench.component.base import Added, Component, Count, Located, NonNegative, Positive, Rate, component
+from msda_bench.component.base import AddedLater, Component, Count, FilePath, NonNegative, Positive, Rate, component
 from msda_bench.component.dataset import (
     Augments,
     Dataset,
@@ -50,8 +50,10 @@ from msda_bench.layers import (
 )
 from msda_bench.marker import hookimpl
 
+Added, Located = AddedLater, FilePath  # their names before 0.2
+
 __all__ = [
-    "Added",
+    "AddedLater",
     "Aggregate",
     "Aggregator",
     "Array",
@@ -76,6 +78,7 @@ __all__ = [
     "Examples",
     "Extent",
     "File",
+    "FilePath",
     "Files",
     "FittedScheme",
     "Fitting",
@@ -84,7 +87,6 @@ __all__ = [
     "Identified",
     "InputSpec",
     "Inputs",
-    "Located",
     "Metric",
     "Network",
     "NewRows",

@@ -4,7 +4,7 @@ import hashlib
 
 from msda_bench.store import Store
 from msda_bench.store.record import RESULTS, decode
-from msda_bench.suite.cell import canonical_json
+from msda_bench.suite.run_spec import canonical_json
 
 
 def key_of(cell):

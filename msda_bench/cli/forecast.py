@@ -12,15 +12,15 @@ from msda_bench.results.words import counted
 
 if TYPE_CHECKING:
     from msda_bench.store import Store
-    from msda_bench.suite.cell import Cell
     from msda_bench.suite.expand import Expansion
+    from msda_bench.suite.run_spec import RunSpec
 
 _MANY = 1000
 _MANY_SOURCES = 20_000
 """Runs of which the hours are said: so many, or with so many sources in all."""
 
 
-def forecast(suite: object, expansion: Expansion, missing: Mapping[str, Cell], store: Store | None) -> str | None:
+def forecast(suite: object, expansion: Expansion, missing: Mapping[str, RunSpec], store: Store | None) -> str | None:
     """A line on the missing runs if there are many: their hours, from those that are stored, or how to learn them."""
     from msda_bench.results.frame import read_runs
     from msda_bench.results.power import hours_of

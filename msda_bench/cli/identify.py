@@ -20,7 +20,7 @@ from msda_bench.cli.arguments import COLUMNS
 from msda_bench.cli.counts import say_counts
 from msda_bench.cli.lines import say, warn_of
 from msda_bench.cli.seen_rows import seen_rows
-from msda_bench.component.base import located
+from msda_bench.component.base import path_parameters
 from msda_bench.data import folders
 from msda_bench.data.check import tree_sha256
 from msda_bench.data.unpack import images_in, unpack
@@ -180,7 +180,7 @@ def _write_suite(suite: Path, path: Path, name: str, match: Identified, registry
     least = min((sum(counts.values()) for counts in match.counts.values()), default=0)
     beside = {
         key: os.path.relpath(match.params[key], suite.absolute().parent)
-        for key in located(registry.entry("dataset", name).cls) & match.params.keys()
+        for key in path_parameters(registry.entry("dataset", name).cls) & match.params.keys()
     }
     params: dict[str, Any] = {**match.params, **beside}
     if not beside:

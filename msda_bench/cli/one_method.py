@@ -25,13 +25,13 @@ from msda_bench.results.words import counted
 from msda_bench.running.data import ensure_data
 from msda_bench.running.final import FEW, FittedMethod, doubts_about
 from msda_bench.store import Store
-from msda_bench.suite.cell import Cell, canonical_json
 from msda_bench.suite.described import OwnMethods
 from msda_bench.suite.expand import Expansion, expand
-from msda_bench.suite.facts import Facts
+from msda_bench.suite.issues import hint
 from msda_bench.suite.load import Suite, load_suite
-from msda_bench.suite.mistakes import hint
 from msda_bench.suite.plan import Experiment, Method
+from msda_bench.suite.resolved import ResolvedExperiment
+from msda_bench.suite.run_spec import RunSpec, canonical_json
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ class OneMethod:
         if not self._quiet:
             warn(printable(line, LONGEST_LINE))
 
-    def _reader(self, facts: Facts) -> NewRowsReader:
+    def _reader(self, facts: ResolvedExperiment) -> NewRowsReader:
 
         data = facts.data
         with facts.file.dataset.entry.blamed("cannot be read"):
@@ -143,7 +143,7 @@ class OneMethod:
         return reader
 
 
-def _find(wish: Wish, suite: Suite, expansion: Expansion) -> tuple[Facts, Experiment, Method]:
+def _find(wish: Wish, suite: Suite, expansion: Expansion) -> tuple[ResolvedExperiment, Experiment, Method]:
     """The method, and the experiment that has it."""
     every = zip(suite.experiments, expansion.plan.experiments, strict=True)
     pairs = [(facts, table) for facts, table in every if facts.without is None]
@@ -157,7 +157,7 @@ def _find(wish: Wish, suite: Suite, expansion: Expansion) -> tuple[Facts, Experi
     return found[0]
 
 
-def _labelled(facts: Facts) -> tuple[str, ...]:
+def _labelled(facts: ResolvedExperiment) -> tuple[str, ...]:
     """The domains that have labels, of those that the suite uses as sources."""
     wanted = facts.domains if facts.file.sources is None else facts.file.sources
     without = facts.data.unlabelled_domains
@@ -166,7 +166,7 @@ def _labelled(facts: Facts) -> tuple[str, ...]:
 
 def _cell_of(
     wish: Wish, expansion: Expansion, table: Experiment, method: Method, *, report: Callable[[str], None]
-) -> Cell:
+) -> RunSpec:
     """A run of the method, with the settings that the suite gives or has selected."""
     number = None if method.search is None else _selected(wish, expansion, table, method, report=report)
     planned = next(
@@ -208,7 +208,7 @@ def _selected(
     return number
 
 
-def _refuse(name: str, cell: Cell, facts: Facts) -> None:
+def _refuse(name: str, cell: RunSpec, facts: ResolvedExperiment) -> None:
     """Refuses what cannot predict a new domain, or should not.
 
     Raises:
@@ -224,7 +224,7 @@ def _refuse(name: str, cell: Cell, facts: Facts) -> None:
             raise BenchError(f"{name}: the suite changes labels (`{key}`), which no model to use should learn from")
 
 
-def _sees_target(cell: Cell, registry: Registry) -> bool:
+def _sees_target(cell: RunSpec, registry: Registry) -> bool:
     """Whether a method looks at the unlabelled rows of the target."""
     components = Components.of(cell, registry)
     adapts = cell.standardise is not None or cell.prior_correction is not None

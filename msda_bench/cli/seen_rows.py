@@ -19,8 +19,8 @@ from msda_bench.plugins import Registry
 from msda_bench.results.words import first_of
 from msda_bench.running.data import domains_of, used
 from msda_bench.running.leaks import MOST, find_leaks
-from msda_bench.suite.cell import Cell
 from msda_bench.suite.expand import Expansion
+from msda_bench.suite.run_spec import RunSpec
 
 _MOST_PRODUCTS = 10**10
 """Products of two numbers that take seconds; comparing rows that takes more is left to `data leaks`."""
@@ -39,7 +39,7 @@ def seen_rows(expansion: Expansion, registry: Registry, suite: Path) -> Iterator
             yield _line(dataset, cells, command)
 
 
-def _line(dataset: Dataset, cells: list[Cell], command: str) -> str:
+def _line(dataset: Dataset, cells: list[RunSpec], command: str) -> str:
     targets, wanted = {cell.target for cell in cells}, domains_of(dataset, cells)
     too_many = f"rows: too many to compare here; {command} looks for those that are tested on and trained on"
     if len(targets) * len(wanted) > _MOST_PAIRS:

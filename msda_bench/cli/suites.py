@@ -85,7 +85,7 @@ def copy(args: argparse.Namespace) -> int:
 
 
 def _named(name: str) -> Path:
-    from msda_bench.suite.mistakes import hint
+    from msda_bench.suite.issues import hint
 
     if name not in names():
         raise SuiteError(f"{name}: no suite of that name comes with msda-bench{hint(name, listed())}")
@@ -126,7 +126,7 @@ def validate(args: argparse.Namespace) -> int:
 
 
 def _say_experiment(experiment: Experiment, plan: Plan, data: Sequence[str], *, candidates: bool) -> None:
-    from msda_bench.suite.cell import canonical_json
+    from msda_bench.suite.run_spec import canonical_json
 
     cells = [cell for cell in plan.cells if cell.experiment == experiment.name]
     targets = ", ".join(experiment.targets[:_MOST_TARGETS])

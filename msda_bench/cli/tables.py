@@ -23,7 +23,7 @@ from msda_bench.results.report import Line, Report
 from msda_bench.results.runs import results_of, with_results
 from msda_bench.results.select import select
 from msda_bench.results.tables import TABLE_WIDTH, WIDTH, check_methods, csv_text, heading, paragraph, render
-from msda_bench.suite.mistakes import hint, shown
+from msda_bench.suite.issues import hint, shown
 
 _READ_ONLY = {errno.EACCES, errno.EPERM, errno.EROFS}
 

@@ -41,11 +41,11 @@ from msda_bench.store import Store, arrays
 from msda_bench.store.record import RESULTS
 from msda_bench.store.shift import read_shifts, write_shifts
 from msda_bench.store.store import DamagedPlanError
-from msda_bench.suite.cell import Cell
 from msda_bench.suite.expand import Expansion
 from msda_bench.suite.own_estimator import OWN_SCHEME
-from msda_bench.suite.plan import Plan, PlannedCell
-from msda_bench.suite.select import select_cells
+from msda_bench.suite.plan import Plan, PlannedRun
+from msda_bench.suite.run_spec import RunSpec
+from msda_bench.suite.subset import select_cells
 
 _MOST_TOGETHER = 64
 """The maximum number of cells in a job on a GPU; the engine stacks as many of them as fit into memory."""
@@ -99,14 +99,14 @@ def train_suite(args: argparse.Namespace, work: Work) -> int:
     return _conclude(args, summary, store, plan, reference)
 
 
-def ask_trust(suite: Path, cells: Iterable[Cell], *, trusted: bool) -> None:
+def ask_trust(suite: Path, cells: Iterable[RunSpec], *, trusted: bool) -> None:
     """Refuses to run code of files that the suite names unless the user says so.
 
     Raises:
         BenchError: the suite names such a file.
     """
     own = (cell.scheme for cell in cells if cell.scheme.name == OWN_SCHEME)
-    files = dict.fromkeys(file for scheme in own for file in scheme.places.values() if file)
+    files = dict.fromkeys(file for scheme in own for file in scheme.file_paths.values() if file)
     if files and not trusted:
         raise BenchError(
             f"{suite} runs the code of {', '.join(files)}: look into it, then add --trust-files "
@@ -125,14 +125,14 @@ class _Stages:
         planned: all cells of the plan, as far as is known.
     """
 
-    def __init__(self, plan: Plan, selected: tuple[PlannedCell, ...]) -> None:
+    def __init__(self, plan: Plan, selected: tuple[PlannedRun, ...]) -> None:
         self._plan, self._selected = plan, selected
         self._tuning = {table.name: table.tuning for table in plan.experiments if table.tuning is not None}
         self.tunes = bool(self._tuning)
         self.first = tuple(filter(self._is_tuning, selected)) if self.tunes else selected
         self.waiting = self.stuck = self.planned = self._chosen = 0
 
-    def rest(self, store: Store | None) -> tuple[PlannedCell, ...]:
+    def rest(self, store: Store | None) -> tuple[PlannedRun, ...]:
         """The other cells, as far as the records of the first have chosen them."""
         if not self.tunes:
             return ()
@@ -144,7 +144,7 @@ class _Stages:
         self.stuck = sum(run[:3] in without for run in runs)
         self._chosen = len(choices.numbers) - len(unfinished | without)
 
-        def wanted(cell: PlannedCell) -> bool:
+        def wanted(cell: PlannedRun) -> bool:
             where = cell.experiment, cell.method, cell.target
             return cell.experiment not in self._tuning or cell.candidate in choices.numbers[where]
 
@@ -166,7 +166,7 @@ class _Stages:
         if self.stuck:
             yield f"{counted(self.stuck, 'run')} cannot train, since no candidate has a score on the tuning seeds"
 
-    def _is_tuning(self, cell: PlannedCell) -> bool:
+    def _is_tuning(self, cell: PlannedRun) -> bool:
         return cell.experiment in self._tuning and cell.seed in self._tuning[cell.experiment].seeds
 
 
@@ -228,7 +228,7 @@ def _keep_plan(store: Store, plan: Plan) -> None:
         warn(f"{store.folder}: the suite has changed; {beyond} stored runs are no longer in it and stay unused")
 
 
-def _begin(args: argparse.Namespace, store: Store, device: str, cells: Iterable[Cell]) -> None:
+def _begin(args: argparse.Namespace, store: Store, device: str, cells: Iterable[RunSpec]) -> None:
     """Prepares training: refuses settings that need a GPU, keeps the command, warns if numba is missing."""
     if device == "cpu" and any(cell.training.precision == "tf32" for cell in cells):
         raise BenchError("the suite asks for precision tf32, which only a GPU has; on the CPU use float32 or bf16")

@@ -15,7 +15,7 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from msda_bench.component.base import Added, Component, Count, Rate, component
+from msda_bench.component.base import AddedLater, Component, Count, Rate, component
 from msda_bench.component.dataset import InputSpec, Task
 from msda_bench.component.files import File, Files
 from msda_bench.errors import DataError, PluginError, message_of
@@ -155,9 +155,9 @@ class Pretrained(Backbone):
     hidden: tuple[Count, ...] = (256,)
     dropout: Rate = 0.5
     batch_norm: Literal["frozen", "train"] = "frozen"
-    norm: Annotated[Norm, Added()] = "none"
-    bottleneck: Annotated[Count | None, Added()] = None
-    weight_norm: Annotated[bool, Added()] = False
+    norm: Annotated[Norm, AddedLater()] = "none"
+    bottleneck: Annotated[Count | None, AddedLater()] = None
+    weight_norm: Annotated[bool, AddedLater()] = False
 
     @property
     def stackable(self) -> bool:  # type: ignore[override]

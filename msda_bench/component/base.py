@@ -22,12 +22,12 @@ Rate = Annotated[float, Field(ge=0, lt=1)]
 
 
 @dataclasses.dataclass(frozen=True)
-class Added:
-    """Marks a parameter that was added to a released component, in `Annotated[TYPE, Added()] = DEFAULT`.
+class AddedLater:
+    """Marks a parameter that was added to a released component, in `Annotated[TYPE, AddedLater()] = DEFAULT`.
 
     At its default such a parameter is not part of the keys of runs and the fingerprints of datasets, so results stored
     before it existed are still found. Its default must therefore give the numbers of that time; when they change, raise
-    the component's `version` as for any other change. With `Added(VALUE)` it is this plain JSON value, and not the
+    the component's `version` as for any other change. With `AddedLater(VALUE)` it is this plain JSON value, and not the
     default, that gives them.
     """
 
@@ -35,8 +35,8 @@ class Added:
 
 
 @dataclasses.dataclass(frozen=True)
-class Located:
-    """Marks a text parameter that names a file of the user's, in `Annotated[str, Located()]`.
+class FilePath:
+    """Marks a text parameter that names a file of the user's, in `Annotated[str, FilePath()]`.
 
     A suite names it relative to its own folder, and the component gets the absolute path. Where a file lies changes no
     number, so that the parameter is in no key; its bytes must be in the dataset's fingerprint.
@@ -54,36 +54,38 @@ def component(cls: type[_C]) -> type[_C]:
     raises `pydantic.ValidationError`, in Python and in a suite.
 
     Raises:
-        TypeError: a parameter is marked as `Added` but has no default.
+        TypeError: a parameter is marked as `AddedLater` but has no default.
     """
     config = ConfigDict(extra="forbid", strict=True)
     made: type[_C] = validated_dataclass(frozen=True, kw_only=True, config=config)(cls)  # type: ignore[assignment]
     for name, info, _ in _added(made):
         if info.is_required():
-            raise TypeError(f"{cls.__name__}.{name} is marked as Added and so needs a default")
+            raise TypeError(f"{cls.__name__}.{name} is marked as AddedLater and so needs a default")
     return made
 
 
-def _added(cls: type) -> Iterator[tuple[str, FieldInfo, Added]]:
-    """The fields of a pydantic class that are marked as `Added`, with their marks."""
+def _added(cls: type) -> Iterator[tuple[str, FieldInfo, AddedLater]]:
+    """The fields of a pydantic class that are marked as `AddedLater`, with their marks."""
     fields: dict[str, FieldInfo] = cls.__pydantic_fields__  # type: ignore[attr-defined]
-    return ((name, info, mark) for name, info in fields.items() for mark in info.metadata if isinstance(mark, Added))
+    return (
+        (name, info, mark) for name, info in fields.items() for mark in info.metadata if isinstance(mark, AddedLater)
+    )
 
 
-def located(cls: type) -> frozenset[str]:
-    """The parameters of a component that are marked as `Located`."""
+def path_parameters(cls: type) -> frozenset[str]:
+    """The parameters of a component that are marked as `FilePath`."""
     fields: dict[str, FieldInfo] = cls.__pydantic_fields__  # type: ignore[attr-defined]
-    return frozenset(name for name, info in fields.items() if any(isinstance(mark, Located) for mark in info.metadata))
+    return frozenset(name for name, info in fields.items() if any(isinstance(mark, FilePath) for mark in info.metadata))
 
 
 def without_added(cls: type, values: dict[str, Any]) -> dict[str, Any]:
-    """The plain values of a pydantic class that are part of keys: without `Added` ones as before they were added."""
+    """The plain values of a pydantic class that are part of keys: `AddedLater` ones only where they change numbers."""
     before = before_added(cls)
     return {name: value for name, value in values.items() if (name, value) not in before.items()}
 
 
 def before_added(cls: type) -> dict[str, Any]:
-    """The plain values of a pydantic class's `Added` parameters that are part of no key."""
+    """The plain values of a pydantic class's `AddedLater` parameters that are part of no key."""
     return _plain(
         {
             name: info.get_default(call_default_factory=True) if mark.before is ... else mark.before
@@ -121,16 +123,16 @@ class Component:
         return _plain(values)
 
     def identity(self) -> dict[str, Any]:
-        """The parameters in keys and fingerprints: `params` without `Added` ones at their default and `Located` ones.
+        """The parameters in keys and fingerprints: not `FilePath` ones, nor `AddedLater` ones at their default.
 
         A dataset that overrides `fingerprint` includes these.
         """
-        places = located(type(self))
-        return without_added(type(self), {name: value for name, value in self.params().items() if name not in places})
+        paths = path_parameters(type(self))
+        return without_added(type(self), {name: value for name, value in self.params().items() if name not in paths})
 
-    def places(self) -> dict[str, str]:
-        """The `Located` parameters: paths on this machine."""
-        return {name: getattr(self, name) for name in sorted(located(type(self)))}
+    def file_paths(self) -> dict[str, str]:
+        """The `FilePath` parameters: paths on this machine."""
+        return {name: getattr(self, name) for name in sorted(path_parameters(type(self)))}
 
     @classmethod
     def description(cls) -> str:

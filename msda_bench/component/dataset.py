@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NotRequired
 from pydantic import AfterValidator, ConfigDict, Field, with_config
 from typing_extensions import TypedDict
 
-from msda_bench.component.base import Added, Component, component
+from msda_bench.component.base import AddedLater, Component, component
 from msda_bench.component.files import Array, File, Files
 from msda_bench.component.sizes import Extent, OptionalSize, Size, TestSize
 
@@ -275,11 +275,11 @@ class Dataset(Component, ABC):
 
     train: Size = 1000
     test: TestSize = None
-    target_train: Annotated[OptionalSize, Added()] = None
-    protocol: Annotated[Literal["held_out", "transductive"], Added()] = "held_out"
-    stratify: Annotated[Stratify, Added()] = False
-    corrupt: Annotated[Corruption | None, Added()] = None
-    label_shift: Annotated[Annotated[LabelShift, AfterValidator(_shift)] | None, Added()] = None
+    target_train: Annotated[OptionalSize, AddedLater()] = None
+    protocol: Annotated[Literal["held_out", "transductive"], AddedLater()] = "held_out"
+    stratify: Annotated[Stratify, AddedLater()] = False
+    corrupt: Annotated[Corruption | None, AddedLater()] = None
+    label_shift: Annotated[Annotated[LabelShift, AfterValidator(_shift)] | None, AddedLater()] = None
 
     @property
     @abstractmethod

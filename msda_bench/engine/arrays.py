@@ -26,8 +26,8 @@ from msda_bench.engine.standardised import Scale
 from msda_bench.engine.tensors import Examples, Unit, as_examples
 from msda_bench.plugins import Registry
 from msda_bench.plugins.process_state import neutral, restored
-from msda_bench.suite.cell import Cell
 from msda_bench.suite.protocol import source_parts
+from msda_bench.suite.run_spec import RunSpec
 
 _WIDE = 1_000_000
 """From so many columns on, memory is checked before training."""
@@ -51,7 +51,7 @@ class Model:
         scales: of each domain's inputs, if each is standardised by its own; empty otherwise.
     """
 
-    cell: Cell
+    cell: RunSpec
     components: Components
     state: dict[str, Tensor]
     carried: dict[str, Tensor]
@@ -79,7 +79,7 @@ class Model:
 
 
 def train_arrays(
-    cell: Cell, registry: Registry, sources: Mapping[str, tuple[Inputs, Array]], target: Inputs, device: str
+    cell: RunSpec, registry: Registry, sources: Mapping[str, tuple[Inputs, Array]], target: Inputs, device: str
 ) -> Model:
     """Trains a cell on arrays in memory, like a suite's run on these rows in this order.
 
@@ -125,7 +125,7 @@ def model_of(run: Run, program: Single, trained: Trained, scales: Mapping[str, S
     )
 
 
-def _unsplit(cell: Cell) -> Cell:
+def _unsplit(cell: RunSpec) -> RunSpec:
     """The cell with each part of its sources as a source."""
     splitting = cell.split_sources
     assert splitting is not None  # noqa: S101 - asked before
@@ -133,7 +133,7 @@ def _unsplit(cell: Cell) -> Cell:
     return replace(cell, sources=parts, split_sources=None)
 
 
-def _scales(cell: Cell, sources: Mapping[str, tuple[Inputs, Array]], target: Inputs) -> dict[str, Scale]:
+def _scales(cell: RunSpec, sources: Mapping[str, tuple[Inputs, Array]], target: Inputs) -> dict[str, Scale]:
     """The scale of each domain; empty if the cell standardises none."""
     if cell.standardise is None:
         return {}
@@ -142,7 +142,7 @@ def _scales(cell: Cell, sources: Mapping[str, tuple[Inputs, Array]], target: Inp
 
 
 def _run(
-    cell: Cell,
+    cell: RunSpec,
     components: Components,
     sources: Mapping[str, tuple[Inputs, Array]],
     target: Inputs,
@@ -216,7 +216,7 @@ def _check_steps(run: Run) -> None:
 
 
 @contextmanager
-def settings(cell: Cell, device: torch.device) -> Iterator[None]:
+def settings(cell: RunSpec, device: torch.device) -> Iterator[None]:
     """The process settings of a run. Undoes changes that a component makes to others, and warns."""
     with neutral(), restored() as changed, deterministic(device), products(cell.training.precision, device):
         yield

@@ -36,7 +36,7 @@ from msda_bench.engine.single import Single
 from msda_bench.engine.standardised import Scale
 from msda_bench.engine.tensors import Examples, Unit, take
 from msda_bench.plugins import Registry
-from msda_bench.suite.cell import Cell
+from msda_bench.suite.run_spec import RunSpec
 
 
 @component
@@ -82,7 +82,7 @@ class FinalModel:
         added: (classes,) what the correction for shares of classes adds to logits; None without it.
     """
 
-    cell: Cell
+    cell: RunSpec
     components: Components
     learned: Model | FittedModel
     features: Learned | None
@@ -147,7 +147,7 @@ class Final(NamedTuple):
     labels: Array
 
 
-def train_final(cell: Cell, registry: Registry, files: Files, target: DomainData | None, device: str) -> Final:
+def train_final(cell: RunSpec, registry: Registry, files: Files, target: DomainData | None, device: str) -> Final:
     """Trains a cell on all examples of its sources, and on a target that its dataset does not have.
 
     Args:
@@ -191,7 +191,7 @@ def train_final(cell: Cell, registry: Registry, files: Files, target: DomainData
     return Final(model, weights, len(run.labelled_rows), labels)
 
 
-def _none_of(dataset: Dataset, cell: Cell, files: Files) -> DomainData:
+def _none_of(dataset: Dataset, cell: RunSpec, files: Files) -> DomainData:
     """No row, in the form of the first source's."""
     data = replace(dataset).load(cell.sources[0], files)
     return DomainData(data.x[:0], data.y[:0], texts=None if data.texts is None else data.texts[:0])

@@ -16,7 +16,7 @@ from msda_bench.component.sizes import is_transductive
 from msda_bench.data.splits import Split
 from msda_bench.engine.settings import stream_key
 from msda_bench.functional import random_bits, uniform
-from msda_bench.suite.cell import Cell
+from msda_bench.suite.run_spec import RunSpec
 
 _LEAST_DRAW = 2.0**-25
 _ROUNDS, _CLOSE = 10_000, 1e-10
@@ -25,7 +25,7 @@ _LEAST = 1e-12
 
 
 def corrupted(
-    dataset: Dataset, cell: Cell, domains: Mapping[str, DomainData], splits: Mapping[str, Split]
+    dataset: Dataset, cell: RunSpec, domains: Mapping[str, DomainData], splits: Mapping[str, Split]
 ) -> dict[str, DomainData]:
     """The source whose labels are shuffled, if any: separately within its training and its held-out examples."""
     source = corrupted_source(dataset)
@@ -40,7 +40,7 @@ def corrupted(
 
 
 def shifted(
-    dataset: Dataset, cell: Cell, domains: Mapping[str, DomainData], splits: Mapping[str, Split]
+    dataset: Dataset, cell: RunSpec, domains: Mapping[str, DomainData], splits: Mapping[str, Split]
 ) -> Mapping[str, Split]:
     """The splits with the classes of one domain in other shares, by leaving out rows; the same for every method.
 
@@ -71,7 +71,7 @@ def shifted(
     return {**splits, domain: Split(parts["train"], parts.get("test", parts["train"]))}
 
 
-def _shares(dataset: Dataset, cell: Cell, domain: str, there: Array) -> Array:
+def _shares(dataset: Dataset, cell: RunSpec, domain: str, there: Array) -> Array:
     """The shares that the suite gives; or those of the classes that are there, from a symmetric Dirichlet distribution.
 
     A Dirichlet draw is one of normalised gamma variates.

@@ -20,7 +20,7 @@ from msda_bench.engine.runs import Run
 from msda_bench.engine.stacked import Program
 from msda_bench.engine.stages import Leg, Span, Spans
 from msda_bench.engine.tensors import batch_of, dense, where_rows
-from msda_bench.suite.protocol import Averaged, Protocol
+from msda_bench.suite.protocol import Averaged, TrainingConfig
 
 
 class Loop:
@@ -213,7 +213,7 @@ def _initial_state(run: Run) -> Tensor:
     return (aggregator.start(sizes) if aggregator else torch.zeros(0)).to(device)
 
 
-def lr_shares(training: Protocol, steps: int) -> list[float] | None:
+def lr_shares(training: TrainingConfig, steps: int) -> list[float] | None:
     """The share of the learning rate in each of a run's steps; None if it is always the whole.
 
     In the w steps of warm-up the share is (i + 1) / (w + 1) at step i, from 0; the schedule runs over the rest.

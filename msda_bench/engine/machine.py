@@ -16,7 +16,7 @@ from torch import nn
 from msda_bench import __version__
 from msda_bench.api import Dropout
 from msda_bench.plugins import Registry
-from msda_bench.suite.cell import Cell
+from msda_bench.suite.run_spec import RunSpec
 
 CUDA_ENGINE = 2
 """Raised when numbers of a GPU change; it is in their records alone, since a key knows no device."""
@@ -50,7 +50,7 @@ def accelerate(modules: nn.Module, device: torch.device, *, stacked: bool = Fals
             layer.drop = drop
 
 
-def provenance(device: torch.device, cell: Cell, registry: Registry, stack: int) -> dict[str, Any]:
+def provenance(device: torch.device, cell: RunSpec, registry: Registry, stack: int) -> dict[str, Any]:
     """Versions, also of the distributions of the cell's components, device and stack size; of a GPU also its engine.
 
     Without numba's version the plain loops were used, on a GPU without Triton's torch's own Adadelta.

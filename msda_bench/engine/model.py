@@ -37,8 +37,8 @@ from msda_bench.component.dataset import Strength
 from msda_bench.component.parts import Modules, same_view, task_loss
 from msda_bench.engine.settings import seeded
 from msda_bench.plugins import Registry
-from msda_bench.suite.cell import Cell
 from msda_bench.suite.choice import make_planned
+from msda_bench.suite.run_spec import RunSpec
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Components:
     metrics: tuple[Metric, ...] = ()
 
     @classmethod
-    def of(cls, cell: Cell, registry: Registry) -> Components:
+    def of(cls, cell: RunSpec, registry: Registry) -> Components:
         """New components for a cell.
 
         Raises:
@@ -62,8 +62,8 @@ class Components:
             DataError: the user's file of the dataset has changed since the cell was planned.
         """
         dataset = cast("Dataset", make_planned(registry, cell.dataset))
-        if cell.dataset.places and dataset.fingerprint() != cell.fingerprint:
-            files = ", ".join(cell.dataset.places.values())
+        if cell.dataset.file_paths and dataset.fingerprint() != cell.fingerprint:
+            files = ", ".join(cell.dataset.file_paths.values())
             raise DataError(f"{files}: has changed since this run was planned; run the suite again")
         return cls(
             dataset=dataset,
@@ -128,7 +128,7 @@ def tell_domains(norms: Sequence[EachDomain], batch: Batch) -> None:
 
 
 def build_model(
-    cell: Cell, components: Components, k: int, files: Files, device: torch.device
+    cell: RunSpec, components: Components, k: int, files: Files, device: torch.device
 ) -> tuple[nn.ModuleDict, int]:
     """Features, predictor and critic for k groups, with initial weights from the cell's own streams.
 
@@ -149,7 +149,7 @@ def build_model(
 
 
 def make_parts(
-    cell: Cell,
+    cell: RunSpec,
     components: Components,
     k: int,
     feature_dim: int,
@@ -171,7 +171,7 @@ def make_parts(
     )
 
 
-def _checked(module: Callable[..., Tensor], cell: Cell, what: str, width: int) -> Callable[..., Tensor]:
+def _checked(module: Callable[..., Tensor], cell: RunSpec, what: str, width: int) -> Callable[..., Tensor]:
     def call(x: Examples) -> Tensor:
         outputs = module(x)
         if outputs.shape != (len(x), width):
@@ -185,7 +185,7 @@ def _checked(module: Callable[..., Tensor], cell: Cell, what: str, width: int) -
     return call
 
 
-def _checked_critic(critic: Callable[..., Any], cell: Cell, k: int) -> Callable[..., Any]:
+def _checked_critic(critic: Callable[..., Any], cell: RunSpec, k: int) -> Callable[..., Any]:
     ref = cell.discrepancy
     if ref is None:
         return critic
@@ -203,7 +203,7 @@ def _checked_critic(critic: Callable[..., Any], cell: Cell, k: int) -> Callable[
 
 
 def _checked_aggregate(
-    aggregator: Aggregator | None, cell: Cell, mu: float | Tensor
+    aggregator: Aggregator | None, cell: RunSpec, mu: float | Tensor
 ) -> Callable[[Tensor, Tensor, Tensor], Aggregate]:
     def aggregate(risks: Tensor, gaps: Tensor, state: Tensor) -> Aggregate:
         if aggregator is None or cell.aggregator is None:

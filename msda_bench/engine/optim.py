@@ -53,7 +53,7 @@ class Trainable(NamedTuple):
         return [(trunk, Trainable(self.trunk, [])), (1.0, Trainable(rest, self.bags))]
 
     @classmethod
-    def of(cls, module: nn.Module, training: protocol.Protocol, *, sparse: bool) -> Trainable:
+    def of(cls, module: nn.Module, training: protocol.TrainingConfig, *, sparse: bool) -> Trainable:
         """A module's parameters.
 
         With examples in sparse rows compiled Adadelta updates the weights of occurring words only, unless other words'
@@ -77,7 +77,7 @@ class PhaseOptimizers:
 
     def __init__(
         self,
-        training: protocol.Protocol,
+        training: protocol.TrainingConfig,
         parts: Mapping[str, Trainable],
         phases: Sequence[Phase],
         runs: int | None = None,

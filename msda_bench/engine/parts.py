@@ -13,8 +13,8 @@ from torch import Tensor
 from msda_bench.engine.settings import CPU, deterministic, stream_key
 from msda_bench.engine.tensors import Examples, Numbers, whole
 from msda_bench.functional import SparseRows, normal, random_bits, uniform
-from msda_bench.suite.cell import Cell
 from msda_bench.suite.protocol import Splitting, source_parts
+from msda_bench.suite.run_spec import RunSpec
 
 ROUNDS = 100
 """Updates of the centres at most; they converge long before."""
@@ -95,7 +95,7 @@ _ROUNDS = 4
 
 
 def part_rows(
-    cell: Cell, splitting: Splitting, sources: Mapping[str, tuple[Examples, Tensor]], *, bags: bool
+    cell: RunSpec, splitting: Splitting, sources: Mapping[str, tuple[Examples, Tensor]], *, bags: bool
 ) -> dict[str, Tensor]:
     """The rows of each part of each source, (n,) int64 in rising order.
 

@@ -32,8 +32,8 @@ from msda_bench.engine.tensors import (
     no_labels,
     take,
 )
-from msda_bench.suite.cell import Cell
 from msda_bench.suite.protocol import labelled_part
+from msda_bench.suite.run_spec import RunSpec
 
 HELD_OUT = 1000
 """Source examples for validators, besides the training ones: at most so many a source."""
@@ -116,7 +116,7 @@ class Prepared:
             _target_labels=none,
         )
 
-    def check_validators(self, validators: Iterable[Validator], cell: Cell) -> None:
+    def check_validators(self, validators: Iterable[Validator], cell: RunSpec) -> None:
         """Refuses validators that need held-out examples of the sources if a source has none.
 
         Raises:
@@ -128,7 +128,7 @@ class Prepared:
             what = f"{names} needs held-out examples of the sources, and none of {self._exhausted[0]!r} are left"
             raise DataError(f"dataset {cell.dataset.name}: {what}; {HOLD_OUT}")
 
-    def training_for(self, scheme: Scheme, cell: Cell) -> TrainingData:
+    def training_for(self, scheme: Scheme, cell: RunSpec) -> TrainingData:
         """The training data of a cell of this split, with the parts of its sources if the cell splits them.
 
         It includes the target's labels only for a scheme that declares `needs_target_labels`, or as many as the cell's
@@ -205,7 +205,7 @@ class Prepared:
             unseen[rows[name][torch.from_numpy(shared).to(unseen.device)]] = True
         return unseen
 
-    def _part_rows(self, cell: Cell) -> Mapping[str, Tensor]:
+    def _part_rows(self, cell: RunSpec) -> Mapping[str, Tensor]:
         splitting = cell.split_sources
         if splitting is None:
             return {}
@@ -233,7 +233,7 @@ class Preparer:
         self._vectors: dict[str, Array] = {}
         self._last: tuple[object, Prepared] | None = None
 
-    def prepare(self, dataset: Dataset, cell: Cell, backbone: Backbone | None = None) -> Prepared:
+    def prepare(self, dataset: Dataset, cell: RunSpec, backbone: Backbone | None = None) -> Prepared:
         """The data of the cell's split; frozen features instead of examples if the backbone has any.
 
         Raises:
@@ -266,7 +266,7 @@ class Preparer:
         self._vectors[domain] = vectors
         return data
 
-    def _prepare(self, dataset: Dataset, cell: Cell, frozen: Frozen | None) -> Prepared:
+    def _prepare(self, dataset: Dataset, cell: RunSpec, frozen: Frozen | None) -> Prepared:
         if cell.target in cell.sources:  # its labels would be seen
             raise DataError(
                 f"dataset {dataset.name}: target {cell.target!r} is among its own sources; report it to its author"
@@ -278,7 +278,7 @@ class Preparer:
         return _prepared(dataset, cell, frozen, pick, splits)
 
     def prepare_whole(
-        self, dataset: Dataset, cell: Cell, backbone: Backbone, target: DomainData
+        self, dataset: Dataset, cell: RunSpec, backbone: Backbone, target: DomainData
     ) -> tuple[Prepared, Picker]:
         """Prepares all examples of the sources, and of a target that the dataset does not have, to be trained on.
 
@@ -298,7 +298,7 @@ class Preparer:
     def _picker(
         self,
         dataset: Dataset,
-        cell: Cell,
+        cell: RunSpec,
         frozen: Frozen | None,
         domains: Mapping[str, DomainData],
         splits: Mapping[str, Split],
@@ -317,7 +317,7 @@ class Preparer:
 
 
 def _prepared(
-    dataset: Dataset, cell: Cell, frozen: Frozen | None, pick: Picker, splits: Mapping[str, Split]
+    dataset: Dataset, cell: RunSpec, frozen: Frozen | None, pick: Picker, splits: Mapping[str, Split]
 ) -> Prepared:
     target, places = splits[cell.target], pick.domains[cell.target].places
     exhausted = tuple(name for name in cell.sources if not len(splits[name].test))
@@ -351,7 +351,7 @@ def _fitted(dataset: Dataset, domains: Mapping[str, DomainData], splits: Mapping
     return Learned(dataset.name, dataset.input.shape, features)
 
 
-def _training(pick: Picker, cell: Cell, splits: Mapping[str, Split]) -> TrainingData:
+def _training(pick: Picker, cell: RunSpec, splits: Mapping[str, Split]) -> TrainingData:
     names = (*cell.sources, cell.target)
     sizes = [len(splits[name].train) for name in names]
     rows = dict(zip(names, torch.split(torch.arange(sum(sizes), device=pick.device), sizes), strict=True))

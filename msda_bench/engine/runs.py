@@ -12,8 +12,8 @@ from msda_bench.api import Files, Group, PluginError
 from msda_bench.data.files import LocalFiles
 from msda_bench.engine.model import Components
 from msda_bench.engine.prepare import Prepared, TrainingData
-from msda_bench.suite.cell import Cell
 from msda_bench.suite.protocol import Splitting, batches_of, labelled_groups
+from msda_bench.suite.run_spec import RunSpec
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +28,7 @@ class Seen:
 class Run:
     """A cell with its components and the data of its split; by `files` its backbone finds its weights."""
 
-    cell: Cell
+    cell: RunSpec
     components: Components
     prepared: Prepared
     files: Files = field(default_factory=LocalFiles)

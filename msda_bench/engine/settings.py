@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from msda_bench.api import BenchError
-from msda_bench.suite.cell import Cell
+from msda_bench.suite.run_spec import RunSpec
 
 
 @contextlib.contextmanager
@@ -71,7 +71,7 @@ def products(precision: str, device: torch.device) -> Iterator[None]:
 CPU = torch.device("cpu")
 
 
-def stream_key(cell: Cell, *purpose: str | int) -> Tensor:
+def stream_key(cell: RunSpec, *purpose: str | int) -> Tensor:
     """The (2,) int32 key of a stream.
 
     It depends on the dataset's name, the target, the seed and the purpose. It does not depend on the method, so that
@@ -80,20 +80,20 @@ def stream_key(cell: Cell, *purpose: str | int) -> Tensor:
     return torch.tensor(_halves(cell, *purpose), dtype=torch.int32)
 
 
-def _halves(cell: Cell, *purpose: str | int) -> list[int]:
+def _halves(cell: RunSpec, *purpose: str | int) -> list[int]:
     identity = json.dumps([cell.dataset.name, cell.target, cell.seed, *purpose])
     digest = hashlib.sha256(identity.encode()).digest()
     return [int.from_bytes(digest[at : at + 4], "big", signed=True) for at in (0, 4)]
 
 
-def seed_of(cell: Cell, *purpose: str | int) -> int:
+def seed_of(cell: RunSpec, *purpose: str | int) -> int:
     """A stream's key as a number of 64 bits."""
     high, low = _halves(cell, *purpose)
     return (high & 0xFFFFFFFF) << 32 | (low & 0xFFFFFFFF)
 
 
 @contextlib.contextmanager
-def seeded(cell: Cell, purpose: str, device: torch.device = CPU) -> Iterator[None]:
+def seeded(cell: RunSpec, purpose: str, device: torch.device = CPU) -> Iterator[None]:
     """Runs a block with torch's global generators, the CPU's and the device's, seeded for the cell; restores them."""
     seed = seed_of(cell, purpose) & 0x7FFFFFFFFFFFFFFF
     on_gpu = device.type == "cuda"

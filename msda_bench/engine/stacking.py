@@ -13,9 +13,9 @@ from msda_bench.engine.model import Components
 from msda_bench.engine.runs import Run
 from msda_bench.errors import describe
 from msda_bench.functional import SparseRows
-from msda_bench.suite.cell import Cell, canonical_json
+from msda_bench.suite.run_spec import RunSpec, canonical_json
 
-Named: TypeAlias = tuple[Cell, Components]
+Named: TypeAlias = tuple[RunSpec, Components]
 """A cell with its components."""
 
 
@@ -34,7 +34,7 @@ def convolves(components: Components) -> bool:
     return any(isinstance(layer, nn.modules.conv._ConvNd) for layer in network.features.modules())  # noqa: SLF001 - as in `Trunk`
 
 
-def numbers(cell: Cell, components: Components) -> dict[str, dict[str, float]]:
+def numbers(cell: RunSpec, components: Components) -> dict[str, dict[str, float]]:
     """Numbers that may differ between the runs of a stack besides seeds and domains, by owner and name."""
     by_owner = {"cell": {"mu": float(cell.mu)}}
     for owner, component in (("aggregator", components.aggregator), ("scheme", components.scheme)):
@@ -43,7 +43,7 @@ def numbers(cell: Cell, components: Components) -> dict[str, dict[str, float]]:
     return by_owner
 
 
-def signature(cell: Cell, components: Components) -> str:
+def signature(cell: RunSpec, components: Components) -> str:
     """A text that is equal for cells that differ only in seed, target, sources and `numbers`."""
     plain = cell.to_json()
     for owner, values in numbers(cell, components).items():

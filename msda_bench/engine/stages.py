@@ -8,7 +8,7 @@ from itertools import accumulate, pairwise
 
 from msda_bench.api import Phase, PluginError, Scheme, Stage
 from msda_bench.engine.runs import Run
-from msda_bench.suite.protocol import Protocol
+from msda_bench.suite.protocol import TrainingConfig
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Leg:
         last: the step after its last.
     """
 
-    training: Protocol
+    training: TrainingConfig
     phases: list[Phase]
     first: int
     last: int
@@ -71,7 +71,7 @@ class Spans:
             rights = (groups, columns) if "sources" in stage.sees else (0, slice(labelled, None))
             self._spans.append(Span(stage, number, first, last, *rights))
 
-    def legs(self, training: Protocol) -> dict[int, Leg]:
+    def legs(self, training: TrainingConfig) -> dict[int, Leg]:
         """The legs by their first steps: a stage that the protocol names begins one."""
         begins = [0, *(span.number for span in self._spans[1:] if span.stage.name in training.stages)]
         legs: dict[int, Leg] = {}

@@ -27,7 +27,7 @@ from msda_bench.engine.stacking import Named, Sizing, families, padded, same_sha
 from msda_bench.plugins import Registry
 from msda_bench.plugins.process_state import neutral, restored
 from msda_bench.store.record import Record
-from msda_bench.suite.cell import Cell
+from msda_bench.suite.run_spec import RunSpec
 
 
 class Trainer:
@@ -49,7 +49,7 @@ class Trainer:
         self._preparer = Preparer(files, self._device)
         self._sizing = Sizing(self._device, stack)
 
-    def train(self, cells: Sequence[Cell]) -> Iterator[Record]:
+    def train(self, cells: Sequence[RunSpec]) -> Iterator[Record]:
         """The records of the cells, each ok or diverged, in the order in which they are trained.
 
         On the CPU that is the order of the cells. Training is lazy: a cell is trained when its record is requested.
@@ -73,7 +73,7 @@ class Trainer:
                 return
             yield replace(record, provenance={**record.provenance, "put_back": changed}) if changed else record
 
-    def _records(self, cells: Sequence[Cell]) -> Iterator[Record]:
+    def _records(self, cells: Sequence[RunSpec]) -> Iterator[Record]:
         named = [(cell, Components.of(cell, self._registry)) for cell in cells]
         if not self._sizing.stacks:
             for member in named:

@@ -22,7 +22,7 @@ from msda_bench.results.decision import INCOMPLETE
 from msda_bench.results.runs import results_of
 from msda_bench.results.small import averaged_targets, small_tests
 from msda_bench.results.words import counted, first_of, name_of
-from msda_bench.suite.plan import Experiment, Measure
+from msda_bench.suite.plan import Experiment, MetricInfo
 
 OWN_DATA = frozenset({"table", "arrays", "image_folder"})
 """The datasets of the user's own files, of which `predict` answers new rows."""
@@ -202,7 +202,7 @@ def _advice(
     )
 
 
-def _use(measure: Measure, ranked: pd.DataFrame, equals: Sequence[str], row: Mapping[Any, Any]) -> str:
+def _use(measure: MetricInfo, ranked: pd.DataFrame, equals: Sequence[str], row: Mapping[Any, Any]) -> str:
     method, best = name_of(row["method"]), ranked.iloc[0].to_dict()
     if len(ranked) == 1:
         return f"Use {method}: no other method is ranked."
@@ -227,7 +227,7 @@ def _worse(ranked: pd.DataFrame) -> str:
     return f"{who} shown to be worse"
 
 
-def _expect(measure: Measure, row: Mapping[Any, Any], worst: Mapping[Any, Any], averaged: Sequence[str]) -> str:
+def _expect(measure: MetricInfo, row: Mapping[Any, Any], worst: Mapping[Any, Any], averaged: Sequence[str]) -> str:
     if len(averaged) == 1:
         only = f"the mean at {name_of(averaged[0])}, the only target"
         return f"At a new domain expect {_size(measure, row)} {measure.label}, {only}."
@@ -237,7 +237,7 @@ def _expect(measure: Measure, row: Mapping[Any, Any], worst: Mapping[Any, Any], 
     return f"{text}; at the worst of them, {name_of(worst['target'])}, it was {_size(measure, worst)}."
 
 
-def _size(measure: Measure, row: Mapping[Any, Any]) -> str:
+def _size(measure: MetricInfo, row: Mapping[Any, Any]) -> str:
     """A mean with its interval, such as `66.8 % [60.5, 73.1]`."""
     form = "{:.1f}" if measure.percent else "{:.3g}"
     mean = form.format(row["mean"]) + (" %" if measure.percent else "")

@@ -24,7 +24,7 @@ from msda_bench.results.select import select
 from msda_bench.results.words import spans
 from msda_bench.store import Record
 from msda_bench.store.record import same_result
-from msda_bench.suite.mistakes import hint, shown
+from msda_bench.suite.issues import hint, shown
 from msda_bench.suite.plan import Experiment
 
 COLUMNS = (

@@ -13,7 +13,7 @@ from msda_bench.results.frame import AVERAGE
 from msda_bench.results.recorded import read_records
 from msda_bench.results.small import averaged_targets, small_tests
 from msda_bench.results.words import first_of, name_of
-from msda_bench.suite.plan import Experiment, Measure
+from msda_bench.suite.plan import Experiment, MetricInfo
 
 _FREQUENT, _CHANCE = "always answering the most frequent class", "chance"
 _NAMES = {"accuracy": _FREQUENT, **dict.fromkeys(("balanced_accuracy", "auc", "auroc", "auprc"), _CHANCE)}
@@ -98,7 +98,7 @@ def _levels(experiment: Experiment, runs: pd.DataFrame) -> dict[str, float]:
     return levels
 
 
-def _level(measure: Measure, counts: Counter[int]) -> float:
+def _level(measure: MetricInfo, counts: Counter[int]) -> float:
     if measure.name in {"auc", "auroc"}:
         return 50.0
     if measure.name == "balanced_accuracy":

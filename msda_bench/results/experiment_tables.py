@@ -21,7 +21,7 @@ from msda_bench.results.report import BEST_MARK, MARKS, Column, Table, Unit
 from msda_bench.results.runs import results_of
 from msda_bench.results.verdict import too_few_datasets, verdict, verdict_across
 from msda_bench.results.words import counted
-from msda_bench.suite.plan import DEFAULT_MEASURES, Experiment
+from msda_bench.suite.plan import DEFAULT_METRICS, Experiment
 
 _PAIR = ("first", "second")
 """Columns that name a pair of methods."""
@@ -266,7 +266,7 @@ def across_tables(across: Across | None) -> Iterator[Table]:
     """Tables of methods across datasets: gains over the baseline and mean ranks, then the pairs."""
     if across is None or not (across.mean_ranks or across.gains):
         return
-    unit = Unit.of(DEFAULT_MEASURES["classification"], ())
+    unit = Unit.of(DEFAULT_METRICS["classification"], ())
     title = f"across {len(across.datasets)} datasets: {', '.join(across.datasets)}"
     rows = standings(across)
     columns = [Column("method", "text", ["method"])]

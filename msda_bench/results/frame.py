@@ -21,7 +21,7 @@ from msda_bench.results.runs import Results, ResultsFrame, known_results, result
 from msda_bench.results.select import Choices, choices_of, chosen_on_tuning_seeds, select
 from msda_bench.store import Record, Store
 from msda_bench.store.record import Curves
-from msda_bench.suite.plan import Experiment, Plan, PlannedCell
+from msda_bench.suite.plan import Experiment, Plan, PlannedRun
 from msda_bench.suite.protocol import Splitting, source_parts
 
 AVERAGE = "average"
@@ -196,13 +196,13 @@ def own_rows(experiment: Experiment, frame: pd.DataFrame) -> pd.DataFrame:
 
 def _planned(plan: Plan) -> Iterator[tuple[Any, ...]]:
     """Every planned run as values of `_PLANNED`, including places of an experiment's grid that have no cell."""
-    cells: dict[tuple[str, str, str, int], list[PlannedCell]] = {}
+    cells: dict[tuple[str, str, str, int], list[PlannedRun]] = {}
     for cell in plan.cells:
         cells.setdefault((cell.experiment, cell.method, cell.target, cell.seed), []).append(cell)
     for table in plan.experiments:
         for method, target, seed in product(table.methods, table.targets, table.every_seed):
             place = table.name, method.name, target, seed
-            for cell in cells.get(place, [PlannedCell(*place, key="")] if seed in table.seeds else ()):
+            for cell in cells.get(place, [PlannedRun(*place, key="")] if seed in table.seeds else ()):
                 run = target, method.name, method.reference, seed, cell.candidate, cell.key or None
                 yield table.name, table.dataset, table.task, *run
 

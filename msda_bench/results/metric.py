@@ -19,7 +19,7 @@ from msda_bench.results.recorded import kept_predictions, read_records
 from msda_bench.results.runs import results_of
 from msda_bench.store import Store
 from msda_bench.store.record import Record
-from msda_bench.suite.plan import DEFAULT_MEASURES, Experiment, Measure, Plan
+from msda_bench.suite.plan import DEFAULT_METRICS, Experiment, MetricInfo, Plan
 
 if TYPE_CHECKING:
     from msda_bench.api import Metric
@@ -29,7 +29,7 @@ METRIC = "metric:"
 _CALL = re.compile(r"([^()=]+)\((\w+)=([^()=]+)\)")
 
 
-def with_metrics(plan: Plan, names: Sequence[str]) -> tuple[Plan, dict[str, tuple[Measure, ...]]]:
+def with_metrics(plan: Plan, names: Sequence[str]) -> tuple[Plan, dict[str, tuple[MetricInfo, ...]]]:
     """The plan with the metrics that tables show, and all metrics to compute for each experiment.
 
     Without names, these are the metrics of the suite. Otherwise each experiment uses the named metrics that suit its
@@ -38,13 +38,13 @@ def with_metrics(plan: Plan, names: Sequence[str]) -> tuple[Plan, dict[str, tupl
     Raises:
         BenchError: a metric suits no experiment, or is not installed.
     """
-    wanted: dict[str, tuple[Measure, ...]] = {}
+    wanted: dict[str, tuple[MetricInfo, ...]] = {}
     tables = []
     for table in plan.experiments:
         named = tuple(measure for name in names if (measure := _suited(table, name)) is not None)
         wanted[table.name] = named or ((table.metric,) if table.metric else ())
         shown = named[0] if named else table.metric
-        tables.append(replace(table, metric=None if shown in DEFAULT_MEASURES.values() else shown))
+        tables.append(replace(table, metric=None if shown in DEFAULT_METRICS.values() else shown))
     for name in names:
         if not any(_parsed(name)[0] == measure.name for named in wanted.values() for measure in named):
             tasks = " and ".join(dict.fromkeys(table.task for table in plan.experiments))
@@ -52,13 +52,13 @@ def with_metrics(plan: Plan, names: Sequence[str]) -> tuple[Plan, dict[str, tupl
     return replace(plan, experiments=tuple(tables)), wanted
 
 
-def _suited(table: Experiment, given: str) -> Measure | None:
+def _suited(table: Experiment, given: str) -> MetricInfo | None:
     """The metric that is asked for; None if it is for another task.
 
     It has the parameters of the suite's metric that it has, too, such as the class that both are about.
     """
     name, params = _parsed(given)
-    for known in (table.metric, DEFAULT_MEASURES.get(table.task)):
+    for known in (table.metric, DEFAULT_METRICS.get(table.task)):
         if known is not None and known.name == name and not params:
             return known
     from msda_bench.plugins import discover
@@ -91,7 +91,7 @@ def _parsed(given: str) -> tuple[str, dict[str, Any]]:
         return name, {key: text}
 
 
-def measured(runs: pd.DataFrame, wanted: dict[str, tuple[Measure, ...]]) -> pd.DataFrame:
+def measured(runs: pd.DataFrame, wanted: dict[str, tuple[MetricInfo, ...]]) -> pd.DataFrame:
     """Adds a column for each requested metric to the runs, and sets the score to each experiment's first one.
 
     Raises:
@@ -126,9 +126,9 @@ def refuse_unmeasured(runs: pd.DataFrame, names: Sequence[str]) -> None:
     raise BenchError(f"{folder}: no run has {measure.label}: {why_unmeasured(measure)}; {again}")
 
 
-def _values(rows: pd.DataFrame, measures: Sequence[Measure]) -> pd.DataFrame:
+def _values(rows: pd.DataFrame, measures: Sequence[MetricInfo]) -> pd.DataFrame:
     values = pd.DataFrame({measure.name: np.nan for measure in measures}, index=rows.index)
-    rest = [measure for measure in measures if measure not in DEFAULT_MEASURES.values()]
+    rest = [measure for measure in measures if measure not in DEFAULT_METRICS.values()]
     for measure in measures:
         if measure not in rest:  # already exact
             values[measure.name] = rows["score"]
@@ -142,7 +142,7 @@ def _values(rows: pd.DataFrame, measures: Sequence[Measure]) -> pd.DataFrame:
     return values
 
 
-def _stored(measure: Measure, record: Record) -> float | None:
+def _stored(measure: MetricInfo, record: Record) -> float | None:
     """The value that was computed when the run was tested; None if there is none, or one with other parameters."""
     if measure.name not in record.metrics:
         return None
@@ -153,14 +153,14 @@ def _stored(measure: Measure, record: Record) -> float | None:
     return float(record.metrics[measure.name])
 
 
-def _metric(measure: Measure) -> Metric:
+def _metric(measure: MetricInfo) -> Metric:
     from msda_bench.plugins import discover
     from msda_bench.suite.choice import make
 
     return cast("Metric", make(discover(), "metric", measure.name, measure.params).component)
 
 
-def _value(measure: Measure, metric: Callable[[], Metric], record: Record, store: Store) -> float:
+def _value(measure: MetricInfo, metric: Callable[[], Metric], record: Record, store: Store) -> float:
     """The metric's value for an ok run; NaN if its record has neither the counts nor the predictions for it."""
     outcome = record.outcome
     if outcome is None or not outcome.is_possible:
@@ -184,7 +184,7 @@ def _value(measure: Measure, metric: Callable[[], Metric], record: Record, store
     return value if math.isfinite(value) else math.nan
 
 
-def why_unmeasured(measure: Measure) -> str:
+def why_unmeasured(measure: MetricInfo) -> str:
     """Explains why records may have no value of a metric."""
     if measure.stored:
         return "it needs the outputs of the test: name it in the suite, or add `keep: [predictions]`"

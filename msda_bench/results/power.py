@@ -19,9 +19,9 @@ from msda_bench.results.report import Column, Line, Report, Section, Table
 from msda_bench.results.runs import results_of
 from msda_bench.results.scores import Grid, grids, mean_by_seed, paired
 from msda_bench.results.words import counted, listed, name_of
-from msda_bench.suite.cell import Cell
 from msda_bench.suite.expand import Expansion
 from msda_bench.suite.plan import Experiment
+from msda_bench.suite.run_spec import RunSpec
 
 SURE = 0.8
 """The confidence of the upper limit of a standard deviation."""
@@ -75,7 +75,7 @@ class Pilot:
         return {name: (seconds, steps) for name, seconds, steps in means.itertuples(name=None)}
 
 
-def _seconds(timed: Mapping[str, tuple[float, float]], method: str, cell: Cell) -> float:
+def _seconds(timed: Mapping[str, tuple[float, float]], method: str, cell: RunSpec) -> float:
     """The expected seconds of a method's cell: the mean of its runs, or of an unknown method the median of all.
 
     Seconds are in proportion to the steps of the cell, if its suite gives them.
@@ -104,7 +104,7 @@ def _needed(gain: float, deviation: float, level: float, power: float) -> int | 
 
 
 def plan_report(
-    expansion: Expansion, missing: Mapping[str, Cell], runs: pd.DataFrame, detect: float, power: float
+    expansion: Expansion, missing: Mapping[str, RunSpec], runs: pd.DataFrame, detect: float, power: float
 ) -> Report:
     """The report on a suite that would train the `missing` cells; standard deviations and seconds are of `runs`.
 
@@ -147,7 +147,7 @@ def plan_report(
     return Report((Section((table,), tuple(lines)),), frame, all(line.kind == "note" for line in lines))
 
 
-def hours_of(expansion: Expansion, missing: Mapping[str, Cell], runs: pd.DataFrame) -> float | None:
+def hours_of(expansion: Expansion, missing: Mapping[str, RunSpec], runs: pd.DataFrame) -> float | None:
     """The hours of the missing runs, from those of a frame; None if a table has no timed run."""
     pilot, seconds = Pilot(runs), 0.0
     for table in expansion.plan.experiments:
@@ -160,7 +160,7 @@ def hours_of(expansion: Expansion, missing: Mapping[str, Cell], runs: pd.DataFra
 
 
 def _row(
-    table: Experiment, expansion: Expansion, missing: Mapping[str, Cell], pilot: Pilot, detect: float, power: float
+    table: Experiment, expansion: Expansion, missing: Mapping[str, RunSpec], pilot: Pilot, detect: float, power: float
 ) -> dict[str, Any]:
     from scipy.special import chdtri
 

@@ -29,10 +29,10 @@ from msda_bench.results.recorded import LONGEST, MOST_WHOLE, VALIDATOR, load_cel
 from msda_bench.results.runs import Results, results_of, with_results
 from msda_bench.results.select import select
 from msda_bench.results.words import counted, listed, spans
-from msda_bench.suite.cell import canonical_json, refuse_overflow
-from msda_bench.suite.mistakes import hint, shown
+from msda_bench.suite.issues import hint, shown
 from msda_bench.suite.plan import Experiment, Plan, Search
 from msda_bench.suite.protocol import UpdateRule
+from msda_bench.suite.run_spec import canonical_json, refuse_overflow
 
 PACKAGED = "reference"
 """The name of the reference that comes with msda-bench, and of its folder in the package."""
@@ -51,7 +51,7 @@ _MOST = 3
 
 
 @dataclass(frozen=True)
-class Protocol:
+class ReferenceProtocol:
     """What the ranked runs of an experiment have in common.
 
     Attributes:
@@ -72,7 +72,7 @@ class Reference:
     __pydantic_config__: ClassVar = {"extra": "forbid", "allow_inf_nan": False}
 
     plan: Plan
-    protocols: dict[str, Protocol]
+    protocols: dict[str, ReferenceProtocol]
     runs: dict[str, list[Any]]
     schema: Literal[1] = 1
     name: str = field(default="", compare=False)
@@ -190,7 +190,7 @@ def reference_of(runs: pd.DataFrame) -> Reference:
         cells = load_cells(tried[~tried.duplicated(["method", "target", "candidate"])])
         most = max((len(search.candidates) for search in searches), default=1)
         by = _criterion(table, searches[0]) if searches else None
-        protocols[table.name] = Protocol(_values(cells.values()), most, by)
+        protocols[table.name] = ReferenceProtocol(_values(cells.values()), most, by)
         methods = tuple(replace(method, search=None) for method in table.methods)
         told = (*dict.fromkeys(lines.get(table.name, ())),)
         bare = replace(table, methods=methods, notes=told, criteria=(), published=None, tuning=None)
@@ -267,7 +267,7 @@ def deviations(reference: Reference, plan: Plan, places: Iterable[tuple[str, Map
             yield f"{table.name}: {reference.name} has a method {listed(sorted(taken))}, too; give yours another name"
 
 
-def _of_table(table: Experiment, there: Experiment, protocol: Protocol) -> Iterator[str]:
+def _of_table(table: Experiment, there: Experiment, protocol: ReferenceProtocol) -> Iterator[str]:
     """What differs in an experiment and in how its methods are selected."""
     pairs = {
         "data": (table.dataset, there.dataset),
@@ -286,7 +286,7 @@ def _of_table(table: Experiment, there: Experiment, protocol: Protocol) -> Itera
             yield f"{method.name} is selected by {by}, not {protocol.by}"
 
 
-def _of_cells(cells: Iterable[Mapping[str, Any]], protocol: Protocol) -> Iterator[str]:
+def _of_cells(cells: Iterable[Mapping[str, Any]], protocol: ReferenceProtocol) -> Iterator[str]:
     """The settings of cells that no ranked run of the protocol has, but for how a method updates its weights."""
     odd: dict[str, dict[str, None]] = {}
     for cell in cells:

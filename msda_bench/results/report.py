@@ -12,7 +12,7 @@ import pandas as pd
 
 from msda_bench.errors import printable
 from msda_bench.results.decision import OPPOSITE, SAME, UNKNOWN, WORSE
-from msda_bench.suite.plan import Measure
+from msda_bench.suite.plan import MetricInfo
 
 # Private characters stand for markup until a table is rendered; they are removed from outside text.
 BOLD, SECOND, SMALL = ("\ue000", "\ue001"), ("\ue002", "\ue003"), ("\ue004", "\ue005")
@@ -31,7 +31,7 @@ class Unit:
     exponent: int = 0
 
     @classmethod
-    def of(cls, measure: Measure, means: Iterable[float]) -> Unit:
+    def of(cls, measure: MetricInfo, means: Iterable[float]) -> Unit:
         """Percent, or for other metrics a scale that gives the largest mean one to three digits before the point."""
         if measure.percent:
             return cls(measure.unit)

@@ -20,8 +20,8 @@ from msda_bench.results.report import Column, Line, Report, Section, Table, Unit
 from msda_bench.results.runs import results_of, with_results
 from msda_bench.results.scores import Grid, grids, paired
 from msda_bench.results.select import select
-from msda_bench.suite.cell import canonical_json
 from msda_bench.suite.plan import Experiment
+from msda_bench.suite.run_spec import canonical_json
 
 COLUMNS = (
     *("experiment", "dataset", "method", "target", "metric", "alpha", "n_ok", "mean", "standard_error"),

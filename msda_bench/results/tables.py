@@ -16,7 +16,7 @@ from tabulate import MIN_PADDING, tabulate
 
 from msda_bench.errors import BenchError, printable
 from msda_bench.results.report import BEST_MARK, BOLD, MARKS, SECOND, SMALL, Table
-from msda_bench.suite.mistakes import hint, shown
+from msda_bench.suite.issues import hint, shown
 
 WIDTH = 80
 """The line width of prose."""

@@ -14,14 +14,14 @@ from msda_bench.component.sizes import asked, counts, is_transductive
 from msda_bench.errors import BlamedError, DataError, reported
 from msda_bench.plugins import Registry
 from msda_bench.plugins.process_state import restored
-from msda_bench.suite.cell import Cell, canonical_json
+from msda_bench.suite.run_spec import RunSpec, canonical_json
 
 if TYPE_CHECKING:
     from msda_bench.data import Folders
 
 
 def ensure_data(
-    cells: Iterable[Cell], registry: Registry, report: Callable[[str], None], *, fetch: bool, device: str = "cpu"
+    cells: Iterable[RunSpec], registry: Registry, report: Callable[[str], None], *, fetch: bool, device: str = "cpu"
 ) -> None:
     """Checks the bytes of all files of datasets and backbones that the cells need, then fills the cache.
 
@@ -70,7 +70,7 @@ def _without_files(
     return [*([describe_absent(missing, where, by_name=by_name)] if missing else []), *problems]
 
 
-def check_sizes(cells: Iterable[Cell], registry: Registry) -> None:
+def check_sizes(cells: Iterable[RunSpec], registry: Registry) -> None:
     """Checks the sizes of the domains that the cells need, as far as they are known, also from files that are here.
 
     Raises:
@@ -96,7 +96,7 @@ def check_sizes(cells: Iterable[Cell], registry: Registry) -> None:
         raise DataError(*dict.fromkeys(lines))
 
 
-def _roles(cells: Iterable[Cell]) -> list[tuple[str, str]]:
+def _roles(cells: Iterable[RunSpec]) -> list[tuple[str, str]]:
     """Each domain once as a source, with a target, and each target as the target: what a size depends on."""
     targets_of: dict[str, str] = {}
     targets: set[str] = set()
@@ -130,7 +130,7 @@ def _of_default(owner: Dataset | Backbone) -> set[File]:
 
 
 def ensure_features(
-    cells: Iterable[Cell], registry: Registry, reach: Callable[[str], Files], device: str = "cpu"
+    cells: Iterable[RunSpec], registry: Registry, reach: Callable[[str], Files], device: str = "cpu"
 ) -> None:
     """Computes the features of every domain that cells with a frozen network need, unless they are in the cache.
 
@@ -175,11 +175,11 @@ def _computed(dataset: Dataset, backbone: Backbone, domains: Iterable[str], file
 
 
 def used(
-    kind: Literal["dataset", "backbone"], cells: Iterable[Cell], registry: Registry
-) -> Iterator[tuple[Any, list[Cell]]]:
+    kind: Literal["dataset", "backbone"], cells: Iterable[RunSpec], registry: Registry
+) -> Iterator[tuple[Any, list[RunSpec]]]:
     """Each component of a kind, as the cells configure it, with the cells that use it."""
     names: dict[int, str] = {}  # the cells of a suite share few components
-    groups: dict[str, list[Cell]] = {}
+    groups: dict[str, list[RunSpec]] = {}
     for cell in cells:
         ref = getattr(cell, kind)
         if id(ref) not in names:
@@ -190,7 +190,7 @@ def used(
         yield registry.entry(kind, ref.name).recreate(ref.given), some
 
 
-def domains_of(dataset: Dataset, cells: Iterable[Cell]) -> tuple[str, ...]:
+def domains_of(dataset: Dataset, cells: Iterable[RunSpec]) -> tuple[str, ...]:
     """The sources and targets of cells, in the dataset's order."""
     wanted = {domain for cell in cells for domain in (*cell.sources, cell.target)}
     return tuple(domain for domain in dataset.domains if domain in wanted)

@@ -19,12 +19,12 @@ from msda_bench.errors import BenchError, Interrupted
 from msda_bench.running.jobs import CellFinished, Event, Job, JobStarted, Noted, failure_of
 from msda_bench.store.record import RESULTS, BadRecordError, Record
 from msda_bench.store.store import Store
-from msda_bench.suite.cell import Cell
+from msda_bench.suite.run_spec import RunSpec
 
 if TYPE_CHECKING:
     from msda_bench.plugins import Registry
 
-Train: TypeAlias = Callable[[Sequence[Cell]], Iterable[Record]]
+Train: TypeAlias = Callable[[Sequence[RunSpec]], Iterable[Record]]
 """Cells to their records, each ok or diverged, yielded as soon as they are trained; raises on any other fault."""
 
 

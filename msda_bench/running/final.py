@@ -16,7 +16,7 @@ from msda_bench.api import Array, BenchError, DataError, DomainData, NewRows, Ne
 from msda_bench.data import LocalFiles
 from msda_bench.engine.final import FinalModel
 from msda_bench.errors import printable
-from msda_bench.suite.cell import Cell
+from msda_bench.suite.run_spec import RunSpec
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -133,7 +133,7 @@ def as_path(new: New) -> Iterator[Path]:
         yield path
 
 
-def doubts_about(rows: NewRows, cell: Cell) -> tuple[str, ...]:
+def doubts_about(rows: NewRows, cell: RunSpec) -> tuple[str, ...]:
     """The lines on new rows that concern a method."""
     return rows.lines if cell.standardise == "domain" else (*rows.lines, *rows.units)
 

@@ -12,7 +12,7 @@ from msda_bench.blame import describe_with_place, packages_of, trace_of
 from msda_bench.errors import BenchError, PluginError, message_of, printable
 from msda_bench.store.record import Record, Status
 from msda_bench.store.store import Store
-from msda_bench.suite.cell import Cell, canonical_json
+from msda_bench.suite.run_spec import RunSpec, canonical_json
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Job:
     """Cells to train together, by their keys, which differ; `attempt` counts the processes that have received it."""
 
     keys: tuple[str, ...]
-    cells: tuple[Cell, ...]
+    cells: tuple[RunSpec, ...]
     attempt: int = 1
 
     def only(self, keys: Collection[str]) -> Job:
@@ -35,7 +35,7 @@ class Job:
         yield Job(self.keys[middle:], self.cells[middle:])
 
 
-def make_jobs(cells: Mapping[str, Cell], most: int = 1) -> list[Job]:
+def make_jobs(cells: Mapping[str, RunSpec], most: int = 1) -> list[Job]:
     """Jobs of cells, by key, that may be trained together, with at most `most` cells each.
 
     Jobs of one cell, for a CPU: cells with the same split, whose data are prepared once, follow each other. Jobs of
@@ -49,11 +49,11 @@ def make_jobs(cells: Mapping[str, Cell], most: int = 1) -> list[Job]:
     return [Job(tuple(keys), tuple(cells[key] for key in keys)) for keys in shares]
 
 
-def _split(cell: Cell) -> str:
+def _split(cell: RunSpec) -> str:
     return canonical_json([cell.dataset.name, cell.dataset.params, cell.fingerprint, cell.target, cell.seed])
 
 
-def _family(cell: Cell) -> str:
+def _family(cell: RunSpec) -> str:
     plain = cell.to_json()
     for name in ("seed", "target", "sources", "mu"):
         del plain[name]
@@ -105,7 +105,7 @@ ATTEMPTS = 2
 """How often a cell whose process is lost is started."""
 
 
-def failure_of(key: str, cell: Cell, error: BaseException, seconds: float) -> Record:
+def failure_of(key: str, cell: RunSpec, error: BaseException, seconds: float) -> Record:
     """The record of a cell whose training raised; for a component's fault it names the line and keeps the traceback."""
     if isinstance(error, BenchError):
         failed = _failure(key, cell, "failed", message_of(error), seconds)
@@ -139,7 +139,7 @@ def retry(
     return (), CellFinished(record.key, record.status, record.message)
 
 
-def _failure(key: str, cell: Cell, status: Status, message: str, seconds: float) -> Record:
+def _failure(key: str, cell: RunSpec, status: Status, message: str, seconds: float) -> Record:
     return Record(key, cell.to_json(), status, message=printable(message), timing={"attempt": round(seconds, 4)})
 
 

@@ -13,7 +13,7 @@ from msda_bench.component.sizes import is_transductive
 from msda_bench.data.near import Matrix, digests, distances, vectors
 from msda_bench.data.splits import split
 from msda_bench.errors import DataError
-from msda_bench.suite.cell import Cell
+from msda_bench.suite.run_spec import RunSpec
 
 SUSPECTED = 0.01
 """The share of a target's test rows from which on training is said to have seen them."""
@@ -29,7 +29,7 @@ _VARIED, _PLAIN = 10, 0.1
 """A dense column of at most so many different numbers counts as this part of one."""
 
 
-def find_leaks(dataset: Dataset, cells: Sequence[Cell], domains: Mapping[str, DomainData]) -> pd.DataFrame:
+def find_leaks(dataset: Dataset, cells: Sequence[RunSpec], domains: Mapping[str, DomainData]) -> pd.DataFrame:
     """Compares the test rows of each target with its own other rows and with those of the sources, at the first seed.
 
     Returns:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from msda_bench.errors import BenchError
 from msda_bench.store.store import Store
-from msda_bench.suite.cell import Cell
+from msda_bench.suite.run_spec import RunSpec
 
 _MOST = 1000
 """So many records tell of what data a folder is; keys are hashes, so they are a random choice."""
@@ -38,7 +38,7 @@ class Data(NamedTuple):
         return f"{', '.join(sorted(self.datasets)[:_SHOWN])}: {', '.join(shown[:_SHOWN])}{more}"
 
 
-def data_changed(store: Store, cells: Mapping[str, Cell]) -> bool:
+def data_changed(store: Store, cells: Mapping[str, RunSpec]) -> bool:
     """Whether a folder has results, but none of these cells and none of the same data.
 
     Raises:
@@ -63,7 +63,7 @@ def _stored(store: Store, keys: Iterable[str]) -> Iterable[Mapping[str, Any]]:
             yield record.cell
 
 
-def _shown(cells: Collection[Cell]) -> Iterable[Mapping[str, Any]]:
+def _shown(cells: Collection[RunSpec]) -> Iterable[Mapping[str, Any]]:
     for cell in cells:
         yield {
             "dataset": {"name": cell.dataset.name},

@@ -14,7 +14,7 @@ from rich.text import Text
 from msda_bench.errors import LONGEST_LINE, printable
 from msda_bench.running.jobs import CellFinished, Event, JobStarted, Noted
 from msda_bench.running.runner import Observer, Survey
-from msda_bench.suite.cell import Cell
+from msda_bench.suite.run_spec import RunSpec
 
 EVERY = 5.0
 """Seconds between two plain lines, at least."""
@@ -35,7 +35,7 @@ class TimeLeft:
     estimate starts with the first cell that ended.
     """
 
-    def __init__(self, cells: Mapping[str, Cell], clock: Callable[[], float]) -> None:
+    def __init__(self, cells: Mapping[str, RunSpec], clock: Callable[[], float]) -> None:
         self._clock = clock
         # Up to a factor; the epochs if the schemes choose how many steps an epoch has.
         counted = all(cell.training.steps for cell in cells.values())

@@ -15,8 +15,8 @@ from msda_bench.running.execute import Executor, Interrupt, stored_results
 from msda_bench.running.jobs import CellFinished, Event, Job, Noted, make_jobs
 from msda_bench.store.record import RESULTS
 from msda_bench.store.store import Store
-from msda_bench.suite.cell import Cell
-from msda_bench.suite.plan import Plan, PlannedCell
+from msda_bench.suite.plan import Plan, PlannedRun
+from msda_bench.suite.run_spec import RunSpec
 
 if TYPE_CHECKING:
     from msda_bench.suite.expand import Expansion
@@ -35,9 +35,9 @@ class Survey:
     """
 
     plan: Plan
-    selected: tuple[PlannedCell, ...]
+    selected: tuple[PlannedRun, ...]
     ended: dict[str, CellFinished]
-    missing: dict[str, Cell]
+    missing: dict[str, RunSpec]
     left: int
 
     @property
@@ -49,7 +49,7 @@ class Survey:
 def survey(
     expansion: Expansion,
     store: Store | None = None,
-    chosen: Iterable[PlannedCell] | None = None,
+    chosen: Iterable[PlannedRun] | None = None,
     limit: int | None = None,
 ) -> Survey:
     """Compares the plan of a suite, or the selected part of it, with a result folder, if there is one.
@@ -68,7 +68,7 @@ def survey(
     return Survey(plan, selected, ended, missing, len(absent) - len(missing))
 
 
-def shard_of(cells: Iterable[PlannedCell], text: str) -> tuple[PlannedCell, ...]:
+def shard_of(cells: Iterable[PlannedRun], text: str) -> tuple[PlannedRun, ...]:
     """Part I of N, written `I/N`, in the same order; for machines that do not communicate.
 
     The parts are disjoint and cover everything: every N-th cell in the order of the keys, stored or not. Their sizes

@@ -14,8 +14,8 @@ from msda_bench.engine.loaded import load_domain
 from msda_bench.plugins import Registry
 from msda_bench.running.data import deferred_plugin_errors, domains_of, used
 from msda_bench.store.shift import MOST_DOMAINS, MOST_POINTS, Cloud, Shift
-from msda_bench.suite.cell import Cell
 from msda_bench.suite.expand import Expansion
+from msda_bench.suite.run_spec import RunSpec
 
 _MOST_ROWS = 200
 """The maximum number of rows of a domain."""
@@ -49,7 +49,7 @@ def pictures(
             yield name, picture
 
 
-def _picture(cells: Collection[Cell], registry: Registry, known: Shift | None, device: str) -> Shift | None:
+def _picture(cells: Collection[RunSpec], registry: Registry, known: Shift | None, device: str) -> Shift | None:
     dataset, own = next(used("dataset", cells, registry))
     if type(dataset).new_rows_reader is Dataset.new_rows_reader:  # not the user's own files
         return None

@@ -23,12 +23,12 @@ from msda_bench.api import (
     component,
 )
 from msda_bench.plugins import Entry, Registry, discover
-from msda_bench.suite.cell import Cell
 from msda_bench.suite.choice import Context, choose
 from msda_bench.suite.expand import expand
-from msda_bench.suite.facts import Facts
+from msda_bench.suite.issues import ValidationIssue, dotted, faults
 from msda_bench.suite.load import SCHEMA, Suite
-from msda_bench.suite.mistakes import Fault, dotted, faults
+from msda_bench.suite.resolved import ResolvedExperiment
+from msda_bench.suite.run_spec import RunSpec
 from msda_bench.suite.spec import ExperimentFile
 
 TARGET = "target"
@@ -79,7 +79,7 @@ def registry() -> Registry:
     return Registry([*others, own], installed.broken, installed.changed)
 
 
-def make_cell(arrays: Arrays, method: Mapping[str, Any], settings: Mapping[str, Any], seed: int) -> Cell:
+def make_cell(arrays: Arrays, method: Mapping[str, Any], settings: Mapping[str, Any], seed: int) -> RunSpec:
     """The cell of a method on arrays.
 
     Args:
@@ -109,7 +109,7 @@ def make_cell(arrays: Arrays, method: Mapping[str, Any], settings: Mapping[str, 
     backbone = file.backbone.component
     if backbone.embedding(arrays.input) is not None:
         raise ValueError(f"backbone: {backbone.name} computes frozen features, which only suites support")
-    (cell,) = expand(Suite(arrays.name, (Facts.of(dict(file)),), fetch=False), registry()).cells.values()
+    (cell,) = expand(Suite(arrays.name, (ResolvedExperiment.of(dict(file)),), fetch=False), registry()).cells.values()
     return cell
 
 
@@ -126,7 +126,7 @@ def make_validator(raw: Any) -> Validator:
         raise _refused(*mistakes) from None
 
 
-def _refused(*mistakes: Fault) -> ValueError:
+def _refused(*mistakes: ValidationIssue) -> ValueError:
     lines = [f"{dotted(fault.loc)}: {fault.what}" for fault in mistakes]
     return ValueError("; ".join(line.removeprefix(_METHOD) for line in lines))
 

@@ -14,10 +14,10 @@ from msda_bench.errors import printable, reported
 from msda_bench.store.log import SEALED
 from msda_bench.store.record import RESULTS, BadRecordError, Head, Record, decode
 from msda_bench.store.store import PLAN, Store
-from msda_bench.suite.cell import canonical_json
-from msda_bench.suite.plan import Experiment, PlannedCell
+from msda_bench.suite.plan import Experiment, PlannedRun
+from msda_bench.suite.run_spec import canonical_json
 
-_Places = Mapping[str, Sequence[tuple[PlannedCell, Experiment]]]
+_Places = Mapping[str, Sequence[tuple[PlannedRun, Experiment]]]
 
 
 @dataclass
@@ -79,7 +79,7 @@ def _planned(store: Store) -> _Places:
     """The places that each cell fills, by key."""
     plan = store.read_plan()
     tables = {table.name: table for table in plan.experiments}
-    places: dict[str, list[tuple[PlannedCell, Experiment]]] = {}
+    places: dict[str, list[tuple[PlannedRun, Experiment]]] = {}
     for cell in plan.cells:
         places.setdefault(cell.key, []).append((cell, tables[cell.experiment]))
     return places
@@ -111,7 +111,7 @@ def _faults(store: Store, stored: Head, verified: Verified, places: _Places | No
     return faults
 
 
-def _misplaced(record: Record, places: Sequence[tuple[PlannedCell, Experiment]]) -> Iterator[str]:
+def _misplaced(record: Record, places: Sequence[tuple[PlannedRun, Experiment]]) -> Iterator[str]:
     """What is wrong with each place that the plan gives the record and that its cell is not of."""
     cell, dataset = record.cell, record.cell.get("dataset", {}).get("name")
     for place, table in places:

@@ -21,7 +21,7 @@ from msgspec.structs import force_setattr
 
 from msda_bench.errors import StoreError
 from msda_bench.store.arrays import KINDS, name_of
-from msda_bench.suite.cell import canonical_json, refuse_overflow
+from msda_bench.suite.run_spec import canonical_json, refuse_overflow
 
 SCHEMA = 1
 """Version of a record's layout; raised when a field changes its meaning or name, not when fields are added."""
@@ -176,7 +176,7 @@ class Record:
 
     Attributes:
         key: the cell's key.
-        cell: the cell as plain JSON (`Cell.to_json`).
+        cell: the cell as plain JSON (`RunSpec.to_json`).
         status: ok, diverged (a loss was not finite), failed, timeout, oom or skipped.
         outcome: None unless ok.
         curves: None if there are none.

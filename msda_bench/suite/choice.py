@@ -13,12 +13,12 @@ from typing import Annotated, Any, Generic, TypeVar, cast
 from pydantic import PlainValidator, ValidationError, ValidationInfo, WithJsonSchema
 
 from msda_bench.api import Component, Metric
-from msda_bench.component.base import before_added, located
+from msda_bench.component.base import before_added, path_parameters
 from msda_bench.errors import PluginError, message_of
 from msda_bench.plugins import Entry, Registry
-from msda_bench.suite.cell import Ref
-from msda_bench.suite.mistakes import Fault, Loc, dotted, faults, refusal, shown
-from msda_bench.suite.plan import Measure
+from msda_bench.suite.issues import Loc, ValidationIssue, dotted, faults, refusal, shown
+from msda_bench.suite.plan import MetricInfo
+from msda_bench.suite.run_spec import ComponentSpec
 
 C = TypeVar("C", bound=Component)
 
@@ -41,11 +41,11 @@ class Configured(Generic[C]):
         return self.entry.name
 
     @property
-    def ref(self) -> Ref:
+    def ref(self) -> ComponentSpec:
         """The reference that becomes part of a cell."""
         made, held = self.component, getattr(self.component, "held", None)
-        own = made.identity(), made.places(), held
-        return Ref(self.entry.kind, self.name, made.version, self.entry.distribution, *own)
+        own = made.identity(), made.file_paths(), held
+        return ComponentSpec(self.entry.kind, self.name, made.version, self.entry.distribution, *own)
 
     def holding(self, held: Any) -> Configured[C]:
         """The same with an object of this Python session, which its parameters describe."""
@@ -88,14 +88,14 @@ def choose(registry: Registry, kind: str, raw: Any, folder: Path = Path()) -> Co
     name, params, loc = _split(kind, raw)
     try:
         entry = registry.entry(kind, name)
-        files = {one: params[one] for one in located(entry.cls) & params.keys()}
+        files = {one: params[one] for one in path_parameters(entry.cls) & params.keys()}
         given = {one: path for one, path in files.items() if isinstance(path, str) and path}
         placed = {one: os.path.abspath(folder / path) for one, path in given.items()}  # noqa: PTH100 - keeps links
         return _create(entry, {**params, **placed})
     except ValidationError as error:
         raise refusal(*(fault._replace(loc=loc + fault.loc) for fault in _faults(error, entry))) from None
     except PluginError as error:
-        raise refusal(Fault(loc, message_of(error, 1000), "key" if loc else "value")) from None
+        raise refusal(ValidationIssue(loc, message_of(error, 1000), "key" if loc else "value")) from None
 
 
 def make(registry: Registry, kind: str, name: str, params: Mapping[str, Any]) -> Configured[Any]:
@@ -108,7 +108,7 @@ def make(registry: Registry, kind: str, name: str, params: Mapping[str, Any]) ->
         raise PluginError(f"{kind} {name!r}: {wrong}") from None
 
 
-def make_planned(registry: Registry, ref: Ref) -> Component:
+def make_planned(registry: Registry, ref: ComponentSpec) -> Component:
     """The component of a cell's reference, exactly as planned; a PluginError if it has changed."""
     entry = registry.entry(ref.kind, ref.name)
     if entry.distribution != ref.distribution:
@@ -127,10 +127,10 @@ def _holding(component: C, held: Any) -> C:
     return holder
 
 
-def measure_of(metric: Configured[Metric]) -> Measure:
+def measure_of(metric: Configured[Metric]) -> MetricInfo:
     """The description of a metric for tables."""
     made = metric.component
-    return Measure(metric.name, made.label, made.higher_is_better, made.percent, made.needs_outputs, metric.params)
+    return MetricInfo(metric.name, made.label, made.higher_is_better, made.percent, made.needs_outputs, metric.params)
 
 
 def with_param(configured: Configured[Any], param: str, value: Any) -> Configured[Any]:
@@ -146,7 +146,7 @@ def _create(entry: Entry, params: Mapping[str, Any]) -> Configured[Any]:
         return Configured(entry, component, component.params(), frozenset(params))
 
 
-def _faults(error: ValidationError, entry: Entry) -> Iterator[Fault]:
+def _faults(error: ValidationError, entry: Entry) -> Iterator[ValidationIssue]:
     fields = [field.name for field in dataclasses.fields(cast("Any", entry.cls))]
     return faults(error, f"parameter of {entry.name}", fields)
 
@@ -156,10 +156,10 @@ def _split(kind: str, raw: Any) -> tuple[str, Mapping[str, Any], Loc]:
         return raw, {}, ()
     if not isinstance(raw, dict):
         kind_of = f"an {kind}" if kind.startswith("a") else f"a {kind}"
-        raise refusal(Fault((), f"must be {kind_of}, as name or {{name: {{parameters}}}}, not {shown(raw)}"))
+        raise refusal(ValidationIssue((), f"must be {kind_of}, as name or {{name: {{parameters}}}}, not {shown(raw)}"))
     if len(raw) != 1:
-        raise refusal(Fault((), f"must name one {kind}, not {len(raw)}; write {{name: {{parameters}}}}"))
+        raise refusal(ValidationIssue((), f"must name one {kind}, not {len(raw)}; write {{name: {{parameters}}}}"))
     ((name, params),) = raw.items()
     if params is not None and not isinstance(params, dict):
-        raise refusal(Fault((name,), f"must be a mapping of parameters, not {shown(params)}"))
+        raise refusal(ValidationIssue((name,), f"must be a mapping of parameters, not {shown(params)}"))
     return name, params or {}, (name,)

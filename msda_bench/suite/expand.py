@@ -13,12 +13,12 @@ from msda_bench.component.dataset import TARGET, corrupted_source
 from msda_bench.component.sizes import is_transductive
 from msda_bench.errors import SuiteError, printable
 from msda_bench.plugins import Registry
-from msda_bench.suite.cell import Cell, Ref, keys_of
 from msda_bench.suite.choice import Configured, make, measure_of
-from msda_bench.suite.facts import Facts
 from msda_bench.suite.load import Suite
-from msda_bench.suite.plan import DEFAULT_MEASURES, FIRST, ORACLE, Experiment, Method, Plan, PlannedCell, Search, Tuning
+from msda_bench.suite.plan import DEFAULT_METRICS, FIRST, ORACLE, Experiment, Method, Plan, PlannedRun, Search, Tuning
 from msda_bench.suite.protocol import OneOf, SuitePart
+from msda_bench.suite.resolved import ResolvedExperiment
+from msda_bench.suite.run_spec import ComponentSpec, RunSpec, keys_of
 from msda_bench.suite.search import Settings, candidates_of, select_notes, source_free_note
 from msda_bench.suite.spec import DEFAULT_AGGREGATOR, MethodSpec
 
@@ -46,7 +46,7 @@ class Expansion:
     """
 
     plan: Plan
-    cells: dict[str, Cell]
+    cells: dict[str, RunSpec]
     warnings: tuple[str, ...]
 
 
@@ -57,12 +57,12 @@ def expand(suite: Suite, registry: Registry) -> Expansion:
         SuiteError: it asks for more than 100,000 cells.
         PluginError: the default validator is not installed.
     """
-    drafts = [_Draft(experiment) for experiment in suite.experiments]
+    drafts = [ExperimentPlanner(experiment) for experiment in suite.experiments]
     wanted = sum(draft.count() for draft in drafts)
     if wanted > MAX_CELLS:
         raise SuiteError(f"suite {suite.name} asks for {wanted} runs; at most {MAX_CELLS}, so split it")
-    cells: dict[str, Cell] = {}
-    planned: list[PlannedCell] = []
+    cells: dict[str, RunSpec] = {}
+    planned: list[PlannedRun] = []
     for draft in drafts:
         for place, cell in draft.cells(registry):
             known = cells.setdefault(place.key, cell)
@@ -74,10 +74,10 @@ def expand(suite: Suite, registry: Registry) -> Expansion:
     return Expansion(Plan(suite.name, tables, tuple(planned)), cells, warnings)
 
 
-class _Draft:
+class ExperimentPlanner:
     """One experiment with its resolved parts."""
 
-    def __init__(self, facts: Facts) -> None:
+    def __init__(self, facts: ResolvedExperiment) -> None:
         self._facts, self._file = facts, facts.file
         self._tuning = self._file.select.seeds if self._file.select is not None else None
         self._seeds = (*(self._tuning or ()), *self._file.seeds)
@@ -90,7 +90,7 @@ class _Draft:
         settings = sum(len(settings) for settings in self._settings.values())
         return settings * len(self._facts.targets) * len(self._seeds) // (_PLACES if self._tuning else 1)
 
-    def cells(self, registry: Registry) -> Iterator[tuple[PlannedCell, Cell]]:
+    def cells(self, registry: Registry) -> Iterator[tuple[PlannedRun, RunSpec]]:
         """Every run, with its place in the table."""
         file, listed = self._file, self._file.validators
         default = (make(registry, "validator", name, {}) for name in self._facts.validators)
@@ -101,7 +101,7 @@ class _Draft:
             for target, seed, (index, (cell, key)) in product(self._facts.targets, self._seeds, enumerate(tried)):
                 candidate = index if self._searches[name] is not None else None
                 own = {"target": target, "sources": self._facts.kept_sources(target), "seed": seed}
-                yield PlannedCell(file.name, name, target, seed, key(own), candidate), replace(cell, **own)
+                yield PlannedRun(file.name, name, target, seed, key(own), candidate), replace(cell, **own)
 
     def odd_batches(self) -> Iterator[str]:
         """Warnings about batches with more examples than a domain has, and of one that is normalised."""
@@ -122,7 +122,7 @@ class _Draft:
     def table(self) -> Experiment:
         """The experiment's part of the plan."""
         file, select, data, metric = self._file, self._file.select, self._facts.data, self._file.metric
-        if metric is not None and metric.name == DEFAULT_MEASURES[self._facts.task.kind].name:
+        if metric is not None and metric.name == DEFAULT_METRICS[self._facts.task.kind].name:
             metric = None  # plans omit the default of the task
         criteria: tuple[str, ...] = ()
         tuning = None
@@ -157,7 +157,7 @@ class _Draft:
         )
 
     def _notes(self) -> Iterator[str]:
-        """Facts that a reader must know about the steps, the data, target labels in training, and the selection."""
+        """What a reader must know about the steps, the data, target labels in training, and the selection."""
         facts, methods = self._facts, self._file.methods.items()
         if self._file.training.epoch == "equal":
             yield EQUAL_STEPS
@@ -186,11 +186,11 @@ class _Draft:
         how = recipe(self._facts, method, search)
         return Method(name, method.reference, how, tuple(origins), search, method.sees_target)
 
-    def _cell(self, settings: Settings, validators: tuple[Ref, ...]) -> Cell:
+    def _cell(self, settings: Settings, validators: tuple[ComponentSpec, ...]) -> RunSpec:
         """The cell of all targets and seeds."""
         method, metric = settings.method, self._file.metric
         given = isinstance(method.scheme.component, GivenScheme)
-        return Cell(
+        return RunSpec(
             dataset=self._file.dataset.ref,
             fingerprint=self._facts.fingerprint,
             target="",
@@ -213,7 +213,7 @@ class _Draft:
         )
 
 
-def _standardised_note(facts: Facts) -> Iterator[str]:
+def _standardised_note(facts: ResolvedExperiment) -> Iterator[str]:
     names = [name for name, method in facts.file.methods.items() if method.standardise is not None]
     if not names:
         return
@@ -221,7 +221,7 @@ def _standardised_note(facts: Facts) -> Iterator[str]:
     yield f"Inputs standardised in each domain by its own training rows ({what}), without labels: {', '.join(names)}."
 
 
-def _data_notes(facts: Facts) -> Iterator[str]:
+def _data_notes(facts: ResolvedExperiment) -> Iterator[str]:
     data = facts.data
     yield PROTOCOLS["transductive" if is_transductive(data) else "held_out"]
     if (source := corrupted_source(data)) is not None:
@@ -253,7 +253,7 @@ def label_shift_of(data: Dataset) -> str | None:
     return f"the classes of {who} have the shares {', '.join(f'{share:g}' for share in data.label_shift['shares'])}"
 
 
-def recipe(facts: Facts, method: MethodSpec, search: Search | None) -> str:
+def recipe(facts: ResolvedExperiment, method: MethodSpec, search: Search | None) -> str:
     """A method in one line, such as `adapt + d_A + sharpmax(gamma=0.9), mu 0.01`.
 
     It has the scheme, discrepancy, aggregator, mu, the method's own training, the number of updates in a step unless
@@ -289,9 +289,9 @@ def _described(configured: Configured[Any], searched: Collection[str]) -> str:
     except (TypeError, ValueError):  # a parameter without default
         usual = []
     odd = {}
-    places = configured.component.places()
+    paths = configured.component.file_paths()
     for name, value in configured.params.items():
-        if name in places:
+        if name in paths:
             continue
         if f"{configured.entry.kind}.{configured.name}.{name}" in searched:
             odd[name] = "*"
@@ -325,7 +325,7 @@ def _call(name: str, arguments: Mapping[str, str]) -> str:
     return f"{name}({', '.join(f'{key}={value}' for key, value in arguments.items())})" if arguments else name
 
 
-def _sources(facts: Facts, method: MethodSpec) -> Iterator[str]:
+def _sources(facts: ResolvedExperiment, method: MethodSpec) -> Iterator[str]:
     if split := facts.splitting(method):
         yield f"sources in {split.clusters} {'clusters' if split.by == 'kmeans' else 'parts by chance'}"
     if labels := facts.labelled_target(method):

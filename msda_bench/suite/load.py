@@ -17,10 +17,10 @@ from msda_bench.plugins import KINDS, Entry, Registry
 from msda_bench.suite.check import check_experiment
 from msda_bench.suite.choice import Context
 from msda_bench.suite.described import OwnMethods
-from msda_bench.suite.facts import Facts, without_each_source
 from msda_bench.suite.files import UnreadableError, find_suite, included, names, read_bytes
-from msda_bench.suite.mistakes import PLAIN_NAME, PLAIN_WORDS, Fault, faults, shown
+from msda_bench.suite.issues import PLAIN_NAME, PLAIN_WORDS, ValidationIssue, faults, shown
 from msda_bench.suite.reader import Document, parse_document
+from msda_bench.suite.resolved import ResolvedExperiment, without_each_source
 from msda_bench.suite.spec import ExperimentFile, IncludeFile
 
 SCHEMA = 1
@@ -40,7 +40,7 @@ class Suite:
     """
 
     name: str
-    experiments: tuple[Facts, ...]
+    experiments: tuple[ResolvedExperiment, ...]
     fetch: bool
 
 
@@ -78,16 +78,16 @@ def _own_methods(path: Path) -> Document:
         raise SuiteError(f"{path}: {error}; {what}") from None
     raw = document.value
     if not isinstance(raw, dict):
-        document.add(Fault((), f"must be a mapping with the key methods, not {shown(raw)}"))
+        document.add(ValidationIssue((), f"must be a mapping with the key methods, not {shown(raw)}"))
     elif "methods" not in raw:
-        document.add(Fault((), "has no key methods; write your methods below it, as in a suite"))
+        document.add(ValidationIssue((), "has no key methods; write your methods below it, as in a suite"))
     else:
         for key in raw.keys() - _OF_METHODS:
             what = f"is the suite's, which gives all but {' and '.join(sorted(_OF_METHODS))}; remove it"
-            document.add(Fault((key,), what, "key"))
+            document.add(ValidationIssue((key,), what, "key"))
         for key in _OF_METHODS:
             if not isinstance(raw.get(key, {}), dict) or (key == "methods" and not raw[key]):
-                document.add(Fault((key,), "must be a mapping with a line for each, as in a suite"))
+                document.add(ValidationIssue((key,), "must be a mapping with a line for each, as in a suite"))
     if lines := document.lines():
         raise SuiteError(*lines[:MAX_LINES])
     return document
@@ -119,7 +119,7 @@ class _Loader:
         added: OwnMethods,
     ) -> None:
         self.documents: list[Document] = [] if methods is None else [methods]
-        self.experiments: list[Facts] = []
+        self.experiments: list[ResolvedExperiment] = []
         self.fetch = False
         self._registry = registry
         self._top = top
@@ -145,7 +145,9 @@ class _Loader:
         for experiment in (facts, *without_each_source(facts)) if facts is not None else ():
             called = experiment.file.name
             if any(other.file.name == called for other in self.experiments):
-                document.add(Fault(("name",), f"another experiment is called {shown(called)}, too; rename one"))
+                document.add(
+                    ValidationIssue(("name",), f"another experiment is called {shown(called)}, too; rename one")
+                )
             self.experiments.append(experiment)
         return file.name
 
@@ -153,20 +155,22 @@ class _Loader:
         for index, name in enumerate(joined.include):
             self._named += 1
             if self._named > MAX_FILES:
-                document.add(Fault(("include", index), f"is one file too many; a suite joins at most {MAX_FILES}"))
+                document.add(
+                    ValidationIssue(("include", index), f"is one file too many; a suite joins at most {MAX_FILES}")
+                )
                 return
             try:
                 other = included(name, path.parent, self._top, self._seen)
                 data = read_bytes(other)
             except UnreadableError as error:
-                document.add(Fault(("include", index), f"{shown(name)} {error}"))
+                document.add(ValidationIssue(("include", index), f"{shown(name)} {error}"))
             else:
                 before = len(self.experiments)
                 self.visit(data, other)
                 self.experiments[before:] = [_measured(experiment, joined) for experiment in self.experiments[before:]]
 
 
-def _measured(experiment: Facts, joined: IncludeFile) -> Facts:
+def _measured(experiment: ResolvedExperiment, joined: IncludeFile) -> ResolvedExperiment:
     """The experiment with the metric of the suite that includes it, unless it has its own or another task."""
     file, metric = experiment.file, joined.metric
     if metric is None or file.metric or file.published or experiment.task.kind not in metric.component.tasks:
@@ -190,11 +194,15 @@ def _with_added(raw: dict[str, Any], added: Mapping[str, Any], document: Documen
     if not isinstance(methods, dict):
         return raw
     for name in sorted(added.keys() & methods.keys()):
-        document.add(Fault(("methods", name), "is a method of the suite; give your estimator another name", "key"))
+        document.add(
+            ValidationIssue(("methods", name), "is a method of the suite; give your estimator another name", "key")
+        )
     return raw | {"methods": {**methods, **added}}
 
 
-def _holding(file: ExperimentFile, facts: Facts, held: Mapping[str, Any]) -> tuple[ExperimentFile, Facts]:
+def _holding(
+    file: ExperimentFile, facts: ResolvedExperiment, held: Mapping[str, Any]
+) -> tuple[ExperimentFile, ResolvedExperiment]:
     """The experiment whose methods of these names hold the estimators that they describe."""
     methods = dict(file.methods)
     for name, model in held.items():
@@ -206,16 +214,18 @@ def _holding(file: ExperimentFile, facts: Facts, held: Mapping[str, Any]) -> tup
 
 def _validate(
     document: Document, context: Context, methods: Document | None = None, added: Mapping[str, Any] | None = None
-) -> tuple[ExperimentFile | IncludeFile | None, Facts | None]:
+) -> tuple[ExperimentFile | IncludeFile | None, ResolvedExperiment | None]:
     """The file, None if it is not valid, and the facts of an experiment."""
     raw = document.value
     if not isinstance(raw, dict):
-        document.add(Fault((), f"must be a mapping with keys such as schema and name, not {shown(raw)}"))
+        document.add(ValidationIssue((), f"must be a mapping with keys such as schema and name, not {shown(raw)}"))
         return None, None
     version = raw.get("schema")
     if isinstance(version, int) and version > SCHEMA:
         # Do not check another version's keys.
-        document.add(Fault(("schema",), f"is {version}, but this msda-bench reads {SCHEMA}; install a newer one"))
+        document.add(
+            ValidationIssue(("schema",), f"is {version}, but this msda-bench reads {SCHEMA}; install a newer one")
+        )
         return None, None
     model = IncludeFile if "include" in raw else ExperimentFile
     if methods is not None and model is ExperimentFile:
@@ -223,7 +233,7 @@ def _validate(
     if added and model is ExperimentFile:
         raw = _with_added(raw, added, document)
     result: ExperimentFile | IncludeFile | None = None
-    mistakes: list[Fault] = []
+    mistakes: list[ValidationIssue] = []
     try:
         result = model.model_validate(raw, context=context)
     except ValidationError as error:

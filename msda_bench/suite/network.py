@@ -13,13 +13,13 @@ from msda_bench.component.backbone import network_input
 from msda_bench.errors import BenchError, BlamedError, PluginError, message_of
 from msda_bench.plugins.process_state import restored
 from msda_bench.suite.choice import Configured, with_param
-from msda_bench.suite.facts import Facts
-from msda_bench.suite.mistakes import Fault, Loc
+from msda_bench.suite.issues import Loc, ValidationIssue
+from msda_bench.suite.resolved import ResolvedExperiment
 
 _ROWS = 2
 
 
-def check_network(facts: Facts) -> Iterator[Fault]:
+def check_network(facts: ResolvedExperiment) -> Iterator[ValidationIssue]:
     """Says which networks cannot take the data: the suite's own, and those that a search would try.
 
     What a backbone raises that has nothing to do with its input, training reports.
@@ -29,15 +29,15 @@ def check_network(facts: Facts) -> Iterator[Fault]:
         return
     fault = _fault(facts, facts.backbone)
     if fault is not None:
-        yield Fault(("backbone",), fault)
+        yield ValidationIssue(("backbone",), fault)
         return
     for loc, backbone in _searched(facts, facts.backbone):
         fault = _fault(facts, backbone)
         if fault is not None:
-            yield Fault(loc, fault)
+            yield ValidationIssue(loc, fault)
 
 
-def _searched(facts: Facts, usual: Configured[Backbone]) -> Iterator[tuple[Loc, Configured[Backbone]]]:
+def _searched(facts: ResolvedExperiment, usual: Configured[Backbone]) -> Iterator[tuple[Loc, Configured[Backbone]]]:
     """The suite's network with each value that a search has for one of its parameters, and where that value stands."""
     select = facts.file.select
     if select is None:
@@ -54,7 +54,7 @@ def _searched(facts: Facts, usual: Configured[Backbone]) -> Iterator[tuple[Loc, 
                     yield (*loc, path, index), with_param(usual, path.removeprefix(prefix), value)
 
 
-def _fault(facts: Facts, backbone: Configured[Backbone]) -> str | None:
+def _fault(facts: ResolvedExperiment, backbone: Configured[Backbone]) -> str | None:
     """Why a network cannot take the data; None if it can."""
     component, task = backbone.component, facts.task
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msda_bench.suite.mistakes import Fault, refusal, refuse_any, shown
+from msda_bench.suite.issues import ValidationIssue, refusal, refuse_any, shown
 
 OWN_SCHEME = "estimator"
 """The scheme that runs code of the user's own."""
@@ -26,14 +26,16 @@ def as_scheme(method: dict[str, Any]) -> dict[str, Any]:
     estimator = method.get("estimator")
     options = [key for key in _OPTIONS if key in method]
     if estimator is None:
-        refuse_any(Fault((key,), "is of an own estimator; add estimator: FILE:FUNCTION", "key") for key in options)
+        refuse_any(
+            ValidationIssue((key,), "is of an own estimator; add estimator: FILE:FUNCTION", "key") for key in options
+        )
         return method
     if "scheme" in method:
-        raise refusal(Fault(("estimator",), "is a scheme of its own; remove scheme", "key"))
+        raise refusal(ValidationIssue(("estimator",), "is a scheme of its own; remove scheme", "key"))
     file, _, function = estimator.rpartition(":") if isinstance(estimator, str) else ("", "", "")
     if not file.endswith(".py") or not function:
         what = "must be FILE:FUNCTION, a Python file and what it defines, such as my_models.py:make_svm"
-        raise refusal(Fault(("estimator",), f"{what}, not {shown(estimator)}"))
+        raise refusal(ValidationIssue(("estimator",), f"{what}, not {shown(estimator)}"))
     own = {"file": file, "function": function}
     own.update({key: method[key] for key in options})
     rest = {key: value for key, value in method.items() if key != "estimator" and key not in options}

@@ -15,9 +15,9 @@ from typing import Annotated, Any, TypeAlias
 from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 
 from msda_bench.errors import StoreError
-from msda_bench.suite.cell import refuse_overflow
-from msda_bench.suite.mistakes import PLAIN_NAME, dotted, faults, shown
+from msda_bench.suite.issues import PLAIN_NAME, dotted, faults, shown
 from msda_bench.suite.published import PublishedNumbers
+from msda_bench.suite.run_spec import refuse_overflow
 
 ORACLE = "oracle"
 """Selection by the target's test score, which is not available in practice."""
@@ -54,7 +54,7 @@ _STRICT = {"extra": "forbid", "allow_inf_nan": False}
 
 
 @dataclass(frozen=True)
-class Measure:
+class MetricInfo:
     """The metric of an experiment, described for tables that do without its plugin.
 
     `params` are plain JSON values. `stored` is whether records hold its value, since it needs outputs; any other is
@@ -86,9 +86,9 @@ class Measure:
         return 1 if self.higher_is_better else -1
 
 
-DEFAULT_MEASURES = {
-    "classification": Measure("accuracy", "accuracy", higher_is_better=True, percent=True),
-    "regression": Measure("mse", "mean squared error", higher_is_better=False, percent=False),
+DEFAULT_METRICS = {
+    "classification": MetricInfo("accuracy", "accuracy", higher_is_better=True, percent=True),
+    "regression": MetricInfo("mse", "mean squared error", higher_is_better=False, percent=False),
 }
 """The default metric of tables, by task."""
 
@@ -164,7 +164,7 @@ class Experiment:
     published: PublishedNumbers | None = None
     criteria: Annotated[tuple[Text, ...], _MANY, AfterValidator(_known)] = ()
     against: Name | None = None
-    metric: Measure | None = None
+    metric: MetricInfo | None = None
     corrupted: Text | None = None
     without: Text | None = None
     label_shift: Text | None = None
@@ -184,9 +184,9 @@ class Experiment:
         return (*(self.tuning.seeds if self.tuning else ()), *self.seeds)
 
     @property
-    def measure(self) -> Measure:
+    def measure(self) -> MetricInfo:
         """The metric that tables show: the suite's, or the task's default."""
-        return self.metric or DEFAULT_MEASURES["classification" if self.task == "classification" else "regression"]
+        return self.metric or DEFAULT_METRICS["classification" if self.task == "classification" else "regression"]
 
     @property
     def references(self) -> frozenset[str]:
@@ -195,7 +195,7 @@ class Experiment:
 
 
 @dataclass(frozen=True)
-class PlannedCell:
+class PlannedRun:
     """The place of a cell in the tables; methods with the same settings share a key.
 
     `candidate` is the index among the method's candidates, None if there is nothing to select.
@@ -218,14 +218,14 @@ class Plan:
 
     suite: Name
     experiments: Annotated[tuple[Experiment, ...], _MANY]
-    cells: tuple[PlannedCell, ...]
+    cells: tuple[PlannedRun, ...]
 
     @property
-    def most(self) -> tuple[PlannedCell, ...]:
+    def most(self) -> tuple[PlannedRun, ...]:
         """Its cells, of those whose settings are chosen on tuning seeds as many as the tracks can choose at most."""
         tables = {table.name: table.tuning for table in self.experiments if table.tuning is not None}
 
-        def counts(cell: PlannedCell) -> bool:
+        def counts(cell: PlannedRun) -> bool:
             tuning = tables.get(cell.experiment)
             return tuning is None or cell.seed in tuning.seeds or (cell.candidate or 0) < len(tuning.tracks)
 

@@ -18,8 +18,8 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema
 
-from msda_bench.component.base import Added, Count, NonNegative, Positive, Rate, without_added
-from msda_bench.suite.mistakes import Fault, Loc, faults, refusal, refuse_any, shown
+from msda_bench.component.base import AddedLater, Count, NonNegative, Positive, Rate, without_added
+from msda_bench.suite.issues import Loc, ValidationIssue, faults, refusal, refuse_any, shown
 
 if TYPE_CHECKING:
     from msda_bench.api import Group, Scheme
@@ -37,7 +37,7 @@ def _batch(raw: Any) -> int | Literal["all"]:
     if type(raw) is int and 1 <= raw <= _MOST:
         return raw
     which = f"at most {_MOST}" if type(raw) is int and raw > _MOST else "at least 1, or 'all'"
-    raise refusal(Fault((), f"must be {which}, not {shown(raw)}"))
+    raise refusal(ValidationIssue((), f"must be {which}, not {shown(raw)}"))
 
 
 BatchSize = Annotated[
@@ -72,7 +72,7 @@ class SuitePart(BaseModel):
             raise refusal(*faults(error, cls.noun, cls.known())) from None
 
     def identity(self) -> dict[str, Any]:
-        """The values in the keys of cells, as plain JSON: without `Added` ones as before they were added."""
+        """The values in the keys of cells, as plain JSON: without `AddedLater` ones as before they were added."""
         values = {name: value.identity() if isinstance(value, SuitePart) else value for name, value in self}
         return without_added(type(self), values)
 
@@ -83,7 +83,7 @@ class Adadelta(SuitePart):
     lr: LearningRate = 1.0
     rho: Rate = 0.9
     eps: Positive = 1e-6
-    weight_decay: Annotated[Factor, Added()] = 0.0
+    weight_decay: Annotated[Factor, AddedLater()] = 0.0
 
 
 class Adam(SuitePart):
@@ -93,7 +93,7 @@ class Adam(SuitePart):
     beta1: Rate = 0.9
     beta2: Rate = 0.999
     eps: Positive = 1e-8
-    weight_decay: Annotated[Factor, Added()] = 0.0
+    weight_decay: Annotated[Factor, AddedLater()] = 0.0
 
 
 class AdamW(Adam):
@@ -108,12 +108,12 @@ class Sgd(SuitePart):
     lr: LearningRate = 0.01
     momentum: Rate = 0.0
     weight_decay: Factor = 0.0
-    nesterov: Annotated[bool, Added()] = False
+    nesterov: Annotated[bool, AddedLater()] = False
 
     @model_validator(mode="after")
     def _needs_momentum(self) -> Sgd:
         if self.nesterov and not self.momentum:
-            raise refusal(Fault(("nesterov",), "needs momentum; add it, such as momentum: 0.9"))
+            raise refusal(ValidationIssue(("nesterov",), "needs momentum; add it, such as momentum: 0.9"))
         return self
 
 
@@ -141,7 +141,7 @@ class OneOf(SuitePart):
             return {value: {}}
         if isinstance(value, dict):
             if len(value) != 1:
-                raise refusal(Fault((), f"must name one {cls.noun}, not {len(value)}"))
+                raise refusal(ValidationIssue((), f"must name one {cls.noun}, not {len(value)}"))
             return {name: {} if params is None else params for name, params in value.items()}
         return value
 
@@ -194,22 +194,22 @@ class Factors(SuitePart):
     """
 
     noun: ClassVar[str] = "part"
-    trunk: Annotated[Factor, Added()] = 1.0
-    features: Annotated[Factor, Added()] = 1.0
-    predictor: Annotated[Factor, Added()] = 1.0
-    critic: Annotated[Factor, Added()] = 1.0
+    trunk: Annotated[Factor, AddedLater()] = 1.0
+    features: Annotated[Factor, AddedLater()] = 1.0
+    predictor: Annotated[Factor, AddedLater()] = 1.0
+    critic: Annotated[Factor, AddedLater()] = 1.0
 
 
 class Averaged(SuitePart):
     """The average of weights to test: over the steps of the last epoch, or exponential over all steps."""
 
-    over: Annotated[Literal["last_epoch"] | None, Added()] = None
-    ema: Annotated[Share | None, Added()] = None
+    over: Annotated[Literal["last_epoch"] | None, AddedLater()] = None
+    ema: Annotated[Share | None, AddedLater()] = None
 
     @model_validator(mode="after")
     def _one(self) -> Averaged:
         if (self.over is None) == (self.ema is None):
-            raise refusal(Fault((), "must be {over: last_epoch} or {ema: 0.999}"))
+            raise refusal(ValidationIssue((), "must be {over: last_epoch} or {ema: 0.999}"))
         return self
 
 
@@ -217,7 +217,9 @@ def _warmup(raw: Any) -> int | float:
     """A number of steps, or a share of all."""
     number = isinstance(raw, int | float) and not isinstance(raw, bool)
     if not number or raw < 0 or (raw >= 1 and raw != raw // 1) or raw == float("inf"):
-        raise refusal(Fault((), f"must be a number of steps, or a share of them such as 0.05, not {shown(raw)}"))
+        raise refusal(
+            ValidationIssue((), f"must be a number of steps, or a share of them such as 0.05, not {shown(raw)}")
+        )
     return raw if 0 < raw < 1 else int(raw)
 
 
@@ -241,9 +243,9 @@ class StageRule(SuitePart):
     """What a stage of a scheme has of its own; it starts new optimisers, and its schedule counts from its start."""
 
     noun: ClassVar[str] = "key of a stage"
-    schedule: Annotated[Schedule | None, Added()] = None
-    warmup: Annotated[float | None, PlainValidator(_warmup), WithJsonSchema(_WARMUP_SCHEMA), Added()] = None
-    lr_factors: Annotated[Factors | None, Added()] = None
+    schedule: Annotated[Schedule | None, AddedLater()] = None
+    warmup: Annotated[float | None, PlainValidator(_warmup), WithJsonSchema(_WARMUP_SCHEMA), AddedLater()] = None
+    lr_factors: Annotated[Factors | None, AddedLater()] = None
 
     @property
     def given(self) -> dict[str, Any]:
@@ -259,12 +261,12 @@ class UpdateRule(SuitePart):
 
     noun: ClassVar[str] = "key of training"
     optimizer: Optimizer | None = None
-    schedule: Annotated[Schedule, Added({"none": {}})] = Schedule(none=Constant())
-    warmup: Annotated[float, PlainValidator(_warmup), WithJsonSchema(_WARMUP_SCHEMA), Added()] = 0
-    clip: Annotated[Positive | None, Added()] = None
-    lr_factors: Annotated[Factors, Added({})] = Factors()
-    average: Annotated[Averaged | None, Added()] = None
-    stages: Annotated[dict[str, StageRule], Added({})] = {}
+    schedule: Annotated[Schedule, AddedLater({"none": {}})] = Schedule(none=Constant())
+    warmup: Annotated[float, PlainValidator(_warmup), WithJsonSchema(_WARMUP_SCHEMA), AddedLater()] = 0
+    clip: Annotated[Positive | None, AddedLater()] = None
+    lr_factors: Annotated[Factors, AddedLater({})] = Factors()
+    average: Annotated[Averaged | None, AddedLater()] = None
+    stages: Annotated[dict[str, StageRule], AddedLater({})] = {}
 
     @property
     def factors(self) -> Iterator[tuple[Loc, Factors]]:
@@ -282,18 +284,18 @@ class UpdateRule(SuitePart):
     @model_validator(mode="before")
     @classmethod
     def _equal_steps(cls, raw: Any) -> Any:
-        of_all = Protocol.model_fields.keys() - cls.model_fields.keys()
+        of_all = TrainingConfig.model_fields.keys() - cls.model_fields.keys()
         if cls is UpdateRule and isinstance(raw, dict):
             what = (
                 "is the same for all methods, which take equal steps on as many labels; set it in the suite's training"
             )
-            refuse_any(Fault((name,), what, "key") for name in raw if name in of_all)
+            refuse_any(ValidationIssue((name,), what, "key") for name in raw if name in of_all)
             if "optimizer" in raw and raw["optimizer"] is None:
-                raise refusal(Fault(("optimizer",), "must name an optimizer, not null"))
+                raise refusal(ValidationIssue(("optimizer",), "must name an optimizer, not null"))
         return raw
 
 
-class Protocol(UpdateRule):
+class TrainingConfig(UpdateRule):
     """How long, on how many examples and with which optimiser every method trains.
 
     `batch` is the number of examples of each group, and of the target, in a step, drawn at random with replacement.
@@ -306,8 +308,8 @@ class Protocol(UpdateRule):
     batch: BatchSize
     optimizer: Optimizer
     steps: Count | None = None
-    precision: Annotated[Literal["float32", "tf32", "bf16"], Added()] = "float32"
-    epoch: Annotated[Literal["equal", "scheme"], Added("scheme")] = "equal"
+    precision: Annotated[Literal["float32", "tf32", "bf16"], AddedLater()] = "float32"
+    epoch: Annotated[Literal["equal", "scheme"], AddedLater("scheme")] = "equal"
 
     def identity(self) -> dict[str, Any]:
         """The values in keys, with the optimizer and the schedule each in two: name and parameters."""
@@ -316,14 +318,16 @@ class Protocol(UpdateRule):
             ((values[name], values[f"{name}_params"]),) = values[name].items()
         return values
 
-    def of_stage(self, name: str) -> Protocol:
+    def of_stage(self, name: str) -> TrainingConfig:
         """The protocol with what a stage has of its own."""
         return self.model_copy(update=self.stages[name].given if name in self.stages else {})
 
     @model_validator(mode="after")
-    def _has_an_end(self) -> Protocol:
+    def _has_an_end(self) -> TrainingConfig:
         if self.epochs is None and self.steps is None:
-            raise refusal(Fault(("epochs",), "is missing; give epochs, or the total number of steps", "missing"))
+            raise refusal(
+                ValidationIssue(("epochs",), "is missing; give epochs, or the total number of steps", "missing")
+            )
         return self
 
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import yaml  # type: ignore[import-untyped, unused-ignore]
 
-from msda_bench.suite.mistakes import Fault, Loc, dotted, shown
+from msda_bench.suite.issues import Loc, ValidationIssue, dotted, shown
 
 MAX_DEPTH = 40
 MAX_EVENTS = 20_000
@@ -59,7 +59,7 @@ class Document:
     unread: set[Loc] = field(default_factory=set)
     mistakes: list[tuple[Mark, str]] = field(default_factory=list)
 
-    def add(self, fault: Fault) -> None:
+    def add(self, fault: ValidationIssue) -> None:
         """Adds a mistake, unless it only follows from a value that could not be read."""
         known = fault.loc
         while known and known not in self.places:

@@ -20,10 +20,10 @@ from msda_bench.component.sizes import HOLD_OUT
 from msda_bench.errors import PluginError, message_of
 from msda_bench.functional import random
 from msda_bench.suite.choice import Configured, with_param
-from msda_bench.suite.facts import Facts
-from msda_bench.suite.mistakes import Fault, Loc, explain, hint, shown
+from msda_bench.suite.issues import Loc, ValidationIssue, explain, hint, shown
 from msda_bench.suite.plan import CHANCE, FIRST, ORACLE, SELECTED_BY, TARGET_ACCURACY, Search, parts_of
-from msda_bench.suite.protocol import Protocol
+from msda_bench.suite.protocol import TrainingConfig
+from msda_bench.suite.resolved import ResolvedExperiment
 from msda_bench.suite.spec import DEFAULT_VALIDATOR, ExperimentFile, MethodSpec, SelectSpec
 
 Space: TypeAlias = Mapping[str, tuple[Any, ...]]
@@ -32,7 +32,7 @@ _ATTEMPTS = 64
 """Attempts for each candidate, since duplicates are drawn again."""
 _MOST_SHARED = 10_000
 """The size up to which a grid is listed to draw from it."""
-_PROTOCOL = tuple(name for name in Protocol.model_fields if name not in {"optimizer", "stages"})
+_PROTOCOL = tuple(name for name in TrainingConfig.model_fields if name not in {"optimizer", "stages"})
 
 
 @dataclass(frozen=True)
@@ -41,10 +41,10 @@ class Settings:
 
     method: MethodSpec
     backbone: Configured[Backbone]
-    training: Protocol
+    training: TrainingConfig
 
     @classmethod
-    def of(cls, method: MethodSpec, backbone: Configured[Backbone], training: Protocol) -> Settings:
+    def of(cls, method: MethodSpec, backbone: Configured[Backbone], training: TrainingConfig) -> Settings:
         """The settings of a method, whose own training replaces the suite's key by key."""
         return cls(method, backbone, training.model_copy(update=method.training.given))
 
@@ -76,7 +76,7 @@ class Settings:
             optimizer, changed = self.training.optimizer, {rest: value}
             if rest not in _PROTOCOL:
                 changed = {"optimizer": {optimizer.name: optimizer.params | {rest.rpartition(".")[2]: value}}}
-            return replace(self, training=Protocol.model_validate(dict(self.training) | changed))
+            return replace(self, training=TrainingConfig.model_validate(dict(self.training) | changed))
         if kind == "mu":
             part: Any = TypeAdapter(NonNegative).validate_python(value, strict=True)
         else:
@@ -201,13 +201,15 @@ def space_of(select: SelectSpec, settings: Settings) -> Space:
     return {path: values for path, values in select.space.items() if path in known} | settings.method.search
 
 
-def check_search(facts: Facts) -> Iterator[Fault]:
+def check_search(facts: ResolvedExperiment) -> Iterator[ValidationIssue]:
     """The mistakes in `select` and `search`; checks that need missing parts are skipped."""
     select, methods = facts.file.select, facts.file.methods
     if select is None:
         for name, method in methods.items() if "select" in facts.file.model_fields_set else ():
             if method.search:
-                yield Fault(("methods", name, "search"), "searches nothing without select in the suite", "key")
+                yield ValidationIssue(
+                    ("methods", name, "search"), "searches nothing without select in the suite", "key"
+                )
         return
     yield from _criterion(select, facts)
     if facts.backbone and facts.training and methods:
@@ -216,11 +218,11 @@ def check_search(facts: Facts) -> Iterator[Fault]:
         yield from _grid_sizes(select, settings)
 
 
-def _criterion(select: SelectSpec, facts: Facts) -> Iterator[Fault]:
+def _criterion(select: SelectSpec, facts: ResolvedExperiment) -> Iterator[ValidationIssue]:
     for index, name in enumerate(facts.validators):
         if name in (ORACLE, CHANCE, FIRST, TARGET_ACCURACY):
             what = f"{name} has another meaning in select; it cannot be a validator's name"
-            yield Fault(("validators", index), what)
+            yield ValidationIssue(("validators", index), what)
     yield from _tuning(select, facts)
     tracks: list[tuple[Loc, str]] = [(("select", "tracks", index), by) for index, by in enumerate(select.tracks)]
     for loc, by in [(("select", "by"), select.by), *tracks]:
@@ -232,62 +234,64 @@ def _criterion(select: SelectSpec, facts: Facts) -> Iterator[Fault]:
                 exhausted = facts.file.validators is None and name == DEFAULT_VALIDATOR[facts.task.kind]
                 why = f"needs held-out examples of the sources, and none are left; {HOLD_OUT}"
                 unknown = f"is not a validator of the suite{hint(name, known)}"
-                yield Fault(loc, f"{shown(name)} {why if exhausted else unknown}")
+                yield ValidationIssue(loc, f"{shown(name)} {why if exhausted else unknown}")
         if sums and len(set(parts_of(by))) < len(parts_of(by)):
-            yield Fault(loc, f"{shown(by)} names a criterion twice")
+            yield ValidationIssue(loc, f"{shown(by)} names a criterion twice")
 
 
-def _tuning(select: SelectSpec, facts: Facts) -> Iterator[Fault]:
+def _tuning(select: SelectSpec, facts: ResolvedExperiment) -> Iterator[ValidationIssue]:
     """Tuning seeds that the suite's tables use, and tracks without tuning seeds or the suite's own criterion."""
     if select.seeds is None:
         if select.tracks:
             what = "are of settings that are chosen once; add the seeds to choose on, such as seeds: [100, 101]"
-            yield Fault(("select", "tracks"), what, "key")
+            yield ValidationIssue(("select", "tracks"), what, "key")
         return
     for seed in facts.file.seeds if "seeds" in facts.file.model_fields_set else ():
         if seed in select.seeds:
-            yield Fault(("select", "seeds"), f"has {seed}, a seed of the suite's tables; choose on others")
+            yield ValidationIssue(("select", "seeds"), f"has {seed}, a seed of the suite's tables; choose on others")
             break
     if select.tracks and select.by not in select.tracks:
-        yield Fault(("select", "tracks"), f"must have {shown(select.by)}, by which the tables' settings are chosen")
+        yield ValidationIssue(
+            ("select", "tracks"), f"must have {shown(select.by)}, by which the tables' settings are chosen"
+        )
     if len(set(select.tracks)) < len(select.tracks):
-        yield Fault(("select", "tracks"), "names a criterion twice")
+        yield ValidationIssue(("select", "tracks"), "names a criterion twice")
 
 
-def _space(select: SelectSpec, methods: Mapping[str, Settings]) -> Iterator[Fault]:
+def _space(select: SelectSpec, methods: Mapping[str, Settings]) -> Iterator[ValidationIssue]:
     """Paths that no method has, values that a method refuses, and ranges that a grid cannot enumerate."""
     known = dict.fromkeys(path for settings in methods.values() for path in settings.values)
     for path, values in select.space.items():
         loc: Loc = ("select", "space", path)
         if path not in known:
-            yield Fault(loc, f"no method has this parameter{hint(path, known)}", "key")
+            yield ValidationIssue(loc, f"no method has this parameter{hint(path, known)}", "key")
         sharing = [settings for settings in methods.values() if path not in settings.method.search]
         yield from _refused(loc, path, values, sharing)
     for name, settings in methods.items():
         for path, values in settings.method.search.items():
             loc = ("methods", name, "search", path)
             if path not in settings.values:
-                yield Fault(loc, f"is not a parameter of this method{hint(path, settings.values)}", "key")
+                yield ValidationIssue(loc, f"is not a parameter of this method{hint(path, settings.values)}", "key")
             yield from _refused(loc, path, values, [settings])
 
 
-def _refused(loc: Loc, path: str, values: Iterable[Any], methods: Iterable[Settings]) -> Iterator[Fault]:
+def _refused(loc: Loc, path: str, values: Iterable[Any], methods: Iterable[Settings]) -> Iterator[ValidationIssue]:
     having = [settings for settings in methods if path in settings.values]
     for index, value in enumerate(values):
         if what := next(filter(None, (settings.refusal_of(path, value) for settings in having)), None):
-            yield Fault((*loc, index), what)
+            yield ValidationIssue((*loc, index), what)
 
 
-def _grid_sizes(select: SelectSpec, methods: Mapping[str, Settings]) -> Iterator[Fault]:
+def _grid_sizes(select: SelectSpec, methods: Mapping[str, Settings]) -> Iterator[ValidationIssue]:
     for name, settings in methods.items() if select.how != "random" else ():
         space = space_of(select, settings) if select.how == "grid" else select.space | settings.method.search
         size = math.prod(map(len, space.values()))
         if select.how == "grid" and size > select.budget:
             what = f"is {select.budget}, but the grid of {name} has {size} candidates; list fewer values or raise it"
-            yield Fault(("select", "budget"), what)
+            yield ValidationIssue(("select", "budget"), what)
         elif size > _MOST_SHARED:
             what = f"draws from a grid, and that of {name} has {size} points, more than {_MOST_SHARED}; list fewer"
-            yield Fault(("select", "how"), f"{what} values")
+            yield ValidationIssue(("select", "how"), f"{what} values")
             return
 
 
@@ -313,7 +317,7 @@ def select_notes(select: SelectSpec, tried: Mapping[str, Search | None]) -> Iter
             yield f"Trained with the target's labels, and so selected {_by(by)}: {others}."
 
 
-def source_free_note(facts: Facts) -> Iterator[str]:
+def source_free_note(facts: ResolvedExperiment) -> Iterator[str]:
     """A note on methods that adapt without the sources, if scores of source examples select their settings."""
     select = facts.file.select
     scores = {validator.name for validator in facts.file.validators or () if not validator.component.needs_sources}

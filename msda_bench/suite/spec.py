@@ -29,12 +29,12 @@ from msda_bench.api import (
     Validator,
 )
 from msda_bench.suite.choice import Configured, choose, context_of, of_kind
-from msda_bench.suite.mistakes import Fault, hint, refusal, refuse_any, shown
+from msda_bench.suite.issues import ValidationIssue, hint, refusal, refuse_any, shown
 from msda_bench.suite.own_estimator import as_scheme
 from msda_bench.suite.plan import Name
-from msda_bench.suite.protocol import Optimizer, Protocol, Share, Splitting, SuitePart, UpdateRule
+from msda_bench.suite.protocol import Optimizer, Share, Splitting, SuitePart, TrainingConfig, UpdateRule
 from msda_bench.suite.published_spec import PublishedSpec
-from msda_bench.suite.select import meant_span, span
+from msda_bench.suite.subset import meant_span, span
 
 MAX_SEED = 2**31 - 1
 MAX_COUNT = 10_000
@@ -54,21 +54,23 @@ def seeds(raw: Any) -> tuple[int, ...]:
     """A count n (0 to n - 1), a list of numbers, or a span such as "0-4"; refuses anything else."""
     if isinstance(raw, list):
         if not raw:
-            raise refusal(Fault((), "must have at least one seed"))
+            raise refusal(ValidationIssue((), "must have at least one seed"))
         wanted = "must be a whole number from 0 to 2**31 - 1"
         return _each_once(raw, lambda item: type(item) is int and 0 <= item <= MAX_SEED, wanted, "seed ")
     numbers = span(raw) if isinstance(raw, str) else None
     if type(raw) is int:
         if raw < 1:
-            raise refusal(Fault((), f"must be a count of at least 1, not {raw}; for one seed write [{max(raw, 0)}]"))
+            raise refusal(
+                ValidationIssue((), f"must be a count of at least 1, not {raw}; for one seed write [{max(raw, 0)}]")
+            )
         numbers = range(raw)
     if numbers is None:
         meant = meant_span(raw) if isinstance(raw, str) else None
         close = f" (did you mean {shown(meant)}?)" if meant else ""
         what = f"must be a count, a list such as [0, 3] or a span such as '0-4', not {shown(raw)}{close}"
-        raise refusal(Fault((), what))
+        raise refusal(ValidationIssue((), what))
     if len(numbers) > MAX_COUNT or numbers[-1] > MAX_SEED:
-        raise refusal(Fault((), f"must be at most {MAX_COUNT} seeds below 2**31, not {shown(raw)}"))
+        raise refusal(ValidationIssue((), f"must be at most {MAX_COUNT} seeds below 2**31, not {shown(raw)}"))
     return tuple(numbers)
 
 
@@ -76,19 +78,19 @@ def _domains(raw: Any) -> tuple[str, ...] | None:
     if raw == "all":
         return None
     if not isinstance(raw, list) or not raw:
-        raise refusal(Fault((), f"must be 'all' or a list of at least one domain, not {shown(raw)}"))
+        raise refusal(ValidationIssue((), f"must be 'all' or a list of at least one domain, not {shown(raw)}"))
     return _each_once(raw, lambda item: isinstance(item, str), "must be the name of a domain")
 
 
 def _each_once(raw: list[Any], usable: Callable[[Any], bool], wanted: str, noun: str = "") -> tuple[Any, ...]:
     """The items as a tuple; refuses unusable and repeated ones."""
     sound: set[Any] = set()
-    faults: list[Fault] = []
+    faults: list[ValidationIssue] = []
     for index, item in enumerate(raw):
         if not usable(item):
-            faults.append(Fault((index,), f"{wanted}, not {shown(item)}"))
+            faults.append(ValidationIssue((index,), f"{wanted}, not {shown(item)}"))
         elif item in sound:
-            faults.append(Fault((index,), f"{noun}{shown(item)} is named twice"))
+            faults.append(ValidationIssue((index,), f"{noun}{shown(item)} is named twice"))
         else:
             sound.add(item)
     refuse_any(faults)
@@ -98,13 +100,13 @@ def _each_once(raw: list[Any], usable: Callable[[Any], bool], wanted: str, noun:
 def _values(raw: Any) -> tuple[Any, ...]:
     """Reads `[value, ...]`."""
     if not isinstance(raw, list):
-        raise refusal(Fault((), f"must be a list of values such as [0.001, 0.1], not {shown(raw)}"))
-    faults = [] if raw else [Fault((), "must have at least one value")]
+        raise refusal(ValidationIssue((), f"must be a list of values such as [0.001, 0.1], not {shown(raw)}"))
+    faults = [] if raw else [ValidationIssue((), "must have at least one value")]
     for index, value in enumerate(raw):
         if value in raw[:index]:
-            faults.append(Fault((index,), f"{shown(value)} is listed twice"))
+            faults.append(ValidationIssue((index,), f"{shown(value)} is listed twice"))
         if isinstance(value, dict) and len(value) != 1:  # one names a choice with its parameters
-            faults.append(Fault((index,), f"must be a plain value, not {shown(value)}"))
+            faults.append(ValidationIssue((index,), f"must be a plain value, not {shown(value)}"))
     refuse_any(faults)
     return tuple(raw)
 
@@ -226,46 +228,48 @@ class MethodSpec(SuitePart):
                 filled[name] = getattr(self, name) or choose(registry, name, default)
         return self.model_copy(update=filled)
 
-    def _unsuited(self) -> Iterator[Fault]:
+    def _unsuited(self) -> Iterator[ValidationIssue]:
         scheme = self.scheme.component
         if scheme.needs_target_labels and not self.reference:
             # A method that has seen the target's labels must never be ranked.
-            yield Fault(("scheme",), f"{self.scheme.name} uses target labels; add reference: true")
+            yield ValidationIssue(("scheme",), f"{self.scheme.name} uses target labels; add reference: true")
         if isinstance(scheme, GivenScheme) and not self.reference:
-            yield Fault(("scheme",), f"{self.scheme.name} shows predictions of another's model; add reference: true")
+            yield ValidationIssue(
+                ("scheme",), f"{self.scheme.name} shows predictions of another's model; add reference: true"
+            )
         if isinstance(scheme, FittedScheme) and not scheme.looks and not self.reference:
-            yield Fault(("scheme",), f"{self.scheme.name} learns nothing; add reference: true")
+            yield ValidationIssue(("scheme",), f"{self.scheme.name} learns nothing; add reference: true")
         if isinstance(scheme, GivenScheme) and self.prior_correction is not None:
-            yield Fault(("prior_correction",), f"{self.scheme.name} changes no prediction; remove it", "key")
+            yield ValidationIssue(("prior_correction",), f"{self.scheme.name} changes no prediction; remove it", "key")
         if scheme.needs_target_labels and self.labelled_target is not None:
-            yield Fault(("labelled_target",), f"{self.scheme.name} sees all target labels; remove it", "key")
+            yield ValidationIssue(("labelled_target",), f"{self.scheme.name} sees all target labels; remove it", "key")
         for name in ("aggregator", "discrepancy"):
             if not scheme.uses_discrepancy and getattr(self, name) is not None:
-                yield Fault((name,), f"scheme {self.scheme.name!r} takes none; remove it", "key")
+                yield ValidationIssue((name,), f"scheme {self.scheme.name!r} takes none; remove it", "key")
 
-    def _untrained(self) -> Iterator[Fault]:
+    def _untrained(self) -> Iterator[ValidationIssue]:
         if self.training.given and isinstance(self.scheme.component, (FittedScheme, GivenScheme)):
-            yield Fault(("training",), f"scheme {self.scheme.name!r} takes no steps; remove it", "key")
+            yield ValidationIssue(("training",), f"scheme {self.scheme.name!r} takes no steps; remove it", "key")
         if self.optimizer is not None and self.training.optimizer is not None:
-            yield Fault(("optimizer",), "is given in training, too; keep one of the two", "key")
+            yield ValidationIssue(("optimizer",), "is given in training, too; keep one of the two", "key")
         known = [stage.name for stage in self.scheme.component.stages] if self.training.stages else []
         for name in self.training.stages:
             if name not in known:
                 what = f"scheme {self.scheme.name!r} has no such stage{hint(name, known)}"
-                yield Fault(("training", "stages", name), what, "key")
+                yield ValidationIssue(("training", "stages", name), what, "key")
 
-    def _unweighed(self) -> Iterator[Fault]:
+    def _unweighed(self) -> Iterator[ValidationIssue]:
         scheme, given = self.scheme.component, "mu" in self.model_fields_set
         if not scheme.uses_mu:
             if given:
-                yield Fault(("mu",), f"scheme {self.scheme.name!r} takes none; remove it", "key")
+                yield ValidationIssue(("mu",), f"scheme {self.scheme.name!r} takes none; remove it", "key")
         elif scheme.uses_discrepancy and not self.adapts:
             if self.mu > 0:
-                yield Fault(("mu",), f"weighs no discrepancy; name one, or remove mu (it is {self.mu:g})")
+                yield ValidationIssue(("mu",), f"weighs no discrepancy; name one, or remove mu (it is {self.mu:g})")
         elif not given:
             # A part without weight would silently have no effect.
             part = "discrepancy" if scheme.uses_discrepancy else "scheme"
-            yield Fault((part,), "needs its weight; add mu, such as mu: 0.01")
+            yield ValidationIssue((part,), "needs its weight; add mu, such as mu: 0.01")
 
 
 class ExperimentFile(SuitePart):
@@ -283,7 +287,7 @@ class ExperimentFile(SuitePart):
     sources: Domains = None
     seeds: Seeds
     backbone: Annotated[Configured[Backbone], of_kind("backbone")]
-    training: Protocol
+    training: TrainingConfig
     methods: Annotated[dict[Name, MethodSpec], Field(min_length=1)]
     leave_out_sources: bool = False
     split_sources: Splitting | None = None
@@ -309,10 +313,10 @@ class ExperimentFile(SuitePart):
 
     @field_validator("training")
     @classmethod
-    def _of_no_stage(cls, training: Protocol) -> Protocol:
+    def _of_no_stage(cls, training: TrainingConfig) -> TrainingConfig:
         if training.stages:
             what = "belongs to a method, whose scheme has stages; set it in the method's own training"
-            raise refusal(Fault(("stages",), what, "key"))
+            raise refusal(ValidationIssue(("stages",), what, "key"))
         return training
 
     @field_validator("requires")
@@ -320,7 +324,7 @@ class ExperimentFile(SuitePart):
     def _installed(cls, requires: dict[str, str], info: ValidationInfo) -> dict[str, str]:
         registry = context_of(info).registry
         refuse_any(
-            Fault((name,), f"is not installed; pip installs it from {shown(where)}", "key")
+            ValidationIssue((name,), f"is not installed; pip installs it from {shown(where)}", "key")
             for name, where in requires.items()
             if not registry.brings(name)
         )

@@ -30,8 +30,8 @@ from msda_bench.api import (
 from msda_bench.errors import describe
 from msda_bench.plugins import Entry, Registry
 from msda_bench.store.record import Record
-from msda_bench.suite.cell import Cell, Ref
-from msda_bench.suite.protocol import Adam, Optimizer, Protocol
+from msda_bench.suite.protocol import Adam, Optimizer, TrainingConfig
+from msda_bench.suite.run_spec import ComponentSpec, RunSpec
 from msda_bench.testing import toy
 from msda_bench.testing.broken import BrokenContractError
 from msda_bench.testing.component import Call, TaskContract
@@ -64,9 +64,9 @@ class _TrainedContract(TaskContract):
         parts += [self.discrepancy, self.aggregator] if self.component.uses_discrepancy else []
         who = "msda-bench-testing"
         registry = Registry([Entry(part.kind, type(part), who, "0") for part in parts])
-        held = {part.kind: (part.identity(), part.places(), getattr(part, "held", None)) for part in parts}
-        refs = {part.kind: Ref(part.kind, part.name, part.version, who, *held[part.kind]) for part in parts}
-        cell = Cell(
+        held = {part.kind: (part.identity(), part.file_paths(), getattr(part, "held", None)) for part in parts}
+        refs = {part.kind: ComponentSpec(part.kind, part.name, part.version, who, *held[part.kind]) for part in parts}
+        cell = RunSpec(
             dataset=refs["dataset"],
             fingerprint=blobs.fingerprint(),
             target="aim",
@@ -76,7 +76,9 @@ class _TrainedContract(TaskContract):
             discrepancy=refs.get("discrepancy"),
             aggregator=refs.get("aggregator"),
             mu=self.mu,
-            training=Protocol(epochs=2, batch=10, steps=3, optimizer=Optimizer(adam=Adam(lr=0.01)), epoch="scheme"),
+            training=TrainingConfig(
+                epochs=2, batch=10, steps=3, optimizer=Optimizer(adam=Adam(lr=0.01)), epoch="scheme"
+            ),
             validators=(refs["validator"],),
             seed=0,
         )

@@ -10,9 +10,9 @@ import pytest
 
 from msda_bench.cli.main import main
 from msda_bench.store import Outcome, Record, Store
-from msda_bench.suite.cell import Cell, Ref
-from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell
-from msda_bench.suite.protocol import Optimizer, Protocol, Sgd
+from msda_bench.suite.plan import Experiment, Method, Plan, PlannedRun
+from msda_bench.suite.protocol import Optimizer, Sgd, TrainingConfig
+from msda_bench.suite.run_spec import ComponentSpec, RunSpec
 
 METHODS = ("SRC", "DARN", "TAR", "OTHER")
 TARGETS = ("x", "y")
@@ -21,17 +21,21 @@ SOUND = {"device": "cpu", "numba": "0.61", "torch": "2.11", "stack": 1, "distrib
 
 def toy_cell(method, target, seed):
     """A cell of the toy experiment."""
-    return Cell(
-        dataset=Ref("dataset", "toy", 1, "msda-bench", {"train": 100}),
+    return RunSpec(
+        dataset=ComponentSpec("dataset", "toy", 1, "msda-bench", {"train": 100}),
         fingerprint="0" * 64,
         target=target,
         sources=tuple(name for name in TARGETS if name != target),
-        backbone=Ref("backbone", "mlp", 1, "msda-bench", {"hidden": [4]}),
-        scheme=Ref("scheme", {"SRC": "pooled", "TAR": "target_only"}.get(method, "adapt"), 1, "msda-bench", {}),
+        backbone=ComponentSpec("backbone", "mlp", 1, "msda-bench", {"hidden": [4]}),
+        scheme=ComponentSpec(
+            "scheme", {"SRC": "pooled", "TAR": "target_only"}.get(method, "adapt"), 1, "msda-bench", {}
+        ),
         discrepancy=None,
-        aggregator=Ref("aggregator", "sharpmax", 1, "msda-bench", {"gamma": 0.9}) if method == "DARN" else None,
+        aggregator=ComponentSpec("aggregator", "sharpmax", 1, "msda-bench", {"gamma": 0.9})
+        if method == "DARN"
+        else None,
         mu=0.01,
-        training=Protocol(epochs=2, batch=5, optimizer=Optimizer(sgd=Sgd(lr=0.1)), epoch="scheme"),
+        training=TrainingConfig(epochs=2, batch=5, optimizer=Optimizer(sgd=Sgd(lr=0.1)), epoch="scheme"),
         validators=(),
         seed=seed,
     )
@@ -100,7 +104,7 @@ def make_results(tmp_path, monkeypatch):
         planned = []
         for run in ((row.name, target, seed) for row in rows for target in TARGETS for seed in experiment.seeds):
             cell = cells(toy_cell(*run), *run)
-            planned.append(PlannedCell(experiment.name, *run, cell.key))
+            planned.append(PlannedRun(experiment.name, *run, cell.key))
             outcome = Outcome(100, n_correct=50 + METHODS.index(run[0]) * 10 + run[2])
             record = records(Record(cell.key, cell.to_json(), "ok", outcome, provenance=SOUND), *run)
             if record is not None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from msda_bench.cli.main import main
-from msda_bench.suite.cell import canonical_json
+from msda_bench.suite.run_spec import canonical_json
 from tests.cli.conftest import SUITE
 from tests.logs import lines_of, relog
 

@@ -33,8 +33,8 @@ from msda_bench.engine.runs import Run
 from msda_bench.engine.train import Trainer
 from msda_bench.plugins import Entry, Registry, discover
 from msda_bench.store.record import Record
-from msda_bench.suite.cell import Cell, Ref
-from msda_bench.suite.protocol import Protocol
+from msda_bench.suite.protocol import TrainingConfig
+from msda_bench.suite.run_spec import ComponentSpec, RunSpec
 
 WIDTH = 30
 CPU = torch.device("cpu")
@@ -156,7 +156,7 @@ def ref(kind: str, name: str | None, params: dict[str, Any] | None = None) -> An
         return None
     entry = installed().entry(kind, name)
     made = entry.create(params or {})
-    return Ref(kind, name, made.version, entry.distribution, made.params())
+    return ComponentSpec(kind, name, made.version, entry.distribution, made.params())
 
 
 def make_cell(
@@ -170,12 +170,12 @@ def make_cell(
     split_sources: Any = None,
     labelled_target: int = 0,
     **training: Any,
-) -> Cell:
+) -> RunSpec:
     """The cell of a method on the toy; further options are those of the protocol."""
     scheme, discrepancy, aggregator, params = METHODS[method]
     validator = "source_risk" if (dataset or {}).get("regression") else "source_accuracy"
     usual = {"epochs": 2, "batch": 10, "optimizer": "adadelta", "epoch": "scheme"}
-    return Cell(
+    return RunSpec(
         dataset=ref("dataset", "toy", dataset),
         fingerprint="none",
         target=target,
@@ -185,7 +185,7 @@ def make_cell(
         discrepancy=ref("discrepancy", discrepancy),
         aggregator=ref("aggregator", aggregator, params),
         mu=mu,
-        training=Protocol.model_validate(usual | training),
+        training=TrainingConfig.model_validate(usual | training),
         validators=(ref("validator", validator),),
         seed=seed,
         split_sources=split_sources,
@@ -193,9 +193,9 @@ def make_cell(
     )
 
 
-def swapped(cell: Cell, cls: type[Any], **params: Any) -> Cell:
+def swapped(cell: RunSpec, cls: type[Any], **params: Any) -> RunSpec:
     """The cell with a component of a stranger; a validator is asked before its own."""
-    made = Ref(cls.kind, cls.name, 1, "stranger", cls(**params).params())
+    made = ComponentSpec(cls.kind, cls.name, 1, "stranger", cls(**params).params())
     if cls.kind == "validator":
         return replace(cell, validators=(made, *cell.validators))
     alone = cls.kind == "scheme" and not cls.uses_discrepancy
@@ -206,13 +206,13 @@ def trainer(*strangers: type[Any], stack: int | None = 1, device: str = "cpu") -
     return Trainer(installed(*strangers), LocalFiles(), device, stack)
 
 
-def train(cells: list[Cell], *strangers: type[Any], **options: Any) -> list[Record]:
+def train(cells: list[RunSpec], *strangers: type[Any], **options: Any) -> list[Record]:
     """The records of the cells, in their order."""
     records = {record.key: record for record in trainer(*strangers, **options).train(cells)}
     return [records[cell.key] for cell in cells]
 
 
-def stacked(cells: list[Cell], *strangers: type[Any]) -> list[Record]:
+def stacked(cells: list[RunSpec], *strangers: type[Any]) -> list[Record]:
     """The records of the cells, trained in a single stack."""
     records = train(cells, *strangers, stack=len(cells))
     assert {record.provenance["stack"] for record in records} == {len(cells)}
@@ -235,16 +235,16 @@ def close(record: Record, other: Record) -> None:
     assert record.validation == pytest.approx(other.validation, abs=0.02)
 
 
-def prepare(cell: Cell, dataset: Dataset) -> Prepared:
+def prepare(cell: RunSpec, dataset: Dataset) -> Prepared:
     return Preparer(LocalFiles(), CPU).prepare(dataset, cell)
 
 
-def run_of(cell: Cell, *strangers: type[Any]) -> Run:
+def run_of(cell: RunSpec, *strangers: type[Any]) -> Run:
     components = Components.of(cell, installed(*strangers))
     return Run(cell, components, prepare(cell, components.dataset))
 
 
-def train_with_weights(cell: Cell, *strangers: type[Any]) -> dict[str, Any]:
+def train_with_weights(cell: RunSpec, *strangers: type[Any]) -> dict[str, Any]:
     """The record's parts, and the trained weights as bytes."""
     (record,) = train([replace(cell, keep=("weights",))], *strangers)
     return {**vars(record), "weights": record.arrays["weights"]}

@@ -18,8 +18,8 @@ from msda_bench.engine import tensors
 from msda_bench.engine.tensors import HostBytes, batch_of, whole
 from msda_bench.functional import uniform
 from msda_bench.store.record import decode, encode
-from msda_bench.suite.cell import Ref
 from msda_bench.suite.protocol import Splitting
+from msda_bench.suite.run_spec import ComponentSpec
 from tests.engine.conftest import CPU, METHODS, POOLED, Toy, make_cell, prepare, swapped, train, train_with_weights
 
 HARMS = {  # of inputs, labels, the place among the domains, and whether it is the target's
@@ -214,7 +214,7 @@ def test_validators_are_refused_if_a_source_holds_nothing_out():
     what = r"^dataset toy: source_accuracy needs held-out examples of the sources, and none of 'a' are left; set a sma"
     with pytest.raises(DataError, match=what):
         train([cell])
-    of_target = tuple(Ref("validator", name, 1, "msda-bench", {}) for name in ("entropy", "bnm"))
+    of_target = tuple(ComponentSpec("validator", name, 1, "msda-bench", {}) for name in ("entropy", "bnm"))
     (record,) = train([replace(cell, validators=of_target)])
     assert set(record.validation) == {"entropy", "bnm"}
 

@@ -19,8 +19,8 @@ from msda_bench.engine.fit import Trained
 from msda_bench.engine.parts import kmeans
 from msda_bench.engine.prepare import TrainingData
 from msda_bench.engine.settings import stream_key
-from msda_bench.suite.cell import Ref
 from msda_bench.suite.protocol import Splitting
+from msda_bench.suite.run_spec import ComponentSpec
 from msda_bench_builtin.schemes import Adapt
 from tests.engine.conftest import OwnStep, Toy, backbone, make_cell, prepare, result, run_of, swapped, train
 from tests.strangers.source_free import SourceFree
@@ -260,7 +260,7 @@ def test_the_effective_sample_size_accounts_for_the_sizes_of_groups(options):
 @pytest.mark.parametrize("stack", [1, 2])
 def test_aggregators_receive_the_sizes_of_each_runs_sources(stack):
     """The parts of split sources have sizes that depend on the seed."""
-    size = Ref("aggregator", "size", 1, "msda-bench", {})
+    size = ComponentSpec("aggregator", "size", 1, "msda-bench", {})
     cells = [
         replace(make_cell(seed=seed, split_sources=Splitting(clusters=2), epochs=1), aggregator=size) for seed in (0, 1)
     ]

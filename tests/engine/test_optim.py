@@ -11,12 +11,12 @@ from msda_bench.engine.compiled import CompiledBag, compiled_dropout
 from msda_bench.engine.optim import PhaseOptimizers, Trainable, _dense, _one_pass
 from msda_bench.functional import SparseRows
 from msda_bench.layers.step_key import dropout
-from msda_bench.suite.protocol import Protocol
+from msda_bench.suite.protocol import TrainingConfig
 from msda_bench.testing import toy
 from msda_bench_builtin.schemes import Kd3a
 from tests.engine.conftest import OPTIMIZERS, close, make_cell, ref, stacked, swapped, train
 
-SGD = Protocol.model_validate({"epochs": 1, "batch": 1, "optimizer": {"sgd": {"lr": 0.1}}})
+SGD = TrainingConfig.model_validate({"epochs": 1, "batch": 1, "optimizer": {"sgd": {"lr": 0.1}}})
 PHASES = [Phase("all"), Phase("heads", ("predictor", "critic")), Phase("body", ("features",))]
 
 

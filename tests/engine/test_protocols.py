@@ -10,7 +10,7 @@ from msda_bench.engine.fit import fit
 from msda_bench.engine.optim import clip_gradients
 from msda_bench.engine.single import Single
 from msda_bench.engine.stacked import Stacked
-from msda_bench.suite.protocol import Protocol, Splitting
+from msda_bench.suite.protocol import Splitting, TrainingConfig
 from tests.engine.conftest import (
     CPU,
     METHODS,
@@ -235,7 +235,7 @@ def test_batch_norm_statistics_are_averaged_too_and_its_count_of_batches_is_not(
     plain = [swapped(make_cell("TAR", seed=seed, dataset={"sparse": False}), Normed) for seed in range(stack)]
     means = []
     for training in ({"steps": 1}, {"steps": 3}, {"steps": 2}, {"steps": 3, "average": {"over": "last_epoch"}}):
-        update = Protocol.model_validate(dict(plain[0].training) | {"epochs": None, **training})
+        update = TrainingConfig.model_validate(dict(plain[0].training) | {"epochs": None, **training})
         runs = [run_of(replace(cell, training=update), Normed) for cell in plain]
         program = Single(runs[0], CPU) if stack == 1 else Stacked(runs, CPU)
         fit(runs, program)

@@ -15,7 +15,7 @@ from torch import nn
 from msda_bench.api import Aggregate, Aggregator, BagLinear, BenchError, Metric, Validator, component
 from msda_bench.engine import machine, prepare
 from msda_bench.engine.settings import products
-from msda_bench.suite.cell import Ref
+from msda_bench.suite.run_spec import ComponentSpec
 from tests.engine.conftest import (
     METHODS,
     POOLED,
@@ -236,7 +236,7 @@ class Mixing(Validator):
 @pytest.mark.parametrize("sparse", [True, False])
 @pytest.mark.parametrize("stack", [1, 2])
 def test_a_validator_sees_its_own_run_predict_mixtures(stack, sparse):
-    mixing = (Ref("validator", "mixing", 1, "stranger", {}),)
+    mixing = (ComponentSpec("validator", "mixing", 1, "stranger", {}),)
     cells = [make_cell(seed=seed, dataset={"sparse": sparse}, backbone=("linear", {})) for seed in (0, 1)]
     records = train([replace(cell, validators=mixing) for cell in cells], Mixing, stack=stack)
     assert [record.message for record in records] == [None, None]
@@ -260,7 +260,7 @@ class Asking(Metric):
 def test_a_metric_sees_counts_sums_and_outputs_of_the_test(regression):
     Asking.seen.clear()
     cell = make_cell(dataset={"regression": regression}, mu=0.001, epochs=1)
-    (record,) = train([replace(cell, metrics=(Ref("metric", "asking", 1, "stranger", {}),))], Asking)
+    (record,) = train([replace(cell, metrics=(ComponentSpec("metric", "asking", 1, "stranger", {}),))], Asking)
     (tested,) = Asking.seen
     assert record.metrics == {"asking": float(tested.outputs.mean())}
     assert (tested.n, len(tested.outputs), len(tested.labels)) == (90, 90, 90)

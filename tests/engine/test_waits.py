@@ -22,10 +22,10 @@ from msda_bench.engine.runs import Run
 from msda_bench.engine.single import Single
 from msda_bench.engine.stacked import Stacked
 from msda_bench.plugins import Entry, Registry, discover
-from msda_bench.suite.cell import Ref
 from msda_bench.suite.expand import expand
 from msda_bench.suite.load import load_suite
-from msda_bench.suite.protocol import Protocol
+from msda_bench.suite.protocol import TrainingConfig
+from msda_bench.suite.run_spec import ComponentSpec
 from tests.engine.conftest import OPTIMIZERS, OwnStep, ref, swapped
 from tests.engine.watch import Watch
 
@@ -81,14 +81,14 @@ def small(cell, inputs, **options):
     *sources, target = made.domains
     return replace(
         cell,
-        dataset=Ref("dataset", made.name, made.version, "benchmarks", made.params()),
+        dataset=ComponentSpec("dataset", made.name, made.version, "benchmarks", made.params()),
         fingerprint="none",
         sources=tuple(sources),
         target=target,
         backbone=ref("backbone", *NETWORKS[inputs]),
         scheme=_shorter(cell.scheme),
         discrepancy=_shorter(cell.discrepancy),
-        training=Protocol.model_validate(dict(cell.training) | {"epochs": 1, "batch": 8} | options),
+        training=TrainingConfig.model_validate(dict(cell.training) | {"epochs": 1, "batch": 8} | options),
     )
 
 

@@ -10,7 +10,7 @@ from msda_bench.results.recorded import recorded_rows
 from msda_bench.results.runs import Results
 from msda_bench.store import Store
 from msda_bench.store.record import Outcome, Record, decode_head, encode
-from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell
+from msda_bench.suite.plan import Experiment, Method, Plan, PlannedRun
 from tests.logs import key_of
 
 N_TEST = 200
@@ -58,7 +58,7 @@ def planned(runs, name="table", dataset="toy", task="classification", search=Non
                 at = f"{name} {method} {target} {seed}" + ("" if candidate is None else f" {candidate}")
                 cell = {"at": at}
                 key = key_of(cell)
-                cells.append(PlannedCell(name, method, target, seed, key, candidate))
+                cells.append(PlannedRun(name, method, target, seed, key, candidate))
                 if one is not None:
                     records[key] = replace(_record(cell, one), target_labels=method.startswith("ref"))
     return experiment, cells, records

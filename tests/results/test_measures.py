@@ -7,10 +7,10 @@ import pytest
 import msda_bench as mb
 from msda_bench.cli.main import main
 from msda_bench.store.record import Outcome
-from msda_bench.suite.plan import Measure
+from msda_bench.suite.plan import MetricInfo
 from tests.results.conftest import planned, write_folder
 
-BALANCED = Measure("balanced_accuracy", "balanced accuracy", higher_is_better=True, percent=True)
+BALANCED = MetricInfo("balanced_accuracy", "balanced accuracy", higher_is_better=True, percent=True)
 SEEDS = 8
 
 
@@ -101,7 +101,7 @@ def test_runs_that_answered_one_class_alone_are_named(tmp_path, capsys):
 
 @pytest.mark.parametrize(("metric", "level"), [("auroc", 50.0), ("auprc", 10.0)])
 def test_scores_of_one_class_have_its_chance(metric, level, tmp_path):
-    measure = Measure(metric, metric, higher_is_better=True, percent=True, stored=True, params={"positive": 1})
+    measure = MetricInfo(metric, metric, higher_is_better=True, percent=True, stored=True, params={"positive": 1})
     part = planned({"SRC": {"x": [answers(15, 175)] * SEEDS}}, baseline="SRC", metric=measure)
     for value, expected in ((level + 1, ()), (level, ("x",))):
         records = {key: replace(record, metrics={metric: value / 100}) for key, record in part[2].items()}

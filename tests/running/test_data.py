@@ -10,7 +10,7 @@ from msda_bench.api import Backbone, ByHand, Dataset, File, InputSpec, Task, Url
 from msda_bench.errors import DataError
 from msda_bench.plugins import Entry, Registry
 from msda_bench.running.data import check_sizes, ensure_data
-from msda_bench.suite.cell import Ref
+from msda_bench.suite.run_spec import ComponentSpec
 
 DIGEST = hashlib.sha256(b"right").hexdigest()
 FILES = {
@@ -55,8 +55,8 @@ def dataset(called):
 
 def cell(name, backbone=None, **params):
     refs = {
-        "dataset": Ref("dataset", name, 1, "toy", params),
-        "backbone": Ref("backbone", "fake", 1, "", backbone or {}),
+        "dataset": ComponentSpec("dataset", name, 1, "toy", params),
+        "backbone": ComponentSpec("backbone", "fake", 1, "", backbone or {}),
     }
     return replace(fake_cell(), **refs)
 

@@ -8,7 +8,7 @@ import pytest
 
 from msda_bench.store import Curves, Outcome, Record, Store
 from msda_bench.store.arrays import pack
-from msda_bench.suite.cell import canonical_json
+from msda_bench.suite.run_spec import canonical_json
 
 
 def make_record(seed=0, **fields):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from msda_bench.store import Curves, Outcome, Record, record
 from msda_bench.store.record import SCHEMA, BadRecordError, NewerRecordError, decode, decode_head, encode, same_result
-from msda_bench.suite.cell import canonical_json
+from msda_bench.suite.run_spec import canonical_json
 from tests.store.conftest import make_record
 
 KEY = "ab" * 32

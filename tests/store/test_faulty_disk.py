@@ -15,13 +15,13 @@ from msda_bench.errors import StoreError
 from msda_bench.store import Outcome, Store
 from msda_bench.store.arrays import pack
 from msda_bench.store.check import merge, verify
-from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell
+from msda_bench.suite.plan import Experiment, Method, Plan, PlannedRun
 from tests.store.conftest import forked, make_record
 from tests.store.faulty import faults
 
 STORED, NEW = make_record(), make_record(seed=1)
 TABLE = Experiment("t", "toy", "classification", ("bücher",), (Method("a", False, "", ()),), (0,))
-PLAN = Plan("suite", (TABLE,), (PlannedCell("t", "a", "bücher", 0, STORED.key),))
+PLAN = Plan("suite", (TABLE,), (PlannedRun("t", "a", "bücher", 0, STORED.key),))
 DATA = pack({"label": np.arange(3)})
 KEPT = replace(NEW, saved={"weights": hashlib.sha256(DATA).hexdigest()}, arrays={"weights": DATA})
 ACTS = {

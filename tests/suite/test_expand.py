@@ -7,10 +7,10 @@ import pytest
 
 from msda_bench.errors import PluginError, SuiteError
 from msda_bench.plugins import Registry
-from msda_bench.suite.cell import canonical_json
 from msda_bench.suite.expand import expand
 from msda_bench.suite.load import load_suite
 from msda_bench.suite.plan import parse_plan, plan_to_json
+from msda_bench.suite.run_spec import canonical_json
 from tests.suite.conftest import HERE, SIZES
 
 

@@ -6,22 +6,22 @@ from typing import Annotated, ClassVar
 
 import pytest
 
-from msda_bench.api import Added, Aggregator, Positive, component
+from msda_bench.api import AddedLater, Aggregator, Positive, component
 from msda_bench.errors import PluginError
 from msda_bench.plugins import Entry, Registry
-from msda_bench.suite.cell import Cell, Ref, canonical_json
 from msda_bench.suite.choice import make, make_planned
-from msda_bench.suite.protocol import Protocol, Splitting
+from msda_bench.suite.protocol import Splitting, TrainingConfig
+from msda_bench.suite.run_spec import ComponentSpec, RunSpec, canonical_json
 from tests.suite.conftest import HERE, points, toy
 
 TRAINING = {"epochs": 2, "batch": 20, "optimizer": {"adadelta": {"lr": 1.0}}, "epoch": "scheme"}
 
 
 def ref(kind, name, **params):
-    return Ref(kind, name, 1, "toys", params)
+    return ComponentSpec(kind, name, 1, "toys", params)
 
 
-CELL = Cell(
+CELL = RunSpec(
     dataset=ref("dataset", "amazon", train=2000, test=None),
     fingerprint="f" * 64,
     target="books",
@@ -31,7 +31,7 @@ CELL = Cell(
     discrepancy=ref("discrepancy", "d_A", sign="text"),
     aggregator=ref("aggregator", "sharpmax", gamma=0.9),
     mu=0.01,
-    training=Protocol.model_validate(TRAINING),
+    training=TrainingConfig.model_validate(TRAINING),
     validators=(ref("validator", "source_accuracy"),),
     seed=0,
 )
@@ -46,7 +46,7 @@ OTHERS = {
     "aggregator": [None, ref("aggregator", "sharpmax", gamma=0.8)],
     "mu": [0.02, 0.0],
     "training": [
-        Protocol.model_validate(TRAINING | change)
+        TrainingConfig.model_validate(TRAINING | change)
         for change in (
             *({"epochs": 3}, {"batch": 21}, {"steps": 5}, {"epochs": None, "steps": 5}),
             *({"precision": "bf16"}, {"epoch": "equal"}, {"warmup": 0.1}, {"clip": 1.0}),
@@ -73,7 +73,7 @@ OTHERS = {
 
 
 def test_every_field_changes_the_key():
-    assert set(OTHERS) == {field.name for field in fields(Cell)} - {"keep"}
+    assert set(OTHERS) == {field.name for field in fields(RunSpec)} - {"keep"}
     keys = [replace(CELL, **{name: value}).key for name, values in OTHERS.items() for value in values]
     assert len({CELL.key, *keys}) == len(keys) + 1
     assert replace(CELL, keep=("predictions",)).key == CELL.key
@@ -98,7 +98,7 @@ def test_keys_do_not_depend_on_how_the_suite_is_written(expanded, good):
     assert list(expanded(other).cells) == list(expanded(good).cells)
 
 
-LATER = Annotated[float, Added()]
+LATER = Annotated[float, AddedLater()]
 
 
 @component
@@ -119,8 +119,8 @@ class After(Before):
     name = "mean"
     stacked: ClassVar[tuple[str, ...]] = ("shift",)
     shift: LATER = 0.0
-    names: Annotated[tuple[str, ...], Added()] = field(default_factory=tuple)
-    way: Annotated[str, Added("old")] = "new"
+    names: Annotated[tuple[str, ...], AddedLater()] = field(default_factory=tuple)
+    way: Annotated[str, AddedLater("old")] = "new"
 
 
 def only(cls):
@@ -146,11 +146,11 @@ def test_a_later_parameter_is_in_the_key_unless_it_gives_the_numbers_of_before(p
 def test_a_later_parameter_is_in_a_fingerprint_unless_at_its_default_and_needs_one():
     noisy = component(type("Noisy", (points("points", "a b"),), {"__annotations__": {"noise": LATER}, "noise": 0.0}))
     assert noisy().fingerprint() == points("points", "a b")().fingerprint() != noisy(noise=1.0).fingerprint()
-    with pytest.raises(TypeError, match=r"Without\.level is marked as Added and so needs a default"):
+    with pytest.raises(TypeError, match=r"Without\.level is marked as AddedLater and so needs a default"):
         toy(Before, "Without", __annotations__={"level": LATER})
 
 
-MLP = Ref("backbone", "mlp", 1, "msda-bench", {"hidden": [8, 4], "dropout": 0.5})
+MLP = ComponentSpec("backbone", "mlp", 1, "msda-bench", {"hidden": [8, 4], "dropout": 0.5})
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ MLP = Ref("backbone", "mlp", 1, "msda-bench", {"hidden": [8, 4], "dropout": 0.5}
             "backbone 'mlp': dropout: must be less than 1, not 2.0; depth: unknown parameter of mlp (known: hidden,",
         ),
         (
-            Ref("aggregator", "picky", 1, "toys", {"size": 13}),
+            ComponentSpec("aggregator", "picky", 1, "toys", {"size": 13}),
             "aggregator 'picky' of toys 1.0 cannot be made: tests/suite/conftest.py:N: RuntimeError: bad luck",
         ),
     ],

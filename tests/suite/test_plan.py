@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from msda_bench.errors import BenchError, StoreError
-from msda_bench.suite.mistakes import PLAIN_WORDS
-from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell, Search, parse_plan, plan_to_json
-from msda_bench.suite.select import select_cells
+from msda_bench.suite.issues import PLAIN_WORDS
+from msda_bench.suite.plan import Experiment, Method, Plan, PlannedRun, Search, parse_plan, plan_to_json
+from msda_bench.suite.subset import select_cells
 
 KEY = "0" * 64
 SRC = Method("SRC", reference=False, recipe="pooled", distributions=("toys 1.0",))
 TABLE = Experiment("one", "amazon", "classification", ("books",), (SRC,), (0, 1), 0.05, ("A note.",))
-PLAN = Plan("toy", (TABLE,), tuple(PlannedCell("one", "SRC", "books", seed, KEY) for seed in (0, 1)))
+PLAN = Plan("toy", (TABLE,), tuple(PlannedRun("one", "SRC", "books", seed, KEY) for seed in (0, 1)))
 SEARCH = Search("oracle", ({"mu": 0.1}, {"mu": 1.0}))
 SELECTING = Plan(
     "toy",
@@ -96,7 +96,7 @@ def table(name, targets, methods):
 NAMES = ("Boston, MA", "A|B = C", "St. John's (NB)", "x,seed=0", '"q"')
 TABLES = (table("small", ("books", *NAMES), ("SRC", "DARN")), table("large", ("mnist",), ("DARN", "MDAN")))
 CELLS = tuple(
-    PlannedCell(table.name, method.name, target, seed, "")
+    PlannedRun(table.name, method.name, target, seed, "")
     for table in TABLES
     for method in table.methods
     for target in table.targets

@@ -2,7 +2,7 @@
 
 import pytest
 
-from msda_bench.suite.mistakes import Fault
+from msda_bench.suite.issues import ValidationIssue
 from msda_bench.suite.reader import MAX_DEPTH, MAX_EVENTS, Mark, parse_document
 
 INVALID = "is not valid YAML"
@@ -103,13 +103,13 @@ def test_all_mistakes_are_reported_and_one_does_not_hide_the_next():
 
 def test_mistakes_that_are_added_have_places_unless_they_follow_from_an_unreadable_value():
     document = parse_document(b"a: {b: .inf}\n", "f")
-    document.add(Fault(("a", "b"), "must be text, not null"))
-    document.add(Fault(("a", "b", "c"), "is missing", "missing"))
-    document.add(Fault(("a",), "is too small"))
+    document.add(ValidationIssue(("a", "b"), "must be text, not null"))
+    document.add(ValidationIssue(("a", "b", "c"), "is missing", "missing"))
+    document.add(ValidationIssue(("a",), "is too small"))
     assert document.lines() == ["f:1:4: a: is too small", "f:1:8: a.b: must be a finite number, not .inf"]
     document = parse_document(b"a:\n  b: {c: x}\nd: x\n", "f")
     for loc in (("a", "b", "z"), ("d", "z"), ("z",)):
-        document.add(Fault(loc, "is missing", "missing"))
+        document.add(ValidationIssue(loc, "is missing", "missing"))
     assert document.lines() == ["f:1:1: z: is missing", "f:2:3: a.b.z: is missing", "f:3:4: d.z: is missing"]
 
 

@@ -14,7 +14,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from msda_bench.errors import SuiteError
 from msda_bench.suite.files import read_bytes
-from msda_bench.suite.mistakes import dotted, faults, hint, shown
+from msda_bench.suite.issues import dotted, faults, hint, shown
 
 AVERAGE = "average"
 """The target of means over targets."""

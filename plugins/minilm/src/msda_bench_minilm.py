@@ -10,7 +10,7 @@ from torch import nn
 from torch.nn import functional
 
 from msda_bench.api import (
-    Added,
+    AddedLater,
     DataError,
     Embedding,
     File,
@@ -54,7 +54,7 @@ class MiniLM(Pretrained):
     width = WIDTH
 
     trainable: Literal["none", "head"] = "head"
-    source: Annotated[Literal["pip", "hub"], Added()] = "pip"
+    source: Annotated[Literal["pip", "hub"], AddedLater()] = "pip"
 
     @property
     def files(self):

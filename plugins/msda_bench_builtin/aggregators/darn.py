@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import torch
 from torch import Tensor
 
-from msda_bench.api import Added, Aggregate, Aggregator, Count, Positive, component
+from msda_bench.api import AddedLater, Aggregate, Aggregator, Count, Positive, component
 from msda_bench.functional import sharpmax
 
 
@@ -30,7 +30,7 @@ class Sharpmax(Aggregator):
     stacked = ("gamma",)
 
     gamma: Positive = 1.0
-    scale: Annotated[Literal["text", "code"], Added()] = "text"
+    scale: Annotated[Literal["text", "code"], AddedLater()] = "text"
 
     def __call__(self, risks: Tensor, gaps: Tensor, mu: float | Tensor, state: Tensor) -> Aggregate:
         """The bound at its minimum over alpha."""

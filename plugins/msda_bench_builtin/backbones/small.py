@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from msda_bench.api import (
-    Added,
+    AddedLater,
     Backbone,
     BagLinear,
     Count,
@@ -80,9 +80,9 @@ class Mlp(Backbone):
 
     hidden: tuple[Count, ...] = (1000, 500, 100)
     dropout: Rate = 0.7
-    norm: Annotated[Norm, Added()] = "none"
-    bottleneck: Annotated[Count | None, Added()] = None
-    weight_norm: Annotated[bool, Added()] = False
+    norm: Annotated[Norm, AddedLater()] = "none"
+    bottleneck: Annotated[Count | None, AddedLater()] = None
+    weight_norm: Annotated[bool, AddedLater()] = False
 
     def build(self, task: Task, input: InputSpec, files: Files | None = None) -> Network:
         """The network; its features are the last hidden layer, or the input itself without hidden layers."""
@@ -122,9 +122,9 @@ class ConvNet(Backbone):
 
     channels: tuple[Count, ...] = (64, 128, 256)
     hidden: tuple[Count, ...] = (2048, 1024)
-    norm: Annotated[Norm, Added()] = "none"
-    bottleneck: Annotated[Count | None, Added()] = None
-    weight_norm: Annotated[bool, Added()] = False
+    norm: Annotated[Norm, AddedLater()] = "none"
+    bottleneck: Annotated[Count | None, AddedLater()] = None
+    weight_norm: Annotated[bool, AddedLater()] = False
 
     def build(self, task: Task, input: InputSpec, files: Files | None = None) -> Network:
         """The network for images of shape (channels, height, width).

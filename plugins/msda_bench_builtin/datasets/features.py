@@ -12,7 +12,7 @@ from typing import Annotated, ClassVar, Literal, cast
 
 import numpy as np
 
-from msda_bench.api import Added, Array, DataError, Dataset, Extent, Files, Inputs, component
+from msda_bench.api import AddedLater, Array, DataError, Dataset, Extent, Files, Inputs, component
 from msda_bench.functional import standardiser
 
 
@@ -42,7 +42,7 @@ class Standardised(Published):
             signals (channels, time) each channel is a feature.
     """
 
-    standardise: Annotated[Literal["none", "pooled", "domain"], Added()] = "none"
+    standardise: Annotated[Literal["none", "pooled", "domain"], AddedLater()] = "none"
 
     @property
     def notes(self) -> tuple[str, ...]:

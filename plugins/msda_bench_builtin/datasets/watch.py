@@ -12,7 +12,7 @@ from typing import IO, Annotated, Any, ClassVar, Literal, cast
 
 import numpy as np
 
-from msda_bench.api import Added, Array, DataError, DomainData, File, Files, InputSpec, Pip, Size, Task, component
+from msda_bench.api import AddedLater, Array, DataError, DomainData, File, Files, InputSpec, Pip, Size, Task, component
 from msda_bench_builtin.datasets.features import Standardised
 
 _SIZES = 561, 540, 305, 295, 490, 478, 524, 482, 483, 519
@@ -71,7 +71,7 @@ class Watch(Standardised):
 
     train: Size = 0.5
     stratify: bool = True
-    form: Annotated[Literal["statistics", "signals"], Added()] = "statistics"
+    form: Annotated[Literal["statistics", "signals"], AddedLater()] = "statistics"
 
     @property
     def input(self) -> InputSpec:

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import torch
 from torch import Tensor, nn
 
-from msda_bench.api import Added, Count, Discrepancy, Dropout, NonNegative, Rate, StepKey, component
+from msda_bench.api import AddedLater, Count, Discrepancy, Dropout, NonNegative, Rate, StepKey, component
 from msda_bench.functional import reverse_gradient, uniform
 
 
@@ -80,7 +80,7 @@ class ProxyADistance(Discrepancy):
 
     hidden: tuple[Count, ...] = ()
     sign: Sign = "text"
-    dropout: Annotated[Rate, Added()] = 0.0
+    dropout: Annotated[Rate, AddedLater()] = 0.0
 
     def build(self, feature_dim: int, k: int) -> nn.Module:
         """One critic a source, of sizes feature_dim - hidden - 1."""

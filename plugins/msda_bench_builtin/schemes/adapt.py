@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import torch
 from torch import Tensor
 
-from msda_bench.api import Added, Batch, Group, Parts, Pass, Phase, Positive, Rate, Scheme, Step, component
+from msda_bench.api import AddedLater, Batch, Group, Parts, Pass, Phase, Positive, Rate, Scheme, Step, component
 from msda_bench_builtin.schemes.mdd import ramp_share, scaled_gradient
 
 
@@ -28,8 +28,8 @@ class Adapt(Scheme):
 
     name = "adapt"
 
-    weigh: Annotated[Literal["gap", "features"], Added()] = "gap"
-    ramp: Annotated[Positive | None, Added()] = None
+    weigh: Annotated[Literal["gap", "features"], AddedLater()] = "gap"
+    ramp: Annotated[Positive | None, AddedLater()] = None
 
     def step(self, parts: Parts, batch: Batch, state: Tensor, phase: Phase) -> Step:
         """The aggregated objective."""
@@ -168,7 +168,7 @@ class TargetOnly(Scheme):
     needs_target = False
     needs_target_labels = True
 
-    hold_out: Annotated[Rate, Added()] = 0.0
+    hold_out: Annotated[Rate, AddedLater()] = 0.0
 
     def groups(self, sources: Group, target: str) -> tuple[Group, ...]:
         """Only the target."""

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from msda_bench.api import (
-    Added,
+    AddedLater,
     Count,
     EstimatorScheme,
     PluginError,
@@ -33,7 +33,7 @@ class Baseline(EstimatorScheme):
 
     labels: Literal["sources", "target"] = "sources"
     class_weight: Literal["none", "balanced"] = "none"
-    hold_out: Annotated[Rate, Added()] = 0.0
+    hold_out: Annotated[Rate, AddedLater()] = 0.0
 
     def __post_init__(self) -> None:
         """Refuses to be without scikit-learn, and to hold out labels that it does not learn from."""

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from msda_bench.api import (
-    Added,
+    AddedLater,
     Batch,
     Count,
     Discrepancy,
@@ -84,7 +84,7 @@ class Cdan(Scheme):
     predictions: Literal["trained", "fixed"] = "fixed"
     ramp: Positive | None = 10.0
     entropy: bool = False
-    sources: Annotated[Literal["pooled", "apart"], Added("apart")] = "pooled"
+    sources: Annotated[Literal["pooled", "apart"], AddedLater("apart")] = "pooled"
 
     def groups(self, sources: Group, target: str) -> tuple[Group, ...]:
         """One group of all sources, or one of each."""

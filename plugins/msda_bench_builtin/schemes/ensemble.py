@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from msda_bench.api import (
-    Added,
+    AddedLater,
     Batch,
     Carried,
     Discrepancy,
@@ -134,7 +134,7 @@ class BestSingle(Ensemble):
     name = "best_single"
 
     decay: Rate = 0.99
-    by: Annotated[Literal["accuracy", "loss"], Added("loss")] = "accuracy"
+    by: Annotated[Literal["accuracy", "loss"], AddedLater("loss")] = "accuracy"
 
     def carry(self, parts: Parts, sizes: Sizes, stage: Stage) -> Carried:
         """The models' losses and, if they choose, errors on the other sources, and 1 for the chosen one."""

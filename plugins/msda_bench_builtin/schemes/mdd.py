@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from msda_bench.api import (
-    Added,
+    AddedLater,
     Batch,
     Carried,
     Count,
@@ -70,7 +70,7 @@ class Mdd(Scheme):
 
     margin: Positive = 4.0
     ramp: Positive | None = 100.0
-    ramp_steps: Annotated[Count | None, Added()] = None
+    ramp_steps: Annotated[Count | None, AddedLater()] = None
 
     def carry(self, parts: Parts, sizes: Sizes, stage: Stage) -> Carried:
         """The number of steps taken, for `ramp_steps`."""

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from msda_bench.api import (
-    Added,
+    AddedLater,
     Batch,
     Carried,
     Count,
@@ -67,7 +67,7 @@ class Mfsan(Scheme):
 
     kernels: Count = 5
     ramp: Positive | None = 10.0
-    turns: Annotated[Count, Added()] = 1
+    turns: Annotated[Count, AddedLater()] = 1
 
     @property
     def stages(self) -> tuple[Stage, ...]:

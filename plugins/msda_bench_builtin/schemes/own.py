@@ -16,7 +16,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from msda_bench.api import Array, EstimatorScheme, Fitting, Inputs, Located, PluginError, Task, component
+from msda_bench.api import Array, EstimatorScheme, FilePath, Fitting, Inputs, PluginError, Task, component
 from msda_bench.blame import OWN, place
 from msda_bench.errors import BenchError, describe
 
@@ -46,7 +46,7 @@ class Own(EstimatorScheme):
     held: ClassVar[Any] = None
     """The estimator itself if it is of this Python session."""
 
-    file: Annotated[str, Located()] = ""
+    file: Annotated[str, FilePath()] = ""
     function: str = ""
     arguments: Annotated[dict[str, Any], Field(max_length=100)] = Field(default_factory=dict)
     sees: Literal["sources", "target"] = "sources"

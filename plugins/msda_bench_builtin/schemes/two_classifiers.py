@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from msda_bench.api import (
-    Added,
+    AddedLater,
     Batch,
     Count,
     Discrepancy,
@@ -157,7 +157,7 @@ class M3sda(TwoClassifiers):
     orders: Count = 4
     scale: Literal["sum", "mean"] = "sum"
     repeats: Count = 1
-    centred: Annotated[bool, Added()] = False
+    centred: Annotated[bool, AddedLater()] = False
 
     def step(self, parts: Parts, batch: Batch, state: Tensor, phase: Phase) -> Step:
         """A phase's objective.

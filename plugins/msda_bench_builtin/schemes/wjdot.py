@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from msda_bench.api import (
-    Added,
+    AddedLater,
     Batch,
     Carried,
     Count,
@@ -77,8 +77,8 @@ class Wjdot(Scheme):
     embedding: Positive = 3.0
     blur: Positive = 0.05
     iterations: Count = 50
-    plan: Annotated[Literal["exact", "entropic"], Added("entropic")] = "exact"
-    examples: Annotated[Count, Added()] = 400
+    plan: Annotated[Literal["exact", "entropic"], AddedLater("entropic")] = "exact"
+    examples: Annotated[Count, AddedLater()] = 400
 
     def __post_init__(self) -> None:
         """Refuses to be exact without POT."""

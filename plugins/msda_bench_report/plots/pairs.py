@@ -17,7 +17,7 @@ from msda_bench.results.frame import runs_of
 from msda_bench.results.report import show_p
 from msda_bench.results.verdict import too_few_datasets
 from msda_bench.results.words import name_of
-from msda_bench.suite.mistakes import hint, shown
+from msda_bench.suite.issues import hint, shown
 from msda_bench_report.plots import parts
 from msda_bench_report.plots.parts import BLUE, GREEN, GREY, KINDS, ORANGE, ROW, WIDTH, Chart, layered, tips
 

@@ -22,7 +22,7 @@ from msda_bench.results.leaderboard import LEADERBOARD
 from msda_bench.results.predictions import PER_CLASS
 from msda_bench.results.runs import known_results
 from msda_bench.results.words import name_of
-from msda_bench.suite.plan import DEFAULT_MEASURES, Measure
+from msda_bench.suite.plan import DEFAULT_METRICS, MetricInfo
 
 Chart: TypeAlias = alt.Chart | alt.LayerChart | alt.FacetChart | alt.ConcatChart | alt.VConcatChart
 
@@ -105,15 +105,15 @@ def names(frame: pd.DataFrame, column: str) -> list[str]:
     return list(dict.fromkeys(map(name_of, frame[column].dropna().unique())))
 
 
-def measure_of(frame: pd.DataFrame) -> Measure:
+def measure_of(frame: pd.DataFrame) -> MetricInfo:
     """The metric of an experiment's scores: that of its suite, or the default of its task."""
     names, results = set(frame["experiment"].astype(object)), known_results(frame)
     tables = results.plan.experiments if results is not None else ()
     shown = [table.metric for table in tables if table.name in names and table.metric]
     task = frame["task"].astype(object).iloc[0]
-    if task not in DEFAULT_MEASURES:
-        raise ValueError(f"the frame has the task {task!r}, which is neither {' nor '.join(DEFAULT_MEASURES)}")
-    return shown[0] if shown else DEFAULT_MEASURES[task]
+    if task not in DEFAULT_METRICS:
+        raise ValueError(f"the frame has the task {task!r}, which is neither {' nor '.join(DEFAULT_METRICS)}")
+    return shown[0] if shown else DEFAULT_METRICS[task]
 
 
 def panels(parameter: str, frame: pd.DataFrame, by: Sequence[str], draw: Callable[[pd.DataFrame], Chart]) -> Chart:

@@ -14,9 +14,9 @@ from msda_bench.errors import PluginError
 from msda_bench.running.execute import Setup, executors
 from msda_bench.store import Store
 from msda_bench.store.record import RESULTS, Outcome, Record
-from msda_bench.suite.cell import Cell, Ref
-from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell
-from msda_bench.suite.protocol import Optimizer, Protocol, Sgd
+from msda_bench.suite.plan import Experiment, Method, Plan, PlannedRun
+from msda_bench.suite.protocol import Optimizer, Sgd, TrainingConfig
+from msda_bench.suite.run_spec import ComponentSpec, RunSpec
 
 SETUP = Setup("cpu", trainer="fake_training:make")
 LOG = "FAKE_TRAINING_LOG"
@@ -31,21 +31,21 @@ class FakeExpansion:
     """As an `Expansion`, whose module loads torch."""
 
     plan: Plan
-    cells: dict[str, Cell]
+    cells: dict[str, RunSpec]
 
 
 def fake_cell(method="A", target="t0", seed=0, do="ok"):
-    return Cell(
-        dataset=Ref("dataset", "fake", 1, "tests", {}),
+    return RunSpec(
+        dataset=ComponentSpec("dataset", "fake", 1, "tests", {}),
         fingerprint="0" * 64,
         target=target,
         sources=("s0", "s1"),
-        backbone=Ref("backbone", "fake", 1, "tests", {}),
-        scheme=Ref("scheme", method, 1, "tests", {"do": do}),
+        backbone=ComponentSpec("backbone", "fake", 1, "tests", {}),
+        scheme=ComponentSpec("scheme", method, 1, "tests", {"do": do}),
         discrepancy=None,
         aggregator=None,
         mu=0.0,
-        training=Protocol(epochs=1, batch=1, optimizer=Optimizer(sgd=Sgd(lr=0.1)), epoch="scheme"),
+        training=TrainingConfig(epochs=1, batch=1, optimizer=Optimizer(sgd=Sgd(lr=0.1)), epoch="scheme"),
         validators=(),
         seed=seed,
     )
@@ -61,7 +61,7 @@ def fake_expansion(methods=("A", "B"), targets=("t0", "t1"), seeds=2, do="ok", f
             for seed in range(seeds):
                 cell = fake_cell(method, target, seed, (faults or {}).get((method, target, seed), do))
                 cells[cell.key] = cell
-                planned.append(PlannedCell("table", method, target, seed, cell.key))
+                planned.append(PlannedRun("table", method, target, seed, cell.key))
     return FakeExpansion(Plan("fake", (table,), tuple(planned)), cells)
 
 

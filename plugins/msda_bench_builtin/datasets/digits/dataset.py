@@ -10,7 +10,19 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import AfterValidator, Field
 
-from msda_bench.api import Added, Dataset, DomainData, File, Files, Inputs, InputSpec, Size, Task, TestSize, component
+from msda_bench.api import (
+    AddedLater,
+    Dataset,
+    DomainData,
+    File,
+    Files,
+    Inputs,
+    InputSpec,
+    Size,
+    Task,
+    TestSize,
+    component,
+)
 from msda_bench_builtin.datasets.digits.origins import Copies, Origin, origins
 from msda_bench_builtin.datasets.digits.readers import CLASSES, SIDE
 
@@ -66,7 +78,7 @@ class Digits(Dataset):
     copies: Copies = "original"
     made_train: Annotated[int, Field(ge=1, le=60000)] = 20000
     made_test: Annotated[int, Field(ge=1, le=10000)] = 9000
-    pixels: Annotated[Literal["unit", "bytes"], Added()] = "unit"
+    pixels: Annotated[Literal["unit", "bytes"], AddedLater()] = "unit"
 
     @property
     def files(self) -> tuple[File, ...]:

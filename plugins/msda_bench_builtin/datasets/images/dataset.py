@@ -14,7 +14,7 @@ import numpy as np
 from pydantic import AfterValidator, Field
 
 from msda_bench.api import (
-    Added,
+    AddedLater,
     Array,
     ByHand,
     DataError,
@@ -124,12 +124,12 @@ class Images(Dataset):
     side: Annotated[int, Field(ge=1, le=4096)] = 224
     short: Annotated[int, Field(ge=1, le=4096)] | None = None
     without: tuple[str, ...] = ()
-    upright: Annotated[bool, Added()] = False
-    crop: Annotated[Annotated[int, Field(ge=1, le=4096)] | None, Added()] = None
-    scale: Annotated[tuple[Share, Share] | None, Added()] = None
-    flip: Annotated[bool, Added()] = False
-    jitter: Annotated[Share, Added()] = 0.0
-    grey: Annotated[Share, Added()] = 0.0
+    upright: Annotated[bool, AddedLater()] = False
+    crop: Annotated[Annotated[int, Field(ge=1, le=4096)] | None, AddedLater()] = None
+    scale: Annotated[tuple[Share, Share] | None, AddedLater()] = None
+    flip: Annotated[bool, AddedLater()] = False
+    jitter: Annotated[Share, AddedLater()] = 0.0
+    grey: Annotated[Share, AddedLater()] = 0.0
 
     train: Size = 100
 

@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from msda_bench.api import Added, DataError, Files, Identified, Row, component
+from msda_bench.api import AddedLater, DataError, Files, Identified, Row, component
 from msda_bench.functional import plain_texts
 from msda_bench_builtin.datasets.first_targets import first_targets
 from msda_bench_builtin.datasets.images.dataset import (
@@ -285,8 +285,8 @@ class ImageFolder(FolderImages):
     domains: Annotated[tuple[str, ...], Field(min_length=2)] = ("source_1", "source_2", "target")
     classes: Annotated[int, Field(ge=2)] = 2
     layout: Annotated[str, Field(min_length=1)] = LAST_TWO
-    groups: Annotated[Pattern | None, Added()] = None
-    test_images: Annotated[Pattern | None, Added()] = None
+    groups: Annotated[Pattern | None, AddedLater()] = None
+    test_images: Annotated[Pattern | None, AddedLater()] = None
 
     @property
     def grouping(self) -> str | None:

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from msda_bench.api import Added, DataError, Files, Identified, Row, component
+from msda_bench.api import AddedLater, DataError, Files, Identified, Row, component
 from msda_bench_builtin.datasets.first_targets import first_targets
 from msda_bench_builtin.datasets.images.dataset import (
     FIRST_SIDE,
@@ -195,8 +195,8 @@ class ImageList(ListedImages):
     classes: Annotated[int, Field(ge=2)] = 2
     list: Annotated[str, Field(min_length=1)] = "{domain}.txt"
     test_list: str | None = None
-    groups: Annotated[Pattern | None, Added()] = None
-    test_images: Annotated[Pattern | None, Added()] = None
+    groups: Annotated[Pattern | None, AddedLater()] = None
+    test_images: Annotated[Pattern | None, AddedLater()] = None
 
     def identify(self, path: Path, sha256: str) -> Identified | None:
         """Recognises lists of two or more domains, `DOMAIN.txt` or `DOMAIN_train.txt` and `DOMAIN_test.txt`."""

@@ -14,7 +14,7 @@ from typing import IO, Annotated, Any, cast
 import numpy as np
 from pydantic import AliasChoices, Field
 
-from msda_bench.api import Added, Array, DataError, Files, Identified, Inputs, InputSpec, NewRowsReader, component
+from msda_bench.api import AddedLater, Array, DataError, Files, Identified, Inputs, InputSpec, NewRowsReader, component
 from msda_bench.functional import lost_in_float32, standardiser
 from msda_bench_builtin.datasets.tables.array_doubts import doubts_in, sampled
 from msda_bench_builtin.datasets.tables.findings import Look
@@ -85,7 +85,7 @@ class Arrays(FromFile):
     labels: str = "y"
     domain: Annotated[str, Field(validation_alias=AliasChoices("domains", "domain"))] = "domain"
     groups: str | None = None
-    signals: Annotated[Signals, Added()] = "none"
+    signals: Annotated[Signals, AddedLater()] = "none"
 
     def reads(self) -> tuple[str, ...]:
         """`.npz`, or `.parquet` if the file or folder has such columns."""

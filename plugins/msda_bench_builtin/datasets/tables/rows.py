@@ -13,7 +13,7 @@ import numpy as np
 from pydantic import AliasChoices, Field
 
 from msda_bench.api import (
-    Added,
+    AddedLater,
     Array,
     ByHand,
     DataError,
@@ -21,10 +21,10 @@ from msda_bench.api import (
     DomainData,
     Extent,
     File,
+    FilePath,
     Files,
     Inputs,
     InputSpec,
-    Located,
     Size,
     Task,
     component,
@@ -91,14 +91,14 @@ class FromFile(Dataset):
 
     train: Size = 0.5
     stratify: bool | Literal["shares"] = True
-    file: Annotated[str, Located()] = ""
+    file: Annotated[str, FilePath()] = ""
     mode: Annotated[Mode, Field(validation_alias=AliasChoices("task", "mode"))] = "auto"
     standardise: Standardise = "sources"
     leave_out: tuple[str, ...] = ()
-    missing: Annotated[tuple[str, ...], Added()] = MISSING_TEXTS
+    missing: Annotated[tuple[str, ...], AddedLater()] = MISSING_TEXTS
     unlabelled: Unlabelled = "refuse"
     predictions: str | None = None
-    test_rows: Annotated[str | None, Added()] = None
+    test_rows: Annotated[str | None, AddedLater()] = None
 
     def reads(self) -> tuple[str, ...]:
         """How the files that are read end."""

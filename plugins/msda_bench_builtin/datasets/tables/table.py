@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from msda_bench.api import Added, Count, DataError, Files, Identified, Inputs, InputSpec, NewRowsReader, component
+from msda_bench.api import AddedLater, Count, DataError, Files, Identified, Inputs, InputSpec, NewRowsReader, component
 from msda_bench.functional import unspaced
 from msda_bench_builtin.datasets.tables.columns import encoded, fitted, plan_of, ranges_of, with_words
 from msda_bench_builtin.datasets.tables.findings import Look
@@ -63,7 +63,7 @@ class Table(FromFile):
     group: str | None = None
     words: Count = 2000
     ngrams: Annotated[int, Field(ge=1, le=5)] = 2
-    units: Annotated[Literal["words", "characters"], Added()] = "words"
+    units: Annotated[Literal["words", "characters"], AddedLater()] = "words"
 
     def roles(self) -> Roles:
         """The columns that are no inputs; see `FromFile`."""

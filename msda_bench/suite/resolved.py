@@ -16,14 +16,14 @@ from msda_bench.component.dataset import sizes_of
 from msda_bench.component.sizes import asked, counts, holds_out, is_transductive, trained_of
 from msda_bench.errors import BenchError, PluginError
 from msda_bench.suite.choice import Configured
-from msda_bench.suite.protocol import Protocol, Splitting, labelled_groups
+from msda_bench.suite.protocol import Splitting, TrainingConfig, labelled_groups
 from msda_bench.suite.spec import DEFAULT_VALIDATOR, POOLED, ExperimentFile, MethodSpec
 
 _MISSING: dict[str, Any] = {"methods": {}, "backbone": None, "training": None}
 
 
 @dataclass(frozen=True)
-class Facts:
+class ResolvedExperiment:
     """An experiment whose dataset is sound; other parts with mistakes are at their default or empty.
 
     `sources` are those of each possible target; `targets` are those of the suite that the dataset has. `without` is the
@@ -41,7 +41,7 @@ class Facts:
     without: str | None = None
 
     @classmethod
-    def of(cls, sound: Mapping[str, Any]) -> Facts:
+    def of(cls, sound: Mapping[str, Any]) -> ResolvedExperiment:
         """Calls the dataset; raises a BenchError for its exceptions, also those of a run."""
         file = ExperimentFile.model_construct(set(sound), **_MISSING | dict(sound))
         data = file.dataset.component
@@ -80,7 +80,7 @@ class Facts:
         return self.file.backbone
 
     @property
-    def training(self) -> Protocol | None:
+    def training(self) -> TrainingConfig | None:
         """None if it has mistakes."""
         return self.file.training
 
@@ -163,7 +163,7 @@ class Facts:
         return None
 
 
-def without_each_source(facts: Facts) -> Iterator[Facts]:
+def without_each_source(facts: ResolvedExperiment) -> Iterator[ResolvedExperiment]:
     """The experiment of `leave_out_sources` once more without each source, of the targets that have it."""
     for source in facts.domains if facts.file.leave_out_sources else ():
         targets = tuple(target for target in facts.targets if source in facts.kept_sources(target))

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, NoReturn
 
-from msda_bench.suite.protocol import Protocol, Splitting
+from msda_bench.suite.protocol import Splitting, TrainingConfig
 
 ENGINE_VERSION = 1
 """Raised whenever the training core changes the numbers of an unchanged cell."""
@@ -26,12 +26,12 @@ _LARGEST = 2**63
 
 
 @dataclass(frozen=True)
-class Ref:
+class ComponentSpec:
     """A component by name, with everything that changes its numbers.
 
-    `params` are plain JSON values, defaults included; `Added` ones only if they differ from the default. `places` are
-    the `Located` ones, paths on this machine, which change no number and are in no key. `held` is an
-    object of this Python session, which `params` describe.
+    `params` are plain JSON values, defaults included; `AddedLater` ones only if they differ from the default.
+    `file_paths` are paths on this machine, which change no number and are in no key. `held` is an object of this Python
+    session, which `params` describe.
     """
 
     kind: str
@@ -39,21 +39,21 @@ class Ref:
     version: int
     distribution: str
     params: dict[str, Any]
-    places: dict[str, str] = field(default_factory=dict, compare=False)
+    file_paths: dict[str, str] = field(default_factory=dict, compare=False)
     held: Any = field(default=None, compare=False, repr=False)
 
     @property
     def given(self) -> dict[str, Any]:
         """The parameters that make the component on this machine."""
-        return self.params | self.places
+        return self.params | self.file_paths
 
     def identity(self) -> dict[str, Any]:
-        """All but the places and what is held."""
-        return {name: value for name, value in vars(self).items() if name not in {"places", "held"}}
+        """Everything except the paths and the held object."""
+        return {name: value for name, value in vars(self).items() if name not in {"file_paths", "held"}}
 
 
 @dataclass(frozen=True)
-class Cell:
+class RunSpec:
     """One training run, fully resolved.
 
     `fingerprint` is the dataset's, so that other data make another cell. Discrepancy and aggregator are None if the
@@ -63,28 +63,28 @@ class Cell:
     (`standardise` is "domain"). The files to `keep` with the record change no number, and so no key.
     """
 
-    dataset: Ref
+    dataset: ComponentSpec
     fingerprint: str
     target: str
     sources: tuple[str, ...]
-    backbone: Ref
-    scheme: Ref
-    discrepancy: Ref | None
-    aggregator: Ref | None
+    backbone: ComponentSpec
+    scheme: ComponentSpec
+    discrepancy: ComponentSpec | None
+    aggregator: ComponentSpec | None
     mu: float
-    training: Protocol
-    validators: tuple[Ref, ...]
+    training: TrainingConfig
+    validators: tuple[ComponentSpec, ...]
     seed: int
     split_sources: Splitting | None = None
     labelled_target: int = 0
-    metrics: tuple[Ref, ...] | None = None
+    metrics: tuple[ComponentSpec, ...] | None = None
     prior_correction: str | None = None
     standardise_labels: bool = False
     standardise: str | None = None
     keep: tuple[str, ...] = field(default=(), compare=False)
 
     @property
-    def refs(self) -> tuple[Ref, ...]:
+    def refs(self) -> tuple[ComponentSpec, ...]:
         """Its components."""
         given = (self.dataset, self.backbone, self.scheme, self.discrepancy, self.aggregator, *self.validators)
         given += self.metrics or ()
@@ -96,7 +96,7 @@ class Cell:
         Fields with a default were added later: at it they are omitted, so that keys of stored results do not change.
         """
         values = {column.name: getattr(self, column.name) for column in fields(self) if column.compare}
-        given = {name: value for name, value in values.items() if value != getattr(Cell, name, MISSING)}
+        given = {name: value for name, value in values.items() if value != getattr(RunSpec, name, MISSING)}
         plain: dict[str, Any] = json.loads(json.dumps(given, default=lambda part: part.identity(), allow_nan=False))
         return {"engine": ENGINE_VERSION, **plain}
 

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable
 
 from msda_bench.errors import BenchError
-from msda_bench.suite.mistakes import hint, shown
-from msda_bench.suite.plan import Plan, PlannedCell
+from msda_bench.suite.issues import hint, shown
+from msda_bench.suite.plan import Plan, PlannedRun
 
 _SPAN = re.compile(r"([0-9]{1,10})-([0-9]{1,10})")
 _COMMA, _BAR = "\ue000", "\ue001"
@@ -34,7 +34,7 @@ def meant_span(text: str) -> str | None:
     return "-".join(map(str, numbers)) if len(numbers) in {1, 2} else None
 
 
-def select_cells(plan: Plan, text: str) -> tuple[PlannedCell, ...]:
+def select_cells(plan: Plan, text: str) -> tuple[PlannedRun, ...]:
     """The cells of a plan that a selection means, and those at tuning seeds that choose their settings.
 
     Commas join conditions, and a cell must meet all; `|` or a repeated key gives alternatives. A value in quotes may
@@ -63,7 +63,7 @@ def select_cells(plan: Plan, text: str) -> tuple[PlannedCell, ...]:
     )
 
 
-def _choice(cell: PlannedCell) -> tuple[str, str, str]:
+def _choice(cell: PlannedRun) -> tuple[str, str, str]:
     """What settings are chosen for, on tuning seeds."""
     return cell.experiment, cell.method, cell.target
 
@@ -108,12 +108,12 @@ def _value(text: str, key: str, value: str) -> str:
     return value.lstrip("0") or "0"
 
 
-def _meets(key: str, value: str, cell: PlannedCell) -> bool:
+def _meets(key: str, value: str, cell: PlannedRun) -> bool:
     numbers = span(value) if key == "seed" else None
     return cell.seed in numbers if numbers is not None else str(getattr(cell, key)) == value
 
 
-def _absent(key: str, values: Iterable[str], cells: tuple[PlannedCell, ...]) -> list[str]:
+def _absent(key: str, values: Iterable[str], cells: tuple[PlannedRun, ...]) -> list[str]:
     known = list(dict.fromkeys(str(getattr(cell, key)) for cell in cells))
     missing = [value for value in values if not any(_meets(key, value, cell) for cell in cells)]
     # Numbers are not corrected: seeds are listed instead.

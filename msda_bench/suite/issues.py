@@ -40,7 +40,7 @@ _BOUNDS = {
 _LENGTHS = {"too_short": ("at least", "min_length"), "too_long": ("at most", "max_length")}
 
 
-class Fault(NamedTuple):
+class ValidationIssue(NamedTuple):
     """A mistake below the value being validated; `where`: whether its key or its value is wrong, or missing."""
 
     loc: Loc
@@ -83,7 +83,7 @@ def hint(word: str, known: Iterable[str]) -> str:
     return f" (known: {listed})" if names else ""
 
 
-def refusal(*faults: Fault) -> ValidationError:
+def refusal(*faults: ValidationIssue) -> ValidationError:
     """An error to raise inside a pydantic validator; each fault keeps its location below the validated value."""
     details = []
     for fault in faults:
@@ -93,22 +93,22 @@ def refusal(*faults: Fault) -> ValidationError:
     return ValidationError.from_exception_data("suite", details)
 
 
-def refuse_any(faults: Iterable[Fault]) -> None:
+def refuse_any(faults: Iterable[ValidationIssue]) -> None:
     """Raises the refusal of the faults, if there are any."""
     if mistakes := tuple(faults):
         raise refusal(*mistakes)
 
 
-def faults(error: ValidationError, noun: str = "key", known: Iterable[str] = ()) -> Iterator[Fault]:
+def faults(error: ValidationError, noun: str = "key", known: Iterable[str] = ()) -> Iterator[ValidationIssue]:
     """Every mistake of a validation, in plain words; the noun and the names are those of the keys at the top."""
     for detail in error.errors(include_url=False):
         kind, end = detail["type"], detail["loc"][-1:]
         loc: Loc = tuple(part for part in detail["loc"] if part != "[key]")
         what = f"unknown {noun}{hint(str(loc[-1]), known)}" if kind in _UNKNOWN else explain(detail)
         if kind == f"{_TAG}key" or kind in _UNKNOWN or end == ("[key]",):
-            yield Fault(loc, what, "key")
+            yield ValidationIssue(loc, what, "key")
         else:
-            yield Fault(loc, what, "missing" if kind == f"{_TAG}missing" or kind in _MISSING else "value")
+            yield ValidationIssue(loc, what, "missing" if kind == f"{_TAG}missing" or kind in _MISSING else "value")
 
 
 def explain(detail: ErrorDetails) -> str:
