@@ -16,7 +16,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from msda_bench.cli.predict import fit as fit
     from msda_bench.cli.run import run as run
     from msda_bench.results.across import across as across
     from msda_bench.results.answers import advice as advice
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from msda_bench.results.predictions import load_predictions as load_predictions
     from msda_bench.results.signed_rank import signed_rank as signed_rank
     from msda_bench.results.verify import verify as verify
+    from msda_bench.running.fit import fit as fit
     from msda_bench_report import plots as plots
 
 __version__ = "0.1.0"
@@ -37,7 +37,7 @@ _HOMES = {
     "advice": "msda_bench.results.answers",
     "compare": "msda_bench.results.compare",
     "criteria": "msda_bench.results.criteria",
-    "fit": "msda_bench.cli.predict",
+    "fit": "msda_bench.running.fit",
     "leaderboard": "msda_bench.results.leaderboard",
     "load_confusion": "msda_bench.results.predictions",
     "load_curves": "msda_bench.results.frame",

@@ -44,8 +44,6 @@ _LIST: Mapping[str, Any] = MappingProxyType({"type": _names, "default": ()})
 _COUNT = _number(int, lambda count: count >= 1, "a whole number of at least 1")
 _SEED = _number(int, lambda seed: 0 <= seed < 1 << 31, "a whole number from 0 to 2147483647")
 _SECONDS = _number(float, lambda seconds: 0 < seconds < math.inf, "a number of seconds above 0")
-_POINTS = _number(float, lambda gain: 0 < gain < math.inf, "a number of points above 0")
-_POWER = _number(float, lambda share: 0.5 <= share <= 0.99, "a probability from 0.5 to 0.99")  # noqa: PLR2004
 COMPONENTS = ("aggregator", "discrepancy", "dataset", "backbone", "scheme", "validator", "metric")
 COLUMNS = MappingProxyType({
     "domain": "the column that names each row's domain",
@@ -112,7 +110,6 @@ RUN = (
         "FILE",
         "train the methods of this file, such as mine.yaml, instead of the suite's; all else is the suite's",
         type=Path,
-        dest="own",
     ),
     _AGAINST,
     _arg(
@@ -120,12 +117,16 @@ RUN = (
         "SELECTION",
         "a part of the suite, such as method=DARN|MDAN,target=books,seed=0-4; given again, it adds conditions",
         action="append",
+        default=[],
     ),
     _arg("--limit", "N", "train at most N runs; runs beyond the limit do not affect the exit code", type=_COUNT),
     _arg("--shard", "I/N", "part I of N, counted from 0, for machines that share the work, such as array jobs"),
     _TRUST,
     _flag("--keep-going", "train the other runs although a method's first one fails"),
-    _flag("--dry-run", "report what is stored and what would be trained, and change nothing"),
+    _flag(
+        "--dry-run",
+        "report what is stored, how long the rest takes and how small a gain could be found, and change nothing",
+    ),
     _FETCH,
     _flag("--no-shift", "keep no picture of your own data for the page: two components of at most 1200 rows"),
     _flag(
@@ -161,26 +162,6 @@ _NAME = _arg("name", "NAME", "a suite, such as quickstart")
 SUITES_SHOW = (_NAME,)
 SUITES_COPY = (_arg("--out", "DIR", "the folder (this one)", type=Path, default=Path()), _NAME)
 VALIDATE = (_SUITE,)
-PLAN = (
-    _SUITE,
-    _arg(
-        "--detect",
-        "GAIN",
-        "the true gain over the baseline that is to be found, in points (1.0)",
-        type=_POINTS,
-        default=1.0,
-    ),
-    _arg("--power", "P", "the probability with which it is to be found (0.8)", type=_POWER, default=0.8),
-    _arg(
-        "--pilot",
-        "DIR",
-        "take standard deviations and seconds from this folder of the same or a similar suite (the suite's own)",
-        type=Path,
-    ),
-    _arg("--out", "DIR", "parent of the suite's result folder (results)", type=Path, default=Path("results")),
-    _FORMAT,
-    _flag("--quiet", "print no verdict and no explanation of the table"),
-)
 _OF_TABLES = (_AGAINST, _BY, _EXPERIMENTS, _FORMAT, _METHODS, _METRIC, _QUIET)
 LEADERBOARD = (
     _FOLDER,

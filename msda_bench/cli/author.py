@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 import ast
 import contextlib
 import json
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msda_bench.cli.lines import say, say_table, say_whole, warn_of
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from msda_bench.plugins import Entry
 
 
-def new(args: argparse.Namespace) -> int:
+def new(*, kind: str, name: str, out: Path, fitted: bool) -> int:
     """Writes a complete distribution for an author to start from.
 
     The name may not be that of an installed distribution, or one that the new code imports; `check` finds equal names.
@@ -25,7 +26,7 @@ def new(args: argparse.Namespace) -> int:
 
     from msda_bench.scaffold import RANKING, Names, render, write
 
-    names = Names.of(args.kind, args.name, fitted=args.fitted)
+    names = Names.of(kind, name, fitted=fitted)
     code = ast.parse(render(names)[f"src/{names.module}.py"])
     imports = (node for node in ast.walk(code) if isinstance(node, ast.Import | ast.ImportFrom))
     if names.class_name in {alias.name for node in imports for alias in node.names}:
@@ -33,7 +34,7 @@ def new(args: argparse.Namespace) -> int:
     with contextlib.suppress(PackageNotFoundError):
         what = f"{names.distribution} {version(names.distribution)} is already installed"
         raise BenchError(f"{what}; choose another name, or uninstall it")
-    folder = write(names, args.out)
+    folder = write(names, out)
     place = folder if folder.is_absolute() else f"./{folder}"  # without ./ pip would search an index
     say(f"{folder}: the {names.kind} {names.component}, ready to install. Next:")
     say(f"  pip install -e {place}")
@@ -44,7 +45,7 @@ def new(args: argparse.Namespace) -> int:
     return 0
 
 
-def check(args: argparse.Namespace) -> int:
+def check(*, names: Sequence[str], kind: str | None, params: str, strict: bool) -> int:
     """Checks installed components against their kinds' contracts."""
     from msda_bench.plugins import discover
     from msda_bench.plugins.registry import same_project
@@ -53,18 +54,18 @@ def check(args: argparse.Namespace) -> int:
 
     registry = discover()
     warn_of(registry.problems)
-    entries = list(dict.fromkeys(entry for name in args.names for entry in registry.find_all(name, args.kind)))
-    document = parse_document(args.params.encode(), "--params")
+    entries = list(dict.fromkeys(entry for name in names for entry in registry.find_all(name, kind)))
+    document = parse_document(params.encode(), "--params")
     if document.mistakes:
         raise PluginError(*document.lines())
-    params = document.value
-    if not isinstance(params, dict):
-        raise PluginError(f"--params: must be a mapping of parameters, such as '{{gamma: 2.0}}', not {args.params!r}")
-    if params and len(entries) > 1:
+    values = document.value
+    if not isinstance(values, dict):
+        raise PluginError(f"--params: must be a mapping of parameters, such as '{{gamma: 2.0}}', not {params!r}")
+    if values and len(entries) > 1:
         raise PluginError(f"--params is for one component; {len(entries)} are named here")
-    made = [make(registry, entry.kind, entry.name, params).component for entry in entries]
-    failed = sum([_fails(*one, strict=args.strict) for one in zip(entries, made, strict=True)])
-    unusable = sum(same_project(broken.distribution, name) for broken in registry.broken for name in args.names)
+    made = [make(registry, entry.kind, entry.name, values).component for entry in entries]
+    failed = sum([_fails(*one, strict=strict) for one in zip(entries, made, strict=True)])
+    unusable = sum(same_project(broken.distribution, name) for broken in registry.broken for name in names)
     if len(entries) > 1 or unusable:
         rest = f"; parts that cannot be used: {unusable}" if unusable else ""
         say(f"{len(entries) - failed} of {len(entries)} components pass{rest}")
@@ -93,7 +94,7 @@ def _fails(entry: Entry, component: Component, *, strict: bool) -> bool:
     return "broken" in outcomes or missed
 
 
-def plugins(_: argparse.Namespace) -> int:
+def plugins() -> int:
     """Lists installed components and executors, and their distributions."""
     from msda_bench.plugins import discover
     from msda_bench.running.execute import executors
@@ -108,7 +109,7 @@ def plugins(_: argparse.Namespace) -> int:
     return 2 * warn_of([line for registry in registries for line in registry.problems], "error")
 
 
-def schema(_: argparse.Namespace) -> int:
+def schema() -> int:
     """Prints the JSON schema of a suite, by which editors complete and check suites."""
     from msda_bench.plugins import discover
     from msda_bench.suite.load import suite_schema

@@ -19,7 +19,7 @@ class Action(NamedTuple):
     """What a command, or one of its actions, does.
 
     Attributes:
-        calls: `module:function` of `msda_bench.cli`, which gets the parsed arguments as `args`.
+        calls: `module:function` of `msda_bench.cli`, which gets the arguments by keyword and returns the exit code.
         arguments: that it has.
         line: what help says of an action.
     """
@@ -71,12 +71,6 @@ COMMANDS: Mapping[str, Mapping[str, Command]] = MappingProxyType({
             "Trains nothing. Each mistake is a line with its place in the file.",
             ("validate mine.yaml", "validate quickstart"),
             Action("suites:validate", arguments.VALIDATE),
-        ),
-        "plan": Command(
-            "estimate the seeds and hours needed to detect a gain",
-            "Reads the runs that are there, such as those of the first seeds.",
-            ("plan mine.yaml", "plan mine.yaml --detect 0.5 --pilot results/quickstart"),
-            Action("suites:plan", arguments.PLAN),
         ),
     },
     "Read": {

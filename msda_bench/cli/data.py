@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -13,7 +13,7 @@ from msda_bench import data, plugins
 from msda_bench.api import File
 from msda_bench.cli.lines import out, say, say_block, say_table, warn_of
 from msda_bench.cli.suites import load
-from msda_bench.cli.tables import show
+from msda_bench.cli.tables import TableOptions, show
 from msda_bench.data.check import present
 from msda_bench.engine.loaded import load_domain
 from msda_bench.errors import BenchError, DataError, PluginError, reported
@@ -37,15 +37,15 @@ _LEGEND = (
 )
 
 
-def listing(args: argparse.Namespace) -> int:
+def listing(*, names: Sequence[str]) -> int:
     """Shows every dataset, or some in full."""
     registry = plugins.discover()
     problems: list[str] = []
     rows: list[tuple[str, ...]] = []
-    for name in dict.fromkeys(args.names) or registry.names("dataset"):
+    for name in dict.fromkeys(names) or registry.names("dataset"):
         with reported(problems):
-            rows.append(_declarations(make(registry, "dataset", name, {}), whole=bool(args.names)))
-    if args.names or out().isatty():
+            rows.append(_declarations(make(registry, "dataset", name, {}), whole=bool(names)))
+    if names or out().isatty():
         for name, domains, task, licence, source, here in rows:
             texts = (f"licence: {licence}", f"source: {source}", f"domains: {domains}")
             say_block(f"{name}: {task}; files here: {here}", texts)
@@ -76,10 +76,10 @@ def _cut(domains: tuple[str, ...]) -> str:
     return f"{', '.join(domains[: max(1, shown)])}, ... ({len(domains)} in all)"
 
 
-def fetch(args: argparse.Namespace) -> int:
+def fetch(*, names: Sequence[str], all: bool) -> int:
     """Downloads missing files."""
     problems: list[str] = []
-    for name, files in _chosen(args, problems):
+    for name, files in _chosen(names, problems, every=all):
         if not files:
             say(f"{name}: needs no files")
             continue
@@ -91,11 +91,11 @@ def fetch(args: argparse.Namespace) -> int:
     return 0
 
 
-def verify(args: argparse.Namespace) -> int:
+def verify(*, names: Sequence[str], all: bool) -> int:
     """Checks every file, and with `--all` kept arrays."""
     problems: list[str] = []
     rows, bad = [], 0
-    for name, files in _chosen(args, problems):
+    for name, files in _chosen(names, problems, every=all):
         local = data.LocalFiles(dataset=name)
         for file in files:
             try:
@@ -105,7 +105,7 @@ def verify(args: argparse.Namespace) -> int:
                 bad += 1
         if not files:
             rows.append((name, "", "ok: needs no files"))
-    kept = [("(cache)", *file) for file in data.verify_arrays(data.folders())] if args.all else []
+    kept = [("(cache)", *file) for file in data.verify_arrays(data.folders())] if all else []
     bad += sum(not state.startswith("ok") for _, _, state in kept)
     say_table(("dataset", "file", "state"), [*rows, *kept])
     if problems:
@@ -113,14 +113,14 @@ def verify(args: argparse.Namespace) -> int:
     return 1 if bad else 0
 
 
-def _chosen(args: argparse.Namespace, problems: list[str]) -> Iterator[tuple[str, tuple[File, ...]]]:
+def _chosen(names: Sequence[str], problems: list[str], *, every: bool) -> Iterator[tuple[str, tuple[File, ...]]]:
     """The files of the chosen datasets, or of backbones, by name; adds lines to `problems` for those that fail."""
-    if bool(args.names) == args.all:
+    if bool(names) == every:
         raise BenchError("name datasets, or give --all; `msda-bench data list` shows them")
     registry = plugins.discover()
     datasets = registry.names("dataset")
     weights = set(registry.names("backbone")) - set(datasets)
-    for name in datasets if args.all else dict.fromkeys(args.names):
+    for name in datasets if every else dict.fromkeys(names):
         files: tuple[File, ...] | None = None
         with reported(problems):
             choice = make(registry, "backbone" if name in weights else "dataset", name, {})
@@ -130,14 +130,15 @@ def _chosen(args: argparse.Namespace, problems: list[str]) -> Iterator[tuple[str
             yield name, files
 
 
-def leaks(args: argparse.Namespace) -> int:
+def leaks(*, suite: Path, **shown: Any) -> int:
     """Looks for test rows that training has seen elsewhere."""
-    registry, _, expansion = load(args)
+    registry, _, expansion = load(suite)
     problems: list[str] = []
     tables = list(_tables(expansion, registry, problems))
     if tables:
         rows = pd.concat(tables, ignore_index=True)
-        show(args, Report(tuple(map(_section, tables)), rows, complete=not rows["leak"].any()))
+        report = Report(tuple(map(_section, tables)), rows, complete=not rows["leak"].any())
+        show(report, TableOptions(**shown))
     return 2 if warn_of(problems, "error") else int(any(rows["leak"].any() for rows in tables))
 
 

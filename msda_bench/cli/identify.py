@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import hashlib
 import importlib.util
@@ -16,14 +15,13 @@ from typing import Any, cast
 
 from msda_bench.api import Dataset, Identified
 from msda_bench.atomic import write_new
-from msda_bench.cli.arguments import COLUMNS
 from msda_bench.cli.counts import say_counts
 from msda_bench.cli.lines import say, warn_of
 from msda_bench.cli.seen_rows import seen_rows
 from msda_bench.component.base import path_parameters
 from msda_bench.data import folders
+from msda_bench.data import unpack as parquet
 from msda_bench.data.check import tree_sha256
-from msda_bench.data.unpack import images_in, unpack
 from msda_bench.errors import BenchError, DataError, reported
 from msda_bench.plugins import Registry, discover
 from msda_bench.suite.choice import Configured, make
@@ -38,7 +36,6 @@ dataset:
   {dataset}:
 {params}
 {rest}"""
-_OPTIONS = ("task", "missing", "signals")
 _TABLES = ("*.csv*", "*.tsv*", "*.parquet", "*.npz", "*=*/*")
 """What a folder of tables or arrays holds."""
 _ENDINGS = (".csv", ".tsv", ".parquet", ".npz", ".gz")
@@ -50,31 +47,34 @@ _MOST = 1000
 """The maximum number of training examples per domain in a first suite."""
 
 
-def identify(args: argparse.Namespace) -> int:
-    """Recognises a folder or file, and writes a first suite for it."""
+def identify(
+    *, path: Path, suite: Path | None, unpack: Path | None, anyway: bool, unlabelled: str, **options: str | None
+) -> int:
+    """Recognises a folder or file, and writes a first suite for it; `options` say what columns and values mean."""
     registry = discover()
     problems = registry.problems
-    path = Path(os.path.expanduser(args.path))  # noqa: PTH111 - `~name` of no user is a folder of that name
-    columns = {name: value for name in (*COLUMNS, *_OPTIONS) if (value := getattr(args, name)) is not None}
+    path = Path(os.path.expanduser(path))  # noqa: PTH111 - `~name` of no user is a folder of that name
+    columns = {name: value for name, value in options.items() if value is not None}
     patterns = _patterns(path, columns)
     columns = {} if patterns else columns
     if columns and not columns.keys() >= ({"label"} if path.is_dir() else {"domain", "label"}):
         raise BenchError("a table or arrays need both --domain and --label, a folder of tables --label")
-    columns |= {"unlabelled": args.unlabelled} if columns else {}
+    if columns:
+        columns["unlabelled"] = unlabelled
     datasets = _datasets(registry, patterns, problems)
-    path, columns = _unpacked(path, columns, args.unpack)
+    path, columns = _unpacked(path, columns, unpack)
     before = len(problems)
     matches = _matches(path, _checksum(path), columns, datasets, problems)
-    if args.suite is not None:
+    if suite is not None:
         readable = next((match for match in matches if match[1].suite), None)
         if len(problems) > before and not matches:
             raise DataError(*dict.fromkeys(problems))
         no = f"{path}: no suite was written"
         if readable is None:
             raise DataError(*dict.fromkeys(problems), f"{no}, since no dataset can read it unchanged")
-        if (doubts := readable[1].doubts) and not args.anyway:
+        if (doubts := readable[1].doubts) and not anyway:
             raise DataError(*(f"{no}: {doubt}; --anyway writes it all the same" for doubt in doubts))
-        _write_suite(args.suite, path, *readable, registry)
+        _write_suite(suite, path, *readable, registry)
     return 2 * warn_of(dict.fromkeys(problems), "error")
 
 
@@ -104,12 +104,12 @@ def _datasets(registry: Registry, patterns: Mapping[str, str], problems: list[st
 
 def _unpacked(path: Path, columns: dict[str, str], folder: Path | None) -> tuple[Path, dict[str, str]]:
     """The folder to look at instead of Parquet files of images, without columns; other paths as they are."""
-    if folder is None and images_in(path) is None:
+    if folder is None and parquet.images_in(path) is None:
         return path, columns
     if folder is None or not columns:
         how = "--domain COLUMN --label COLUMN --unpack FOLDER writes them as DOMAIN/CLASS/FILE"
         raise BenchError(f"{path}: Parquet files of images: {how}")
-    left = unpack(path, folder, columns["domain"], columns["label"])
+    left = parquet.unpack(path, folder, columns["domain"], columns["label"])
     say(f"unpacked to {folder}; {left} rows without a domain, class or image are left out")
     return folder, {}
 

@@ -20,8 +20,6 @@ from msda_bench.errors import BenchError, Interrupted
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
-    from msda_bench.results.report import Report
-
 INTERRUPTED = 130
 _IGNORED = 2
 """Signals after the first that are ignored."""
@@ -42,18 +40,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _command(argv: Sequence[str] | None) -> int:
     words = sys.argv[1:] if argv is None else argv
     try:
-        args = make_parser().parse_args(words or ["--help"])
+        options = vars(make_parser().parse_args(words or ["--help"]))
     except SystemExit as stop:  # argparse exits on --help and on bad usage
         return int(stop.code or 0)
-    args.words = words
     try:
         with own_stdout():
-            answer: int | Report = pkgutil.resolve_name(f"msda_bench.cli.{args.calls}")(args)
-            if isinstance(answer, int):
-                return answer
-            from msda_bench.cli.tables import show
-
-            return show(args, answer)
+            command: Callable[..., int] = pkgutil.resolve_name(f"msda_bench.cli.{options.pop('calls')}")
+            return command(**options)
     except Exception as error:
         from msda_bench.blame import broken_package
 

@@ -1,21 +1,29 @@
-"""`msda-bench run SUITE`: trains missing cells and prints the leaderboard."""
+"""`msda-bench run SUITE`: trains missing runs and prints the leaderboard."""
 
 from __future__ import annotations
 
-import argparse
 import contextlib
+import shlex
 import signal
 from collections.abc import Mapping
-from itertools import chain
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from msda_bench.cli.command import make_parser
-from msda_bench.cli.lines import warn_of
-from msda_bench.cli.suites import load
+from msda_bench.cli.lines import say_text, warn, warn_of
+from msda_bench.errors import BenchError, reported
+from msda_bench.running.options import RunOptions
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from msda_bench.results.reference import Reference
+    from msda_bench.running.runner import Summary
+    from msda_bench.running.training import Training
+    from msda_bench.store import Store
+
+_READINGS = 3
+"""How often tables are made while others train into the folder; one that ended meanwhile may have newer ones."""
 
 
 def run(
@@ -34,13 +42,13 @@ def run(
     methods: str | Path | Mapping[str, Any] | None = None,
     against: str | Path | None = None,
 ) -> pd.DataFrame:
-    """Runs a suite as `msda-bench run` does: trains missing cells, writes and prints the leaderboard.
+    """Runs a suite as `msda-bench run` does: trains missing runs, writes and prints the leaderboard.
 
     Args:
         suite: a suite that comes with msda-bench, such as `quickstart`, or a file, such as `mine.yaml`.
         out: parent of the result folder.
         only: a part of the suite, such as `method=DARN,target=books,seed=0-4`.
-        limit: the maximum number of cells to train.
+        limit: the maximum number of runs to train.
         device: auto, cpu or cuda.
         workers: the number of processes that train; None for as many as suit the machine.
         keep_going: whether the other runs are trained although a method's first run fails.
@@ -67,45 +75,136 @@ def run(
     from msda_bench.results.frame import load_results
     from msda_bench.suite.described import own_methods
 
-    kinds: dict[str, tuple[object, object]] = {
-        "out": (out, str | Path),
-        "only": (only, str | None),
-        "limit": (limit, PositiveInt | None),
-        "device": (device, Literal["auto", "cpu", "cuda"]),
-        "workers": (workers, PositiveInt | None),
-        "methods": (None if isinstance(methods, Mapping) else methods, str | Path | None),
-        "against": (against, str | Path | None),
-        "keep-going": (keep_going, bool),
-        "fetch": (fetch, bool),
-        "trust-files": (trust_files, bool),
-        "no-shift": (no_shift, bool),
-        "quiet": (quiet, bool),
-    }
-    own = own_methods(methods) if isinstance(methods, Mapping) else None
-    suite = str(argument("suite", suite, str | Path))
-    given = {name: argument(name.replace("-", "_"), value, kind) for name, (value, kind) in kinds.items()}
-    values = {f"--{name}": str(value) for name, value in given.items() if not isinstance(value, bool | None)}
-    flags = [f"--{name}" for name, value in given.items() if value is True]
-    # So that a value, or the suite, may begin with a dash.
-    args = make_parser().parse_args(["run", *map("=".join, values.items()), *flags, "--", suite])
-    args.added = own
-    args.words = ["run", suite, *chain.from_iterable(values.items()), *flags]
-    command(args)
-    return load_results(args.folder)
+    estimators = own_methods(methods) if isinstance(methods, Mapping) else None
+    file = None if estimators is not None else argument("methods", methods, str | Path | None)
+    only = argument("only", only, str | None)
+    against = argument("against", against, str | Path | None)
+    options = RunOptions(
+        suite=Path(argument("suite", suite, str | Path)),
+        out=Path(argument("out", out, str | Path)),
+        device=argument("device", device, Literal["auto", "cpu", "cuda"]),
+        workers=argument("workers", workers, PositiveInt | None),
+        methods=None if file is None else Path(file),
+        estimators=estimators,
+        against=None if against is None else str(against),
+        only=() if only is None else (only,),
+        limit=argument("limit", limit, PositiveInt | None),
+        trust_files=argument("trust_files", trust_files, bool),
+        keep_going=argument("keep_going", keep_going, bool),
+        fetch=argument("fetch", fetch, bool),
+        no_shift=argument("no_shift", no_shift, bool),
+        quiet=argument("quiet", quiet, bool),
+    )
+    training = _load(options)
+    _carry_out(training)
+    return load_results(training.folder)
 
 
-def command(args: argparse.Namespace) -> int:
-    """Trains what is missing and prints the leaderboard."""
+def command(**given: Any) -> int:
+    """Trains missing runs and prints the leaderboard; takes the fields of `RunOptions`."""
+    return _carry_out(_load(RunOptions(**given)))
+
+
+def _load(options: RunOptions) -> Training:
     from rich.console import Console
 
-    aside = Console(stderr=True, soft_wrap=True, quiet=args.quiet)
-    with aside.status("loading the suite and its components") if aside.is_terminal else contextlib.nullcontext():
-        from msda_bench.cli.train import Work, find_executor, train_suite
-        from msda_bench.running.execute import Interrupt
+    console = Console(stderr=True, soft_wrap=True, quiet=options.quiet)
+    with console.status("loading the suite and its components") if console.is_terminal else contextlib.nullcontext():
+        from msda_bench.cli.suites import load
+        from msda_bench.running.resources import find_executor
+        from msda_bench.running.training import Training
 
-        trains = find_executor(args)
-        registry, suite, expansion = load(args, args.own)
+        executor = find_executor(options, _warning)
+        registry, suite, expansion = load(options.suite, options.methods, options.estimators)
         warn_of(expansion.warnings)
-        args.fetch = args.fetch or suite.fetch
+        options = replace(options, fetch=options.fetch or suite.fetch)
+        return Training(options, expansion, registry, executor, console, _warning)
+
+
+def _warning(line: str) -> None:
+    warn_of([line])
+
+
+def _carry_out(training: Training) -> int:
+    """Trains and prints; returns the exit code."""
+    from msda_bench.cli.dry_run import dry_run_report
+    from msda_bench.cli.tables import TableOptions, show
+    from msda_bench.running.execute import Interrupt
+
+    options = training.options
     with Interrupt(signal.SIGTERM) as stop, stop.raising():
-        return train_suite(args, Work(expansion, registry, trains, aside))
+        reference = _reference(training)
+        if options.dry_run:
+            show(dry_run_report(training), TableOptions(quiet=options.quiet))
+            return 0
+        store, summary = training.train()
+        return _conclude(training, summary, store, reference)
+
+
+def _reference(training: Training) -> Reference | None:
+    """The reference to rank the methods in.
+
+    Raises:
+        BenchError: it cannot be read, or is of another protocol than the suite.
+    """
+    from msda_bench.results.reference import deviations, read_reference
+
+    if training.options.against is None:
+        return None
+    reference = read_reference(training.options.against)
+    plan, cells = training.expansion.plan, training.expansion.cells
+    planned = ((cell.experiment, cells[cell.key].to_json()) for cell in plan.cells)
+    if lines := list(deviations(reference, plan, planned)):
+        raise BenchError(*lines)
+    return reference
+
+
+def _conclude(training: Training, summary: Summary, store: Store, reference: Reference | None) -> int:
+    """Writes the tables of a result folder, unless interrupted, and prints them, among those of the reference."""
+    from msda_bench.cli.tables import TableOptions, show
+    from msda_bench.results import files
+    from msda_bench.results.answers import folder_report
+    from msda_bench.results.frame import read_runs
+    from msda_bench.results.leaderboard import analyse
+    from msda_bench.results.notes import all_ok, scorers_raised
+    from msda_bench.results.ranking import against_report
+    from msda_bench.store.record import RESULTS
+
+    options, plan = training.options, training.expansion.plan
+    for note in summary.notes if options.quiet else ():
+        warn(note)
+    ended = f"{store.folder}: {summary.describe()}"
+    if summary.interrupted:
+        warn(ended)
+        raise KeyboardInterrupt
+    for _ in range(_READINGS):
+        analysis = analyse(read_runs(store, plan))
+        files.write_results(store.folder, analysis)
+        count = len(store.results)
+        if len(store.refresh().results) == count:
+            break
+    conflicts = list(store.conflicting(cell.key for cell in plan.cells).values())
+    if reference is None:
+        report = folder_report("run", analysis, conflicts)
+    else:
+        report = against_report("run", analysis.runs, reference)
+    whole = not scorers_raised(analysis.selected) if options.is_part else all_ok(analysis.selected)
+    complete = summary.complete and not conflicts and whole
+    code = show(replace(report, complete=complete), TableOptions(quiet=options.quiet))
+    _say_tracebacks(summary)
+    if analysis.selected["status"].isin(RESULTS).all():
+        lines: list[str] = []
+        with reported(lines):
+            lines += store.seal()
+        warn_of(lines)
+    if not options.quiet:
+        against = () if options.against is None else ("--against", options.against)
+        say_text(f"{ended}\nnext: {shlex.join(['msda-bench', 'report', str(store.folder), *against])}")
+    return code
+
+
+def _say_tracebacks(summary: Summary) -> None:
+    kept = [one.traceback for one in summary.failed if one.traceback is not None]
+    if kept:
+        first = "the traceback" if len(kept) == 1 else f"the first of {len(kept)} tracebacks"
+        say_text(f"{first} is in {kept[0]}, under provenance\n")

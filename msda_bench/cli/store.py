@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import argparse
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from msda_bench.atomic import named, read_file
@@ -24,14 +23,14 @@ from msda_bench.store import check
 from msda_bench.store.store import Store
 
 
-def verify(args: argparse.Namespace) -> int:
+def verify(*, folders: Sequence[Path], strict: bool) -> int:
     """Checks every record against its sha256, and with `--strict` the tables."""
-    stores = [Store(folder) for folder in args.folders]  # reports a wrong name before reading anything
+    stores = [Store(folder) for folder in folders]  # reports a wrong name before reading anything
     code = 0
     for store in stores:
         checked = check.verify(store)
         unfit: list[str] = []
-        if args.strict:
+        if strict:
             unfit += checked.unplanned
             with reported(unfit):
                 unfit += () if checked.bad else _outdated(store.folder)
@@ -63,11 +62,11 @@ def _outdated(folder: Path) -> Iterator[str]:
             yield f"{path}: {what}; run `msda-bench {command} {folder}`"
 
 
-def merge(args: argparse.Namespace) -> int:
+def merge(*, folder: Path, others: Sequence[Path]) -> int:
     """Copies the results of other folders into the first."""
-    sources = [Store(folder) for folder in args.others]  # reports a wrong name before copying anything
-    refuse_result_folders(args.folder.absolute().parent, what="merge INTO")
-    into = Store.create(args.folder)
+    sources = [Store(other) for other in others]  # reports a wrong name before copying anything
+    refuse_result_folders(folder.absolute().parent, what="merge INTO")
+    into = Store.create(folder)
     code = 0
     for source in sources:
         lines, notes = check.merge(into, source)
@@ -77,9 +76,9 @@ def merge(args: argparse.Namespace) -> int:
     return max(code, _sealed(into))
 
 
-def seal(args: argparse.Namespace) -> int:
+def seal(*, folder: Path) -> int:
     """Puts the logs of a folder into one file."""
-    return _sealed(Store(args.folder))
+    return _sealed(Store(folder))
 
 
 def _sealed(store: Store) -> int:
@@ -91,20 +90,20 @@ def _sealed(store: Store) -> int:
     return 1 if lines else 0
 
 
-def reference(args: argparse.Namespace) -> int:
+def reference(*, folder: Path, out: Path) -> int:
     """Writes a folder as one file for `--against`."""
-    refuse_result_folders(args.out.absolute().parent)
-    if os.path.lexists(args.out):
+    refuse_result_folders(out.absolute().parent)
+    if os.path.lexists(out):
         try:
-            _ = None if args.out.is_dir() else read_reference(args.out)
+            _ = None if out.is_dir() else read_reference(out)
         except BenchError:
-            raise BenchError(f"--out {args.out}: is no reference, and stays as it is; name another file") from None
-    runs = load_results(args.folder)
+            raise BenchError(f"--out {out}: is no reference, and stays as it is; name another file") from None
+    runs = load_results(folder)
     made = reference_of(runs)
     data = made.to_bytes()
-    replace_file(args.out, data)
+    replace_file(out, data)
     experiments = counted(len(made.plan.experiments), "experiment")
-    say(f"{args.out}: {counted(len(made.runs['seed']), 'run')} of {experiments}, {len(data) // 1000} kB")
+    say(f"{out}: {counted(len(made.runs['seed']), 'run')} of {experiments}, {len(data) // 1000} kB")
     for line in problem_lines(runs):
         say(f"problem: {line}")
     return 0 if is_whole(runs) else 1

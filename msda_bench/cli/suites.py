@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import shlex
 from collections.abc import Sequence
@@ -13,7 +12,6 @@ from typing import TYPE_CHECKING
 import yaml  # type: ignore[import-untyped, unused-ignore]
 
 from msda_bench.atomic import write_new
-from msda_bench.cli.forecast import forecast
 from msda_bench.cli.lines import say, say_block, warn_of
 from msda_bench.errors import BenchError, SuiteError
 from msda_bench.results.words import spans
@@ -21,7 +19,7 @@ from msda_bench.suite.files import files_of, home, listed, names, purpose, shipp
 
 if TYPE_CHECKING:
     from msda_bench.plugins import Registry
-    from msda_bench.results.report import Report
+    from msda_bench.suite.described import OwnMethods
     from msda_bench.suite.expand import Expansion
     from msda_bench.suite.load import Suite
     from msda_bench.suite.plan import Experiment, Plan
@@ -30,7 +28,7 @@ if TYPE_CHECKING:
 _MOST_TARGETS = 20
 
 
-def listing(_: argparse.Namespace) -> int:
+def listing() -> int:
     """Lists the suites from their files alone: loading the components that they name takes seconds."""
     from importlib.metadata import distributions
 
@@ -48,9 +46,9 @@ def listing(_: argparse.Namespace) -> int:
     return 0
 
 
-def show(args: argparse.Namespace) -> int:
+def show(*, name: str) -> int:
     """Prints a suite and the files that it includes."""
-    suite = _named(args.name)
+    suite = _named(name)
     for part in files_of(suite):
         for line in () if part == suite else ("", f"# {part.relative_to(home()).as_posix()}"):
             say(line)
@@ -59,10 +57,10 @@ def show(args: argparse.Namespace) -> int:
     return 0
 
 
-def copy(args: argparse.Namespace) -> int:
+def copy(*, name: str, out: Path) -> int:
     """Writes a suite and the files that it includes into a folder."""
-    suite = _named(args.name)
-    copies = {path: args.out / path.relative_to(suite.parent) for path in files_of(suite)}
+    suite = _named(name)
+    copies = {path: out / path.relative_to(suite.parent) for path in files_of(suite)}
     there = [copy for copy in copies.values() if os.path.lexists(copy)]
     made: list[Path] = []
     for path, copy in () if there else copies.items():
@@ -92,33 +90,36 @@ def _named(name: str) -> Path:
     return shipped(name)
 
 
-def load(args: argparse.Namespace, methods: Path | None = None) -> tuple[Registry, Suite, Expansion]:
-    """Expands `args.suite`, with other methods if a file has them, after warnings of plugins that cannot be used."""
+def load(
+    suite: Path, methods: Path | None = None, estimators: OwnMethods | None = None
+) -> tuple[Registry, Suite, Expansion]:
+    """Loads and expands a suite, after warnings of plugins that cannot be used; the rest as `load_suite`."""
     from msda_bench.plugins import discover
     from msda_bench.suite.expand import expand
     from msda_bench.suite.load import load_suite
 
     registry = discover()
     warn_of(registry.problems)
-    suite = load_suite(args.suite, registry, methods, getattr(args, "added", None))
-    return registry, suite, expand(suite, registry)
+    loaded = load_suite(suite, registry, methods, estimators)
+    return registry, loaded, expand(loaded, registry)
 
 
-def validate(args: argparse.Namespace) -> int:
+def validate(*, suite: Path) -> int:
     """Checks a suite and shows its tables and cells, without training anything."""
     from msda_bench.running.data import check_sizes
+    from msda_bench.running.forecast import forecast
 
-    registry, suite, expansion = load(args)
+    registry, loaded, expansion = load(suite)
     check_sizes(expansion.cells.values(), registry)
     warn_of(expansion.warnings)
     plan = expansion.plan
-    for experiment, facts in zip(plan.experiments, suite.experiments, strict=True):
+    for experiment, facts in zip(plan.experiments, loaded.experiments, strict=True):
         drawn = facts.file.select is not None and facts.file.select.how == "shared"
         _say_experiment(experiment, plan, facts.data.describe(), candidates=drawn)
     different = len(expansion.cells)
     tuned = any(experiment.tuning for experiment in plan.experiments)
     shared = f", {different} of them different" if different != len(plan.cells) and not tuned else ""
-    if line := forecast(args.suite, expansion, {cell.key: expansion.cells[cell.key] for cell in plan.most}, None):
+    if line := forecast(suite, expansion, {cell.key: expansion.cells[cell.key] for cell in plan.most}, None):
         say(line)
     tables, most = _count(len(plan.experiments), "experiment"), "at most " if tuned else ""
     say(f"suite {plan.suite} is valid: {tables}, {most}{_count(len(plan.most), 'run')}{shared}")
@@ -153,18 +154,3 @@ def _say_experiment(experiment: Experiment, plan: Plan, data: Sequence[str], *, 
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
-def plan(args: argparse.Namespace) -> Report:
-    """Reports what it takes to find a gain, from the runs of a result folder."""
-    from msda_bench.cli.tables import load_folder
-    from msda_bench.results.power import plan_report
-    from msda_bench.running.runner import survey
-    from msda_bench.store import Store
-
-    _, _, expansion = load(args)
-    warn_of(expansion.warnings)
-    folder = args.out / expansion.plan.suite
-    runs = load_folder(args, args.pilot or folder)
-    missing = survey(expansion, Store.find(folder), expansion.plan.most).missing
-    return plan_report(expansion, missing, runs, args.detect, args.power)

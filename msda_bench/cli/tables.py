@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
 import errno
-from collections.abc import Callable, Iterable
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -28,78 +27,119 @@ from msda_bench.suite.issues import hint, shown
 _READ_ONLY = {errno.EACCES, errno.EPERM, errno.EROFS}
 
 
-def reference_of(args: argparse.Namespace) -> Reference | None:
-    """The reference of `--against`, or None."""
-    if args.against is not None and (args.metric or args.by):
-        raise BenchError("--metric and --by are not for --against: a reference has the suite's metric and choice")
-    return None if args.against is None else read_reference(args.against)
+@dataclass(frozen=True, kw_only=True)
+class TableOptions:
+    """Which part of a folder a command shows, and how. The defaults are those of commands without the option.
+
+    Attributes:
+        against: the name or path of a reference among whose methods those of the folder are ranked.
+        by: the criterion that selects settings instead of the suite's.
+        experiments: the names of those to show; all if empty.
+        methods: the names of those to show; all if empty.
+        metric: the metrics to show instead of the suite's.
+        format: simple, csv, github or latex.
+        quiet: whether verdicts and explanations are left out.
+    """
+
+    against: str | None = None
+    by: str | None = None
+    experiments: Sequence[str] = ()
+    methods: Sequence[str] = ()
+    metric: Sequence[str] = ()
+    format: str = "simple"
+    quiet: bool = False
+
+    @property
+    def is_part(self) -> bool:
+        """Whether something else is shown than the whole suite by its own metric and criterion."""
+        return bool(self.metric or self.experiments or self.by)
+
+    def reference(self) -> Reference | None:
+        """The reference of `against`, or None."""
+        if self.against is None:
+            return None
+        if self.metric or self.by:
+            raise BenchError("--metric and --by are not for --against: a reference has the suite's metric and choice")
+        return read_reference(self.against)
 
 
-def load_folder(args: argparse.Namespace, folder: Path | None = None) -> pd.DataFrame:
-    """Loads what the options ask of a folder, by default `args.folder`; tells of bad records on stderr."""
-    runs = load_results(folder or args.folder, metric=getattr(args, "metric", ()))
+def load_folder(folder: Path, options: TableOptions) -> pd.DataFrame:
+    """Loads the part of a folder that the options name; prints a line on each bad record to stderr."""
+    runs: pd.DataFrame = load_results(folder, metric=options.metric)
     for line in results_of(runs).fault_lines:
         warn(line)
-    plan = results_of(runs).plan
-    if names := getattr(args, "experiments", ()):  # the others are as if they had not been planned
-        known = [experiment.name for experiment in plan.experiments]
-        if absent := [name for name in names if name not in known]:
-            raise BenchError(*(f"--experiments: there is no {shown(name)}{hint(name, known)}" for name in absent))
-        plan = replace(plan, experiments=tuple(one for one in plan.experiments if one.name in names))
-        runs = with_results(runs[runs["experiment"].isin(names)], replace(results_of(runs), plan=plan))
-    if (by := getattr(args, "by", None)) is None:
+    if options.experiments:
+        runs = _only_experiments(runs, options.experiments)
+    if options.by is None:
         return runs
-    criteria = list(dict.fromkeys(name for table in plan.experiments for name in table.criteria))
-    if by not in criteria:
-        why = hint(by, criteria) if criteria else ": the suite selects no settings"
-        raise BenchError(f"--by {shown(by)}: is no criterion of this folder{why}")
-    return select(runs, by)
+    criteria = list(dict.fromkeys(name for table in results_of(runs).plan.experiments for name in table.criteria))
+    if options.by not in criteria:
+        why = hint(options.by, criteria) if criteria else ": the suite selects no settings"
+        raise BenchError(f"--by {shown(options.by)}: is no criterion of this folder{why}")
+    return select(runs, options.by)
 
 
-def show_folder(args: argparse.Namespace, command: str) -> int:
-    """Prints the tables of `args.folder` and rewrites its files.
+def _only_experiments(runs: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+    """The runs of some experiments, as if the others had not been planned."""
+    results = results_of(runs)
+    known = [experiment.name for experiment in results.plan.experiments]
+    if absent := [name for name in names if name not in known]:
+        raise BenchError(*(f"--experiments: there is no {shown(name)}{hint(name, known)}" for name in absent))
+    kept = tuple(one for one in results.plan.experiments if one.name in names)
+    plan = replace(results.plan, experiments=kept)
+    return with_results(runs[runs["experiment"].isin(names)], replace(results, plan=plan))
+
+
+def show_folder(folder: Path, options: TableOptions, command: str) -> int:
+    """Prints the tables of a folder and rewrites its files; returns the exit code.
 
     With `--metric`, `--experiments`, `--by` or `--against` the files do not change, since they show the whole suite by
-    its own metric and criterion. Returns the exit code.
+    its own metric and criterion.
     """
-    reference, runs = reference_of(args), load_folder(args)
+    reference, runs = options.reference(), load_folder(folder, options)
     if reference is not None:
-        return show(args, against_report(command, runs, reference))
+        return show(against_report(command, runs, reference), options)
     analysis = analyse(runs)
     report = folder_report(command, analysis, results_of(runs).fault_lines)
-    is_part = bool(args.metric or args.experiments or args.by)
-    return show(args, report, None if is_part else partial(write_results, args.folder, analysis))
+    return show(report, options, None if options.is_part else partial(write_results, folder, analysis))
 
 
-def show(args: argparse.Namespace, report: Report, write: Callable[[], Path | None] | None = None) -> int:
-    """Prints a report as the options request, of which a command may have few; returns the exit code.
+def show(report: Report, options: TableOptions, write: Callable[[], Path | None] | None = None) -> int:
+    """Prints a report as the options request; returns the exit code.
 
     `write` writes the command's files, even if the reader closes the output; it returns one to name to the user.
     """
-    form, quiet = getattr(args, "format", "simple"), getattr(args, "quiet", False)
-    if form == "csv" and report.data is not None and getattr(args, "methods", ()):
+    rows = report.data if options.format == "csv" else None
+    if rows is not None and options.methods:
         raise BenchError("--methods is for tables; csv has every method, so leave it out")
     path = None
     try:
-        if form == "csv" and report.data is not None:
-            say_whole(csv_text(report.data))
+        if rows is None:
+            _print(report, options)
         else:
-            _print(args, report, form, quiet=quiet)
+            say_whole(csv_text(rows))
     finally:
-        try:
-            path = None if write is None else write()
-        except StoreError as error:
-            if not (isinstance(error.__cause__, OSError) and error.__cause__.errno in _READ_ONLY):
-                raise
-            warn(f"warning: {args.folder} is read-only, so its files stay as they are: {error}")
-    if path is not None and form == "simple" and not quiet:
+        if write is not None:
+            path = _written(write)
+    if path is not None and options.format == "simple" and not options.quiet:
         say(str(path))
     return 0 if report.complete else 1
 
 
-def _print(args: argparse.Namespace, report: Report, form: str, *, quiet: bool) -> None:
+def _written(write: Callable[[], Path | None]) -> Path | None:
+    """Writes the files of a folder; a read-only one is shown all the same."""
+    try:
+        return write()
+    except StoreError as error:
+        if not (isinstance(error.__cause__, OSError) and error.__cause__.errno in _READ_ONLY):
+            raise
+        warn(f"warning: the folder is read-only, so its files stay as they are: {error}")
+        return None
+
+
+def _print(report: Report, options: TableOptions) -> None:
     """Prints the tables, without those in which `--methods` leaves nothing, and their sentences."""
-    methods = getattr(args, "methods", ())
+    methods, form, quiet = options.methods, options.format, options.quiet
     check_methods(report.tables, methods)
     shown = []
     for section in report.sections:

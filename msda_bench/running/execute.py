@@ -220,8 +220,8 @@ def stored_of(job: Job, store: Store, *, trained: bool = True) -> tuple[Job, lis
 def stored_results(store: Store, keys: Iterable[str], *, trained: bool = False) -> dict[str, CellFinished]:
     """The cells that have a result now, by key; raises a StoreError if they cannot be read."""
     results = store.refresh().results
-    heads = (results[key] for key in keys if key in results)
-    return {head.key: CellFinished(head.key, head.status, head.message, trained) for head in heads}
+    stored = (results[key] for key in keys if key in results)
+    return {one.key: CellFinished(one.key, one.status, one.message, trained) for one in stored}
 
 
 class Interrupt:

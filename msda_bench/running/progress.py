@@ -13,7 +13,7 @@ from rich.text import Text
 
 from msda_bench.errors import LONGEST_LINE, printable
 from msda_bench.running.jobs import CellFinished, Event, JobStarted, Noted
-from msda_bench.running.runner import Observer, Survey
+from msda_bench.running.runner import MissingRuns, Observer
 from msda_bench.suite.run_spec import RunSpec
 
 EVERY = 5.0
@@ -82,10 +82,10 @@ class _Shown(Observer):
         self._started = ""
         self._cells = self._ended = self._bad = 0
 
-    def begin(self, survey: Survey) -> None:
-        self._cells = len(survey.missing)
-        self._time = TimeLeft(survey.missing, self._clock)
-        for cell in survey.selected:
+    def begin(self, missing: MissingRuns) -> None:
+        self._cells = len(missing.to_train)
+        self._time = TimeLeft(missing.to_train, self._clock)
+        for cell in missing.selected:
             self._names.setdefault(cell.key, f"{cell.experiment}: {cell.method}, {cell.target}, seed {cell.seed}")
 
     def see(self, event: Event) -> None:
@@ -117,10 +117,10 @@ class _Shown(Observer):
 class PlainProgress(_Shown):
     """A line at the start and at the end, and at most one in five seconds in between."""
 
-    def begin(self, survey: Survey) -> None:
+    def begin(self, missing: MissingRuns) -> None:
         """See `Observer`."""
-        super().begin(survey)
-        self._print(f"{self._cells} runs to train, {survey.stored} stored")
+        super().begin(missing)
+        self._print(f"{self._cells} runs to train, {missing.stored} stored")
         self._last = self._began = self._clock()
         self._reported = 0
 
@@ -141,9 +141,9 @@ class PlainProgress(_Shown):
 class LiveProgress(_Shown):
     """A bar, the count, the time and the run that was started last."""
 
-    def begin(self, survey: Survey) -> None:
+    def begin(self, missing: MissingRuns) -> None:
         """See `Observer`."""
-        super().begin(survey)
+        super().begin(missing)
         self._began = self._clock()
         # The text takes what the other columns leave of the line, and is cut there.
         rest = RenderableColumn(self, table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis"))

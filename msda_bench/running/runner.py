@@ -23,38 +23,38 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Survey:
-    """The state of a result folder compared with a plan.
+class MissingRuns:
+    """What a result folder lacks of a plan.
 
     Attributes:
         plan: everything that the suite asks for.
-        selected: the cells that this run is to complete, in the plan's order.
-        ended: the results of all the plan's cells that have one, by key.
-        missing: the selected cells to train, by key, in the plan's order.
-        left: cells that were selected and missing, but exceed the limit.
+        selected: the runs that this command is to complete, in the plan's order.
+        ended: the results of all the plan's runs that have one, by key.
+        to_train: the selected runs without a result, by key, in the plan's order.
+        left: runs that were selected and have no result, but exceed the limit.
     """
 
     plan: Plan
     selected: tuple[PlannedRun, ...]
     ended: dict[str, CellFinished]
-    missing: dict[str, RunSpec]
+    to_train: dict[str, RunSpec]
     left: int
 
     @property
     def stored(self) -> int:
-        """Selected cells that have a result."""
+        """How many different selected runs have a result."""
         return len({cell.key for cell in self.selected} & self.ended.keys())
 
 
-def survey(
+def missing_runs(
     expansion: Expansion,
     store: Store | None = None,
     chosen: Iterable[PlannedRun] | None = None,
     limit: int | None = None,
-) -> Survey:
+) -> MissingRuns:
     """Compares the plan of a suite, or the selected part of it, with a result folder, if there is one.
 
-    Missing cells beyond the limit are not trained and do not count as selected.
+    Runs beyond the limit are not trained and do not count as selected.
 
     Raises:
         StoreError: a record cannot be read.
@@ -63,9 +63,9 @@ def survey(
     ended = {} if store is None else stored_results(store, cells)
     wanted = plan.cells if chosen is None else tuple(chosen)
     absent = list(dict.fromkeys(cell.key for cell in wanted if cell.key not in ended))
-    missing = {key: cells[key] for key in absent[:limit]}
-    selected = tuple(cell for cell in wanted if cell.key in ended or cell.key in missing)
-    return Survey(plan, selected, ended, missing, len(absent) - len(missing))
+    to_train = {key: cells[key] for key in absent[:limit]}
+    selected = tuple(cell for cell in wanted if cell.key in ended or cell.key in to_train)
+    return MissingRuns(plan, selected, ended, to_train, len(absent) - len(to_train))
 
 
 def shard_of(cells: Iterable[PlannedRun], text: str) -> tuple[PlannedRun, ...]:
@@ -88,7 +88,7 @@ def shard_of(cells: Iterable[PlannedRun], text: str) -> tuple[PlannedRun, ...]:
 class Observer:
     """Watches a run: `begin`, any number of `see`, `end`, always in the same thread. The base class does nothing."""
 
-    def begin(self, survey: Survey) -> None:
+    def begin(self, missing: MissingRuns) -> None:
         """Called when training begins."""
 
     def see(self, event: Event) -> None:
@@ -159,7 +159,7 @@ class Summary:
 
 
 def run_suite(
-    survey: Survey,
+    missing: MissingRuns,
     store: Store,
     executor: Executor,
     observer: Observer | None = None,
@@ -167,7 +167,7 @@ def run_suite(
     *,
     keep_going: bool = False,
 ) -> Summary:
-    """Trains the survey's missing cells; starts nothing if there are none.
+    """Trains the missing runs; starts nothing if there are none.
 
     Each method's first cell comes before the rest, and one at each target, so that what cannot be trained shows within
     seconds. If one of them raises an exception the run ends, unless it is to keep going.
@@ -181,39 +181,39 @@ def run_suite(
         BenchError: one of the first cells raised an exception, and all processes have ended; or nothing can be trained
             or stored at all. Records stay.
     """
-    first, rest = _first_jobs(make_jobs(survey.missing, together), survey)
+    first, rest = _first_jobs(make_jobs(missing.to_train, together), missing)
     trials = {key for job in first if not keep_going for key in job.keys}
     watcher = observer or Observer()
     started = time.monotonic()
     notes: list[str] = []
     ended: dict[str, CellFinished] = {}
     interrupt = Interrupt()
-    if survey.missing:
+    if missing.to_train:
         with interrupt, contextlib.ExitStack() as ending:
-            watcher.begin(survey)
+            watcher.begin(missing)
             ending.callback(watcher.end)
             for event in ending.enter_context(contextlib.closing(_events([*first, *rest], store, executor, interrupt))):
                 if isinstance(event, CellFinished) and event.raised and event.key in trials:
-                    raise BenchError(_first_fault(event, survey.plan))
+                    raise BenchError(_first_fault(event, missing.plan))
                 watcher.see(event)
                 if isinstance(event, CellFinished):
                     ended[event.key] = event
                 elif isinstance(event, Noted):
                     notes.append(event.line)
-    return _summary(survey, store, ended, notes, interrupted=interrupt.requested, seconds=time.monotonic() - started)
+    return _summary(missing, store, ended, notes, interrupted=interrupt.requested, seconds=time.monotonic() - started)
 
 
-def _first_jobs(jobs: Sequence[Job], survey: Survey) -> tuple[list[Job], list[Job]]:
+def _first_jobs(jobs: Sequence[Job], missing: MissingRuns) -> tuple[list[Job], list[Job]]:
     """The jobs with the first cell of a method or at a target of an experiment, and the rest, both in their order.
 
     A method, or a target, with a result has shown that it can be trained.
     """
     shown: set[tuple[str, str, str]] = set()
     parts: dict[str, set[tuple[str, str, str]]] = {}
-    for cell in survey.plan.cells:
+    for cell in missing.plan.cells:
         here = parts.setdefault(cell.key, set())
         here |= {(cell.experiment, "method", cell.method), (cell.experiment, "target", cell.target)}
-        if cell.key in survey.ended:
+        if cell.key in missing.ended:
             shown |= here
     first: list[Job] = []
     rest: list[Job] = []
@@ -244,21 +244,27 @@ def _events(
 
 
 def _summary(
-    survey: Survey, store: Store, ended: dict[str, CellFinished], notes: list[str], *, interrupted: bool, seconds: float
+    missing: MissingRuns,
+    store: Store,
+    ended: dict[str, CellFinished],
+    notes: list[str],
+    *,
+    interrupted: bool,
+    seconds: float,
 ) -> Summary:
-    results = survey.ended | {key: event for key, event in ended.items() if event.status in RESULTS}
+    results = missing.ended | {key: event for key, event in ended.items() if event.status in RESULTS}
     results |= stored_results(store, ended.keys() - results.keys())  # another process may have succeeded
-    selected = {cell.key for cell in survey.selected}
+    selected = {cell.key for cell in missing.selected}
     return Summary(
-        planned=len({cell.key for cell in survey.plan.cells}),
+        planned=len({cell.key for cell in missing.plan.cells}),
         selected=len(selected),
-        stored=survey.stored,
+        stored=missing.stored,
         trained=sum(results[key].trained for key in ended.keys() & results.keys()),
         elsewhere=sum(not results[key].trained for key in ended.keys() & results.keys()),
         failed=tuple(event for event in ended.values() if event.key not in results),
         diverged=sum(results[key].status == "diverged" for key in selected & results.keys()),
         missing=len(selected - results.keys()),
-        left=survey.left,
+        left=missing.left,
         interrupted=interrupted,
         seconds=seconds,
         notes=tuple(notes),

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from msda_bench.cli.command import make_parser
 from msda_bench.cli.main import main
-from msda_bench.cli.train import cells_of_a_job, find_executor, make_executor
 from msda_bench.results import files
+from msda_bench.running.options import RunOptions
+from msda_bench.running.resources import find_executor, make_executor, runs_of_a_job
 from msda_bench.store import Store
 from tests.cli.conftest import CELLS, ENTRY, INLINE
 
@@ -103,27 +103,26 @@ def test_an_array_job_gives_the_bytes_of_one_run(tiny, tasks):
     assert tables("results") == tables("whole")
 
 
-def executor(*given):
-    args = make_parser().parse_args(["run", "tiny.yaml", *given])
-    return make_executor(args, find_executor(args), "cuda")
+def executor(warn=pytest.fail, **given):
+    options = RunOptions(suite=Path("tiny.yaml"), **given)
+    return make_executor(options, find_executor(options, warn), "cuda", warn)
 
 
-def test_there_is_one_worker_per_gpu_and_one_job_per_worker(monkeypatch, capsys):
+def test_there_is_one_worker_per_gpu_and_one_job_per_worker(monkeypatch):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 4)
     assert executor().workers == 4
-    for options, cells, of_a_job in (
-        ("", 100, 25),
-        ("--stack 8", 100, 8),
-        ("--workers 1", 100, 64),
-        ("--executor inline", 20, 20),
-        ("--executor dask --scheduler tcp://127.0.0.1:1 --device cuda", 100, 64),
-        ("", 0, 1),
+    for options, runs, of_a_job in (
+        ({}, 100, 25),
+        ({"stack": 8}, 100, 8),
+        ({"workers": 1}, 100, 64),
+        ({"executor": "inline"}, 20, 20),
+        ({"executor": "dask", "scheduler": "tcp://127.0.0.1:1", "device": "cuda"}, 100, 64),
+        ({}, 0, 1),
     ):
-        assert cells_of_a_job(executor(*options.split()), cells) == of_a_job
-    assert capsys.readouterr().err == ""
-    assert executor("--workers", "6").workers == 6
-    said = "--workers 6: workers that share 4 GPUs take longer than one each; leave --workers out"
-    assert said in " ".join(capsys.readouterr().err.split())
+        assert runs_of_a_job(executor(**options), runs) == of_a_job
+    said = []
+    assert executor(said.append, workers=6).workers == 6
+    assert said == ["--workers 6: workers that share 4 GPUs take longer than one each; leave --workers out"]
 
 
 def test_another_distributions_executor_trains_the_same_records(install, capsys):

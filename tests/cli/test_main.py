@@ -71,7 +71,7 @@ def test_help_is_grouped_and_each_command_says_what_it_does_with_examples(capsys
 def test_a_bug_exits_with_3_and_a_traceback():
     done = python(
         "-c",
-        "import sys\nfrom msda_bench.cli import author, main\nauthor.plugins = lambda _: 1 / 0\n"
+        "import sys\nfrom msda_bench.cli import author, main\nauthor.plugins = lambda: 1 / 0\n"
         "sys.argv = ['msda-bench', 'plugins']\nmain.entry()",
     )
     assert done.returncode == 3

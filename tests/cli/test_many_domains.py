@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from msda_bench.cli import forecast
 from msda_bench.cli.main import main
+from msda_bench.running import forecast
 
 
 @pytest.fixture

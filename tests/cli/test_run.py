@@ -103,9 +103,8 @@ def test_quiet_keeps_warnings(capsys, monkeypatch):
     monkeypatch.setattr(machine, "can_compile", lambda: False)
     assert run("--quiet") == 0
     shown = capsys.readouterr()
-    assert shown.err.splitlines() == [
-        "msda-bench: numba cannot be used here: runs on the CPU take the slower plain loops, which round differently"
-    ]
+    slow = "numba cannot be used here: runs on the CPU take the slower plain loops, which round differently"
+    assert shown.err.splitlines() == [f"msda-bench: warning: {slow}"]
     assert "note: trained without numba, by plain loops" in shown.out
 
 

@@ -15,7 +15,7 @@ import fake_training  # noqa: E402
 
 from msda_bench.cli.main import main  # noqa: E402
 from msda_bench.executors import Job  # noqa: E402
-from msda_bench.running.runner import run_suite, survey  # noqa: E402
+from msda_bench.running.runner import missing_runs, run_suite  # noqa: E402
 from msda_bench.store import Store  # noqa: E402
 
 
@@ -28,7 +28,7 @@ def fake_core(monkeypatch, tmp_path):
 
 def run(folder, expansion, executor, together=1, *, go_on=False):
     store = Store.create(folder)
-    state = survey(expansion, store)
+    state = missing_runs(expansion, store)
     return run_suite(state, store, executor, None, together, keep_going=go_on)
 
 

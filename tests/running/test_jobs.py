@@ -13,7 +13,7 @@ from fake_training import fake_cell, fake_expansion
 
 from msda_bench.errors import BenchError, PluginError
 from msda_bench.executors import CellFinished, Executor, Interrupt, JobRunner, JobStarted, Noted, Store, slots
-from msda_bench.running.runner import shard_of, survey
+from msda_bench.running.runner import missing_runs, shard_of
 from msda_bench.store import Curves, Outcome, Record
 from tests.running.conftest import job_of
 from tests.running.conftest import run as run_all
@@ -182,13 +182,13 @@ def test_an_invalid_shard_is_refused(text):
     assert len(caught.value.lines) == 1
 
 
-def test_a_survey_keeps_little_of_each_record(tmp_path):
+def test_finding_missing_runs_keeps_little_of_each_record(tmp_path):
     expansion, store = fake_expansion(), Store.create(tmp_path / "s")
     curves = Curves([["s0"]], *([[[number / 7] for number in range(1000)]] * 3))
     for key, cell in expansion.cells.items():
         store.publish(Record(key, cell.to_json(), "ok", Outcome(1, 1), curves))
     tracemalloc.start()
-    state = survey(expansion, store)
+    state = missing_runs(expansion, store)
     kept, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert len(state.ended) == len(expansion.cells) == 8

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from msda_bench.running.jobs import CellFinished, JobStarted, Noted
 from msda_bench.running.progress import LiveProgress, PlainProgress, TimeLeft
-from msda_bench.running.runner import survey
+from msda_bench.running.runner import missing_runs
 
 EXPANSION = fake_expansion(methods=("A", "[red]B"), targets=("t",), seeds=2)
 KEYS = {(cell.method, cell.seed): cell.key for cell in EXPANSION.plan.cells}
@@ -24,7 +24,7 @@ class Clock:
 def test_plain_lines_come_at_most_every_five_seconds():
     stream, clock = io.StringIO(), Clock()
     shown = PlainProgress(Console(file=stream, width=200), clock)
-    shown.begin(survey(EXPANSION))
+    shown.begin(missing_runs(EXPANSION))
     for second, (method, seed) in [(1, ("A", 0)), (6, ("[red]B", 0)), (7, ("A", 1))]:
         clock.now = second
         shown.see(JobStarted((KEYS[method, seed],)))
@@ -80,7 +80,7 @@ def test_faults_are_reported_at_once_in_plain_words(kind):
     stream, clock = io.StringIO(), Clock()
     live = kind is LiveProgress
     shown = kind(Console(file=stream, width=120, force_terminal=live, color_system=None), clock)
-    shown.begin(survey(EXPANSION))
+    shown.begin(missing_runs(EXPANSION))
     shown.see(Noted("run abc starts again"))
     shown.see(CellFinished(KEYS["[red]B", 0], "failed", "ValueError: [/red] bad"))
     shown.see(JobStarted((KEYS["A", 1],)))
@@ -101,7 +101,7 @@ def test_the_live_line_fits_80_columns_and_says_why_the_first_result_takes_long(
     keys = [cell.key for cell in expansion.plan.cells]
     console = Console(file=stream, width=80, force_terminal=True, color_system=None)
     shown = LiveProgress(console, clock)
-    shown.begin(survey(expansion))
+    shown.begin(missing_runs(expansion))
     shown.see(JobStarted((keys[0],)))
     for clock.now, words in ((1, "table: A, t, seed 0"), (40, "compiling for this machine, once")):
         shown.see(Noted("a line, above which the bar is drawn again"))

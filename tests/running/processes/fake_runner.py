@@ -13,7 +13,7 @@ import fake_training
 from msda_bench.cli.main import end, listen
 from msda_bench.errors import BenchError, Interrupted, StoreError
 from msda_bench.executors import Interrupt, Noted
-from msda_bench.running.runner import Observer, run_suite, survey
+from msda_bench.running.runner import Observer, missing_runs, run_suite
 from msda_bench.store import Store
 
 
@@ -32,7 +32,7 @@ def main(folder, kind, seeds, do):
     executor = fake_training.executor("dask", scheduler=kind) if ":" in kind else fake_training.executor(kind)
     try:
         with Interrupt(signal.SIGTERM) as stop, stop.raising():
-            summary = run_suite(survey(expansion, store), store, executor, Teller())
+            summary = run_suite(missing_runs(expansion, store), store, executor, Teller())
     except BenchError as error:
         print(error, file=sys.stderr)
         return error.exit_code

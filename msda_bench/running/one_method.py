@@ -10,12 +10,10 @@ from pathlib import Path
 
 from msda_bench.api import Array, DomainData, GivenScheme, NewRows, NewRowsReader
 from msda_bench.blame import blaming, packages_of
-from msda_bench.cli.lines import warn, warn_of
-from msda_bench.cli.train import ask_trust, find_device
 from msda_bench.data import LocalFiles
 from msda_bench.engine.final import train_final
 from msda_bench.engine.model import Components
-from msda_bench.errors import LONGEST_LINE, BenchError, printable
+from msda_bench.errors import BenchError
 from msda_bench.plugins import Registry, discover
 from msda_bench.results.answered import doubts_of
 from msda_bench.results.frame import read_runs
@@ -24,6 +22,8 @@ from msda_bench.results.select import Candidates
 from msda_bench.results.words import counted
 from msda_bench.running.data import ensure_data
 from msda_bench.running.final import FEW, FittedMethod, doubts_about
+from msda_bench.running.resources import find_device
+from msda_bench.running.training import refuse_untrusted_files
 from msda_bench.store import Store
 from msda_bench.suite.described import OwnMethods
 from msda_bench.suite.expand import Expansion, expand
@@ -34,9 +34,9 @@ from msda_bench.suite.resolved import ResolvedExperiment
 from msda_bench.suite.run_spec import RunSpec, canonical_json
 
 
-@dataclass(frozen=True)
-class Wish:
-    """What is to be trained, and how.
+@dataclass(frozen=True, kw_only=True)
+class FitOptions:
+    """The method to train, and how.
 
     Attributes:
         suite: a suite by name, or a file.
@@ -46,7 +46,8 @@ class Wish:
         device: auto, cpu or cuda.
         fetch: whether missing data may be downloaded.
         trust_files: whether the code of Python files that the suite names may run.
-        added: estimators of this Python session.
+        estimators: estimators of this Python session, beside the suite's methods.
+        quiet: whether no progress is shown.
     """
 
     suite: Path
@@ -56,7 +57,8 @@ class Wish:
     device: str = "auto"
     fetch: bool = False
     trust_files: bool = False
-    added: OwnMethods | None = None
+    estimators: OwnMethods | None = None
+    quiet: bool = False
 
 
 class OneMethod:
@@ -71,30 +73,31 @@ class OneMethod:
         BenchError: the suite, the method or the data cannot be used.
     """
 
-    def __init__(self, wish: Wish, *, quiet: bool = False) -> None:
-
+    def __init__(self, options: FitOptions, report: Callable[[str], None], warn: Callable[[str], None]) -> None:
         self._registry = discover()
-        warn_of(self._registry.problems)
-        suite = load_suite(wish.suite, self._registry, None, wish.added)
+        for line in self._registry.problems:
+            warn(line)
+        suite = load_suite(options.suite, self._registry, None, options.estimators)
         expansion = expand(suite, self._registry)
-        facts, table, method = _find(wish, suite, expansion)
-        self.name = wish.method
-        self._wish, self._quiet = wish, quiet
-        self._device = find_device(wish.device)
-        cell = _cell_of(wish, expansion, table, method, report=self._report)
-        ask_trust(wish.suite, [cell], trusted=wish.trust_files)
+        facts, table, method = _find(options, suite, expansion)
+        self.name = options.method
+        self._report = (lambda _: None) if options.quiet else report
+        self._device = find_device(options.device)
+        cell = _cell_of(options, expansion, table, method, self._report, warn)
+        refuse_untrusted_files(options.suite, [cell], trusted=options.trust_files)
         self._cell = replace(
             cell,
             target="",
             sources=_labelled(facts),
-            seed=table.seeds[0] if wish.seed is None else wish.seed,
+            seed=table.seeds[0] if options.seed is None else options.seed,
             validators=(),
             metrics=None,
             keep=(),
         )
-        _refuse(wish.method, self._cell, facts)
-        ensure_data([self._cell], self._registry, self._report, fetch=wish.fetch or suite.fetch, device=self._device)
-        self.reader = self._reader(facts)
+        _refuse(options.method, self._cell, facts)
+        fetch = options.fetch or suite.fetch
+        ensure_data([self._cell], self._registry, self._report, fetch=fetch, device=self._device)
+        self.reader = _reader(options.suite, facts)
         self.sees_target = _sees_target(self._cell, self._registry) or self.reader.sees_target
         self._labels: Array | None = None
 
@@ -107,16 +110,16 @@ class OneMethod:
         name = "new" if target is None else target
         cell = replace(self._cell, target=f"{name} (new)" if name in self._cell.sources else name)
         packages = packages_of(ref.distribution for ref in cell.refs)
-        with blaming(packages, self._wish.method, (MemoryError,)):
+        with blaming(packages, self.name, (MemoryError,)):
             files = LocalFiles(dataset=cell.dataset.name)
             trained = train_final(cell, self._registry, files, rows, self._device)
         self._labels = trained.labels
         to = "" if rows is None else f", for {counted(len(rows.y), 'row')} of {target}"
         of = f"{counted(trained.rows, 'row')} of {counted(len(cell.sources), 'domain')}"
-        self._report(f"{self._wish.method}: trained on {of}{to}")
+        self._report(f"{self.name}: trained on {of}{to}")
         learned = trained.model.features
         reader = self.reader if learned is None else self.reader.stored(learned.features)
-        return FittedMethod(self._wish.method, target, trained.weights, reader, trained.model, self._device)
+        return FittedMethod(self.name, target, trained.weights, reader, trained.model, self._device)
 
     def doubts_about(self, rows: NewRows) -> tuple[str, ...]:
         """The lines on new rows that concern the method."""
@@ -126,34 +129,30 @@ class OneMethod:
         """How the answers for a target differ widely from the labels that were learned from; none on a few rows."""
         if len(outputs) < FEW or self._labels is None:
             return []
-        return doubts_of(target, self._wish.method, outputs, self._labels, self.reader.classes)
-
-    def _report(self, line: str) -> None:
-        if not self._quiet:
-            warn(printable(line, LONGEST_LINE))
-
-    def _reader(self, facts: ResolvedExperiment) -> NewRowsReader:
-
-        data = facts.data
-        with facts.file.dataset.entry.blamed("cannot be read"):
-            reader = data.new_rows_reader(LocalFiles(dataset=data.name))
-        if reader is None:
-            known = "a table, arrays or images of your own"
-            raise BenchError(f"{self._wish.suite}: dataset {data.name} reads no new files; predict is for {known}")
-        return reader
+        return doubts_of(target, self.name, outputs, self._labels, self.reader.classes)
 
 
-def _find(wish: Wish, suite: Suite, expansion: Expansion) -> tuple[ResolvedExperiment, Experiment, Method]:
+def _reader(suite: Path, facts: ResolvedExperiment) -> NewRowsReader:
+    data = facts.data
+    with facts.file.dataset.entry.blamed("cannot be read"):
+        reader = data.new_rows_reader(LocalFiles(dataset=data.name))
+    if reader is None:
+        known = "a table, arrays or images of your own"
+        raise BenchError(f"{suite}: dataset {data.name} reads no new files; predict is for {known}")
+    return reader
+
+
+def _find(options: FitOptions, suite: Suite, expansion: Expansion) -> tuple[ResolvedExperiment, Experiment, Method]:
     """The method, and the experiment that has it."""
     every = zip(suite.experiments, expansion.plan.experiments, strict=True)
     pairs = [(facts, table) for facts, table in every if facts.without is None]
-    found = [(*pair, method) for pair in pairs for method in pair[1].methods if method.name == wish.method]
+    found = [(*pair, method) for pair in pairs for method in pair[1].methods if method.name == options.method]
     if not found:
         known = dict.fromkeys(method.name for _, table in pairs for method in table.methods)
-        raise BenchError(f"{wish.suite}: no method {wish.method!r}{hint(wish.method, known)}")
+        raise BenchError(f"{options.suite}: no method {options.method!r}{hint(options.method, known)}")
     if len(found) > 1:
         names = ", ".join(table.name for _, table, _ in found)
-        raise BenchError(f"{wish.suite}: {wish.method} is in {names}; give the file of one of these suites")
+        raise BenchError(f"{options.suite}: {options.method} is in {names}; give the file of one of these suites")
     return found[0]
 
 
@@ -165,10 +164,17 @@ def _labelled(facts: ResolvedExperiment) -> tuple[str, ...]:
 
 
 def _cell_of(
-    wish: Wish, expansion: Expansion, table: Experiment, method: Method, *, report: Callable[[str], None]
+    options: FitOptions,
+    expansion: Expansion,
+    table: Experiment,
+    method: Method,
+    report: Callable[[str], None],
+    warn: Callable[[str], None],
 ) -> RunSpec:
     """A run of the method, with the settings that the suite gives or has selected."""
-    number = None if method.search is None else _selected(wish, expansion, table, method, report=report)
+    number = None
+    if method.search is not None:
+        number = _selected(options, expansion, table, method, report, warn)
     planned = next(
         cell
         for cell in expansion.plan.cells
@@ -178,7 +184,12 @@ def _cell_of(
 
 
 def _selected(
-    wish: Wish, expansion: Expansion, table: Experiment, method: Method, *, report: Callable[[str], None]
+    options: FitOptions,
+    expansion: Expansion,
+    table: Experiment,
+    method: Method,
+    report: Callable[[str], None],
+    warn: Callable[[str], None],
 ) -> int:
     """The candidate that was selected most often, over targets and seeds; of several the first.
 
@@ -189,8 +200,8 @@ def _selected(
     assert search is not None  # noqa: S101 - asked before
     if len(search.candidates) == 1:
         return 0
-    folder = wish.results / expansion.plan.suite
-    store, remedy = Store.find(folder), f"`{shlex.join(['msda-bench', 'run', str(wish.suite)])}`"
+    folder = options.results / expansion.plan.suite
+    store, remedy = Store.find(folder), f"`{shlex.join(['msda-bench', 'run', str(options.suite)])}`"
     if store is None:
         what = f"the suite selects the settings of {method.name} by its results, and {folder} has none"
         raise BenchError(f"{what}; run {remedy} first, or name their parent with --results")
@@ -201,7 +212,7 @@ def _selected(
     if not votes:
         raise BenchError(f"{folder}: has no run that selects settings of {method.name} by {search.by}; run {remedy}")
     if lacking := len(choices) - votes.total():
-        warn_of([f"{folder}: {lacking} of {len(choices)} runs of {method.name} have not selected settings yet"])
+        warn(f"{folder}: {lacking} of {len(choices)} runs of {method.name} have not selected settings yet")
     number = max(votes, key=lambda number: (votes[number], -number))
     values = ", ".join(f"{path} {canonical_json(value)}" for path, value in search.candidates[number].items())
     report(f"{method.name}: {values}; selected in {votes[number]} of {len(choices)} ({choices[0].by})")
