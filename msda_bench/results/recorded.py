@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from msda_bench.errors import StoreError
 from msda_bench.results.runs import results_of
 from msda_bench.store import Record, Store
-from msda_bench.store.record import Counts, Head, Provenance
+from msda_bench.store.record import Counts, Provenance, RecordSummary
 
 VALIDATOR = "validator:"
 """Prefix of columns with the scores of validators."""
@@ -29,7 +29,7 @@ VERSION = "version:"
 """Prefix of columns with the versions of the distributions that made a run."""
 
 
-def recorded_rows(heads: Sequence[Head]) -> pd.DataFrame:
+def recorded_rows(heads: Sequence[RecordSummary]) -> pd.DataFrame:
     """A row for each of these records, by key, with columns of a frame of runs; texts are categories."""
     # What most records have in common is decoded once.
     codes, made_as = pd.factorize(np.array([bytes(head.provenance) for head in heads], dtype=object))

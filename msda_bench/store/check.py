@@ -12,7 +12,7 @@ from typing import Any
 from msda_bench.atomic import blocked, leftovers, named, owner_lives, unfinished
 from msda_bench.errors import printable, reported
 from msda_bench.store.log import SEALED
-from msda_bench.store.record import RESULTS, BadRecordError, Head, Record, decode
+from msda_bench.store.record import RESULTS, BadRecordError, Record, RecordSummary, decode
 from msda_bench.store.store import PLAN, Store
 from msda_bench.suite.plan import Experiment, PlannedRun
 from msda_bench.suite.run_spec import canonical_json
@@ -85,7 +85,7 @@ def _planned(store: Store) -> _Places:
     return places
 
 
-def _faults(store: Store, stored: Head, verified: Verified, places: _Places | None) -> list[str]:
+def _faults(store: Store, stored: RecordSummary, verified: Verified, places: _Places | None) -> list[str]:
     """What is wrong with a record; an intact one is counted."""
     try:
         record = decode(store.line(stored))

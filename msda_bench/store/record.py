@@ -228,7 +228,7 @@ class Counts(Struct, frozen=True, gc=False):
     sum_squared_error: float | None = None
 
 
-class Head(Struct, frozen=True, gc=False):
+class RecordSummary(Struct, frozen=True, gc=False):
     """What tables need of a record; `dataset` and `provenance` stay JSON, since they are the same in most records.
 
     `digest` is the sha256 of the line, by which equal lines are known, as 64 hexadecimal digits.
@@ -299,17 +299,17 @@ def decode(data: bytes) -> Record:
     return record
 
 
-def decode_head(data: bytes) -> Head:
-    """The head of a line; raises as `decode`, and a BadRecordError if its cell does not have its key."""
+def decode_summary(data: bytes) -> RecordSummary:
+    """The summary of a line; raises as `decode`, and a BadRecordError if its cell does not have its key."""
     body = _body(data)
     with _matching():
-        head = msgspec.json.decode(body, type=Head)
+        summary = msgspec.json.decode(body, type=RecordSummary)
         # Raw is a view, which would keep the whole line, with its curves.
-        force_setattr(head.cell, "dataset", _shared(bytes(head.cell.dataset), _Ref))
-        force_setattr(head, "provenance", _shared(bytes(head.provenance), Provenance))
-        force_setattr(head, "digest", data[-67:-3])
+        force_setattr(summary.cell, "dataset", _shared(bytes(summary.cell.dataset), _Ref))
+        force_setattr(summary, "provenance", _shared(bytes(summary.provenance), Provenance))
+        force_setattr(summary, "digest", data[-67:-3])
         _refuse_other_cell(body)
-    return head
+    return summary
 
 
 def _refuse_other_cell(body: memoryview) -> None:

@@ -54,11 +54,11 @@ from msda_bench.store.log import (
 from msda_bench.store.record import (
     RESULTS,
     BadRecordError,
-    Head,
     NewerRecordError,
     Record,
+    RecordSummary,
     decode,
-    decode_head,
+    decode_summary,
     encode,
     same_result,
 )
@@ -104,13 +104,13 @@ class Store:
         _check(folder)
         self.folder = folder
         self.arrays = Arrays(folder)
-        self.results: dict[str, Head] = {}
-        self.failures: dict[str, list[Head]] = {}
+        self.results: dict[str, RecordSummary] = {}
+        self.failures: dict[str, list[RecordSummary]] = {}
         self.damaged: set[str] = set()
         self.faults: list[str] = []
         self.unread: set[Path] = set()
         self.lines: dict[bytes, Line] = {}
-        self._later: dict[str, list[Head]] = {}
+        self._later: dict[str, list[RecordSummary]] = {}
         # Of each file its stamp when it was read, and where what is new in a log will begin.
         self._known = {} if sealed else {folder / SEALED: (stamp(folder / SEALED), 0)}
         self._writer = Writer(folder)
@@ -218,20 +218,20 @@ class Store:
 
     def _add(self, line: Line, data: bytes) -> None:
         try:
-            head = decode_head(data)
+            summary = decode_summary(data)
         except NewerRecordError as newer:
             raise StoreError(f"{line.path}: a record {newer}") from newer
-        is_new, self.lines[head.digest] = head.digest not in self.lines, line
+        is_new, self.lines[summary.digest] = summary.digest not in self.lines, line
         if not is_new:
             return
-        if head.status not in RESULTS:
-            self.failures.setdefault(head.key, []).append(head)
-        elif head.key in self.results:
-            self._later.setdefault(head.key, []).append(head)
+        if summary.status not in RESULTS:
+            self.failures.setdefault(summary.key, []).append(summary)
+        elif summary.key in self.results:
+            self._later.setdefault(summary.key, []).append(summary)
         else:
-            self.results[head.key] = head
+            self.results[summary.key] = summary
 
-    def line(self, stored: Head) -> bytes:
+    def line(self, stored: RecordSummary) -> bytes:
         """The bytes of a record that was read."""
         return self.lines[stored.digest].read()
 
@@ -240,7 +240,7 @@ class Store:
         stored = self.latest(key)
         return None if stored is None else self._whole(stored)
 
-    def latest(self, key: str) -> Head | None:
+    def latest(self, key: str) -> RecordSummary | None:
         """The result of a cell, or else its latest failure, as of the last `refresh`; None if there is neither."""
         return self.results.get(key) or next(reversed(self.failures.get(key, ())), None)
 
@@ -261,7 +261,7 @@ class Store:
         what = "another result for the same run"
         return {key: f"{self.lines[other[0].digest].path}: {what}, {key}" for key, other in others if other}
 
-    def _distinct(self, key: str) -> list[Head]:
+    def _distinct(self, key: str) -> list[RecordSummary]:
         """The results of a cell that differ in more than how they were made; the first counts."""
         distinct = [self.results[key]] if key in self.results else []
         for stored in self._later.get(key, ()):
@@ -270,8 +270,8 @@ class Store:
                 distinct.append(stored)
         return distinct
 
-    def _whole(self, stored: Head) -> Record:
-        """The record of a head; a StoreError, which names its file, if it does not match its schema."""
+    def _whole(self, stored: RecordSummary) -> Record:
+        """The record of a summary; a StoreError, which names its file, if it does not match its schema."""
         try:
             return decode(self.line(stored))
         except BadRecordError as bad:
@@ -315,7 +315,7 @@ class Store:
         read, _ = self._known.get(path, (NOT_THERE, 0))
         refuse_other(path, read)
 
-    def in_order(self) -> Iterator[Head]:
+    def in_order(self) -> Iterator[RecordSummary]:
         """All records: cells in the plan's order, then others; of each the attempts, then the distinct results."""
         planned: dict[str, None] = {}
         with contextlib.suppress(StoreError):

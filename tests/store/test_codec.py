@@ -9,7 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from msda_bench.store import Curves, Outcome, Record, record
-from msda_bench.store.record import SCHEMA, BadRecordError, NewerRecordError, decode, decode_head, encode, same_result
+from msda_bench.store.record import (
+    SCHEMA,
+    BadRecordError,
+    NewerRecordError,
+    decode,
+    decode_summary,
+    encode,
+    same_result,
+)
 from msda_bench.suite.run_spec import canonical_json
 from tests.store.conftest import make_record
 
@@ -61,8 +69,8 @@ def forged(change, schema=SCHEMA):
 def test_a_record_round_trips_with_and_without_its_curves(record, curves):
     whole = replace(record, curves=curves)
     assert decode(encode(whole)) == whole
-    head = decode_head(encode(whole))
-    assert (head.key, head.status, head.message) == (record.key, record.status, record.message)
+    summary = decode_summary(encode(whole))
+    assert (summary.key, summary.status, summary.message) == (record.key, record.status, record.message)
 
 
 def test_every_damaged_byte_is_detected():
@@ -132,7 +140,7 @@ def test_impossible_values_are_refused_in_one_line_and_never_written(name):
 def test_what_tables_need_is_refused_where_it_is_something_else(part):
     for change in ({"cell": part}, {"provenance": {"torch": part}}, {"status": "fine"}):
         with pytest.raises(BadRecordError, match=r"^does not match its schema: .{1,300}$"):
-            decode_head(forged(change))
+            decode_summary(forged(change))
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), "\udcff", {1, 2}])
