@@ -12,7 +12,7 @@ from msda_bench.results.compare import against, best_of, conclusive, control_of,
 from msda_bench.results.criteria import ALL, criteria_notes
 from msda_bench.results.frame import AVERAGE
 from msda_bench.results.report import mean_text
-from msda_bench.results.verify import disagreement, verifications
+from msda_bench.results.verify import verifications
 from msda_bench.results.words import counted, listed, name_of
 from msda_bench.store.shift import Shift
 from msda_bench.suite.plan import ORACLE
@@ -193,19 +193,16 @@ def beyond(results: Results) -> Section | None:
 
 
 def published(results: Results) -> Section | None:
-    """The published numbers on which sources disagree, beside ours."""
+    """The comparable published numbers, beside ours."""
     table = results.experiment.published
     if table is None or table.metric != results.experiment.measure.column:
         return None
     (verification,) = verifications(results.runs)
-    line = next(disagreement(verification), None)
-    if line is None:
+    numbers = verification.numbers[verification.numbers["comparable"]]
+    if numbers.empty:
         return None
-    ranges = verification.disagreements[["target", "method", "within"]]
-    numbers = verification.cells[verification.cells["comparable"]].merge(ranges, on=["target", "method"])
-    within = numbers["within"].map({True: "within", False: "outside"}).fillna("too few runs")
-    shown = numbers[["method", "target", "published_mean", "source", "source_table", "mean"]].assign(ours_is=within)
-    text = f"{line[:1].upper()}{line[1:]}: these, beside ours; `msda-bench verify` shows the others, too."
+    shown = numbers[["method", "target", "published_mean", "source", "source_table", "mean", "z"]]
+    text = f"{verification.sentence[:1].upper()}{verification.sentence[1:]}."
     return Section("published", "Published numbers", text, table=shown.rename(columns={"mean": "ours"}))
 
 

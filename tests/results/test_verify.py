@@ -1,7 +1,6 @@
 """Our runs compared with published numbers of one source, and of several that disagree."""
 
 import math
-import re
 import shutil
 from pathlib import Path
 
@@ -9,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from scipy.stats import t, ttest_1samp, ttest_ind_from_stats
+from scipy.stats import ttest_1samp, ttest_ind_from_stats
 
 import msda_bench as mb
 from msda_bench.cli.main import main
@@ -31,14 +30,11 @@ def both(runs):
     return dict.fromkeys("xy", runs)
 
 
-def row(method, means, bold=None, **about):
-    """A method's numbers; `bold` are the targets where it is bold."""
+def row(method, means, **about):
+    """A method's numbers."""
     known = {"spread": 0.5, "spread_is": "standard error", "runs": 20, "source": "A. Author", "table": "Table 1"}
     about = known | {"certainty": "high", "method": method} | about
-    return [
-        PublishedNumber(**about, target=target, mean=mean, bold=None if bold is None else target in bold.split())
-        for target, mean in means.items()
-    ]
+    return [PublishedNumber(**about, target=target, mean=mean) for target, mean in means.items()]
 
 
 def published(means, **about):
@@ -73,12 +69,12 @@ def test_the_committed_file_is_equal_byte_for_byte(name, tmp_path):
     st.floats(0, 100), st.floats(0.01, 50), st.integers(2, 50),
     st.sampled_from(["standard error", "standard deviation", "not said", None]),
 )  # fmt: skip
-def test_the_standardised_difference_equals_welchs_t(table, runs, mean, error, n, kind):
+def test_z_equals_welchs_t(table, runs, mean, error, n, kind):
     """A single run has the published runs' variance; without a known spread the published mean is taken as exact."""
     ours, spread = [run / 2 for run in runs], error * n**0.5 if kind == "standard deviation" else error
     theirs = row("a", {"x": mean}, spread=kind and spread, spread_is=kind, runs=kind and n)
     found = mb.verify(table({"a": {"x": runs}}, published=PublishedNumbers("mine", tuple(theirs)))).iloc[0]
-    z, df = found["standardised_difference"], found["degrees_of_freedom"]
+    z = found["z"]
     single, known = len(ours) == 1, kind in {"standard error", "standard deviation"}
     if single and not known:
         assert math.isnan(z)
@@ -87,43 +83,26 @@ def test_the_standardised_difference_equals_welchs_t(table, runs, mean, error, n
         np.mean(ours), np.std(ours, ddof=not single), len(ours), mean, error * n**0.5, n, equal_var=single
     )  # fmt: skip
     assert z == pytest.approx(oracle.statistic, abs=1e-9)
-    assert 2 * t.sf(abs(z), df) == pytest.approx(oracle.pvalue, abs=1e-9)
     assert found["within_2_se"] == (abs(z) <= 2)
 
 
 FAR = 2 * math.hypot(ERROR, 0.5)
-NOISE = (8, -8, 8, -8, 8, -6)  # a mean of 1/6 point better
-TWO = {"a": both(BASE), "b": both(points(1))}
-VERDICTS = {
-    "below but within": ({"a": both(BASE)}, published({"a": [55 - 0.99 * FAR] * 2})),
-    "above but within": ({"a": both(BASE)}, published({"a": [55 + 0.99 * FAR] * 2})),
-    "an average beyond noise": ({"a": both(BASE)}, published({"a": [55 + 1.01 * FAR] * 2})),
-    "a single target beyond noise": ({"a": both(BASE)}, published({"a": [50.0, 60.0]})),
-    "no average is published": (
-        {"a": both(BASE)}, PublishedNumbers("mine", tuple(row("a", {"x": 50.0, "y": 60.0}))),
-    ),
-    "an inversion within noise": (
-        {"a": both(BASE), "b": both(points(0, NOISE))}, published({"a": [55.2, 55.2], "b": [55, 55]}),
-    ),
-    "an inversion beyond noise": (TWO, published({"a": [55.4, 55.4], "b": [55.1, 55.1]}, spread=0.01)),
-    "an inversion with a reference": (
-        {"a": both(BASE), "refb": both(points(1))}, published({"a": [55.4, 55.4], "refb": [55.1, 55.1]}, spread=0.01),
-    ),
-    "equal": ({"a": both(BASE), "b": both(BASE)}, published({"a": [55, 55], "b": [55, 55]})),
-    "a method and a target without a number": (
-        {name: dict.fromkeys("xyz", BASE) for name in ("a", "NEW")}, published({"a": [55, 55]}),
-    ),
-    "no method in common": (TWO, published({"OTHER": [55, 55]})),
-}  # fmt: skip
 
 
-def test_verdicts_match_the_golden_file(held, golden):
-    lines = []
-    for name, (ours, theirs) in VERDICTS.items():
-        code, text, _ = held(ours, theirs)
-        assert (code == 1) == ("verdict: table: differs: " in text)
-        lines += [f"{name}:", *re.findall("^(?:note|verdict): .*", text, re.MULTILINE), ""]
-    golden("verify-verdicts.txt", "\n".join(lines))
+@pytest.mark.parametrize(
+    ("theirs", "code", "verdict"),
+    [
+        (published({"a": [55 - 0.99 * FAR, 55 + 0.99 * FAR]}), 0, "3 of 3 published numbers within 2 standard errors"),
+        (published({"a": [55 - 1.01 * FAR, 55.0]}), 0, "2 of 3 published numbers within 2 standard errors"),
+        (published({"b": [55, 55]}), 1, "0 of 3 published numbers within 2 standard errors, 3 with too few runs"),
+        (published({"OTHER": [55, 55]}), 0, "no published number is of its methods and targets"),
+        (published({"a": [55, 55]}, backbone="net"), 0, "none of 3 published numbers is of the suite's network and"),
+    ],
+)
+def test_the_verdict_counts_numbers_within_two_standard_errors(held, theirs, code, verdict):
+    """Whether numbers agree is the reader's to say; runs that are missing are exit code 1."""
+    exit_code, text, _ = held({"a": both(BASE), "b": both([None] * 6)}, theirs)
+    assert (exit_code, f"verdict: table: {verdict}" in text) == (code, True)
 
 
 @pytest.mark.parametrize(
@@ -146,9 +125,9 @@ def test_a_table_can_be_chosen_and_only_the_suites_own_is_written(tmp_path, caps
     folder, table = write_folder(tmp_path / "made", planned({"a": both(BASE), "b": both(BASE)})), tmp_path / "own.csv"
     rows = "".join(f"a,{target},55,a paper,1,high\nb,{target},90,a paper,1,high\n" for target in "xy")
     table.write_text(f"method,target,mean,source,table,certainty\n{rows}")
-    assert main(["verify", str(folder), "--table", str(table)]) == 1
+    assert main(["verify", str(folder), "--table", str(table)]) == 0
     assert "beside the numbers of own" in capsys.readouterr().out
-    assert main(["verify", str(folder), "--table", str(table), "--format", "github", "--methods", "b"]) == 1
+    assert main(["verify", str(folder), "--table", str(table), "--format", "github", "--methods", "b"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[1] for line in lines if line.startswith("| b")] == ["b"] * 2
     assert not any("| a " in line or "verdict" in line for line in lines)
@@ -181,15 +160,15 @@ DISAGREEING = (
 
 
 def test_output_matches_the_golden_files(held, golden):
-    """Three sources, bold numbers, missing and diverged runs, and names with terminal control sequences."""
+    """Three sources, missing and diverged runs, and names with terminal control sequences."""
     ours = {
         "SRC": {"x": points(0), "y": ["diverged: loss is \x1b[31mnan\nin epoch 3", *BASE[1:]]},
         "DARN": {"x": points(6), "y": [*points(6)[:4], None, None]},
         "MDAN": both(points(7)),
         "NEW": both(points(50)),
     }
-    more = row("MDAN", {"x": 58.1, "y": 58.6, "average": 58.35}, "x", source="D. Author", table="Table 9")
-    more += row("DARN", {"x": 58.0, "y": 59.0, "average": 58.5}, "x y average", source="D. Author", table="Table 9")
+    more = row("MDAN", {"x": 58.1, "y": 58.6, "average": 58.35}, source="D. Author", table="Table 9")
+    more += row("DARN", {"x": 58.0, "y": 59.0, "average": 58.5}, source="D. Author", table="Table 9")
     names = {"SRC": ("source-only", "ERM")}
     theirs = PublishedNumbers("mine", (*DISAGREEING, *more), ("ResNet-18",), ("all of the target",), names)
     _, text, file = held(ours, theirs, notes=("Toy \x1b]0;own\x07data.",))
