@@ -9,7 +9,7 @@ from statistics import median
 import numpy as np
 import pandas as pd
 
-from msda_bench.results.decision import tested, tests_with_baseline
+from msda_bench.results.decision import tests_with_baseline
 from msda_bench.results.estimates import detectable_shift, summarize
 from msda_bench.results.frame import experiments
 from msda_bench.results.scores import Grid, grids, mean_by_seed, paired
@@ -61,8 +61,10 @@ class Pilot:
         merits = [grid.merits[target].by_seed for target in experiment.targets if target in grid.averaged]
         means = {name: mean_by_seed([of[name] for of in merits if of[baseline]]) for name in grid.methods}
         deviations = []
-        for name in tested(experiment):
-            gains = np.subtract(*paired(means[name], means[baseline])).tolist() if name in means else []
+        for method in experiment.methods:
+            if method.reference or method.name == baseline or method.name not in means:
+                continue
+            gains = np.subtract(*paired(means[method.name], means[baseline])).tolist()
             if len(gains) > 1:
                 summary = summarize(gains)
                 deviations.append(summary.standard_error * math.sqrt(summary.n))
