@@ -9,7 +9,7 @@ from msda_bench.results.frame import runs_frame
 from msda_bench.results.recorded import recorded_rows
 from msda_bench.results.runs import Results
 from msda_bench.store import Store
-from msda_bench.store.record import Outcome, Record, decode_head, encode
+from msda_bench.store.record import Outcome, Record, decode_summary, encode
 from msda_bench.suite.plan import Experiment, Method, Plan, PlannedRun
 from tests.logs import key_of
 
@@ -93,7 +93,7 @@ def frame_of(*parts):
 
 def frame(plan, records):
     """The runs of a plan with these records."""
-    return runs_frame(Results(plan), recorded_rows([decode_head(encode(record)) for record in records.values()]))
+    return runs_frame(Results(plan), recorded_rows([decode_summary(encode(record)) for record in records.values()]))
 
 
 def write_folder(path, *parts):
