@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from itertools import combinations_with_replacement
 from pathlib import Path
 
 import numpy as np
@@ -10,10 +11,12 @@ import pytest
 import yaml
 from scipy import stats
 
+import margins
 import msda_bench as mb
 import third_reading
 from estimates import mean_with_errors, new_task, share_of_gap, sign_flip_p, surviving
-from second_reading import FAMILIES, NEW, RESULTS, Mean, mean_over_tasks, read, verdicts
+from margins import BETTER, BETTER_BY_MORE, EQUIVALENT, UNDECIDED, WORSE, exact_tests, holm, shift
+from second_reading import FAMILIES, RESULTS, Mean, mean_over_tasks, read, verdicts
 
 ROOT = Path(__file__).parents[1]
 PLAN = (ROOT / "studies" / "registered" / "README.md").read_text(encoding="utf-8")
@@ -123,7 +126,7 @@ def second(first):
     for table in plan.experiments:
         methods = {method.name: method for method in table.methods}
         renamed = tuple(replace(methods[was], name=new) for new, was in ALIKE.items())
-        tables.append(replace(table, methods=renamed, primary=tuple(NEW), headroom=None))
+        tables.append(replace(table, methods=renamed, headroom=None))
     rows.results = replace(first.results, plan=replace(plan, experiments=tuple(tables)))
     return rows
 
@@ -250,3 +253,44 @@ def test_the_numbers_of_the_recorded_tasks_are_those_of_the_records():
     numbers = [third_reading.interval(headroom.ends), *means[["logistic", "SRC", "logistic-domain", "SRC-domain"]]]
     for number in [*numbers, *seconds[["logistic", "SRC"]]]:
         assert number in said
+
+
+def around(middle, width, n):
+    """Gains of this mean and standard deviation, which tie in part."""
+    noise = np.random.default_rng(n).normal(0, 1, n)
+    return np.round(middle + width * (noise - noise.mean()) / noise.std(), 2)
+
+
+@pytest.mark.parametrize("middle", [-1.9, -0.6, 0.1, 0.8, 1.3])
+def test_exact_tests_against_the_margin_are_those_of_shifted_gains(middle):
+    values = np.random.default_rng(0).normal(middle, 1, 14)
+
+    def above(values):
+        return stats.wilcoxon(values, alternative="greater", method="exact").pvalue
+
+    beyond = min(1, 2 * min(above(values - 1), above(-values - 1)))
+    expected = 2 * min(above(values), above(-values)), beyond, max(above(values + 1), above(1 - values))
+    assert exact_tests(values, 1.0) == pytest.approx(expected)
+    size = shift(values)
+    walsh = [(a + b) / 2 for a, b in combinations_with_replacement(values, 2)]
+    assert size.value == pytest.approx(np.median(walsh))
+    assert (beyond <= 0.05) == (size.low > 1 or size.high < -1)
+
+
+FIVE = {
+    "large": (around(2, 0.5, 20), BETTER_BY_MORE),
+    "small": (around(0.3, 0.2, 20), EQUIVALENT),  # also shown to differ from 0, by less than the margin
+    "some": (around(1.0, 0.5, 20), BETTER),
+    "loss": (around(-1.2, 0.5, 20), WORSE),
+    "noise": (around(0.5, 4, 20), UNDECIDED),
+}
+
+
+def test_a_method_is_one_of_five_things_after_the_correction_of_its_family():
+    tests = {name: exact_tests(gains, 1.0) for name, (gains, _) in FIVE.items()}
+    means = {name: gains.mean() for name, (gains, _) in FIVE.items()}
+    found = margins.verdicts(means, tests)
+    assert found["standing"].to_dict() == {name: verdict for name, (_, verdict) in FIVE.items()}
+    assert found["p_corrected"].tolist() == pytest.approx(holm([of.differs for of in tests.values()]))
+    exploring = margins.verdicts(means, tests, margins.benjamini_hochberg)
+    assert (exploring["p_corrected"] <= found["p_corrected"]).all()

@@ -22,11 +22,9 @@ from msda_bench.results.decision import (
     UNKNOWN,
     WORSE,
     Row,
-    adjustment,
     comparisons,
     decided,
     measured,
-    with_standings,
 )
 from msda_bench.results.estimates import MeanGain, mean_of, tied
 from msda_bench.results.frame import runs_of
@@ -35,11 +33,6 @@ from msda_bench.results.words import first_of, name_of
 
 _WHOLE = ("mean_rank", "mean_gain", "mean_gain_low", "mean_gain_high")
 _COUNTS = ("n_better", "n_worse", "n_tested", "n_experiments")
-_ESTIMATES = (
-    *("p_two_sided", "p_corrected", "p_beyond", "p_beyond_corrected"),
-    *("p_equivalent", "p_equivalent_corrected", "detectable"),
-)
-"""Numbers that follow where the suite has a margin or primary methods."""
 METRIC = "accuracy_percent"
 """The only metric that is compared across datasets: their squared errors have no common unit."""
 
@@ -58,8 +51,8 @@ class Across:
     seeds share, its interval (`low`, `high`), and the `outcome` against the baseline, its `reason`, `standing` and the
     `detectable` gain, as decided in the experiment.
 
-    `margin` is the mean of theirs, to hundredths; `primary` are the methods that all name. `headroom` is the reference
-    that tells what labels of the target gain: the one that all name, or else one that learns from the sources, too.
+    `headroom` is the reference that tells what labels of the target gain: the one that all name, or else one that
+    learns from the sources, too.
     """
 
     datasets: tuple[str, ...]
@@ -71,8 +64,6 @@ class Across:
     skipped: tuple[str, ...]
     alpha: float
     baseline: str | None = None
-    margin: float | None = None
-    primary: tuple[str, ...] = ()
     gains: tuple[Row, ...] = ()
     headroom: str | None = None
 
@@ -80,11 +71,6 @@ class Across:
     def experiments(self) -> tuple[str, ...]:
         """The experiments that have gains."""
         return tuple(dict.fromkeys(row["experiment"] for row in self.gains))
-
-    @property
-    def has_estimates(self) -> bool:
-        """Whether the suite says what the mean gains are to be tested for."""
-        return self.baseline is not None and (self.margin is not None or bool(self.primary))
 
     @property
     def concludes(self) -> bool:
@@ -116,13 +102,12 @@ def across(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
             whole plan.
 
     Returns:
-        One row per method, the largest mean gain first, references last: `method, reference, mean_rank`, `mean_gain`
-        (its gain over the baseline, mean over experiments), the ends of its 1 - alpha interval, which allows for the
-        examples that seeds share (`mean_gain_low`, `mean_gain_high`), `n_better` and `n_worse` (experiments where it is
-        better or worse than the baseline), `n_tested` (experiments where a test could show a difference),
-        `n_experiments`, and for each experiment the columns `gain:NAME` and `outcome:NAME`. Where the suite has a
-        margin or primary methods, the tests of the mean gain follow, and `family`, `standing` and each experiment's
-        `standing:NAME`.
+        One row per method, those with most experiments first, then the largest mean gain, references last: `method,
+        reference, mean_rank`, `mean_gain` (its gain over the baseline, mean over experiments), the ends of its
+        1 - alpha interval, which allows for the examples that seeds share (`mean_gain_low`, `mean_gain_high`),
+        `n_better` and `n_worse` (experiments where it is better or worse than the baseline), `n_tested` (experiments
+        where a test could show a difference), `n_experiments`, and for each experiment the columns `gain:NAME` and
+        `outcome:NAME`.
 
     Raises:
         ValueError: there are fewer than two datasets of accuracy.
@@ -138,20 +123,21 @@ def across(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
 def standings(comparison: Across) -> pd.DataFrame:
     """Builds the frame that `across` returns."""
     names = dict.fromkeys([*comparison.methods, *(row["method"] for row in comparison.gains)])
-    kinds, estimates, by_method = ("gain", "outcome"), tuple[str, ...](), dict[str, Row]()
-    if comparison.has_estimates:
-        kinds, estimates, by_method = (*kinds, "standing"), _ESTIMATES, _estimates(comparison)  # type: ignore[assignment]
-    by_experiment = [f"{what}:{name}" for what in kinds for name in comparison.experiments]
-    words = ("family", "standing") if estimates else ()
+    gains = [f"gain:{name}" for name in comparison.experiments]
     frame = pd.DataFrame(
-        [_standing(comparison, name) | by_method.get(name, {}) for name in names],
-        columns=["method", "reference", *_WHOLE, *_COUNTS, *words, *estimates, *by_experiment],
+        [_standing(comparison, name) for name in names],
+        columns=[
+            *("method", "reference", *_WHOLE, *_COUNTS),
+            *gains,
+            *(f"outcome:{name}" for name in comparison.experiments),
+        ],
     )
-    reals = [*_WHOLE, *estimates, *(f"gain:{name}" for name in comparison.experiments)]
-    frame = frame.astype(dict.fromkeys(reals, float))
-    order = frame["mean_gain"].mask(frame["method"] == comparison.baseline, 0.0)
-    frame = frame.assign(order=order).sort_values(["reference", "order"], ascending=[True, False], kind="stable")
-    return frame.drop(columns="order").reset_index(drop=True)
+    frame = frame.astype(dict.fromkeys([*_WHOLE, *gains], float))
+    is_baseline = frame["method"] == comparison.baseline
+    gain = frame["mean_gain"].mask(is_baseline, 0.0)
+    known = frame["n_experiments"].mask(is_baseline, frame["n_experiments"].max())
+    order = pd.DataFrame({"reference": frame["reference"], "known": -known, "gain": -gain})
+    return frame.loc[order.sort_values([*order], kind="stable").index].reset_index(drop=True)
 
 
 def _standing(comparison: Across, method: str) -> Row:
@@ -163,7 +149,7 @@ def _standing(comparison: Across, method: str) -> Row:
         row[name] = sum(gain["outcome"] == outcome for gain in mine)
     row["n_tested"] = sum(map(_is_testable, mine))
     for gain in mine:
-        row |= {f"{what}:{gain['experiment']}": gain[what] for what in ("gain", "outcome", "standing")}
+        row |= {f"{what}:{gain['experiment']}": gain[what] for what in ("gain", "outcome")}
     if known:
         mean = _mean_gain(known)
         low, high = mean.interval(comparison.alpha)
@@ -173,35 +159,6 @@ def _standing(comparison: Across, method: str) -> Row:
 
 def _mean_gain(gains: Sequence[Row]) -> MeanGain:
     return MeanGain.of([(gain["gain"], gain["error"], gain["n"]) for gain in gains])
-
-
-def _estimates(comparison: Across) -> dict[str, Row]:
-    families: dict[str, list[Row]] = {}
-    for row in comparison.rows:
-        if row["control"] is not None:
-            method = row["second"] if row["first"] == row["control"] else row["first"]
-            families.setdefault(row["family"], []).append(_estimate(comparison, method))
-    return {row["method"]: row for family, rows in families.items() for row in _tested(family, rows)}
-
-
-def _estimate(comparison: Across, method: str) -> Row:
-    known = [row for row in comparison.gains if row["method"] == method and row["gain"] is not None]
-    row: Row = {"method": method, "first": method, "second": comparison.baseline, "control": comparison.baseline}
-    row |= {"alpha": comparison.alpha, "margin": comparison.margin}
-    if not known:
-        return row
-    mean = _mean_gain(known)
-    return row | mean.tests(comparison.margin) | {"mean": mean, "leads": mean.mean > 0}
-
-
-def _tested(family: str, rows: Sequence[Row]) -> list[Row]:
-    adjust = adjustment(family)
-    decisions = []
-    for row, p in zip(rows, adjust([row.get("p_two_sided", 1.0) for row in rows]), strict=True):
-        outcome = UNKNOWN if p > row["alpha"] else BETTER if row["leads"] else WORSE
-        size = row["mean"].detectable(row["alpha"] / len(rows)) if "mean" in row else None
-        decisions.append(row | {"family": family, "p_corrected": p, "outcome": outcome, "detectable": size})
-    return with_standings(decisions, adjust)
 
 
 def _is_testable(row: Row) -> bool:
@@ -234,15 +191,8 @@ def across_datasets(tables: Sequence[Grid], pairs: Sequence[Sequence[Row]]) -> A
     baselines = {grid.experiment.baseline for grid in counted}
     baseline = baselines.pop() if len(baselines) == 1 and baselines <= {*names} else None
     alpha = min(grid.experiment.alpha for grid in counted)
-    named = {grid.experiment.primary for grid in counted}
-    primary = named.pop() if len(named) == 1 else ()
-    margins = [grid.experiment.margin for grid in counted]
-    margin = None if None in margins else round(mean_of(size for size in margins if size is not None), 2)
-    by_baseline = len(names) > MOST_ALL_PAIRS or margin is not None or bool(primary)
-    compared = [
-        _compared(by_dataset, pair, alpha, margin if baseline in pair else None) for pair in combinations(names, 2)
-    ]
-    rows = decided(compared, baseline if by_baseline else None, primary=primary)
+    compared = [_compared(by_dataset, pair, alpha) for pair in combinations(names, 2)]
+    rows = decided(compared, baseline if len(names) > MOST_ALL_PAIRS else None)
     ranked = _ranks(by_dataset, names)
     ranks = {str(name): float(rank) for name, rank in ranked.mean().items()}
     best_first = sorted(names, key=lambda name: ranks.get(name, 0.0))
@@ -263,8 +213,6 @@ def across_datasets(tables: Sequence[Grid], pairs: Sequence[Sequence[Row]]) -> A
         skipped=tuple(_skipped(tables, counted, names)),
         alpha=alpha,
         baseline=baseline,
-        margin=margin,
-        primary=primary,
         gains=tuple(gains),
         headroom=_headroom(counted, gains),
     )
@@ -304,12 +252,11 @@ def _gains(grid: Grid, pairs: Sequence[Row], baseline: str) -> Iterator[Row]:
             "n": gain.n,
             "outcome": outcome if row["first"] == name else OPPOSITE.get(outcome, outcome),
             "reason": row.get("reason"),
-            "standing": row.get("standing"),
             "detectable": row.get("detectable"),
         }
 
 
-def _compared(datasets: Mapping[str, Sequence[Grid]], pair: tuple[str, str], alpha: float, margin: float | None) -> Row:
+def _compared(datasets: Mapping[str, Sequence[Grid]], pair: tuple[str, str], alpha: float) -> Row:
     differences, complete = [], True
     for of_dataset in datasets.values():
         merits = [(grid, grid.merits[None].paired(*pair)) for grid in of_dataset]
@@ -319,7 +266,7 @@ def _compared(datasets: Mapping[str, Sequence[Grid]], pair: tuple[str, str], alp
             first, second = map(mean_of, zip(*means, strict=True))
             differences.append(first - second)
     decimals = min(grid.merits[None].decimals for of_dataset in datasets.values() for grid in of_dataset)
-    about: Row = {"alpha": alpha, "decimals": decimals, "complete": complete, "margin": margin}
+    about: Row = {"alpha": alpha, "decimals": decimals, "complete": complete}
     return measured("across_datasets", None, pair, differences, len(datasets), **about)
 
 

@@ -17,21 +17,12 @@ from msda_bench.results.scores import grids
 COLUMNS = (
     *("suite", "experiment", "dataset", "metric", "scope", "target", "first", "second", "outcome", "reason"),
     *("family", "n_family", "control", "alpha", "n_planned", "n_paired", "n_zero"),
-    *("statistic", "p_one_sided", "p_two_sided", "p_holm", "p_bh", "attainable_p", "detectable"),
+    *("statistic", "p_one_sided", "p_two_sided", "p_holm", "attainable_p", "detectable"),
     *("mean_difference", "difference_low", "difference_high", "standard_deviation"),
     *("median_difference", "hodges_lehmann", "hl_low", "hl_high"),
     *("wins", "ties", "losses"),
 )
 """The columns of comparisons.csv, explained in docs/results.md."""
-MARGIN_COLUMNS = (
-    *("p_corrected", "standing", "margin", "p_beyond", "p_beyond_corrected", "p_equivalent", "p_equivalent_corrected"),
-)
-"""Those that follow where a suite has a margin or primary methods."""
-
-
-def comparison_columns(*, with_margin: bool) -> list[str]:
-    """The columns of comparisons, of a suite that has a margin or primary methods, or neither."""
-    return [*COLUMNS, *(MARGIN_COLUMNS if with_margin else ())]
 
 
 def compare(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
@@ -44,8 +35,7 @@ def compare(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
     Returns:
         One row per pair, in the columns of comparisons.csv (docs/results.md): experiment by experiment, target by
         target, then `average`, then `across_targets`. The pairs of `across_datasets` belong to no experiment and come
-        last. Differences are positive if `first` is better. Where a suite has a margin or primary methods, further
-        columns follow.
+        last. Differences are positive if `first` is better.
     """
     runs = runs_of(runs)
     tables = list(grids(runs))
@@ -62,9 +52,8 @@ COMPARISONS = Kind(
 def comparisons_frame(runs: pd.DataFrame, pairs: Sequence[Sequence[Row]], across: Across | None) -> pd.DataFrame:
     """The frame of the comparisons within each experiment and across datasets."""
     every = [row for of_table in pairs for row in of_table] + list(across.rows if across else ())
-    suite, tables = results_of(runs).plan.suite, results_of(runs).plan.experiments
-    columns = comparison_columns(with_margin=any(table.margin is not None or table.primary for table in tables))
-    return pd.DataFrame([{"suite": suite, **row} for row in every], columns=columns)
+    suite = results_of(runs).plan.suite
+    return pd.DataFrame([{"suite": suite, **row} for row in every], columns=COLUMNS)
 
 
 def main_rows(leaderboard: pd.DataFrame) -> pd.DataFrame:
@@ -126,8 +115,7 @@ def against(rows: pd.DataFrame, to: str) -> pd.DataFrame:
 
     Returns:
         `method` (the other one), `outcome` and `reason`, `difference, low, high` (mean and interval), `p` (after the
-        family's correction), `pairs` and `detectable`; where the suite has a margin, `standing`, which only methods
-        have against the control.
+        correction), `pairs` and `detectable`.
     """
     first, second = rows["first"].astype(object), rows["second"].astype(object)
     mine = (first == to) | (second == to)
@@ -139,7 +127,7 @@ def turned_pairs(rows: pd.DataFrame, turned: pd.Series[bool]) -> pd.DataFrame:
     sign, outcome = 1 - 2 * turned.astype(int), rows["outcome"].astype(object)
     columns = ("mean_difference", "difference_low", "difference_high")
     difference, *ends = (sign * rows[name].astype(float) + 0.0 for name in columns)  # avoids -0.0
-    turned_rows = pd.DataFrame(
+    return pd.DataFrame(
         {
             "method": rows["second"].astype(object).where(turned, rows["first"].astype(object)),
             "outcome": outcome.where(~turned, outcome.replace(OPPOSITE)),
@@ -147,11 +135,8 @@ def turned_pairs(rows: pd.DataFrame, turned: pd.Series[bool]) -> pd.DataFrame:
             "difference": difference,
             "low": ends[0].where(~turned, ends[1]),
             "high": ends[1].where(~turned, ends[0]),
-            "p": rows["p_corrected" if "p_corrected" in rows else "p_holm"].astype(float),
+            "p": rows["p_holm"].astype(float),
             "pairs": rows["n_paired"].astype(float),
             "detectable": rows["detectable"].astype(float),
         }
     )
-    if "standing" not in rows:
-        return turned_rows
-    return turned_rows.assign(standing=rows["standing"].astype(object).where(turned_rows["method"] != rows["control"]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from statistics import NormalDist
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from msda_bench.results.signed_rank import Reals, shift_p, walsh_cut
+from msda_bench.results.signed_rank import Reals, walsh_cut
 
 POWER = 0.8
 """The probability with which the smallest detectable difference is found."""
@@ -99,26 +99,6 @@ def _walsh_averages(ordered: Reals, places: Sequence[int]) -> list[float]:
     return [float(averages[place]) for place in places]
 
 
-def margin_tests(differences: Reals, margin: float, decimals: int) -> dict[str, float]:
-    """Tests one or more differences, rounded to these `decimals`, against a margin.
-
-    `p_beyond` is two-sided: that the shift is larger than the margin, in either direction. `p_equivalent` is the larger
-    of two one-sided ones: that it is above -margin, and that it is below margin (TOST, Schuirmann 1987). Both are exact
-    signed-rank tests of shifted differences, and decide as Hodges-Lehmann intervals do: p_beyond <= alpha where that of
-    level 1 - alpha lies beyond the margin, p_equivalent <= alpha where that of 1 - 2 alpha lies within.
-    """
-    n, slack = len(differences), 0.1 * 10.0**-decimals  # an average that is equal to the bound counts as not beyond it
-    upwards = np.sort(differences)
-
-    def p_above(bound: float) -> Iterator[float]:
-        for ordered in (upwards, -upwards[::-1]):
-            # With how many values, from itself on, each has a Walsh average that does not exceed the bound.
-            partners = np.searchsorted(ordered, 2 * (bound + slack) - ordered, "right") - np.arange(n)
-            yield shift_p(n, int(np.maximum(partners, 0).sum()))
-
-    return {"p_beyond": min(1.0, 2 * min(p_above(margin))), "p_equivalent": max(p_above(-margin))}
-
-
 @lru_cache(maxsize=256)
 def detectable_shift(n: int, level: float, power: float = POWER) -> float | None:
     """The smallest shift of n normal differences, in standard deviations, that the test finds with this probability.
@@ -178,36 +158,8 @@ class MeanGain(NamedTuple):
 
     def interval(self, alpha: float) -> tuple[float, float]:
         """The interval of level 1 - alpha."""
-        half = self.error * _quantile(self.freedom, 1 - alpha / 2) if self.is_tested else self.error
+        half = self.error * _quantile(self.freedom, 1 - alpha / 2) if not math.isnan(self.freedom) else self.error
         return self.mean - half, self.mean + half
-
-    @property
-    def is_tested(self) -> bool:
-        """Whether there is a spread to test by."""
-        return not math.isnan(self.freedom)
-
-    def tests(self, margin: float | None) -> dict[str, float]:
-        """The p-values of t tests, as `margin_tests` has them by signed ranks."""
-
-        def p_above(mean: float, bound: float) -> float:
-            from scipy.special import stdtr
-
-            return float(stdtr(self.freedom, (bound - mean) / self.error))
-
-        if not self.is_tested:
-            return {}
-        p_values = {"p_two_sided": 2 * p_above(abs(self.mean), 0.0)}
-        if margin is not None:
-            both = (self.mean, -self.mean)
-            p_values["p_beyond"] = min(1.0, 2 * min(p_above(mean, margin) for mean in both))
-            p_values["p_equivalent"] = max(p_above(mean, -margin) for mean in both)
-        return p_values
-
-    def detectable(self, level: float) -> float | None:
-        """The smallest true mean that the two-sided test at this level finds with probability `POWER`."""
-        if not self.is_tested:
-            return None
-        return self.error * (_quantile(self.freedom, 1 - level / 2) + _quantile(self.freedom, POWER))
 
 
 def _quantile(freedom: float, share: float) -> float:

@@ -12,7 +12,7 @@ import pandas as pd
 from msda_bench.results.across import Across, standings
 from msda_bench.results.advice import Advice, advice_on
 from msda_bench.results.chance import BesideChance
-from msda_bench.results.compare import against, comparison_columns, control_of, shown_family
+from msda_bench.results.compare import COLUMNS, against, control_of, shown_family
 from msda_bench.results.decision import BETTER, MIN_PAIRS_ACROSS, WORSE
 from msda_bench.results.frame import AVERAGE, own_rows
 from msda_bench.results.leaderboard import Analysis
@@ -152,7 +152,7 @@ def pairs_tables(view: View) -> Iterator[Table]:
         column = _COLUMN.get(str(scope), str(target))
         name = f"{view.experiment.name}-pairs" + ("" if column == view.columns[-1] else f"-{column}")
         title = f"{view.experiment.name}: pairs of methods, {column}, {view.unit.label}"
-        yield Table(name, title, block, _pair_columns(view.unit, block), about=_PAIR)
+        yield Table(name, title, block, _pair_columns(view.unit), about=_PAIR)
 
 
 def pairs_notes(view: View) -> tuple[str, ...]:
@@ -160,21 +160,15 @@ def pairs_notes(view: View) -> tuple[str, ...]:
     if view.pairs.empty:
         what = "fewer than two methods are ranked, so no pair is compared"
         return (f"{view.experiment.name}: {what}; `--against REFERENCE` compares with recorded methods.",)
-    alpha, family, margin = view.experiment.alpha, _family(view), view.experiment.margin
-    head = _pair_columns(view.unit, view.pairs)[4].name
+    alpha, family = view.experiment.alpha, _family(view)
     read = (
         "a > b: a is significantly better, and differences are positive where a is better; a = b: every pair is equal; "
         f"a against b: nothing is shown, so nothing is ordered. difference: the mean, with its {100 * (1 - alpha):g} % "
         "interval, which allows for the examples that seeds share; p: exact two-sided Wilcoxon signed-rank test; "
-        f"{head}: p after Holm's correction over {family} in the same table; 80 %: the smallest true difference that "
+        f"Holm: p after Holm's correction over {family} in the same table; 80 %: the smallest true difference that "
         "the test would find with probability 0.8; W/T/L: pairs won, tied, lost by a; n: pairs at hand, of those "
         "planned."
     )
-    if margin is not None:
-        read += (
-            f" against {view.control}: what the other method is, by exact tests against a margin of {margin:g}, with "
-            "the same correction."
-        )
     more = (
         f"across targets, a pair is a target, its mean over seeds: fewer than {MIN_PAIRS_ACROSS} are never significant"
         f"{', and are not shown' if len(view.columns) <= MIN_PAIRS_ACROSS else ''}."
@@ -182,21 +176,17 @@ def pairs_notes(view: View) -> tuple[str, ...]:
     return (read, more) if len(view.columns) > 1 else (read,)
 
 
-def _pair_columns(unit: Unit, pairs: pd.DataFrame) -> tuple[Column, ...]:
-    """The columns of a table of pairs, and where the suite has a margin or primary methods those of these."""
-    corrected = ("corrected", "p_corrected") if "p_corrected" in pairs else ("Holm", "p_holm")
-    has_standings = "standing" in pairs and pairs["standing"].notna().any()
-    control = control_of(pairs)
+def _pair_columns(unit: Unit) -> tuple[Column, ...]:
+    """The columns of a table of pairs."""
     return (
         Column("pair", "pair", [*_PAIR, "outcome"]),
         Column("difference", "difference of a pair", ["mean_difference", "outcome"], unit),
         Column("interval", "interval of a pair", ["difference_low", "difference_high", "outcome"], unit),
         Column("p", "p", ["p_two_sided"]),
-        Column(corrected[0], "p", [corrected[1]]),
+        Column("Holm", "p", ["p_holm"]),
         Column("80 %", "number", ["detectable"], unit),
         Column("W/T/L", "won/tied/lost", ["wins", "ties", "losses", "n_paired", "outcome"]),
         Column("n", "n/planned", ["n_paired", "n_planned"]),
-        *((Column(f"against {control}", "standing", ["standing"]),) if has_standings else ()),
     )
 
 
@@ -240,10 +230,6 @@ def _family(view: View) -> str:
     ranked = view.board.loc[~view.board["reference"].astype(bool), "method"].nunique()
     if view.control is None:
         return f"all {ranked * (ranked - 1) // 2} pairs"
-    if primary := len({*view.experiment.primary} & {*view.board["method"]}):
-        confirmed = f"the {counted(primary, 'primary comparison')} with {view.control}"
-        others = counted(ranked - 1 - primary, "exploratory one")
-        return f"{confirmed}, Benjamini and Hochberg's over the {others}" if ranked - 1 > primary else confirmed
     return f"the {counted(ranked - 1, 'comparison')} with {view.control}"
 
 
@@ -277,10 +263,6 @@ def across_tables(across: Across | None) -> Iterator[Table]:
             Column("mean gain", "difference", sizes[:1], unit),
             Column("interval", "interval", sizes[1:], unit),
         ]
-        if across.has_estimates:
-            columns += [Column("corrected p", "p", ["p_corrected"]), Column("80 %", "number", ["detectable"], unit)]
-        if across.margin is not None:
-            columns.append(Column(f"against {across.baseline}", "standing", ["standing"]))
         columns += [Column(what, "of tested", [f"n_{what}", "n_tested"]) for what in ("better", "worse")]
     columns.append(Column("mean rank", "rank", ["mean_rank"]))
     columns += [
@@ -289,9 +271,8 @@ def across_tables(across: Across | None) -> Iterator[Table]:
     notes = tuple(_across_notes(across))
     yield Table("across-datasets", title, rows, tuple(columns), notes=notes, verdict=verdict_across(across))
     if across.concludes:
-        kept = comparison_columns(with_margin=across.margin is not None or bool(across.primary))
-        pairs, title = shown_family(pd.DataFrame(across.rows, columns=kept)), "pairs of methods across datasets"
-        yield Table("across-datasets-pairs", title, pairs, _pair_columns(unit, pairs), about=_PAIR)
+        pairs, title = shown_family(pd.DataFrame(across.rows, columns=COLUMNS)), "pairs of methods across datasets"
+        yield Table("across-datasets-pairs", title, pairs, _pair_columns(unit), about=_PAIR)
 
 
 def _across_notes(across: Across) -> Iterator[str]:
@@ -304,11 +285,6 @@ def _across_notes(across: Across) -> Iterator[str]:
             f"worse than {across.baseline} by the experiment's own tests; better, worse: in how many experiments, of "
             "those where a test could show it."
         )
-    if across.has_estimates:
-        holm = "Holm's correction"
-        if across.primary:
-            holm += " over the primary methods, Benjamini and Hochberg's over the others, which are exploratory"
-        yield f"corrected p: of the mean gain's t test, with {holm}; 80 %: the true mean gain that it finds so often."
     if across.mean_ranks:
         yield f"Mean rank: {across.reason}."
     if across.separates:

@@ -280,7 +280,6 @@ FORMATS: Mapping[str, Callable[..., str]] = {
     "p": lambda _, p: show_p(p),
     "p in brackets": _bracketed_p,
     "pair": _pair,
-    "standing": lambda _, standing: "" if pd.isna(standing) else standing,
     "difference of a pair": _turned,
     "interval of a pair": _turned_interval,
     "won/tied/lost": _won,

@@ -133,18 +133,6 @@ def walsh_cut(n: int, alpha: float) -> int:
     return int(np.searchsorted(_tails(n), alpha / 2, "right"))
 
 
-def shift_p(n: int, excluded: int) -> float:
-    """P(W+ <= excluded) for n untied differences: the one-sided p-value of a shift beyond a bound.
-
-    `excluded` is the number of Walsh averages that do not lie beyond the bound. So p is at most alpha / 2 exactly where
-    the 1 - alpha Hodges-Lehmann interval, which excludes `walsh_cut` - 1 averages, lies beyond it, ties included.
-    """
-    tails, above = _tails(n), n * (n + 1) // 2 - excluded
-    if excluded < len(tails):
-        return float(tails[excluded])
-    return 1 - float(tails[above - 1]) if above else 1.0
-
-
 @lru_cache(maxsize=64)
 def _tails(n: int) -> Reals:
     """P(W+ <= w) for n untied differences and w up to half of the largest W+."""

@@ -14,17 +14,7 @@ import pandas as pd
 from msda_bench.results.across import Across, standings
 from msda_bench.results.chance import BesideChance, chance_sentences
 from msda_bench.results.compare import against, main_pairs, main_rows
-from msda_bench.results.decision import (
-    BETTER,
-    BETTER_BY_MORE,
-    EQUIVALENT,
-    SAME,
-    TOO_FEW,
-    TOO_SMALL,
-    UNDECIDED,
-    UNTESTED,
-    WORSE,
-)
+from msda_bench.results.decision import BETTER, SAME, TOO_FEW, TOO_SMALL, UNTESTED, WORSE
 from msda_bench.results.report import mean_text
 from msda_bench.results.scores import at_chance, labelled_methods, learns_alone, tells_headroom
 from msda_bench.results.words import counted, first_of, listed, name_of
@@ -32,27 +22,24 @@ from msda_bench.suite.plan import Experiment
 
 Groups: TypeAlias = dict[str, pd.DataFrame]
 """Rows of `method, difference, low, high` by what these methods are, the best first, and in each the largest gain."""
-_BETTER_WITHIN = "better, but within the margin"
-"""What a method is that was shown to be better, and by less than the margin."""
-_KINDS = (BETTER_BY_MORE, BETTER, _BETTER_WITHIN, EQUIVALENT, SAME, WORSE, UNDECIDED, TOO_FEW)
-_GAINS = (BETTER_BY_MORE, BETTER, _BETTER_WITHIN)
+UNDECIDED = "undecided"
+_KINDS = (BETTER, SAME, WORSE, UNDECIDED, TOO_FEW)
 _SMALL = "the tests have too few rows to show a difference"
 
 
 class _Unit(NamedTuple):
     form: str
     label: str
-    margin: float | None
 
     @classmethod
     def of(cls, experiment: Experiment) -> _Unit:
         measure = experiment.measure
         form, label = ("{:+.2f}", "points") if measure.percent else ("{:+.3g}", f"in {measure.label}")
-        return cls(form, label, experiment.margin)
+        return cls(form, label)
 
-    def size(self, size: float, form: str = ".1f") -> str:
-        if self.label.startswith("points"):
-            return f"{size:{form}} {'point' if f'{size:{form}}' == '1' else 'points'}"
+    def size(self, size: float) -> str:
+        if self.label == "points":
+            return f"{size:.1f} points"
         return f"{size:.2g} {self.label}"
 
     def gains(self, rows: pd.DataFrame) -> str:
@@ -65,24 +52,14 @@ class _Unit(NamedTuple):
 
     def lead(self, kind: str, base: str) -> str:
         """What methods of a kind are against the baseline."""
-        margin = self.size(self.margin or 0.0, "g")
         leads = {
-            BETTER_BY_MORE: f"Better than {base} by more than {margin}",
             BETTER: f"Better than {base}",
-            EQUIVALENT: f"Within {margin} of {base}",
             SAME: f"Equal to {base} in every pair",
             WORSE: f"Worse than {base}",
             UNDECIDED: f"Not shown to differ from {base}",
             TOO_FEW: f"Not tested against {base}, too few seeds",
         }
         return leads.get(kind, _upper(kind))
-
-    def how(self, kind: str) -> str:
-        """By how much methods of a kind that gain do, as far as it is shown."""
-        if kind == BETTER:
-            return "" if self.margin is None else "whether by more than the margin is undecided: "
-        sizes = {BETTER_BY_MORE: "more", _BETTER_WITHIN: "less"}
-        return f"by {sizes[kind]} than {self.size(self.margin or 0.0, 'g')}: " if kind in sizes else f"{kind}: "
 
 
 def verdict(
@@ -93,18 +70,16 @@ def verdict(
     ranked = rows[rows["rank"].notna()].sort_values("rank", kind="stable")
     if ranked.empty:
         return (_unranked(experiment, runs),)
-    unit, base, control = _Unit.of(experiment), experiment.baseline, experiment.against
+    unit, base = _Unit.of(experiment), experiment.baseline
     if groups := groups_of(pairs, base):
         few = _too_few(experiment, pairs, str(base)) if {*groups} == {TOO_FEW} else ""
         said = [_answer(unit, name_of(base), groups, few)]
         if few == _SMALL:
             return (*said, *_missing(runs))
         said += _headroom(experiment, unit, rows, runs)
-        said += _sentences(unit, name_of(base), {kind: groups[kind] for kind in groups if kind not in _GAINS})
+        said += _sentences(unit, name_of(base), {kind: groups[kind] for kind in groups if kind != BETTER})
     else:
         said = [_best(experiment, unit, ranked, pairs)]
-    if control != base:
-        said += _sentences(unit, name_of(control), groups_of(pairs, control))
     to = str(base if groups else ranked["method"].iloc[0])
     return (*said, *chance_sentences(experiment, board, chance), *_power(unit, against(pairs, to)), *_missing(runs))
 
@@ -125,7 +100,7 @@ def conclusion(experiment: Experiment, pairs: pd.DataFrame) -> str:
     form = "{} ({:+.1f})" if experiment.measure.percent else "{} ({:+.2g})"
     parts = [
         f"{first_of(form.format(name_of(row.method), row.difference) for row in found.itertuples())} {kind}"
-        if kind in {*_GAINS, WORSE}
+        if kind in {BETTER, WORSE}
         else f"{len(found)} {few.get(kind, kind)}"
         for kind, found in groups.items()
     ]
@@ -140,10 +115,6 @@ def groups_of(pairs: pd.DataFrame, to: str | None) -> Groups:
     others = against(pairs, to or "").dropna(subset="difference").sort_values("difference", ascending=False)
     few = others["reason"].isin(UNTESTED)
     kinds = others["outcome"].where(others["outcome"].isin([BETTER, WORSE, SAME]), UNDECIDED).mask(few, TOO_FEW)
-    if "standing" in others:
-        gains = (others["standing"] == EQUIVALENT) & (others["outcome"] == BETTER)
-        standings_of = others["standing"].mask(gains, _BETTER_WITHIN)
-        kinds = standings_of.where(standings_of.notna() & ~few, kinds)
     return {kind: others[kinds == kind] for kind in _KINDS if (kinds == kind).any()}
 
 
@@ -181,14 +152,19 @@ def _answer(unit: _Unit, base: str, groups: Groups, few: str = "", where: str = 
     if gaining:
         count = sum(len(groups[kind]) for kind in gaining)
         who = f"{count} of {counted(n, 'method')} {'gains' if count == 1 else 'gain'} over {base}{where.format('some')}"
-        said = "; ".join(f"{unit.how(kind)}{unit.gains(groups[kind])}" for kind in gaining)
-        return f"{who}{': ' if unit.how(gaining[0]) == '' else ', '}{said} {unit.label}."
+        said = "; ".join(f"{_how(kind)}{unit.gains(groups[kind])}" for kind in gaining)
+        return f"{who}{': ' if gaining[0] == BETTER else ', '}{said} {unit.label}."
     largest = max((rows.iloc[0].to_dict() for rows in groups.values()), key=lambda row: row["difference"])
     text = f"the largest difference is {unit.gain(largest)} {unit.label}"
     if few:
         return f"Whether a method gains over {base} is open: {few}; {text}."
     who = f"None of {n} methods" if n > 1 else "No method"
     return f"{who} was shown to gain over {base}{where.format('any')}; {text}."
+
+
+def _how(kind: str) -> str:
+    """On how many experiments methods of a kind gain; empty within one."""
+    return "" if kind == BETTER else f"{kind}: "
 
 
 def _sentences(unit: _Unit, base: str, groups: Groups) -> list[str]:
@@ -266,8 +242,7 @@ def verdict_across(across: Across) -> tuple[str, ...]:
 
 
 def _over_baseline(across: Across) -> Iterator[str]:
-    label = "points in the mean" if across.margin is None else "points"
-    n, unit = len(across.experiments), _Unit("{:+.2f}", label, across.margin)
+    n, unit = len(across.experiments), _Unit("{:+.2f}", "points in the mean")
     base = name_of(across.baseline)
     where = counted(n, "dataset" if n == len(across.datasets) else "experiment")
     table = standings(across).dropna(subset="mean_gain").sort_values("mean_gain", ascending=False, kind="stable")
@@ -278,24 +253,16 @@ def _over_baseline(across: Across) -> Iterator[str]:
     own = table[is_own]
     if own.empty:
         return
-    if across.margin is not None:
-        is_better = (own["p_corrected"] <= across.alpha) & (own["difference"] > 0)
-        kinds = own["standing"].mask((own["standing"] == EQUIVALENT) & is_better, _BETTER_WITHIN)
-        groups = {kind: own[kinds == kind] for kind in _KINDS if (kinds == kind).any()}
-    else:
-        kinds = own.apply(_counts, axis="columns")
-        groups = {
-            kind: own[kinds == kind]
-            for kind in sorted(dict.fromkeys(kinds), key=lambda kind: not kind.startswith(BETTER))
-        }
+    kinds = own.apply(_counts, axis="columns")
+    gaining_first = sorted(dict.fromkeys(kinds), key=lambda kind: not kind.startswith(BETTER))
+    groups = {kind: own[kinds == kind] for kind in gaining_first}
     few = "too few seeds for a test" if not own["n_tested"].any() else ""
-    mean = f" in the mean over {where}"
-    yield _answer(unit, base, groups, few, mean if across.margin is not None else f" on {{}} of {where}")
+    yield _answer(unit, base, groups, few, f" on {{}} of {where}")
     for row in table[(table["method"] == across.headroom).to_numpy()].to_dict("records"):
         yield _with_labels(unit, row)
     if not few:
         yield from _sentences(unit, base, {kind: groups[kind] for kind in groups if not kind.startswith(BETTER)})
-        yield from _power_across(across, own)
+        yield from _power_across(across)
 
 
 def _counts(row: Mapping[Any, Any]) -> str:
@@ -306,17 +273,14 @@ def _counts(row: Mapping[Any, Any]) -> str:
     return f"{' and '.join(counts)} of {row['n_tested']}" if counts else UNDECIDED
 
 
-def _power_across(across: Across, own: pd.DataFrame) -> Iterator[str]:
-    """States the smallest true gain that the tests would find: of the mean gain, or in each experiment."""
-    if across.margin is not None:
-        known, what = own["detectable"].dropna(), "mean gain"
-        known = known[:0] if known.empty else pd.Series([known.median()])
-    else:
-        gains = pd.DataFrame(across.gains).dropna(subset="detectable")
-        known, what = gains.groupby("experiment")["detectable"].median(), "gain in one of them"
+def _power_across(across: Across) -> Iterator[str]:
+    """States the smallest true gain that the tests of an experiment would find."""
+    gains = pd.DataFrame(across.gains).dropna(subset="detectable")
+    known = gains.groupby("experiment")["detectable"].median()
     if len(known):
         low, high = f"{known.min():.1f}", f"{known.max():.1f}"
-        yield f"The tests have 80 % power for a true {what} of {low if low == high else f'{low} to {high}'} points."
+        size = low if low == high else f"{low} to {high}"
+        yield f"The tests have 80 % power for a true gain in one of them of {size} points."
 
 
 def _by_rank(across: Across) -> Iterator[str]:

@@ -270,38 +270,28 @@ def _taken_names(facts: ResolvedExperiment) -> Iterator[ValidationIssue]:
 
 def _comparison(facts: ResolvedExperiment) -> Iterator[ValidationIssue]:
     methods, compare = facts.file.methods, facts.file.compare
-    primary = [(("primary", place), name) for place, name in enumerate(compare.primary)]
-    ranked = [(("baseline",), compare.baseline), (("against",), compare.against), *primary]
-    for loc, named in (*ranked, (("headroom",), compare.headroom)):
+    for key, named in (("baseline", compare.baseline), ("headroom", compare.headroom)):
         if named is None or not methods:
             continue
         if named not in methods:
-            yield ValidationIssue(("compare", *loc), f"{shown(named)} is not a method{hint(named, methods)}")
-        elif methods[named].reference != (loc == ("headroom",)):
-            what = (
-                "a reference; name a method that is ranked" if methods[named].reference else "ranked; name a reference"
-            )
-            yield ValidationIssue(("compare", *loc), f"{shown(named)} is {what}")
+            yield ValidationIssue(("compare", key), f"{shown(named)} is not a method{hint(named, methods)}")
+        elif methods[named].reference and key == "baseline":
+            yield ValidationIssue(("compare", key), f"{shown(named)} is a reference; name a method that is ranked")
+        elif not methods[named].reference and key == "headroom":
+            yield ValidationIssue(("compare", key), f"{shown(named)} is ranked; name a reference")
 
 
-def _confirmed(facts: ResolvedExperiment) -> Iterator[ValidationIssue]:
-    """A margin, primary methods and headroom need a method with which others are compared."""
-    compare, names = facts.file.compare, facts.file.compare.primary
-    control = compare.against or facts.baseline
-    for key in ("margin", "primary"):
-        if facts.file.methods and control is None and getattr(compare, key):
-            yield ValidationIssue(
-                ("compare", key), "is of comparisons with one method; name that method in against", "key"
-            )
-    if facts.file.methods and facts.baseline is None and compare.headroom is not None:
+def _with_baseline(facts: ResolvedExperiment) -> Iterator[ValidationIssue]:
+    """Pairs with the baseline, and headroom over it, need a baseline."""
+    compare = facts.file.compare
+    if not facts.file.methods or facts.baseline is not None:
+        return
+    if compare.pairs == "baseline":
+        yield ValidationIssue(
+            ("compare", "pairs"), "is of comparisons with one method; name that method in baseline", "key"
+        )
+    if compare.headroom is not None:
         yield ValidationIssue(("compare", "headroom"), "is over a baseline; name that method in baseline", "key")
-    for place, name in enumerate(names):
-        if name == control:
-            yield ValidationIssue(
-                ("compare", "primary", place), f"{shown(name)} is what the others are compared with; remove it"
-            )
-        elif name in names[:place]:
-            yield ValidationIssue(("compare", "primary", place), f"{shown(name)} is named twice")
 
 
 def _left_out(facts: ResolvedExperiment) -> Iterator[ValidationIssue]:
@@ -383,7 +373,7 @@ _CHECKS = (
     _ranked_labels,
     _taken_names,
     _comparison,
-    _confirmed,
+    _with_baseline,
     _left_out,
     check_search,
     _label_firewall,

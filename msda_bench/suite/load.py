@@ -28,7 +28,7 @@ MAX_FILES = 100
 MAX_LINES = 50
 _OF_METHODS = {"methods", "requires"}
 """The keys of a file that replaces a suite's methods."""
-_OF_SUITES_METHODS = {"baseline", "against", "margin", "primary", "headroom"}
+_OF_SUITES_METHODS = {"baseline", "pairs", "headroom"}
 """The keys of `compare` that name methods or need one."""
 
 

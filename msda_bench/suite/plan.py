@@ -9,8 +9,8 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Annotated, Any, TypeAlias
+from dataclasses import dataclass, field, fields
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 
@@ -47,6 +47,7 @@ def parts_of(criterion: str) -> list[str]:
 Text: TypeAlias = Annotated[str, Field(max_length=10_000)]
 Name: TypeAlias = Annotated[str, Field(pattern=PLAIN_NAME)]
 """Names become parts of file names."""
+Pairs: TypeAlias = Literal["all", "baseline"]
 Whole: TypeAlias = Annotated[int, Field(ge=0, lt=2**63)]
 _SOME = Field(min_length=1, max_length=100_000)
 _MANY = Field(max_length=100_000)
@@ -141,12 +142,11 @@ class Experiment:
     """One dataset with one protocol: one table, its targets the columns and its methods the rows, in order.
 
     `notes` are lines that a reader must know. `baseline` is the method without adaptation that the others should
-    improve on. `against` is the method with which the suite wants all others compared, None for the default family of
-    comparisons. `margin` is the smallest difference that matters, in the metric's unit; `primary` are the methods whose
-    comparisons are confirmatory, empty if all are. `headroom` is the reference that must gain over the baseline for
-    the experiment to count across data sets, None if any does. `published` has all numbers of these methods, so
-    that a result folder contains the numbers it was compared with. `criteria` are those by which settings may be
-    selected, the oracle last; empty if nothing is selected. `metric` is None for the default of the task.
+    improve on. `pairs` are those that the suite wants compared: all, or each method with the baseline and the best;
+    None for all of up to six methods. `headroom` is the reference that must gain over the baseline for the experiment
+    to count across data sets, None if any does. `published` has all numbers of these methods, so that a result folder
+    contains the numbers it was compared with. `criteria` are those by which settings may be selected, the oracle last;
+    empty if nothing is selected. `metric` is None for the default of the task.
     `corrupted` is the source whose labels the suite shuffles, `without` the source that `leave_out_sources`
     removed, `label_shift` whose shares of classes it changes, in words. With `tuning` the cells of its seeds have
     candidates of all methods, too, and those at the other seeds are wanted only if a track chooses their candidate.
@@ -163,15 +163,13 @@ class Experiment:
     baseline: Name | None = None
     published: PublishedNumbers | None = None
     criteria: Annotated[tuple[Text, ...], _MANY, AfterValidator(_known)] = ()
-    against: Name | None = None
     metric: MetricInfo | None = None
     corrupted: Text | None = None
     without: Text | None = None
     label_shift: Text | None = None
-    margin: Annotated[float, Field(gt=0)] | None = None
-    primary: Annotated[tuple[Name, ...], _MANY] = ()
     tuning: Tuning | None = None
     headroom: Name | None = None
+    pairs: Pairs | None = None
 
     @property
     def is_altered(self) -> bool:
@@ -258,7 +256,25 @@ def _of_this_layout(schema: object) -> object:
 
 
 @dataclass(frozen=True)
+class _OlderExperiment(Experiment):
+    """An experiment as plans have it that were recorded with a margin, primary methods, or one to compare against."""
+
+    against: Name | None = None
+    margin: float | None = None
+    primary: tuple[Name, ...] = ()
+
+    @property
+    def today(self) -> Experiment:
+        """The experiment without what is no longer in plans."""
+        values = {of.name: getattr(self, of.name) for of in fields(Experiment)}
+        if self.against is not None:
+            values["pairs"] = "baseline"
+        return Experiment(**values)
+
+
+@dataclass(frozen=True)
 class _File(Plan):
+    experiments: Annotated[tuple[_OlderExperiment, ...], _MANY]
     schema: Annotated[Any, AfterValidator(_of_this_layout), Field(validate_default=True)] = None
 
 
@@ -278,9 +294,10 @@ def parse_plan(data: bytes) -> Plan:
         raise _no_plan(": ".join(filter(None, (dotted(first.loc), first.what)))) from None
     except (ValueError, RecursionError) as error:
         raise _no_plan(str(error)) from None
-    for wrong in _wrong(file):
+    plan = Plan(file.suite, tuple(table.today for table in file.experiments), file.cells)
+    for wrong in _wrong(plan):
         raise _no_plan(wrong)
-    return Plan(file.suite, file.experiments, file.cells)
+    return plan
 
 
 def _no_plan(why: str) -> StoreError:
@@ -308,8 +325,7 @@ def _inconsistent(table: Experiment) -> Iterator[str]:
     for what, values in (("methods", names), ("targets", table.targets), ("seeds", table.every_seed)):
         if len(set(values)) != len(values):
             yield f"two {what} of {table.name} are the same"
-    named = [("baseline", table.baseline), ("method to compare against", table.against), ("headroom", table.headroom)]
-    for what, name in (*named, *(("primary method", name) for name in table.primary)):
+    for what, name in (("baseline", table.baseline), ("headroom", table.headroom)):
         if name is not None and name not in names:
             yield f"the {what} of {table.name} is none of its methods"
     if table.tuning and not set(table.tuning.tracks) <= set(table.criteria):

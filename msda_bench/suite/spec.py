@@ -24,14 +24,13 @@ from msda_bench.api import (
     GivenScheme,
     Metric,
     NonNegative,
-    Positive,
     Scheme,
     Validator,
 )
 from msda_bench.suite.choice import Configured, choose, context_of, of_kind
 from msda_bench.suite.issues import ValidationIssue, hint, refusal, refuse_any, shown
 from msda_bench.suite.own_estimator import as_scheme
-from msda_bench.suite.plan import Name
+from msda_bench.suite.plan import Name, Pairs
 from msda_bench.suite.protocol import Optimizer, Share, Splitting, SuitePart, TrainingConfig, UpdateRule
 from msda_bench.suite.published_spec import PublishedSpec
 from msda_bench.suite.subset import meant_span, span
@@ -129,26 +128,36 @@ Values = Annotated[tuple[Any, ...], PlainValidator(_values), WithJsonSchema(_VAL
 """Of one parameter: plain JSON values, or names with parameters, all different and equally likely."""
 
 
+_FORMER = {
+    "against": "is no option any more; name the method in baseline, and set pairs: baseline",
+    "margin": "is no option any more; remove it, and read the intervals of differences against your margin",
+    "primary": "is no option any more; remove it: Holm's correction is over all methods that a suite compares",
+}
+"""Former keys of `compare`, and what to do instead."""
+
+
 class Comparison(SuitePart):
     """How methods are compared.
 
     `baseline` is the method on which the others should improve; by default the only method that pools without adapting.
-    `against` makes the comparisons of every method with that one the family of tests that tables use; by default these
-    are all pairs of up to six methods, and beyond that the comparisons with the baseline.
-
-    `margin` is the smallest difference that matters, in the metric's unit: each comparison with `against` (or with the
-    baseline) then says whether the difference is larger or smaller. `primary` names the methods whose comparisons with
-    it have Holm's correction among themselves; the others are exploratory, with Benjamini and Hochberg's.
-    `headroom` is a reference; where it is not shown to gain over the baseline, an experiment leaves comparisons across.
+    `pairs: all` compares all pairs of methods, `pairs: baseline` each method with the baseline and with the best one;
+    by default all pairs of up to six methods are compared. `headroom` is a reference; where it is not shown to gain
+    over the baseline, an experiment leaves comparisons across data sets.
     """
 
     test: Literal["wilcoxon"] = "wilcoxon"
     alpha: Share = 0.05
     baseline: Name | None = None
-    against: Name | None = None
-    margin: Positive | None = None
-    primary: list[Name] = Field(default_factory=list)
+    pairs: Pairs | None = None
     headroom: Name | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_former(cls, raw: Any) -> Any:
+        if isinstance(raw, dict):
+            former = [key for key in _FORMER if key in raw]
+            refuse_any(ValidationIssue((key,), _FORMER[key], "key") for key in former)
+        return raw
 
 
 class SelectSpec(SuitePart):

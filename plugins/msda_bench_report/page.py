@@ -13,9 +13,11 @@ import pandas as pd
 
 from msda_bench import __version__, load_confusion, load_curves
 from msda_bench.errors import printable
+from msda_bench.results.across import Across
 from msda_bench.results.answers import advice_of
 from msda_bench.results.criteria import criteria, sensitivity
-from msda_bench.results.experiment_tables import View, views
+from msda_bench.results.decision import BETTER, SAME, WORSE
+from msda_bench.results.experiment_tables import View, across_tables, views
 from msda_bench.results.files import LATEX, LEADERBOARD, MARKDOWN, RUNS, runs_file, table_files
 from msda_bench.results.frame import AVERAGE, PROBLEMS, own_rows
 from msda_bench.results.leaderboard import Analysis, analyse
@@ -24,6 +26,7 @@ from msda_bench.results.predictions import per_class
 from msda_bench.results.ranking import own_methods, standing
 from msda_bench.results.recorded import load_cells
 from msda_bench.results.reference import Reference, beside
+from msda_bench.results.report import Table
 from msda_bench.results.runs import results_of
 from msda_bench.results.tables import rows_of
 from msda_bench.results.verdict import verdict_across
@@ -31,7 +34,6 @@ from msda_bench.results.words import name_of
 from msda_bench.store.shift import read_shifts
 from msda_bench_report.assets import asset, digest, download, environment, library, policy
 from msda_bench_report.builtin import SECTIONS, headline
-from msda_bench_report.decision import MARKS, decisions
 from msda_bench_report.figures import Results, drawn, picture, slugs
 from msda_bench_report.plots.epochs import by_epoch
 from msda_bench_report.plots.pairs import critical_difference, gains
@@ -48,6 +50,8 @@ MOST_CURVES = 2000
 """The maximum number of runs per experiment whose curves are read; beyond it, only the first seeds are read."""
 MOST_SHOWN = 12
 """The number of methods that charts show at first, besides references and the baseline."""
+MARKS = {BETTER: "△", SAME: "=", WORSE: "▽"}
+"""What stands beside a score, by its outcome against the baseline."""
 _PLAIN = frozenset({"suite", "candidates"})
 """The kinds of notes that are on an experiment's plan; the others are warnings."""
 _LONG = 300
@@ -72,6 +76,7 @@ def render_page(findings: Findings, commands: Iterable[str] = (), home: str | No
     `home` is the address of the page that links to this page, if there is one; runs.csv lies beside this page then.
     """
     files, across, runs = findings.files, findings.analysis.across, findings.analysis.selected
+    table = gains_table(across) if findings.reference is None else None
     style, script, (packed, drawing) = asset("style.css"), asset("table.js") + asset("script.js"), library()
     folder = results_of(runs).folder
     is_long = not home and len(findings.analysis.runs) > MOST_EMBEDDED
@@ -84,10 +89,10 @@ def render_page(findings: Findings, commands: Iterable[str] = (), home: str | No
             plan=results_of(runs).plan,
             sections=list(_experiments(findings)),
             across=across,
-            gains=picture(gains(across)) if across is not None and across.gains else None,
+            gains=picture(gains(across)) if across is not None and table is not None else None,
+            table=table,
             diagram=picture(critical_difference(across)) if across and across.concludes and across.mean_ranks else None,
             finding=verdict_across(across) if across is not None and findings.reference is None else (),
-            decisions=decisions(findings.analysis) if findings.reference is None else (),
             # Lines on files name them from the folder on.
             faults=[printable(line.replace(f"{folder}/", ""), 400) for line in results_of(runs).fault_lines],
             ranks=findings.ranks,
@@ -107,6 +112,13 @@ def render_page(findings: Findings, commands: Iterable[str] = (), home: str | No
             policy=policy(style, digest(script), drawing),
         )
     )
+
+
+def gains_table(across: Across | None) -> Table | None:
+    """The table of mean gains over the baseline; None where experiments do not share one."""
+    if across is None or across.baseline is None or not across.gains:
+        return None
+    return next(across_tables(across))
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from msda_bench import __version__, load_results
 from msda_bench.atomic import make_folder, named
 from msda_bench.errors import BenchError, printable
 from msda_bench.plugins import Registry
-from msda_bench.results.across import METRIC, Across, across_datasets
+from msda_bench.results.across import METRIC, Across, across_datasets, standings
 from msda_bench.results.compare import main_rows
 from msda_bench.results.decision import MIN_PAIRS_ACROSS
 from msda_bench.results.experiment_tables import View
@@ -31,9 +31,8 @@ from msda_bench.store.store import Store
 from msda_bench.suite.plan import Experiment
 from msda_bench_report.assets import asset, digest, environment, policy
 from msda_bench_report.builtin import worst_target
-from msda_bench_report.decision import MARKS, Decision
 from msda_bench_report.figures import picture, slugs
-from msda_bench_report.page import REPORT, Findings, render_page
+from msda_bench_report.page import MARKS, REPORT, Findings, gains_table, render_page
 from msda_bench_report.plots.pairs import critical_difference, gains
 from msda_bench_report.plots.scores import at_targets
 
@@ -237,7 +236,7 @@ def _render(folders: Sequence[str], columns: Sequence[Column], faults: Sequence[
     of_methods = [column for column in columns if column.compares == "methods"] or columns
     across = _compared(of_methods)
     concludes = across is not None and across.concludes and across.mean_ranks
-    decisions = [decision for decision in (Decision.of(across),) if decision is not None]
+    table = gains_table(across)
     style = asset("style.css") + asset("site.css")
     script = asset("table.js") + asset("site.js")
     return (
@@ -246,14 +245,14 @@ def _render(folders: Sequence[str], columns: Sequence[Column], faults: Sequence[
         .render(
             folders=folders,
             columns=columns,
-            rows=_rows(columns, decisions),
+            rows=_rows(columns, across),
             modalities=sorted({column.modality for column in columns}),
             protocols=sorted({word for column in columns for word in column.protocol}),
             finding=_finding(of_methods, across),
-            decisions=decisions,
+            table=table,
             has_both=len({column.compares for column in columns}) > 1,
-            across=across if decisions or concludes else None,
-            gains=picture(gains(across)) if across is not None and decisions else None,
+            across=across if table is not None or concludes else None,
+            gains=picture(gains(across)) if across is not None and table is not None else None,
             diagram=picture(critical_difference(across)) if across is not None and concludes else None,
             faults=faults,
             downloads=(LEADERBOARD, *(f"{folder}/{RUNS}" for folder in folders)),
@@ -274,12 +273,13 @@ class Row(NamedTuple):
     """Whether it is a reference in all its columns."""
 
 
-def _rows(columns: Sequence[Column], decisions: Iterable[Decision]) -> list[Row]:
-    """The methods: in the order of the decision table, then by their number of columns; references come last."""
+def _rows(columns: Sequence[Column], across: Across | None) -> list[Row]:
+    """The methods: by their mean gain over the baseline, then by their number of columns; references come last."""
     names = dict.fromkeys(name for column in columns for name in column.rows)
     cells = {name: tuple(column.rows.get(name) for column in columns) for name in names}
     rows = [Row(name_of(name), row, all(cell["reference"] for cell in row if cell)) for name, row in cells.items()]
-    first = [row.name for decision in decisions for row in decision.rows]
+    gaining = standings(across).dropna(subset="mean_gain") if across is not None else pd.DataFrame({"method": []})
+    first = [name_of(name) for name in gaining["method"]]
 
     def place(row: Row) -> tuple[Any, ...]:
         ranks = [  # from 0 for the best to 1 for the last
@@ -297,14 +297,10 @@ def _rows(columns: Sequence[Column], decisions: Iterable[Decision]) -> list[Row]
 def _compared(columns: Iterable[Column]) -> Across | None:
     """Compares the methods that enough datasets share across these datasets; None for fewer than two datasets.
 
-    Where suites name the methods that they are about, theirs alone count: a mean with other suites has no margin and no
-    family. Of several such suites on a dataset the one of most datasets counts, as the others ask something else of it.
     Methods are added one by one, those that most datasets rank first, as long as enough datasets rank all of them. If
     no method is ranked by enough datasets, all experiments count.
     """
     left = [column for column in columns if column.grid.metric == METRIC]
-    about_some = [column for column in left if column.experiment.primary]
-    left = _of_most_datasets(about_some) if _datasets(about_some) > 1 else left
     ranked: dict[str, list[Column]] = {}
     for column in left:
         for name in column.grid.ranked:
@@ -314,16 +310,6 @@ def _compared(columns: Iterable[Column]) -> Across | None:
         left = having if _datasets(having) >= MIN_PAIRS_ACROSS else left
     pairs = [[{str(key): row[key] for key in row} for row in column.view.pairs.to_dict("records")] for column in left]
     return across_datasets([column.grid for column in left], pairs)
-
-
-def _of_most_datasets(columns: Sequence[Column]) -> list[Column]:
-    sizes = {
-        folder: _datasets(own for own in columns if own.folder == folder) for folder in {c.folder for c in columns}
-    }
-    most: dict[str, int] = {}
-    for column in columns:
-        most[column.experiment.dataset] = max(most.get(column.experiment.dataset, 0), sizes[column.folder])
-    return [column for column in columns if sizes[column.folder] == most[column.experiment.dataset]]
 
 
 def _datasets(columns: Iterable[Column]) -> int:

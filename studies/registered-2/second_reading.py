@@ -16,8 +16,9 @@ import pandas as pd
 from scipy import stats
 
 import msda_bench as mb
+from margins import BETTER, BETTER_BY_MORE, EQUIVALENT, LEVEL, UNDECIDED, WORSE, margin_of
 from msda_bench.results.select import select
-from reading import LEVEL, MARKS, PRIMARY, SMALLEST_P, TRACKS, Texts, gains_of, overlaps_of, tasks_of
+from reading import MARKS, PRIMARY, SMALLEST_P, TRACKS, Texts, gains_of, overlaps_of, tasks_of
 
 RESULTS = Path(__file__).parents[2] / "results"
 NEW = ["AdaBN", "pass-through", "DARN-gamma", "uniform", "ensemble", "best-single"]
@@ -82,11 +83,13 @@ def verdicts(means: Mapping[str, Mean], margin: float) -> tuple[pd.Series[float]
     for name, mean in means.items():
         differs, beyond, equivalent = p.loc[name] <= LEVEL
         if beyond and mean.value > 0:
-            found[name] = "better by more than the margin"
+            found[name] = BETTER_BY_MORE
         elif equivalent:
-            found[name] = "equivalent"
+            found[name] = EQUIVALENT
+        elif not differs:
+            found[name] = UNDECIDED
         else:
-            found[name] = "undecided" if not differs else "better" if mean.value > 0 else "worse"
+            found[name] = BETTER if mean.value > 0 else WORSE
     return p["differs"], found
 
 
@@ -133,8 +136,7 @@ def read(first: pd.DataFrame, second: pd.DataFrame) -> Texts:
         two = two[two["experiment"].isin(recorded)]
         gains = gains_of(two)[[*NEW, "JOINT"]].join(gains_of(one)[PRIMARY])
         tasks = [task for task in recorded if task in counted]
-        plans = [table for table in second.results.plan.experiments if table.name in tasks]
-        margin = round(float(np.mean([table.margin for table in plans])), 2)
+        margin = round(float(np.mean([margin_of(task) for task in tasks])), 2)
         ratios = overlaps_of(two)
         over = gains.loc[tasks]
         tables |= {f"{name}, {track}": compared(over, name, ratios.loc[tasks], margin) for name in FAMILIES}

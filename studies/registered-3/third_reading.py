@@ -14,8 +14,9 @@ import numpy as np
 import pandas as pd
 
 import msda_bench as mb
+from margins import LEVEL
 from msda_bench.results.select import select
-from reading import LEVEL, SMALLEST_P, TUNING, Texts, gains_of, overlaps_of, tasks_of
+from reading import SMALLEST_P, TUNING, Texts, gains_of, overlaps_of, tasks_of
 from second_reading import Mean, holm, mean_over_tasks
 
 RESULTS = Path(__file__).parents[2] / "results"

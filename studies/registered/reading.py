@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -27,18 +27,34 @@ from estimates import (
     sign_flip_p,
     surviving,
 )
+from margins import (
+    BETTER,
+    BETTER_BY_MORE,
+    EQUIVALENT,
+    LEVEL,
+    UNDECIDED,
+    WORSE,
+    PValues,
+    benjamini_hochberg,
+    detectable_mean_gain,
+    exact_tests,
+    holm,
+    margin_of,
+    mean_tests,
+    shift,
+    verdicts,
+)
 from msda_bench.results.criteria import criteria
-from msda_bench.results.decision import holm
-from msda_bench.results.estimates import MeanGain, summarize
+from msda_bench.results.estimates import MeanGain, detectable_shift, summarize
 from msda_bench.results.select import select
 
 RESULTS = Path(__file__).parents[2] / "results"
 PRIMARY = ["CORAL", "MMD", "CDAN", "MCC", "BNM", "SHOT", "DARN", "MFSAN"]
 REFERENCES = ["TAR", "JOINT"]
 TRACKS = {"A": "first", "B": "source_accuracy", "B with InfoMax": "source_accuracy+infomax", "C": "oracle"}
-MARKS = {"better by more than the margin": "++", "better": "+", "equivalent": "=", "worse": "-", "undecided": "?"}
+MARKS = {BETTER_BY_MORE: "++", BETTER: "+", EQUIVALENT: "=", WORSE: "-", UNDECIDED: "?"}
 _MEAN = ["mean_gain", "mean_gain_low", "mean_gain_high"]
-LEVEL, SMALLEST_P = 0.05, 0.001
+SMALLEST_P = 0.001
 TUNING, N_SEEDS = range(100, 104), 20
 LARGEST = "spoken-digits"
 """The task on which methods gain most; means without it are exploratory."""
@@ -53,11 +69,11 @@ def read(runs: pd.DataFrame, longer: pd.DataFrame) -> Texts:
     """The tables of the study, from the runs of `registered` and of `sensitivity`."""
     chosen = {track: select(runs, by) for track, by in TRACKS.items()}
     gains: ByTrack = {track: gains_of(frame) for track, frame in chosen.items()}
-    pairs: ByTrack = {track: pairs_of(frame) for track, frame in chosen.items()}
+    tests: ByTrack = {track: tests_of(frame, gains[track]) for track, frame in chosen.items()}
     columns = map(str, mb.across(chosen["B"]))
     counted = [name.removeprefix("gain:") for name in columns if name.startswith("gain:")]
     tables = chosen["B"].results.plan.experiments
-    margins = {table.name: table.margin for table in tables if table.name in counted}
+    margins = {task: margin_of(task) for task in counted}
     margin = round(float(np.mean([*margins.values()])), 2)
     across: ByTrack = {track: _as_registered(of, margins) for track, of in gains.items()}
     fewer = _as_registered(gains["B"], {task: size for task, size in margins.items() if task != LARGEST})
@@ -69,7 +85,7 @@ def read(runs: pd.DataFrame, longer: pd.DataFrame) -> Texts:
         over_tasks[f"shared, {track}"] = of_track["shared"]
     fewer_tasks = gains["B"].loc[[task for task in counted if task != LARGEST], PRIMARY]
     over_tasks[f"shared, without {LARGEST}"] = _with_shared_examples(chosen["B"], fewer_tasks, margin)["shared"]
-    over_tasks["signed ranks"] = _at(pairs["B"], "across_datasets")["p_corrected"].map(_p)
+    over_tasks["signed ranks"] = _signed_ranks(gains["B"].loc[counted, PRIMARY]).map(_p)
     over_tasks["seconds"] = _seconds(chosen["B"]).map("{:.1f}".format)
     whole: dict[str, Any] = {"methods": len(PRIMARY), "margin": margin, "tasks": len(tables), "counted": len(counted)}
     whole |= {"seeds": chosen["B"]["seed"].nunique(), "hours": f"{runs['train_seconds'].sum() / 3600:.0f}"}
@@ -86,10 +102,10 @@ def read(runs: pd.DataFrame, longer: pd.DataFrame) -> Texts:
     overlaps = overlaps_of(chosen["C"])
     whole |= {f"{task} with shared examples": shared(gains["C"].loc[task, "JOINT"], overlaps[task]) for task in others}
     return {
-        **_each_task(gains, pairs),
+        **_each_task(gains, tests),
         "over tasks": over_tasks,
-        "task by task": _task_by_task(gains["B"], pairs["B"]),
-        **_targets(pairs["B"]),
+        "task by task": _task_by_task(gains["B"], tests["B"]),
+        **_targets(chosen["B"]),
         "selection": _selection(runs, counted),
         **{f"{task}, longer": _longer(runs, longer, task) for task in _tasks(longer)},
         "whole": _column(whole | _power(runs) | _diverged(runs)),
@@ -107,16 +123,16 @@ def numbers(tables: Texts) -> dict[str, str]:
     }
 
 
-def gains_of(chosen: pd.DataFrame) -> Any:
+def gains_of(chosen: pd.DataFrame, by: Sequence[str] = ("experiment", "seed")) -> Any:
     """Gains over SRC by (task, seed) and method, SRC's own column its accuracy; means over targets.
 
-    A run without a score, which diverged, counts at chance.
+    Means are over the runs that have `by` in common. A run without a score, which diverged, counts at chance.
     """
     place = ["experiment", "target", "seed"]
     runs = chosen[[*place, "method", "score"]].astype({"experiment": str, "target": str, "method": str})
     chance = runs[runs["method"] == "chance"].set_index(place)["score"]
     at_chance = pd.Series(chance.reindex(pd.MultiIndex.from_frame(runs[place])).to_numpy(), runs.index)
-    scores = runs.assign(score=runs["score"].fillna(at_chance)).groupby(["experiment", "seed", "method"])["score"]
+    scores = runs.assign(score=runs["score"].fillna(at_chance)).groupby([*by, "method"])["score"]
     means = scores.mean().unstack()
     return means.sub(means["SRC"], axis=0).assign(SRC=means["SRC"])
 
@@ -137,41 +153,62 @@ def tasks_of(differences: Any, overlaps: pd.Series[float]) -> Any:
     return pd.DataFrame({"mean": of["mean"], "error": errors, "freedom": of["size"] - 1})
 
 
-def pairs_of(chosen: pd.DataFrame) -> pd.DataFrame:
-    """The tests of SRC with each method, turned into the method's gain."""
-    pairs = mb.compare(chosen)
-    pairs = pairs[pairs["first"] == "SRC"].rename(columns={"second": "method"})
-    names = {"mean": "mean_difference", "gain": "hodges_lehmann", "low": "hl_high", "high": "hl_low"}
-    names |= {"corrected_low": "difference_high", "corrected_high": "difference_low"}
-    return pairs.assign(**{name: 0.0 - pairs[turned] for name, turned in names.items()})
+def tests_of(chosen: pd.DataFrame, gains: Any) -> Any:
+    """The registered tests of each ranked method with SRC, by (task, method), and the sizes of its gains in points.
+
+    Holm's correction is over the primary methods; the others are exploratory, with Benjamini and Hochberg's.
+    """
+    overlaps, frames = overlaps_of(chosen), {}
+    for table in chosen.results.plan.experiments:
+        ranked = [method.name for method in table.methods if not method.reference and method.name != "SRC"]
+        families = [name for name in ranked if name in PRIMARY], [name for name in ranked if name not in PRIMARY]
+        own = gains.loc[table.name]
+        rows = [
+            _tests_in_family(own[names], margin_of(table.name), overlaps[table.name], adjust)
+            for names, adjust in zip(families, (holm, benjamini_hochberg), strict=True)
+            if names
+        ]
+        frames[table.name] = pd.concat(rows).loc[ranked]
+    return pd.concat(frames, names=["experiment", "method"])
+
+
+def _tests_in_family(gains: Any, margin: float, overlap: float, adjust: Any) -> pd.DataFrame:
+    values = {str(name): gains[name].dropna().to_numpy() for name in gains}
+    means = {name: float(of.mean()) for name, of in values.items()}
+    found = verdicts(means, {name: exact_tests(of, margin) for name, of in values.items()}, adjust)
+    rows = {}
+    for name, of in values.items():
+        size, low_and_high = shift(of), summarize(of).allowing(overlap).interval(LEVEL)
+        least = detectable_shift(len(of), LEVEL / len(values))
+        rows[name] = {
+            "mean": means[name],
+            **dict(zip(("gain", "low", "high"), size, strict=True)),
+            **dict(zip(("corrected_low", "corrected_high"), low_and_high, strict=True)),
+            "detectable": np.nan if least is None else least * of.std(ddof=1),
+            "n_paired": len(of),
+        }
+    return pd.DataFrame.from_dict(rows, orient="index").join(found)
+
+
+def _signed_ranks(gains: Any) -> pd.Series[float]:
+    """The exact p of each method over tasks, after Holm's correction; a task's gain is its mean."""
+    means = gains.groupby(level="experiment").mean().round(9)
+    return pd.Series(holm([mb.signed_rank(means[name], "two-sided").p for name in means]), [*means])
 
 
 def _as_registered(gains: Any, margins: Mapping[str, float]) -> pd.DataFrame:
     """The mean gains over these tasks by the plan: seeds are independent, and Holm's correction is over the methods."""
     tasks, margin = [*margins], round(float(np.mean([*margins.values()])), 2)
     rows: dict[str, dict[str, Any]] = {}
+    tests: dict[str, PValues] = {}
     for name in (*PRIMARY, "JOINT"):
         of = tasks_of(gains[name].loc[tasks], pd.Series(0.0, tasks))
         mean = MeanGain.of([*zip(of["mean"], of["error"], of["freedom"] + 1, strict=True)])
         sizes = dict(zip(_MEAN, (mean.mean, *mean.interval(LEVEL)), strict=True))
-        rows[name] = {**mean.tests(margin), **sizes, "detectable": mean.detectable(LEVEL / len(PRIMARY))}
-    frame = pd.DataFrame.from_dict(rows, orient="index")
-    primary = frame.loc[PRIMARY]
-    differs, beyond, equal = (holm(primary[name].tolist()) for name in ("p_two_sided", "p_beyond", "p_equivalent"))
-    found = zip(primary["mean_gain"], differs, beyond, equal, strict=True)
-    standings = pd.Series([_standing(*of) for of in found], PRIMARY)
-    return frame.assign(p_corrected=pd.Series(differs, PRIMARY), standing=standings)
-
-
-def _standing(gain: float, differs: float, beyond: float, equal: float) -> str:
-    """What a method is against SRC, by corrected p-values."""
-    if beyond <= LEVEL and gain > 0:
-        return "better by more than the margin"
-    if equal <= LEVEL:
-        return "equivalent"
-    if differs > LEVEL:
-        return "undecided"
-    return "better" if gain > 0 else "worse"
+        tests[name] = mean_tests(*mean, margin)
+        rows[name] = {**sizes, "detectable": detectable_mean_gain(mean.error, mean.freedom, LEVEL / len(PRIMARY))}
+    found = verdicts({name: rows[name]["mean_gain"] for name in PRIMARY}, {name: tests[name] for name in PRIMARY})
+    return pd.DataFrame.from_dict(rows, orient="index").join(found)
 
 
 def _over_tasks(across: ByTrack, gains: ByTrack, tasks: list[str], margin: float) -> pd.DataFrame:
@@ -211,12 +248,11 @@ def _with_shared_examples(runs: pd.DataFrame, gains: Any, margin: float) -> pd.D
     return pd.DataFrame({"shared": shared, "shared p": p, "shared p beyond": beyond}, [*gains])
 
 
-def _each_task(gains: ByTrack, pairs: ByTrack) -> Texts:
+def _each_task(gains: ByTrack, tests: ByTrack) -> Texts:
     """Gains in each track by task, and what their tests could see."""
-    of_tracks = {track: _at(frame, "average").set_index("experiment", append=True) for track, frame in pairs.items()}
     tables, seen = {}, {}
-    for task in _tasks(pairs["B"]):
-        tracks = {track: frame.xs(task, level="experiment") for track, frame in of_tracks.items()}
+    for task in dict.fromkeys(tests["B"].index.get_level_values("experiment")):
+        tracks = {track: frame.loc[task] for track, frame in tests.items()}
         main = tracks["B"].sort_values("gain", ascending=False, kind="stable")
         columns = {
             track: [*map(_interval, of.loc[main.index, ["gain", "low", "high"]].to_numpy())]
@@ -237,21 +273,23 @@ def _each_task(gains: ByTrack, pairs: ByTrack) -> Texts:
     return {**tables, "each task": pd.DataFrame.from_dict(seen, orient="index")}
 
 
-def _task_by_task(gains: Any, pairs: pd.DataFrame) -> Any:
+def _task_by_task(gains: Any, tests: Any) -> Any:
     """The mean gain and the standing of each method in each task."""
     means = gains[[*PRIMARY, "JOINT"]].groupby("experiment").mean().T
-    standings = _at(pairs, "average").astype(str).set_index("experiment", append=True)["standing"]
-    marks = " " + standings.map(MARKS).unstack()
+    marks = " " + tests["standing"].map(MARKS).unstack(level="experiment")
     return means.map("{:+.1f}".format) + marks.reindex(means.index, fill_value="")
 
 
-def _targets(pairs: pd.DataFrame) -> Texts:
+def _targets(chosen: pd.DataFrame) -> Texts:
     """The gain at each target, marked where it is shown at a false discovery rate of 5 % over all of these tests."""
-    rows = pairs[(pairs["scope"] == "target") & pairs["method"].isin(PRIMARY)]
-    shown = stats.false_discovery_control(rows["p_two_sided"]) <= LEVEL
+    place = ["experiment", "target"]
+    at_targets = gains_of(chosen, (*place, "seed"))[PRIMARY].groupby(level=place)
+    rows = (at_targets.mean().round(9) + 0.0).stack().rename("mean").reset_index()  # no -0.0
+    p_values = at_targets.agg(lambda of: mb.signed_rank(of.dropna().round(9), "two-sided").p).stack()
+    shown = stats.false_discovery_control(p_values) <= LEVEL
     signs = np.where(shown, np.sign(rows["mean"]), 0)
     marks = pd.Series(signs, rows.index).map({1: r"\*", -1: "!", 0: ""})
-    texts = rows.astype({"experiment": str, "target": str}).assign(text=rows["mean"].map("{:+.1f}".format) + marks)
+    texts = rows.assign(text=rows["mean"].map("{:+.1f}".format) + marks)
     table = texts.pivot(index=["experiment", "target"], columns="method", values="text")[PRIMARY]
     counts = {"tests": len(rows), "gains": (signs > 0).sum(), "losses": (signs < 0).sum()}
     return {"targets": table, "tests at targets": _column(counts)}
@@ -329,10 +367,6 @@ def _by_task(gains: Any, tasks: Iterable[str]) -> Reals:
 
 def _tasks(frame: pd.DataFrame) -> list[str]:
     return [*dict.fromkeys(frame["experiment"].dropna().astype(str))]
-
-
-def _at(pairs: pd.DataFrame, scope: str) -> Any:
-    return pairs[pairs["scope"] == scope].astype({"method": str}).set_index("method")
 
 
 def _with_marks(across: pd.DataFrame) -> pd.Series[str]:

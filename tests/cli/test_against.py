@@ -34,7 +34,7 @@ methods:
   TAR: {scheme: target_only, reference: true}
 select: {how: grid, budget: 4, by: source_risk, space: {training.optimizer.adam.lr: [0.01, 0.1]}}
 validators: [source_risk]
-compare: {against: SRC}
+compare: {pairs: baseline}
 """
 MINE = "  Mine: {discrepancy: coral, mu: 0.5, search: {mu: [0.1, 1.0]}}\n"
 RUN = ("run", "clouds.yaml", "--device", "cpu", "--executor", "inline")

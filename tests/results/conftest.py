@@ -138,7 +138,7 @@ def gained(*gains, is_control_last=False, **options):
             name: {"x": [Outcome(10**6, n_correct=500_000 + round(10_000 * gain)) for gain in of]}
             for name, of in levels.items()
         }
-        parts.append(planned(runs, f"e{place}", f"d{place}", **{"baseline": "SRC", "against": "SRC"} | options))
+        parts.append(planned(runs, f"e{place}", f"d{place}", **{"baseline": "SRC", "pairs": "baseline"} | options))
     return frame_of(*parts)
 
 

@@ -13,7 +13,6 @@ import pytest
 import msda_bench as mb
 from msda_bench.cli.main import main
 from msda_bench.store import Outcome
-from msda_bench.suite.plan import Search, Tuning
 from tests.logs import key_of, lines_of, relog
 from tests.results.conftest import HOSTILE, planned, with_cells, write_folder
 from tests.results.page.conftest import Page
@@ -26,9 +25,8 @@ def scores(dataset, without=None, seeds=6, **correct):
         for method, n in correct.items()
     }
     baseline = "SRC" if "SRC" in correct else None
-    return planned(
-        runs, f"{'less' if without else 'on'}-{dataset}", dataset, baseline=baseline, against=baseline, without=without
-    )
+    name, pairs = f"{'less' if without else 'on'}-{dataset}", "baseline" if baseline else None
+    return planned(runs, name, dataset, baseline=baseline, pairs=pairs, without=without)
 
 
 def index(out):
@@ -98,7 +96,7 @@ def test_the_csv_has_every_row_of_every_leaderboard(site, mixed):
     assert len(pd.read_csv(site / "one" / "runs.csv")) == 36
 
 
-def test_the_decision_table_comes_first_and_other_methods_and_scores_are_folded(tmp_path):
+def test_the_mean_gains_come_first_and_the_scores_are_folded(tmp_path):
     """Six methods and a reference on two datasets, of which one has a method of its own."""
     gains = {"up": 30, "down": -40, "SRC": 0, "x": 1, "y": 2, "z": 3, "w": 1, "ref": 200}
     both = [
@@ -107,71 +105,15 @@ def test_the_decision_table_comes_first_and_other_methods_and_scores_are_folded(
     ]
     assert main(["site", str(write_folder(tmp_path / "made", *both)), "--out", str(tmp_path / "site")]) == 0
     page = index(tmp_path / "site")
-    table, scored = page.index('class="decision"'), page.index('id="board"')
+    table, scored = page.index('aria-label="Mean gains over SRC"'), page.index('id="board"')
     assert page.index("<main") < table < scored
     assert re.search(r'<details class="part leaderboard" id="scores"', page)
-    shown = rows(page, 'class="decision"')
-    assert [*shown] == ["up", "z", "y", "x", "w", "down", "ref headroom"], "by the mean gain"
-    assert shown["up"][:2] == ["+3.00 +3.0 to +3.0", "better on 2 of 2"]
-    assert shown["up"][3:] == ["+3.00 △ (better) +3.0 to +3.0"] * 2
-    assert shown["down"][3] == "-4.00 ▽ (worse) -4.0 to -4.0"
-    assert [*rows(page[table:scored].partition("</table>")[2], "<table")] == ["own"], "folded below the table"
-    assert "1 method of one experiment alone" in said(page[table:scored])
+    shown = rows(page, 'aria-label="Mean gains over SRC"')
+    assert [*shown] == ["up", "z", "y", "x", "w", "SRC", "down", "own", "ref"], "by the mean gain"
+    assert shown["up"] == ["+3.00", "3.00 .. 3.00", "2/2", "0/2", "1.00", "+3.00 +", "+3.00 +"]
+    assert shown["down"][-1] == "-4.00 -"
     assert said(page).count("There is headroom: with labels of the target, ref +20.00 [+20.00, +20.00]") == 3
     assert next(iter(rows(page, 'id="board"'))) == "up"
-
-
-def test_the_table_is_of_the_suites_that_name_what_they_are_about(tmp_path):
-    parts = [scores(f"d{n}", seeds=10, SRC=700, up=730, down=660) for n in range(3)]
-    named = [(replace(table, margin=1.0, primary=("up", "down")), *of) for table, *of in parts[:2]]
-    table, *runs = scores("d0", seeds=10, SRC=700, up=600, down=660)
-    again = (replace(table, margin=1.0, primary=("up", "down")), *runs)
-    folders = [
-        write_folder(tmp_path / "again", again),
-        write_folder(tmp_path / "named", *named),
-        write_folder(tmp_path / "other", parts[2]),
-    ]
-    assert main(["site", *map(str, folders), "--out", str(tmp_path / "site")]) == 0
-    page = index(tmp_path / "site")
-    (head,) = re.findall(r'class="decision".*?<thead>(.*?)</thead>', page, re.DOTALL)
-    assert "on-d0 on-d1" in said(head)
-    assert "on-d2" not in said(head)
-    up = rows(page.partition('id="board"')[0], 'class="decision"')["up"]
-    assert up[0].startswith("+3.00 "), "a smaller study of one of the datasets does not count"
-    assert "better by more than the margin" in said(page), "a mean with others has no margin"
-    assert "on-d2" in said(page), "among the scores"
-
-
-def tuned(dataset):
-    """Three candidates, chosen on two tuning seeds: the first gains 1 point, the one that v chooses 2, the best 4."""
-    tracks, search = ("v", "first", "oracle"), Search("v", tuple({"mu": place} for place in range(3)))
-    runs = {
-        method: {
-            "x": [
-                [(Outcome(1000, 700 + seed % 7 + gain), {"v": float(gain == gains[1])}) for gain in gains]
-                for seed in (*range(8), 100, 101)
-            ]
-        }
-        for method, gains in {"SRC": (0, 0, 0), "up": (10, 20, 40)}.items()
-    }
-    tuning = Tuning((100, 101), tracks)
-    return planned(runs, f"on-{dataset}", dataset, search=search, baseline="SRC", criteria=tracks, tuning=tuning)
-
-
-def test_each_track_has_a_decision_table(tmp_path):
-    folder = write_folder(tmp_path / "made", *(tuned(f"d{n}") for n in range(3)))
-    assert main(["report", str(folder)]) == 0
-    text = said((folder / "report.html").read_text(encoding="utf-8"))
-    titles = [f"Track {name}: {how}" for name, how in (
-        ("v", "settings chosen without labels of the target"),
-        ("first", "each method's own settings"),
-        ("oracle", "settings chosen with labels of the target"),
-    )]  # fmt: skip
-    order = [text.index(title) for title in titles]
-    assert order == sorted(order)
-    parts = [text[start:end] for start, end in zip(order, [*order[1:], None], strict=True)]
-    for part, gain in zip(parts, ("+2.00", "+1.00", "+4.00"), strict=True):
-        assert f"up {gain}" in part
 
 
 def test_a_faulty_folder_is_one_line_and_the_others_are_shown(tmp_path, capsys, monkeypatch):

@@ -49,7 +49,7 @@ def read(value):
         ("experiments 0 alpha", 10**400, "a whole number of 401 digits"),
         ("experiments 0 alpha", 7, "experiments[0].alpha: must be less than 1, not 7"),
         ("experiments 0 baseline", "X", "the baseline of one is none of its methods"),
-        ("experiments 0 against", "X", "the method to compare against of one is none of"),
+        ("experiments 0 pairs", "some", "experiments[0].pairs: must be 'all' or 'baseline', not 'some'"),
         ("experiments 0 headroom", "X", "the headroom of one is none of its methods"),
         ("experiments 0 methods 0 name", "<b>", f"experiments[0].methods[0].name: must be {PLAIN_WORDS}, not '<b>'"),
         ("experiments 0 targets", [], "experiments[0].targets: must have at least 1 item"),
@@ -75,6 +75,12 @@ def test_invalid_plans_are_refused(path, value, text):
         read(plain)
     (line,) = caught.value.lines
     assert line.removeprefix("plan.json: ").removeprefix("not a plan: ").startswith(text)
+
+
+def test_what_is_no_longer_in_plans_is_dropped_from_recorded_ones():
+    plain = plan_to_json(PLAN)
+    plain["experiments"][0] |= {"baseline": "SRC", "against": "SRC", "margin": 1.5, "primary": ["SRC"]}
+    assert read(plain) == replace(PLAN, experiments=(replace(TABLE, baseline="SRC", pairs="baseline"),))
 
 
 @pytest.mark.parametrize(("seeds", "targets"), [(range(1000), range(1000)), (range(5001), range(1))])

@@ -104,7 +104,7 @@ def _pairs(rows: pd.DataFrame) -> Chart:
 
 
 def gains(across: Across) -> Chart:
-    """Draws the mean gain of each method over the baseline with its interval; shaded: within the margin.
+    """Draws the mean gain of each method over the baseline with its interval.
 
     References, and methods without a score in some experiment, are not drawn.
     """
@@ -114,7 +114,7 @@ def gains(across: Across) -> Chart:
     columns = {"mean_gain": "gain", "mean_gain_low": "low", "mean_gain_high": "high"}
     rows = frame[["method", *columns]].rename(columns=columns).assign(order=range(len(frame)))
     rows["text"] = rows["gain"].map("{:+.2f}".format)
-    title = [f"mean gain over {name_of(across.baseline)}, with {100 * (1 - across.alpha):g} % interval"]
+    title = f"mean gain over {name_of(across.baseline)}, with {100 * (1 - across.alpha):g} % interval"
     once, base = alt.Chart().transform_aggregate(n="count()"), alt.Chart().encode(y=parts.rows_of())
     with debug_mode(arg=False):  # skips validation, as in `parts.panels`
         marks = [
@@ -123,10 +123,6 @@ def gains(across: Across) -> Chart:
             base.mark_point(filled=True, size=90, opacity=1, color=BLUE).encode(x=alt.X("gain:Q", title=title)),
             base.mark_text(align="left", dx=12).encode(x=parts.AT_RIGHT, text=alt.Text("text:N")),
         ]
-        if across.margin is not None:
-            title.append(f"shaded: within the margin of {across.margin:g}")
-            band = once.mark_rect(opacity=0.15, color=GREY)
-            marks.insert(0, band.encode(x=alt.datum(-across.margin), x2=alt.X2Datum(across.margin)))
         return layered(rows, *marks, width=2 * WIDTH, height=alt.Step(ROW))
 
 

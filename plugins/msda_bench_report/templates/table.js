@@ -31,8 +31,3 @@ function turn(table, button) {
   sort(table, head.cellIndex, direction);
   return direction;
 }
-
-for (const table of all("table.decision")) {
-  for (const button of all("thead button", table)) button.addEventListener("click", () => turn(table, button));
-}
-

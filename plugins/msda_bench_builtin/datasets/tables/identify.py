@@ -37,7 +37,7 @@ targets: {targets}
 seeds: {seeds} # splits; fewer could not show a difference after the correction for {compared} comparisons
 {common}methods: # SRC and plain models do not adapt; TAR and JOINT learn from the target's labels, which you lack
 {rows}
-compare: {{against: SRC}}
+compare: {{pairs: baseline}}
 """
 _ANSWERS = """\
 targets: {targets} # without labels: no score, no rank and no test can be known
