@@ -12,12 +12,11 @@ from msda_bench.component.dataset import (
     NewRows,
     NewRowsReader,
     Strength,
-    Task,
 )
 from msda_bench.component.estimator import EstimatorScheme
 from msda_bench.component.files import Array, ByHand, File, Files, Pip, Row, Rows, Url
 from msda_bench.component.parts import Parts
-from msda_bench.component.scheme import FittedScheme, Fitting, GivenScheme, Scheme, StepFreeScheme
+from msda_bench.component.scheme import FitData, Predictor, Scheme, SchemeBase
 from msda_bench.component.scoring import Metric, Tested, ValidationView, Validator
 from msda_bench.component.sizes import Extent, Size, TestSize
 from msda_bench.component.step import (
@@ -33,6 +32,7 @@ from msda_bench.component.step import (
     Step,
     TargetPass,
 )
+from msda_bench.component.task import Task
 from msda_bench.component.weighing import Aggregate, Aggregator, Discrepancy
 from msda_bench.errors import BenchError, DataError, DivergedError, PluginError
 from msda_bench.layers import (
@@ -80,9 +80,7 @@ __all__ = [
     "File",
     "FilePath",
     "Files",
-    "FittedScheme",
-    "Fitting",
-    "GivenScheme",
+    "FitData",
     "Group",
     "Identified",
     "InputSpec",
@@ -100,17 +98,18 @@ __all__ = [
     "Pip",
     "PluginError",
     "Positive",
+    "Predictor",
     "Pretrained",
     "Rate",
     "Row",
     "Rows",
     "Scheme",
+    "SchemeBase",
     "Size",
     "Sizes",
     "SourcePass",
     "Stage",
     "Step",
-    "StepFreeScheme",
     "StepKey",
     "StepProgress",
     "Strength",
@@ -129,3 +128,7 @@ __all__ = [
     "load_weights",
     "norm_layers",
 ]
+
+# Former names, for plugins until 0.2.
+FittedScheme = Predictor
+Fitting = FitData

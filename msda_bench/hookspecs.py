@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from msda_bench.marker import hookspec
 
 if TYPE_CHECKING:
-    from msda_bench.api import Aggregator, Backbone, Component, Dataset, Discrepancy, Metric, Scheme, Validator
+    from msda_bench.api import Aggregator, Backbone, Component, Dataset, Discrepancy, Metric, SchemeBase, Validator
 
 
 @hookspec
@@ -109,8 +109,8 @@ def msda_aggregators() -> list[type[Aggregator]]:
 
 
 @hookspec
-def msda_schemes() -> list[type[Scheme]]:
-    """Scheme classes.
+def msda_schemes() -> list[type[SchemeBase]]:
+    """Classes of schemes and predictors.
 
     Example:
         >>> from msda_bench.api import Scheme, Step, component, hookimpl

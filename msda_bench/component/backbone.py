@@ -16,8 +16,9 @@ import torch
 from torch import Tensor, nn
 
 from msda_bench.component.base import AddedLater, Component, Count, Rate, component
-from msda_bench.component.dataset import InputSpec, Task
+from msda_bench.component.dataset import InputSpec
 from msda_bench.component.files import File, Files
+from msda_bench.component.task import Task
 from msda_bench.errors import DataError, PluginError, message_of
 from msda_bench.layers.norm import Norm, last_layer, norm_layers
 from msda_bench.layers.step_key import Dropout

@@ -16,6 +16,7 @@ from typing_extensions import TypedDict
 from msda_bench.component.base import AddedLater, Component, component
 from msda_bench.component.files import Array, File, Files
 from msda_bench.component.sizes import Extent, OptionalSize, Size, TestSize
+from msda_bench.component.task import Task
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -29,19 +30,6 @@ Strength: TypeAlias = Literal["weak", "strong"]
 """How much a view changes an example."""
 Stratify: TypeAlias = bool | Literal["shares"]
 """Whether groups are drawn class by class, and whether each part gets its share of a class."""
-
-
-@dataclass(frozen=True)
-class Task:
-    """The thing to predict: one of `classes` labels (int64, 0-based), or a real number (float32)."""
-
-    kind: Literal["classification", "regression"]
-    classes: int = 0
-
-    @property
-    def outputs(self) -> int:
-        """Width of the predictor's output."""
-        return self.classes if self.kind == "classification" else 1
 
 
 @dataclass(frozen=True)
@@ -83,8 +71,8 @@ class DomainData:
         texts: (n,) object array of str, texts of the examples as written, which a backbone that reads gets in place of
             `x`, except its first columns (`InputSpec.beside`); None if `x` holds them, or without `InputSpec.texts`.
         predictions: (n, task.outputs) float32, outputs of another model that come with the data: logits, probabilities,
-            1 for a predicted class, or numbers; NaN for rows without one. None if there are none. Only a `GivenScheme`
-            shows them.
+            1 for a predicted class, or numbers; NaN for rows without one. None if there are none. Only a `Predictor`
+            with `uses_predictions` shows them.
         places: (n,) int64, where the examples lie among all rows of the domain in the user's file, for
             `load_predictions`; None if all are here.
     """

@@ -9,10 +9,11 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from msda_bench.component.dataset import Inputs, Task
+from msda_bench.component.dataset import Inputs
 from msda_bench.component.files import Array
-from msda_bench.component.scheme import FittedScheme, Fitting
+from msda_bench.component.scheme import FitData, Predictor
 from msda_bench.component.step import Group
+from msda_bench.component.task import Task
 from msda_bench.errors import PluginError
 from msda_bench.functional import dense_rows, log_shares, on_one_thread, seeded_globals
 
@@ -20,7 +21,7 @@ _INNER = ("base_estimator_", "estimator_", "best_estimator_")
 """Where an estimator that is fitted by another one is found."""
 
 
-class EstimatorScheme(FittedScheme):
+class EstimatorScheme(Predictor):
     """A scheme that is an estimator: an object with `fit(X, y)` and `predict(X)`, as scikit-learn's have.
 
     It is fitted to the labelled examples of all sources. With `needs_target = True` the target's unlabelled training
@@ -46,7 +47,7 @@ class EstimatorScheme(FittedScheme):
             seed: for its `random_state`.
         """
 
-    def sample_weight(self, rows: Fitting, task: Task) -> Array | None:
+    def sample_weight(self, rows: FitData, task: Task) -> Array | None:
         """The weight of each labelled example, (n,); None, and so no such argument of `fit`, unless overridden."""
         return None
 
@@ -54,9 +55,9 @@ class EstimatorScheme(FittedScheme):
         """A group for each source if the estimator is told the domains; otherwise one of them all."""
         return tuple((source,) for source in sources) if self.needs_target else super().groups(sources, target)
 
-    def fit(self, rows: Fitting, task: Task, seed: int) -> Callable[[Inputs], Array]:
+    def fit(self, rows: FitData, task: Task, seed: int) -> Callable[[Inputs], Array]:
         """Fits the estimator on one thread, so that sums do not depend on the number of cores."""
-        present = np.unique(rows.y) if task.kind == "classification" else None
+        present = np.unique(rows.y) if task.has_classes else None
         x, y, more = self._training(rows, task, present)
         with seeded_globals(seed):
             model = self.make(task, seed)
@@ -70,7 +71,7 @@ class EstimatorScheme(FittedScheme):
 
         return predict
 
-    def _training(self, rows: Fitting, task: Task, present: Array | None) -> tuple[Any, Array, dict[str, Array]]:
+    def _training(self, rows: FitData, task: Task, present: Array | None) -> tuple[Any, Array, dict[str, Array]]:
         """Inputs, labels, and what else `fit` is given: domains and weights."""
         x: Any = dense_rows(rows.x) if self.dense else rows.x
         y = rows.y if present is None else np.searchsorted(present, rows.y)
@@ -79,13 +80,12 @@ class EstimatorScheme(FittedScheme):
         if not self.needs_target:
             return x, y, more
         target: Any = dense_rows(rows.target) if self.dense else rows.target
-        masked = -1 if task.kind == "classification" else np.nan
         size = target.shape[0]
         if weights is not None:
             more["sample_weight"] = np.concatenate([weights, np.ones(size, weights.dtype)])
         last = int(rows.groups.max()) + 1
         more["sample_domain"] = np.concatenate([rows.groups + 1, np.full(size, -(last + 1))])
-        return _stacked(x, target), np.concatenate([y, np.full(size, masked, y.dtype)]), more
+        return _stacked(x, target), np.concatenate([y, np.full(size, task.rules.unknown, y.dtype)]), more
 
     def _outputs(self, model: Any, x: Any, task: Task, present: Array | None, fitted_with: dict[str, Array]) -> Array:
         """Logarithms of probabilities, or numbers."""

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from msda_bench.component.dataset import Strength, Task
+from msda_bench.component.dataset import Strength
 from msda_bench.component.step import Batch, Carried, Examples, Pass
 from msda_bench.component.weighing import Aggregate
 from msda_bench.functional.random import split_key
@@ -157,10 +157,3 @@ class Parts:
         if k and target is not None and len(target) < size:
             target = target.repeat(size // len(target), 1)
         return Pass(labelled.reshape(k, size, features.shape[-1]), target, losses.view(k, size).mean(1))
-
-
-def task_loss(task: Task) -> Callable[[Tensor, Tensor], Tensor]:
-    """Losses (n,) as a function of outputs (n, outputs) and labels (n,): cross-entropy in nats, or squared error."""
-    if task.kind == "classification":
-        return lambda outputs, labels: nn.functional.cross_entropy(outputs, labels, reduction="none")
-    return lambda outputs, labels: (outputs.squeeze(-1) - labels).square()

@@ -1,25 +1,28 @@
-"""Schemes: how a method samples and trains."""
+"""Schemes: how a method samples and trains; and predictors, which have no network and no steps."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from torch import Tensor, nn
 
 from msda_bench.component.backbone import Network
 from msda_bench.component.base import Component
-from msda_bench.component.dataset import Inputs, Task
+from msda_bench.component.dataset import Inputs
 from msda_bench.component.files import Array
 from msda_bench.component.parts import Parts
 from msda_bench.component.step import Batch, Carried, Examples, Group, Phase, Sizes, SourcePass, Stage, Step, TargetPass
+from msda_bench.component.task import TASK_KINDS, Task
 from msda_bench.component.weighing import Discrepancy
-from msda_bench.errors import PluginError
+
+_FORMER = {"looks": "uses_inputs", "adds_offsets": "offsets_weights"}
+"""Attributes under the names that plugins may give them until 0.2."""
 
 
-class Scheme(Component, ABC):
-    """How a method trains.
+class SchemeBase(Component, ABC):
+    """What a suite may name as `scheme`: derive from `Scheme`, which takes steps, or from `Predictor`, which is fitted.
 
     Attributes:
         uses_discrepancy: whether the suite may name a discrepancy, and an aggregator for it.
@@ -30,28 +33,78 @@ class Scheme(Component, ABC):
         needs_target_labels: whether it sees the target's training labels; the record reports it. Only an oracle does.
         target_statistics: whether batch normalisation's running statistics become those of the target's training inputs
             alone when training ends.
-        adds_offsets: whether it adds carried values to weights of the same names (`Parts.with_offsets`). Weight decay
-            then acts on the sums, and averages of weights (`training: {average: ...}`) are refused.
+        offsets_weights: whether it adds carried values to weights of the same names (`Parts.with_offsets`). Weight
+            decay then acts on the sums, and averages of weights (`training: {average: ...}`) are refused.
+        uses_inputs: False if its outputs are the same whatever the inputs are. It is then shown as a reference and
+            never ranked.
+        uses_predictions: whether its outputs are made from the predictions that come with the data
+            (`DomainData.predictions`).
         tasks: the kinds of task that it supports.
     """
 
     kind: ClassVar[str] = "scheme"
-    uses_discrepancy: ClassVar[bool] = True
-    uses_mu: ClassVar[bool] = True
-    needs_target: ClassVar[bool | None] = None
+    uses_discrepancy: ClassVar[bool] = False
+    uses_mu: ClassVar[bool] = False
+    needs_target: ClassVar[bool | None] = False
     needs_target_labels: ClassVar[bool] = False
     target_statistics: ClassVar[bool] = False
-    adds_offsets: ClassVar[bool] = False
-    tasks: ClassVar[tuple[str, ...]] = ("classification", "regression")
+    offsets_weights: ClassVar[bool] = False
+    uses_inputs: ClassVar[bool] = True
+    uses_predictions: ClassVar[bool] = False
+    tasks: ClassVar[tuple[str, ...]] = tuple(TASK_KINDS)
+
+    def __init_subclass__(cls, **given: Any) -> None:
+        """Takes the attributes' former names, too."""
+        super().__init_subclass__(**given)
+        for former, name in _FORMER.items():
+            if former in vars(cls):
+                setattr(cls, name, vars(cls)[former])
 
     @property
-    def hold_out(self) -> float:
+    def target_holdout(self) -> float:
         """The share of the target's labelled training examples that it does not train on, in [0, 1).
 
         Asked of schemes that need target labels. The engine scores them on that part, `target_accuracy` in the record,
-        so that their settings need not be selected on the test.
+        so that their settings need not be selected on the test. Unless overridden it is the parameter `hold_out`, or 0.
         """
-        return 0.0
+        return float(getattr(self, "hold_out", 0.0))
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """The stages of a run, in order; none if it takes no steps."""
+        return ()
+
+    @property
+    def updates(self) -> int:
+        """Updates by the optimiser in a training step, one a phase; tables show it unless it is 1.
+
+        The maximum over the stages.
+        """
+        return max((len(stage.phases) for stage in self.stages), default=1)
+
+    def draws_target(self, discrepancy: Discrepancy | None) -> bool:
+        """Whether it sees unlabelled examples of the target: `needs_target`, resolved for the suite's discrepancy."""
+        if self.needs_target is not None:
+            return self.needs_target
+        return discrepancy is None or discrepancy.uses_target
+
+    def groups(self, sources: Group, target: str) -> tuple[Group, ...]:
+        """The labelled groups, which a scheme draws a batch from in every step; one for each source unless overridden.
+
+        Args:
+            sources: their names. If a suite splits the sources these are names of parts, such as books/0; if it asks
+                for labelled examples of the target, the last is <target>/labelled.
+            target: its name; in no group unless the scheme declares `needs_target_labels`.
+        """
+        return tuple((source,) for source in sources)
+
+
+class Scheme(SchemeBase):
+    """How a method trains a network in steps; see `SchemeBase` for what it declares."""
+
+    uses_discrepancy = True
+    uses_mu = True
+    needs_target: ClassVar[bool | None] = None
 
     @property
     def stages(self) -> tuple[Stage, ...]:
@@ -61,30 +114,6 @@ class Scheme(Component, ABC):
         sources and one that sees only the target.
         """
         return (Stage("all"),)
-
-    def draws_target(self, discrepancy: Discrepancy | None) -> bool:
-        """Whether a batch of the target is drawn in each step: `needs_target`, resolved for the suite's discrepancy."""
-        if self.needs_target is not None:
-            return self.needs_target
-        return discrepancy is None or discrepancy.uses_target
-
-    @property
-    def updates(self) -> int:
-        """Updates by the optimiser in a training step, one a phase; tables show it unless it is 1.
-
-        The maximum over the stages.
-        """
-        return max(len(stage.phases) for stage in self.stages)
-
-    def groups(self, sources: Group, target: str) -> tuple[Group, ...]:
-        """The labelled groups that each give a batch in every step; one group for each source unless overridden.
-
-        Args:
-            sources: their names. If a suite splits the sources these are names of parts, such as books/0; if it asks
-                for labelled examples of the target, the last is <target>/labelled.
-            target: its name; in no group unless the scheme declares `needs_target_labels`.
-        """
-        return tuple((source,) for source in sources)
 
     def steps(self, sizes: tuple[tuple[int, ...], ...], batch: int) -> int:
         """Steps in an epoch; floor(examples of the largest group / batch), but at least one, unless overridden.
@@ -187,37 +216,13 @@ class Scheme(Component, ABC):
         return features, parts.predictor(features)
 
 
-class StepFreeScheme(Scheme):
-    """The base of schemes without a network and its steps: derive from `FittedScheme` or `GivenScheme`."""
-
-    uses_discrepancy = False
-    uses_mu = False
-    needs_target = False
-    stackable = False
-
-    def groups(self, sources: Group, target: str) -> tuple[Group, ...]:
-        """One group of all sources; the target alone if it needs its labels."""
-        return ((target,),) if self.needs_target_labels else (sources,)
-
-    def step(self, parts: Parts, batch: Batch, state: Tensor, phase: Phase) -> Step:
-        """Is never called; raises PluginError."""
-        raise PluginError(f"scheme {self.name!r} takes no steps")
-
-
-class GivenScheme(StepFreeScheme):
-    """A scheme that learns nothing: its answers are the predictions that come with the data.
-
-    Such as those of a zero-shot model or of a vendor's. It is shown as a reference, and never ranked.
-    """
-
-
-class Fitting(NamedTuple):
-    """What a scheme is fitted to; nothing of it is to be changed.
+class FitData(NamedTuple):
+    """What a predictor is fitted to; nothing of it is to be changed.
 
     Attributes:
         x: (n, width) float32, or a CSR matrix of a bag of words.
         y: (n,) int64 classes, of which some may not occur, or float32 numbers.
-        groups: (n,) int64, the place of each example's group among the scheme's `groups`.
+        groups: (n,) int64, the place of each example's group among the predictor's `groups`.
         target: (m, width) unlabelled training examples of the target, as `x`; (0, width) unless it `needs_target`.
     """
 
@@ -227,23 +232,26 @@ class Fitting(NamedTuple):
     target: Inputs
 
 
-class FittedScheme(StepFreeScheme):
-    """A scheme that is fitted at once to all labelled examples, without a network and its steps, such as a forest.
+class Predictor(SchemeBase):
+    """A scheme without a network and its steps: it is fitted at once to all labelled examples, such as a forest.
 
     It sees the labelled training examples of the very split on which other methods train, and the target's without
     labels if it sets `needs_target = True`. It is tested and scored by validators on the same ones as others. An
     example is a row of numbers: a dataset of images or texts needs a backbone with frozen features. Its `features`, for
     validators, are the inputs themselves.
 
-    Attributes:
-        looks: False for one that answers every input alike: it is shown as a reference and never ranked, and gets
-            inputs of no columns, whatever the examples are.
+    One without `uses_inputs` gets inputs of no columns. One with `uses_predictions` gets the predictions that come with
+    the test examples as its inputs, no example to be fitted to, and no validator's score: it is a reference, too.
     """
 
-    looks: ClassVar[bool] = True
+    stackable = False
+
+    def groups(self, sources: Group, target: str) -> tuple[Group, ...]:
+        """One group of all sources, unless overridden; the target alone if it needs its labels."""
+        return ((target,),) if self.needs_target_labels else (sources,)
 
     @abstractmethod
-    def fit(self, rows: Fitting, task: Task, seed: int) -> Callable[[Inputs], Array]:
+    def fit(self, rows: FitData, task: Task, seed: int) -> Callable[[Inputs], Array]:
         """Fits a model, on one thread; equal arguments give an equal model.
 
         Args:

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from msda_bench.component.base import Component
-from msda_bench.component.dataset import Task
+from msda_bench.component.task import TASK_KINDS, Task
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,7 @@ class Validator(Component, ABC):
     """
 
     kind: ClassVar[str] = "validator"
-    tasks: ClassVar[tuple[str, ...]] = ("classification", "regression")
+    tasks: ClassVar[tuple[str, ...]] = tuple(TASK_KINDS)
     needs_sources: ClassVar[bool] = True
 
     @abstractmethod

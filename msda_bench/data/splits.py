@@ -54,7 +54,7 @@ def split(data: Dataset, target: str, domains: Mapping[str, DomainData], *, seed
             groups although the dataset does not say so.
     """
     run = (data.name, target, seed)
-    by_class = data.stratify if data.task.kind == "classification" else False
+    by_class = data.stratify if data.task.has_classes else False
     rows = {name: _Rows.of(run, name, domain, by_class) for name, domain in domains.items()}
     _check_shared(data, rows.values())
     sizes = {name: counts(data, name, target, extent_of(domain)) for name, domain in domains.items()}

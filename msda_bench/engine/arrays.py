@@ -16,10 +16,10 @@ import torch
 from torch import Tensor
 
 from msda_bench.api import Array, Inputs, InputSpec
-from msda_bench.engine.fit import Trained, fit
+from msda_bench.engine.fit import TrainingResult, fit
 from msda_bench.engine.model import Components
 from msda_bench.engine.prepare import Prepared
-from msda_bench.engine.runs import Run, Seen
+from msda_bench.engine.runs import Predictions, Run
 from msda_bench.engine.settings import deterministic, products
 from msda_bench.engine.single import Single
 from msda_bench.engine.standardised import Scale
@@ -59,13 +59,13 @@ class Model:
     unit: Unit | None
     scales: Mapping[str, Scale]
 
-    def predict(self, x: Inputs, device: str) -> Seen:
+    def predict(self, x: Inputs, device: str) -> Predictions:
         """The features and outputs that the scheme predicts for rows, which `scales` have standardised; on the CPU."""
         where = torch.device(device)
         with settings(self.cell, where):
             return self.apply(as_examples(x, where), where)
 
-    def apply(self, examples: Examples, where: torch.device) -> Seen:
+    def apply(self, examples: Examples, where: torch.device) -> Predictions:
         """The features and outputs of examples on a device, within its `settings`; on the CPU."""
         none = _no_rows(self.components.dataset.input)
         # Parts of sources need no rows here either, only their number.
@@ -75,7 +75,7 @@ class Model:
         program.modules.load_state_dict(self.state)
         program.carried = {name: value.to(where) for name, value in self.carried.items()}
         (seen,) = program.apply([examples])
-        return Seen(seen.features.cpu(), seen.outputs.cpu())
+        return Predictions(seen.features.cpu(), seen.outputs.cpu())
 
 
 def train_arrays(
@@ -112,7 +112,7 @@ def train_arrays(
     return model_of(run, program, trained, scales)
 
 
-def model_of(run: Run, program: Single, trained: Trained, scales: Mapping[str, Scale]) -> Model:
+def model_of(run: Run, program: Single, trained: TrainingResult, scales: Mapping[str, Scale]) -> Model:
     """The model of a trained run."""
     return Model(
         cell=run.cell,
@@ -207,10 +207,10 @@ def _check_memory(needed: int, what: str, remedy: str) -> None:
 
 def _check_steps(run: Run) -> None:
     """Refuses fewer training steps than the scheme has stages, such as those of SHOT on few rows."""
-    stages, steps = len(run.components.scheme.stages), run.all_steps
+    stages, steps = len(run.scheme.stages), run.all_steps
     if steps < stages:
         raise ValueError(
-            f"epochs: scheme {run.components.scheme.name!r} trains in {stages} stages, and these rows in batches of "
+            f"epochs: scheme {run.scheme.name!r} trains in {stages} stages, and these rows in batches of "
             f"`batch` make {steps} step{'' if steps == 1 else 's'}; set more epochs, or a smaller batch"
         )
 
@@ -224,7 +224,7 @@ def settings(cell: RunSpec, device: torch.device) -> Iterator[None]:
         warnings.warn(f"a component changed {' and '.join(changed)}; it was put back", stacklevel=4)
 
 
-def _weights(run: Run, trained: Trained) -> dict[str, float]:
+def _weights(run: Run, trained: TrainingResult) -> dict[str, float]:
     """The weight alpha of each source, or of each part of one; pooled ones share their group's by their sizes."""
     weights = dict.fromkeys((source for group in run.groups for source in group), 0.0)
     for group, sizes, alpha in zip(run.groups, run.sizes, trained.weights.tolist(), strict=True):

@@ -25,7 +25,7 @@ class Carrier:
 
     def __init__(self, runs: Sequence[Run], program: Program, draws: Sequence[Draws]) -> None:
         first = runs[0]
-        self._runs, self._program, self._draws, self._scheme = runs, program, draws, first.components.scheme
+        self._runs, self._program, self._draws, self._scheme = runs, program, draws, first.scheme
         target, outputs = len(first.target_rows), first.prepared.task.outputs
         self._sizes = Sizes(tuple(map(sum, first.sizes)), target, program.feature_dim, outputs)
         hooks = "carry", "at_stage", "after_step", "at_epoch"

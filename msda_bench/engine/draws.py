@@ -74,7 +74,7 @@ class Draws:
         # first phase's streams carry no number, as in older results.
         critic = sum(name.split(".")[0] == "critic" for name in keyed)
         streams = ("steps", 1 + len(keyed) - critic), ("critic steps", critic)
-        stages = run.components.scheme.stages
+        stages = run.scheme.stages
         numbers = [(phase,) if phase else () for phase in range(max(len(stage.phases) for stage in stages))]
         self._phases = [
             [(stream_key(cell, name, *number).to(device), places) for name, places in streams] for number in numbers

@@ -1,162 +1,269 @@
-"""Evaluates a trained model: the target's test result and the validators' scores."""
+"""Evaluates trained runs for their records, and for the files that a suite keeps beside them."""
 
 from __future__ import annotations
 
-import math
-from collections import Counter
-from collections.abc import Callable, Sequence
-from typing import TypeAlias, TypeVar
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeAlias
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from msda_bench.api import Component, Scheme, Task, Tested, ValidationView
-from msda_bench.blame import blaming, cause_of, package_of, place, trace_of
-from msda_bench.engine.prepare import Prepared
-from msda_bench.engine.runs import Seen
-from msda_bench.engine.tensors import Examples, take
-from msda_bench.errors import BenchError, describe, printable
-from msda_bench.store.record import Outcome
-from msda_bench.suite.plan import TARGET_ACCURACY
+from msda_bench.api import DataError
+from msda_bench.engine.fit import TrainingResult
+from msda_bench.engine.fitted import FittedModel
+from msda_bench.engine.label_shift import correction
+from msda_bench.engine.outcome import (
+    is_hidden,
+    scored,
+    target_score,
+    test_outcome,
+    validation_examples,
+    validation_view,
+    view_of,
+)
+from msda_bench.engine.runs import Predictions, Run
+from msda_bench.engine.stacked import Program
+from msda_bench.engine.tensors import batch_of, chunk, dense
+from msda_bench.store.arrays import pack
+from msda_bench.store.record import Outcome, Record, Status
 
-_C = TypeVar("_C", bound=Component)
-_SHOWN = 5
-"""Classes shown in a line on many."""
-
-
-def test_outcome(outputs: Tensor, task: Task, labels: Tensor) -> Outcome | None:
-    """The result on the target's test examples, as counts or sums; None if an output is not finite.
-
-    Of a target without labels it counts no example.
-    """
-    if not bool(outputs.isfinite().all()):
-        return None
-    if are_hidden(labels):
-        return Outcome(n_test=0)
-    if task.kind == "classification":
-        predicted = outputs.argmax(-1)
-        correct = int((predicted == labels).sum())
-        pairs = Counter(zip(labels.tolist(), predicted.tolist(), strict=True))
-        confusion = tuple((*pair, count) for pair, count in sorted(pairs.items()))
-        return Outcome(n_test=len(labels), n_correct=correct, confusion=confusion)
-    truth = labels.double()
-    errors = outputs.squeeze(-1).double() - truth
-    return Outcome(
-        n_test=len(labels),
-        sum_squared_error=float(errors.square().sum()),
-        sum_absolute_error=float(errors.abs().sum()),
-        sum_labels=float(truth.sum()),
-        sum_squared_labels=float(truth.square().sum()),
-    )
+_Model: TypeAlias = Program | FittedModel
 
 
-def are_hidden(labels: Tensor) -> bool:
-    """Whether a test has no label at all."""
-    return bool((labels.isnan() if labels.is_floating_point() else labels < 0).all())
-
-
-def class_notes(prepared: Prepared) -> list[str]:
-    """Lines on classes that only the target's test has, or only the training examples of its sources."""
-    training, tested = prepared.training, set(prepared.test.y.tolist())
-    if prepared.task.kind == "regression" or are_hidden(prepared.test.y):
-        return []
-    taught = set(training.y[training.y >= 0].tolist())
-    lines = {
-        "of the classes of its test no source has an example to learn from": sorted(tested - taught),
-        "of the classes of its sources its test has no example, so means over classes leave them out": sorted(
-            taught - tested
-        ),
-    }
-    return [
-        f"target {printable(training.target)}: {what}: {_few(classes)} (classes are counted from 0)"
-        for what, classes in lines.items()
-        if classes
-    ]
-
-
-def _few(classes: list[int]) -> str:
-    return ", ".join([*map(str, classes[:_SHOWN]), *(["..."] if len(classes) > _SHOWN else [])])
-
-
-def view_of(outcome: Outcome, outputs: Tensor | None = None, labels: Tensor | None = None) -> Tested:
-    """The test of a record, with its outputs (n, outputs) and labels (n,) for a metric that needs them."""
-    sums = ("sum_squared_error", "sum_absolute_error", "sum_labels", "sum_squared_labels")
-    known = {name: getattr(outcome, name) for name in sums}
-    return Tested(
-        n=outcome.n_test,
-        confusion=torch.tensor(outcome.confusion or (), dtype=torch.int64).reshape(-1, 3),
-        **{name: math.nan if value is None else value for name, value in known.items()},
-        outputs=torch.zeros(0, 1) if outputs is None else outputs.cpu().clone(),
-        labels=torch.zeros(0) if labels is None else labels.cpu().clone(),
-    )
-
-
-def validation_examples(prepared: Prepared) -> list[Examples]:
-    """What validators see: the target's training examples, then held-out ones of each source."""
-    training = prepared.training
-    target = take(training.x, training.rows[training.target])
-    return [target, *(source.x for source in prepared.held_out)]
-
-
-Mix: TypeAlias = Callable[[Tensor, Tensor, float], Tensor]
-
-
-def target_score(prepared: Prepared, scheme: Scheme, target: Seen) -> dict[str, float]:
-    """The score of an oracle on the labelled examples of the target that it holds out; empty without any.
-
-    Accuracy, or minus the mean squared error for regression; none if an output is not finite.
-    """
-    _, places = prepared.labelled(scheme)
-    outcome = (
-        test_outcome(prepared.restored(target.outputs[places]), prepared.task, prepared.labels_of(places))
-        if len(places)
-        else None
-    )
-    if outcome is None:
-        return {}
-    right, wrong = outcome.n_correct, outcome.sum_squared_error or 0.0
-    return {TARGET_ACCURACY: (-wrong if right is None else right) / outcome.n_test}
-
-
-def scored(scoring: Sequence[_C], ask: Callable[[_C], float]) -> tuple[dict[str, float], list[tuple[str, str]]]:
-    """The scores of validators or metrics; one that raises or is not finite does not affect the others.
-
-    Returns:
-        By name the scores, and for each that failed one line, and the traceback if it raised.
-    """
-    scores: dict[str, float] = {}
-    faults: list[tuple[str, str]] = []
-    for scorer in scoring:
-        packages = {package_of(type(scorer))}
-        try:
-            with blaming(packages):
-                score = float(ask(scorer))
-        except BenchError as fault:
-            error = cause_of(fault)
-            where = place(error, packages)
-            what = f"{scorer.kind} {scorer.name!r}{f' at {where}' if where else ''} raised {describe(error)}"
-            faults.append((what, trace_of(error)))
+def evaluate(runs: Sequence[Run], model: _Model, results: Sequence[TrainingResult]) -> list[Record]:
+    """The record of each run of a trained program, but for its timing and the device."""
+    if all(result.diverged_in is not None for result in results):
+        return [_diverged(run, result) for run, result in zip(runs, results, strict=True)]
+    tested = model.apply([run.prepared.test.x for run in runs])
+    validated = _validated(runs, model)
+    records = []
+    for place, (run, result) in enumerate(zip(runs, results, strict=True)):
+        if result.diverged_in is not None:
+            records.append(_diverged(run, result))
             continue
-        if math.isfinite(score):
-            scores[scorer.name] = score
-        else:
-            faults.append((f"{scorer.kind} {scorer.name!r} gave {score}", ""))
-    return scores, faults
+        shift = _correction(run, result, validated[place])
+        one = _Evaluated(runs, model, place, result, shift)
+        records.append(one.record(tested[place].outputs, validated[place]))
+    return records
 
 
-def validation_view(prepared: Prepared, seen: Sequence[Seen], mix: Mix) -> ValidationView:
-    """Copies, so that a validator that writes into them affects neither another one nor the split's later cells.
+def evaluate_given(run: Run, model: FittedModel, result: TrainingResult) -> Record:
+    """The record of predictions that come with the data; see `evaluate`.
 
-    They are of what was seen of each of the `validation_examples`.
+    Raises:
+        DataError: a test example has none.
     """
-    target, *sources = seen
-    moved = prepared.moved
-    return ValidationView(
-        task=prepared.task,
-        source_features=tuple(source.features.clone() for source in sources),
-        source_outputs=tuple(moved(source.outputs) for source in sources),
-        source_labels=tuple(moved(source.y) for source in prepared.held_out),
-        target_features=target.features.clone(),
-        target_outputs=moved(target.outputs),
-        mix=lambda *given: moved(mix(*given)),
+    prepared = run.prepared
+    given = prepared.predictions
+    lacking = len(prepared.test.y) if given is None else int(given.isnan().any(1).sum())
+    if given is None or lacking:
+        what = f"{lacking} of {len(prepared.test.y)} test examples of target {run.cell.target!r} have no prediction"
+        raise DataError(f"dataset {run.cell.dataset.name}: {what}")
+    outputs = model.checked(given.cpu().numpy()).to(given.device)
+    return _Evaluated([run], model, 0, result).record(outputs, [])
+
+
+def evaluate_diverged(run: Run, why: str) -> Record:
+    """The record of a model that could not be fitted, or whose outputs are not finite, for a reason that it gives."""
+    return _record(run, TrainingResult(run), message=why)
+
+
+def _validated(runs: Sequence[Run], model: _Model) -> list[list[Predictions]]:
+    """What the validators of each run see; the target alone where only its labels or a correction ask for it."""
+    components = runs[0].components
+    holds_out = components.scheme.needs_target_labels and components.scheme.target_holdout
+    if not (components.validators or holds_out or runs[0].cell.prior_correction is not None):
+        return [[] for _ in runs]
+    examples = [validation_examples(run.prepared) for run in runs]
+    if not components.validators:
+        examples = [parts[:1] for parts in examples]
+    seen = [model.apply(part) for part in zip(*examples, strict=True)]
+    return [list(of_run) for of_run in zip(*seen, strict=True)]
+
+
+def _correction(run: Run, result: TrainingResult, seen: Sequence[Predictions]) -> Tensor | None:
+    """What the run's cell has added to its logits for the target, because of other shares of classes there."""
+    if run.cell.prior_correction is None:
+        return None
+    return correction(seen[0].outputs, class_shares(run, result).to(run.data.y.device))
+
+
+def class_shares(run: Run, result: TrainingResult) -> Tensor:
+    """(classes,) float64: mean shares of classes in the labelled groups, by the weights that training gave these."""
+    classes = run.prepared.task.classes
+    shares = []
+    for group in run.groups:
+        y = torch.cat([run.data.y[run.data.rows[domain]] for domain in group])
+        shares.append(y.bincount(minlength=classes).double().cpu() / len(y))
+    return result.weights @ torch.stack(shares)
+
+
+@dataclass(frozen=True, eq=False)
+class _Evaluated:
+    """One run of a trained program.
+
+    Attributes:
+        runs: all runs of the program.
+        model: the program, or the fitted model.
+        place: the run's place among them.
+        result: of its training.
+        shift: (classes,), added to its logits for the target; None for nothing.
+    """
+
+    runs: Sequence[Run]
+    model: _Model
+    place: int
+    result: TrainingResult
+    shift: Tensor | None = None
+
+    @property
+    def run(self) -> Run:
+        return self.runs[self.place]
+
+    def record(self, outputs: Tensor, seen: Sequence[Predictions]) -> Record:
+        """The record: its outcome, the files to keep, and the scores of metrics and validators.
+
+        Args:
+            outputs: for the test examples, as the model gives them.
+            seen: the predictions for `validation_examples`, or for the first of them, or none.
+        """
+        run, prepared = self.run, self.run.prepared
+        outputs = prepared.restored(self._shifted(outputs))
+        outcome = test_outcome(outputs, prepared.task, prepared.test.y)
+        if outcome is None:
+            return _record(run, self.result, message="an output on the target's test examples was not finite")
+        # Components' code comes last: what it changes in the process is put back after the run.
+        arrays = self._kept_arrays(outputs)
+        scores, metrics, faults = self._scores(outcome, outputs, seen)
+        traceback = "".join(trace for _, trace in faults)
+        return _record(
+            run,
+            self.result,
+            outcome=outcome,
+            bound=_bound(self.result.weights, [sum(group) for group in run.sizes]),
+            validation=scores,
+            metrics=metrics,
+            message="; ".join(line for line, _ in faults) or None,
+            provenance={"traceback": traceback} if traceback else {},
+            arrays=arrays,
+            saved={name: hashlib.sha256(data).hexdigest() for name, data in arrays.items()},
+        )
+
+    def _scores(
+        self, outcome: Outcome, outputs: Tensor, seen: Sequence[Predictions]
+    ) -> tuple[dict[str, float], dict[str, float], list[tuple[str, str]]]:
+        """The scores of validators and of the labels held out, those of metrics, and what failed."""
+        prepared, components = self.run.prepared, self.run.components
+        scores: dict[str, float] = {}
+        failed: list[tuple[str, str]] = []
+        if seen:
+            target = Predictions(seen[0].features, self._shifted(seen[0].outputs))
+            seen = [target, *seen[1:]]
+            scores = target_score(prepared, components.scheme, target)
+        tested = partial(view_of, outcome, outputs, prepared.test.y)
+        metrics, faults = scored(components.metrics if outcome.n_test else (), lambda metric: metric.value(tested()))
+        if seen:
+            view = partial(validation_view, prepared, seen, self._mixed)
+            validated, failed = scored(components.validators, lambda validator: validator.score(view()))
+            scores = validated | scores
+        return scores, metrics, [*failed, *faults]
+
+    def _shifted(self, outputs: Tensor) -> Tensor:
+        return outputs if self.shift is None else outputs + self.shift
+
+    def _mixed(self, first: Tensor, second: Tensor, share: float) -> Tensor:
+        """The outputs for mixtures of the target's training examples, as a `ValidationView` has them."""
+        training = self.run.prepared.training
+        rows = training.rows[training.target]
+        size = chunk(training.x)
+        outputs = []
+        for pair in zip(torch.split(first, size), torch.split(second, size), strict=True):
+            x, other = (dense(batch_of(training.x, rows[part.to(rows.device)])) for part in pair)
+            # The other runs of a stack predict the same examples, since all runs of it predict together.
+            mixed = [share * x + (1 - share) * other] * len(self.runs)
+            outputs.append(self.model.apply(mixed)[self.place].outputs)
+        return self._shifted(torch.cat(outputs))
+
+    def _kept_arrays(self, outputs: Tensor) -> dict[str, bytes]:
+        """The files that the run's cell asks for, by name."""
+        packed: dict[str, bytes] = {}
+        for name in self.run.cell.keep:
+            packed[name] = pack(_predicted(self.run, outputs) if name == "predictions" else self._weights())
+        return packed
+
+    def _weights(self) -> dict[str, NDArray[Any]]:
+        """The weights of the run, and the unit of a regression's labels."""
+        kept = {name: _array(tensor) for name, tensor in self.model.weights(self.place).items()}
+        unit = self.run.prepared.unit
+        if unit is not None:
+            for part, value in unit._asdict().items():
+                kept[f"labels.{part}"] = np.asarray(value, np.float64)
+        return kept
+
+
+def _predicted(run: Run, outputs: Tensor) -> dict[str, NDArray[Any]]:
+    """The test's labels, predictions, outputs and rows; of a target without labels also those of its sources."""
+    prepared = run.prepared
+    arrays = {
+        "label": _array(prepared.test.y),
+        "predicted": _array(prepared.task.rules.predicted(outputs)),
+        "outputs": _array(outputs),
+        "row": prepared.test_rows,
+    }
+    if is_hidden(prepared.task, prepared.test.y):
+        arrays["sources"] = source_labels(run)
+    return arrays
+
+
+def source_labels(run: Run) -> NDArray[np.generic]:
+    """What the answers for a target without labels can be compared with, a row for each source.
+
+    That is how many training examples each class has, or the least and the largest label.
+    """
+    prepared, training = run.prepared, run.prepared.training
+    labels = [prepared.restored(training.y[training.rows[source]]) for source in run.cell.sources]
+    return _array(torch.stack([prepared.task.rules.summary(y, prepared.task.classes) for y in labels]))
+
+
+def _array(tensor: Tensor) -> NDArray[np.generic]:
+    array: NDArray[np.generic] = tensor.detach().cpu().numpy()
+    return array
+
+
+def _record(run: Run, result: TrainingResult, outcome: Outcome | None = None, **more: Any) -> Record:
+    cell = run.cell
+    sees_labels = run.components.scheme.needs_target_labels or cell.labelled_target > 0
+    status: Status = "diverged" if outcome is None else "ok"
+    timing: dict[str, int | float] = {"steps": result.steps}
+    return Record(
+        cell.key, cell.to_json(), status, outcome, result.curves, target_labels=sees_labels, timing=timing, **more
     )
+
+
+def _bound(weights: Tensor, sizes: Sequence[int]) -> dict[str, float]:
+    """||alpha||, and m / ||alpha||^2; where groups differ in size, 1 / sum_i (alpha_i^2 / m_i), which is the same.
+
+    Empty without weights.
+    """
+    if not len(weights):
+        return {}
+    largest = max(sizes)
+    # Sizes are taken relative to the largest, so that equal ones change no bit.
+    scale = (largest / torch.tensor(sizes, dtype=weights.dtype)).sqrt()
+    effective = largest / float(torch.linalg.vector_norm(weights * scale)) ** 2
+    return {"weights_norm": float(torch.linalg.vector_norm(weights)), "effective_sample_size": effective}
+
+
+def _diverged(run: Run, result: TrainingResult) -> Record:
+    training = run.prepared.training
+    message = f"a risk, gap or weight was not finite in epoch {result.diverged_in}"
+    for domain, rows in training.rows.items():
+        for part in torch.split(rows, chunk(training.x)):
+            if not dense(batch_of(training.x, part)).isfinite().all():
+                return _record(run, result, message=f"{message}; the inputs of domain {domain!r} are not finite")
+    return _record(run, result, message=message)

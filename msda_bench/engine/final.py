@@ -17,16 +17,16 @@ from msda_bench.api import (
     Dataset,
     DomainData,
     Files,
-    FittedScheme,
     InputSpec,
+    Predictor,
     Task,
     component,
 )
 from msda_bench.data.features import Frozen
 from msda_bench.engine.arrays import Model, model_of, settings
-from msda_bench.engine.fit import fit
-from msda_bench.engine.fitted import Fitted, FittedModel
-from msda_bench.engine.judge import class_shares, source_labels
+from msda_bench.engine.evaluate import class_shares, source_labels
+from msda_bench.engine.fit import TrainingResult, fit
+from msda_bench.engine.fitted import FittedModel, fit_predictor
 from msda_bench.engine.label_shift import correction
 from msda_bench.engine.model import Components
 from msda_bench.engine.picker import Learned, Picker
@@ -167,28 +167,35 @@ def train_final(cell: RunSpec, registry: Registry, files: Files, target: DomainD
         rows = target or _none_of(components.dataset, cell, files)
         prepared, pick = preparer.prepare_whole(components.dataset, cell, components.backbone, rows)
         run = Run(cell, components, prepared, files)
-        program: Single | Fitted
-        if isinstance(components.scheme, FittedScheme):
-            program = Fitted(run)
-            trained = program.trained()
-        else:
-            program = Single(run, where)
-            (trained,) = fit([run], program)
-        if trained.diverged_in is not None:
-            what = f"training diverged: a risk, gap or weight was not finite in epoch {trained.diverged_in}"
-            raise BenchError(f"{what}; choose a lower learning rate or mu in the suite")
-        learned = program.model if isinstance(program, Fitted) else model_of(run, program, trained, {})
+        learned, program, result = _learned(run, where)
         added = None
         if cell.prior_correction is not None:
             (seen,) = program.apply([take(run.data.x, run.target_rows)])
-            added = correction(seen.outputs, class_shares(run, trained).to(where)).cpu()
+            added = correction(seen.outputs, class_shares(run, result).to(where)).cpu()
     kept = _without_files(components)
-    learned = replace(learned, components=kept) if isinstance(learned, Model) else learned
+    if isinstance(learned, Model):
+        learned = replace(learned, components=kept)
     scale = pick.scales.get(cell.target)
     model = FinalModel(cell, kept, learned, pick.features, scale, prepared.unit, added)
-    weights = dict(zip(map("+".join, run.groups), trained.weights.tolist(), strict=False))
-    labels = source_labels(run, is_class=prepared.task.kind == "classification")
-    return Final(model, weights, len(run.labelled_rows), labels)
+    weights = dict(zip(map("+".join, run.groups), result.weights.tolist(), strict=False))
+    return Final(model, weights, len(run.labelled_rows), source_labels(run))
+
+
+def _learned(run: Run, device: torch.device) -> tuple[Model | FittedModel, Single | FittedModel, TrainingResult]:
+    """What a run has learned, in a form to be stored; what predicts with it; and its training.
+
+    Raises:
+        BenchError: training diverged.
+    """
+    if isinstance(run.components.scheme, Predictor):
+        fitted, result = fit_predictor(run)
+        return fitted, fitted, result
+    program = Single(run, device)
+    (result,) = fit([run], program)
+    if result.diverged_in is not None:
+        what = f"training diverged: a risk, gap or weight was not finite in epoch {result.diverged_in}"
+        raise BenchError(f"{what}; choose a lower learning rate or mu in the suite")
+    return model_of(run, program, result, {}), program, result
 
 
 def _none_of(dataset: Dataset, cell: RunSpec, files: Files) -> DomainData:

@@ -21,7 +21,7 @@ TOLERANCE = 1e-3
 """How far rounding may take the weights of a step from the simplex."""
 
 
-class Trained:
+class TrainingResult:
     """One run's training.
 
     Attributes:
@@ -69,14 +69,14 @@ def _compact(values: Tensor) -> list[float]:
     return [float(f"{value:.6g}") for value in values.tolist()]
 
 
-def fit(runs: Sequence[Run], program: Program) -> list[Trained]:
+def fit(runs: Sequence[Run], program: Program) -> list[TrainingResult]:
     """Trains the runs of a program; in a stack, one that diverges does not affect the others.
 
     Raises:
         PluginError: a component breaks its contract.
     """
     loop = Loop(runs, program)
-    trained = [Trained(run) for run in runs]
+    trained = [TrainingResult(run) for run in runs]
     # Our own draws never use torch's generator; seeding it makes third-party layers repeatable, too.
     with seeded(runs[0].cell, "global generator", program.y.device):
         for epoch in range(loop.epochs):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from msda_bench.api import Array, DataError, Dataset, DomainData, Files, Task
+from msda_bench.api import Array, DataError, Dataset, DomainData, Files
 
 
 def load_domain(dataset: Dataset, domain: str, files: Files) -> DomainData:
@@ -56,24 +56,10 @@ def _faults(data: DomainData, dataset: Dataset, *, labelled: bool) -> Iterator[s
     given, wanted = data.predictions, (count, task.outputs)
     if given is not None and (given.shape != wanted or given.dtype.kind != "f" or np.isinf(given).any()):
         yield f"has predictions of {given.dtype} and shape {given.shape}; finite floats of shape {wanted} are needed"
-    yield from _label_faults(data.y, task, labelled=labelled)
-
-
-def _label_faults(labels: Array, task: Task, *, labelled: bool) -> Iterator[str]:
-    if not labelled:
-        if not (labels == -1 if task.kind == "classification" else np.isnan(labels)).all():
-            yield "has labels, but is one of its `unlabelled_domains`"
-    elif task.kind == "classification":
-        if labels.dtype.kind not in "iu":
-            yield f"labels are {labels.dtype}; classes are whole numbers"
-        for row in np.flatnonzero((labels < 0) | (labels >= task.classes))[:1]:
-            what = f"none of the {task.classes} classes, 0..{task.classes - 1}"
-            yield f"label {labels[row]} of example {row} is {what}"
-    else:
-        if labels.dtype.kind not in "fiu":
-            yield f"labels are {labels.dtype}; regression needs numbers"
-        for row in np.flatnonzero(~np.isfinite(labels.astype(np.float32)))[:1]:
-            yield f"label {labels[row]} of example {row} is not finite"
+    if labelled:
+        yield from task.rules.label_faults(data.y, task.classes)
+    elif not task.rules.are_unknown(data.y).all():
+        yield "has labels, but is one of its `unlabelled_domains`"
 
 
 def _no_groups(groups: Array, count: int) -> Iterator[str]:

@@ -31,11 +31,12 @@ class Loop:
         training = first.cell.training
         self._steps, self._all_steps = first.steps, first.all_steps
         self.epochs = -(-self._all_steps // self._steps)
-        self._scheme = first.components.scheme
+        self._scheme = first.scheme
         self._program = program
         self._draws = [Draws(run, program.keyed) for run in runs]
         self._spans = Spans(first)
-        self._offset = program.named if self._scheme.adds_offsets and training.optimizer.params["weight_decay"] else {}
+        decays_offsets = self._scheme.offsets_weights and training.optimizer.params["weight_decay"]
+        self._offset = program.named if decays_offsets else {}
         self._legs = self._spans.legs(training)
         self._begin(self._legs[0])
         kind = training.average

@@ -27,6 +27,7 @@ from msda_bench.api import (
     Parts,
     PluginError,
     Scheme,
+    SchemeBase,
     StepKey,
     StepProgress,
     Validator,
@@ -34,7 +35,7 @@ from msda_bench.api import (
 from msda_bench.blame import line_of
 from msda_bench.component.backbone import network_input
 from msda_bench.component.dataset import Strength
-from msda_bench.component.parts import Modules, same_view, task_loss
+from msda_bench.component.parts import Modules, same_view
 from msda_bench.engine.settings import seeded
 from msda_bench.plugins import Registry
 from msda_bench.suite.choice import make_planned
@@ -47,7 +48,7 @@ class Components:
 
     dataset: Dataset
     backbone: Backbone
-    scheme: Scheme
+    scheme: SchemeBase
     discrepancy: Discrepancy | None
     aggregator: Aggregator | None
     validators: tuple[Validator, ...]
@@ -68,7 +69,7 @@ class Components:
         return cls(
             dataset=dataset,
             backbone=cast("Backbone", make_planned(registry, cell.backbone)),
-            scheme=cast("Scheme", make_planned(registry, cell.scheme)),
+            scheme=cast("SchemeBase", make_planned(registry, cell.scheme)),
             discrepancy=cast("Discrepancy", make_planned(registry, cell.discrepancy)) if cell.discrepancy else None,
             aggregator=cast("Aggregator", make_planned(registry, cell.aggregator)) if cell.aggregator else None,
             validators=tuple(cast("Validator", make_planned(registry, ref)) for ref in cell.validators),
@@ -141,7 +142,7 @@ def build_model(
     with seeded(cell, "init network"):
         network = components.backbone.build(dataset.task, components.input, files)
     with seeded(cell, "init critic"):
-        critic = components.scheme.build(network, k, components.discrepancy)
+        critic = cast("Scheme", components.scheme).build(network, k, components.discrepancy)
     modules = nn.ModuleDict({"features": network.features, "predictor": network.predictor, "critic": critic})
     # Convolutions are faster with the channels last; other modules do not change.
     modules.to(device).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
@@ -163,7 +164,7 @@ def make_parts(
         features=_checked(functions["features"], cell, "features", feature_dim),
         predictor=_checked(functions["predictor"], cell, "outputs", task.outputs),
         critic=_checked_critic(functions["critic"], cell, k),
-        loss=task_loss(task),
+        loss=task.rules.losses,
         aggregate=_checked_aggregate(aggregator, cell, mu),
         mu=mu,
         view=components.view,

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from msda_bench.api import Array, Backbone, DataError, Dataset, DomainData, Files, Inputs, Scheme, Task, Validator
+from msda_bench.api import Array, Backbone, DataError, Dataset, DomainData, Files, Inputs, SchemeBase, Task, Validator
 from msda_bench.component.sizes import HOLD_OUT, is_transductive, trained_of
 from msda_bench.data.features import Frozen
 from msda_bench.data.splits import Split, split, whole_splits
@@ -128,7 +128,7 @@ class Prepared:
             what = f"{names} needs held-out examples of the sources, and none of {self._exhausted[0]!r} are left"
             raise DataError(f"dataset {cell.dataset.name}: {what}; {HOLD_OUT}")
 
-    def training_for(self, scheme: Scheme, cell: RunSpec) -> TrainingData:
+    def training_for(self, scheme: SchemeBase, cell: RunSpec) -> TrainingData:
         """The training data of a cell of this split, with the parts of its sources if the cell splits them.
 
         It includes the target's labels only for a scheme that declares `needs_target_labels`, or as many as the cell's
@@ -154,14 +154,14 @@ class Prepared:
             unseen = self._unseen(labels, held_out)
             rows = {name: mine[~unseen[mine]] for name, mine in rows.items()}
             if lacking := [name for name, mine in rows.items() if not len(mine)]:
-                what = f"scheme {scheme.name!r} holds out {scheme.hold_out:g}, with all groups of {lacking[0]!r}"
+                what = f"scheme {scheme.name!r} holds out {scheme.target_holdout:g}, with all groups of {lacking[0]!r}"
                 raise DataError(f"{cell.target}: {what}; set a smaller `hold_out`")
         rows[labelled_part(cell.target)] = target[:labels]
         y = seen.y.clone()
         y[target[:labels]] = self._target_labels[:labels]
         return replace(seen, y=y, rows=rows)
 
-    def labelled(self, scheme: Scheme) -> tuple[int, Tensor]:
+    def labelled(self, scheme: SchemeBase) -> tuple[int, Tensor]:
         """How many of the target's training examples give an oracle their labels, and which of the others score it.
 
         The first ones are learned from. Those that score are the rest, but for groups that are learned from.
@@ -173,13 +173,13 @@ class Prepared:
             DataError: it holds examples out, and none are left to learn from or to be scored on.
         """
         count = len(self._target_labels) if scheme.needs_target_labels else 0
-        kept = trained_of(count, scheme.hold_out)
+        kept = trained_of(count, scheme.target_holdout)
         groups = self._groups.get(self.training.target)
         places = torch.arange(kept, count, device=self._target_labels.device)
         if groups is not None:
             places = places[torch.from_numpy(~np.isin(groups[kept:count], groups[:kept]))]
-        if count and scheme.hold_out and not (kept and len(places)):
-            what = f"scheme {scheme.name!r} holds out {scheme.hold_out:g} of {count} labelled examples"
+        if count and scheme.target_holdout and not (kept and len(places)):
+            what = f"scheme {scheme.name!r} holds out {scheme.target_holdout:g} of {count} labelled examples"
             raise DataError(f"{self.training.target}: {what}, which leaves none on one side; set another `hold_out`")
         return kept, places
 

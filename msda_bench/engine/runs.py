@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import cast
 
 import torch
 from torch import Tensor
 
-from msda_bench.api import Files, Group, PluginError
+from msda_bench.api import Files, Group, PluginError, Scheme
 from msda_bench.data.files import LocalFiles
 from msda_bench.engine.model import Components
 from msda_bench.engine.prepare import Prepared, TrainingData
@@ -17,7 +18,7 @@ from msda_bench.suite.run_spec import RunSpec
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class Predictions:
     """Features (n, d) and outputs (n, outputs) of some examples, float32."""
 
     features: Tensor
@@ -32,6 +33,11 @@ class Run:
     components: Components
     prepared: Prepared
     files: Files = field(default_factory=LocalFiles)
+
+    @property
+    def scheme(self) -> Scheme:
+        """The scheme of a run that takes steps."""
+        return cast("Scheme", self.components.scheme)
 
     @cached_property
     def data(self) -> TrainingData:
@@ -78,7 +84,7 @@ class Run:
             largest = max(len(self.prepared.training.rows[source]) for source in self.cell.sources)
             return 1 if training.batch == "all" else max(1, largest // training.batch)
         sizes = self._sizes(self._groups(None))
-        return self.components.scheme.steps(sizes, self._batch(sizes))
+        return self.scheme.steps(sizes, self._batch(sizes))
 
     @property
     def all_steps(self) -> int:

@@ -15,7 +15,7 @@ from msda_bench.component.parts import Modules
 from msda_bench.engine.machine import accelerate
 from msda_bench.engine.model import build_model, keyed, make_parts, tell_domains, timed
 from msda_bench.engine.optim import Trainable
-from msda_bench.engine.runs import Run, Seen
+from msda_bench.engine.runs import Predictions, Run
 from msda_bench.engine.settings import autocast
 from msda_bench.engine.tensors import Examples, Numbers, batch_of, chunk
 from msda_bench.functional import SparseRows
@@ -93,7 +93,7 @@ class Single:
         self.modules, self.feature_dim = build_model(cell, components, k, run.files, device)
         functions = Modules(dict(self.modules.items()))
         self._parts = make_parts(cell, components, k, self.feature_dim, functions, cell.mu, components.aggregator)
-        self._scheme = components.scheme
+        self._scheme = run.scheme
         self._staged = len(self._scheme.stages) > 1
         self._precision = cell.training.precision
         named = keyed(self.modules)
@@ -149,7 +149,7 @@ class Single:
         return floating([*self.modules.named_parameters(), *self.modules.named_buffers(), *carried.items()])
 
     @torch.no_grad()
-    def apply(self, examples: Sequence[Examples]) -> list[Seen]:
+    def apply(self, examples: Sequence[Examples]) -> list[Predictions]:
         """Features and outputs of all examples, in evaluation mode; a list of one for the one run."""
         (given,) = examples
         self.modules.eval()
@@ -160,7 +160,7 @@ class Single:
         ]
         self.modules.train()
         features, outputs = zip(*seen, strict=True)
-        return [Seen(torch.cat(features), torch.cat(outputs))]
+        return [Predictions(torch.cat(features), torch.cat(outputs))]
 
 
 def floating(named: Iterable[tuple[str, Tensor]]) -> dict[str, Tensor]:

@@ -16,7 +16,7 @@ from msda_bench.component.parts import Modules
 from msda_bench.engine.machine import accelerate
 from msda_bench.engine.model import build_model, keyed, make_parts, tell_domains, timed
 from msda_bench.engine.optim import Trainable
-from msda_bench.engine.runs import Run, Seen
+from msda_bench.engine.runs import Predictions, Run
 from msda_bench.engine.settings import autocast
 from msda_bench.engine.single import Augment, Single, floating, predicted
 from msda_bench.engine.stacking import numbers
@@ -83,7 +83,7 @@ class Stacked:
         tensors = {name: {**parameters[name], **buffers[name]} for name in self.modules}
         modules, mu = Modules(dict(self.modules.items()), tensors), values["cell"]["mu"]
         parts = make_parts(self._run.cell, components, k, self.feature_dim, modules, mu, aggregator)
-        return act(_with(components.scheme, values["scheme"]), parts, *inputs)
+        return act(_with(self._run.scheme, values["scheme"]), parts, *inputs)
 
     def step(self, batch: Batch, keys: Tensor, state: Tensor, phase: Phase) -> Step:
         """One step's objectives (R,); `keys` (R, keyed, 2) are those of the keyed modules."""
@@ -104,7 +104,7 @@ class Stacked:
         return {name: value[place] for name, value in floating(tensors.items()).items()}
 
     @torch.no_grad()
-    def apply(self, examples: Sequence[Examples]) -> list[Seen]:
+    def apply(self, examples: Sequence[Examples]) -> list[Predictions]:
         """Features and outputs of each run's examples, in evaluation mode; shorter sets are padded for it."""
         self.modules.eval()
         sizes = [len(given) for given in examples]
@@ -114,7 +114,7 @@ class Stacked:
             seen.append(self.call(partial(predicted, width=width), self.augment(x), self.carried))
         self.modules.train()
         features, outputs = (torch.cat(parts, 1) for parts in zip(*seen, strict=True))
-        return [Seen(features[place, :size], outputs[place, :size]) for place, size in enumerate(sizes)]
+        return [Predictions(features[place, :size], outputs[place, :size]) for place, size in enumerate(sizes)]
 
 
 Program: TypeAlias = Single | Stacked

@@ -8,18 +8,18 @@ from typing import TypeAlias, TypeVar
 import torch
 from torch import nn
 
-from msda_bench.api import BenchError, Scheme
+from msda_bench.api import BenchError, Scheme, SchemeBase
 from msda_bench.engine.model import Components
 from msda_bench.engine.runs import Run
 from msda_bench.errors import describe
 from msda_bench.functional import SparseRows
 from msda_bench.suite.run_spec import RunSpec, canonical_json
 
-Named: TypeAlias = tuple[RunSpec, Components]
+RunWithComponents: TypeAlias = tuple[RunSpec, Components]
 """A cell with its components."""
 
 
-def why_alone(components: Components) -> str | None:
+def unstackable_reason(components: Components) -> str | None:
     """Why a cell with these components must train alone; None if it can be stacked."""
     used = components.backbone, components.scheme, components.discrepancy, components.aggregator
     barred = [component for component in used if component is not None and not component.stackable]
@@ -54,16 +54,18 @@ def signature(cell: RunSpec, components: Components) -> str:
     return canonical_json({**plain, "sources": len(cell.sources)})
 
 
-def families(named: Sequence[Named]) -> list[list[Named]]:
+def stack_groups(members: Sequence[RunWithComponents]) -> list[list[RunWithComponents]]:
     """The cells by signature, and within each by split, whose data are prepared once."""
-    by_signature: dict[str, list[Named]] = {}
-    for cell, components in named:
+    by_signature: dict[str, list[RunWithComponents]] = {}
+    for cell, components in members:
         by_signature.setdefault(signature(cell, components), []).append((cell, components))
-    return [sorted(family, key=lambda member: (member[0].target, member[0].seed)) for family in by_signature.values()]
+    return [sorted(group, key=lambda member: (member[0].target, member[0].seed)) for group in by_signature.values()]
 
 
 def same_shapes(runs: Sequence[Run]) -> list[list[Run]]:
     """The runs grouped by shapes, which a stack must share and which depend on the data."""
+    if len(runs) == 1:
+        return [list(runs)]
     by_shape: dict[object, list[Run]] = {}
     for run in runs:
         x = run.data.x
@@ -80,7 +82,7 @@ def _carried_sizes(run: Run) -> tuple[object, ...]:
     return (run.sizes, len(run.target_rows)) if carries or scheme.target_statistics else ()
 
 
-def overrides(scheme: Scheme, hook: str) -> bool:
+def overrides(scheme: SchemeBase, hook: str) -> bool:
     """Whether a scheme overrides a hook."""
     return getattr(type(scheme), hook) is not getattr(Scheme, hook)
 

@@ -58,7 +58,7 @@ class Spans:
 
     def __init__(self, run: Run) -> None:
         self._steps = run.steps
-        scheme, total = run.components.scheme, run.all_steps
+        scheme, total = run.scheme, run.all_steps
         stages = _checked(scheme, total)
         shares = [0.0, *accumulate(stage.share for stage in stages)]
         bounds = [round(share / shares[-1] * total) for share in shares]

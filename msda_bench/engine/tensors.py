@@ -193,6 +193,11 @@ def chunk(examples: Examples) -> int:
     return max(1, min(_CHUNK, most // (4 * math.prod(examples.shape[1:]))))
 
 
+def device_of(examples: Examples) -> torch.device:
+    """Where examples are, or where bytes on the host go; sparse rows are on the CPU."""
+    return torch.device("cpu") if isinstance(examples, SparseRows) else examples.device
+
+
 def dense(examples: Numbers) -> Tensor:
     """The same examples as a dense tensor."""
     return examples.to_dense() if isinstance(examples, SparseRows) else examples
@@ -243,7 +248,7 @@ def as_labels(task: Task, y: Array, device: torch.device, unit: Unit | None = No
     Raises:
         DataError: float32 does not tell the numbers apart.
     """
-    if task.kind == "classification":
+    if task.has_classes:
         return torch.from_numpy(y.astype(np.int64)).to(device)
     numbers = y if unit is None else (y.astype(np.float64) - unit.mean) / unit.deviation
     if lost_in_float32(numbers).any():
@@ -254,6 +259,5 @@ def as_labels(task: Task, y: Array, device: torch.device, unit: Unit | None = No
 
 def no_labels(task: Task, count: int, device: torch.device) -> Tensor:
     """Labels that no loss accepts: -1 or NaN."""
-    if task.kind == "classification":
-        return torch.full((count,), -1, dtype=torch.int64, device=device)
-    return torch.full((count,), torch.nan, device=device)
+    dtype = torch.int64 if task.has_classes else torch.float32
+    return torch.full((count,), task.rules.unknown, dtype=dtype, device=device)

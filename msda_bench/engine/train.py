@@ -11,19 +11,19 @@ from dataclasses import replace
 
 import torch
 
-from msda_bench.api import DivergedError, Files, FittedScheme, GivenScheme
-from msda_bench.engine.evaluate import class_notes
-from msda_bench.engine.fit import Trained, fit
-from msda_bench.engine.fitted import Fitted
-from msda_bench.engine.judge import judge, judge_diverged, judge_given
+from msda_bench.api import DivergedError, Files, Predictor
+from msda_bench.engine.evaluate import evaluate, evaluate_diverged, evaluate_given
+from msda_bench.engine.fit import fit
+from msda_bench.engine.fitted import fit_predictor
 from msda_bench.engine.machine import provenance
 from msda_bench.engine.model import Components
+from msda_bench.engine.outcome import class_notes
 from msda_bench.engine.prepare import Preparer
 from msda_bench.engine.runs import Run
 from msda_bench.engine.settings import deterministic, products
 from msda_bench.engine.single import Single
 from msda_bench.engine.stacked import Stacked
-from msda_bench.engine.stacking import Named, Sizing, families, padded, same_shapes, why_alone
+from msda_bench.engine.stacking import RunWithComponents, Sizing, padded, same_shapes, stack_groups, unstackable_reason
 from msda_bench.plugins import Registry
 from msda_bench.plugins.process_state import neutral, restored
 from msda_bench.store.record import Record
@@ -74,20 +74,20 @@ class Trainer:
             yield replace(record, provenance={**record.provenance, "put_back": changed}) if changed else record
 
     def _records(self, cells: Sequence[RunSpec]) -> Iterator[Record]:
-        named = [(cell, Components.of(cell, self._registry)) for cell in cells]
+        members = [(cell, Components.of(cell, self._registry)) for cell in cells]
         if not self._sizing.stacks:
-            for member in named:
+            for member in members:
                 yield from self._together([member], None)
             return
-        for family in families(named):
-            yield from self._family(family)
+        for group in stack_groups(members):
+            yield from self._in_stacks(group)
 
-    def _family(self, family: Sequence[Named]) -> Iterator[Record]:
-        reason = why_alone(family[0][1])
-        size = 1 if reason else 0
-        if not reason:
-            size, reason = self._sizing.size(family[0][1], lambda: self._probe(family[0]))
-        waiting = [family[start : start + size] for start in range(0, len(family), size)]
+    def _in_stacks(self, group: Sequence[RunWithComponents]) -> Iterator[Record]:
+        components = group[0][1]
+        size, reason = 1, unstackable_reason(components)
+        if reason is None:
+            size, reason = self._sizing.size(components, lambda: self._probe(group[0]))
+        waiting = [group[start : start + size] for start in range(0, len(group), size)]
         while waiting:
             chunk, records = waiting.pop(0), None
             try:
@@ -104,56 +104,63 @@ class Trainer:
             reason, middle = f"{len(chunk)} runs at once did not fit in memory", len(chunk) // 2
             waiting[:0] = [chunk[:middle], chunk[middle:]]
 
-    def _probe(self, named: Named) -> None:
+    def _probe(self, member: RunWithComponents) -> None:
         """Trains two steps and one of each stage of one run as a stack, and evaluates it."""
-        run = self._run(named).of_steps(max(2, len(named[1].scheme.stages)))
+        run = self._run(member)
+        run = run.of_steps(max(2, len(run.scheme.stages)))
         with deterministic(self._device), products(run.cell.training.precision, self._device):
             program = Stacked([run], self._device)
-            judge([run], program, fit([run], program))
+            evaluate([run], program, fit([run], program))
 
-    def _run(self, named: Named) -> Run:
-        cell, components = named
+    def _run(self, member: RunWithComponents) -> Run:
+        cell, components = member
         prepared = self._preparer.prepare(components.dataset, cell, components.backbone)
         prepared.check_validators(components.validators, cell)
         return Run(cell, components, prepared, self._files)
 
-    def _together(self, chunk: Sequence[Named], note: str | None) -> list[Record]:
+    def _together(self, chunk: Sequence[RunWithComponents], note: str | None) -> list[Record]:
         start = time.perf_counter()
-        runs = [self._run(named) for named in chunk]
+        runs = [self._run(member) for member in chunk]
         loading = (time.perf_counter() - start) / len(runs)
         return [record for alike in same_shapes(runs) for record in self._train(alike, loading, note)]
 
     def _train(self, runs: Sequence[Run], loading: float, note: str | None) -> list[Record]:
         start = time.perf_counter()
-        precision = runs[0].cell.training.precision
-        with deterministic(self._device), products(precision, self._device):
-            full = padded(runs)
-            scheme = full[0].components.scheme
-            if isinstance(scheme, GivenScheme):
-                ready = done = time.perf_counter()
-                records = [judge_given(full[0], Trained(full[0]))]
-            elif isinstance(scheme, FittedScheme):
-                ready = done = time.perf_counter()
-                try:
-                    model = Fitted(full[0])
-                    trained = [model.trained()]
-                    done = time.perf_counter()
-                    records = judge(full, model, trained)
-                except DivergedError as why:
-                    records = [judge_diverged(full[0], str(why))]
+        full = padded(runs)
+        with deterministic(self._device), products(runs[0].cell.training.precision, self._device):
+            if isinstance(runs[0].components.scheme, Predictor):
+                records, ready, done = self._predictor(runs[0])
             else:
-                program = Single(full[0], self._device) if len(full) == 1 else Stacked(full, self._device)
-                ready = time.perf_counter()
-                trained = fit(full, program)
-                done = time.perf_counter()
-                records = judge(full, program, trained)
+                records, ready, done = self._program(full)
         spent = {"prepare": ready - start, "train": done - ready, "evaluate": time.perf_counter() - done}
         shares = {name: seconds / len(runs) for name, seconds in spent.items()}
         shares["prepare"] += loading
         results = zip(runs, records, strict=False)  # the padding's results go
-        return [self._told(*result, shares, len(full), note) for result in results]
+        return [self._with_provenance(*result, shares, len(full), note) for result in results]
 
-    def _told(self, run: Run, record: Record, seconds: dict[str, float], stack: int, note: str | None) -> Record:
+    def _program(self, runs: Sequence[Run]) -> tuple[list[Record], float, float]:
+        """The records of runs that take steps, and when training began and ended."""
+        program = Single(runs[0], self._device) if len(runs) == 1 else Stacked(runs, self._device)
+        ready = time.perf_counter()
+        results = fit(runs, program)
+        done = time.perf_counter()
+        return evaluate(runs, program, results), ready, done
+
+    def _predictor(self, run: Run) -> tuple[list[Record], float, float]:
+        """The record of a run that is fitted or given, and when the fit began and ended."""
+        ready = done = time.perf_counter()
+        try:
+            model, result = fit_predictor(run)
+            if model.scheme.uses_predictions:
+                return [evaluate_given(run, model, result)], ready, ready
+            done = time.perf_counter()
+            return evaluate([run], model, [result]), ready, done
+        except DivergedError as why:
+            return [evaluate_diverged(run, str(why))], ready, done
+
+    def _with_provenance(
+        self, run: Run, record: Record, seconds: dict[str, float], stack: int, note: str | None
+    ) -> Record:
         """The record with its timing and provenance."""
         where = provenance(self._device, run.cell, self._registry, stack)
         stages = run.components.scheme.stages

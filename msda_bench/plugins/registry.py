@@ -32,7 +32,7 @@ _HOOKS: dict[str, type[api.Component]] = {
     "msda_backbones": api.Backbone,
     "msda_discrepancies": api.Discrepancy,
     "msda_aggregators": api.Aggregator,
-    "msda_schemes": api.Scheme,
+    "msda_schemes": api.SchemeBase,
     "msda_validators": api.Validator,
     "msda_metrics": api.Metric,
 }

@@ -168,7 +168,7 @@ def _value(measure: MetricInfo, metric: Callable[[], Metric], record: Record, st
     classifies = outcome.n_correct is not None
     if not outcome.n_test or (classifies and outcome.confusion is None):
         return math.nan
-    from msda_bench.engine.evaluate import view_of
+    from msda_bench.engine.outcome import view_of
 
     given = []
     if measure.stored:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from msda_bench.api import Array, DomainData, GivenScheme, NewRows, NewRowsReader
+from msda_bench.api import Array, DomainData, NewRows, NewRowsReader
 from msda_bench.blame import blaming, packages_of
 from msda_bench.data import LocalFiles
 from msda_bench.engine.final import train_final
@@ -228,7 +228,7 @@ def _refuse(name: str, cell: RunSpec, facts: ResolvedExperiment) -> None:
     scheme = facts.file.methods[name].scheme.component
     if scheme.needs_target_labels or cell.labelled_target:
         raise BenchError(f"{name}: learns from labels of the target, which new rows do not have; name another method")
-    if isinstance(scheme, GivenScheme):
+    if scheme.uses_predictions:
         raise BenchError(f"{name}: is another model's predictions, which new rows do not have; name another method")
     for key in ("corrupt", "label_shift"):
         if getattr(facts.data, key) is not None:

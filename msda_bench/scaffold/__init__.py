@@ -143,7 +143,7 @@ def _words(names: Names) -> dict[str, str]:
         "entry": names.suite.replace("-", "_"),
         "template": template,
         "needs": ', "scikit-learn>=1.6"' if names.fitted else "",
-        "Kind": "FittedScheme" if names.fitted else names.kind.capitalize(),
+        "Kind": "Predictor" if names.fitted else names.kind.capitalize(),
         "a_kind": f"{'an' if names.kind == 'aggregator' else 'a'} {names.kind}",
         "what": what,
         # The leaderboard lists the distributions of a method's own parts; records list all distributions.

@@ -17,7 +17,7 @@ from msda_bench.api import (
     DomainData,
     Files,
     InputSpec,
-    StepFreeScheme,
+    Predictor,
     Task,
     Validator,
     component,
@@ -101,7 +101,7 @@ def make_cell(arrays: Arrays, method: Mapping[str, Any], settings: Mapping[str, 
     scheme = file.methods["method"].scheme
     if scheme.component.needs_target_labels:
         raise ValueError(f"scheme: {scheme.name} needs labels of the target, which no estimator uses")
-    if isinstance(scheme.component, StepFreeScheme):
+    if isinstance(scheme.component, Predictor):
         what = "trains no network, which an estimator here has"
         raise ValueError(f"scheme: {scheme.name} {what}")  # noqa: TRY004 - of a value that the user gave
     if arrays.task.kind not in scheme.component.tasks:

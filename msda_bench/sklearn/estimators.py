@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from msda_bench.api import Array, Inputs
 from msda_bench.engine.arrays import Model, train_arrays
-from msda_bench.engine.runs import Seen
+from msda_bench.engine.runs import Predictions
 from msda_bench.errors import BenchError, describe
 from msda_bench.sklearn.cell import TARGET, Arrays, make_cell, registry
 from msda_bench.sklearn.inputs import (
@@ -231,7 +231,7 @@ class Estimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has n
 
         return vstack(parts, format="csr")[back]
 
-    def _seen(self, x: Any) -> Seen:
+    def _seen(self, x: Any) -> Predictions:
         """Features and outputs of `_rows`; raises ValueError if an output is not finite."""
         with _turn():
             seen = self.model_.predict(x, self.device)

@@ -19,6 +19,7 @@ import msgspec
 from msgspec import Meta, Raw, Struct
 from msgspec.structs import force_setattr
 
+from msda_bench.component.task import TASK_KINDS
 from msda_bench.errors import StoreError
 from msda_bench.store.arrays import KINDS, name_of
 from msda_bench.suite.run_spec import canonical_json, refuse_overflow
@@ -128,7 +129,7 @@ class Outcome:
         """Whether it is the outcome of a run with such a task."""
         if self.n_test == 0:
             return True
-        return (self.n_correct is None) == (task == "regression") and task in {"classification", "regression"}
+        return task in TASK_KINDS and (self.n_correct is not None) == TASK_KINDS[task].has_classes
 
     @property
     def _counts_add_up(self) -> bool:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
-from msda_bench.api import FittedScheme, GivenScheme
+from msda_bench.api import Predictor
 from msda_bench.component.backbone import Pretrained
 from msda_bench.component.dataset import corrupted_source, shifted_domain
 from msda_bench.component.sizes import DEFAULT, beside_all, is_transductive
@@ -132,12 +132,12 @@ def _untrainable(facts: ResolvedExperiment) -> Iterator[ValidationIssue]:
         if facts.task.kind not in scheme.tasks:
             what = f"{entry.name} trains {' and '.join(scheme.tasks)}; {facts.data.name} is {facts.task.kind}"
             yield ValidationIssue(("methods", name, "scheme"), what)
-        elif isinstance(scheme, GivenScheme) and not facts.data.gives_predictions:
+        elif scheme.uses_predictions and not facts.data.gives_predictions:
             what = f"{entry.name} needs predictions in the data, and {facts.data.name} names none (`predictions`)"
             yield ValidationIssue(("methods", name, "scheme"), what)
-        elif isinstance(scheme, FittedScheme) and scheme.looks and (unfit := _unfit(facts)):
+        elif isinstance(scheme, Predictor) and scheme.uses_inputs and (unfit := _unfit(facts)):
             yield ValidationIssue(("methods", name, "scheme"), f"{entry.name} {unfit}")
-        elif scheme.adds_offsets and (loc := _averages(facts, name)):
+        elif scheme.offsets_weights and (loc := _averages(facts, name)):
             what = f"means nothing for {name}: {entry.name} replaces weights at each epoch; remove it, or the method"
             yield ValidationIssue(loc, what, "key")
 
@@ -164,8 +164,8 @@ def _not_standardised(facts: ResolvedExperiment) -> Iterator[ValidationIssue]:
     for name, method in facts.file.methods.items():
         if method.standardise is None:
             continue
-        loc, scheme = ("methods", name, "standardise"), method.scheme.component
-        if isinstance(scheme, GivenScheme) or (isinstance(scheme, FittedScheme) and not scheme.looks):
+        loc = ("methods", name, "standardise")
+        if not method.scheme.component.uses_inputs:
             yield ValidationIssue(loc, f"{method.scheme.name} does not look at inputs; remove it", "key")
         elif facts.backbone is not None and facts.network_input.bytes:
             why = f"needs numbers, and {facts.data.name} gives bytes of images to a network that is trained whole"
@@ -209,7 +209,7 @@ def _other_task(facts: ResolvedExperiment) -> Iterator[ValidationIssue]:
         yield ValidationIssue(
             ("metric",), f"is {metric.name}, but the published {table.name} is of accuracy; remove one"
         )
-    if table is not None and facts.task.kind != "classification":
+    if table is not None and not facts.task.has_classes:
         yield ValidationIssue(("published",), f"{table.name} is of {table.metric}; {but}")
     elif table is not None:
         yield from _not_of_these(facts, table)
@@ -232,7 +232,7 @@ def _classes(facts: ResolvedExperiment) -> Iterator[ValidationIssue]:
     """Shares of classes, and their correction, of a regression; shares of another number of classes."""
     wanted, classes = facts.data.label_shift, facts.task.classes
     if isinstance(wanted, Mapping):
-        if facts.task.kind != "classification":
+        if not facts.task.has_classes:
             yield ValidationIssue(
                 ("dataset", facts.data.name, "label_shift"), "shifts classes; the task is regression", "key"
             )
@@ -240,7 +240,7 @@ def _classes(facts: ResolvedExperiment) -> Iterator[ValidationIssue]:
             what = f"has {len(wanted['shares'])} numbers; {facts.data.name} has {classes} classes"
             yield ValidationIssue(("dataset", facts.data.name, "label_shift", "shares"), what)
     for name, method in facts.file.methods.items():
-        if method.prior_correction is not None and facts.task.kind != "classification":
+        if method.prior_correction is not None and not facts.task.has_classes:
             what = "corrects shares of classes; the task is regression"
             yield ValidationIssue(("methods", name, "prior_correction"), what, "key")
 

@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
-from msda_bench.api import Dataset, FittedScheme, GivenScheme
+from msda_bench.api import Dataset, Predictor
 from msda_bench.component.dataset import TARGET, corrupted_source
 from msda_bench.component.sizes import is_transductive
 from msda_bench.errors import SuiteError, printable
 from msda_bench.plugins import Registry
 from msda_bench.suite.choice import Configured, make, measure_of
 from msda_bench.suite.load import Suite
-from msda_bench.suite.plan import DEFAULT_METRICS, FIRST, ORACLE, Experiment, Method, Plan, PlannedRun, Search, Tuning
+from msda_bench.suite.plan import FIRST, ORACLE, Experiment, Method, Plan, PlannedRun, Search, Tuning
 from msda_bench.suite.protocol import OneOf, SuitePart
 from msda_bench.suite.resolved import ResolvedExperiment
 from msda_bench.suite.run_spec import ComponentSpec, RunSpec, keys_of
@@ -122,7 +122,7 @@ class ExperimentPlanner:
     def table(self) -> Experiment:
         """The experiment's part of the plan."""
         file, select, data, metric = self._file, self._file.select, self._facts.data, self._file.metric
-        if metric is not None and metric.name == DEFAULT_METRICS[self._facts.task.kind].name:
+        if metric is not None and metric.name == self._facts.task.rules.metric.name:
             metric = None  # plans omit the default of the task
         criteria: tuple[str, ...] = ()
         tuning = None
@@ -159,10 +159,11 @@ class ExperimentPlanner:
         facts, methods = self._facts, self._file.methods.items()
         if self._file.training.epoch == "equal":
             yield EQUAL_STEPS
-        fitted = [name for name, method in methods if isinstance(method.scheme.component, FittedScheme)]
+        step_free = [name for name, method in methods if isinstance(method.scheme.component, Predictor)]
+        given = [name for name in step_free if self._file.methods[name].scheme.component.uses_predictions]
+        fitted = [name for name in step_free if name not in given]
         if fitted:
             yield f"Fitted at once to all labelled examples, not in steps: {', '.join(fitted)}."
-        given = [name for name, method in methods if isinstance(method.scheme.component, GivenScheme)]
         if given:
             yield f"Predictions that come with the data, not trained here: {', '.join(given)}."
         yield from _standardised_note(facts)
@@ -187,7 +188,6 @@ class ExperimentPlanner:
     def _cell(self, settings: Settings, validators: tuple[ComponentSpec, ...]) -> RunSpec:
         """The cell of all targets and seeds."""
         method, metric = settings.method, self._file.metric
-        given = isinstance(method.scheme.component, GivenScheme)
         return RunSpec(
             dataset=self._file.dataset.ref,
             fingerprint=self._facts.fingerprint,
@@ -199,12 +199,12 @@ class ExperimentPlanner:
             aggregator=method.aggregator.ref if method.aggregator else None,
             mu=method.mu,
             training=settings.training,
-            validators=() if given else validators,
+            validators=() if method.scheme.component.uses_predictions else validators,
             seed=0,
             split_sources=self._facts.splitting(method),
             labelled_target=self._facts.labelled_target(method),
             prior_correction=method.prior_correction,
-            standardise_labels=self._file.standardise_labels and self._facts.task.kind == "regression",
+            standardise_labels=self._file.standardise_labels and not self._facts.task.has_classes,
             standardise=method.standardise,
             metrics=(metric.ref,) if metric is not None and metric.component.needs_outputs else None,
             keep=tuple(dict.fromkeys(self._file.keep)),
@@ -226,7 +226,7 @@ def _data_notes(facts: ResolvedExperiment) -> Iterator[str]:
         yield f"The labels of source {source} are shuffled (`corrupt`)."
     if (shift := label_shift_of(data)) is not None:
         yield f"Label shift (`label_shift`): {shift}."
-    if facts.file.standardise_labels and facts.task.kind == "regression":
+    if facts.file.standardise_labels and not facts.task.has_classes:
         yield (
             "Labels are standardised by the sources' training rows for every method; predictions and errors are in "
             "their unit."

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
-from msda_bench.api import Backbone, FittedScheme, GivenScheme, InputSpec, Pretrained, Task
+from msda_bench.api import Backbone, InputSpec, Predictor, Pretrained, Task
 from msda_bench.blame import blaming, package_of
 from msda_bench.component.backbone import network_input
 from msda_bench.errors import BenchError, BlamedError, PluginError, message_of
@@ -25,7 +25,7 @@ def check_network(facts: ResolvedExperiment) -> Iterator[ValidationIssue]:
     What a backbone raises that has nothing to do with its input, training reports.
     """
     schemes = [method.scheme.component for method in facts.file.methods.values()]
-    if facts.backbone is None or all(isinstance(scheme, FittedScheme | GivenScheme) for scheme in schemes):
+    if facts.backbone is None or all(isinstance(scheme, Predictor) for scheme in schemes):
         return
     fault = _fault(facts, facts.backbone)
     if fault is not None:

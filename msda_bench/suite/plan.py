@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 
+from msda_bench.component.task import TASK_KINDS
 from msda_bench.errors import StoreError
 from msda_bench.suite.issues import PLAIN_NAME, dotted, faults, shown
 from msda_bench.suite.published import PublishedNumbers
@@ -88,8 +89,13 @@ class MetricInfo:
 
 
 DEFAULT_METRICS = {
-    "classification": MetricInfo("accuracy", "accuracy", higher_is_better=True, percent=True),
-    "regression": MetricInfo("mse", "mean squared error", higher_is_better=False, percent=False),
+    kind.name: MetricInfo(
+        kind.metric.name,
+        kind.metric.label,
+        higher_is_better=kind.metric.higher_is_better,
+        percent=kind.metric.percent,
+    )
+    for kind in TASK_KINDS.values()
 }
 """The default metric of tables, by task."""
 
@@ -184,7 +190,7 @@ class Experiment:
     @property
     def measure(self) -> MetricInfo:
         """The metric that tables show: the suite's, or the task's default."""
-        return self.metric or DEFAULT_METRICS["classification" if self.task == "classification" else "regression"]
+        return self.metric or DEFAULT_METRICS[self.task]
 
     @property
     def references(self) -> frozenset[str]:

@@ -22,7 +22,7 @@ from msda_bench.component.base import AddedLater, Count, NonNegative, Positive, 
 from msda_bench.suite.issues import Loc, ValidationIssue, faults, refusal, refuse_any, shown
 
 if TYPE_CHECKING:
-    from msda_bench.api import Group, Scheme
+    from msda_bench.api import Group, SchemeBase
 
 
 _MOST = 2**31 - 1
@@ -332,7 +332,7 @@ class TrainingConfig(UpdateRule):
 
 
 def labelled_groups(
-    scheme: Scheme, sources: Group, target: str, splitting: Splitting | None, labelled_target: int
+    scheme: SchemeBase, sources: Group, target: str, splitting: Splitting | None, labelled_target: int
 ) -> tuple[Group, ...]:
     """The labelled groups of a run, from the scheme's grouping of the sources' parts.
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from msda_bench.api import Backbone, DataError, Dataset, Extent, Group, InputSpec, Scheme, Task
+from msda_bench.api import Backbone, DataError, Dataset, Extent, Group, InputSpec, SchemeBase, Task
 from msda_bench.blame import blaming
 from msda_bench.component.backbone import network_input
 from msda_bench.component.dataset import sizes_of
@@ -17,7 +17,7 @@ from msda_bench.component.sizes import asked, counts, holds_out, is_transductive
 from msda_bench.errors import BenchError, PluginError
 from msda_bench.suite.choice import Configured
 from msda_bench.suite.protocol import Splitting, TrainingConfig, labelled_groups
-from msda_bench.suite.spec import DEFAULT_VALIDATOR, POOLED, ExperimentFile, MethodSpec
+from msda_bench.suite.spec import POOLED, ExperimentFile, MethodSpec
 
 _MISSING: dict[str, Any] = {"methods": {}, "backbone": None, "training": None}
 
@@ -94,7 +94,7 @@ class ResolvedExperiment:
             for domain, target in self._roles:
                 if domain != target and not holds_out(self.data, domain, target, self.extents.get(domain)):
                     return ()
-        return (DEFAULT_VALIDATOR[self.task.kind],)
+        return (self.task.rules.validator,)
 
     def name_without(self, source: str) -> str:
         """The name of this experiment without a source."""
@@ -137,13 +137,13 @@ class ResolvedExperiment:
         Of an oracle nothing is said unless it holds some out: it trains with all that there are.
         """
         scheme = method.scheme.component
-        if not (scheme.needs_target_labels and scheme.hold_out):
+        if not (scheme.needs_target_labels and scheme.target_holdout):
             count = self.labelled_target(method)
             return count, str(count or "")
         known = [self._trained_on(target, target) for target in self.targets]
-        numbers = sorted({trained_of(count, scheme.hold_out) for count in known if count is not None})
+        numbers = sorted({trained_of(count, scheme.target_holdout) for count in known if count is not None})
         if None in known or not numbers:
-            return math.inf, f"{1 - scheme.hold_out:.3g} of the"
+            return math.inf, f"{1 - scheme.target_holdout:.3g} of the"
         return numbers[-1], " to ".join(map(str, dict.fromkeys((numbers[0], numbers[-1]))))
 
     @property
@@ -173,17 +173,17 @@ def without_each_source(facts: ResolvedExperiment) -> Iterator[ResolvedExperimen
             yield replace(facts, file=facts.file.model_copy(update=changed), targets=targets, without=source)
 
 
-def takes_parts(scheme: Scheme) -> bool:
+def takes_parts(scheme: SchemeBase) -> bool:
     """Whether a scheme distinguishes the parts of a source; one that pools all sources does not."""
     return _groups_of_two(scheme, Splitting(clusters=2)) != _groups_of_two(scheme)
 
 
-def weighs_sources(scheme: Scheme) -> bool:
+def weighs_sources(scheme: SchemeBase) -> bool:
     """Whether two sources are two groups for a scheme."""
     return len(_groups_of_two(scheme)) > 1
 
 
-def _groups_of_two(scheme: Scheme, splitting: Splitting | None = None) -> tuple[Group, ...]:
+def _groups_of_two(scheme: SchemeBase, splitting: Splitting | None = None) -> tuple[Group, ...]:
     """The groups of two sources; empty if the scheme raises, which training reports."""
     with contextlib.suppress(BenchError), blaming(()):
         return labelled_groups(scheme, ("a", "b"), "t", splitting, 0)

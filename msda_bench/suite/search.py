@@ -15,7 +15,7 @@ import torch
 from pydantic import TypeAdapter, ValidationError
 from torch import Tensor
 
-from msda_bench.api import Backbone, NonNegative, StepFreeScheme
+from msda_bench.api import Backbone, NonNegative, Predictor
 from msda_bench.component.sizes import HOLD_OUT
 from msda_bench.errors import PluginError, message_of
 from msda_bench.functional import random
@@ -24,7 +24,7 @@ from msda_bench.suite.issues import Loc, ValidationIssue, explain, hint, shown
 from msda_bench.suite.plan import CHANCE, FIRST, ORACLE, SELECTED_BY, TARGET_ACCURACY, Search, parts_of
 from msda_bench.suite.protocol import TrainingConfig
 from msda_bench.suite.resolved import ResolvedExperiment
-from msda_bench.suite.spec import DEFAULT_VALIDATOR, ExperimentFile, MethodSpec, SelectSpec
+from msda_bench.suite.spec import ExperimentFile, MethodSpec, SelectSpec
 
 Space: TypeAlias = Mapping[str, tuple[Any, ...]]
 """The values of each parameter, by its path."""
@@ -60,7 +60,7 @@ class Settings:
             for kind, part in self._components().items()
             for param, value in part.params.items()
         }
-        if isinstance(scheme, StepFreeScheme):
+        if isinstance(scheme, Predictor):
             return {path: value for path, value in own.items() if path.startswith("scheme.")}
         mu = {"mu": self.method.mu} if scheme.uses_mu and (self.method.adapts or not scheme.uses_discrepancy) else {}
         training = {name: getattr(self.training, name) for name in _PROTOCOL}
@@ -150,7 +150,7 @@ def candidates_of(experiment: ExperimentFile, name: str) -> tuple[Search | None,
     tried = _tried(select, usual, (experiment.name, name))
     scheme, by = usual.method.scheme.component, select.by
     if scheme.needs_target_labels:  # validators on the sources make no sense for an oracle
-        by = TARGET_ACCURACY if scheme.hold_out else ORACLE
+        by = TARGET_ACCURACY if scheme.target_holdout else ORACLE
     search = Search(by, tuple(values for values, _ in tried))
     return search, tuple(settings for _, settings in tried)
 
@@ -231,7 +231,7 @@ def _criterion(select: SelectSpec, facts: ResolvedExperiment) -> Iterator[Valida
         known += [FIRST] if select.seeds is not None and not sums else []
         for name in parts_of(by) if sums else [by]:
             if name not in known:
-                exhausted = facts.file.validators is None and name == DEFAULT_VALIDATOR[facts.task.kind]
+                exhausted = facts.file.validators is None and name == facts.task.rules.validator
                 why = f"needs held-out examples of the sources, and none are left; {HOLD_OUT}"
                 unknown = f"is not a validator of the suite{hint(name, known)}"
                 yield ValidationIssue(loc, f"{shown(name)} {why if exhausted else unknown}")

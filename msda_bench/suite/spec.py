@@ -20,11 +20,10 @@ from msda_bench.api import (
     Backbone,
     Dataset,
     Discrepancy,
-    FittedScheme,
-    GivenScheme,
     Metric,
     NonNegative,
-    Scheme,
+    Predictor,
+    SchemeBase,
     Validator,
 )
 from msda_bench.suite.choice import Configured, choose, context_of, of_kind
@@ -40,8 +39,6 @@ MAX_COUNT = 10_000
 NO_DISCREPANCY = "none"
 POOLED = "pooled"
 DEFAULT_AGGREGATOR = "uniform"
-DEFAULT_VALIDATOR = {"classification": "source_accuracy", "regression": "source_risk"}
-"""The default validators, by task."""
 
 # Not Literal[1], which accepts `true` for 1.
 Version = Annotated[int, Field(ge=1, le=1)]
@@ -190,7 +187,7 @@ class MethodSpec(SuitePart):
     `prior_correction` its predictions for the target are corrected for the shares of classes there, estimated by EM.
     """
 
-    scheme: Annotated[Configured[Scheme], of_kind("scheme")] = Field(default="adapt", validate_default=True)
+    scheme: Annotated[Configured[SchemeBase], of_kind("scheme")] = Field(default="adapt", validate_default=True)
     discrepancy: Annotated[Configured[Discrepancy], of_kind("discrepancy")] | None = None
     aggregator: Annotated[Configured[Aggregator], of_kind("aggregator")] | None = None
     mu: NonNegative = 0.0
@@ -242,13 +239,10 @@ class MethodSpec(SuitePart):
         if scheme.needs_target_labels and not self.reference:
             # A method that has seen the target's labels must never be ranked.
             yield ValidationIssue(("scheme",), f"{self.scheme.name} uses target labels; add reference: true")
-        if isinstance(scheme, GivenScheme) and not self.reference:
-            yield ValidationIssue(
-                ("scheme",), f"{self.scheme.name} shows predictions of another's model; add reference: true"
-            )
-        if isinstance(scheme, FittedScheme) and not scheme.looks and not self.reference:
-            yield ValidationIssue(("scheme",), f"{self.scheme.name} learns nothing; add reference: true")
-        if isinstance(scheme, GivenScheme) and self.prior_correction is not None:
+        if not scheme.uses_inputs and not self.reference:
+            what = "shows predictions of another's model" if scheme.uses_predictions else "learns nothing"
+            yield ValidationIssue(("scheme",), f"{self.scheme.name} {what}; add reference: true")
+        if scheme.uses_predictions and self.prior_correction is not None:
             yield ValidationIssue(("prior_correction",), f"{self.scheme.name} changes no prediction; remove it", "key")
         if scheme.needs_target_labels and self.labelled_target is not None:
             yield ValidationIssue(("labelled_target",), f"{self.scheme.name} sees all target labels; remove it", "key")
@@ -257,7 +251,7 @@ class MethodSpec(SuitePart):
                 yield ValidationIssue((name,), f"scheme {self.scheme.name!r} takes none; remove it", "key")
 
     def _untrained(self) -> Iterator[ValidationIssue]:
-        if self.training.given and isinstance(self.scheme.component, (FittedScheme, GivenScheme)):
+        if self.training.given and isinstance(self.scheme.component, Predictor):
             yield ValidationIssue(("training",), f"scheme {self.scheme.name!r} takes no steps; remove it", "key")
         if self.optimizer is not None and self.training.optimizer is not None:
             yield ValidationIssue(("optimizer",), "is given in training, too; keep one of the two", "key")

@@ -15,7 +15,7 @@ from msda_bench.testing.backbone import BackboneContract
 from msda_bench.testing.component import ComponentContract
 from msda_bench.testing.dataset import DatasetContract
 from msda_bench.testing.examine import CONTRACTS, Finding, checks, contract, examine
-from msda_bench.testing.scheme import FittedSchemeContract, SchemeContract
+from msda_bench.testing.scheme import PredictorContract, SchemeContract
 from msda_bench.testing.scores import MetricContract, ValidatorContract
 from msda_bench.testing.weighing import AggregatorContract, DiscrepancyContract
 
@@ -27,11 +27,14 @@ __all__ = [
     "DatasetContract",
     "DiscrepancyContract",
     "Finding",
-    "FittedSchemeContract",
     "MetricContract",
+    "PredictorContract",
     "SchemeContract",
     "ValidatorContract",
     "checks",
     "contract",
     "examine",
 ]
+
+FittedSchemeContract = PredictorContract
+"""The former name, until 0.2."""

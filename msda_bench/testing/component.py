@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple, cast
 import torch
 from torch import Tensor, nn
 
-from msda_bench.api import Backbone, Component, DataError, Dataset, Files, Metric, Scheme, Task, Validator
+from msda_bench.api import Backbone, Component, DataError, Dataset, Files, Metric, SchemeBase, Task, Validator
 from msda_bench.errors import message_of
 from msda_bench.plugins import Entry
 from msda_bench.plugins.process_state import restored
@@ -293,7 +293,7 @@ class RepeatedContract(CalledContract):
 class TaskContract(RepeatedContract):
     """Promises of components that list the kinds of task they support: schemes, validators and metrics."""
 
-    component: ClassVar[Scheme | Validator | Metric]
+    component: ClassVar[SchemeBase | Validator | Metric]
 
     def tasks(self) -> list[Task]:
         """One task of each kind that it supports."""

@@ -61,7 +61,7 @@ class DatasetContract(FilesContract):
                 self.holds(new, failure)
                 named.add(identity)
             self._check_inputs(domain, data.x)
-            wanted = np.int64 if self.component.task.kind == "classification" else np.float32
+            wanted = self.component.task.rules.dtype
             failure = f"the labels of {domain!r} have dtype {data.y.dtype}; the contract asks for {wanted.__name__}"
             self.holds(data.y.dtype == wanted, failure)
             extent = extent_of(data)

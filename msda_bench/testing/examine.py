@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
-from msda_bench.api import Component, FittedScheme, GivenScheme
+from msda_bench.api import Component, Predictor
 from msda_bench.blame import blaming, cause_of, describe_with_place, package_of
 from msda_bench.errors import BenchError, printable
 from msda_bench.plugins.process_state import restored
@@ -16,7 +16,7 @@ from msda_bench.testing.backbone import BackboneContract
 from msda_bench.testing.broken import BrokenContractError
 from msda_bench.testing.component import ComponentContract
 from msda_bench.testing.dataset import DatasetContract
-from msda_bench.testing.scheme import FittedSchemeContract, SchemeContract
+from msda_bench.testing.scheme import PredictorContract, SchemeContract
 from msda_bench.testing.scores import MetricContract, ValidatorContract
 from msda_bench.testing.weighing import AggregatorContract, DiscrepancyContract
 
@@ -31,7 +31,7 @@ CONTRACTS: Mapping[str, type[ComponentContract]] = MappingProxyType(
         "metric": MetricContract,
     }
 )
-"""The contract class of each kind; a scheme that is fitted at once has one of its own."""
+"""The contract class of each kind; a predictor has one of its own."""
 _LONGEST = 2000
 """Longest reason in characters; the reason of a broken clause includes what the contract asks for."""
 
@@ -49,9 +49,9 @@ def checks(of: str | Component) -> list[str]:
 
 
 def _base(component: Component) -> type[ComponentContract]:
-    if isinstance(component, GivenScheme):
-        return ComponentContract
-    return FittedSchemeContract if isinstance(component, FittedScheme) else CONTRACTS[component.kind]
+    if not isinstance(component, Predictor):
+        return CONTRACTS[component.kind]
+    return ComponentContract if component.uses_predictions else PredictorContract
 
 
 @dataclass(frozen=True)

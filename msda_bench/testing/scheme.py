@@ -1,4 +1,4 @@
-"""The contracts of schemes: those that train in steps, and those that are fitted at once."""
+"""The contracts of schemes: those that train in steps, and predictors."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ from msda_bench.api import (
     Array,
     Component,
     Discrepancy,
-    FittedScheme,
-    Fitting,
+    FitData,
     Group,
     Inputs,
     Phase,
     PluginError,
+    Predictor,
     Scheme,
+    SchemeBase,
     Step,
     Task,
 )
@@ -45,7 +46,7 @@ _ROWS = 90
 
 
 class _TrainedContract(TaskContract):
-    component: ClassVar[Scheme]
+    component: ClassVar[SchemeBase]
     discrepancy: ClassVar[Discrepancy] = toy.WeightedMeans()
     aggregator: ClassVar[Aggregator] = toy.Mean()
     mu: ClassVar[float] = 0.1
@@ -119,7 +120,7 @@ class _TrainedContract(TaskContract):
         """
         self.applies(not self.component.needs_target_labels, "declares that it needs the target's labels")
         for task in self.tasks():
-            regression = task.kind == "regression"
+            regression = not task.has_classes
             clean, poisoned = (self.trained(toy.Blobs(regression=regression, poison=to))[0] for to in (False, True))
             for what in ("status", "curves", "validation"):
                 same = getattr(clean, what) == getattr(poisoned, what)
@@ -128,14 +129,16 @@ class _TrainedContract(TaskContract):
 
 
 class SchemeContract(_TrainedContract):
-    """What every scheme promises.
+    """What every scheme promises that takes steps.
 
     Attributes:
+        component: the scheme under test.
         discrepancy: the discrepancy in the tests, if the scheme uses one.
         aggregator: the aggregator in the tests, if the scheme uses a discrepancy.
         mu: the weight of the gaps in the tests.
     """
 
+    component: ClassVar[Scheme]
     draws: ClassVar[str] = (
         "draw with msda_bench.functional.uniform from the batch's key; for dropout use msda_bench.api.Dropout in place "
         "of torch.nn.Dropout"
@@ -215,7 +218,7 @@ class SchemeContract(_TrainedContract):
     def test_recorded_steps_are_the_hosts(self) -> None:
         """If it is `capturable`: on a GPU, steps that a CUDA graph replays change no bit of the training."""
         device = self.must_replay()
-        blobs, cls = toy.Blobs(regression=self.tasks()[0].kind == "regression"), type(self.component)
+        blobs, cls = toy.Blobs(regression=not self.tasks()[0].has_classes), type(self.component)
         by_host = Entry("scheme", type(cls.__name__, (cls,), {"capturable": False}), "", "").create(
             self.component.params()
         )
@@ -234,7 +237,7 @@ class SchemeContract(_TrainedContract):
     def test_stacked_runs_equal_each_alone(self) -> None:
         """A run has equal risks, gaps, weights and scores when it trains in a stack of two and alone."""
         self.must_stack()
-        blobs = toy.Blobs(regression=self.tasks()[0].kind == "regression")
+        blobs = toy.Blobs(regression=not self.tasks()[0].has_classes)
         alone, together = self.trained(blobs)[0], self.trained(blobs, 2)[0]
         note = together.provenance.get("stack_note")
         self.holds(note is None, f"it {self.not_stacked(str(note))}")
@@ -271,10 +274,10 @@ class SchemeContract(_TrainedContract):
             self.is_sound(step.state, tuple(run.state.shape), f"the state {where}")
 
 
-class FittedSchemeContract(_TrainedContract):
-    """What every scheme that is fitted at once promises."""
+class PredictorContract(_TrainedContract):
+    """What every predictor promises that is fitted."""
 
-    component: ClassVar[FittedScheme]
+    component: ClassVar[Predictor]
     draws: ClassVar[str] = "draw all random numbers from the seed that `fit` is given"
 
     def predictor(self, task: Task) -> Callable[[Tensor], Mapping[str, Tensor]]:
@@ -287,13 +290,13 @@ class FittedSchemeContract(_TrainedContract):
         return map(self._call, self.tasks())
 
     def test_learns(self) -> None:
-        """Its outputs for the examples that it was fitted to are better than a constant's, unless it says `looks`."""
-        self.applies(self.component.looks, "answers every input alike")
+        """Its outputs for the examples that it was fitted to are better than a constant's, if it uses inputs."""
+        self.applies(self.component.uses_inputs, "answers every input alike")
         for task in self.tasks():
             x = toy.numbers(_ROWS, toy.WIDTH)
-            y = (task.classes * x[:, 0]).long() if task.kind == "classification" else x[:, 0]
+            y = (task.classes * x[:, 0]).long() if task.has_classes else x[:, 0]
             outputs = self._fitted(x, y, task)(x)
-            if task.kind == "classification":
+            if task.has_classes:
                 best, right = y.bincount().max() / _ROWS, (outputs.argmax(1) == y).float().mean()
                 self.holds(right > best, f"it is right on {right:.2f} of its examples, a constant on {best:.2f}")
             else:
@@ -302,7 +305,7 @@ class FittedSchemeContract(_TrainedContract):
 
     def test_a_class_may_have_no_example(self) -> None:
         """A class without a labelled example has a finite output, and is not the answer."""
-        for task in (task for task in self.tasks() if task.kind == "classification"):
+        for task in (task for task in self.tasks() if task.has_classes):
             x, y = toy.numbers(_ROWS, toy.WIDTH), toy.labels(task, _ROWS) % (task.classes - 1)
             outputs = self._fitted(x, y, task)(x)
             self.is_sound(outputs, (_ROWS, task.classes), "the outputs without examples of the last class")
@@ -322,7 +325,7 @@ class FittedSchemeContract(_TrainedContract):
         """Fits to these examples, dealt to the groups in turn, and to a target with equal inputs if it needs one."""
         groups = np.arange(x.shape[0]) % len(self.component.groups(SOURCES, TARGET))
         target = x if self.component.draws_target(None) else x[:0]
-        return self.component.fit(Fitting(x, y, groups, target), task, 1)
+        return self.component.fit(FitData(x, y, groups, target), task, 1)
 
     def _fitted(self, x: Tensor, y: Tensor, task: Task) -> Callable[[Tensor], Tensor]:
         predict = self._fit(x.numpy(), y.numpy(), task)

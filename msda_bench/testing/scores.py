@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn.functional import one_hot
 
 from msda_bench.api import Metric, Task, Tested, ValidationView, Validator
-from msda_bench.engine.evaluate import test_outcome, view_of
+from msda_bench.engine.outcome import test_outcome, view_of
 from msda_bench.store.record import Outcome
 from msda_bench.testing import toy
 from msda_bench.testing.component import Call, TaskContract
@@ -113,7 +113,7 @@ class MetricContract(_NumberContract):
         """The results of twelve tests of a poor or a perfect model, with random labels or only one."""
         y = toy.labels(task, 12, stream=40)
         y = y[:1].expand(12).clone() if one_label else y
-        if task.kind == "classification":
+        if task.has_classes:
             outputs = 9.0 * one_hot(y, task.classes) if perfect else toy.numbers(12, task.classes, stream=41)
         else:
             outputs = (y if perfect else y + toy.numbers(12, stream=41)).unsqueeze(-1)

@@ -34,7 +34,7 @@ from msda_bench.api import (
     Validator,
     component,
 )
-from msda_bench.component.parts import Modules, task_loss
+from msda_bench.component.parts import Modules
 from msda_bench.functional import SparseRows, uniform
 from msda_bench.testing.broken import require
 
@@ -61,7 +61,7 @@ def features(*shape: int, stream: int = 0) -> Tensor:
 def labels(task: Task, *shape: int, stream: int = 0) -> Tensor:
     """Labels of the task: int64 classes, or float32 numbers in [0, 1)."""
     drawn = numbers(*shape, stream=stream)
-    return (drawn * task.classes).long() if task.kind == "classification" else drawn
+    return (drawn * task.classes).long() if task.has_classes else drawn
 
 
 def bag(rows: int, width: int, stream: int = 0) -> SparseRows:
@@ -216,7 +216,7 @@ class ToyRun:
         self.modules = nn.ModuleDict({"features": network.features, "predictor": network.predictor, "critic": critic})
         named = Modules(dict(self.modules.items()))
         functions: dict[str, Any] = named.functions()
-        self.parts = Parts(**functions, loss=task_loss(task), aggregate=self._aggregate, mu=mu, modules=named)
+        self.parts = Parts(**functions, loss=task.rules.losses, aggregate=self._aggregate, mu=mu, modules=named)
         self.sizes = Sizes((_SIZE,) * k, _SIZE, network.feature_dim, task.outputs)
         self._drawn = k + scheme.draws_target(used)
         self.state = aggregator.start(torch.full((k,), float(_SIZE)))

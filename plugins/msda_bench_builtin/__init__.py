@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
-from msda_bench.api import Aggregator, Backbone, Dataset, Discrepancy, Metric, Scheme, Validator, hookimpl
+from msda_bench.api import Aggregator, Backbone, Dataset, Discrepancy, Metric, SchemeBase, Validator, hookimpl
 
 
 def _all(module: ModuleType) -> list[Any]:
@@ -45,7 +45,7 @@ def msda_aggregators() -> list[type[Aggregator]]:
 
 
 @hookimpl
-def msda_schemes() -> list[type[Scheme]]:
+def msda_schemes() -> list[type[SchemeBase]]:
     """Training schemes of the paper and the field."""
     from msda_bench_builtin import schemes
 

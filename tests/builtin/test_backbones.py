@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from msda_bench.api import BagLinear, DataError, Dropout, InputSpec, PluginError, StepFreeScheme, Task
+from msda_bench.api import BagLinear, DataError, Dropout, InputSpec, PluginError, Predictor, Task
 from msda_bench.cli.main import main
 from msda_bench.data import LocalFiles, fetch
 from msda_bench.plugins import discover
@@ -326,7 +326,7 @@ def test_every_scheme_that_copies_a_fine_tuned_network_keeps_its_weights_and_sta
     backbone, files = supplied(SMALL, state, trainable="all", hidden=(8,), norm="batch")
     d_a = registry.entry("discrepancy", "d_A").create({})
     copied = set()
-    trained = [one for one in registry.entries if one.kind == "scheme" and not issubclass(one.cls, StepFreeScheme)]
+    trained = [one for one in registry.entries if one.kind == "scheme" and not issubclass(one.cls, Predictor)]
     for entry in trained:
         built = backbone.build(Task("classification", 3), InputSpec((3, 32, 32)), files)
         scheme = entry.create({})

@@ -15,8 +15,8 @@ from scipy.stats import entropy
 from sklearn import metrics as sk
 
 from msda_bench.api import Task, ValidationView
-from msda_bench.engine.evaluate import test_outcome as outcome_of
-from msda_bench.engine.evaluate import view_of
+from msda_bench.engine.outcome import test_outcome as outcome_of
+from msda_bench.engine.outcome import view_of
 from msda_bench.plugins import discover
 from msda_bench.testing import toy
 from msda_bench_builtin.schemes.source_free import information

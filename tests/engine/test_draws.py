@@ -15,7 +15,7 @@ from torch import nn
 
 from msda_bench.api import Dataset, DomainData, Dropout, InputSpec, Phase, Size, Stage, Task, component
 from msda_bench.engine.draws import Draws, Sampler
-from msda_bench.engine.fit import Trained
+from msda_bench.engine.fit import TrainingResult
 from msda_bench.engine.parts import kmeans
 from msda_bench.engine.prepare import TrainingData
 from msda_bench.engine.settings import stream_key
@@ -117,7 +117,7 @@ def logged(risk, gap, weight):
 
 
 def test_curves_hold_epoch_means_and_a_moving_average():
-    trained = Trained(run_of(make_cell("DARN")))
+    trained = TrainingResult(run_of(make_cell("DARN")))
     trained.close_epoch(torch.stack([logged(1, 1, 0.5), logged(float("nan"), 1, 0.5)]))
     assert (trained.diverged_in, trained.curves.risks) == (1, [])
     weights = [0.1, 0.5, 0.9, 0.2, 0.3, 0.4]

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from msda_bench.api import InputSpec, Pretrained, StepFreeScheme, Task, component
+from msda_bench.api import InputSpec, Predictor, Pretrained, Task, component
 from msda_bench.data import LocalFiles
 from msda_bench.engine.fit import fit
 from msda_bench.engine.single import Single
@@ -16,7 +16,7 @@ from tests.engine.test_data import Photos
 
 DISCREPANCIES = {"pooled": "d_A", "adapt": "coral", "alternate": "wasserstein", "cdan": "d_A", "regularised": "none"}
 SCHEMES = [entry.cls for entry in installed().entries if entry.kind == "scheme"]
-TRAINED = sorted(scheme.name for scheme in SCHEMES if not issubclass(scheme, StepFreeScheme))
+TRAINED = sorted(scheme.name for scheme in SCHEMES if not issubclass(scheme, Predictor))
 
 
 def cell_of(scheme: str, seed: int = 0, steps: int = 8, **network: Any):

@@ -54,7 +54,7 @@ class Apart(Kd3a):
         return critic
 
 
-PLAIN = component(type("Plain", (Apart,), {"name": "plain", "adds_offsets": False}))
+PLAIN = component(type("Plain", (Apart,), {"name": "plain", "offsets_weights": False}))
 
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)

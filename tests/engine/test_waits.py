@@ -13,7 +13,7 @@ import torch
 
 from benchmarks.synthetic import AmazonLike, DigitsLike
 from benchmarks.workload import make_registry
-from msda_bench.api import StepFreeScheme, component
+from msda_bench.api import Predictor, component
 from msda_bench.data import LocalFiles
 from msda_bench.engine.loop import Loop
 from msda_bench.engine.model import Components
@@ -139,7 +139,7 @@ def test_no_training_step_makes_the_host_wait(cells, preparer, inputs, stack, op
 def test_every_component_is_covered(cells):
     used = {ref.name for cell in cells.values() for ref in (cell.scheme, cell.discrepancy, cell.aggregator) if ref}
     entries = [entry for entry in discover().entries if entry.kind in COMPONENTS and entry.distribution == "msda-bench"]
-    assert used == {entry.name for entry in entries if not issubclass(entry.cls, StepFreeScheme)}  # it takes no steps
+    assert used == {entry.name for entry in entries if not issubclass(entry.cls, Predictor)}  # it takes no steps
 
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)

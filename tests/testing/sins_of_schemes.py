@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from msda_bench.api import FittedScheme, Phase, Scheme, Stage, Step, component
+from msda_bench.api import Phase, Predictor, Scheme, Stage, Step, component
 from tests.testing.sins import Reversed, after, batched, sins
 
 
@@ -146,7 +146,7 @@ ROWS = 90
 
 
 @component
-class Nearest(FittedScheme):
+class Nearest(Predictor):
     """The nearest mean of a class, or least squares."""
 
     name = "nearest"

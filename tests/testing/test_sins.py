@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from msda_bench.functional import reverse_gradient
-from msda_bench.testing import CONTRACTS, ComponentContract, FittedSchemeContract, contract, examine, toy
+from msda_bench.testing import CONTRACTS, ComponentContract, PredictorContract, contract, examine, toy
 from tests.engine.simulated import simulate
 from tests.testing import sins_of_inputs, sins_of_parts, sins_of_schemes
 from tests.testing.sins import Stacked, sins
@@ -20,7 +20,7 @@ from tests.testing.sins import Stacked, sins
 SINS = [*sins_of_parts.SINS, *sins_of_schemes.SINS, *sins_of_inputs.SINS]
 CLAUSES = [
     (kept, clause)
-    for kept in (*CONTRACTS.values(), FittedSchemeContract)
+    for kept in (*CONTRACTS.values(), PredictorContract)
     for clause in sorted({*dir(kept)} - {*dir(ComponentContract)})
     if clause.startswith("test_") and clause != "test_recorded_steps_are_the_hosts"  # which takes a GPU; see below
 ]

@@ -58,7 +58,7 @@ class Baseline(EstimatorScheme):
 
     def make(self, task: Task, seed: int) -> Any:
         """The model, with what all of them are given."""
-        classes, weight = task.kind == "classification", None if self.class_weight == "none" else self.class_weight
+        classes, weight = task.has_classes, None if self.class_weight == "none" else self.class_weight
         if weight and not classes:
             raise PluginError(f"scheme {self.name!r}: class_weight weighs classes, and this task has none; remove it")
         shared: dict[str, Any] = {"random_state": seed} | ({"class_weight": weight} if classes else {})

@@ -104,7 +104,7 @@ class Kd3a(Scheme):
     uses_discrepancy = False
     uses_mu = False
     needs_target = True
-    adds_offsets = True
+    offsets_weights = True
     tasks = ("classification",)
     stacked = ("gate", "gate_end", "momentum")
 

@@ -16,7 +16,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from msda_bench.api import Array, EstimatorScheme, FilePath, Fitting, Inputs, PluginError, Task, component
+from msda_bench.api import Array, EstimatorScheme, FilePath, FitData, Inputs, PluginError, Task, component
 from msda_bench.blame import OWN, place
 from msda_bench.errors import BenchError, describe
 
@@ -100,7 +100,7 @@ class Own(EstimatorScheme):
         given = {name: value for name, value in {"task": task, "seed": seed}.items() if name in known}
         return function(**(given | self.arguments))
 
-    def fit(self, rows: Fitting, task: Task, seed: int) -> Callable[[Inputs], Array]:
+    def fit(self, rows: FitData, task: Task, seed: int) -> Callable[[Inputs], Array]:
         """Fits it; whatever it raises names the user's file and line."""
         with self._blamed():
             predict = super().fit(rows, task, seed)

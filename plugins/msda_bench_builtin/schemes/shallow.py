@@ -19,7 +19,7 @@ from msda_bench.api import (
     Array,
     DivergedError,
     EstimatorScheme,
-    Fitting,
+    FitData,
     Inputs,
     PluginError,
     Task,
@@ -123,14 +123,14 @@ class Skada(EstimatorScheme):
             raise ValueError("estimator: the target has no labels to learn from; remove `labels`")
         return model
 
-    def fit(self, rows: Fitting, task: Task, seed: int) -> Callable[[Inputs], Array]:
+    def fit(self, rows: FitData, task: Task, seed: int) -> Callable[[Inputs], Array]:
         """Fits the pipeline in double precision.
 
         Raises:
             DivergedError: it met numbers that are not finite, or did not solve its problem.
         """
         name = _parts(self.adapter)[0]
-        if task.kind == "regression" and np.array_equal(rows.y, np.round(rows.y)):
+        if not task.has_classes and np.array_equal(rows.y, np.round(rows.y)):
             raise PluginError("skada takes labels that are all whole numbers for classes; standardise the labels")
         with _sound(name):
             prepare = self._preparation(rows, seed)
@@ -146,7 +146,7 @@ class Skada(EstimatorScheme):
 
         return outputs
 
-    def _preparation(self, rows: Fitting, seed: int) -> Callable[[Inputs], Array]:
+    def _preparation(self, rows: FitData, seed: int) -> Callable[[Inputs], Array]:
         """Scales and reduces inputs as all training rows ask for."""
         from sklearn.decomposition import PCA
         from sklearn.preprocessing import StandardScaler
@@ -179,7 +179,7 @@ class Skada(EstimatorScheme):
         if cls is None:
             return skada.make_da_pipeline(model)
         if name == JDOT:
-            model = _bounded(model) if task.kind == "classification" else model
+            model = _bounded(model) if task.has_classes else model
             return skada.make_da_pipeline(cls(base_estimator=model, **params))
         model.set_fit_request(sample_weight=True)
         draws = {"random_state": seed} if "random_state" in inspect.signature(cls).parameters else {}

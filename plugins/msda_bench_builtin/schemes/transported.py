@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from msda_bench.api import Array, Count, FittedScheme, Fitting, Group, Inputs, PluginError, Positive, Task, component
+from msda_bench.api import Array, Count, FitData, Group, Inputs, PluginError, Positive, Predictor, Task, component
 from msda_bench.functional import dense_rows, log_shares, on_one_thread, seeded_globals
 from msda_bench_builtin.schemes.baselines import LogisticRegression
 
@@ -26,7 +26,7 @@ def _pot() -> Any:
         return importlib.import_module("ot")
 
 
-class Transported(FittedScheme):
+class Transported(Predictor):
     """A method of optimal transport between fixed features, one group a source."""
 
     tasks = ("classification",)
@@ -41,7 +41,7 @@ class Transported(FittedScheme):
         """A group for each source."""
         return tuple((source,) for source in sources)
 
-    def fit(self, rows: Fitting, task: Task, seed: int) -> Callable[[Inputs], Array]:
+    def fit(self, rows: FitData, task: Task, seed: int) -> Callable[[Inputs], Array]:
         """Transports on one thread, so that sums do not depend on the number of cores."""
         x, target = (dense_rows(given).astype(np.float64) for given in (rows.x, rows.target))
         parts = [rows.groups == group for group in range(rows.groups.max() + 1)]
@@ -178,4 +178,4 @@ class Wbt(Transported):
             what = f"finds no plan to the target at reg {self.reg:g}, {100 * missed:.0f} % of which lies wrong"
             raise PluginError(f"scheme 'wbt' {what}; set a larger `reg`")
         moved = (plan @ target / plan.sum(1, keepdims=True)).astype(np.float32)
-        return LogisticRegression(c=self.c).fit(Fitting(moved, labels, np.zeros_like(labels), target[:0]), task, seed)
+        return LogisticRegression(c=self.c).fit(FitData(moved, labels, np.zeros_like(labels), target[:0]), task, seed)

@@ -20,9 +20,7 @@ def losses(task: Task, outputs: Tensor, labels: Tensor) -> Tensor:
         (n,) float64 on the CPU.
     """
     outputs, labels = outputs.detach().double().cpu(), labels.cpu()
-    if task.kind == "classification":
-        return functional.cross_entropy(outputs, labels, reduction="none")
-    return (outputs.squeeze(-1) - labels.double()).square()
+    return task.rules.losses(outputs, labels)
 
 
 def probabilities(outputs: Tensor) -> Tensor:
@@ -41,7 +39,7 @@ class SourceRisk(Validator):
 
     def score(self, view: ValidationView) -> float:
         """Minus the mean over the sources of the mean loss."""
-        classify = view.task.kind == "classification"
+        classify = view.task.has_classes
         pairs = zip(view.source_outputs, view.source_labels, strict=True)
         risks = [_risk(outputs.double(), labels, classify=classify) for outputs, labels in pairs]
         return -sum(risks) / len(risks)

@@ -13,7 +13,7 @@ from scipy.optimize import linprog
 from sklearn.linear_model import LogisticRegression
 from torch import nn
 
-from msda_bench.api import Fitting, PluginError, TargetPass, Task
+from msda_bench.api import FitData, PluginError, TargetPass, Task
 from msda_bench.cli.main import main
 from msda_bench_builtin.schemes import Jcpot, Wbt, Wjdot, transported
 from msda_bench_builtin.schemes.wjdot import exact_transport
@@ -40,7 +40,7 @@ def answers(scheme, sources, rows):
     """Probabilities of a fitted scheme."""
     xs, ys = zip(*sources, strict=True)
     groups = np.repeat(np.arange(len(xs)), [len(y) for y in ys])
-    return np.exp(scheme.fit(Fitting(np.concatenate(xs), np.concatenate(ys), groups, TARGET), TASK, 0)(rows))
+    return np.exp(scheme.fit(FitData(np.concatenate(xs), np.concatenate(ys), groups, TARGET), TASK, 0)(rows))
 
 
 def test_jcpot_propagates_labels_by_the_plans_of_pots_class():
@@ -231,7 +231,7 @@ def test_the_barycentre_of_wbt_does_not_depend_on_the_unit(monkeypatch):
     for unit in (1.0, 1e-4):
         xs, ys = zip(*SOURCES, strict=True)
         groups = np.repeat(np.arange(len(xs)), [len(y) for y in ys])
-        rows = Fitting(unit * np.concatenate(xs), np.concatenate(ys), groups, unit * TARGET)
+        rows = FitData(unit * np.concatenate(xs), np.concatenate(ys), groups, unit * TARGET)
         Wbt(reg=0.05).fit(rows, TASK, 0)
     np.testing.assert_allclose(moved[1] / 1e-4, moved[0], atol=1e-3)
 
@@ -239,7 +239,7 @@ def test_the_barycentre_of_wbt_does_not_depend_on_the_unit(monkeypatch):
 def test_wbt_refuses_a_plan_that_was_not_found_and_classes_that_take_hours():
     with pytest.raises(PluginError, match=r"finds no plan to the target at reg 1e-05, .*; set a larger `reg`"):
         answers(Wbt(reg=1e-5), SOURCES, TARGET)
-    many = Fitting(np.zeros((3001, 2)), np.zeros(3001, np.int64), np.zeros(3001, np.int64), np.zeros((2, 2)))
+    many = FitData(np.zeros((3001, 2)), np.zeros(3001, np.int64), np.zeros(3001, np.int64), np.zeros((2, 2)))
     with pytest.raises(PluginError, match=r"moves 3001 examples of one class, .*; set a smaller `train`"):
         Wbt().fit(many, Task("classification", 2), 0)
 
@@ -247,8 +247,8 @@ def test_wbt_refuses_a_plan_that_was_not_found_and_classes_that_take_hours():
 def test_the_first_import_of_pot_leaves_the_random_state_as_it_was():
     code = (
         "import random, numpy as np; state = random.getstate(); from msda_bench_builtin.schemes import Wbt; "
-        "from msda_bench.api import Fitting, Task; x = np.random.default_rng(0).normal(size=(20, 2)); "
-        "y = np.arange(20) % 2; Wbt().fit(Fitting(x, y, np.arange(20) // 10, x), Task('classification', 2), 0); "
+        "from msda_bench.api import FitData, Task; x = np.random.default_rng(0).normal(size=(20, 2)); "
+        "y = np.arange(20) % 2; Wbt().fit(FitData(x, y, np.arange(20) // 10, x), Task('classification', 2), 0); "
         "assert random.getstate() == state"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -264,7 +264,7 @@ def predictions_in(path: Path, part: str, column: Column, parts: Parts) -> Array
     column, classes = column.named, parts.classes
     used = np.unique(np.concatenate([column.codes[mine] for mine in parts.rows.values()]))
     used = used[used >= 0]
-    if parts.task.kind == "regression":
+    if not parts.task.has_classes:
         outputs = np.append(column.numbers, np.nan)[:, None]
         wrong, what = ~np.isfinite(outputs[used, 0]), "which is no finite number"
     else:
