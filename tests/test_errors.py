@@ -9,8 +9,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from msda_bench.blame import OWN, blaming, packages_of, place
 from msda_bench.errors import BenchError, DataError, Interrupted, StoreError, message_of, printable
+from msda_bench.plugin_errors import OWN, packages_of, place, plugin_errors
 
 HARMFUL = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 """Unicode's controls, formats such as bidirectional overrides, lone surrogates, and breaks of lines and paragraphs."""
@@ -92,6 +92,6 @@ def test_the_innermost_line_of_the_author_is_named_instead_of_a_librarys(theirs)
 
 def test_only_the_users_interrupt_and_mistakes_that_have_a_line_pass():
     for error in (Interrupted(), KeyboardInterrupt(), DataError("a line"), AssertionError()):
-        with pytest.raises(type(error)) as caught, blaming((), passing=(AssertionError,)):
+        with pytest.raises(type(error)) as caught, plugin_errors((), passing=(AssertionError,)):
             raise error
         assert caught.value is error

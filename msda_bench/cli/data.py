@@ -57,7 +57,7 @@ def listing(*, names: Sequence[str]) -> int:
 def _declarations(choice: Configured[Any], *, whole: bool) -> tuple[str, ...]:
     """What a dataset says of itself, with `whole` all of its domains, and how many of its files are here, in words."""
     dataset, where = choice.component, data.folders()
-    with choice.entry.blamed("cannot be inspected"):
+    with choice.entry.plugin_errors("cannot be inspected"):
         domains, task, files = tuple(map(str, dataset.domains)), dataset.task, tuple(dataset.files)
         what = f"{task.kind}, {task.classes} classes" if task.classes else task.kind
         origin = str(dataset.licence), str(dataset.source)
@@ -124,7 +124,7 @@ def _chosen(names: Sequence[str], problems: list[str], *, every: bool) -> Iterat
         files: tuple[File, ...] | None = None
         with reported(problems):
             choice = make(registry, "backbone" if name in weights else "dataset", name, {})
-            with choice.entry.blamed("cannot be inspected"):
+            with choice.entry.plugin_errors("cannot be inspected"):
                 files = tuple(choice.component.files)
         if files is not None:
             yield name, files
@@ -147,7 +147,7 @@ def _tables(expansion: Expansion, registry: Registry, problems: list[str]) -> It
     for dataset, cells in used("dataset", expansion.cells.values(), registry):
         files, keys = data.LocalFiles(dataset=dataset.name), {cell.key for cell in cells}
         with reported(problems):
-            with registry.entry("dataset", dataset.name).blamed("cannot be loaded"):
+            with registry.entry("dataset", dataset.name).plugin_errors("cannot be loaded"):
                 domains = {name: load_domain(dataset, name, files) for name in domains_of(dataset, cells)}
             rows = find_leaks(dataset, cells, domains)
             experiments = dict.fromkeys(place.experiment for place in expansion.plan.cells if place.key in keys)

@@ -163,7 +163,7 @@ def _asked(
 ) -> Iterator[tuple[str, Identified]]:
     for choice in datasets:
         match: Identified | None = None
-        with reported(problems), choice.entry.blamed("cannot look at it"):
+        with reported(problems), choice.entry.plugin_errors("cannot look at it"):
             dataset = choice.component
             match = dataset.identify_columns(path, columns) if columns else dataset.identify(path, digest)
         if match is not None:

@@ -46,7 +46,7 @@ def _command(argv: Sequence[str] | None) -> int:
             command: Callable[..., int] = pkgutil.resolve_name(f"msda_bench.cli.{options.pop('calls')}")
             return command(**options)
     except Exception as error:
-        from msda_bench.blame import broken_package
+        from msda_bench.plugin_errors import broken_package
 
         broken = broken_package(error)  # a fault of the installation, not a bug
         if broken is None:

@@ -35,7 +35,7 @@ def seen_rows(expansion: Expansion, registry: Registry, suite: Path) -> Iterator
     command = f"`{shlex.join(['msda-bench', 'data', 'leaks', str(suite)])}`"
     for dataset, cells in used("dataset", expansion.cells.values(), registry):
         # What cannot be loaded or split is reported by `validate` and `run`.
-        with contextlib.suppress(BenchError), registry.entry("dataset", dataset.name).blamed("cannot be loaded"):
+        with contextlib.suppress(BenchError), registry.entry("dataset", dataset.name).plugin_errors("cannot be loaded"):
             yield _line(dataset, cells, command)
 
 

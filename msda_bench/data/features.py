@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from msda_bench.api import Array, Backbone, Dataset, DomainData, Embedding, Files, Inputs, InputSpec, Rows
-from msda_bench.blame import blaming, package, package_of
 from msda_bench.data.files import LocalFiles
 from msda_bench.errors import DataError, PluginError
+from msda_bench.plugin_errors import package, package_of, plugin_errors
 from msda_bench.plugins import Entry
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def embed(
     import torch
 
     spec = InputSpec(**{**input, "shape": tuple(input["shape"])})
-    with blaming({package(backbone)}, f"backbone {backbone}"):
+    with plugin_errors({package(backbone)}, f"backbone {backbone}"):
         module, width, texts = _module(backbone, json.dumps(params), spec, device)
         batch: torch.Tensor | list[str]
         if texts:

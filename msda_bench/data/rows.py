@@ -30,9 +30,9 @@ import numpy as np
 
 from msda_bench.api import Array, Row, Rows
 from msda_bench.atomic import REMEDY, leftovers, written
-from msda_bench.blame import blaming, package
 from msda_bench.data.check import is_intact, seal, seal_of
 from msda_bench.errors import LONGEST_LINE, BenchError, DataError, PluginError, printable
+from msda_bench.plugin_errors import package, plugin_errors
 from msda_bench.processes import BrokenProcessPool, Worker
 
 _PER_PART = 256
@@ -317,7 +317,7 @@ def _array(rows: Rows) -> tuple[Array, str | None]:
     contents, shape, note = [_content(row, rows) for row in rows.rows], rows.shape, None
     fault = f"{rows.make} failed while {rows.doing} {rows.rows[0].name}"
     try:
-        with blaming({package(rows.make)}, fault, (MemoryError,)):
+        with plugin_errors({package(rows.make)}, fault, (MemoryError,)):
             make = pkgutil.resolve_name(rows.make)
             if rows.together:
                 array, shape = make(contents, **rows.options), (len(contents), *shape)

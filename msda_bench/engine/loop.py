@@ -10,7 +10,6 @@ import torch
 from torch import Tensor
 
 from msda_bench.api import Batch, Phase, PluginError, Step
-from msda_bench.blame import line_of
 from msda_bench.engine import graph
 from msda_bench.engine.carried import Carrier
 from msda_bench.engine.draws import Draws
@@ -20,6 +19,7 @@ from msda_bench.engine.runs import Run
 from msda_bench.engine.stacked import Program
 from msda_bench.engine.stages import Leg, Span, Spans
 from msda_bench.engine.tensors import batch_of, dense, where_rows
+from msda_bench.plugin_errors import line_of
 from msda_bench.suite.protocol import Averaged, TrainingConfig
 
 

@@ -32,11 +32,11 @@ from msda_bench.api import (
     StepProgress,
     Validator,
 )
-from msda_bench.blame import line_of
 from msda_bench.component.backbone import network_input
 from msda_bench.component.dataset import Strength
 from msda_bench.component.parts import Modules, same_view
 from msda_bench.engine.settings import seeded
+from msda_bench.plugin_errors import line_of
 from msda_bench.plugins import Registry
 from msda_bench.suite.choice import make_planned
 from msda_bench.suite.run_spec import RunSpec

@@ -10,11 +10,11 @@ import torch
 from torch import Tensor
 
 from msda_bench.api import Component, SchemeBase, Task, Tested, ValidationView
-from msda_bench.blame import blaming, cause_of, package_of, place, trace_of
 from msda_bench.engine.prepare import Prepared
 from msda_bench.engine.runs import Predictions
 from msda_bench.engine.tensors import Examples, take
 from msda_bench.errors import BenchError, describe, printable
+from msda_bench.plugin_errors import cause_of, package_of, place, plugin_errors, trace_of
 from msda_bench.store.record import Outcome
 from msda_bench.suite.plan import TARGET_ACCURACY
 
@@ -114,7 +114,7 @@ def scored(scoring: Sequence[_C], ask: Callable[[_C], float]) -> tuple[dict[str,
     for scorer in scoring:
         packages = {package_of(type(scorer))}
         try:
-            with blaming(packages):
+            with plugin_errors(packages):
                 score = float(ask(scorer))
         except BenchError as fault:
             error = cause_of(fault)

@@ -19,10 +19,10 @@ from pydantic import TypeAdapter
 
 from msda_bench import api, hookspecs
 from msda_bench.api import Component
-from msda_bench.blame import blaming, package, package_of
 from msda_bench.component.base import before_added
 from msda_bench.errors import BenchError, PluginError
 from msda_bench.marker import PROJECT
+from msda_bench.plugin_errors import package, package_of, plugin_errors
 from msda_bench.plugins.process_state import restored
 from msda_bench.streams import NamedLines
 
@@ -76,9 +76,9 @@ class Entry:
         """The component that has these parameters in its key; raises as `create`."""
         return self.create(before_added(self.cls) | dict(identity))
 
-    def blamed(self, fails: str, *passing: type[BaseException]) -> AbstractContextManager[None]:
+    def plugin_errors(self, fails: str, *passing: type[BaseException]) -> AbstractContextManager[None]:
         """Turns what its code raises in the block into `<kind> <name> of <distribution> <fails>: <line>`."""
-        return blaming({package_of(self.cls)}, f"{self.kind} {self.name!r} of {self.origin} {fails}", passing)
+        return plugin_errors({package_of(self.cls)}, f"{self.kind} {self.name!r} of {self.origin} {fails}", passing)
 
 
 def read_attributes(component: Component | type[Component]) -> None:
@@ -247,7 +247,7 @@ def _classes(
     manager.add_hookspecs(hookspecs)
     packages = {package(point.value)}
     try:
-        with blaming(packages, what):
+        with plugin_errors(packages, what):
             plugin = point.load()
             manager.register(plugin)
             manager.check_pending()
@@ -261,14 +261,14 @@ def _classes(
         yield f"{what}: implements no hook; mark a function such as {min(hooks)} with @hookimpl"
     for hook, base in hooks.items():
         try:
-            with blaming(packages, f"hook {hook}"):
+            with plugin_errors(packages, f"hook {hook}"):
                 classes = _returned(manager, hook)
         except BenchError as fault:
             yield str(fault)
             continue
         for cls in classes:
             try:
-                with blaming(packages, "cannot be inspected"):
+                with plugin_errors(packages, "cannot be inspected"):
                     why = fault_of(cls, base)
             except BenchError as fault:
                 why = str(fault)

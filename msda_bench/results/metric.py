@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import pandas as pd
 
-from msda_bench.blame import blaming, package_of
 from msda_bench.errors import BenchError, StoreError
+from msda_bench.plugin_errors import package_of, plugin_errors
 from msda_bench.results.recorded import kept_predictions, read_records
 from msda_bench.results.runs import results_of
 from msda_bench.store import Store
@@ -179,7 +179,7 @@ def _value(measure: MetricInfo, metric: Callable[[], Metric], record: Record, st
 
         given = [torch.from_numpy(np.array(arrays[name])) for name in ("outputs", "label")]
     made = metric()
-    with blaming({package_of(type(made))}, f"metric {measure.name!r} cannot be computed"):
+    with plugin_errors({package_of(type(made))}, f"metric {measure.name!r} cannot be computed"):
         value = float(made.value(view_of(outcome, *given)))
     return value if math.isfinite(value) else math.nan
 

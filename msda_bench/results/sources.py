@@ -8,8 +8,8 @@ from typing import Any
 import pandas as pd
 
 from msda_bench.api import Dataset
-from msda_bench.blame import blaming
 from msda_bench.errors import BenchError, PluginError
+from msda_bench.plugin_errors import plugin_errors
 from msda_bench.plugins import Registry
 from msda_bench.results.decision import Row, decided, measured
 from msda_bench.results.estimates import mean_of, summarize
@@ -65,7 +65,7 @@ class Worth:
         entry, version = self._registry.entry("dataset", str(dataset.get("name"))), dataset.get("version")
         if entry.cls.version != version:
             raise PluginError(f"version {entry.cls.version} is installed, the records have version {version}")
-        with blaming(()):
+        with plugin_errors(()):
             component = entry.recreate(dataset.get("params", {}))
             return dict(component.relatedness(target)) if isinstance(component, Dataset) else {}
 

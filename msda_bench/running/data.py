@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
 from msda_bench.api import Backbone, Dataset, File, Files
-from msda_bench.blame import blaming
 from msda_bench.component.dataset import sizes_of
 from msda_bench.component.sizes import asked, counts, is_transductive
 from msda_bench.errors import BlamedError, DataError, reported
+from msda_bench.plugin_errors import plugin_errors
 from msda_bench.plugins import Registry
 from msda_bench.plugins.process_state import restored
 from msda_bench.suite.run_spec import RunSpec, canonical_json
@@ -203,5 +203,5 @@ def deferred_plugin_errors() -> Iterator[None]:
     Raises:
         BenchError: raised in the block; the user can fix it.
     """
-    with contextlib.suppress(BlamedError), blaming(()), restored():
+    with contextlib.suppress(BlamedError), plugin_errors(()), restored():
         yield

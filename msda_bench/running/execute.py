@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
-from msda_bench.blame import blaming, cause_of
 from msda_bench.component.base import Component, component
 from msda_bench.errors import BenchError, Interrupted
+from msda_bench.plugin_errors import cause_of, plugin_errors
 from msda_bench.running.jobs import CellFinished, Event, Job, JobStarted, Noted, failure_of
 from msda_bench.store.record import RESULTS, BadRecordError, Record
 from msda_bench.store.store import Store
@@ -159,7 +159,7 @@ class JobRunner:
         records = self._records(job, left)
         while left and fault is None:
             try:
-                with blaming(()):
+                with plugin_errors(()):
                     record = next(records)
                     cell = left.pop(record.key)
             except BenchError as error:

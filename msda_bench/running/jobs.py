@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
-from msda_bench.blame import describe_with_place, packages_of, trace_of
 from msda_bench.errors import BenchError, PluginError, message_of, printable
+from msda_bench.plugin_errors import describe_with_place, packages_of, trace_of
 from msda_bench.store.record import Record, Status
 from msda_bench.store.store import Store
 from msda_bench.suite.run_spec import RunSpec, canonical_json

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
-from msda_bench.blame import broken_package
 from msda_bench.component.base import component
 from msda_bench.errors import BenchError
 from msda_bench.marker import hookimpl
+from msda_bench.plugin_errors import broken_package
 from msda_bench.processes import BrokenProcessPool, Worker
 from msda_bench.running.execute import Executor, InlineExecutor, Interrupt, JobRunner, Setup, stored_of
 from msda_bench.running.jobs import CellFinished, Event, Job, JobStarted, retry

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from msda_bench.api import Array, DomainData, NewRows, NewRowsReader
-from msda_bench.blame import blaming, packages_of
 from msda_bench.data import LocalFiles
 from msda_bench.engine.final import train_final
 from msda_bench.engine.model import Components
 from msda_bench.errors import BenchError
+from msda_bench.plugin_errors import packages_of, plugin_errors
 from msda_bench.plugins import Registry, discover
 from msda_bench.results.answered import doubts_of
 from msda_bench.results.frame import read_runs
@@ -110,7 +110,7 @@ class OneMethod:
         name = "new" if target is None else target
         cell = replace(self._cell, target=f"{name} (new)" if name in self._cell.sources else name)
         packages = packages_of(ref.distribution for ref in cell.refs)
-        with blaming(packages, self.name, (MemoryError,)):
+        with plugin_errors(packages, self.name, (MemoryError,)):
             files = LocalFiles(dataset=cell.dataset.name)
             trained = train_final(cell, self._registry, files, rows, self._device)
         self._labels = trained.labels
@@ -134,7 +134,7 @@ class OneMethod:
 
 def _reader(suite: Path, facts: ResolvedExperiment) -> NewRowsReader:
     data = facts.data
-    with facts.file.dataset.entry.blamed("cannot be read"):
+    with facts.file.dataset.entry.plugin_errors("cannot be read"):
         reader = data.new_rows_reader(LocalFiles(dataset=data.name))
     if reader is None:
         known = "a table, arrays or images of your own"

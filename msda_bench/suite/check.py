@@ -125,7 +125,7 @@ def _untrainable(facts: ResolvedExperiment) -> Iterator[ValidationIssue]:
     for name, method in facts.file.methods.items():
         scheme, entry = method.scheme.component, method.scheme.entry
         try:
-            with entry.blamed("cannot list its phases"):
+            with entry.plugin_errors("cannot list its phases"):
                 int(scheme.updates)
         except BenchError as error:
             yield ValidationIssue(("methods", name, "scheme"), message_of(error, 1000))

@@ -141,7 +141,7 @@ def with_param(configured: Configured[Any], param: str, value: Any) -> Configure
 
 
 def _create(entry: Entry, params: Mapping[str, Any]) -> Configured[Any]:
-    with entry.blamed("cannot be made", ValidationError):
+    with entry.plugin_errors("cannot be made", ValidationError):
         component = entry.create(params)
         return Configured(entry, component, component.params(), frozenset(params))
 

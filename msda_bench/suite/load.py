@@ -271,7 +271,7 @@ def suite_schema(registry: Registry) -> dict[str, Any]:
 
 def _parameters(entry: Entry) -> dict[str, Any]:
     try:
-        with entry.blamed("cannot describe its parameters"):
+        with entry.plugin_errors("cannot describe its parameters"):
             schema = TypeAdapter(entry.cls).json_schema()
             fields: dict[str, FieldInfo] = entry.cls.__pydantic_fields__  # type: ignore[attr-defined]
             for field in fields.values():

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from msda_bench.api import Backbone, InputSpec, Predictor, Pretrained, Task
-from msda_bench.blame import blaming, package_of
 from msda_bench.component.backbone import network_input
 from msda_bench.errors import BenchError, BlamedError, PluginError, message_of
+from msda_bench.plugin_errors import package_of, plugin_errors
 from msda_bench.plugins.process_state import restored
 from msda_bench.suite.choice import Configured, with_param
 from msda_bench.suite.issues import Loc, ValidationIssue
@@ -88,12 +88,12 @@ def _passes(backbone: Backbone, task: Task, input: InputSpec, device: str) -> st
 
     with warnings.catch_warnings(), restored(), torch.device(device):
         warnings.simplefilter("ignore")
-        with blaming(()):
+        with plugin_errors(()):
             network = backbone.build(task, input, None)
         if input.sparse or isinstance(backbone, Pretrained) or backbone.files:
             return None
         try:
-            with torch.no_grad(), blaming({package_of(type(backbone))}):
+            with torch.no_grad(), plugin_errors({package_of(type(backbone))}):
                 features = network.features.eval()(torch.zeros(_ROWS, *input.shape))
                 outputs = network.predictor.eval()(features)
                 shapes = tuple(features.shape), tuple(outputs.shape)

@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from msda_bench.api import Backbone, DataError, Dataset, Extent, Group, InputSpec, SchemeBase, Task
-from msda_bench.blame import blaming
 from msda_bench.component.backbone import network_input
 from msda_bench.component.dataset import sizes_of
 from msda_bench.component.sizes import asked, counts, holds_out, is_transductive, trained_of
 from msda_bench.errors import BenchError, PluginError
+from msda_bench.plugin_errors import plugin_errors
 from msda_bench.suite.choice import Configured
 from msda_bench.suite.protocol import Splitting, TrainingConfig, labelled_groups
 from msda_bench.suite.spec import POOLED, ExperimentFile, MethodSpec
@@ -45,7 +45,7 @@ class ResolvedExperiment:
         """Calls the dataset; raises a BenchError for its exceptions, also those of a run."""
         file = ExperimentFile.model_construct(set(sound), **_MISSING | dict(sound))
         data = file.dataset.component
-        with file.dataset.entry.blamed("cannot be inspected"):
+        with file.dataset.entry.plugin_errors("cannot be inspected"):
             "".join(data.notes)
             tuple(data.files)
             if not (domains := tuple(data.domains)):
@@ -59,7 +59,7 @@ class ResolvedExperiment:
         """The input of the network; a BenchError if the backbone refuses the dataset's."""
         if self.backbone is None:
             return self.data.input
-        with self.backbone.entry.blamed(f"cannot be built for {self.data.name}"):
+        with self.backbone.entry.plugin_errors(f"cannot be built for {self.data.name}"):
             return network_input(self.backbone.component, self.data.input)
 
     @property
@@ -185,6 +185,6 @@ def weighs_sources(scheme: SchemeBase) -> bool:
 
 def _groups_of_two(scheme: SchemeBase, splitting: Splitting | None = None) -> tuple[Group, ...]:
     """The groups of two sources; empty if the scheme raises, which training reports."""
-    with contextlib.suppress(BenchError), blaming(()):
+    with contextlib.suppress(BenchError), plugin_errors(()):
         return labelled_groups(scheme, ("a", "b"), "t", splitting, 0)
     return ()

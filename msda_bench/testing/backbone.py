@@ -11,10 +11,10 @@ import torch
 from torch import Tensor, nn
 
 from msda_bench.api import Backbone, Embedding, InputSpec, Network, PluginError, Task
-from msda_bench.blame import blaming, package_of
 from msda_bench.component.backbone import network_input
 from msda_bench.errors import BlamedError
 from msda_bench.functional import SparseRows
+from msda_bench.plugin_errors import package_of, plugin_errors
 from msda_bench.testing import toy
 from msda_bench.testing.broken import BrokenContractError
 from msda_bench.testing.component import RUNS, Call, CalledContract, FilesContract
@@ -91,7 +91,7 @@ class BackboneContract(FilesContract, CalledContract):
 
     def features(self, network: Network, case: Case, batch: Tensor | SparseRows | None = None) -> Tensor:
         """The features of a batch; of `self.batch(case)` when None."""
-        with self._blamed(f"it can be built for {case}, but fails on it", case):
+        with self._plugin_errors(f"it can be built for {case}, but fails on it", case):
             features: Tensor = network.features(self.batch(case) if batch is None else batch)
         return features
 
@@ -188,7 +188,7 @@ class BackboneContract(FilesContract, CalledContract):
     def _accepted(self, case: Case) -> list[Case]:
         """The case as the network gets it; empty if the backbone refuses the input."""
         try:
-            with self._blamed(f"it cannot be built for {case}", case):
+            with self._plugin_errors(f"it cannot be built for {case}", case):
                 seen = case._replace(input=network_input(self.component, case.input))
                 self.network(seen)
         except PluginError:
@@ -196,11 +196,11 @@ class BackboneContract(FilesContract, CalledContract):
         return [seen]
 
     @contextlib.contextmanager
-    def _blamed(self, fails: str, case: Case) -> Iterator[None]:
+    def _plugin_errors(self, fails: str, case: Case) -> Iterator[None]:
         bag = "; a bag of words is a SparseRows, which msda_bench.api.BagLinear accepts" if case.input.sparse else ""
         skips = (BrokenContractError, unittest.SkipTest)
         try:
-            with blaming({package_of(type(self.component))}, f"{self.who}: {fails}", skips):
+            with plugin_errors({package_of(type(self.component))}, f"{self.who}: {fails}", skips):
                 yield
         except BlamedError as fault:
             advice = f"to refuse this input, the contract asks build to raise PluginError{bag}"

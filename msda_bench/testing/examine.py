@@ -9,8 +9,8 @@ from types import MappingProxyType
 from typing import Literal
 
 from msda_bench.api import Component, Predictor
-from msda_bench.blame import blaming, cause_of, describe_with_place, package_of
 from msda_bench.errors import BenchError, printable
+from msda_bench.plugin_errors import cause_of, describe_with_place, package_of, plugin_errors
 from msda_bench.plugins.process_state import restored
 from msda_bench.testing.backbone import BackboneContract
 from msda_bench.testing.broken import BrokenContractError
@@ -85,7 +85,7 @@ def examine(component: Component) -> Iterator[Finding]:
 def _finding(kept: ComponentContract, check: str) -> Finding:
     packages = {package_of(type(kept.component))}
     try:
-        with blaming(packages, passing=(unittest.SkipTest, BrokenContractError)):
+        with plugin_errors(packages, passing=(unittest.SkipTest, BrokenContractError)):
             getattr(kept, check)()
     except unittest.SkipTest as why:
         return Finding(check, "skipped", _one_line(why))

@@ -17,8 +17,8 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from msda_bench.api import Array, EstimatorScheme, FilePath, FitData, Inputs, PluginError, Task, component
-from msda_bench.blame import OWN, place
 from msda_bench.errors import BenchError, describe
+from msda_bench.plugin_errors import OWN, place
 
 _LONGEST = 2**20
 """Bytes of a file."""
@@ -102,17 +102,17 @@ class Own(EstimatorScheme):
 
     def fit(self, rows: FitData, task: Task, seed: int) -> Callable[[Inputs], Array]:
         """Fits it; whatever it raises names the user's file and line."""
-        with self._blamed():
+        with self._plugin_errors():
             predict = super().fit(rows, task, seed)
 
         def outputs(given: Inputs) -> Array:
-            with self._blamed():
+            with self._plugin_errors():
                 return predict(given)
 
         return outputs
 
     @contextmanager
-    def _blamed(self) -> Iterator[None]:
+    def _plugin_errors(self) -> Iterator[None]:
         try:
             yield
         except (BenchError, MemoryError):

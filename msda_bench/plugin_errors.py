@@ -23,7 +23,9 @@ _NEEDED = ("torch", "numpy", "scipy")
 
 
 @contextlib.contextmanager
-def blaming(packages: Collection[str], what: str = "", passing: tuple[type[BaseException], ...] = ()) -> Iterator[None]:
+def plugin_errors(
+    packages: Collection[str], what: str = "", passing: tuple[type[BaseException], ...] = ()
+) -> Iterator[None]:
     """Turns whatever the block raises into one line; even SystemExit must not end a command that goes on without it.
 
     Args:
@@ -46,7 +48,7 @@ def blaming(packages: Collection[str], what: str = "", passing: tuple[type[BaseE
 
 
 def cause_of(error: BenchError) -> BaseException:
-    """What a plugin raised, of a fault that `blaming` worded; any other error itself."""
+    """What a plugin raised, of a fault that `plugin_errors` worded; any other error itself."""
     return error.__cause__ or error if isinstance(error, BlamedError) else error
 
 
