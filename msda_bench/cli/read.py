@@ -12,8 +12,8 @@ from msda_bench.cli.lines import say, say_block, warn_of
 from msda_bench.cli.tables import TableOptions, load_folder, show, show_folder
 from msda_bench.errors import BenchError
 from msda_bench.results.across import across_of
-from msda_bench.results.align import align_report
 from msda_bench.results.answers import across_report, advice_of
+from msda_bench.results.compare_folders import folders_report
 from msda_bench.results.files import replace_file
 from msda_bench.results.notes import is_whole
 from msda_bench.results.tables import csv_text
@@ -44,7 +44,7 @@ def compare(*, folder: Path, other: Path | None, match: list[str], across: bool,
     if other is not None:
         matches = _matches(match)
         a, b = load_folder(folder, options), load_folder(other, options)
-        return show(align_report(a, b, matches, complete=is_whole(a) and is_whole(b)), options)
+        return show(folders_report(a, b, matches, complete=is_whole(a) and is_whole(b)), options)
     if match:
         raise BenchError("--match needs two result folders")
     if across:
