@@ -27,7 +27,7 @@ methods:
   a: {discrepancy: spectral_l2, mu: 0.01}
   b: {discrepancy: spectral_l2, mu: 0.02}
   c: {discrepancy: spectral_l2, mu: 0.03}
-compare: {baseline: SRC, against: SRC}
+compare: {baseline: SRC, pairs: baseline}
 """
 
 
@@ -91,7 +91,7 @@ def test_what_the_stored_runs_do_not_tell_is_not_said(dry_run):
     plain = (
         SUITE.replace("NAME", "stress")
         .replace("TARGET", "target")
-        .replace("compare: {baseline: SRC, against: SRC}", "")
+        .replace("compare: {baseline: SRC, pairs: baseline}", "")
     )
     without = plain.replace("{scheme: pooled}", "{discrepancy: spectral_l2, mu: 1}")
     assert [line[:7] for line in dry_run(drawn(3, 4), without)[1:]] == ["80 runs"]
