@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import math
@@ -107,20 +108,13 @@ class RunSpec:
 
 
 def keys_of(values: dict[str, Any]) -> Callable[[dict[str, Any]], str]:
-    """A function from changed fields of a cell's JSON to the key of the changed cell.
+    """A function from changed fields of a run's JSON, all of them hashable, to the key of the changed run.
 
-    Of the fields that do not change it makes JSON once, which for a large suite is half of the time.
+    JSON of everything else is made once, and that of a changed value once for all runs that share the value.
     """
     shared = {name: _member(name, value) for name, value in values.items()}
     names = sorted(shared)
-    sources: dict[tuple[str, ...], str] = {}  # of hundreds of domains, which all seeds of a target have
-
-    def member(name: str, value: Any) -> str:
-        if name != "sources" or not isinstance(value, tuple):
-            return _member(name, value)
-        if value not in sources:
-            sources[value] = _member(name, value)
-        return sources[value]
+    member = functools.cache(_member)
 
     def key(changed: dict[str, Any]) -> str:
         members = shared | {name: member(name, value) for name, value in changed.items()}
