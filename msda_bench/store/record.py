@@ -22,6 +22,7 @@ from msgspec.structs import force_setattr
 from msda_bench.component.task import TASK_KINDS
 from msda_bench.errors import StoreError
 from msda_bench.store.arrays import KINDS, name_of
+from msda_bench.suite.protocol import Splitting
 from msda_bench.suite.run_spec import canonical_json, refuse_overflow
 
 SCHEMA = 1
@@ -55,20 +56,15 @@ class _Ref(Struct, frozen=True):
     params: dict[str, Any] = {}
 
 
-class _Splitting(Struct, frozen=True, forbid_unknown_fields=True):
-    clusters: Annotated[int, Meta(gt=0, le=1000)]
-    by: Text
-
-
 class _CellFields(Struct, frozen=True):
-    """What is read of a cell, where it is present; other fields, which are only shown, may hold anything."""
+    """What tables read of a cell; its other fields, which are only shown, may hold anything."""
 
     dataset: _Ref | None = None
     target: Text = ""
     seed: Count = 0
     labelled_target: Count = 0
     sources: list[Text] = []
-    split_sources: _Splitting | None = None
+    split_sources: dict[str, Any] | None = None
 
 
 class Provenance(Struct, frozen=True):
@@ -293,7 +289,9 @@ def decode(data: bytes) -> Record:
     with _matching():
         refuse_overflow(body)
         record = msgspec.json.decode(body, type=Record)
-        msgspec.convert(record.cell, _CellFields)
+        fields = msgspec.convert(record.cell, _CellFields)
+        if fields.split_sources is not None:
+            Splitting.model_validate(fields.split_sources)
         msgspec.convert(record.provenance, Provenance)
         if record.curves is not None:
             _refuse_ragged(record.curves)

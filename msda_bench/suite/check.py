@@ -269,27 +269,27 @@ def _taken_names(facts: ResolvedExperiment) -> Iterator[ValidationIssue]:
 
 
 def _comparison(facts: ResolvedExperiment) -> Iterator[ValidationIssue]:
-    methods, compare = facts.file.methods, facts.file.compare
-    for key, named in (("baseline", compare.baseline), ("headroom", compare.headroom)):
-        if named is None or not methods:
-            continue
-        if named not in methods:
-            yield ValidationIssue(("compare", key), f"{shown(named)} is not a method{hint(named, methods)}")
-        elif methods[named].reference and key == "baseline":
-            yield ValidationIssue(("compare", key), f"{shown(named)} is a reference; name a method that is ranked")
-        elif not methods[named].reference and key == "headroom":
-            yield ValidationIssue(("compare", key), f"{shown(named)} is ranked; name a reference")
+    methods = facts.file.methods
+    if not methods:  # they have mistakes of their own
+        return
+    for key, name in facts.file.compare.named_methods.items():
+        loc = ("compare", key)
+        if name not in methods:
+            yield ValidationIssue(loc, f"{shown(name)} is not a method{hint(name, methods)}")
+        elif methods[name].reference and key == "baseline":
+            yield ValidationIssue(loc, f"{shown(name)} is a reference; name a method that is ranked")
+        elif not methods[name].reference and key == "headroom":
+            yield ValidationIssue(loc, f"{shown(name)} is ranked; name a reference")
 
 
-def _with_baseline(facts: ResolvedExperiment) -> Iterator[ValidationIssue]:
-    """Pairs with the baseline, and headroom over it, need a baseline."""
+def _no_baseline(facts: ResolvedExperiment) -> Iterator[ValidationIssue]:
+    """Options of `compare` that need a baseline, where there is none."""
     compare = facts.file.compare
-    if not facts.file.methods or facts.baseline is not None:
+    if facts.baseline is not None or not facts.file.methods:
         return
     if compare.pairs == "baseline":
-        yield ValidationIssue(
-            ("compare", "pairs"), "is of comparisons with one method; name that method in baseline", "key"
-        )
+        what = "is of comparisons with one method; name that method in baseline"
+        yield ValidationIssue(("compare", "pairs"), what, "key")
     if compare.headroom is not None:
         yield ValidationIssue(("compare", "headroom"), "is over a baseline; name that method in baseline", "key")
 
@@ -373,7 +373,7 @@ _CHECKS = (
     _ranked_labels,
     _taken_names,
     _comparison,
-    _with_baseline,
+    _no_baseline,
     _left_out,
     check_search,
     _label_firewall,

@@ -140,11 +140,7 @@ class ExperimentPlanner:
             targets=self._facts.targets,
             methods=tuple(map(self._row, file.methods)),
             seeds=file.seeds,
-            alpha=file.compare.alpha,
             notes=(*file.notes, *self._notes(), *data.notes),
-            baseline=self._facts.baseline,
-            pairs=file.compare.pairs,
-            headroom=file.compare.headroom,
             published=file.published.numbers.of(file.methods) if file.published is not None else None,
             criteria=criteria,
             metric=measure_of(metric) if metric is not None else None,
@@ -152,6 +148,7 @@ class ExperimentPlanner:
             label_shift=label_shift_of(data),
             without=self._facts.without,
             tuning=tuning,
+            **vars(replace(file.compare, baseline=self._facts.baseline)),
         )
 
     def _notes(self) -> Iterator[str]:

@@ -17,6 +17,7 @@ from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 from msda_bench.component.task import TASK_KINDS
 from msda_bench.errors import StoreError
 from msda_bench.suite.issues import PLAIN_NAME, dotted, faults, shown
+from msda_bench.suite.protocol import Share
 from msda_bench.suite.published import PublishedNumbers
 from msda_bench.suite.run_spec import refuse_overflow
 
@@ -34,11 +35,6 @@ SELECTED_BY = "Settings selected"
 """The beginning of an experiment's note on what selects for each target and seed."""
 
 
-def _known(criteria: tuple[str, ...]) -> tuple[str, ...]:
-    """Without EnsV, a former criterion that recorded plans still name."""
-    return tuple(by for by in criteria if by != "ensv")
-
-
 def parts_of(criterion: str) -> list[str]:
     """The criteria whose standardised scores a criterion such as `source_accuracy+infomax` adds; others are alone."""
     return criterion.split("+")
@@ -48,7 +44,6 @@ def parts_of(criterion: str) -> list[str]:
 Text: TypeAlias = Annotated[str, Field(max_length=10_000)]
 Name: TypeAlias = Annotated[str, Field(pattern=PLAIN_NAME)]
 """Names become parts of file names."""
-Pairs: TypeAlias = Literal["all", "baseline"]
 Whole: TypeAlias = Annotated[int, Field(ge=0, lt=2**63)]
 _SOME = Field(min_length=1, max_length=100_000)
 _MANY = Field(max_length=100_000)
@@ -143,19 +138,44 @@ class Tuning:
     oracles: Annotated[tuple[Name, ...], _MANY] = ()
 
 
-@dataclass(frozen=True)
-class Experiment:
-    """One dataset with one protocol: one table, its targets the columns and its methods the rows, in order.
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """How the methods of an experiment are compared: the `compare` of a suite, kept in the plan.
 
-    `notes` are lines that a reader must know. `baseline` is the method without adaptation that the others should
-    improve on. `pairs` are those that the suite wants compared: all, or each method with the baseline and the best;
-    None for all of up to six methods. `headroom` is the reference that must gain over the baseline for the experiment
-    to count across data sets, None if any does. `published` has all numbers of these methods, so that a result folder
-    contains the numbers it was compared with. `criteria` are those by which settings may be selected, the oracle last;
-    empty if nothing is selected. `metric` is None for the default of the task.
-    `corrupted` is the source whose labels the suite shuffles, `without` the source that `leave_out_sources`
-    removed, `label_shift` whose shares of classes it changes, in words. With `tuning` the cells of its seeds have
-    candidates of all methods, too, and those at the other seeds are wanted only if a track chooses their candidate.
+    `baseline` is the method on which the others should improve; by default the only method that pools without adapting.
+    `pairs: all` compares all pairs of methods, `pairs: baseline` each method with the baseline and with the best one;
+    by default all pairs of up to six methods are compared. `headroom` is a reference; where it is not shown to gain
+    over the baseline, an experiment leaves comparisons across data sets.
+    """
+
+    __pydantic_config__ = _STRICT
+    test: Literal["wilcoxon"] = "wilcoxon"
+    alpha: Share = 0.05
+    baseline: Name | None = None
+    pairs: Literal["all", "baseline"] | None = None
+    headroom: Name | None = None
+
+    @property
+    def named_methods(self) -> dict[str, str]:
+        """The methods that it names, by key."""
+        named = {"baseline": self.baseline, "headroom": self.headroom}
+        return {key: method for key, method in named.items() if method is not None}
+
+
+@dataclass(frozen=True)
+class Experiment(Comparison):
+    """One dataset with one training configuration: one table, with targets as columns and methods as rows, in order.
+
+    Attributes:
+        notes: lines that a reader must know.
+        published: all published numbers of these methods, so that a result folder has what it was compared with.
+        criteria: those by which settings may be selected, the oracle last; empty if nothing is selected.
+        metric: None for the default of the task.
+        corrupted: the source whose labels the suite shuffles.
+        without: the source that `leave_out_sources` removed.
+        label_shift: whose shares of classes the suite changes, in words.
+        tuning: with it, the runs of its seeds have candidates of all methods, too, and those at the other seeds are
+            wanted only if a criterion chooses their candidate.
     """
 
     name: Name
@@ -164,18 +184,14 @@ class Experiment:
     targets: Annotated[tuple[Text, ...], _SOME]
     methods: Annotated[tuple[Method, ...], _SOME]
     seeds: Annotated[tuple[Whole, ...], Field(min_length=1, max_length=10_000_000)]
-    alpha: Annotated[float, Field(gt=0, lt=1)] = 0.05
     notes: Annotated[tuple[Text, ...], _MANY] = ()
-    baseline: Name | None = None
     published: PublishedNumbers | None = None
-    criteria: Annotated[tuple[Text, ...], _MANY, AfterValidator(_known)] = ()
+    criteria: Annotated[tuple[Text, ...], _MANY] = ()
     metric: MetricInfo | None = None
     corrupted: Text | None = None
     without: Text | None = None
     label_shift: Text | None = None
     tuning: Tuning | None = None
-    headroom: Name | None = None
-    pairs: Pairs | None = None
 
     @property
     def is_altered(self) -> bool:
@@ -262,17 +278,18 @@ def _of_this_layout(schema: object) -> object:
 
 
 @dataclass(frozen=True)
-class _OlderExperiment(Experiment):
-    """An experiment as plans have it that were recorded with a margin, primary methods, or one to compare against."""
+class _RecordedExperiment(Experiment):
+    """An experiment with the former options of plans that were recorded before these were removed."""
 
     against: Name | None = None
     margin: float | None = None
     primary: tuple[Name, ...] = ()
 
     @property
-    def today(self) -> Experiment:
-        """The experiment without what is no longer in plans."""
-        values = {of.name: getattr(self, of.name) for of in fields(Experiment)}
+    def current(self) -> Experiment:
+        """The experiment without former options and the former criterion EnsV."""
+        values = {column.name: getattr(self, column.name) for column in fields(Experiment)}
+        values["criteria"] = tuple(by for by in self.criteria if by != "ensv")
         if self.against is not None:
             values["pairs"] = "baseline"
         return Experiment(**values)
@@ -280,7 +297,7 @@ class _OlderExperiment(Experiment):
 
 @dataclass(frozen=True)
 class _File(Plan):
-    experiments: Annotated[tuple[_OlderExperiment, ...], _MANY]
+    experiments: Annotated[tuple[_RecordedExperiment, ...], _MANY]
     schema: Annotated[Any, AfterValidator(_of_this_layout), Field(validate_default=True)] = None
 
 
@@ -300,7 +317,7 @@ def parse_plan(data: bytes) -> Plan:
         raise _no_plan(": ".join(filter(None, (dotted(first.loc), first.what)))) from None
     except (ValueError, RecursionError) as error:
         raise _no_plan(str(error)) from None
-    plan = Plan(file.suite, tuple(table.today for table in file.experiments), file.cells)
+    plan = Plan(file.suite, tuple(table.current for table in file.experiments), file.cells)
     for wrong in _wrong(plan):
         raise _no_plan(wrong)
     return plan
@@ -331,9 +348,9 @@ def _inconsistent(table: Experiment) -> Iterator[str]:
     for what, values in (("methods", names), ("targets", table.targets), ("seeds", table.every_seed)):
         if len(set(values)) != len(values):
             yield f"two {what} of {table.name} are the same"
-    for what, name in (("baseline", table.baseline), ("headroom", table.headroom)):
-        if name is not None and name not in names:
-            yield f"the {what} of {table.name} is none of its methods"
+    for key, name in table.named_methods.items():
+        if name not in names:
+            yield f"the {key} of {table.name} is none of its methods"
     if table.tuning and not set(table.tuning.tracks) <= set(table.criteria):
         yield f"a track of {table.name} is none of its criteria"
     if table.criteria and not any(method.search for method in table.methods):

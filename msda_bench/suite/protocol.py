@@ -235,7 +235,7 @@ class Splitting(SuitePart):
     """
 
     noun: ClassVar[str] = "key of split_sources"
-    clusters: Count
+    clusters: Annotated[int, Field(ge=1, le=1000)]
     by: Literal["kmeans", "chance"] = "kmeans"
 
 

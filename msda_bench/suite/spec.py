@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
+from dataclasses import fields
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
     Field,
     PlainValidator,
+    TypeAdapter,
+    ValidationError,
     ValidationInfo,
     ValidatorFunctionWrapHandler,
     WithJsonSchema,
@@ -27,10 +31,10 @@ from msda_bench.api import (
     Validator,
 )
 from msda_bench.suite.choice import Configured, choose, context_of, of_kind
-from msda_bench.suite.issues import ValidationIssue, hint, refusal, refuse_any, shown
+from msda_bench.suite.issues import ValidationIssue, faults, hint, refusal, refuse_any, shown
 from msda_bench.suite.own_estimator import as_scheme
-from msda_bench.suite.plan import Name, Pairs
-from msda_bench.suite.protocol import Optimizer, Share, Splitting, SuitePart, TrainingConfig, UpdateRule
+from msda_bench.suite.plan import Comparison, Name
+from msda_bench.suite.protocol import Optimizer, Splitting, SuitePart, TrainingConfig, UpdateRule
 from msda_bench.suite.published_spec import PublishedSpec
 from msda_bench.suite.subset import meant_span, span
 
@@ -125,36 +129,12 @@ Values = Annotated[tuple[Any, ...], PlainValidator(_values), WithJsonSchema(_VAL
 """Of one parameter: plain JSON values, or names with parameters, all different and equally likely."""
 
 
-_FORMER = {
-    "against": "is no option any more; name the method in baseline, and set pairs: baseline",
-    "margin": "is no option any more; remove it, and read the intervals of differences against your margin",
-    "primary": "is no option any more; remove it: Holm's correction is over all methods that a suite compares",
-}
-"""Former keys of `compare`, and what to do instead."""
-
-
-class Comparison(SuitePart):
-    """How methods are compared.
-
-    `baseline` is the method on which the others should improve; by default the only method that pools without adapting.
-    `pairs: all` compares all pairs of methods, `pairs: baseline` each method with the baseline and with the best one;
-    by default all pairs of up to six methods are compared. `headroom` is a reference; where it is not shown to gain
-    over the baseline, an experiment leaves comparisons across data sets.
-    """
-
-    test: Literal["wilcoxon"] = "wilcoxon"
-    alpha: Share = 0.05
-    baseline: Name | None = None
-    pairs: Pairs | None = None
-    headroom: Name | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _refuse_former(cls, raw: Any) -> Any:
-        if isinstance(raw, dict):
-            former = [key for key in _FORMER if key in raw]
-            refuse_any(ValidationIssue((key,), _FORMER[key], "key") for key in former)
-        return raw
+def _comparison(raw: Any) -> Comparison:
+    try:
+        # From JSON, because strict Python mode would refuse the mapping.
+        return TypeAdapter(Comparison).validate_json(json.dumps(raw), strict=True)
+    except ValidationError as error:
+        raise refusal(*faults(error, known=[key.name for key in fields(Comparison)])) from None
 
 
 class SelectSpec(SuitePart):
@@ -301,7 +281,7 @@ class ExperimentFile(SuitePart):
     validators: list[Annotated[Configured[Validator], of_kind("validator")]] | None = None
     metric: Annotated[Configured[Metric], of_kind("metric")] | None = None
     keep: list[Literal["predictions", "weights"]] = Field(default_factory=list)
-    compare: Comparison = Comparison()
+    compare: Annotated[Comparison, PlainValidator(_comparison, json_schema_input_type=Comparison)] = Comparison()
     fetch: bool = False
     notes: list[str] = Field(default_factory=list)
     published: PublishedSpec | None = None

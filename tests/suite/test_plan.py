@@ -17,7 +17,7 @@ from msda_bench.suite.subset import select_cells
 
 KEY = "0" * 64
 SRC = Method("SRC", reference=False, recipe="pooled", distributions=("toys 1.0",))
-TABLE = Experiment("one", "amazon", "classification", ("books",), (SRC,), (0, 1), 0.05, ("A note.",))
+TABLE = Experiment("one", "amazon", "classification", ("books",), (SRC,), (0, 1), ("A note.",))
 PLAN = Plan("toy", (TABLE,), tuple(PlannedRun("one", "SRC", "books", seed, KEY) for seed in (0, 1)))
 SEARCH = Search("oracle", ({"mu": 0.1}, {"mu": 1.0}))
 SELECTING = Plan(
