@@ -1,10 +1,10 @@
-"""Compares rows of several domains: which are equal, and how far the nearest row is, on no scale but their own."""
+"""Compares rows of several domains: which are equal, and how far away the nearest row is."""
 
 from __future__ import annotations
 
 import hashlib
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 import numpy as np
@@ -22,16 +22,25 @@ _CHUNK = 1024
 
 
 def digests(x: Inputs) -> Array:
-    """A number for each row, (n,) uint64, that only equal rows share: of its bytes, text, or stored values."""
-    if isinstance(x, np.ndarray):
-        rows = (str(row).encode(errors="surrogatepass") if x.dtype == object else row.tobytes() for row in x)
-    else:
+    """A number for each row, (n,) uint64, that only equal rows share: a digest of its bytes, text, or stored values."""
+    numbers = [int.from_bytes(hashlib.blake2b(row, digest_size=8).digest()) for row in _contents(x)]
+    return np.array(numbers, np.uint64)
+
+
+def _contents(x: Inputs) -> Iterator[bytes]:
+    """The bytes of each row, equal for equal rows."""
+    if not isinstance(x, np.ndarray):
         x = x.copy()
         x.sum_duplicates()
         x.eliminate_zeros()
-        parts = (slice(first, last) for first, last in itertools.pairwise(x.indptr))
-        rows = (x.indices[part].astype(np.int64).tobytes() + x.data[part].tobytes() for part in parts)
-    return np.array([int.from_bytes(hashlib.blake2b(row, digest_size=8).digest()) for row in rows], np.uint64)
+        for first, last in itertools.pairwise(x.indptr):
+            yield x.indices[first:last].astype(np.int64).tobytes() + x.data[first:last].tobytes()
+    elif x.dtype == object:
+        for text in x:
+            yield str(text).encode(errors="surrogatepass")
+    else:
+        for row in x:
+            yield row.tobytes()
 
 
 def vectors(domains: Mapping[str, Inputs]) -> dict[str, Matrix]:
@@ -44,20 +53,19 @@ def vectors(domains: Mapping[str, Inputs]) -> dict[str, Matrix]:
     Raises:
         DataError: rows of two domains have different shapes or kinds.
     """
-    shapes = {name: _shape(x) for name, x in domains.items()}
-    first = next(iter(shapes))
-    for name, shape in shapes.items():
-        if shape != shapes[first]:
-            raise DataError(f"rows of {first!r} are {shapes[first]}, but those of {name!r} {shape}")
-    if shapes[first] == "texts":
+    first, usual = next((name, _shape(x)) for name, x in domains.items())
+    for name, x in domains.items():
+        if _shape(x) != usual:
+            raise DataError(f"rows of {first!r} are {usual}, but those of {name!r} {_shape(x)}")
+    if usual == "texts":
         domains = _bags(cast("Mapping[str, Array]", domains))
     return {name: _dense(x) if isinstance(x, np.ndarray) else _sparse(x) for name, x in domains.items()}
 
 
 def _shape(x: Inputs) -> str:
-    if isinstance(x, np.ndarray) and x.dtype == object:
-        return "texts"
-    return f"{'' if isinstance(x, np.ndarray) else 'sparse '}{tuple(x.shape[1:])}"
+    if not isinstance(x, np.ndarray):
+        return f"sparse {tuple(x.shape[1:])}"
+    return "texts" if x.dtype == object else str(tuple(x.shape[1:]))
 
 
 def _bags(texts: Mapping[str, Array]) -> dict[str, Inputs]:
@@ -65,31 +73,46 @@ def _bags(texts: Mapping[str, Array]) -> dict[str, Inputs]:
 
     every = [str(text) for rows in texts.values() for text in rows]
     counts, _ = ngram_counts(every, 2, units="characters" if unspaced(every) else "words")
-    ends = np.cumsum([len(rows) for rows in texts.values()])
-    return {name: counts[end - len(rows) : end] for (name, rows), end in zip(texts.items(), ends, strict=True)}
+    bags: dict[str, Inputs] = {}
+    start = 0
+    for name, rows in texts.items():
+        bags[name] = counts[start : start + len(rows)]
+        start += len(rows)
+    return bags
 
 
 def _sparse(x: csr_matrix) -> Matrix:
     from scipy.sparse import diags
 
-    rarity = np.log1p(x.shape[0] / np.maximum(np.bincount(x.indices, minlength=x.shape[1]), 1)).astype(np.float32)
+    rows_with = np.maximum(np.bincount(x.indices, minlength=x.shape[1]), 1)
+    rarity = np.log1p(x.shape[0] / rows_with).astype(np.float32)
     weighted = x.astype(np.float32).multiply(rarity).tocsr()
-    return diags((1 / _positive(np.sqrt(_squares(weighted)))).astype(np.float32)) @ weighted
+    lengths = _positive(np.sqrt(_squares(weighted)))
+    return diags((1 / lengths).astype(np.float32)) @ weighted
 
 
 def _dense(x: Array) -> Matrix:
     with np.errstate(all="ignore"):
         x = _filled(x)
-        if x.ndim > len(("rows", "columns")):
-            parts = [_shrunk(x[start : start + _CHUNK]) for start in range(0, len(x), _CHUNK)]
-            rows = np.concatenate(parts) if parts else np.empty((0, 1), np.float32)
-            rows = np.nan_to_num(rows - rows.mean(0, dtype=np.float64)).astype(np.float32)
-            rows -= rows.mean(1, keepdims=True)
-            return cast("Array", rows / _positive(np.sqrt(_squares(rows)))[:, None])
-        mean, deviation = x.mean(0, dtype=np.float64), x.std(0, dtype=np.float64)
-        # Rounding can make the deviation of a constant column slightly larger than 0.
-        scale = np.where(deviation > 1e-9 * abs(mean), deviation, np.inf)
-        return np.nan_to_num((x - mean) / scale).astype(np.float32)
+        return _columns(x) if x.ndim == len(("rows", "columns")) else _images(x)
+
+
+def _columns(x: Array) -> Array:
+    """Columns with mean 0 and variance 1."""
+    mean, deviation = x.mean(0, dtype=np.float64), x.std(0, dtype=np.float64)
+    # Rounding can make the deviation of a constant column slightly larger than 0.
+    scale = np.where(deviation > 1e-9 * abs(mean), deviation, np.inf)
+    return np.asarray(np.nan_to_num((x - mean) / scale), np.float32)
+
+
+def _images(x: Array) -> Array:
+    """Small images less their mean, each with mean 0 and length 1."""
+    if not len(x):
+        return np.empty((0, 1), np.float32)
+    rows = np.concatenate([_shrunk(x[start : start + _CHUNK]) for start in range(0, len(x), _CHUNK)])
+    rows = np.nan_to_num(rows - rows.mean(0, dtype=np.float64)).astype(np.float32)
+    rows -= rows.mean(1, keepdims=True)
+    return cast("Array", rows / _positive(np.sqrt(_squares(rows)))[:, None])
 
 
 def _filled(x: Array) -> Array:
@@ -102,16 +125,26 @@ def _filled(x: Array) -> Array:
 
 
 def _shrunk(x: Array) -> Array:
-    for axis in (-1, -2) if x.ndim > len(("rows", "channels", "columns")) else (-1,):
-        if (side := x.shape[axis]) > _CELLS:
-            edges = np.arange(_CELLS + 1) * side // _CELLS
-            sums = np.add.reduceat(x, edges[:-1], axis, dtype=np.float32)
-            x = sums / np.diff(edges).astype(np.float32).reshape(-1, *(1,) * (-1 - axis))
+    x = _averaged(x, -1)
+    if x.ndim > len(("rows", "channels", "columns")):
+        x = _averaged(x, -2)
     return x.reshape(len(x), -1).astype(np.float32)
 
 
+def _averaged(x: Array, axis: int) -> Array:
+    """Means over at most 16 stretches of an axis, counted from the end."""
+    side = x.shape[axis]
+    if side <= _CELLS:
+        return x
+    edges = np.arange(_CELLS + 1) * side // _CELLS
+    sums: Array = np.add.reduceat(x, edges[:-1], axis, dtype=np.float32)
+    lengths = np.diff(edges).astype(np.float32)
+    return np.asarray(sums / lengths.reshape(-1, *[1] * (-1 - axis)))
+
+
 def _squares(x: Matrix) -> Array:
-    return np.asarray((x * x).sum(1) if isinstance(x, np.ndarray) else x.multiply(x).sum(1)).ravel()
+    products = x * x if isinstance(x, np.ndarray) else x.multiply(x)
+    return np.asarray(products.sum(1)).ravel()
 
 
 def _positive(x: Array) -> Array:
@@ -126,9 +159,10 @@ def distances(queries: Matrix, rows: Matrix, own: Array | None = None) -> Array:
     nearest, squares = np.full(queries.shape[0], np.inf), _squares(queries)
     for start in range(0, rows.shape[0], _CHUNK):
         chunk = rows[start : start + _CHUNK]
-        product = queries @ chunk.T
-        product = product if isinstance(product, np.ndarray) else product.toarray()
-        apart = np.sqrt(np.maximum(squares[:, None] + _squares(chunk) - 2 * product, 0))
+        products = queries @ chunk.T
+        if not isinstance(products, np.ndarray):
+            products = products.toarray()
+        apart = np.sqrt(np.maximum(squares[:, None] + _squares(chunk) - 2 * products, 0))
         if own is not None:
             here = np.flatnonzero((own >= start) & (own < start + _CHUNK))
             apart[here, own[here] - start] = np.inf

@@ -60,13 +60,16 @@ def split(data: Dataset, target: str, domains: Mapping[str, DomainData], *, seed
     sizes = {name: counts(data, name, target, extent_of(domain)) for name, domain in domains.items()}
     train, test = _of_target(data, target, rows[target], *sizes[target])
     tested = rows[target].groups_of(test)
-    training = {name: _of_source(data, name, rows[name], sizes[name][0], tested) for name in domains if name != target}
-    training[target] = train
+    training = {target: train}
+    for name in domains:
+        if name != target:
+            training[name] = _of_source(data, name, rows[name], sizes[name][0], tested)
     used = np.concatenate([tested, *(rows[name].groups_of(some) for name, some in training.items())])
-    rest = {
-        name: rows[name].outside(used, rows[name].left_by(some))[: sizes[name][1]] for name, some in training.items()
-    }
-    return {name: Split(training[name], test if name == target else rest[name]) for name in domains}
+    splits = {}
+    for name in domains:
+        held_out = rows[name].outside(used, rows[name].left_by(training[name]))[: sizes[name][1]]
+        splits[name] = Split(training[name], test if name == target else held_out)
+    return splits
 
 
 def whole_splits(data: Dataset, target: str, domains: Mapping[str, DomainData], *, seed: int) -> dict[str, Split]:
@@ -92,9 +95,12 @@ def extent_of(domain: DomainData) -> Extent:
 
 def permutation(size: int, dataset: str, target: str, seed: int, domain: str) -> Array:
     """A random order of `size` rows, int64; the same on every machine and with every numpy."""
-    identity = json.dumps(["split", dataset, target, seed, domain])
-    key = int.from_bytes(hashlib.sha256(identity.encode()).digest()[:16], "little")
+    key = int.from_bytes(_digest("split", dataset, target, seed, domain)[:16], "little")
     return np.argsort(np.random.Philox(key=key).random_raw(size), kind="stable")
+
+
+def _digest(*identity: str | int) -> bytes:
+    return hashlib.sha256(json.dumps(identity).encode()).digest()
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,14 +180,15 @@ def _turns(numbers: Array, classes: Array, by_class: Stratify) -> Array:
     of_most = counts.argmax(1)
     turns = np.zeros(len(groups), np.float64)
     for kind in np.unique(of_most):
-        size = (of_most == kind).sum()
-        turns[of_most == kind] = np.arange(size) / (size if by_class == "shares" else 1)
+        mine = of_most == kind
+        before = np.arange(mine.sum())
+        turns[mine] = before / len(before) if by_class == "shares" else before
     return np.asarray(turns[places])
 
 
 def _number(run: tuple[str, str, int], group: str) -> int:
     """The place of a group in the order of all possible ones; two of them share a number with a chance of 2^-64."""
-    return int.from_bytes(hashlib.sha256(json.dumps(["group", *run, group]).encode()).digest()[:8], "little")
+    return int.from_bytes(_digest("group", *run, group)[:8], "little")
 
 
 def _check_shared(data: Dataset, domains: Iterable[_Rows]) -> None:

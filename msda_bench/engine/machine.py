@@ -56,7 +56,7 @@ def provenance(device: torch.device, cell: RunSpec, registry: Registry, stack: i
     Without numba's version the plain loops were used, on a GPU without Triton's torch's own Adadelta.
     """
     on_gpu = device.type == "cuda"
-    entries = [registry.entry(ref.kind, ref.name) for ref in cell.refs]
+    entries = [registry.entry(ref.kind, ref.name) for ref in cell.components]
     return {
         "msda_bench": __version__,
         "python": platform.python_version(),

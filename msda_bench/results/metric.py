@@ -62,7 +62,7 @@ def _suited(table: Experiment, given: str) -> MetricInfo | None:
         if known is not None and known.name == name and not params:
             return known
     from msda_bench.plugins import discover
-    from msda_bench.suite.choice import make, measure_of
+    from msda_bench.suite.choice import make, metric_info
 
     registry = discover()
     metric = make(registry, "metric", name, params)
@@ -70,7 +70,7 @@ def _suited(table: Experiment, given: str) -> MetricInfo | None:
         has = metric.component.params().keys() - params.keys()
         shared = {key: value for key, value in table.metric.params.items() if key in has}
         metric = make(registry, "metric", name, params | shared)
-    return measure_of(metric) if table.task in metric.component.tasks else None
+    return metric_info(metric) if table.task in metric.component.tasks else None
 
 
 def _parsed(given: str) -> tuple[str, dict[str, Any]]:

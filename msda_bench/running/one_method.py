@@ -109,7 +109,7 @@ class OneMethod:
         """
         name = "new" if target is None else target
         cell = replace(self._cell, target=f"{name} (new)" if name in self._cell.sources else name)
-        packages = packages_of(ref.distribution for ref in cell.refs)
+        packages = packages_of(ref.distribution for ref in cell.components)
         with plugin_errors(packages, self.name, (MemoryError,)):
             files = LocalFiles(dataset=cell.dataset.name)
             trained = train_final(cell, self._registry, files, rows, self._device)

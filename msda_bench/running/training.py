@@ -29,7 +29,7 @@ from msda_bench.suite.expand import Expansion
 from msda_bench.suite.own_estimator import OWN_SCHEME
 from msda_bench.suite.plan import Plan
 from msda_bench.suite.run_spec import RunSpec
-from msda_bench.suite.subset import select_cells
+from msda_bench.suite.subset import subset_of
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Training:
         plan, options = self.expansion.plan, self.options
         selected = plan.cells
         if options.only:
-            selected = select_cells(plan, ",".join(options.only))
+            selected = subset_of(plan, ",".join(options.only))
         if options.shard is not None:
             selected = shard_of(selected, options.shard)
         return TuningStages(plan, selected)

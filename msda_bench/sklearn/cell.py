@@ -25,7 +25,7 @@ from msda_bench.api import (
 from msda_bench.plugins import Entry, Registry, discover
 from msda_bench.suite.choice import Context, choose
 from msda_bench.suite.expand import expand
-from msda_bench.suite.issues import ValidationIssue, dotted, faults
+from msda_bench.suite.issues import ValidationIssue, dotted, issues_of
 from msda_bench.suite.load import SCHEMA, Suite
 from msda_bench.suite.resolved import ResolvedExperiment
 from msda_bench.suite.run_spec import RunSpec
@@ -97,7 +97,7 @@ def make_cell(arrays: Arrays, method: Mapping[str, Any], settings: Mapping[str, 
     try:
         file = ExperimentFile.model_validate(raw, context=Context(registry()))
     except ValidationError as error:
-        raise _refused(*faults(error)) from None
+        raise _refused(*issues_of(error)) from None
     scheme = file.methods["method"].scheme
     if scheme.component.needs_target_labels:
         raise ValueError(f"scheme: {scheme.name} needs labels of the target, which no estimator uses")
@@ -122,7 +122,7 @@ def make_validator(raw: Any) -> Validator:
     try:
         return cast("Validator", choose(registry(), Validator.kind, _plain(raw)).component)
     except ValidationError as error:
-        mistakes = (fault._replace(loc=("validator", *fault.loc)) for fault in faults(error))
+        mistakes = (fault._replace(loc=("validator", *fault.loc)) for fault in issues_of(error))
         raise _refused(*mistakes) from None
 
 

@@ -16,7 +16,7 @@ from msda_bench.api import Component, Metric
 from msda_bench.component.base import before_added, path_parameters
 from msda_bench.errors import PluginError, message_of
 from msda_bench.plugins import Entry, Registry
-from msda_bench.suite.issues import Loc, ValidationIssue, dotted, faults, refusal, shown
+from msda_bench.suite.issues import Loc, ValidationIssue, dotted, issues_of, refusal, shown
 from msda_bench.suite.plan import MetricInfo
 from msda_bench.suite.run_spec import ComponentSpec
 
@@ -41,14 +41,21 @@ class Configured(Generic[C]):
         return self.entry.name
 
     @property
-    def ref(self) -> ComponentSpec:
-        """The reference that becomes part of a cell."""
-        made, held = self.component, getattr(self.component, "held", None)
-        own = made.identity(), made.file_paths(), held
-        return ComponentSpec(self.entry.kind, self.name, made.version, self.entry.distribution, *own)
+    def spec(self) -> ComponentSpec:
+        """The component as part of a run."""
+        made = self.component
+        return ComponentSpec(
+            kind=self.entry.kind,
+            name=self.name,
+            version=made.version,
+            distribution=self.entry.distribution,
+            params=made.identity(),
+            file_paths=made.file_paths(),
+            held=getattr(made, "held", None),
+        )
 
     def holding(self, held: Any) -> Configured[C]:
-        """The same with an object of this Python session, which its parameters describe."""
+        """The same component with an object of this Python session, which its parameters describe."""
         return replace(self, component=_holding(self.component, held))
 
 
@@ -88,12 +95,14 @@ def choose(registry: Registry, kind: str, raw: Any, folder: Path = Path()) -> Co
     name, params, loc = _split(kind, raw)
     try:
         entry = registry.entry(kind, name)
-        files = {one: params[one] for one in path_parameters(entry.cls) & params.keys()}
-        given = {one: path for one, path in files.items() if isinstance(path, str) and path}
-        placed = {one: os.path.abspath(folder / path) for one, path in given.items()}  # noqa: PTH100 - keeps links
-        return _create(entry, {**params, **placed})
+        given = dict(params)
+        for param in path_parameters(entry.cls) & params.keys():
+            path = params[param]
+            if path and isinstance(path, str):
+                given[param] = os.path.abspath(folder / path)  # noqa: PTH100 - keeps links
+        return _create(entry, given)
     except ValidationError as error:
-        raise refusal(*(fault._replace(loc=loc + fault.loc) for fault in _faults(error, entry))) from None
+        raise refusal(*(issue._replace(loc=loc + issue.loc) for issue in _issues(error, entry))) from None
     except PluginError as error:
         raise refusal(ValidationIssue(loc, message_of(error, 1000), "key" if loc else "value")) from None
 
@@ -104,21 +113,21 @@ def make(registry: Registry, kind: str, name: str, params: Mapping[str, Any]) ->
     try:
         return _create(entry, params)
     except ValidationError as error:
-        wrong = "; ".join(f"{dotted(fault.loc)}: {fault.what}" for fault in _faults(error, entry))
+        wrong = "; ".join(f"{dotted(issue.loc)}: {issue.what}" for issue in _issues(error, entry))
         raise PluginError(f"{kind} {name!r}: {wrong}") from None
 
 
-def make_planned(registry: Registry, ref: ComponentSpec) -> Component:
-    """The component of a cell's reference, exactly as planned; a PluginError if it has changed."""
-    entry = registry.entry(ref.kind, ref.name)
-    if entry.distribution != ref.distribution:
-        now = f"from {ref.distribution}, but {entry.origin} provides it now; install {ref.distribution} instead"
-        raise PluginError(f"{ref.kind} {ref.name!r} was planned {now}")
-    if entry.cls.version != ref.version:
-        now = f"at version {ref.version}, but {entry.origin} provides version {entry.cls.version}"
-        raise PluginError(f"{ref.kind} {ref.name!r} was planned {now}; run the suite again to update the plan")
-    made = cast("Component", make(registry, ref.kind, ref.name, before_added(entry.cls) | ref.given).component)
-    return made if ref.held is None else _holding(made, ref.held)
+def make_planned(registry: Registry, spec: ComponentSpec) -> Component:
+    """The component of a run, exactly as planned; a PluginError if it has changed."""
+    entry = registry.entry(spec.kind, spec.name)
+    if entry.distribution != spec.distribution:
+        now = f"from {spec.distribution}, but {entry.origin} provides it now; install {spec.distribution} instead"
+        raise PluginError(f"{spec.kind} {spec.name!r} was planned {now}")
+    if entry.cls.version != spec.version:
+        now = f"at version {spec.version}, but {entry.origin} provides version {entry.cls.version}"
+        raise PluginError(f"{spec.kind} {spec.name!r} was planned {now}; run the suite again to update the plan")
+    made = cast("Component", make(registry, spec.kind, spec.name, before_added(entry.cls) | spec.given).component)
+    return made if spec.held is None else _holding(made, spec.held)
 
 
 def _holding(component: C, held: Any) -> C:
@@ -127,7 +136,7 @@ def _holding(component: C, held: Any) -> C:
     return holder
 
 
-def measure_of(metric: Configured[Metric]) -> MetricInfo:
+def metric_info(metric: Configured[Metric]) -> MetricInfo:
     """The description of a metric for tables."""
     made = metric.component
     return MetricInfo(metric.name, made.label, made.higher_is_better, made.percent, made.needs_outputs, metric.params)
@@ -146,19 +155,21 @@ def _create(entry: Entry, params: Mapping[str, Any]) -> Configured[Any]:
         return Configured(entry, component, component.params(), frozenset(params))
 
 
-def _faults(error: ValidationError, entry: Entry) -> Iterator[ValidationIssue]:
-    fields = [field.name for field in dataclasses.fields(cast("Any", entry.cls))]
-    return faults(error, f"parameter of {entry.name}", fields)
+def _issues(error: ValidationError, entry: Entry) -> Iterator[ValidationIssue]:
+    params = [param.name for param in dataclasses.fields(cast("Any", entry.cls))]
+    return issues_of(error, f"parameter of {entry.name}", params)
 
 
 def _split(kind: str, raw: Any) -> tuple[str, Mapping[str, Any], Loc]:
     if isinstance(raw, str):
         return raw, {}, ()
     if not isinstance(raw, dict):
-        kind_of = f"an {kind}" if kind.startswith("a") else f"a {kind}"
-        raise refusal(ValidationIssue((), f"must be {kind_of}, as name or {{name: {{parameters}}}}, not {shown(raw)}"))
+        article = "an" if kind.startswith("a") else "a"
+        what = f"must be {article} {kind}, as name or {{name: {{parameters}}}}, not {shown(raw)}"
+        raise refusal(ValidationIssue((), what))
     if len(raw) != 1:
-        raise refusal(ValidationIssue((), f"must name one {kind}, not {len(raw)}; write {{name: {{parameters}}}}"))
+        what = f"must name one {kind}, not {len(raw)}; write {{name: {{parameters}}}}"
+        raise refusal(ValidationIssue((), what))
     ((name, params),) = raw.items()
     if params is not None and not isinstance(params, dict):
         raise refusal(ValidationIssue((name,), f"must be a mapping of parameters, not {shown(params)}"))

@@ -1,4 +1,4 @@
-"""Mistakes in a suite, including pydantic's, in plain words with their location."""
+"""Issues that validation finds in a suite, including pydantic's, in plain words with their location."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 Loc: TypeAlias = tuple[str | int, ...]
 """The place of a value: keys of mappings and indices of lists, from the top."""
+Where: TypeAlias = Literal["value", "key", "missing"]
 PLAIN_NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"
 """The pattern of names of suites and methods."""
 PLAIN_WORDS = "1 to 64 letters, digits, '_', '.' or '-', the first a letter or digit"
@@ -41,11 +42,14 @@ _LENGTHS = {"too_short": ("at least", "min_length"), "too_long": ("at most", "ma
 
 
 class ValidationIssue(NamedTuple):
-    """A mistake below the value being validated; `where`: whether its key or its value is wrong, or missing."""
+    """A mistake below the validated value; `where` says whether its key or its value is wrong, or missing."""
 
     loc: Loc
     what: str
-    where: Literal["value", "key", "missing"] = "value"
+    where: Where = "value"
+
+
+Issues: TypeAlias = Iterator[ValidationIssue]
 
 
 def dotted(loc: Loc) -> str:
@@ -83,32 +87,36 @@ def hint(word: str, known: Iterable[str]) -> str:
     return f" (known: {listed})" if names else ""
 
 
-def refusal(*faults: ValidationIssue) -> ValidationError:
-    """An error to raise inside a pydantic validator; each fault keeps its location below the validated value."""
+def refusal(*issues: ValidationIssue) -> ValidationError:
+    """An error to raise inside a pydantic validator; each issue keeps its location below the validated value."""
     details = []
-    for fault in faults:
-        tag: Any = f"{_TAG}{fault.where}"  # the type accepts only literal strings
-        kind = PydanticCustomError(tag, "{what}", {"what": fault.what})
-        details.append(InitErrorDetails(type=kind, loc=fault.loc, input=None))
+    for issue in issues:
+        tag: Any = f"{_TAG}{issue.where}"  # the type accepts only literal strings
+        kind = PydanticCustomError(tag, "{what}", {"what": issue.what})
+        details.append(InitErrorDetails(type=kind, loc=issue.loc, input=None))
     return ValidationError.from_exception_data("suite", details)
 
 
-def refuse_any(faults: Iterable[ValidationIssue]) -> None:
-    """Raises the refusal of the faults, if there are any."""
-    if mistakes := tuple(faults):
-        raise refusal(*mistakes)
+def refuse_any(issues: Iterable[ValidationIssue]) -> None:
+    """Raises the refusal of the issues, if there are any."""
+    found = tuple(issues)
+    if found:
+        raise refusal(*found)
 
 
-def faults(error: ValidationError, noun: str = "key", known: Iterable[str] = ()) -> Iterator[ValidationIssue]:
-    """Every mistake of a validation, in plain words; the noun and the names are those of the keys at the top."""
+def issues_of(error: ValidationError, noun: str = "key", known: Iterable[str] = ()) -> Iterator[ValidationIssue]:
+    """Every issue of a validation, in plain words; the noun and the names are those of the keys at the top."""
     for detail in error.errors(include_url=False):
-        kind, end = detail["type"], detail["loc"][-1:]
+        kind = detail["type"]
         loc: Loc = tuple(part for part in detail["loc"] if part != "[key]")
-        what = f"unknown {noun}{hint(str(loc[-1]), known)}" if kind in _UNKNOWN else explain(detail)
-        if kind == f"{_TAG}key" or kind in _UNKNOWN or end == ("[key]",):
-            yield ValidationIssue(loc, what, "key")
+        if kind in _UNKNOWN:
+            yield ValidationIssue(loc, f"unknown {noun}{hint(str(loc[-1]), known)}", "key")
+        elif kind == f"{_TAG}key" or detail["loc"][-1:] == ("[key]",):
+            yield ValidationIssue(loc, explain(detail), "key")
+        elif kind == f"{_TAG}missing" or kind in _MISSING:
+            yield ValidationIssue(loc, explain(detail), "missing")
         else:
-            yield ValidationIssue(loc, what, "missing" if kind == f"{_TAG}missing" or kind in _MISSING else "value")
+            yield ValidationIssue(loc, explain(detail))
 
 
 def explain(detail: ErrorDetails) -> str:

@@ -18,7 +18,7 @@ from msda_bench.suite.check import check_experiment
 from msda_bench.suite.choice import Context
 from msda_bench.suite.described import OwnMethods
 from msda_bench.suite.files import UnreadableError, find_suite, included, names, read_bytes
-from msda_bench.suite.issues import PLAIN_NAME, PLAIN_WORDS, ValidationIssue, faults, shown
+from msda_bench.suite.issues import PLAIN_NAME, PLAIN_WORDS, Issues, ValidationIssue, issues_of, shown
 from msda_bench.suite.reader import Document, parse_document
 from msda_bench.suite.resolved import ResolvedExperiment, without_each_source
 from msda_bench.suite.spec import ExperimentFile, IncludeFile
@@ -76,21 +76,27 @@ def _own_methods(path: Path) -> Document:
     except UnreadableError as error:
         what = "--methods names a file with methods; --only method=A|B trains a part of the suite"
         raise SuiteError(f"{path}: {error}; {what}") from None
-    raw = document.value
-    if not isinstance(raw, dict):
-        document.add(ValidationIssue((), f"must be a mapping with the key methods, not {shown(raw)}"))
-    elif "methods" not in raw:
-        document.add(ValidationIssue((), "has no key methods; write your methods below it, as in a suite"))
-    else:
-        for key in raw.keys() - _OF_METHODS:
-            what = f"is the suite's, which gives all but {' and '.join(sorted(_OF_METHODS))}; remove it"
-            document.add(ValidationIssue((key,), what, "key"))
-        for key in _OF_METHODS:
-            if not isinstance(raw.get(key, {}), dict) or (key == "methods" and not raw[key]):
-                document.add(ValidationIssue((key,), "must be a mapping with a line for each, as in a suite"))
+    for issue in _unlike_methods(document.value):
+        document.add(issue)
     if lines := document.lines():
         raise SuiteError(*lines[:MAX_LINES])
     return document
+
+
+def _unlike_methods(raw: Any) -> Issues:
+    """The mistakes in the keys of a file that replaces a suite's methods."""
+    if not isinstance(raw, dict):
+        yield ValidationIssue((), f"must be a mapping with the key methods, not {shown(raw)}")
+        return
+    if "methods" not in raw:
+        yield ValidationIssue((), "has no key methods; write your methods below it, as in a suite")
+        return
+    for key in raw.keys() - _OF_METHODS:
+        what = f"is the suite's, which gives all but {' and '.join(sorted(_OF_METHODS))}; remove it"
+        yield ValidationIssue((key,), what, "key")
+    for key in _OF_METHODS & raw.keys():
+        if not isinstance(raw[key], dict) or (key == "methods" and not raw[key]):
+            yield ValidationIssue((key,), "must be a mapping with a line for each, as in a suite")
 
 
 def parse_suite(
@@ -100,24 +106,19 @@ def parse_suite(
     methods: Document | None = None,
     added: OwnMethods | None = None,
 ) -> Suite:
-    """As `load_suite`, of a file's contents; others are included from its folder."""
+    """As `load_suite`, from a file's contents; others are included from its folder."""
     loader = _Loader(registry, path.parent, methods, added or OwnMethods({}, {}))
     name = loader.visit(data, path)
     lines = [line for document in loader.documents for line in document.lines()]
+    if len(lines) > MAX_LINES:
+        lines = [*lines[:MAX_LINES], f"{path}: and {len(lines) - MAX_LINES} more mistakes"]
     if name is None or lines:
-        more = [f"{path}: and {len(lines) - MAX_LINES} more mistakes"] if len(lines) > MAX_LINES else []
-        raise SuiteError(*lines[:MAX_LINES], *more)
+        raise SuiteError(*lines)
     return Suite(name, tuple(loader.experiments), loader.fetch)
 
 
 class _Loader:
-    def __init__(
-        self,
-        registry: Registry,
-        top: Path,
-        methods: Document | None,
-        added: OwnMethods,
-    ) -> None:
+    def __init__(self, registry: Registry, top: Path, methods: Document | None, added: OwnMethods) -> None:
         self.documents: list[Document] = [] if methods is None else [methods]
         self.experiments: list[ResolvedExperiment] = []
         self.fetch = False
@@ -133,41 +134,90 @@ class _Loader:
         self._seen.add(os.path.realpath(path))
         document = parse_document(data, str(path))
         self.documents.append(document)
-        context = Context(self._registry, path.parent, self._top)
-        file, facts = _validate(document, context, self._methods, self._added.written)
-        if facts is not None and isinstance(file, ExperimentFile):
-            file, facts = _holding(file, facts, self._added.held)
+        file, experiment = self._validate(document, Context(self._registry, path.parent, self._top))
         if file is None:
             return None
         self.fetch |= file.fetch
         if isinstance(file, IncludeFile):
             self._include(file, document, path)
-        for experiment in (facts, *without_each_source(facts)) if facts is not None else ():
-            called = experiment.file.name
-            if any(other.file.name == called for other in self.experiments):
-                document.add(
-                    ValidationIssue(("name",), f"another experiment is called {shown(called)}, too; rename one")
-                )
-            self.experiments.append(experiment)
+        if experiment is not None:
+            experiment = _holding(experiment, self._added.held)
+            for one in (experiment, *without_each_source(experiment)):
+                self._add(one, document)
         return file.name
+
+    def _add(self, experiment: ResolvedExperiment, document: Document) -> None:
+        name = experiment.file.name
+        if any(other.file.name == name for other in self.experiments):
+            what = f"another experiment is called {shown(name)}, too; rename one"
+            document.add(ValidationIssue(("name",), what))
+        self.experiments.append(experiment)
 
     def _include(self, joined: IncludeFile, document: Document, path: Path) -> None:
         for index, name in enumerate(joined.include):
+            loc = ("include", index)
             self._named += 1
             if self._named > MAX_FILES:
-                document.add(
-                    ValidationIssue(("include", index), f"is one file too many; a suite joins at most {MAX_FILES}")
-                )
+                what = f"is one file too many; a suite joins at most {MAX_FILES}"
+                document.add(ValidationIssue(loc, what))
                 return
             try:
                 other = included(name, path.parent, self._top, self._seen)
                 data = read_bytes(other)
             except UnreadableError as error:
-                document.add(ValidationIssue(("include", index), f"{shown(name)} {error}"))
-            else:
-                before = len(self.experiments)
-                self.visit(data, other)
-                self.experiments[before:] = [_measured(experiment, joined) for experiment in self.experiments[before:]]
+                document.add(ValidationIssue(loc, f"{shown(name)} {error}"))
+                continue
+            before = len(self.experiments)
+            self.visit(data, other)
+            self.experiments[before:] = [_measured(experiment, joined) for experiment in self.experiments[before:]]
+
+    def _validate(
+        self, document: Document, context: Context
+    ) -> tuple[ExperimentFile | IncludeFile | None, ResolvedExperiment | None]:
+        """The file, None if it is not valid, and its experiment if it is one."""
+        raw, own = document.value, self._methods
+        refused = _other_layout(raw)
+        if refused is not None:
+            document.add(refused)
+            return None, None
+        model: type[ExperimentFile | IncludeFile] = IncludeFile if "include" in raw else ExperimentFile
+        if own is not None and model is ExperimentFile:
+            raw = _with_methods(raw, own.value)
+        if self._added.written and model is ExperimentFile:
+            raw = _with_added(raw, self._added.written, document)
+        file: ExperimentFile | IncludeFile | None = None
+        issues: list[ValidationIssue] = []
+        try:
+            file = model.model_validate(raw, context=context)
+        except ValidationError as error:
+            issues += issues_of(error)
+        experiment, between = check_experiment(context.sound)
+        issues += between
+        if own is not None:  # the space may name parameters of the suite's own methods
+            issues = [issue for issue in issues if issue.loc[:2] != ("select", "space") or issue.where != "key"]
+        for issue in issues:
+            document_of = own if own is not None and issue.loc[:2] in own.places else document
+            document_of.add(_beside_include(issue) if model is IncludeFile else issue)
+        return (None, None) if issues else (file, experiment)
+
+
+def _other_layout(raw: Any) -> ValidationIssue | None:
+    """Why a file cannot be validated as a suite; None if it can."""
+    if not isinstance(raw, dict):
+        return ValidationIssue((), f"must be a mapping with keys such as schema and name, not {shown(raw)}")
+    version = raw.get("schema")
+    if isinstance(version, int) and version > SCHEMA:
+        # Another version's keys are not checked.
+        what = f"is {version}, but this msda-bench reads {SCHEMA}; install a newer one"
+        return ValidationIssue(("schema",), what)
+    return None
+
+
+def _beside_include(issue: ValidationIssue) -> ValidationIssue:
+    """The issue, in other words for a key of an experiment in a file that includes others."""
+    if issue.where != "key" or issue.loc[0] not in ExperimentFile.known():
+        return issue
+    return issue._replace(what="is not allowed with include; give the experiment its own file")
 
 
 def _measured(experiment: ResolvedExperiment, joined: IncludeFile) -> ResolvedExperiment:
@@ -179,13 +229,15 @@ def _measured(experiment: ResolvedExperiment, joined: IncludeFile) -> ResolvedEx
 
 
 def _with_methods(raw: dict[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    """An experiment with other methods, without what it says of its own."""
-    rest = {key: value for key, value in raw.items() if key != "published"} | {"methods": own["methods"]}
-    if isinstance(compare := raw.get("compare"), dict):
-        rest["compare"] = {key: value for key, value in compare.items() if key not in _OF_SUITES_METHODS}
-    if own.get("requires") and isinstance(requires := raw.get("requires", {}), dict):
-        rest["requires"] = requires | own["requires"]
-    return rest
+    """An experiment with other methods, without the keys that are about its own."""
+    changed = {**raw, "methods": own["methods"]}
+    changed.pop("published", None)
+    compare, requires = raw.get("compare"), raw.get("requires", {})
+    if isinstance(compare, dict):
+        changed["compare"] = {key: value for key, value in compare.items() if key not in _OF_SUITES_METHODS}
+    if own.get("requires") and isinstance(requires, dict):
+        changed["requires"] = requires | own["requires"]
+    return changed
 
 
 def _with_added(raw: dict[str, Any], added: Mapping[str, Any], document: Document) -> dict[str, Any]:
@@ -194,60 +246,18 @@ def _with_added(raw: dict[str, Any], added: Mapping[str, Any], document: Documen
     if not isinstance(methods, dict):
         return raw
     for name in sorted(added.keys() & methods.keys()):
-        document.add(
-            ValidationIssue(("methods", name), "is a method of the suite; give your estimator another name", "key")
-        )
+        what = "is a method of the suite; give your estimator another name"
+        document.add(ValidationIssue(("methods", name), what, "key"))
     return raw | {"methods": {**methods, **added}}
 
 
-def _holding(
-    file: ExperimentFile, facts: ResolvedExperiment, held: Mapping[str, Any]
-) -> tuple[ExperimentFile, ResolvedExperiment]:
+def _holding(experiment: ResolvedExperiment, held: Mapping[str, Any]) -> ResolvedExperiment:
     """The experiment whose methods of these names hold the estimators that they describe."""
-    methods = dict(file.methods)
+    methods = dict(experiment.methods)
     for name, model in held.items():
-        method = methods[name]
-        methods[name] = method.model_copy(update={"scheme": method.scheme.holding(model)})
-    file = file.model_copy(update={"methods": methods})
-    return file, replace(facts, file=file)
-
-
-def _validate(
-    document: Document, context: Context, methods: Document | None = None, added: Mapping[str, Any] | None = None
-) -> tuple[ExperimentFile | IncludeFile | None, ResolvedExperiment | None]:
-    """The file, None if it is not valid, and the facts of an experiment."""
-    raw = document.value
-    if not isinstance(raw, dict):
-        document.add(ValidationIssue((), f"must be a mapping with keys such as schema and name, not {shown(raw)}"))
-        return None, None
-    version = raw.get("schema")
-    if isinstance(version, int) and version > SCHEMA:
-        # Do not check another version's keys.
-        document.add(
-            ValidationIssue(("schema",), f"is {version}, but this msda-bench reads {SCHEMA}; install a newer one")
-        )
-        return None, None
-    model = IncludeFile if "include" in raw else ExperimentFile
-    if methods is not None and model is ExperimentFile:
-        raw = _with_methods(raw, methods.value)
-    if added and model is ExperimentFile:
-        raw = _with_added(raw, added, document)
-    result: ExperimentFile | IncludeFile | None = None
-    mistakes: list[ValidationIssue] = []
-    try:
-        result = model.model_validate(raw, context=context)
-    except ValidationError as error:
-        mistakes += faults(error)
-    facts, between = check_experiment(context.sound)
-    mistakes += between
-    if methods is not None:  # a parameter that the suite's own methods have
-        mistakes = [fault for fault in mistakes if fault.loc[:2] != ("select", "space") or fault.where != "key"]
-    for fault in mistakes:
-        beside = model is IncludeFile and fault.where == "key" and fault.loc[0] in ExperimentFile.known()
-        what = "is not allowed with include; give the experiment its own file" if beside else fault.what
-        place = methods if methods is not None and fault.loc[:2] in methods.places else document
-        place.add(fault._replace(what=what))
-    return (None, None) if mistakes else (result, facts)
+        scheme = methods[name].scheme.holding(model)
+        methods[name] = methods[name].model_copy(update={"scheme": scheme})
+    return replace(experiment, file=experiment.file.model_copy(update={"methods": methods}))
 
 
 def suite_schema(registry: Registry) -> dict[str, Any]:
@@ -296,5 +306,7 @@ def _linked(schema: Any) -> Any:
         return [_linked(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    rest = {key: _linked(item) for key, item in schema.items() if key != "x-component"}
-    return {"$ref": f"#/$defs/{schema['x-component']}", **rest} if "x-component" in schema else rest
+    linked = {key: _linked(item) for key, item in schema.items() if key != "x-component"}
+    if "x-component" in schema:
+        linked["$ref"] = f"#/$defs/{schema['x-component']}"
+    return linked

@@ -13,69 +13,69 @@ from msda_bench.errors import BenchError, BlamedError, PluginError, message_of
 from msda_bench.plugin_errors import package_of, plugin_errors
 from msda_bench.plugins.process_state import restored
 from msda_bench.suite.choice import Configured, with_param
-from msda_bench.suite.issues import Loc, ValidationIssue
+from msda_bench.suite.issues import Issues, Loc, ValidationIssue
 from msda_bench.suite.resolved import ResolvedExperiment
 
 _ROWS = 2
 
 
-def check_network(facts: ResolvedExperiment) -> Iterator[ValidationIssue]:
+def check_network(experiment: ResolvedExperiment) -> Issues:
     """Says which networks cannot take the data: the suite's own, and those that a search would try.
 
-    What a backbone raises that has nothing to do with its input, training reports.
+    What a backbone raises for reasons other than its input is reported by training.
     """
-    schemes = [method.scheme.component for method in facts.file.methods.values()]
-    if facts.backbone is None or all(isinstance(scheme, Predictor) for scheme in schemes):
+    backbone = experiment.backbone
+    schemes = [method.scheme.component for method in experiment.methods.values()]
+    if backbone is None or all(isinstance(scheme, Predictor) for scheme in schemes):
         return
-    fault = _fault(facts, facts.backbone)
-    if fault is not None:
-        yield ValidationIssue(("backbone",), fault)
+    why = _refusal(experiment, backbone)
+    if why is not None:
+        yield ValidationIssue(("backbone",), why)
         return
-    for loc, backbone in _searched(facts, facts.backbone):
-        fault = _fault(facts, backbone)
-        if fault is not None:
-            yield ValidationIssue(loc, fault)
+    for loc, searched in _searched(experiment, backbone):
+        why = _refusal(experiment, searched)
+        if why is not None:
+            yield ValidationIssue(loc, why)
 
 
-def _searched(facts: ResolvedExperiment, usual: Configured[Backbone]) -> Iterator[tuple[Loc, Configured[Backbone]]]:
+def _searched(
+    experiment: ResolvedExperiment, usual: Configured[Backbone]
+) -> Iterator[tuple[Loc, Configured[Backbone]]]:
     """The suite's network with each value that a search has for one of its parameters, and where that value stands."""
-    select = facts.file.select
+    select = experiment.file.select
     if select is None:
         return
     spaces: list[tuple[Loc, Any]] = [(("select", "space"), select.space)]
-    spaces += [(("methods", name, "search"), method.search) for name, method in facts.file.methods.items()]
+    spaces += [(("methods", name, "search"), method.search) for name, method in experiment.methods.items()]
     prefix = f"backbone.{usual.name}."
     for loc, space in spaces:
         for path, values in space.items():
             if not path.startswith(prefix):
                 continue
             for index, value in enumerate(values):
-                with contextlib.suppress(PluginError, ValueError):  # what its parameters refuse, `check_search` says
+                with contextlib.suppress(PluginError, ValueError):  # `check_search` reports what its parameters refuse
                     yield (*loc, path, index), with_param(usual, path.removeprefix(prefix), value)
 
 
-def _fault(facts: ResolvedExperiment, backbone: Configured[Backbone]) -> str | None:
+def _refusal(experiment: ResolvedExperiment, backbone: Configured[Backbone]) -> str | None:
     """Why a network cannot take the data; None if it can."""
-    component, task = backbone.component, facts.task
+    component, task = backbone.component, experiment.task
     try:
-        seen = network_input(component, facts.data.input)
-        passes = _passes(component, task, seen, device="meta")
+        seen = network_input(component, experiment.data.input)
+        # Not all that runs can do so without numbers, so a fault on the device "meta" is looked at again.
+        fault = _fault(component, task, seen, device="meta") and _fault(component, task, seen, device="cpu")
     except BlamedError:
         return None
     except PluginError as error:
         return message_of(error, 1000)
     except BenchError:
         return None
-    if passes is None:
+    if fault is None:
         return None
-    # Not all that runs can do so without numbers.
-    passes = _passes(component, task, seen, device="cpu")
-    if passes is None:
-        return None
-    return f"backbone {backbone.name} of {backbone.entry.origin} cannot take input of shape {seen.shape}: {passes}"
+    return f"backbone {backbone.name} of {backbone.entry.origin} cannot take input of shape {seen.shape}: {fault}"
 
 
-def _passes(backbone: Backbone, task: Task, input: InputSpec, device: str) -> str | None:
+def _fault(backbone: Backbone, task: Task, input: InputSpec, device: str) -> str | None:
     """Builds a network and passes two examples; why they do not pass, or None.
 
     Parts whose weights are files are left out, and bags of words do not pass. On the device "meta" nothing is computed.

@@ -16,7 +16,7 @@ from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 
 from msda_bench.component.task import TASK_KINDS
 from msda_bench.errors import StoreError
-from msda_bench.suite.issues import PLAIN_NAME, dotted, faults, shown
+from msda_bench.suite.issues import PLAIN_NAME, dotted, issues_of, shown
 from msda_bench.suite.protocol import Share
 from msda_bench.suite.published import PublishedNumbers
 from msda_bench.suite.run_spec import refuse_overflow
@@ -313,7 +313,7 @@ def parse_plan(data: bytes) -> Plan:
         # From JSON, because strict Python mode would refuse the list that JSON holds for a tuple.
         file = _adapter(_File).validate_json(data, strict=True)
     except ValidationError as error:
-        first = next(faults(error))
+        first = next(issues_of(error))
         raise _no_plan(": ".join(filter(None, (dotted(first.loc), first.what)))) from None
     except (ValueError, RecursionError) as error:
         raise _no_plan(str(error)) from None

@@ -19,7 +19,7 @@ from pydantic import (
 from pydantic_core import CoreSchema
 
 from msda_bench.component.base import AddedLater, Count, NonNegative, Positive, Rate, without_added
-from msda_bench.suite.issues import Loc, ValidationIssue, faults, refusal, refuse_any, shown
+from msda_bench.suite.issues import Loc, ValidationIssue, issues_of, refusal, refuse_any, shown
 
 if TYPE_CHECKING:
     from msda_bench.api import Group, SchemeBase
@@ -69,7 +69,7 @@ class SuitePart(BaseModel):
         try:
             return handler(raw)
         except ValidationError as error:
-            raise refusal(*faults(error, cls.noun, cls.known())) from None
+            raise refusal(*issues_of(error, cls.noun, cls.known())) from None
 
     def identity(self) -> dict[str, Any]:
         """The values in the keys of cells, as plain JSON: without `AddedLater` ones as before they were added."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar, TypeAlias
 
@@ -12,7 +11,7 @@ from pydantic_core import CoreSchema
 from msda_bench.errors import SuiteError
 from msda_bench.suite.choice import context_of
 from msda_bench.suite.files import UnreadableError, included
-from msda_bench.suite.issues import ValidationIssue, hint, refusal, refuse_any, shown
+from msda_bench.suite.issues import Issues, ValidationIssue, hint, refusal, refuse_any, shown
 from msda_bench.suite.protocol import SuitePart
 from msda_bench.suite.published import ENDING, PublishedNumbers, find_table
 
@@ -67,7 +66,7 @@ class PublishedSpec(SuitePart):
         )
         return self
 
-    def _faults(self, table: PublishedNumbers) -> Iterator[ValidationIssue]:
+    def _faults(self, table: PublishedNumbers) -> Issues:
         choices = [(("backbone",), self.backbone), (("protocol",), self.protocol)]
         for loc, words in [*choices, *((("methods", name), words) for name, words in self.methods.items())]:
             column = loc[0].removesuffix("s")

@@ -42,13 +42,14 @@ class ResolvedExperiment:
 
     @classmethod
     def of(cls, sound: Mapping[str, Any]) -> ResolvedExperiment:
-        """Calls the dataset; raises a BenchError for its exceptions, also those of a run."""
+        """Resolves an experiment; a BenchError reports what the dataset raises."""
         file = ExperimentFile.model_construct(set(sound), **_MISSING | dict(sound))
         data = file.dataset.component
         with file.dataset.entry.plugin_errors("cannot be inspected"):
             "".join(data.notes)
             tuple(data.files)
-            if not (domains := tuple(data.domains)):
+            domains = tuple(data.domains)
+            if not domains:
                 raise PluginError(f"dataset {data.name!r} of {file.dataset.entry.origin} has no domains")
             sources = {target: tuple(group) for target, group in data.sources().items()}
             targets = tuple(target for target in file.targets or sources if target in sources)
@@ -65,14 +66,15 @@ class ResolvedExperiment:
     @property
     def baseline(self) -> str | None:
         """The method on which others should improve: the named one, or the only one that pools without adapting."""
-        plain = [
-            name
-            for name, method in self.file.methods.items()
-            if method.scheme.name == POOLED
-            and not (method.adapts or method.mu or method.reference or method.labelled_target)
-            and not (method.standardise or method.prior_correction)
-        ]
-        return self.file.compare.baseline or (plain[0] if len(plain) == 1 else None)
+        if self.file.compare.baseline is not None:
+            return self.file.compare.baseline
+        plain = [name for name, method in self.methods.items() if _is_plain(method)]
+        return plain[0] if len(plain) == 1 else None
+
+    @property
+    def methods(self) -> Mapping[str, MethodSpec]:
+        """The methods by name."""
+        return self.file.methods
 
     @property
     def backbone(self) -> Configured[Backbone] | None:
@@ -87,14 +89,19 @@ class ResolvedExperiment:
     @property
     def validators(self) -> tuple[str, ...]:
         """Names of the validators, or of the task's default one if examples are held out for it."""
-        listed = self.file.validators
-        if listed is not None:
-            return tuple(validator.name for validator in listed)
+        if self.file.validators is not None:
+            return tuple(validator.name for validator in self.file.validators)
+        if self._uses_all_of_a_source():
+            return ()
+        return (self.task.rules.validator,)
+
+    def _uses_all_of_a_source(self) -> bool:
+        """Whether nothing of some source is held out, as far as it is known."""
         with contextlib.suppress(DataError):  # training reports it
             for domain, target in self._roles:
                 if domain != target and not holds_out(self.data, domain, target, self.extents.get(domain)):
-                    return ()
-        return (self.task.rules.validator,)
+                    return True
+        return False
 
     def name_without(self, source: str) -> str:
         """The name of this experiment without a source."""
@@ -108,7 +115,7 @@ class ResolvedExperiment:
     def _kept(self) -> dict[str, Group]:
         if self.file.sources is None:
             return dict(self.sources)
-        wanted = {*self.file.sources}
+        wanted = set(self.file.sources)
         return {target: tuple(filter(wanted.__contains__, group)) for target, group in self.sources.items()}
 
     @functools.cached_property
@@ -121,56 +128,71 @@ class ResolvedExperiment:
         return [*targets_of.items(), *zip(self.targets, self.targets, strict=True)]
 
     def splitting(self, method: MethodSpec) -> Splitting | None:
-        """How a method's sources are split; None if that changes nothing for it, so that cells are shared."""
+        """How a method's sources are split; None if that changes nothing for it, so that runs are shared."""
         split = method.split_sources or self.file.split_sources
-        splits = split is not None and split.clusters > 1 and takes_parts(method.scheme.component)
-        return split if splits else None
+        if split is None or split.clusters == 1 or not takes_parts(method.scheme.component):
+            return None
+        return split
 
     def labelled_target(self, method: MethodSpec) -> int:
         """The number of labelled target examples that form one more source of a method."""
-        labels = self.file.labelled_target if method.labelled_target is None else method.labelled_target
-        return 0 if method.scheme.component.needs_target_labels else labels
+        if method.scheme.component.needs_target_labels:
+            return 0
+        return self.file.labelled_target if method.labelled_target is None else method.labelled_target
 
     def labels_seen(self, method: MethodSpec) -> tuple[float, str]:
         """How many labels of the target a method trains with, to sort by and in words, which are empty for none.
 
-        Of an oracle nothing is said unless it holds some out: it trains with all that there are.
+        They are empty for an oracle, too, which trains with all labels, unless it holds some out.
         """
         scheme = method.scheme.component
         if not (scheme.needs_target_labels and scheme.target_holdout):
             count = self.labelled_target(method)
             return count, str(count or "")
-        known = [self._trained_on(target, target) for target in self.targets]
-        numbers = sorted({trained_of(count, scheme.target_holdout) for count in known if count is not None})
-        if None in known or not numbers:
-            return math.inf, f"{1 - scheme.target_holdout:.3g} of the"
-        return numbers[-1], " to ".join(map(str, dict.fromkeys((numbers[0], numbers[-1]))))
+        numbers = set()
+        for target in self.targets:
+            trained = self._trained_on(target, target)
+            if trained is None:
+                return math.inf, f"{1 - scheme.target_holdout:.3g} of the"
+            numbers.add(trained_of(trained, scheme.target_holdout))
+        fewest, most = min(numbers), max(numbers)
+        return most, str(most) if fewest == most else f"{fewest} to {most}"
 
     @property
     def fewest(self) -> int | None:
         """The smallest known number of training examples of a domain."""
-        known = [self._trained_on(domain, target) for domain, target in self._roles]
-        return min((count for count in known if count is not None), default=None)
+        counts = [self._trained_on(domain, target) for domain, target in self._roles]
+        return min((count for count in counts if count is not None), default=None)
 
     def _trained_on(self, domain: str, target: str) -> int | None:
         """The number of training examples of a domain; None if it is known only after loading, or wrong."""
         with contextlib.suppress(DataError):
             if domain in self.extents:
                 return counts(self.data, domain, target, self.extents[domain])[0]
-            part = asked(self.data, domain, target)[1]
-            whole = is_transductive(self.data) and domain == target
-            return part if isinstance(part, int) and not whole else None
+            if not (is_transductive(self.data) and domain == target):
+                part = asked(self.data, domain, target)[1]
+                return part if isinstance(part, int) else None
         return None
 
 
-def without_each_source(facts: ResolvedExperiment) -> Iterator[ResolvedExperiment]:
+def without_each_source(experiment: ResolvedExperiment) -> Iterator[ResolvedExperiment]:
     """The experiment of `leave_out_sources` once more without each source, of the targets that have it."""
-    for source in facts.domains if facts.file.leave_out_sources else ():
-        targets = tuple(target for target in facts.targets if source in facts.kept_sources(target))
+    file = experiment.file
+    if not file.leave_out_sources:
+        return
+    for source in experiment.domains:
+        targets = tuple(target for target in experiment.targets if source in experiment.kept_sources(target))
         if targets:
-            others = tuple(domain for domain in facts.file.sources or facts.domains if domain != source)
-            changed = {"name": facts.name_without(source), "sources": others, "published": None}
-            yield replace(facts, file=facts.file.model_copy(update=changed), targets=targets, without=source)
+            others = tuple(domain for domain in file.sources or experiment.domains if domain != source)
+            changed = {"name": experiment.name_without(source), "sources": others, "published": None}
+            yield replace(experiment, file=file.model_copy(update=changed), targets=targets, without=source)
+
+
+def _is_plain(method: MethodSpec) -> bool:
+    """Whether a method pools the sources and does nothing else."""
+    if method.scheme.name != POOLED or method.reference or method.labelled_target:
+        return False
+    return not (method.adapts or method.mu or method.standardise or method.prior_correction)
 
 
 def takes_parts(scheme: SchemeBase) -> bool:

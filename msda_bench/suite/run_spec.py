@@ -1,4 +1,4 @@
-"""A cell: one training run, fully resolved, and its key."""
+"""One training run, fully resolved, and its key."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import json
 import math
 import re
 from collections.abc import Callable
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, NoReturn
 
 from msda_bench.suite.protocol import Splitting, TrainingConfig
 
 ENGINE_VERSION = 1
-"""Raised whenever the training core changes the numbers of an unchanged cell."""
+"""Raised whenever the training core changes the numbers of an unchanged run."""
 _HUGE = tuple(re.compile(letter + rb"\+?[0-9]{3,}[],}\s]") for letter in (b"e", b"E"))
 """The end of a number that may be infinite; hashes, full of such digits, end in quotes.
 
@@ -57,7 +57,7 @@ class ComponentSpec:
 class RunSpec:
     """One training run, fully resolved.
 
-    `fingerprint` is the dataset's, so that other data make another cell. Discrepancy and aggregator are None if the
+    `fingerprint` is the dataset's, so that other data make another run. Discrepancy and aggregator are None if the
     scheme takes none. The first `labelled_target` training examples of the target are one more source. `metrics` are
     those that need outputs, or None. `prior_correction` is how predictions are corrected for the target's shares of
     classes. Labels of a regression may be standardised by the sources' training rows, and inputs by each domain's own
@@ -85,20 +85,24 @@ class RunSpec:
     keep: tuple[str, ...] = field(default=(), compare=False)
 
     @property
-    def refs(self) -> tuple[ComponentSpec, ...]:
-        """Its components."""
-        given = (self.dataset, self.backbone, self.scheme, self.discrepancy, self.aggregator, *self.validators)
-        given += self.metrics or ()
-        return tuple(ref for ref in given if ref is not None)
+    def components(self) -> tuple[ComponentSpec, ...]:
+        """All components of the run."""
+        parts = (self.dataset, self.backbone, self.scheme, self.discrepancy, self.aggregator)
+        given = (*parts, *self.validators, *(self.metrics or ()))
+        return tuple(part for part in given if part is not None)
 
     def to_json(self) -> dict[str, Any]:
-        """Everything that changes the cell's numbers, as plain JSON values.
+        """Everything that changes the run's numbers, as plain JSON values.
 
-        Fields with a default were added later: at it they are omitted, so that keys of stored results do not change.
+        Fields with a default were added later; they are omitted at their default, so that keys of stored results do not
+        change.
         """
-        values = {column.name: getattr(self, column.name) for column in fields(self) if column.compare}
-        given = {name: value for name, value in values.items() if value != getattr(RunSpec, name, MISSING)}
-        plain: dict[str, Any] = json.loads(json.dumps(given, default=lambda part: part.identity(), allow_nan=False))
+        values = {}
+        for column in fields(self):
+            value = getattr(self, column.name)
+            if column.compare and value != column.default:
+                values[column.name] = value
+        plain: dict[str, Any] = json.loads(json.dumps(values, default=lambda part: part.identity(), allow_nan=False))
         return {"engine": ENGINE_VERSION, **plain}
 
     @property

@@ -7,7 +7,6 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 from itertools import product
 from typing import Any, TypeAlias
 
@@ -20,7 +19,7 @@ from msda_bench.component.sizes import HOLD_OUT
 from msda_bench.errors import PluginError, message_of
 from msda_bench.functional import random
 from msda_bench.suite.choice import Configured, with_param
-from msda_bench.suite.issues import Loc, ValidationIssue, explain, hint, shown
+from msda_bench.suite.issues import Issues, Loc, ValidationIssue, explain, hint, shown
 from msda_bench.suite.plan import CHANCE, FIRST, ORACLE, SELECTED_BY, TARGET_ACCURACY, Search, parts_of
 from msda_bench.suite.protocol import TrainingConfig
 from msda_bench.suite.resolved import ResolvedExperiment
@@ -28,11 +27,13 @@ from msda_bench.suite.spec import ExperimentFile, MethodSpec, SelectSpec
 
 Space: TypeAlias = Mapping[str, tuple[Any, ...]]
 """The values of each parameter, by its path."""
+_Candidate: TypeAlias = "tuple[dict[str, Any], Settings]"
 _ATTEMPTS = 64
 """Attempts for each candidate, since duplicates are drawn again."""
 _MOST_SHARED = 10_000
 """The size up to which a grid is listed to draw from it."""
-_PROTOCOL = tuple(name for name in TrainingConfig.model_fields if name not in {"optimizer", "stages"})
+_TRAINING = tuple(name for name in TrainingConfig.model_fields if name not in {"optimizer", "stages"})
+"""The keys of training that a path can name, beside those of the optimizer."""
 
 
 @dataclass(frozen=True)
@@ -50,40 +51,55 @@ class Settings:
 
     @property
     def values(self) -> dict[str, Any]:
-        """What the paths, such as mu or training.optimizer.adadelta.lr, are set to, as plain JSON values.
+        """The values of all paths, such as mu or training.optimizer.adadelta.lr, as plain JSON.
 
-        A scheme without steps has its own alone.
+        A scheme without steps has only its own parameters.
         """
-        scheme, optimizer = self.method.scheme.component, self.training.optimizer
-        own = {
-            f"{kind}.{part.name}.{param}": value
-            for kind, part in self._components().items()
-            for param, value in part.params.items()
-        }
+        scheme = self.method.scheme.component
+        values: dict[str, Any] = {}
+        if scheme.uses_mu and (self.method.adapts or not scheme.uses_discrepancy):
+            values["mu"] = self.method.mu
+        for kind, part in self._components().items():
+            for param, value in part.params.items():
+                values[f"{kind}.{part.name}.{param}"] = value
         if isinstance(scheme, Predictor):
-            return {path: value for path, value in own.items() if path.startswith("scheme.")}
-        mu = {"mu": self.method.mu} if scheme.uses_mu and (self.method.adapts or not scheme.uses_discrepancy) else {}
-        training = {name: getattr(self.training, name) for name in _PROTOCOL}
-        training |= {f"optimizer.{optimizer.name}.{param}": value for param, value in optimizer.params.items()}
-        every = mu | own | {f"training.{name}": value for name, value in training.items()}
-        plain: dict[str, Any] = TypeAdapter(Any).dump_python(every, mode="json")
+            return {path: value for path, value in values.items() if path.startswith("scheme.")}
+        for name in _TRAINING:
+            values[f"training.{name}"] = getattr(self.training, name)
+        optimizer = self.training.optimizer
+        for param, value in optimizer.params.items():
+            values[f"training.optimizer.{optimizer.name}.{param}"] = value
+        plain: dict[str, Any] = TypeAdapter(Any).dump_python(values, mode="json")
         return plain
 
     def having(self, path: str, value: Any) -> Settings:
         """The settings with one of the paths set to a plain JSON value; `refusal_of` puts its exceptions in words."""
         kind, _, rest = path.partition(".")
+        param = rest.rpartition(".")[2]
         if kind == "training":
-            optimizer, changed = self.training.optimizer, {rest: value}
-            if rest not in _PROTOCOL:
-                changed = {"optimizer": {optimizer.name: optimizer.params | {rest.rpartition(".")[2]: value}}}
-            return replace(self, training=TrainingConfig.model_validate(dict(self.training) | changed))
-        if kind == "mu":
-            part: Any = TypeAdapter(NonNegative).validate_python(value, strict=True)
-        else:
-            part = with_param(self._components()[kind], rest.rpartition(".")[2], value)
+            return replace(self, training=self._trained_with(rest, param, value))
         if kind == "backbone":
-            return replace(self, backbone=part)
+            return replace(self, backbone=with_param(self.backbone, param, value))
+        part: Any
+        if kind == "mu":
+            part = TypeAdapter(NonNegative).validate_python(value, strict=True)
+        else:
+            part = with_param(getattr(self.method, kind), param, value)
         return replace(self, method=self.method.model_copy(update={kind: part}))
+
+    def _trained_with(self, name: str, param: str, value: Any) -> TrainingConfig:
+        changed = {name: value}
+        if name not in _TRAINING:
+            optimizer = self.training.optimizer
+            changed = {"optimizer": {optimizer.name: optimizer.params | {param: value}}}
+        return TrainingConfig.model_validate(dict(self.training) | changed)
+
+    def with_all(self, values: Mapping[str, Any]) -> Settings:
+        """The settings with each of these paths set."""
+        settings = self
+        for path, value in values.items():
+            settings = settings.having(path, value)
+        return settings
 
     def refusal_of(self, path: str, value: Any) -> str | None:
         """Why a path cannot have a value, in words that follow the value's place; None if it can."""
@@ -96,8 +112,14 @@ class Settings:
         return None
 
     def _components(self) -> dict[str, Configured[Any]]:
-        parts = {kind: getattr(self.method, kind) for kind in ("scheme", "discrepancy", "aggregator")}
-        return {kind: part for kind, part in {**parts, "backbone": self.backbone}.items() if part is not None}
+        method = self.method
+        parts = {
+            "scheme": method.scheme,
+            "discrepancy": method.discrepancy,
+            "aggregator": method.aggregator,
+            "backbone": self.backbone,
+        }
+        return {kind: part for kind, part in parts.items() if part is not None}
 
 
 def grid(space: Space) -> list[dict[str, Any]]:
@@ -115,8 +137,10 @@ def draws(space: Space, budget: int, owner: tuple[str, str]) -> list[dict[str, A
         return grid(space)
     streams = [random.uniform(_key(*owner, path), (_ATTEMPTS * budget,)).tolist() for path in space]
     candidates: list[dict[str, Any]] = []
-    for at in zip(*streams, strict=True):
-        drawn = {path: values[int(u * len(values))] for (path, values), u in zip(space.items(), at, strict=True)}
+    for numbers in zip(*streams, strict=True):
+        drawn = {}
+        for (path, values), number in zip(space.items(), numbers, strict=True):
+            drawn[path] = values[int(number * len(values))]
         if drawn not in candidates:
             candidates.append(drawn)
         if len(candidates) == budget:
@@ -127,9 +151,11 @@ def draws(space: Space, budget: int, owner: tuple[str, str]) -> list[dict[str, A
 def _rounds(points: Sequence[dict[str, Any]], budget: int, *purpose: str) -> list[dict[str, Any]]:
     """All points in a random order, and again in others; enough for a budget, and a whole round after it."""
     size = len(points)
-    rounds = -(-budget // size) + 1
-    drawn = random.uniform(_key(*purpose), (rounds, size)).tolist()
-    return [points[place] for numbers in drawn for place in sorted(range(size), key=numbers.__getitem__)]
+    rounds = math.ceil(budget / size) + 1
+    ordered = []
+    for numbers in random.uniform(_key(*purpose), (rounds, size)).tolist():
+        ordered += [points[place] for place in sorted(range(size), key=numbers.__getitem__)]
+    return ordered
 
 
 def _key(*purpose: str) -> Tensor:
@@ -155,44 +181,54 @@ def candidates_of(experiment: ExperimentFile, name: str) -> tuple[Search | None,
     return search, tuple(settings for _, settings in tried)
 
 
-def _tried(select: SelectSpec, usual: Settings, owner: tuple[str, str]) -> list[tuple[dict[str, Any], Settings]]:
+def _tried(select: SelectSpec, usual: Settings, owner: tuple[str, str]) -> list[_Candidate]:
     """The values and settings of each candidate of a method."""
-    space = space_of(select, usual)
     if select.how == "shared":
         return _shared(select, usual, owner)
+    space = space_of(select, usual)
     candidates = grid(space) if select.how == "grid" else draws(space, select.budget, owner)
-    return [(values, _with(usual, values)) for values in candidates]
+    return [(values, usual.with_all(values)) for values in candidates]
 
 
-def _shared(select: SelectSpec, usual: Settings, owner: tuple[str, str]) -> list[tuple[dict[str, Any], Settings]]:
+def _shared(select: SelectSpec, usual: Settings, owner: tuple[str, str]) -> list[_Candidate]:
     """A method's own settings, then different ones drawn from the suite's axes and the method's own.
 
     The points of the shared grid come in rounds, each a random order of all of them, drawn for the experiment, and so
     the same for all of its methods; those of the method's own grid likewise, drawn for the method. Place i tries the
-    i-th shared point with the i-th own one and those after it. Places where none of these is new come once more, with
-    the shared points after those of the budget.
+    i-th shared point with the i-th own one and those after it. Places where none of these is new are tried once more,
+    with the shared points after those of the budget.
     """
-    space, usually, budget = space_of(select, usual), usual.values, select.budget
-    shared = _rounds(grid(select.space), budget, "shared", owner[0])
-    mine = _rounds(grid(usual.method.search), budget, "shared", *owner)
-    tried = {-1: ({path: usually[path] for path in space}, usual)}
-    for points in ([[point] for point in shared[: budget - 1]], [shared[budget - 1 :]] * (budget - 1)):
-        for place, some in enumerate(points):
-            if place in tried:
-                continue
-            known = [settings for _, settings in tried.values()]
-            for point, way in product(some, mine[place:] + mine[:place]):
-                drawn = point | way
-                values = {path: drawn[path] for path in space}
-                settings = _with(usual, values)
-                if settings not in known:
-                    tried[place] = values, settings
-                    break
-    return [tried[place] for place in sorted(tried)]
+    space, values, places = space_of(select, usual), usual.values, range(select.budget - 1)
+    shared = _rounds(grid(select.space), select.budget, "shared", owner[0])
+    own = _rounds(grid(usual.method.search), select.budget, "shared", *owner)
+    first = {path: values[path] for path in space}, usual
+    tried: dict[int, _Candidate] = {}
+    for place in places:
+        _try(tried, place, first, shared[place : place + 1], own)
+    for place in places:
+        _try(tried, place, first, shared[select.budget - 1 :], own)
+    return [first, *(tried[place] for place in sorted(tried))]
 
 
-def _with(usual: Settings, values: Mapping[str, Any]) -> Settings:
-    return reduce(lambda settings, item: settings.having(*item), values.items(), usual)
+def _try(
+    tried: dict[int, _Candidate],
+    place: int,
+    first: _Candidate,
+    shared: Sequence[dict[str, Any]],
+    own: Sequence[dict[str, Any]],
+) -> None:
+    """Adds the first new candidate of a place, unless the place has one or there is none."""
+    if place in tried:
+        return
+    space, usual = first
+    known = [usual, *(settings for _, settings in tried.values())]
+    for common, mine in product(shared, [*own[place:], *own[:place]]):
+        drawn = common | mine
+        values = {path: drawn[path] for path in space}
+        settings = usual.with_all(values)
+        if settings not in known:
+            tried[place] = values, settings
+            return
 
 
 def space_of(select: SelectSpec, settings: Settings) -> Space:
@@ -201,89 +237,108 @@ def space_of(select: SelectSpec, settings: Settings) -> Space:
     return {path: values for path, values in select.space.items() if path in known} | settings.method.search
 
 
-def check_search(facts: ResolvedExperiment) -> Iterator[ValidationIssue]:
+def check_search(experiment: ResolvedExperiment) -> Issues:
     """The mistakes in `select` and `search`; checks that need missing parts are skipped."""
-    select, methods = facts.file.select, facts.file.methods
-    if select is None:
-        for name, method in methods.items() if "select" in facts.file.model_fields_set else ():
+    file, methods = experiment.file, experiment.file.methods
+    select = file.select
+    if select is not None:
+        yield from _criteria(select, experiment)
+        yield from _tuning(select, file)
+        if file.backbone and file.training and methods:
+            settings = {name: Settings.of(method, file.backbone, file.training) for name, method in methods.items()}
+            yield from _space(select, settings)
+            yield from _grid_sizes(select, settings)
+    elif "select" in file.model_fields_set:
+        for name, method in methods.items():
             if method.search:
-                yield ValidationIssue(
-                    ("methods", name, "search"), "searches nothing without select in the suite", "key"
-                )
-        return
-    yield from _criterion(select, facts)
-    if facts.backbone and facts.training and methods:
-        settings = {name: Settings.of(method, facts.backbone, facts.training) for name, method in methods.items()}
-        yield from _space(select, settings)
-        yield from _grid_sizes(select, settings)
+                what = "searches nothing without select in the suite"
+                yield ValidationIssue(("methods", name, "search"), what, "key")
 
 
-def _criterion(select: SelectSpec, facts: ResolvedExperiment) -> Iterator[ValidationIssue]:
-    for index, name in enumerate(facts.validators):
+def _criteria(select: SelectSpec, experiment: ResolvedExperiment) -> Issues:
+    for index, name in enumerate(experiment.validators):
         if name in (ORACLE, CHANCE, FIRST, TARGET_ACCURACY):
             what = f"{name} has another meaning in select; it cannot be a validator's name"
             yield ValidationIssue(("validators", index), what)
-    yield from _tuning(select, facts)
-    tracks: list[tuple[Loc, str]] = [(("select", "tracks", index), by) for index, by in enumerate(select.tracks)]
-    for loc, by in [(("select", "by"), select.by), *tracks]:
-        sums = select.seeds is not None and len(parts_of(by)) > 1
-        known = [*facts.validators, *([] if sums else [ORACLE])]
-        known += [FIRST] if select.seeds is not None and not sums else []
-        for name in parts_of(by) if sums else [by]:
-            if name not in known:
-                exhausted = facts.file.validators is None and name == facts.task.rules.validator
-                why = f"needs held-out examples of the sources, and none are left; {HOLD_OUT}"
-                unknown = f"is not a validator of the suite{hint(name, known)}"
-                yield ValidationIssue(loc, f"{shown(name)} {why if exhausted else unknown}")
-        if sums and len(set(parts_of(by))) < len(parts_of(by)):
-            yield ValidationIssue(loc, f"{shown(by)} names a criterion twice")
+    criteria: list[tuple[Loc, str]] = [(("select", "by"), select.by)]
+    for index, by in enumerate(select.tracks):
+        criteria.append((("select", "tracks", index), by))
+    for loc, by in criteria:
+        for what in _unusable(by, select, experiment):
+            yield ValidationIssue(loc, what)
 
 
-def _tuning(select: SelectSpec, facts: ResolvedExperiment) -> Iterator[ValidationIssue]:
-    """Tuning seeds that the suite's tables use, and tracks without tuning seeds or the suite's own criterion."""
+def _unusable(by: str, select: SelectSpec, experiment: ResolvedExperiment) -> Iterator[str]:
+    """Why settings cannot be selected by a criterion, which is a sum of validators on tuning seeds."""
+    names, known = [by], [*experiment.validators]
+    if select.seeds is not None and len(parts_of(by)) > 1:
+        names = parts_of(by)
+    else:
+        known.append(ORACLE)
+        if select.seeds is not None:
+            known.append(FIRST)
+    for name in names:
+        if name in known:
+            continue
+        if experiment.file.validators is None and name == experiment.task.rules.validator:
+            yield f"{shown(name)} needs held-out examples of the sources, and none are left; {HOLD_OUT}"
+        else:
+            yield f"{shown(name)} is not a validator of the suite{hint(name, known)}"
+    if len(set(names)) < len(names):
+        yield f"{shown(by)} names a criterion twice"
+
+
+def _tuning(select: SelectSpec, file: ExperimentFile) -> Issues:
+    """Tuning seeds that the suite's tables use, and tracks without tuning seeds or without `by`."""
+    loc = ("select", "tracks")
     if select.seeds is None:
         if select.tracks:
             what = "are of settings that are chosen once; add the seeds to choose on, such as seeds: [100, 101]"
-            yield ValidationIssue(("select", "tracks"), what, "key")
+            yield ValidationIssue(loc, what, "key")
         return
-    for seed in facts.file.seeds if "seeds" in facts.file.model_fields_set else ():
-        if seed in select.seeds:
-            yield ValidationIssue(("select", "seeds"), f"has {seed}, a seed of the suite's tables; choose on others")
-            break
+    if "seeds" in file.model_fields_set:
+        shared = [seed for seed in file.seeds if seed in select.seeds]
+        if shared:
+            what = f"has {shared[0]}, a seed of the suite's tables; choose on others"
+            yield ValidationIssue(("select", "seeds"), what)
     if select.tracks and select.by not in select.tracks:
-        yield ValidationIssue(
-            ("select", "tracks"), f"must have {shown(select.by)}, by which the tables' settings are chosen"
-        )
+        yield ValidationIssue(loc, f"must have {shown(select.by)}, by which the tables' settings are chosen")
     if len(set(select.tracks)) < len(select.tracks):
-        yield ValidationIssue(("select", "tracks"), "names a criterion twice")
+        yield ValidationIssue(loc, "names a criterion twice")
 
 
-def _space(select: SelectSpec, methods: Mapping[str, Settings]) -> Iterator[ValidationIssue]:
-    """Paths that no method has, values that a method refuses, and ranges that a grid cannot enumerate."""
-    known = dict.fromkeys(path for settings in methods.values() for path in settings.values)
+def _space(select: SelectSpec, methods: Mapping[str, Settings]) -> Issues:
+    """Paths that no method has, and values that a method refuses."""
+    known = {name: settings.values for name, settings in methods.items()}
+    paths = dict.fromkeys(path for values in known.values() for path in values)
     for path, values in select.space.items():
         loc: Loc = ("select", "space", path)
-        if path not in known:
-            yield ValidationIssue(loc, f"no method has this parameter{hint(path, known)}", "key")
-        sharing = [settings for settings in methods.values() if path not in settings.method.search]
-        yield from _refused(loc, path, values, sharing)
+        if path not in paths:
+            yield ValidationIssue(loc, f"no method has this parameter{hint(path, paths)}", "key")
+        sharing = [name for name in methods if path in known[name] and path not in methods[name].method.search]
+        yield from _refused(loc, path, values, [methods[name] for name in sharing])
     for name, settings in methods.items():
         for path, values in settings.method.search.items():
             loc = ("methods", name, "search", path)
-            if path not in settings.values:
-                yield ValidationIssue(loc, f"is not a parameter of this method{hint(path, settings.values)}", "key")
-            yield from _refused(loc, path, values, [settings])
+            if path in known[name]:
+                yield from _refused(loc, path, values, [settings])
+            else:
+                yield ValidationIssue(loc, f"is not a parameter of this method{hint(path, known[name])}", "key")
 
 
-def _refused(loc: Loc, path: str, values: Iterable[Any], methods: Iterable[Settings]) -> Iterator[ValidationIssue]:
-    having = [settings for settings in methods if path in settings.values]
+def _refused(loc: Loc, path: str, values: Iterable[Any], methods: Iterable[Settings]) -> Issues:
     for index, value in enumerate(values):
-        if what := next(filter(None, (settings.refusal_of(path, value) for settings in having)), None):
-            yield ValidationIssue((*loc, index), what)
+        for settings in methods:
+            what = settings.refusal_of(path, value)
+            if what is not None:
+                yield ValidationIssue((*loc, index), what)
+                break
 
 
-def _grid_sizes(select: SelectSpec, methods: Mapping[str, Settings]) -> Iterator[ValidationIssue]:
-    for name, settings in methods.items() if select.how != "random" else ():
+def _grid_sizes(select: SelectSpec, methods: Mapping[str, Settings]) -> Issues:
+    if select.how == "random":
+        return
+    for name, settings in methods.items():
         space = space_of(select, settings) if select.how == "grid" else select.space | settings.method.search
         size = math.prod(map(len, space.values()))
         if select.how == "grid" and size > select.budget:
@@ -295,41 +350,53 @@ def _grid_sizes(select: SelectSpec, methods: Mapping[str, Settings]) -> Iterator
             return
 
 
+_DRAWN = {
+    "random": "drawn at random",
+    "grid": "of a grid",
+    "shared": "(the method's own settings, and others drawn from axes that all methods share and one of its own)",
+}
+
+
 def select_notes(select: SelectSpec, tried: Mapping[str, Search | None]) -> Iterator[str]:
     """Notes for the reader on how settings were selected, from the search of each method."""
-    drawn = {
-        "random": "drawn at random",
-        "grid": "of a grid",
-        "shared": "(the method's own settings, and others drawn from axes that all methods share and one of its own)",
-    }[select.how]
-    if select.seeds is None:
-        yield f"{SELECTED_BY} {_by(select.by)}, for each target and seed, among {select.budget} candidates {drawn}."
-    else:
+    drawn, tuned = _DRAWN[select.how], select.seeds is not None
+    if tuned:
         yield f"Candidates: {select.budget} of each method, {drawn.strip('()')}."
+    else:
+        yield f"{SELECTED_BY} {_by(select.by)}, for each target and seed, among {select.budget} candidates {drawn}."
     searches = {name: search for name, search in tried.items() if search is not None}
-    counts = {name: len(search.candidates) for name, search in searches.items()}
-    fewer = ", ".join(f"{name} {count}" for name, count in counts.items() if count < select.budget)
+    fewer = []
+    for name, search in searches.items():
+        if len(search.candidates) < select.budget:
+            fewer.append(f"{name} {len(search.candidates)}")
     if fewer:
-        yield f"Fewer candidates than {select.budget}, since the search space has no more: {fewer}."
-    for by in (TARGET_ACCURACY, ORACLE) if select.seeds is None else ():
+        yield f"Fewer candidates than {select.budget}, since the search space has no more: {', '.join(fewer)}."
+    if tuned:
+        return
+    for by in (TARGET_ACCURACY, ORACLE):
         others = ", ".join(name for name, search in searches.items() if search.by == by != select.by)
         if others:
             yield f"Trained with the target's labels, and so selected {_by(by)}: {others}."
 
 
-def source_free_note(facts: ResolvedExperiment) -> Iterator[str]:
+def source_free_note(file: ExperimentFile) -> Iterator[str]:
     """A note on methods that adapt without the sources, if scores of source examples select their settings."""
-    select = facts.file.select
-    scores = {validator.name for validator in facts.file.validators or () if not validator.component.needs_sources}
-    if select is None or scores.union([ORACLE, FIRST]).issuperset(parts_of(select.by)):
+    if file.select is None:
         return
-    last = {name: method.scheme.component.stages[-1] for name, method in facts.file.methods.items()}
-    names = ", ".join(name for name, stage in last.items() if "sources" not in stage.sees)
+    by, of_target = file.select.by, {ORACLE, FIRST}
+    for validator in file.validators or ():
+        if not validator.component.needs_sources:
+            of_target.add(validator.name)
+    if of_target.issuperset(parts_of(by)):
+        return
+    names = []
+    for name, method in file.methods.items():
+        stages = method.scheme.component.stages
+        if stages and "sources" not in stages[-1].sees:
+            names.append(name)
     if names:
-        what = (
-            f"adapt without the sources, whose scores fall meanwhile, so {select.by} favours settings that adapt least"
-        )
-        yield f"{names}: {what}; see infomax in docs/selection.md."
+        what = f"adapt without the sources, whose scores fall meanwhile, so {by} favours settings that adapt least"
+        yield f"{', '.join(names)}: {what}; see infomax in docs/selection.md."
 
 
 def _by(by: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import fields
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -31,7 +31,7 @@ from msda_bench.api import (
     Validator,
 )
 from msda_bench.suite.choice import Configured, choose, context_of, of_kind
-from msda_bench.suite.issues import ValidationIssue, faults, hint, refusal, refuse_any, shown
+from msda_bench.suite.issues import Issues, ValidationIssue, hint, issues_of, refusal, refuse_any, shown
 from msda_bench.suite.own_estimator import as_scheme
 from msda_bench.suite.plan import Comparison, Name
 from msda_bench.suite.protocol import Optimizer, Splitting, SuitePart, TrainingConfig, UpdateRule
@@ -53,62 +53,72 @@ _Text = Annotated[str, Field(min_length=1)]
 def seeds(raw: Any) -> tuple[int, ...]:
     """A count n (0 to n - 1), a list of numbers, or a span such as "0-4"; refuses anything else."""
     if isinstance(raw, list):
-        if not raw:
-            raise refusal(ValidationIssue((), "must have at least one seed"))
-        wanted = "must be a whole number from 0 to 2**31 - 1"
-        return _each_once(raw, lambda item: type(item) is int and 0 <= item <= MAX_SEED, wanted, "seed ")
+        return _listed_seeds(raw)
     numbers = span(raw) if isinstance(raw, str) else None
     if type(raw) is int:
         if raw < 1:
-            raise refusal(
-                ValidationIssue((), f"must be a count of at least 1, not {raw}; for one seed write [{max(raw, 0)}]")
-            )
+            raise _refused(f"must be a count of at least 1, not {raw}; for one seed write [{max(raw, 0)}]")
         numbers = range(raw)
     if numbers is None:
         meant = meant_span(raw) if isinstance(raw, str) else None
         close = f" (did you mean {shown(meant)}?)" if meant else ""
-        what = f"must be a count, a list such as [0, 3] or a span such as '0-4', not {shown(raw)}{close}"
-        raise refusal(ValidationIssue((), what))
+        raise _refused(f"must be a count, a list such as [0, 3] or a span such as '0-4', not {shown(raw)}{close}")
     if len(numbers) > MAX_COUNT or numbers[-1] > MAX_SEED:
-        raise refusal(ValidationIssue((), f"must be at most {MAX_COUNT} seeds below 2**31, not {shown(raw)}"))
+        raise _refused(f"must be at most {MAX_COUNT} seeds below 2**31, not {shown(raw)}")
     return tuple(numbers)
+
+
+def _listed_seeds(raw: list[Any]) -> tuple[int, ...]:
+    if not raw:
+        raise _refused("must have at least one seed")
+
+    def usable(item: Any) -> bool:
+        return type(item) is int and 0 <= item <= MAX_SEED
+
+    return _each_once(raw, usable, "must be a whole number from 0 to 2**31 - 1", "seed ")
 
 
 def _domains(raw: Any) -> tuple[str, ...] | None:
     if raw == "all":
         return None
     if not isinstance(raw, list) or not raw:
-        raise refusal(ValidationIssue((), f"must be 'all' or a list of at least one domain, not {shown(raw)}"))
+        raise _refused(f"must be 'all' or a list of at least one domain, not {shown(raw)}")
     return _each_once(raw, lambda item: isinstance(item, str), "must be the name of a domain")
 
 
 def _each_once(raw: list[Any], usable: Callable[[Any], bool], wanted: str, noun: str = "") -> tuple[Any, ...]:
     """The items as a tuple; refuses unusable and repeated ones."""
     sound: set[Any] = set()
-    faults: list[ValidationIssue] = []
+    issues: list[ValidationIssue] = []
     for index, item in enumerate(raw):
         if not usable(item):
-            faults.append(ValidationIssue((index,), f"{wanted}, not {shown(item)}"))
+            issues.append(ValidationIssue((index,), f"{wanted}, not {shown(item)}"))
         elif item in sound:
-            faults.append(ValidationIssue((index,), f"{noun}{shown(item)} is named twice"))
+            issues.append(ValidationIssue((index,), f"{noun}{shown(item)} is named twice"))
         else:
             sound.add(item)
-    refuse_any(faults)
+    refuse_any(issues)
     return tuple(raw)
 
 
 def _values(raw: Any) -> tuple[Any, ...]:
     """Reads `[value, ...]`."""
     if not isinstance(raw, list):
-        raise refusal(ValidationIssue((), f"must be a list of values such as [0.001, 0.1], not {shown(raw)}"))
-    faults = [] if raw else [ValidationIssue((), "must have at least one value")]
+        raise _refused(f"must be a list of values such as [0.001, 0.1], not {shown(raw)}")
+    if not raw:
+        raise _refused("must have at least one value")
+    issues: list[ValidationIssue] = []
     for index, value in enumerate(raw):
         if value in raw[:index]:
-            faults.append(ValidationIssue((index,), f"{shown(value)} is listed twice"))
+            issues.append(ValidationIssue((index,), f"{shown(value)} is listed twice"))
         if isinstance(value, dict) and len(value) != 1:  # one names a choice with its parameters
-            faults.append(ValidationIssue((index,), f"must be a plain value, not {shown(value)}"))
-    refuse_any(faults)
+            issues.append(ValidationIssue((index,), f"must be a plain value, not {shown(value)}"))
+    refuse_any(issues)
     return tuple(raw)
+
+
+def _refused(what: str) -> ValidationError:
+    return refusal(ValidationIssue((), what))
 
 
 def _list_of(item: dict[str, Any]) -> dict[str, Any]:
@@ -134,7 +144,7 @@ def _comparison(raw: Any) -> Comparison:
         # From JSON, because strict Python mode would refuse the mapping.
         return TypeAdapter(Comparison).validate_json(json.dumps(raw), strict=True)
     except ValidationError as error:
-        raise refusal(*faults(error, known=[key.name for key in fields(Comparison)])) from None
+        raise refusal(*issues_of(error, known=[key.name for key in fields(Comparison)])) from None
 
 
 class SelectSpec(SuitePart):
@@ -197,10 +207,11 @@ class MethodSpec(SuitePart):
     @property
     def sees_target(self) -> bool:
         """Whether training or predicting needs unlabelled inputs of the target."""
-        scheme, discrepancy = self.scheme.component, self.discrepancy.component if self.discrepancy else None
-        if scheme.draws_target(discrepancy) or scheme.target_statistics:
+        if self.standardise is not None or self.prior_correction is not None:
             return True
-        return self.standardise is not None or self.prior_correction is not None
+        scheme = self.scheme.component
+        discrepancy = None if self.discrepancy is None else self.discrepancy.component
+        return scheme.draws_target(discrepancy) or scheme.target_statistics
 
     @model_validator(mode="after")
     def _complete(self, info: ValidationInfo) -> MethodSpec:
@@ -210,11 +221,11 @@ class MethodSpec(SuitePart):
             filled["training"] = self.training.model_copy(update={"optimizer": self.optimizer})
         if self.scheme.component.uses_discrepancy:
             registry = context_of(info).registry
-            for name, default in (("discrepancy", NO_DISCREPANCY), ("aggregator", DEFAULT_AGGREGATOR)):
-                filled[name] = getattr(self, name) or choose(registry, name, default)
+            filled["discrepancy"] = self.discrepancy or choose(registry, "discrepancy", NO_DISCREPANCY)
+            filled["aggregator"] = self.aggregator or choose(registry, "aggregator", DEFAULT_AGGREGATOR)
         return self.model_copy(update=filled)
 
-    def _unsuited(self) -> Iterator[ValidationIssue]:
+    def _unsuited(self) -> Issues:
         scheme = self.scheme.component
         if scheme.needs_target_labels and not self.reference:
             # A method that has seen the target's labels must never be ranked.
@@ -230,7 +241,7 @@ class MethodSpec(SuitePart):
             if not scheme.uses_discrepancy and getattr(self, name) is not None:
                 yield ValidationIssue((name,), f"scheme {self.scheme.name!r} takes none; remove it", "key")
 
-    def _untrained(self) -> Iterator[ValidationIssue]:
+    def _untrained(self) -> Issues:
         if self.training.given and isinstance(self.scheme.component, Predictor):
             yield ValidationIssue(("training",), f"scheme {self.scheme.name!r} takes no steps; remove it", "key")
         if self.optimizer is not None and self.training.optimizer is not None:
@@ -241,7 +252,7 @@ class MethodSpec(SuitePart):
                 what = f"scheme {self.scheme.name!r} has no such stage{hint(name, known)}"
                 yield ValidationIssue(("training", "stages", name), what, "key")
 
-    def _unweighed(self) -> Iterator[ValidationIssue]:
+    def _unweighed(self) -> Issues:
         scheme, given = self.scheme.component, "mu" in self.model_fields_set
         if not scheme.uses_mu:
             if given:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msda_bench.errors import BenchError
 from msda_bench.suite.issues import hint, shown
@@ -34,38 +34,37 @@ def meant_span(text: str) -> str | None:
     return "-".join(map(str, numbers)) if len(numbers) in {1, 2} else None
 
 
-def select_cells(plan: Plan, text: str) -> tuple[PlannedRun, ...]:
-    """The cells of a plan that a selection means, and those at tuning seeds that choose their settings.
+def subset_of(plan: Plan, text: str) -> tuple[PlannedRun, ...]:
+    """The runs of a plan that a selection names, and those at tuning seeds that choose their settings.
 
-    Commas join conditions, and a cell must meet all; `|` or a repeated key gives alternatives. A value in quotes may
+    Commas join conditions, and a run must meet all; `|` or a repeated key gives alternatives. A value in quotes may
     have both characters; a comma without a `=` behind it belongs to the name of a target.
 
     Raises:
-        BenchError: it is no selection, a value is not in the plan, or no cell meets all conditions.
+        BenchError: it is no selection, a value is not in the plan, or no run meets all conditions.
     """
     wanted = _parse(text)
-    faults = [fault for key, values in wanted.items() for fault in _absent(key, values, plan.cells)]
-    if faults:
-        raise BenchError(*faults)
-    cells = {
-        cell
-        for cell in plan.cells
-        if all(any(_meets(key, value, cell) for value in values) for key, values in wanted.items())
-    }
-    if not cells:
+    absent = [line for key, values in wanted.items() for line in _absent(key, values, plan.cells)]
+    if absent:
+        raise BenchError(*absent)
+    runs = {run for run in plan.cells if _meets_all(wanted, run)}
+    if not runs:
         raise BenchError(f"selection {shown(text)}: no run of suite {plan.suite} meets all conditions")
     tuning = {table.name: table.tuning.seeds for table in plan.experiments if table.tuning is not None}
-    chosen = {_choice(cell) for cell in cells if cell.experiment in tuning}
-    return tuple(
-        cell
-        for cell in plan.cells
-        if cell in cells or (cell.seed in tuning.get(cell.experiment, ()) and _choice(cell) in chosen)
-    )
+    chosen = {_choice(run) for run in runs if run.experiment in tuning}
+    for run in plan.cells:
+        if run.seed in tuning.get(run.experiment, ()) and _choice(run) in chosen:
+            runs.add(run)
+    return tuple(run for run in plan.cells if run in runs)
 
 
-def _choice(cell: PlannedRun) -> tuple[str, str, str]:
+def _meets_all(wanted: Mapping[str, Sequence[str]], run: PlannedRun) -> bool:
+    return all(any(_meets(key, value, run) for value in values) for key, values in wanted.items())
+
+
+def _choice(run: PlannedRun) -> tuple[str, str, str]:
     """What settings are chosen for, on tuning seeds."""
-    return cell.experiment, cell.method, cell.target
+    return run.experiment, run.method, run.target
 
 
 def _parse(text: str) -> dict[str, tuple[str, ...]]:
@@ -108,16 +107,19 @@ def _value(text: str, key: str, value: str) -> str:
     return value.lstrip("0") or "0"
 
 
-def _meets(key: str, value: str, cell: PlannedRun) -> bool:
+def _meets(key: str, value: str, run: PlannedRun) -> bool:
     numbers = span(value) if key == "seed" else None
-    return cell.seed in numbers if numbers is not None else str(getattr(cell, key)) == value
+    if numbers is not None:
+        return run.seed in numbers
+    return str(getattr(run, key)) == value
 
 
-def _absent(key: str, values: Iterable[str], cells: tuple[PlannedRun, ...]) -> list[str]:
-    known = list(dict.fromkeys(str(getattr(cell, key)) for cell in cells))
-    missing = [value for value in values if not any(_meets(key, value, cell) for cell in cells)]
-    # Numbers are not corrected: seeds are listed instead.
-    close = {value: hint("" if key == "seed" else value, known) for value in missing}
-    odd = {",", "|"} & set("".join([*missing, *known]))
-    how = "; join alternatives with |, and put a name with a comma or | in quotes" if odd else ""
-    return [f"selection: no {key} {shown(value)} in this suite{close[value]}{how}" for value in missing]
+def _absent(key: str, values: Iterable[str], runs: tuple[PlannedRun, ...]) -> Iterator[str]:
+    """A line for each value that no run has."""
+    known = list(dict.fromkeys(str(getattr(run, key)) for run in runs))
+    missing = [value for value in values if not any(_meets(key, value, run) for run in runs)]
+    special = {",", "|"} & set("".join([*missing, *known]))
+    how = "; join alternatives with |, and put a name with a comma or | in quotes" if special else ""
+    for value in missing:
+        close = hint("" if key == "seed" else value, known)  # seeds are listed, since numbers cannot be misspelt
+        yield f"selection: no {key} {shown(value)} in this suite{close}{how}"

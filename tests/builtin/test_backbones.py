@@ -250,11 +250,11 @@ def test_named_weights_are_fetched_on_request_and_checked_by_the_hash_in_their_n
 def test_a_key_holds_name_and_hash_and_does_not_fit_other_weights(published):
     published(b"", "0123456789")
     chosen = make(discover(), "backbone", "torchvision", {"model": SMALL, "weights": "IMAGENET1K_V1"})
-    assert chosen.ref.params["weights"] == {"name": "IMAGENET1K_V1", "sha256": "0123456789"}
-    assert make(discover(), "backbone", "torchvision", chosen.ref.params).ref == chosen.ref
+    assert chosen.spec.params["weights"] == {"name": "IMAGENET1K_V1", "sha256": "0123456789"}
+    assert make(discover(), "backbone", "torchvision", chosen.spec.params).spec == chosen.spec
     published(b"", "76543210")
     with pytest.raises(PluginError, match=r"IMAGENET1K_V1 has sha256 76543210\.\.\. in this torchvision, not 01234567"):
-        make(discover(), "backbone", "torchvision", chosen.ref.params)
+        make(discover(), "backbone", "torchvision", chosen.spec.params)
 
 
 @pytest.mark.parametrize(

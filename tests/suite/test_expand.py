@@ -57,14 +57,15 @@ def test_a_suite_with_too_many_cells_is_refused(expanded, good):
 
 
 def test_a_shared_grid_has_at_most_ten_thousand_points(expanded, good):
-    rates = [place / 10_000 for place in range(4000)]
-    space = f"{{training.optimizer.adadelta.lr: [0.3, 1.0, 3.0], backbone.mlp.dropout: {rates}}}"
+    rates, few = [place / 100 for place in range(1, 61)], [1, 2, 3, 4]
+    space = f"{{training.optimizer.adadelta.lr: {rates}, training.warmup: {rates[:50]}, training.epochs: {few}}}"
     with pytest.raises(SuiteError, match="that of SRC has 12000 points, more than 10000"):
         expanded(f"{good}select: {{how: shared, budget: 8, by: source_accuracy, space: {space}}}\n")
 
 
 def test_random_candidates_differ_and_a_smaller_budget_has_the_first_of_a_larger_ones(expanded, good):
     select = Path(__file__).with_name("select.yaml").read_text(encoding="utf-8")
+    good = good.replace("  SRC:", "  chance: {scheme: chance, reference: true}\n  SRC:")  # takes no steps
     drawn = {}
     for budget in (2, 5, 6, 12):
         (table,) = expanded(good + select.replace("budget: 4", f"budget: {budget}")).plan.experiments
@@ -77,3 +78,4 @@ def test_random_candidates_differ_and_a_smaller_budget_has_the_first_of_a_larger
     grid = [(lr, mu) for lr in (0.3, 1.0) for mu in (0.001, 0.01, 0.1)]
     assert [tuple(settings.values()) for settings in drawn[6]["DARN"]] == grid
     assert drawn[6] == drawn[12]
+    assert drawn[2]["chance"] == ({},)

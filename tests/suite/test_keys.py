@@ -139,8 +139,8 @@ def only(cls):
 )
 def test_a_later_parameter_is_in_the_key_unless_it_gives_the_numbers_of_before(params, kept):
     before, after = make(only(Before), "aggregator", "mean", {}), make(only(After), "aggregator", "mean", params)
-    assert after.ref == replace(before.ref, params=before.ref.params | kept)
-    assert make_planned(only(After), after.ref) == after.component
+    assert after.spec == replace(before.spec, params=before.spec.params | kept)
+    assert make_planned(only(After), after.spec) == after.component
 
 
 def test_a_later_parameter_is_in_a_fingerprint_unless_at_its_default_and_needs_one():

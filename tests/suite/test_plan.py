@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from msda_bench.errors import BenchError, StoreError
 from msda_bench.suite.issues import PLAIN_WORDS
 from msda_bench.suite.plan import Experiment, Method, Plan, PlannedRun, Search, parse_plan, plan_to_json
-from msda_bench.suite.subset import select_cells
+from msda_bench.suite.subset import subset_of
 
 KEY = "0" * 64
 SRC = Method("SRC", reference=False, recipe="pooled", distributions=("toys 1.0",))
@@ -132,7 +132,7 @@ WHOLE = Plan("toy", TABLES, CELLS)
     ],
 )
 def test_a_selection_chooses_the_named_runs(text, chosen):
-    assert select_cells(WHOLE, text) == tuple(filter(chosen, CELLS))
+    assert subset_of(WHOLE, text) == tuple(filter(chosen, CELLS))
 
 
 QUOTES = "; join alternatives with |, and put a name with a comma or | in quotes"
@@ -169,7 +169,7 @@ SEEDS = "(known: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11)"
 )
 def test_invalid_selections_are_refused(text, lines):
     with pytest.raises(BenchError) as caught:
-        select_cells(WHOLE, text)
+        subset_of(WHOLE, text)
     assert [*caught.value.lines] == [
         f"selection{line}" if line.startswith(": ") else f"selection {text!r}: {line}" for line in lines
     ]
@@ -179,7 +179,7 @@ def test_invalid_selections_are_refused(text, lines):
 @given(st.text(alphabet="method=seed,|-0123456789 DARN"))
 def test_any_text_is_read_or_refused(text):
     try:
-        cells = select_cells(WHOLE, text)
+        cells = subset_of(WHOLE, text)
     except BenchError:
         return
     assert 1 <= len(cells) <= len(CELLS)

@@ -14,7 +14,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from msda_bench.errors import SuiteError
 from msda_bench.suite.files import read_bytes
-from msda_bench.suite.issues import dotted, faults, hint, shown
+from msda_bench.suite.issues import dotted, hint, issues_of, shown
 
 AVERAGE = "average"
 """The target of means over targets."""
@@ -132,7 +132,7 @@ def find_table(name: str) -> PublishedNumbers:
     try:
         numbers = tuple(TypeAdapter(list[PublishedNumber]).validate_python(plain))
     except ValidationError as error:
-        wrong = list(faults(error, "column", _COLUMNS))[:_MOST]
+        wrong = list(issues_of(error, "column", _COLUMNS))[:_MOST]
         lines = (f"{name}: row {int(fault.loc[0]) + 1}: {dotted(fault.loc[1:])}: {fault.what}" for fault in wrong)
         raise SuiteError(*lines) from None
     _refuse_fractions(name, numbers)
