@@ -9,11 +9,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import pandas as pd
 
 from msda_bench.errors import printable
 from msda_bench.results.decision import (
+    ALL_PAIRS,
     BETTER,
     MIN_PAIRS_ACROSS,
     MOST_ALL_PAIRS,
@@ -21,10 +23,10 @@ from msda_bench.results.decision import (
     OPPOSITE,
     UNKNOWN,
     WORSE,
-    Row,
+    PairedComparison,
     comparisons,
-    decided,
-    measured,
+    paired_statistics,
+    test_family,
 )
 from msda_bench.results.estimates import MeanGain, mean_of, tied
 from msda_bench.results.frame import runs_of
@@ -33,6 +35,8 @@ from msda_bench.results.words import first_of, name_of
 
 _WHOLE = ("mean_rank", "mean_gain", "mean_gain_low", "mean_gain_high")
 _COUNTS = ("n_better", "n_worse", "n_tested", "n_experiments")
+Gain: TypeAlias = dict[str, Any]
+"""A method's gain over the baseline in an experiment; see `Across`."""
 METRIC = "accuracy_percent"
 """The only metric that is compared across datasets: their squared errors have no common unit."""
 
@@ -48,7 +52,7 @@ class Across:
 
     `gains` has a row for each counted experiment and method, if all experiments share a baseline: `experiment, method,
     reference`, the mean `gain` over the `n` paired seeds, its standard `error`, which allows for the examples that
-    seeds share, its interval (`low`, `high`), and the `outcome` against the baseline, its `reason`, `standing` and the
+    seeds share, its interval (`low`, `high`), and the `outcome` against the baseline, its `reason` and the
     `detectable` gain, as decided in the experiment.
 
     `headroom` is the reference that tells what labels of the target gain: the one that all name, or else one that
@@ -59,12 +63,12 @@ class Across:
     methods: tuple[str, ...]
     mean_ranks: Mapping[str, float]
     n_ranked: int
-    rows: tuple[Row, ...]
+    rows: tuple[PairedComparison, ...]
     cliques: tuple[tuple[str, ...], ...]
     skipped: tuple[str, ...]
     alpha: float
     baseline: str | None = None
-    gains: tuple[Row, ...] = ()
+    gains: tuple[Gain, ...] = ()
     headroom: str | None = None
 
     @property
@@ -80,7 +84,7 @@ class Across:
     @property
     def separates(self) -> bool:
         """Whether there are enough datasets to show a difference between any two methods."""
-        return self.concludes and any(_is_testable(row) for row in self.rows)
+        return self.concludes and any(row.is_tested for row in self.rows)
 
     @property
     def reason(self) -> str:
@@ -140,10 +144,10 @@ def standings(comparison: Across) -> pd.DataFrame:
     return frame.loc[order.sort_values([*order], kind="stable").index].reset_index(drop=True)
 
 
-def _standing(comparison: Across, method: str) -> Row:
+def _standing(comparison: Across, method: str) -> Gain:
     mine = [row for row in comparison.gains if row["method"] == method]
     known = [row for row in mine if row["gain"] is not None]
-    row: Row = {"method": method, "reference": any(row["reference"] for row in mine)}
+    row: Gain = {"method": method, "reference": any(row["reference"] for row in mine)}
     row |= {"mean_rank": comparison.mean_ranks.get(method), "n_experiments": len(known)}
     for name, outcome in (("n_better", BETTER), ("n_worse", WORSE)):
         row[name] = sum(gain["outcome"] == outcome for gain in mine)
@@ -157,11 +161,11 @@ def _standing(comparison: Across, method: str) -> Row:
     return row
 
 
-def _mean_gain(gains: Sequence[Row]) -> MeanGain:
+def _mean_gain(gains: Sequence[Gain]) -> MeanGain:
     return MeanGain.of([(gain["gain"], gain["error"], gain["n"]) for gain in gains])
 
 
-def _is_testable(row: Row) -> bool:
+def _is_testable(row: Gain) -> bool:
     return row["outcome"] in OPPOSITE or row["reason"] == NOT_SIGNIFICANT
 
 
@@ -171,7 +175,7 @@ def across_of(runs: pd.DataFrame) -> Across | None:
     return across_datasets(tables, [comparisons(grid, whole=False) for grid in tables])
 
 
-def across_datasets(tables: Sequence[Grid], pairs: Sequence[Sequence[Row]]) -> Across | None:
+def across_datasets(tables: Sequence[Grid], pairs: Sequence[Sequence[PairedComparison]]) -> Across | None:
     """Compares the methods that all experiments share, by their means over the targets and seeds of each dataset.
 
     Only experiments with results whose metric is accuracy count, those with headroom where the suite asks for that, and
@@ -192,11 +196,11 @@ def across_datasets(tables: Sequence[Grid], pairs: Sequence[Sequence[Row]]) -> A
     baseline = baselines.pop() if len(baselines) == 1 and baselines <= {*names} else None
     alpha = min(grid.experiment.alpha for grid in counted)
     compared = [_compared(by_dataset, pair, alpha) for pair in combinations(names, 2)]
-    rows = decided(compared, baseline if len(names) > MOST_ALL_PAIRS else None)
+    rows = _decided(compared, baseline if len(names) > MOST_ALL_PAIRS else None)
     ranked = _ranks(by_dataset, names)
     ranks = {str(name): float(rank) for name, rank in ranked.mean().items()}
     best_first = sorted(names, key=lambda name: ranks.get(name, 0.0))
-    different = [(row["first"], row["second"]) for row in rows if row["outcome"] in OPPOSITE]
+    different = [row.pair for row in rows if row.outcome in OPPOSITE]
     gains = [
         row
         for grid, rows in zip(tables, pairs, strict=True)
@@ -208,7 +212,7 @@ def across_datasets(tables: Sequence[Grid], pairs: Sequence[Sequence[Row]]) -> A
         methods=tuple(best_first),
         mean_ranks=ranks,
         n_ranked=len(ranked),
-        rows=tuple({"experiment": None, "dataset": None, "metric": METRIC} | row for row in rows),
+        rows=tuple(rows),
         cliques=cliques(best_first, different) if len(by_dataset) >= MIN_PAIRS_ACROSS else (),
         skipped=tuple(_skipped(tables, counted, names)),
         alpha=alpha,
@@ -218,7 +222,7 @@ def across_datasets(tables: Sequence[Grid], pairs: Sequence[Sequence[Row]]) -> A
     )
 
 
-def _headroom(counted: Sequence[Grid], gains: Sequence[Row]) -> str | None:
+def _headroom(counted: Sequence[Grid], gains: Sequence[Gain]) -> str | None:
     """The reference that tells the headroom of all experiments, by its mean gain over those that have it."""
     named = {grid.experiment.headroom for grid in counted}
     labelled = {name for grid in counted for name in grid.labelled}
@@ -231,16 +235,15 @@ def _headroom(counted: Sequence[Grid], gains: Sequence[Row]) -> str | None:
     return tells_headroom(named.pop() if len(named) == 1 else None, recipes, means)
 
 
-def _gains(grid: Grid, pairs: Sequence[Row], baseline: str) -> Iterator[Row]:
+def _gains(grid: Grid, pairs: Sequence[PairedComparison], baseline: str) -> Iterator[Gain]:
     """Each method's gain over the baseline, on the mean over targets, as decided in the experiment."""
-    decisions = {(row["first"], row["second"]): row for row in pairs if row["scope"] == "average"}
+    decisions = {row.other(baseline): row for row in pairs if row.scope == "average" and baseline in row.pair}
     for name in grid.methods:
         if name == baseline:
             continue
         gain = grid.merits[None].gain(name, baseline).allowing(grid.overlap[None])
         low, high = gain.interval(grid.experiment.alpha)
-        row = decisions.get((name, baseline)) or decisions.get((baseline, name)) or {"outcome": UNKNOWN, "first": name}
-        outcome = row["outcome"]
+        row = decisions.get(name)
         yield {
             "experiment": grid.experiment.name,
             "method": name,
@@ -250,13 +253,13 @@ def _gains(grid: Grid, pairs: Sequence[Row], baseline: str) -> Iterator[Row]:
             "low": low,
             "high": high,
             "n": gain.n,
-            "outcome": outcome if row["first"] == name else OPPOSITE.get(outcome, outcome),
-            "reason": row.get("reason"),
-            "detectable": row.get("detectable"),
+            "outcome": UNKNOWN if row is None else row.outcome_of(name),
+            "reason": None if row is None else row.reason,
+            "detectable": None if row is None else row.detectable,
         }
 
 
-def _compared(datasets: Mapping[str, Sequence[Grid]], pair: tuple[str, str], alpha: float) -> Row:
+def _compared(datasets: Mapping[str, Sequence[Grid]], pair: tuple[str, str], alpha: float) -> PairedComparison:
     differences, complete = [], True
     for of_dataset in datasets.values():
         merits = [(grid, grid.merits[None].paired(*pair)) for grid in of_dataset]
@@ -266,8 +269,27 @@ def _compared(datasets: Mapping[str, Sequence[Grid]], pair: tuple[str, str], alp
             first, second = map(mean_of, zip(*means, strict=True))
             differences.append(first - second)
     decimals = min(grid.merits[None].decimals for of_dataset in datasets.values() for grid in of_dataset)
-    about: Row = {"alpha": alpha, "decimals": decimals, "complete": complete}
-    return measured("across_datasets", None, pair, differences, len(datasets), **about)
+    return paired_statistics(
+        "across_datasets",
+        None,
+        pair,
+        differences,
+        len(datasets),
+        metric=METRIC,
+        alpha=alpha,
+        decimals=decimals,
+        complete=complete,
+    )
+
+
+def _decided(rows: Sequence[PairedComparison], baseline: str | None) -> list[PairedComparison]:
+    """All pairs as one family; of many methods those with the baseline are a family of their own."""
+    every = test_family(rows, ALL_PAIRS)
+    places = [place for place, row in enumerate(rows) if baseline in row.pair]
+    own = test_family([rows[place] for place in places], f"against {baseline}")
+    for place, row in zip(places, own, strict=True):
+        every[place] = row
+    return every
 
 
 def _ranks(datasets: Mapping[str, Sequence[Grid]], names: Sequence[str]) -> pd.DataFrame:

@@ -1,32 +1,35 @@
-"""Compares every pair of methods over paired runs; filters these comparisons, and turns them towards one method."""
+"""Compares methods over paired runs; filters these comparisons, and turns them towards one method."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 import pandas as pd
 
-from msda_bench.results.across import Across, across_datasets
-from msda_bench.results.decision import BETTER, NOT_SIGNIFICANT, OPPOSITE, WORSE, Row, comparisons
+from msda_bench.results.across import across_datasets
+from msda_bench.results.decision import (
+    ALL_PAIRS,
+    BETTER,
+    NOT_SIGNIFICANT,
+    OPPOSITE,
+    WORSE,
+    PairedComparison,
+    comparisons,
+)
 from msda_bench.results.door import Kind
 from msda_bench.results.frame import AVERAGE, runs_of
-from msda_bench.results.runs import results_of
 from msda_bench.results.scores import grids
 
-COLUMNS = (
-    *("suite", "experiment", "dataset", "metric", "scope", "target", "first", "second", "outcome", "reason"),
-    *("family", "n_family", "control", "alpha", "n_planned", "n_paired", "n_zero"),
-    *("statistic", "p_one_sided", "p_two_sided", "p_holm", "attainable_p", "detectable"),
-    *("mean_difference", "difference_low", "difference_high", "standard_deviation"),
-    *("median_difference", "hodges_lehmann", "hl_low", "hl_high"),
-    *("wins", "ties", "losses"),
-)
+_TEXTS = ("experiment", "metric", "scope", "target", "first", "second", "outcome", "reason", "family")
+_COUNTS = ("n_family", "n_planned", "n_paired")
+_SIZES = ("p", "p_holm", "mean_difference", "difference_low", "difference_high", "detectable")
+COLUMNS = (*_TEXTS, *_COUNTS, *_SIZES)
 """The columns of comparisons.csv, explained in docs/results.md."""
 
 
 def compare(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
-    """Compares all pairs of ranked methods by exact signed-rank tests.
+    """Compares ranked methods by exact signed-rank tests: all pairs, or each with the baseline and with the best.
 
     Args:
         runs: a result folder, a frame from `load_results`, or some of its rows, which are compared as if they were the
@@ -34,26 +37,26 @@ def compare(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         One row per pair, in the columns of comparisons.csv (docs/results.md): experiment by experiment, target by
-        target, then `average`, then `across_targets`. The pairs of `across_datasets` belong to no experiment and come
-        last. Differences are positive if `first` is better.
+        target, then `average`. The pairs of `across_datasets` belong to no experiment and come last. Differences are
+        positive if `first` is better.
     """
-    runs = runs_of(runs)
-    tables = list(grids(runs))
+    tables = list(grids(runs_of(runs)))
     pairs = [comparisons(grid) for grid in tables]
-    return comparisons_frame(runs, pairs, across_datasets(tables, pairs))
+    across = across_datasets(tables, pairs)
+    rows = [row for of_table in pairs for row in of_table]
+    return comparisons_frame([*rows, *(across.rows if across is not None else ())])
 
 
-_NUMBERS = ("n_family", "alpha", *COLUMNS[14:])
 COMPARISONS = Kind(
-    "comparisons", "compare", COLUMNS, ("scope", "first", "second", "metric", "outcome"), _NUMBERS, compare
+    "comparisons", "compare", COLUMNS, ("scope", "first", "second", "metric", "outcome"), (*_COUNTS, *_SIZES), compare
 )
 
 
-def comparisons_frame(runs: pd.DataFrame, pairs: Sequence[Sequence[Row]], across: Across | None) -> pd.DataFrame:
-    """The frame of the comparisons within each experiment and across datasets."""
-    every = [row for of_table in pairs for row in of_table] + list(across.rows if across else ())
-    suite = results_of(runs).plan.suite
-    return pd.DataFrame([{"suite": suite, **row} for row in every], columns=COLUMNS)
+def comparisons_frame(rows: Iterable[PairedComparison]) -> pd.DataFrame:
+    """The frame of some comparisons."""
+    every = list(rows)
+    frame = pd.DataFrame({name: [getattr(row, name) for row in every] for name in COLUMNS})
+    return frame.astype(dict.fromkeys(_TEXTS, object) | dict.fromkeys(_COUNTS, int) | dict.fromkeys(_SIZES, float))
 
 
 def main_rows(leaderboard: pd.DataFrame) -> pd.DataFrame:
@@ -81,25 +84,19 @@ def testable(comparisons: pd.DataFrame) -> pd.Series[bool]:
     return differ(comparisons) | (comparisons["reason"] == NOT_SIGNIFICANT)
 
 
-def control_of(comparisons: pd.DataFrame) -> str | None:
-    """The method with which the family that tables show compares the others; None for all pairs."""
-    named = comparisons["control"].dropna()
-    return str(named.iloc[0]) if len(named) else None
-
-
-def shown_family(comparisons: pd.DataFrame) -> pd.DataFrame:
-    """The pairs of the family that tables show: those with the control if there is one, or else all."""
-    return comparisons if control_of(comparisons) is None else comparisons[comparisons["control"].notna()]
+def with_baseline(comparisons: pd.DataFrame, baseline: str | None) -> pd.DataFrame:
+    """The family of comparisons with a baseline; all comparisons if there is none."""
+    return comparisons if baseline is None else comparisons[comparisons["family"] == f"against {baseline}"]
 
 
 def conclusive(comparisons: pd.DataFrame) -> pd.DataFrame:
-    """The pairs at places where tests of all pairs can show a difference, not only those with a control.
+    """The pairs at places where all pairs are compared, and any such test can show a difference.
 
-    The column `place` is a target, `average` or `across_targets`.
+    The column `place` is a target or `average`.
     """
-    known = comparisons[comparisons["experiment"].notna()]
+    known = comparisons[comparisons["experiment"].notna() & (comparisons["family"] == ALL_PAIRS)]
     known = known.assign(place=known["target"].astype(object).where(known["target"].notna(), known["scope"]))
-    able = (testable(known) & known["control"].isna()).groupby([known["experiment"].astype(object), known["place"]])
+    able = testable(known).groupby([known["experiment"].astype(object), known["place"]])
     return known[able.transform("any") & known["p_holm"].notna()]
 
 
@@ -110,20 +107,20 @@ def best_of(rows: pd.DataFrame) -> str:
     return str(rows["first"].iloc[0] if wins.empty else wins.index[0])
 
 
-def against(rows: pd.DataFrame, to: str) -> pd.DataFrame:
+def relative_to(method: str, rows: pd.DataFrame) -> pd.DataFrame:
     """The pairs with one method, turned so that outcomes and differences are those of the other method.
 
     Returns:
-        `method` (the other one), `outcome` and `reason`, `difference, low, high` (mean and interval), `p` (after the
+        `method` (the other one), `outcome` and `reason`, `difference, low, high` (mean and interval), `p` (after Holm's
         correction), `pairs` and `detectable`.
     """
     first, second = rows["first"].astype(object), rows["second"].astype(object)
-    mine = (first == to) | (second == to)
-    return turned_pairs(rows[mine], (first == to)[mine])
+    mine = (first == method) | (second == method)
+    return turned_pairs(rows[mine], (first == method)[mine])
 
 
 def turned_pairs(rows: pd.DataFrame, turned: pd.Series[bool]) -> pd.DataFrame:
-    """Pairs with the second method as `method` where turned, otherwise with the first; see `against`."""
+    """Pairs with the second method as `method` where turned, otherwise with the first; see `relative_to`."""
     sign, outcome = 1 - 2 * turned.astype(int), rows["outcome"].astype(object)
     columns = ("mean_difference", "difference_low", "difference_high")
     difference, *ends = (sign * rows[name].astype(float) + 0.0 for name in columns)  # avoids -0.0

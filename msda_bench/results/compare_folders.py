@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import pandas as pd
 
 from msda_bench.errors import BenchError
-from msda_bench.results.decision import BETTER, WORSE, Row, decided, measured
+from msda_bench.results.decision import BETTER, WORSE, PairedComparison, paired_statistics, test_family
 from msda_bench.results.estimates import summarize
 from msda_bench.results.frame import AVERAGE, own_rows
 from msda_bench.results.notes import folder_lines
@@ -131,28 +132,37 @@ def _scores(a: pd.DataFrame, b: pd.DataFrame, methods: Mapping[str, str]) -> pd.
     """The rows of an experiment: the pairs of methods at each target, and on average."""
     common = set(a["target"]) & set(b["target"])
     ours, theirs = (list(grids(runs[runs["target"].isin(common)])) for runs in (a, b))
-    rows: list[Row] = []
+    rows: list[dict[str, Any]] = []
     for grid_a, grid_b in zip(ours, theirs, strict=True):  # at most one experiment each
         for target in grid_a.columns:
-            pairs = [_measured(grid_a, grid_b, names, target) for names in methods.items()]
-            rows += decided(pairs, family="methods")
+            pairs = [_methods_compared(grid_a, grid_b, names, target) for names in methods.items()]
+            for names, pair in zip(methods.items(), test_family(pairs, "methods"), strict=True):
+                rows.append(asdict(pair) | _means(grid_a, grid_b, names, target))
     return pd.DataFrame(rows, columns=COLUMNS).astype({"n_planned": "Int64", "n_paired": "Int64"})
 
 
-def _measured(ours: Grid, theirs: Grid, names: tuple[str, str], target: Target) -> Row:
+def _methods_compared(ours: Grid, theirs: Grid, names: tuple[str, str], target: Target) -> PairedComparison:
+    """A method of B against one of A, over the seeds that both have."""
     merits_a, merits_b = ours.merits[target], theirs.merits[target]
     values_a, values_b = paired(merits_a.by_seed[names[0]], merits_b.by_seed[names[1]])
-    row = measured(
+    return paired_statistics(
         "target" if target else "average",
         target or AVERAGE,
         (names[1], names[0]),
         [second - first for first, second in zip(values_a, values_b, strict=True)],
         len({*ours.seeds} & {*theirs.seeds}),
+        metric=ours.metric,
         alpha=ours.experiment.alpha,
         decimals=min(merits_a.decimals, merits_b.decimals),
         overlap=max(ours.overlap[target], theirs.overlap[target]),
     )
-    for side, name, values in zip("ab", names, (values_a, values_b), strict=True):
+
+
+def _means(ours: Grid, theirs: Grid, names: tuple[str, str], target: Target) -> dict[str, Any]:
+    """The mean of both methods over these seeds, with its standard error."""
+    both = paired(ours.merits[target].by_seed[names[0]], theirs.merits[target].by_seed[names[1]])
+    row: dict[str, Any] = {}
+    for side, name, values in zip("ab", names, both, strict=True):
         _, mean, error = summarize(values)
         row |= {f"method_{side}": name, f"mean_{side}": abs(mean), f"standard_error_{side}": error}
     return row

@@ -9,13 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from msda_bench.results.decision import Row
 from msda_bench.results.door import Kind
 from msda_bench.results.estimates import mean_of, summarize
 from msda_bench.results.frame import AVERAGE, own_rows, runs_of
@@ -114,7 +113,7 @@ def _searched(candidates: Candidates) -> Iterator[tuple[Experiment, list[Method]
             yield table, searched
 
 
-def _judgements(candidates: Candidates, table: Experiment, methods: Sequence[Method]) -> Iterator[Row]:
+def _judgements(candidates: Candidates, table: Experiment, methods: Sequence[Method]) -> Iterator[dict[str, Any]]:
     """The rows of one experiment: each target by itself, then all targets together if there are several."""
     sign, places = table.measure.sign, {target: [at] for at, target in enumerate(table.targets)}
     if len(table.targets) > 1:
@@ -153,7 +152,7 @@ def _judgements(candidates: Candidates, table: Experiment, methods: Sequence[Met
                 }
 
 
-def _summary(name: str, values: _Array) -> Row:
+def _summary(name: str, values: _Array) -> dict[str, Any]:
     n, mean, error = summarize(values[~np.isnan(values)].tolist())
     return {name: mean, f"{name}_standard_error": error, f"n_{name}": n}
 

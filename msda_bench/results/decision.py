@@ -1,21 +1,21 @@
-"""Decides each comparison of two methods, in one place: tables, charts and sentences only filter these rows."""
+"""Decides each comparison of two methods, in one place: tables, charts and sentences only report it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 
-from msda_bench.results.estimates import detectable_shift, mean_of, paired_effect
+from msda_bench.results.estimates import detectable_shift, summarize
 from msda_bench.results.scores import Column, Grid
 from msda_bench.results.signed_rank import signed_rank_tests
 from msda_bench.suite.plan import Experiment
 
-Scope: TypeAlias = Literal["target", "average", "across_targets", "across_datasets"]
-Row: TypeAlias = dict[str, Any]
-"""A row of comparisons.csv by column."""
+Scope: TypeAlias = Literal["target", "average", "across_datasets"]
+Pair: TypeAlias = tuple[str, str]
 
 BETTER, WORSE, SAME, UNKNOWN = "better", "worse", "same", "unknown"
 INCOMPLETE, TOO_FEW, NOT_SIGNIFICANT = "incomplete", "too few pairs", "not significant"
@@ -25,10 +25,88 @@ UNTESTED = frozenset({INCOMPLETE, TOO_FEW, TOO_SMALL})
 OPPOSITE = {BETTER: WORSE, WORSE: BETTER}
 """The outcome of the second method against the first, where it differs."""
 MIN_PAIRS_ACROSS = 6
-"""The fewest targets or datasets to test across: a two-sided test of fewer pairs cannot reach 0.05."""
-ALL_PAIRS = "all_pairs"
+"""The fewest datasets to test across: a two-sided test of fewer pairs cannot reach 0.05."""
+ALL_PAIRS = "all pairs"
 MOST_ALL_PAIRS = 6
-"""Up to this many ranked methods, a family holds all pairs; beyond, each method against the control."""
+"""Up to this many ranked methods are compared in all pairs; of more, each with the baseline and with the best."""
+
+
+@dataclass(frozen=True)
+class PairedComparison:
+    """Two methods at a target, on average, or across datasets, over the seeds (or datasets) that both have.
+
+    Differences are positive where `first` is better. Numbers are None without any pair.
+
+    Attributes:
+        alpha: the level of significance, and of the interval.
+        n_planned, n_paired, n_zero: planned pairs, pairs at hand, and those without a difference.
+        is_whole: whether no run of a pair is missing.
+        is_small: whether the tests have too few rows to show a difference.
+        p: exact two-sided p, not corrected; `p_one_sided` is in the direction of the better mean.
+        leads: whether the ranks are in favour of `first`.
+        difference_low, difference_high: the interval of the mean difference.
+        deviation: the standard deviation of the differences.
+        outcome: of `first` against `second`; `reason` tells why it is unknown.
+        family, n_family: the tests over which p is corrected, and their number.
+        p_holm: p after Holm's correction.
+        detectable: the smallest true difference that the test would find with probability 0.8.
+    """
+
+    scope: Scope
+    target: str | None
+    first: str
+    second: str
+    metric: str
+    alpha: float
+    n_planned: int
+    n_paired: int
+    n_zero: int
+    is_whole: bool
+    is_small: bool = False
+    experiment: str | None = None
+    p: float | None = None
+    p_one_sided: float = 1.0
+    leads: bool = False
+    mean_difference: float | None = None
+    difference_low: float | None = None
+    difference_high: float | None = None
+    deviation: float = 0.0
+    outcome: str = UNKNOWN
+    reason: str | None = None
+    family: str = ""
+    n_family: int = 0
+    p_holm: float | None = None
+    detectable: float | None = None
+
+    @property
+    def pair(self) -> Pair:
+        """The two methods."""
+        return self.first, self.second
+
+    @property
+    def attainable_p(self) -> float:
+        """The smallest p, before any correction, that so many pairs can give."""
+        return min(1.0, 2 * 0.5 ** (self.n_paired - self.n_zero))
+
+    @property
+    def is_tested(self) -> bool:
+        """Whether there are enough pairs to show a difference, shown or not."""
+        return self.outcome in OPPOSITE or self.reason == NOT_SIGNIFICANT
+
+    @property
+    def worse(self) -> str | None:
+        """The method that was shown to be worse, if either was."""
+        if self.outcome not in OPPOSITE:
+            return None
+        return self.second if self.outcome == BETTER else self.first
+
+    def other(self, method: str) -> str:
+        """The method that this one is compared with."""
+        return self.second if self.first == method else self.first
+
+    def outcome_of(self, method: str) -> str:
+        """The outcome of one of the two methods against the other."""
+        return self.outcome if self.first == method else OPPOSITE.get(self.outcome, self.outcome)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -42,137 +120,164 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return [*map(float, adjusted)]
 
 
-def comparisons(grid: Grid, *, whole: bool = True) -> list[Row]:
-    """The decided comparisons of an experiment: every pair at each target, on average, then across targets.
-
-    Without `whole` those on average alone, which are the same, since each scope is a family of its own.
-    """
-    experiment, pairs = grid.experiment, list(combinations(grid.ranked, 2))
-    columns: Sequence[Column] = grid.columns if whole else (None,)
-    scopes = [[_over_seeds(grid, column, pair) for pair in pairs] for column in columns]
-    if whole:
-        scopes.append([_across_targets(grid, pair) for pair in pairs])
-    about = {"experiment": experiment.name, "dataset": experiment.dataset, "metric": grid.metric}
-    control = _control(experiment, grid.ranked)
-    return [about | row for rows in scopes for row in decided(rows, control)]
-
-
-def _control(experiment: Experiment, ranked: Sequence[str]) -> str | None:
-    """The method with which the others are compared, as the suite says, or since they are many: the baseline."""
-    by_baseline = len(ranked) > MOST_ALL_PAIRS if experiment.pairs is None else experiment.pairs == "baseline"
-    return experiment.baseline if by_baseline and experiment.baseline in ranked else None
+def test_baseline(experiment: Experiment, ranked: Sequence[str]) -> str | None:
+    """The baseline, if each method is compared with it and with the best alone; None where all pairs are compared."""
+    if experiment.baseline not in ranked or experiment.pairs == "all":
+        return None
+    if experiment.pairs is None and len(ranked) <= MOST_ALL_PAIRS:
+        return None
+    return experiment.baseline
 
 
 def tests_with_baseline(experiment: Experiment) -> int:
     """The size of the family that the comparisons with the baseline belong to."""
     ranked = [method.name for method in experiment.methods if not method.reference]
-    if _control(experiment, ranked) is not None:
+    if test_baseline(experiment, ranked) is not None:
         return len(ranked) - 1
     return len(ranked) * (len(ranked) - 1) // 2
 
 
-def _over_seeds(grid: Grid, column: Column, pair: tuple[str, str]) -> Row:
-    merits, alpha = grid.merits[column], grid.experiment.alpha
-    scope: Scope = "average" if column is None else "target"
-    about: Row = {"alpha": alpha, "decimals": merits.decimals, "overlap": grid.overlap[column]}
-    row = measured(scope, column, pair, merits.differences(*pair), len(grid.seeds), **about)
-    return row | {"is_small": grid.is_small(column)}
+def comparisons(grid: Grid, *, whole: bool = True) -> list[PairedComparison]:
+    """The decided comparisons of an experiment at each target and on average.
+
+    Without `whole` those on average alone, which are the same, since each target has families of its own.
+    """
+    columns: Sequence[Column] = grid.columns if whole else (None,)
+    return [comparison for column in columns for comparison in _in_column(grid, column)]
 
 
-def _across_targets(grid: Grid, pair: tuple[str, str]) -> Row:
-    means, complete = [], True
-    for target in grid.averaged:
-        merits = grid.merits[target]
-        first, second = merits.paired(*pair)
-        complete &= len(first) == len(grid.seeds)
-        if first:
-            means.append(mean_of(first) - mean_of(second))
-    n_planned, alpha, decimals = len(grid.averaged), grid.experiment.alpha, grid.merits[None].decimals
-    about: Row = {"alpha": alpha, "decimals": decimals, "complete": complete}
-    return measured("across_targets", None, pair, means, n_planned, **about)
+def _in_column(grid: Grid, column: Column) -> Iterator[PairedComparison]:
+    ranked, baseline = grid.ranked, test_baseline(grid.experiment, grid.ranked)
+    if baseline is None:
+        pairs = [*combinations(ranked, 2)]
+        yield from test_family([compared_at(grid, column, pair) for pair in pairs], ALL_PAIRS)
+        return
+    best = best_method(grid, column)
+    with_baseline = [pair for pair in combinations(ranked, 2) if baseline in pair]
+    with_best = [pair for pair in combinations(ranked, 2) if best in pair and baseline not in pair]
+    for family, pairs in ((baseline, with_baseline), (best, with_best)):
+        yield from test_family([compared_at(grid, column, pair) for pair in pairs], f"against {family}")
 
 
-def measured(
+def best_method(grid: Grid, column: Column) -> str | None:
+    """The ranked method with the best mean, of those with enough seeds for any test; None without one.
+
+    So a method that survived at a few seeds alone is not the best.
+    """
+    merits = grid.merits[column]
+    means = merits.means(grid.ranked)
+    enough = [name for name in means if 0.5 ** len(merits.by_seed[name]) <= grid.experiment.alpha]
+    return max(enough, key=means.__getitem__, default=None)
+
+
+def compared_at(grid: Grid, column: Column, pair: Pair) -> PairedComparison:
+    """Two methods over the seeds at a target, or on average; not decided yet."""
+    merits, experiment = grid.merits[column], grid.experiment
+    comparison = paired_statistics(
+        "average" if column is None else "target",
+        column,
+        pair,
+        merits.differences(*pair),
+        len(grid.seeds),
+        metric=grid.metric,
+        alpha=experiment.alpha,
+        decimals=merits.decimals,
+        overlap=grid.overlap[column],
+    )
+    return replace(comparison, experiment=experiment.name, is_small=grid.is_small(column))
+
+
+def paired_statistics(
     scope: Scope,
     target: str | None,
-    pair: tuple[str, str],
+    pair: Pair,
     differences: Sequence[float],
     n_planned: int,
     *,
+    metric: str,
     alpha: float,
     decimals: int,
     overlap: float = 0.0,
     complete: bool = True,
-) -> Row:
-    """Measures a pair by its differences in merit; nothing is decided yet.
+) -> PairedComparison:
+    """Compares two methods by their differences in merit; nothing is decided yet.
 
-    For the tests and the counts, differences are rounded, once, to these `decimals`, so that exact ties and zeros stay
-    so; sizes are rounded themselves. The interval allows for the `overlap` of the splits. `complete` tells whether no
-    run is missing behind the differences.
+    For the test, differences are rounded, once, to these `decimals`, so that exact ties and zeros stay so; sizes are
+    rounded themselves. The interval allows for the `overlap` of the splits. `complete` tells whether no run is missing
+    behind the differences.
     """
-    values, n = np.asarray(differences, float), len(differences)
-    rounded = np.round(values, decimals)
-    tests = signed_rank_tests(rounded)
-    row: Row = {"scope": scope, "target": target, "first": pair[0], "second": pair[1], "alpha": alpha}
-    row |= {"n_planned": n_planned, "n_paired": n, "n_zero": tests["greater"].n_zero}
-    row["is_whole"] = complete and n >= n_planned
+    n = len(differences)
+    tests = signed_rank_tests(np.round(np.asarray(differences, float), decimals))
+    comparison = PairedComparison(
+        scope=scope,
+        target=target,
+        first=pair[0],
+        second=pair[1],
+        metric=metric,
+        alpha=alpha,
+        n_planned=n_planned,
+        n_paired=n,
+        n_zero=tests["greater"].n_zero,
+        is_whole=complete and n >= n_planned,
+    )
     if not n:
-        return row
-    row |= paired_effect(values, alpha, decimals, overlap)
-    signs = np.sign(rounded).tolist()
-    row |= {"wins": signs.count(1), "ties": signs.count(0), "losses": signs.count(-1)}
+        return comparison
+    summary = summarize(differences)
+    low, high = summary.allowing(overlap).interval(alpha)
+    mean = round(summary.mean, decimals) + 0.0  # no -0.0
     p_first, p_second = tests["greater"].p, tests["less"].p
-    row |= {"statistic": tests["greater"].statistic, "p_two_sided": tests["two-sided"].p}
-    return row | {"p_one_sided": p_second if row["mean_difference"] < 0 else p_first, "leads": p_first < p_second}
+    return replace(
+        comparison,
+        p=tests["two-sided"].p,
+        p_one_sided=p_second if mean < 0 else p_first,
+        leads=p_first < p_second,
+        mean_difference=mean,
+        difference_low=_rounded(low, decimals),
+        difference_high=_rounded(high, decimals),
+        deviation=_rounded(summary.standard_error * n**0.5, decimals) or 0.0,
+    )
 
 
-def decided(rows: Sequence[Row], control: str | None = None, family: str = ALL_PAIRS) -> list[Row]:
-    """Decides the comparisons of one scope and target, each in its family.
-
-    The pairs with the control are a family of their own; the other pairs belong to the family of all. Adds `outcome`
-    (of the first method against the second), the `reason` of an unknown one, `family`, its size and control, and the
-    p-value after Holm's correction; `attainable_p` is the smallest that the pairs could reach after it, `detectable`
-    the smallest true difference that the test would find with probability 0.8.
-    """
-    every = _in_family(rows, family, None)
-    places = [place for place, row in enumerate(rows) if control in {row["first"], row["second"]}]
-    against = _in_family([rows[place] for place in places], f"against {control}", control)
-    for place, row in zip(places, against, strict=True):
-        every[place] = row
-    return every
+def _rounded(size: float, decimals: int) -> float | None:
+    return None if np.isnan(size) else round(size, decimals) + 0.0
 
 
-def _in_family(rows: Sequence[Row], family: str, control: str | None) -> list[Row]:
-    """Decides rows that are a family."""
-    corrected = holm([row.get("p_two_sided", 1.0) for row in rows])
-    attainable = holm([min(1.0, 2 * 0.5 ** (row["n_paired"] - row["n_zero"])) for row in rows])
-    decisions = []
-    for row, p, smallest in zip(rows, corrected, attainable, strict=True):
-        about: Row = {"family": family, "n_family": len(rows), "control": control, "attainable_p": smallest}
-        if row["n_paired"]:
-            about["p_holm"] = p
-        outcome, reason = _outcome(row, p, smallest)
-        if reason not in UNTESTED:
-            about["detectable"] = _detectable(row, len(rows))
-        decisions.append(row | about | {"outcome": outcome, "reason": reason})
-    return decisions
+def test_family(comparisons: Sequence[PairedComparison], family: str) -> list[PairedComparison]:
+    """Decides comparisons that are one family, by Holm's correction."""
+    corrected = holm([1.0 if row.p is None else row.p for row in comparisons])
+    attainable = holm([row.attainable_p for row in comparisons])
+    return [
+        _decided(row, family, len(comparisons), p, least)
+        for row, p, least in zip(comparisons, corrected, attainable, strict=True)
+    ]
 
 
-def _outcome(row: Row, p_corrected: float, attainable: float) -> tuple[str, str | None]:
+def _decided(row: PairedComparison, family: str, n_family: int, p: float, attainable: float) -> PairedComparison:
+    outcome, reason = _outcome(row, p, attainable)
+    detectable = None
+    if reason not in UNTESTED and row.deviation:
+        shift = detectable_shift(row.n_paired, row.alpha / n_family)
+        detectable = None if shift is None else shift * row.deviation
+    return replace(
+        row,
+        outcome=outcome,
+        reason=reason,
+        family=family,
+        n_family=n_family,
+        p_holm=p if row.n_paired else None,
+        detectable=detectable,
+    )
+
+
+def _outcome(row: PairedComparison, p_corrected: float, attainable: float) -> tuple[str, str | None]:
     """The outcome of the first method against the second, and why it is unknown."""
-    n, alpha = row["n_paired"], row["alpha"]
-    if row.get("is_small"):
+    if row.is_small:
         return UNKNOWN, TOO_SMALL
-    if 0 < n == row["n_zero"]:
+    if 0 < row.n_paired == row.n_zero:
         return SAME, None
-    across = row["scope"] in {"across_targets", "across_datasets"}
-    if attainable > alpha or (across and n < MIN_PAIRS_ACROSS):
-        return UNKNOWN, TOO_FEW if row["is_whole"] else INCOMPLETE
-    if p_corrected > alpha:
+    is_few_datasets = row.scope == "across_datasets" and row.n_paired < MIN_PAIRS_ACROSS
+    if attainable > row.alpha or is_few_datasets:
+        return UNKNOWN, TOO_FEW if row.is_whole else INCOMPLETE
+    if p_corrected > row.alpha:
         return UNKNOWN, NOT_SIGNIFICANT
-    return BETTER if row["leads"] else WORSE, None
-
-
-def _detectable(row: Row, tests: int) -> float | None:
-    shift = detectable_shift(row["n_paired"], row["alpha"] / tests)
-    return shift * row["standard_deviation"] if shift is not None and row["standard_deviation"] else None
+    return BETTER if row.leads else WORSE, None

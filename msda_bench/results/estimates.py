@@ -1,4 +1,4 @@
-"""Means with their errors, sizes of paired differences, the smallest that a test would find, gains over data sets."""
+"""Means with their errors, the smallest difference that a test would find, and gains over data sets."""
 
 from __future__ import annotations
 
@@ -62,41 +62,6 @@ def summarize(values: Iterable[float]) -> Summary:
         return Summary(n, mean, math.nan)
     spread = math.hypot(*(number - mean for number in numbers)) if min(numbers) < max(numbers) else 0.0
     return Summary(n, mean, spread / math.sqrt(n * (n - 1)))
-
-
-def paired_effect(differences: Reals, alpha: float, decimals: int, overlap: float) -> dict[str, float | None]:
-    """Estimates the size of one or more paired differences, in columns of comparisons.csv.
-
-    `difference_low` and `difference_high` are the interval of the mean, of level 1 - alpha, which allows for the
-    `overlap` of splits. The Hodges-Lehmann interval is bounded by the k-th smallest and k-th largest Walsh average (the
-    mean of two differences, or one difference itself), with k from the exact null distribution of the signed-rank
-    statistic of n untied differences (Hodges and Lehmann 1963; Hollander and Wolfe, section 3.3). Zeros count. With
-    ties it covers at least 1 - alpha.
-    """
-    n, cut, summary = len(differences), walsh_cut(len(differences), alpha), summarize(differences.tolist())
-    last = n * (n + 1) // 2 - 1
-    places = (last // 2, last - last // 2, *((cut - 1, last + 1 - cut) if cut else ()))
-    below, above, *ends = _walsh_averages(np.sort(differences), places)
-    low, high = ends or (math.nan, math.nan)
-    start, end = summary.allowing(overlap).interval(alpha)
-    sizes = {
-        "mean_difference": summary.mean,
-        "difference_low": start,
-        "difference_high": end,
-        "standard_deviation": summary.standard_error * math.sqrt(n),
-        "median_difference": float(np.median(differences)),
-        "hodges_lehmann": (below + above) / 2,
-        "hl_low": low,
-        "hl_high": high,
-    }
-    return {name: None if math.isnan(size) else round(size, decimals) + 0.0 for name, size in sizes.items()}  # no -0.0
-
-
-def _walsh_averages(ordered: Reals, places: Sequence[int]) -> list[float]:
-    """The Walsh averages of ascending values at these places in sorted order, counted from 0."""
-    first, second = _pairs(len(ordered))
-    averages = np.partition((ordered[first] + ordered[second]) / 2, sorted(set(places)))
-    return [float(averages[place]) for place in places]
 
 
 @lru_cache(maxsize=256)

@@ -12,8 +12,8 @@ import pandas as pd
 from msda_bench.results.across import Across, standings
 from msda_bench.results.advice import Advice, advice_on
 from msda_bench.results.chance import BesideChance
-from msda_bench.results.compare import COLUMNS, against, control_of, shown_family
-from msda_bench.results.decision import BETTER, MIN_PAIRS_ACROSS, WORSE
+from msda_bench.results.compare import comparisons_frame, relative_to, with_baseline
+from msda_bench.results.decision import ALL_PAIRS, BETTER, WORSE, test_baseline
 from msda_bench.results.frame import AVERAGE, own_rows
 from msda_bench.results.leaderboard import Analysis
 from msda_bench.results.notes import Note
@@ -26,7 +26,6 @@ from msda_bench.suite.plan import DEFAULT_METRICS, Experiment
 _PAIR = ("first", "second")
 """Columns that name a pair of methods."""
 _MEAN = ("mean", "standard_error", "rank", "mark", "partial")
-_COLUMN = {"average": AVERAGE, "across_targets": "across targets", "across_datasets": "across datasets"}
 
 
 @dataclass(frozen=True)
@@ -73,26 +72,22 @@ class View:
         return advice_on(self.experiment, self.runs, self.board, self.pairs, self.chance)
 
     @cached_property
-    def control(self) -> str | None:
-        """The method with which the comparisons that decide the marks compare the others; None for all pairs."""
-        return control_of(self.pairs)
+    def baseline(self) -> str | None:
+        """The baseline, if each method is compared with it and with the best alone; None for all pairs."""
+        ranked = self.board.loc[~self.board["reference"].astype(bool), "method"].astype(object)
+        return test_baseline(self.experiment, [*dict.fromkeys(ranked)])
 
     def outcome(self, row: Any) -> str:
-        """What the method of a row of the leaderboard is against the control, if there is one."""
-        if self.control is None or self.among_recorded:
+        """What the method of a row of the leaderboard is against the baseline, where tests are against it."""
+        if self.baseline is None or self.among_recorded:
             return ""
-        return self._against_control.get((row["target"], row["method"]), "")
+        return self._against_baseline.get((row["target"], row["method"]), "")
 
     @cached_property
-    def _against_control(self) -> dict[tuple[str, str], str]:
-        turned = against(self.pairs, self.control or "")
-        places = self.pairs.loc[turned.index, ["scope", "target"]]
-        rows = zip(*(places[name].tolist() for name in places), turned["method"], turned["outcome"], strict=True)
-        return {
-            (column, method): outcome
-            for scope, target, method, outcome in rows
-            if (column := target if scope == "target" else AVERAGE if scope == "average" else None) in self.columns
-        }
+    def _against_baseline(self) -> dict[tuple[str, str], str]:
+        turned = relative_to(self.baseline or "", self.pairs)
+        targets = self.pairs.loc[turned.index, "target"].fillna(AVERAGE)
+        return dict(zip(zip(targets, turned["method"], strict=True), turned["outcome"], strict=True))
 
 
 def views(analysis: Analysis, *, among_recorded: bool = False) -> Iterator[View]:
@@ -143,13 +138,11 @@ def summary_table(view: View) -> Table:
 
 
 def pairs_tables(view: View) -> Iterator[Table]:
-    """The comparisons of the view's family: a table for each target, one for their mean, and one across targets."""
+    """The comparisons with the baseline, or all: a table for each target, and one for their mean."""
     pairs = view.pairs if len(view.columns) > 1 else view.pairs[view.pairs["scope"] == "target"]
-    pairs = shown_family(pairs)
-    # With too few targets for a test, a note replaces the table.
-    pairs = pairs[(pairs["scope"] != "across_targets") | (pairs["n_planned"] >= MIN_PAIRS_ACROSS)]
+    pairs = with_baseline(pairs, view.baseline)
     for (scope, target), block in pairs.groupby(["scope", "target"], dropna=False, sort=False):
-        column = _COLUMN.get(str(scope), str(target))
+        column = str(target) if scope == "target" else AVERAGE
         name = f"{view.experiment.name}-pairs" + ("" if column == view.columns[-1] else f"-{column}")
         title = f"{view.experiment.name}: pairs of methods, {column}, {view.unit.label}"
         yield Table(name, title, block, _pair_columns(view.unit), about=_PAIR)
@@ -166,14 +159,9 @@ def pairs_notes(view: View) -> tuple[str, ...]:
         f"a against b: nothing is shown, so nothing is ordered. difference: the mean, with its {100 * (1 - alpha):g} % "
         "interval, which allows for the examples that seeds share; p: exact two-sided Wilcoxon signed-rank test; "
         f"Holm: p after Holm's correction over {family} in the same table; 80 %: the smallest true difference that "
-        "the test would find with probability 0.8; W/T/L: pairs won, tied, lost by a; n: pairs at hand, of those "
-        "planned."
+        "the test would find with probability 0.8; n: pairs at hand, of those planned."
     )
-    more = (
-        f"across targets, a pair is a target, its mean over seeds: fewer than {MIN_PAIRS_ACROSS} are never significant"
-        f"{', and are not shown' if len(view.columns) <= MIN_PAIRS_ACROSS else ''}."
-    )
-    return (read, more) if len(view.columns) > 1 else (read,)
+    return (read,)
 
 
 def _pair_columns(unit: Unit) -> tuple[Column, ...]:
@@ -182,10 +170,9 @@ def _pair_columns(unit: Unit) -> tuple[Column, ...]:
         Column("pair", "pair", [*_PAIR, "outcome"]),
         Column("difference", "difference of a pair", ["mean_difference", "outcome"], unit),
         Column("interval", "interval of a pair", ["difference_low", "difference_high", "outcome"], unit),
-        Column("p", "p", ["p_two_sided"]),
+        Column("p", "p", ["p"]),
         Column("Holm", "p", ["p_holm"]),
         Column("80 %", "number", ["detectable"], unit),
-        Column("W/T/L", "won/tied/lost", ["wins", "ties", "losses", "n_paired", "outcome"]),
         Column("n", "n/planned", ["n_paired", "n_planned"]),
     )
 
@@ -222,15 +209,15 @@ def _mark_read(view: View, pairs: pd.DataFrame) -> str:
     seeds = counted(high, "seed") if low == high else f"{low} to {high} seeds"
     test = f"paired over {seeds}, alpha {alpha:g}"
     holm = f"exact two-sided Wilcoxon signed-rank tests {test}, Holm's correction over {_family(view)}"
-    holm += "" if view.control is None else ", and over the others with the best"
+    holm += "" if view.baseline is None else ", and over the others with the best"
     return f"{BEST_MARK}: the best mean, and every method that was not shown to be worse ({holm})."
 
 
 def _family(view: View) -> str:
     ranked = view.board.loc[~view.board["reference"].astype(bool), "method"].nunique()
-    if view.control is None:
+    if view.baseline is None:
         return f"all {ranked * (ranked - 1) // 2} pairs"
-    return f"the {counted(ranked - 1, 'comparison')} with {view.control}"
+    return f"the {counted(ranked - 1, 'comparison')} with {view.baseline}"
 
 
 def _summary_notes(view: View, column: str) -> Iterator[str]:
@@ -271,7 +258,9 @@ def across_tables(across: Across | None) -> Iterator[Table]:
     notes = tuple(_across_notes(across))
     yield Table("across-datasets", title, rows, tuple(columns), notes=notes, verdict=verdict_across(across))
     if across.concludes:
-        pairs, title = shown_family(pd.DataFrame(across.rows, columns=COLUMNS)), "pairs of methods across datasets"
+        is_against = any(row.family != ALL_PAIRS for row in across.rows)
+        pairs = with_baseline(comparisons_frame(across.rows), across.baseline if is_against else None)
+        title = "pairs of methods across datasets"
         yield Table("across-datasets-pairs", title, pairs, _pair_columns(unit), about=_PAIR)
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import pandas as pd
 
 from msda_bench.results.across import Across, across_datasets
 from msda_bench.results.compare import comparisons_frame
-from msda_bench.results.decision import BETTER, NOT_SIGNIFICANT, OPPOSITE, SAME, Row, comparisons, decided
+from msda_bench.results.decision import ALL_PAIRS, NOT_SIGNIFICANT, SAME, PairedComparison, best_method, comparisons
 from msda_bench.results.door import Kind
 from msda_bench.results.estimates import summarize
 from msda_bench.results.frame import AVERAGE, PROBLEMS, runs_of
@@ -29,6 +30,8 @@ COLUMNS = (
     *("oracle", "regret", "regret_standard_error"),
 )
 """The columns of leaderboard.csv, explained in docs/results.md."""
+Row: TypeAlias = dict[str, Any]
+"""A row of the leaderboard by column."""
 
 
 def leaderboard(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
@@ -63,13 +66,15 @@ class Analysis:
     selected: pd.DataFrame
     """The runs with the selected settings."""
     grids: tuple[Grid, ...]
+    pairs: tuple[tuple[PairedComparison, ...], ...]
+    """The decided comparisons of each of the grids."""
 
 
 def analyse(runs: pd.DataFrame) -> Analysis:
     """Computes the leaderboard and the comparisons; the comparisons take most of the time."""
     selected = select(runs)
     tables = tuple(grids(selected))
-    pairs = [comparisons(grid) for grid in tables]
+    pairs = tuple(tuple(comparisons(grid)) for grid in tables)
     across = across_datasets(tables, pairs)
     rows = [row for grid, compared in zip(tables, pairs, strict=True) for row in _rows(grid, compared)]
     suite, noted = results_of(runs).plan.suite, tuple(notes(runs, selected))
@@ -80,16 +85,18 @@ def analyse(runs: pd.DataFrame) -> Analysis:
     )
     frame = frame.astype({"rank": "Int64"} | dict.fromkeys(_FLAGS, "boolean"))
     frame = with_results(frame, results_of(runs))
-    return Analysis(runs, frame, comparisons_frame(runs, pairs, across), across, noted, selected, tables)
+    every = [row for compared in pairs for row in compared]
+    table_of_pairs = comparisons_frame([*every, *(across.rows if across is not None else ())])
+    return Analysis(runs, frame, table_of_pairs, across, noted, selected, tables, pairs)
 
 
-def _rows(grid: Grid, pairs: Sequence[Row]) -> Iterator[Row]:
+def _rows(grid: Grid, pairs: Sequence[PairedComparison]) -> Iterator[Row]:
     experiment = grid.experiment
     recipes = {method.name: method for method in experiment.methods}
     about: Row = {"experiment": experiment.name, "dataset": experiment.dataset, "task": experiment.task}
     about |= {"metric": grid.metric, "n_planned": len(grid.seeds), "baseline": experiment.baseline}
     for column in grid.columns:
-        compared = [row for row in pairs if row["scope"] != "across_targets" and row["target"] == column]
+        compared = [row for row in pairs if row.target == column]
         marks, transfers = _marks(grid, column, compared), _transfers(grid, column, compared)
         for name in grid.methods:
             counts, recipe = grid.counts(name, column), recipes.get(name)
@@ -106,14 +113,13 @@ def _rows(grid: Grid, pairs: Sequence[Row]) -> Iterator[Row]:
             }
 
 
-def _marks(grid: Grid, column: Column, pairs: Sequence[Row]) -> dict[str, Row]:
+def _marks(grid: Grid, column: Column, pairs: Sequence[PairedComparison]) -> dict[str, Row]:
     merits, alpha = grid.merits[column], grid.experiment.alpha
     summaries = {name: summarize(by_seed.values()) for name, by_seed in merits.by_seed.items()}
     ends = {name: _ends(grid, of.allowing(grid.overlap[column]).interval(alpha)) for name, of in summaries.items()}
-    means = merits.means(grid.ranked)
-    # A method with too few ok runs for any test gets no mark, so that a lone survivor is not the best.
-    enough = {name: mean for name, mean in means.items() if 0.5 ** summaries[name].n <= alpha}
-    paper, by_holm = (_bold(enough, pairs, worse) for worse in (_worse_in_paper, _worse))
+    means, best = merits.means(grid.ranked), best_method(grid, column)
+    enough = [name for name in means if 0.5 ** summaries[name].n <= alpha]
+    paper, by_holm = (_bold(best, enough, pairs, worse) for worse in (_worse_in_paper, _worse))
     return {
         name: {
             "rank": 1 + sum(other > means[name] for other in means.values()) if name in means else None,
@@ -138,47 +144,45 @@ def _ends(grid: Grid, interval: tuple[float, float]) -> tuple[float, float]:
 
 
 def _bold(
-    means: Mapping[str, float], pairs: Sequence[Row], worse: Callable[[Row], str | None]
+    best: str | None,
+    enough: Sequence[str],
+    pairs: Sequence[PairedComparison],
+    worse: Callable[[PairedComparison], str | None],
 ) -> dict[str, bool | None]:
     """The best method by mean, and every method that is not worse; None if there are too few pairs to show it.
 
-    `worse` gives the worse method of a comparison, empty if none is, None if there are too few pairs for a test.
+    Methods without `enough` seeds for any test get no mark. `worse` gives the worse method of a comparison, empty if
+    none is, None if there are too few pairs for a test.
     """
-    best = max(means, key=means.__getitem__, default=None)
-    mine = _against_best([row for row in pairs if best in {row["first"], row["second"]}])
-    # The test against a control alone does not show which methods are among the best.
-    if all(worse(row) is None or row["control"] not in {None, best} for row in mine):
+    mine = [row for row in pairs if best in row.pair]
+    # The test against the baseline alone does not show which methods are among the best.
+    of_best = [row for row in mine if row.family in {ALL_PAIRS, f"against {best}"}]
+    if best is None or all(worse(row) is None for row in of_best):
         return {}
-    bold: dict[str, bool | None] = {str(best): True}
+    bold: dict[str, bool | None] = {best: True}
     for row in mine:
-        name, answer = row["second"] if row["first"] == best else row["first"], worse(row)
-        if name in means:
-            bold[name] = True if row["outcome"] == SAME else None if answer is None else answer != name
+        name, answer = row.other(best), worse(row)
+        if name not in enough:
+            continue
+        if row.outcome == SAME:
+            bold[name] = True
+        else:
+            bold[name] = None if answer is None else answer != name
     return bold
 
 
-def _against_best(pairs: Sequence[Row]) -> list[Row]:
-    """The comparisons with the best method; where others are with a control, those without it are a family here.
-
-    The one with the control stays as it was decided, so that marks say of it what the verdict says.
-    """
-    with_control = [row for row in pairs if row["control"] is not None]
-    others = [row for row in pairs if row["control"] is None]
-    return [*with_control, *(decided(others, family="against the best") if with_control else others)]
+def _worse(row: PairedComparison) -> str | None:
+    return "" if row.reason == NOT_SIGNIFICANT else row.worse
 
 
-def _worse(row: Row) -> str | None:
-    if row["outcome"] in OPPOSITE:
-        return str(row["second"] if row["outcome"] == BETTER else row["first"])
-    return "" if row["reason"] == NOT_SIGNIFICANT else None
-
-
-def _worse_in_paper(row: Row) -> str | None:
+def _worse_in_paper(row: PairedComparison) -> str | None:
     """Tests one-sided at alpha, without correction (Wen et al. 2020, table 1): a description, not a decision."""
-    if 0.5 ** row["n_paired"] > row["alpha"]:
+    if 0.5**row.n_paired > row.alpha:
         return None
-    behind = row["second"] if row["mean_difference"] > 0 else row["first"]
-    return str(behind) if row["mean_difference"] and row["p_one_sided"] <= row["alpha"] else ""
+    difference = row.mean_difference or 0.0
+    if not difference or row.p_one_sided > row.alpha:
+        return ""
+    return row.second if difference > 0 else row.first
 
 
 def _gains(grid: Grid, column: Column, reference: str, baseline: str) -> bool:
@@ -187,7 +191,7 @@ def _gains(grid: Grid, column: Column, reference: str, baseline: str) -> bool:
     return is_shown(gains, grid.experiment.alpha, grid.overlap[column], merits.decimals)
 
 
-def _transfers(grid: Grid, column: Column, pairs: Sequence[Row]) -> dict[str, Row]:
+def _transfers(grid: Grid, column: Column, pairs: Sequence[PairedComparison]) -> dict[str, Row]:
     """Each method's gain over the baseline and regret to the oracle, over the seeds that both methods have.
 
     The oracle is the reference with the best mean. Transfer is negative if the method is worse than the baseline. A
@@ -197,7 +201,7 @@ def _transfers(grid: Grid, column: Column, pairs: Sequence[Row]) -> dict[str, Ro
     baseline = baseline if baseline in grid.methods else None
     references = merits.means(name for name in grid.methods if name in grid.references)
     oracle = max(references, key=references.__getitem__, default=None)
-    between = {(row["first"], row["second"]): row for row in pairs}
+    between = {} if baseline is None else {row.other(baseline): row for row in pairs if baseline in row.pair}
     transfers: dict[str, Row] = {}
     for name in grid.methods:
         ranked = name not in grid.references
@@ -205,8 +209,10 @@ def _transfers(grid: Grid, column: Column, pairs: Sequence[Row]) -> dict[str, Ro
         gain = merits.gain(name, to) if to is not None else summarize(())
         low, high = gain.allowing(overlap).interval(grid.experiment.alpha)
         regret = merits.gain(oracle, name) if oracle is not None and ranked else summarize(())
-        row = between.get((name, baseline)) or between.get((baseline, name))
-        worse = None if row is None else "" if row["outcome"] == SAME else _worse(row)
+        row = between.get(name)
+        worse = None
+        if row is not None:
+            worse = "" if row.outcome == SAME else _worse(row)
         transfers[name] = {
             "gain": gain.mean,
             "gain_standard_error": gain.standard_error,

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pandas as pd
 
 from msda_bench.results.answers import folder_report
-from msda_bench.results.compare import against, main_pairs, main_rows
-from msda_bench.results.decision import holm
+from msda_bench.results.compare import main_rows
+from msda_bench.results.decision import PairedComparison, compared_at, holm
 from msda_bench.results.frame import own_rows
 from msda_bench.results.leaderboard import Analysis, analyse
 from msda_bench.results.reference import Reference, beside
 from msda_bench.results.report import Line, Report, Section, mean_text
 from msda_bench.results.runs import results_of
+from msda_bench.results.scores import Grid
 from msda_bench.results.words import counted, name_of
 from msda_bench.suite.plan import Experiment, Method
 
@@ -24,14 +25,12 @@ _WHOLE = ("scheme", "discrepancy", "aggregator")
 
 
 class _Question(NamedTuple):
-    """A method's comparison with its control, and the uncorrected exact p, with the smallest that was attainable."""
+    """The comparison of a method with its control, which comes second."""
 
     method: str
     control: str
     is_baseline: bool
-    pair: pd.Series[Any]
-    p: float
-    attainable: float
+    pair: PairedComparison
 
 
 def against_report(command: str, runs: pd.DataFrame, reference: Reference) -> Report:
@@ -53,12 +52,13 @@ def standing(analysis: Analysis, mine: Mapping[str, Collection[str]]) -> Iterato
     The test is exact and two-sided. It is corrected for the number of these methods alone: how they compare with the
     recorded ones is not asked, so these only stand beside them.
     """
+    grids = {grid.experiment.name: [grid] for grid in analysis.grids}
     for table in results_of(analysis.runs).plan.experiments:
         rows = main_rows(own_rows(table, analysis.leaderboard))
         ranked = rows[rows["rank"].notna()]
         own = ranked[ranked["method"].isin(mine[table.name])]
-        pairs = main_pairs(own_rows(table, analysis.comparisons))
-        answers = _answers(table, [*_questions(table, pairs, own["method"].tolist())])
+        questions = [of for grid in grids.get(table.name, ()) for of in _questions(grid, own["method"].tolist())]
+        answers = _answers(table, questions)
         for row in own.to_dict("records"):
             place = f"{table.name}: {name_of(row['method'])} is number {row['rank']} of {len(ranked)} by the mean"
             unit = f"{'% ' if table.measure.percent else ''}{table.measure.label}"
@@ -91,31 +91,30 @@ def _components(recipe: str) -> list[str]:
     return recipe[:end].split(" + ")
 
 
-def _questions(table: Experiment, pairs: pd.DataFrame, own: Sequence[str]) -> Iterator[_Question]:
+def _questions(grid: Grid, own: Sequence[str]) -> Iterator[_Question]:
+    table = grid.experiment
     methods = {method.name: method for method in table.methods}
     for name in own:
         control = control_of_method(table, methods[name], own)
-        both = [{*names} == {name, control} for names in pairs[["first", "second"]].astype(object).to_numpy()]
-        pair = pairs[both]
-        turned = against(pair, control or "").dropna(subset="difference")
-        if control is None or turned.empty:
+        if control not in grid.methods or control == name:
             continue
-        n = int(pair["n_paired"].iloc[0] - pair["n_zero"].iloc[0])
-        p, attainable = float(pair["p_two_sided"].iloc[0]), min(1.0, 2 * 0.5**n)
-        yield _Question(name, control, control == table.baseline, turned.iloc[0], p, attainable)
+        pair = compared_at(grid, None if len(grid.targets) > 1 else grid.targets[0], (name, control))
+        if pair.n_paired:
+            yield _Question(name, control, control == table.baseline, pair)
 
 
 def _answers(table: Experiment, questions: Sequence[_Question]) -> dict[str, str]:
-    p_values = holm([question.p for question in questions])
-    attainable = holm([question.attainable for question in questions])
+    p_values = holm([question.pair.p or 0.0 for question in questions])
+    attainable = holm([question.pair.attainable_p for question in questions])
     corrected = f", corrected for {len(questions)} methods of yours" if len(questions) > 1 else ""
     answers = {}
     for question, p, least in zip(questions, p_values, attainable, strict=True):
         word = _word(question, p, least, table.alpha)
         form, pair = "{:+.2f}" if table.measure.percent else "{:+.3g}", question.pair
-        ends = "" if pd.isna(pair["low"]) else f" [{form.format(pair['low'])}, {form.format(pair['high'])}]"
-        seeds = counted(int(pair["pairs"]), "seed")
-        gain = f"{form.format(pair['difference'])}{ends} over {seeds}"
+        ends = ""
+        if pair.difference_low is not None:
+            ends = f" [{form.format(pair.difference_low)}, {form.format(pair.difference_high)}]"
+        gain = f"{form.format(pair.mean_difference)}{ends} over {counted(pair.n_paired, 'seed')}"
         what = "the baseline " if question.is_baseline else ""
         same = "" if question.is_baseline else ", which has the same discrepancy and uniform weights"
         answers[question.method] = (
@@ -125,10 +124,10 @@ def _answers(table: Experiment, questions: Sequence[_Question]) -> dict[str, str
 
 
 def _word(question: _Question, p: float, attainable: float, alpha: float) -> str:
-    if question.pair["outcome"] == "same":
+    if question.pair.n_paired == question.pair.n_zero:
         return "equal in every pair"
     if attainable > alpha:
         return "too few seeds for a test"
     if p > alpha:
         return "not shown to differ"
-    return f"significantly {'better' if question.pair['difference'] > 0 else 'worse'}"
+    return f"significantly {'better' if (question.pair.mean_difference or 0.0) > 0 else 'worse'}"

@@ -247,14 +247,6 @@ def _turned_interval(unit: Unit, low: float, high: float, outcome: str) -> str:
     return unit.interval(-high, -low) if outcome == WORSE else unit.interval(low, high)
 
 
-def _won(_: Unit, wins: float, ties: float, losses: float, n: float, outcome: str = "") -> str:
-    """Pairs won, tied and lost by the better method."""
-    if pd.isna(n) or not n:
-        return "-"
-    won, lost = (losses, wins) if outcome == WORSE else (wins, losses)
-    return f"{won:.0f}/{ties:.0f}/{lost:.0f}"
-
-
 def _bracketed_p(_: Unit, p: float, outcome: str, reason: str, n: float) -> str:
     """In brackets where there are too few pairs to be significant."""
     few = outcome == UNKNOWN and reason != "not significant"
@@ -282,7 +274,6 @@ FORMATS: Mapping[str, Callable[..., str]] = {
     "pair": _pair,
     "difference of a pair": _turned,
     "interval of a pair": _turned_interval,
-    "won/tied/lost": _won,
     "n/planned": _of_planned,
     "of tested": lambda _, n, tested: f"{n}/{tested}" if tested else "-",
     "gain with mark": lambda unit, value, outcome: unit.show(value, signed=True) + MARKS.get(outcome, ""),

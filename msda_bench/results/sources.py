@@ -11,7 +11,7 @@ from msda_bench.api import Dataset
 from msda_bench.errors import BenchError, PluginError
 from msda_bench.plugin_errors import plugin_errors
 from msda_bench.plugins import Registry
-from msda_bench.results.decision import Row, decided, measured
+from msda_bench.results.decision import PairedComparison, paired_statistics, test_family
 from msda_bench.results.estimates import mean_of, summarize
 from msda_bench.results.frame import load_curves
 from msda_bench.results.notes import folder_lines, is_whole
@@ -26,8 +26,11 @@ from msda_bench.suite.run_spec import canonical_json
 COLUMNS = (
     *("experiment", "dataset", "method", "target", "metric", "alpha", "n_ok", "mean", "standard_error"),
     *("source", "weight", "worth", "without", "outcome", "reason", "n_family", "n_planned", "n_paired"),
-    *("mean_without", "mean_difference", "standard_deviation", "median_difference", "hodges_lehmann"),
-    *("hl_low", "hl_high", "wins", "ties", "losses", "p_two_sided", "p_holm", "attainable_p", "detectable"),
+    *("mean_without", "mean_difference", "difference_low", "difference_high", "p", "p_holm", "detectable"),
+)
+_OF_COMPARISON = (
+    *("outcome", "reason", "n_family", "n_planned", "n_paired"),
+    *("mean_difference", "difference_low", "difference_high", "p", "p_holm", "detectable"),
 )
 LEGEND = (
     "weight: alpha, a moving average over steps at the end of the last epoch, mean over seeds. worth: the source's "
@@ -38,7 +41,7 @@ LEGEND = (
     "brackets where there are too few pairs to be significant; n: pairs at hand / planned."
 )
 _TEXTS = ("experiment", "dataset", "method", "target", "metric", "source", "without", "outcome", "reason")
-_WHOLE = ("n_ok", "n_family", "n_planned", "n_paired", "wins", "ties", "losses")
+_WHOLE = ("n_ok", "n_family", "n_planned", "n_paired")
 _PLACE = ["experiment", "method", "target"]
 
 
@@ -122,8 +125,11 @@ def sources(runs: pd.DataFrame, worth: Worth) -> pd.DataFrame:
             "weight": weighed,
             "worth": pd.Series(worth.of(cell["dataset"], target), dtype=float),
         }).reindex([*dict.fromkeys([*cell["sources"], *weighed.index])])  # fmt: skip
-        compared = decided([_compare(whole, less, method, target) for less in others.values()], family="sources")
-        without = dict(zip(others, compared, strict=True))
+        compared = test_family([_compare(whole, less, method, target) for less in others.values()], "sources")
+        without = {
+            source: {name: getattr(row, name) for name in _OF_COMPARISON} | _without(whole, less, method, target)
+            for (source, less), row in zip(others.items(), compared, strict=True)
+        }
         score = summarize(whole.merits[target].by_seed[method].values())
         about = {"dataset": whole.experiment.dataset, "metric": whole.metric, "alpha": whole.experiment.alpha}
         about |= dict(zip(_PLACE, place, strict=True))
@@ -150,19 +156,25 @@ def _cells(runs: pd.DataFrame) -> dict[tuple[str, str, str], Mapping[str, Any]]:
     return {(name, method, at): cells[key] for key, name, method, at in places if "sources" in cells.get(key, {})}
 
 
-def _compare(whole: Grid, less: Grid, method: str, target: str) -> Row:
+def _compare(whole: Grid, less: Grid, method: str, target: str) -> PairedComparison:
     merits = whole.merits[target]
     with_all, without = paired(merits.by_seed[method], less.merits[target].by_seed[method])
-    row = measured(
+    return paired_statistics(
         "target",
         target,
         (method, method),
         [score - whole_score for score, whole_score in zip(without, with_all, strict=True)],
         len({*whole.seeds} & {*less.seeds}),
+        metric=whole.metric,
         alpha=whole.experiment.alpha,
         decimals=merits.decimals,
+        overlap=max(whole.overlap[target], less.overlap[target]),
     )
-    return row | {"without": less.experiment.name, "mean_without": less.sign * mean_of(without)}
+
+
+def _without(whole: Grid, less: Grid, method: str, target: str) -> dict[str, Any]:
+    _, without = paired(whole.merits[target].by_seed[method], less.merits[target].by_seed[method])
+    return {"without": less.experiment.name, "mean_without": less.sign * mean_of(without)}
 
 
 def sources_tables(rows: pd.DataFrame) -> Iterator[Table]:

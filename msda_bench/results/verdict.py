@@ -13,7 +13,7 @@ import pandas as pd
 
 from msda_bench.results.across import Across, standings
 from msda_bench.results.chance import BesideChance, chance_sentences
-from msda_bench.results.compare import against, main_pairs, main_rows
+from msda_bench.results.compare import comparisons_frame, main_pairs, main_rows, relative_to
 from msda_bench.results.decision import BETTER, SAME, TOO_FEW, TOO_SMALL, UNTESTED, WORSE
 from msda_bench.results.report import mean_text
 from msda_bench.results.scores import at_chance, labelled_methods, learns_alone, tells_headroom
@@ -81,7 +81,7 @@ def verdict(
     else:
         said = [_best(experiment, unit, ranked, pairs)]
     to = str(base if groups else ranked["method"].iloc[0])
-    return (*said, *chance_sentences(experiment, board, chance), *_power(unit, against(pairs, to)), *_missing(runs))
+    return (*said, *chance_sentences(experiment, board, chance), *_power(unit, relative_to(to, pairs)), *_missing(runs))
 
 
 def how_to_read(alpha: float) -> str:
@@ -112,7 +112,7 @@ def conclusion(experiment: Experiment, pairs: pd.DataFrame) -> str:
 
 def groups_of(pairs: pd.DataFrame, to: str | None) -> Groups:
     """The methods by what each is against one method."""
-    others = against(pairs, to or "").dropna(subset="difference").sort_values("difference", ascending=False)
+    others = relative_to(to or "", pairs).dropna(subset="difference").sort_values("difference", ascending=False)
     few = others["reason"].isin(UNTESTED)
     kinds = others["outcome"].where(others["outcome"].isin([BETTER, WORSE, SAME]), UNDECIDED).mask(few, TOO_FEW)
     return {kind: others[kinds == kind] for kind in _KINDS if (kinds == kind).any()}
@@ -292,14 +292,14 @@ def _by_rank(across: Across) -> Iterator[str]:
     if not across.separates:
         yield f"{name_of(best)} has the best mean rank over {over}, {rank}. {_upper(too_few_datasets(across))}."
         return
-    others = against(pd.DataFrame(across.rows), best)
+    others = relative_to(best, comparisons_frame(across.rows))
     worse = first_of(map(name_of, others.loc[others["outcome"] == WORSE, "method"])) or "no other"
     yield f"{name_of(best)} has the best mean rank over {over}, {rank}; shown to be worse: {worse}."
 
 
 def too_few_datasets(across: Across) -> str:
     """Explains why no test over the datasets can separate the methods, and how many datasets would be enough."""
-    tests = min(row["n_family"] for row in across.rows)
+    tests = min(row.n_family for row in across.rows)
     return (
         f"over {counted(len(across.datasets), 'dataset')} no difference can be significant after Holm's correction for "
         f"{counted(tests, 'comparison')} of methods; that takes {_needed(tests, across.alpha)}"

@@ -8,7 +8,7 @@ from typing import Literal
 
 import pandas as pd
 
-from msda_bench.results.compare import against, best_of, conclusive, control_of, differ, main_pairs, main_rows, testable
+from msda_bench.results.compare import best_of, conclusive, differ, main_pairs, main_rows, relative_to, testable
 from msda_bench.results.criteria import ALL, criteria_notes
 from msda_bench.results.frame import AVERAGE
 from msda_bench.results.report import mean_text
@@ -48,7 +48,7 @@ def headline(results: Results) -> Iterator[Figure]:
 
 
 def _means(results: Results) -> Iterator[Figure]:
-    """The forest plot, then the differences from the best method or, if only those can be tested, from the control."""
+    """The forest plot, then the differences from the best method or, if only those can be tested, from the baseline."""
     rows = main_rows(results.leaderboard)
     if not rows["mean"].notna().any():
         return
@@ -59,9 +59,10 @@ def _means(results: Results) -> Iterator[Figure]:
     pairs = main_pairs(results.comparisons)
     if not len(pairs):
         return
-    best, control = best_of(pairs), control_of(pairs)
-    to = best if control is None or testable(against(pairs[pairs["control"].isna()], best)).any() else control
-    turned = against(pairs, to)
+    best, baseline = best_of(pairs), results.baseline
+    with_best = relative_to(best, pairs[pairs["family"] != f"against {baseline}"])
+    to = best if baseline is None or testable(with_best).any() else baseline
+    turned = relative_to(to, pairs)
     if testable(turned).any():
         label = f"Difference of each method from {name_of(to)}, paired by seed, with p after Holm's correction"
         title = f"Differences from {name_of(to)}"
@@ -143,6 +144,9 @@ def pairs(results: Results) -> Section | None:
     if results.ok.empty or results.comparisons.empty:
         return None
     title, known = "Pairs of methods", conclusive(results.comparisons)
+    if results.baseline is not None:
+        which = f"Each method is compared with {name_of(results.baseline)} and with the best"
+        return Section("pairs", title, f"{which}; `compare: {{pairs: all}}` in the suite compares all pairs.")
     if known.empty:
         main = main_pairs(results.comparisons)
         few = f"With {counted(int(main['n_paired'].max()), 'paired seed')} no test of a pair of methods"
@@ -150,7 +154,7 @@ def pairs(results: Results) -> Section | None:
         return Section("pairs", title, text)
     places = sorted(dict.fromkeys(known["place"]), key=lambda where: where != AVERAGE)
     differing = {*known.loc[differ(known), "place"]}
-    quiet = [_place(where) for where in places if where not in differing]
+    quiet = [name_of(where) for where in places if where not in differing]
     none = f"No difference between methods was shown: {listed(quiet)}." if quiet else ""
     if not differing:
         return Section("pairs", title, none)
@@ -158,24 +162,20 @@ def pairs(results: Results) -> Section | None:
         "Two-sided exact signed-rank tests, paired by seed, with Holm's correction; the colour shows whether the row's "
         "method is better than the column's. Charts in which nothing was shown are skipped."
     )
-    ids = {AVERAGE: "average", "across_targets": "across", **results.targets}
+    ids = {AVERAGE: "average", **results.targets}
     drawn = [where for where in places if where in differing and where in ids]
     rows = {where: known[(known["place"] == where).to_numpy()] for where in drawn}
     figures = tuple(
         Figure(
             f"pairs-{ids[where]}",
-            _place(where),
-            f"p-values of pairs of methods: {_place(where)}",
+            name_of(where),
+            f"p-values of pairs of methods: {name_of(where)}",
             plots.pairs(compared),
             compared[_PAIRS],
         )
         for where, compared in rows.items()
     )
     return Section("pairs", title, f"{text} {none}".strip(), figures, undrawn=len(differing) - len(drawn))
-
-
-def _place(where: str) -> str:
-    return "across targets" if where == "across_targets" else name_of(where)
 
 
 def beyond(results: Results) -> Section | None:

@@ -61,7 +61,8 @@ class Results:
 
     `targets` are those with figures, and what they are called in names of figures. `runs` have the selected settings.
     `curves`, means over seeds from `by_epoch`, and `classes` are of these targets; `candidates` are from `sensitivity`.
-    `shift` is the picture of the inputs, if the folder has it.
+    `shift` is the picture of the inputs, if the folder has it. `baseline` is the method that each is compared with, and
+    None where all pairs are compared.
     """
 
     targets: Mapping[str, str]
@@ -74,6 +75,7 @@ class Results:
     classes: pd.DataFrame
     criteria: pd.DataFrame
     candidates: pd.DataFrame
+    baseline: str | None = None
 
     @cached_property
     def ok(self) -> pd.DataFrame:

@@ -203,9 +203,25 @@ def _results(findings: Findings) -> Iterator[tuple[View, Results]]:
     for view in findings.views:
         experiment = view.experiment
         places = targets[experiment.name]
-        more = (own_rows(experiment, frame) for frame in (curves, classes, judged, tried))
-        shift = shifts.get(experiment.name)
-        yield view, Results(places, experiment, shift, view.runs, view.board, view.pairs, *more)
+        own_curves, own_classes, own_judged, own_tried = (
+            own_rows(experiment, frame) for frame in (curves, classes, judged, tried)
+        )
+        yield (
+            view,
+            Results(
+                targets=places,
+                experiment=experiment,
+                shift=shifts.get(experiment.name),
+                runs=view.runs,
+                leaderboard=view.board,
+                comparisons=view.pairs,
+                curves=own_curves,
+                classes=own_classes,
+                criteria=own_judged,
+                candidates=own_tried,
+                baseline=view.baseline,
+            ),
+        )
 
 
 class BoardRow(NamedTuple):
@@ -235,12 +251,10 @@ class Board(NamedTuple):
     columns: tuple[str, ...]
     rows: tuple[BoardRow, ...]
     baseline: str | None
-    control: str | None
-    """The method with which the others are compared, if tests are corrected over these comparisons alone."""
 
     @classmethod
     def of(cls, view: View) -> Board:
-        """The table of an experiment; `mark` is for scores significantly better or worse than the control's."""
+        """The table of an experiment; `mark` is for scores significantly better or worse than the baseline's."""
         columns = sorted(view.columns, key=lambda name: name != AVERAGE)
         cells: dict[str, dict[str, Any]] = {}
         for cell in rows_of(view.board.sort_values("reference", kind="stable")):
@@ -248,13 +262,13 @@ class Board(NamedTuple):
             about = {"outcome": outcome, "mark": MARKS.get(outcome, "")}
             cells.setdefault(cell["method"], {})[cell["target"]] = cell | about
         ordered = sorted(cells.items(), key=lambda item: _order(item[1][columns[0]]))
-        baseline, control = (name and name_of(name) for name in (view.experiment.baseline, view.control))
+        baseline = view.experiment.baseline and name_of(view.experiment.baseline)
         rows = []
         for place, (name, of) in enumerate(ordered):
             fixed = bool(of[columns[0]]["reference"]) or name == view.experiment.baseline
             shown = tuple(of[column] for column in columns)
             rows.append(BoardRow(name_of(name), shown, fixed or place < MOST_SHOWN, fixed))
-        return cls(tuple(map(name_of, columns)), tuple(rows), baseline, control)
+        return cls(tuple(map(name_of, columns)), tuple(rows), baseline)
 
     @property
     def shown(self) -> tuple[str, ...]:

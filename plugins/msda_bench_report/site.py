@@ -17,7 +17,7 @@ from msda_bench.errors import BenchError, printable
 from msda_bench.plugins import Registry
 from msda_bench.results.across import METRIC, Across, across_datasets, standings
 from msda_bench.results.compare import main_rows
-from msda_bench.results.decision import MIN_PAIRS_ACROSS
+from msda_bench.results.decision import MIN_PAIRS_ACROSS, PairedComparison
 from msda_bench.results.experiment_tables import View
 from msda_bench.results.files import LEADERBOARD, RUNS, refuse_result_folders, replace_file, runs_file
 from msda_bench.results.notes import environments
@@ -53,6 +53,7 @@ class Column:
     folder: str
     view: View
     grid: Grid
+    pairs: tuple[PairedComparison, ...]
     modality: str
     protocol: tuple[str, ...]
     made_on: tuple[str, ...]
@@ -67,7 +68,7 @@ class Column:
     def rows(self) -> dict[str, Mapping[str, Any]]:
         """Its main rows of the leaderboard, by method; unknown values are None.
 
-        `mark` is for methods that are significantly better or worse than the control.
+        `mark` is for methods that are significantly better or worse than the baseline.
         """
         rows = main_rows(self.view.board)
         # A single ranked method is not marked as the best.
@@ -109,7 +110,8 @@ def _columns(folder: str, findings: Findings, registry: Registry) -> Iterator[Co
     """The experiments of a result folder, whose page is in `folder` of the site."""
     planned = results_of(findings.analysis.runs).plan.experiments
     anchors = slugs(experiment.name for experiment in planned)
-    by_name = {grid.experiment.name: grid for grid in findings.analysis.grids}
+    analysis = findings.analysis
+    by_name = {of[0].experiment.name: of for of in zip(analysis.grids, analysis.pairs, strict=True)}
     varied = {experiment.dataset for experiment in planned if experiment.without is not None}
     for view in findings.views:
         experiment = view.experiment
@@ -120,7 +122,7 @@ def _columns(folder: str, findings: Findings, registry: Registry) -> Iterator[Co
             f"{folder}/{REPORT}#{anchors[experiment.name]}",
             folder,
             view,
-            by_name[experiment.name],
+            *by_name[experiment.name],
             _modality(experiment.dataset, registry),
             (*_tested(view.runs), steps, settings),
             tuple(name if len(known) == 1 else f"{name} ({counted(len(made), 'run')})" for name, made in known),
@@ -308,8 +310,7 @@ def _compared(columns: Iterable[Column]) -> Across | None:
     for name in sorted(ranked, key=lambda name: -_datasets(ranked[name])):
         having = [column for column in left if name in column.grid.ranked]
         left = having if _datasets(having) >= MIN_PAIRS_ACROSS else left
-    pairs = [[{str(key): row[key] for key in row} for row in column.view.pairs.to_dict("records")] for column in left]
-    return across_datasets([column.grid for column in left], pairs)
+    return across_datasets([column.grid for column in left], [column.pairs for column in left])
 
 
 def _datasets(columns: Iterable[Column]) -> int:

@@ -37,7 +37,7 @@ def datasets(n, **steps):
 
 
 def outcomes(comparison):
-    return [(row["outcome"], row["reason"]) for row in comparison.rows]
+    return [(row.outcome, row.reason) for row in comparison.rows]
 
 
 def test_each_dataset_counts_once_and_pairs_are_tested():
@@ -46,10 +46,10 @@ def test_each_dataset_counts_once_and_pairs_are_tested():
     assert comparison.mean_ranks == {"a": 1.0, "b": 2.5, "c": 2.5}
     first = comparison.rows[0]
     p_values = [mb.signed_rank(range(1, 9), "two-sided").p] * 2 + [1.0]
-    assert [row["p_two_sided"] for row in comparison.rows] == p_values
-    assert [row["p_holm"] for row in comparison.rows] == holm(p_values)
+    assert [row.p for row in comparison.rows] == p_values
+    assert [row.p_holm for row in comparison.rows] == holm(p_values)
     assert outcomes(comparison) == [("better", None), ("better", None), ("same", None)]
-    assert first["mean_difference"] == pytest.approx(0.45)
+    assert first.mean_difference == pytest.approx(0.45)
     assert comparison.cliques == (("b", "c"),)
     assert (comparison.concludes, "8 datasets" in comparison.reason) == (True, True)
 
@@ -79,8 +79,8 @@ def test_two_experiments_of_one_dataset_count_once():
         {"e1": ("d1", {"a": 520, "b": 500}), "e2": ("d1", {"a": 500, "b": 510}), "e3": ("d2", {"a": 1, "b": 0})}
     )
     assert comparison.datasets == ("d1", "d2")
-    assert comparison.rows[0]["n_planned"] == 2
-    assert comparison.rows[0]["mean_difference"] == pytest.approx((0.5 + 0.1) / 2)
+    assert comparison.rows[0].n_planned == 2
+    assert comparison.rows[0].mean_difference == pytest.approx((0.5 + 0.1) / 2)
     assert comparison.mean_ranks == {"a": 1.0, "b": 2.0}
 
 
@@ -113,7 +113,7 @@ def test_a_dataset_without_a_mean_makes_the_pair_incomplete():
     results = datasets(7, a=3, b=2, c=1)
     results["e6"][1]["b"] = None
     comparison = across(results)
-    assert [row["n_paired"] for row in comparison.rows] == [6, 7, 6]
+    assert [row.n_paired for row in comparison.rows] == [6, 7, 6]
     # Three comparisons of six datasets cannot be significant.
     assert outcomes(comparison) == [("unknown", "incomplete"), ("better", None), ("unknown", "incomplete")]
     assert comparison.mean_ranks == {"a": 1.0, "b": 2.0, "c": 3.0}

@@ -29,21 +29,6 @@ def test_the_ranks_decide_which_method_is_better_not_the_mean(table):
     assert (far.mean_difference, far.outcome) == (-0.25, "better")
 
 
-@pytest.mark.parametrize("lost", [(), (3,)])
-def test_across_targets_each_target_is_one_pair(table, lost):
-    runs = {
-        "a": {f"t{i}": [100 + i + 1, 100 + 3 * i] for i in range(6)},
-        "b": {f"t{i}": [100, None if i in lost else 100] for i in range(6)},
-    }
-    pair = only(table(runs), "across_targets")
-    assert (pair.n_paired, pair.outcome, pair.reason, pair.p_holm) == (6, "better", None, 2 ** (1 - 6))
-    steps = [i + 1 if i in lost else (4 * i + 1) / 2 for i in range(6)]
-    assert pair.mean_difference == pytest.approx(sum(steps) / 6 / 2)
-    five = {name: {target: of[target] for target in [*of][:5]} for name, of in runs.items()}
-    pair = only(table(five, alpha=0.2), "across_targets")
-    assert (pair.n_paired, pair.outcome, pair.reason) == (5, "unknown", "incomplete" if lost else "too few pairs")
-
-
 @pytest.mark.parametrize(
     ("first", "alpha", "outcome", "reason"),
     [
@@ -70,24 +55,30 @@ def test_outcomes_are_as_documented(table, first, alpha, outcome, reason):
     assert (pair.mean_difference is None) == (pair.p_holm is None) == (pair.n_paired == 0)
 
 
-def test_up_to_six_methods_are_compared_in_pairs_and_more_with_the_baseline(table):
+def test_all_pairs_of_up_to_six_methods_are_compared_and_more_with_the_baseline_and_the_best(table):
     six = rows(table(many(6), baseline="a"), "target")
-    assert {(pair.family, pair.n_family) for pair in six} == {("all_pairs", 15)}
-    assert [pair.p_holm for pair in six] == holm([pair.p_two_sided for pair in six])
-    seven = rows(table(many(7), baseline="a"), "target")
-    with_a = [pair for pair in seven if "a" in {pair.first, pair.second}]
-    assert {(pair.family, pair.control, pair.n_family) for pair in with_a} == {("against a", "a", 6)}
-    assert [pair.p_holm for pair in with_a] == holm([pair.p_two_sided for pair in with_a])
-    assert {pair.outcome for pair in with_a} == {"worse"}
-    # 21 pairs of eight seeds cannot be significant, six comparisons with one method are.
-    others = [pair for pair in seven if pair not in with_a]
-    assert {(pair.family, pair.control, pair.n_family) for pair in others} == {("all_pairs", None, 21)}
-    assert [pair.p_holm for pair in others] == [pytest.approx(21 * 2 / 256)] * 15
-    assert {(pair.outcome, pair.reason) for pair in others} == {("unknown", "too few pairs")}
+    assert {(pair.family, pair.n_family) for pair in six} == {("all pairs", 15)}
+    assert [pair.p_holm for pair in six] == holm([pair.p for pair in six])
+    seven = rows(table(many(7), baseline="b"), "target")
+    for family, others in (("b", "acdefg"), ("g", "acdef")):
+        pairs = [pair for pair in seven if pair.family == f"against {family}"]
+        assert [{pair.first, pair.second} for pair in pairs] == [{family, other} for other in others]
+        assert {pair.n_family for pair in pairs} == {len(others)}
+        assert [pair.p_holm for pair in pairs] == holm([pair.p for pair in pairs])
+        assert all(pair.outcome in {"better", "worse"} for pair in pairs)
+    assert len(seven) == 11
+    # A baseline that is the best itself has one family.
+    assert {pair.family for pair in rows(table(many(7), baseline="g"), "target")} == {"against g"}
+    every = rows(table(many(7), baseline="b", pairs="all"), "target")
+    assert {(pair.family, pair.n_family) for pair in every} == {("all pairs", 21)}
+    assert {(pair.outcome, pair.reason) for pair in every} == {("unknown", "too few pairs")}  # 21 tests of eight seeds
     named = rows(table(many(3), baseline="b", pairs="baseline"), "target")
-    assert [pair.family for pair in named] == ["against b", "all_pairs", "against b"]
-    assert [pair.p_holm for pair in named] == [pytest.approx(size * 2 / 256) for size in (2, 3, 2)]
-    assert {pair.family for pair in rows(table(many(7)))} == {"all_pairs"}
+    assert [(pair.first, pair.second, pair.family) for pair in named] == [
+        ("a", "b", "against b"),
+        ("b", "c", "against b"),
+        ("a", "c", "against c"),
+    ]
+    assert {pair.family for pair in rows(table(many(7)))} == {"all pairs"}
 
 
 def around(middle, width=0.5, n=20, seed=1):

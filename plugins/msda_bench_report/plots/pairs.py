@@ -11,7 +11,7 @@ import pandas as pd
 from altair.utils.schemapi import debug_mode
 
 from msda_bench.results.across import Across, across_of, standings
-from msda_bench.results.compare import against, best_of, conclusive, main_pairs, turned_pairs
+from msda_bench.results.compare import best_of, conclusive, main_pairs, relative_to, turned_pairs
 from msda_bench.results.door import argument
 from msda_bench.results.frame import runs_of
 from msda_bench.results.report import show_p
@@ -45,7 +45,7 @@ def differences(comparisons: str | Path | pd.DataFrame, to: str | None = None) -
 
 
 def _differences(rows: pd.DataFrame, to: str) -> Chart:
-    turned = against(rows, to).sort_values("difference", ascending=False, kind="stable")
+    turned = relative_to(to, rows).sort_values("difference", ascending=False, kind="stable")
     metric = rows["metric"].iloc[0]
     form = "{:+.2f}" if metric.endswith("_percent") else "{:+.3g}"
     numbers = zip(turned["difference"], turned["p"], strict=True)
@@ -66,7 +66,7 @@ def pairs(comparisons: str | Path | pd.DataFrame) -> Chart:
     """Draws the two-sided p-values of all pairs after Holm's correction, as one matrix per target and for their mean.
 
     Colours show whether the method of a cell's row is better than the method of its column. Panels without enough pairs
-    for any test are skipped.
+    for any test are skipped, and those of suites that do not compare all pairs.
 
     Args:
         comparisons: a result folder, or a frame from `compare`.
