@@ -18,6 +18,7 @@ from msda_bench.data.check import present
 from msda_bench.engine.loaded import load_domain
 from msda_bench.errors import BenchError, DataError, PluginError, reported
 from msda_bench.plugins import Registry
+from msda_bench.results import formats
 from msda_bench.results.report import Column, Line, Report, Section, Table
 from msda_bench.running.data import domains_of, used
 from msda_bench.running.leaks import MOST, find_leaks
@@ -160,9 +161,9 @@ def _section(rows: pd.DataFrame) -> Section:
     what = f"leak suspected: {', '.join(leaks)}" if leaks else "nothing found of the kinds that were looked for"
     title = f"{rows['dataset'].iloc[0]} ({rows['experiments'].iloc[0]}): {what}"
     columns = (
-        Column("target", "text", ["target"]),
-        Column("domain", "domain", ["domain", "target"]),
-        *(Column(head, "share", [count, total]) for head, count, total in _SHARES),
+        Column("target", formats.text, ["target"]),
+        Column("domain", formats.domain, ["domain", "target"]),
+        *(Column(head, formats.share, [count, total]) for head, count, total in _SHARES),
     )
     table = Table(rows["experiments"].iloc[0].partition(",")[0], title, rows, columns, about=())
     return Section((table,), (Line("caption", _LEGEND.format(most=MOST)),))

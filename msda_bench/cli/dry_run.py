@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 
 import pandas as pd
 
+from msda_bench.results import formats
 from msda_bench.results.power import POWER, Pilot
 from msda_bench.results.report import Column, Line, Report, Section, Table
 from msda_bench.results.words import counted, name_of
@@ -25,7 +26,7 @@ def dry_run_report(training: Training) -> Report:
     to_train = Counter((run.experiment, run.method) for run in missing.selected if run.key in missing.to_train)
     rows = [(*method, count - to_train[method], to_train[method]) for method, count in planned.items()]
     names = ("experiment", "method", "stored", "to_train")
-    columns = tuple(Column(name.replace("_", " "), "text", [name]) for name in names)
+    columns = tuple(Column(name.replace("_", " "), formats.text, [name]) for name in names)
     table = Table("dry-run", "runs of each method", pd.DataFrame(rows, columns=names), columns)
     counts = f"{missing.stored} runs stored, {len(missing.to_train)} to train"
     if missing.left:

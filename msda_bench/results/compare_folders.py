@@ -10,12 +10,14 @@ from typing import Any
 import pandas as pd
 
 from msda_bench.errors import BenchError
+from msda_bench.results import formats
 from msda_bench.results.decision import BETTER, WORSE, PairedComparison, paired_statistics, test_family
 from msda_bench.results.estimates import summarize
+from msda_bench.results.formats import Unit
 from msda_bench.results.frame import AVERAGE, own_rows
 from msda_bench.results.notes import folder_lines
 from msda_bench.results.recorded import read_records
-from msda_bench.results.report import Column, Line, Report, Section, Table, Unit
+from msda_bench.results.report import Column, Line, Report, Section, Table
 from msda_bench.results.runs import results_of
 from msda_bench.results.scores import Column as Target
 from msda_bench.results.scores import Grid, grids, paired
@@ -190,14 +192,14 @@ def _table(pair: ComparedExperiment) -> Table:
     rows, names = pair.rows, ("method_a", "method_b")
     unit = Unit.of(pair.a.measure, rows.groupby("target", sort=False)[["mean_a", "mean_b"]].min().min(axis=1))
     columns = (
-        Column("method", "text", names),
-        Column("target", "text", ["target"]),
-        Column("A", "number", ["mean_a"], unit),
-        Column("B", "number", ["mean_b"], unit),
-        Column("difference", "difference", ["mean_difference"], unit),
-        Column("interval", "interval", ["difference_low", "difference_high"], unit),
-        Column("p", "p in brackets", ["p_holm", "outcome", "reason", "n_paired"]),
-        Column("n", "n/planned", ["n_paired", "n_planned"]),
+        Column("method", formats.text, names),
+        Column("target", formats.text, ["target"]),
+        Column("A", formats.number, ["mean_a"], unit),
+        Column("B", formats.number, ["mean_b"], unit),
+        Column("difference", formats.difference, ["mean_difference"], unit),
+        Column("interval", formats.interval, ["difference_low", "difference_high"], unit),
+        Column("p", formats.p_in_brackets, ["p_holm", "outcome", "reason", "n_paired"]),
+        Column("n", formats.of_planned, ["n_paired", "n_planned"]),
     )
     return Table(pair.a.name, f"{_name(pair)}: {unit.label}", rows, columns, about=names)
 

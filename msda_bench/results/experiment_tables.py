@@ -9,15 +9,17 @@ from typing import Any
 
 import pandas as pd
 
+from msda_bench.results import formats
 from msda_bench.results.across import Across, standings
 from msda_bench.results.advice import Advice, advice_on
 from msda_bench.results.chance import BesideChance
 from msda_bench.results.compare import comparisons_frame, relative_to, with_baseline
 from msda_bench.results.decision import ALL_PAIRS, BETTER, WORSE, test_baseline
+from msda_bench.results.formats import MARKS, Unit
 from msda_bench.results.frame import AVERAGE, own_rows
 from msda_bench.results.leaderboard import Analysis
 from msda_bench.results.notes import Note
-from msda_bench.results.report import BEST_MARK, MARKS, Column, Table, Unit
+from msda_bench.results.report import BEST_MARK, Column, Table
 from msda_bench.results.runs import results_of
 from msda_bench.results.verdict import too_few_datasets, verdict, verdict_across
 from msda_bench.results.words import counted
@@ -111,8 +113,10 @@ def leaderboard_table(view: View) -> Table:
     rows = board.assign(
         mark=board["bold_holm"].eq(other=True).fillna(value=False).map({True: BEST_MARK, False: ""}), partial=partial
     )
-    shown = [Column(name, "mean", _MEAN, view.unit, ("target", name)) for name in dict.fromkeys(view.board["target"])]
-    columns = [Column("method", "text", ["method"]), *(column for column in shown if column.name in view.columns)]
+    shown = [
+        Column(name, formats.mean, _MEAN, view.unit, ("target", name)) for name in dict.fromkeys(view.board["target"])
+    ]
+    columns = [Column("method", formats.text, ["method"]), *(column for column in shown if column.name in view.columns)]
     title = f"{experiment.name} ({experiment.dataset}): {view.unit.label}, mean +- standard error of {_seeds_of(board)}"
     notes = tuple(_caption(view, is_marked=bool((rows["mark"] != "").any())))
     return Table(experiment.name, title, rows, tuple(columns), "method", notes, view.verdict)
@@ -126,12 +130,12 @@ def summary_table(view: View) -> Table:
     rows = rows.assign(loss=rows["negative_transfer"].map({True: " NT"}).fillna(""))
     gain = f"gain over {experiment.baseline}" if experiment.baseline else "gain"
     columns = (
-        Column("method", "text", ["method"]),
-        Column("rank", "count", ["rank"]),
-        Column("mean", "number", ["mean"], unit),
-        Column(f"{level} interval", "interval", ["mean_low", "mean_high"], unit),
-        Column(gain, "difference", ["gain", "loss"], unit),
-        Column("regret", "difference", ["regret"], unit),
+        Column("method", formats.text, ["method"]),
+        Column("rank", formats.count, ["rank"]),
+        Column("mean", formats.number, ["mean"], unit),
+        Column(f"{level} interval", formats.interval, ["mean_low", "mean_high"], unit),
+        Column(gain, formats.difference, ["gain", "loss"], unit),
+        Column("regret", formats.difference, ["regret"], unit),
     )
     title = f"{experiment.name}: {column}, {unit.label}"
     return Table(f"{experiment.name}-summary", title, rows, columns, notes=tuple(_summary_notes(view, column)))
@@ -167,13 +171,13 @@ def pairs_notes(view: View) -> tuple[str, ...]:
 def _pair_columns(unit: Unit) -> tuple[Column, ...]:
     """The columns of a table of pairs."""
     return (
-        Column("pair", "pair", [*_PAIR, "outcome"]),
-        Column("difference", "difference of a pair", ["mean_difference", "outcome"], unit),
-        Column("interval", "interval of a pair", ["difference_low", "difference_high", "outcome"], unit),
-        Column("p", "p", ["p"]),
-        Column("Holm", "p", ["p_holm"]),
-        Column("80 %", "number", ["detectable"], unit),
-        Column("n", "n/planned", ["n_paired", "n_planned"]),
+        Column("pair", formats.pair, [*_PAIR, "outcome"]),
+        Column("difference", formats.difference_of_pair, ["mean_difference", "outcome"], unit),
+        Column("interval", formats.interval_of_pair, ["difference_low", "difference_high", "outcome"], unit),
+        Column("p", formats.p_value, ["p"]),
+        Column("Holm", formats.p_value, ["p_holm"]),
+        Column("80 %", formats.number, ["detectable"], unit),
+        Column("n", formats.of_planned, ["n_paired", "n_planned"]),
     )
 
 
@@ -242,18 +246,18 @@ def across_tables(across: Across | None) -> Iterator[Table]:
     unit = Unit.of(DEFAULT_METRICS["classification"], ())
     title = f"across {len(across.datasets)} datasets: {', '.join(across.datasets)}"
     rows = standings(across)
-    columns = [Column("method", "text", ["method"])]
+    columns = [Column("method", formats.text, ["method"])]
     if across.baseline is not None:
         sizes = ["mean_gain", "mean_gain_low", "mean_gain_high"]
         rows[sizes] = rows[sizes].mask(rows["method"] == across.baseline)
         columns += [
-            Column("mean gain", "difference", sizes[:1], unit),
-            Column("interval", "interval", sizes[1:], unit),
+            Column("mean gain", formats.difference, sizes[:1], unit),
+            Column("interval", formats.interval, sizes[1:], unit),
         ]
-        columns += [Column(what, "of tested", [f"n_{what}", "n_tested"]) for what in ("better", "worse")]
-    columns.append(Column("mean rank", "rank", ["mean_rank"]))
+        columns += [Column(what, formats.of_tested, [f"n_{what}", "n_tested"]) for what in ("better", "worse")]
+    columns.append(Column("mean rank", formats.two_decimals, ["mean_rank"]))
     columns += [
-        Column(name, "gain with mark", [f"gain:{name}", f"outcome:{name}"], unit) for name in across.experiments
+        Column(name, formats.gain_with_mark, [f"gain:{name}", f"outcome:{name}"], unit) for name in across.experiments
     ]
     notes = tuple(_across_notes(across))
     yield Table("across-datasets", title, rows, tuple(columns), notes=notes, verdict=verdict_across(across))

@@ -8,11 +8,13 @@ import numpy as np
 import pandas as pd
 
 from msda_bench.errors import BenchError, StoreError
+from msda_bench.results import formats
 from msda_bench.results.door import Kind
+from msda_bench.results.formats import Unit
 from msda_bench.results.frame import runs_of
 from msda_bench.results.notes import is_whole
 from msda_bench.results.recorded import OF_EXAMPLES, kept_predictions, read_records
-from msda_bench.results.report import Column, Report, Section, Table, Unit
+from msda_bench.results.report import Column, Report, Section, Table
 from msda_bench.results.runs import results_of
 from msda_bench.results.select import select
 
@@ -131,9 +133,9 @@ def classes_report(runs: pd.DataFrame) -> Report:
     unit, tables = Unit("accuracy in percent"), []
     for (experiment, target), rows in classes.groupby(["experiment", "target"], observed=True, sort=False):
         methods = dict.fromkeys(rows["method"].astype(object))
-        accuracies = (Column(name, "number", ["accuracy"], unit, ("method", name)) for name in methods)
+        accuracies = (Column(name, formats.number, ["accuracy"], unit, ("method", name)) for name in methods)
         title = f"{experiment}, {target}: accuracy on each class in percent, mean over seeds"
-        name, columns = f"{experiment}-classes-{target}", (Column("class", "count", ["class"]), *accuracies)
+        name, columns = f"{experiment}-classes-{target}", (Column("class", formats.count, ["class"]), *accuracies)
         by_class = rows.sort_values("class", kind="stable")
         tables.append(Table(name, title, by_class, columns, "class", by_column=True))
     return Report((Section(tuple(tables)),), classes, is_whole(runs))

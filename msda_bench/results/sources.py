@@ -11,12 +11,14 @@ from msda_bench.api import Dataset
 from msda_bench.errors import BenchError, PluginError
 from msda_bench.plugin_errors import plugin_errors
 from msda_bench.plugins import Registry
+from msda_bench.results import formats
 from msda_bench.results.decision import PairedComparison, paired_statistics, test_family
 from msda_bench.results.estimates import mean_of, summarize
+from msda_bench.results.formats import Unit
 from msda_bench.results.frame import load_curves
 from msda_bench.results.notes import folder_lines, is_whole
 from msda_bench.results.recorded import load_cells
-from msda_bench.results.report import Column, Line, Report, Section, Table, Unit
+from msda_bench.results.report import Column, Line, Report, Section, Table
 from msda_bench.results.runs import results_of, with_results
 from msda_bench.results.scores import Grid, grids, paired
 from msda_bench.results.select import select
@@ -185,19 +187,19 @@ def sources_tables(rows: pd.DataFrame) -> Iterator[Table]:
             continue
         unit = Unit.of(table.measure, block[["mean", "mean_without"]].min())
         columns = [
-            Column("method", "text", ["method"]),
-            Column("target", "text", ["target"]),
-            Column("with all", "number", ["mean"], unit),
-            Column("source", "text", ["source"]),
-            Column("weight", "weight", ["weight"]),
-            Column("worth", "worth", ["worth"]),
+            Column("method", formats.text, ["method"]),
+            Column("target", formats.text, ["target"]),
+            Column("with all", formats.number, ["mean"], unit),
+            Column("source", formats.text, ["source"]),
+            Column("weight", formats.three_decimals, ["weight"]),
+            Column("worth", formats.one_decimal, ["worth"]),
         ]
         if block["without"].notna().any():
             columns += [
-                Column("without", "number", ["mean_without"], unit),
-                Column("change", "difference", ["mean_difference"], unit),
-                Column("p", "p in brackets", ["p_holm", "outcome", "reason", "n_paired"]),
-                Column("n", "n/planned", ["n_paired", "n_planned"]),
+                Column("without", formats.number, ["mean_without"], unit),
+                Column("change", formats.difference, ["mean_difference"], unit),
+                Column("p", formats.p_in_brackets, ["p_holm", "outcome", "reason", "n_paired"]),
+                Column("n", formats.of_planned, ["n_paired", "n_planned"]),
             ]
         title = f"{table.name} ({table.dataset}): {unit.label}; alpha {table.alpha:g}"
         yield Table(f"{table.name}-sources", title, block, tuple(columns))

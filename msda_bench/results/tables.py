@@ -15,7 +15,8 @@ import pandas as pd
 from tabulate import MIN_PADDING, tabulate
 
 from msda_bench.errors import BenchError, printable
-from msda_bench.results.report import BEST_MARK, BOLD, MARKS, SECOND, SMALL, Table
+from msda_bench.results.formats import BOLD, MARKS, SECOND, SMALL
+from msda_bench.results.report import BEST_MARK, Table
 from msda_bench.suite.issues import hint, shown
 
 WIDTH = 80

@@ -9,11 +9,13 @@ from pathlib import Path
 import pandas as pd
 
 from msda_bench.errors import BenchError
+from msda_bench.results import formats
 from msda_bench.results.door import argument
+from msda_bench.results.formats import Unit
 from msda_bench.results.frame import AVERAGE, experiments, runs_of
 from msda_bench.results.leaderboard import leaderboard
 from msda_bench.results.notes import folder_lines
-from msda_bench.results.report import Column, Line, Report, Section, Table, Unit
+from msda_bench.results.report import Column, Line, Report, Section, Table
 from msda_bench.results.runs import results_of
 from msda_bench.results.select import select
 from msda_bench.suite.files import UnreadableError
@@ -235,14 +237,14 @@ def _table(verification: Verification) -> Iterator[Table]:
     rows = verification.numbers.merge(_sources(verification), "left", [*ORIGIN, "comparable"])
     spread = rows["published_spread_is"].map(_SPREADS).where(rows["published_spread"].notna(), "").fillna("")
     columns = (
-        Column("method", "text", ["method"]),
-        Column("target", "text", ["target"]),
-        Column("published", "number with error", ["published_mean", "published_spread", "spread"], unit),
-        Column("source", "text", ["number"]),
-        Column("ours", "number with error", ["mean", "standard_error"], unit),
-        Column("n", "n/planned", ["n_ok", "n_planned"]),
-        Column("difference", "difference if comparable", ["difference", "comparable"], unit),
-        Column("z", "z if comparable", ["z", "comparable"]),
+        Column("method", formats.text, ["method"]),
+        Column("target", formats.text, ["target"]),
+        Column("published", formats.number_with_error, ["published_mean", "published_spread", "spread"], unit),
+        Column("source", formats.text, ["number"]),
+        Column("ours", formats.number_with_error, ["mean", "standard_error"], unit),
+        Column("n", formats.of_planned, ["n_ok", "n_planned"]),
+        Column("difference", formats.difference_if, ["difference", "comparable"], unit),
+        Column("z", formats.z_if, ["z", "comparable"]),
     )
     title = f"{experiment}: {unit.label} beside the numbers of {verification.table.name}"
     if len(rows):

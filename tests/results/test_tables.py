@@ -8,6 +8,7 @@ import pandas as pd
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from msda_bench.results import formats
 from msda_bench.results.experiment_tables import leaderboard_table, views
 from msda_bench.results.leaderboard import analyse
 from msda_bench.results.report import Column, Table
@@ -63,7 +64,7 @@ def test_wide_tables_are_split_and_show_every_cell_once(table):
 
 def test_hostile_text_is_escaped_in_each_language():
     rows = pd.DataFrame({"method": ["[x]", "ok"], "a": [1.0, 2.0]})
-    columns = (Column("method", "text", ["method"]), Column("a|b_{", "number", ["a"]))
+    columns = (Column("method", formats.text, ["method"]), Column("a|b_{", formats.number, ["a"]))
     table = Table("t", HOSTILE, rows, columns, notes=(HOSTILE,))
     tex = latex_text(table)
     plain = re.sub(r"\\[{}%&#$_]", "", tex)
