@@ -79,9 +79,10 @@ def whole_splits(data: Dataset, target: str, domains: Mapping[str, DomainData], 
     """
     splits = {}
     for name, domain in domains.items():
-        order = permutation(len(domain.y), data.name, target, seed, name)
-        pool = order if domain.test is None else order[~np.asarray(domain.test, bool)[order]]
-        splits[name] = Split(pool, pool[:0])
+        rows = permutation(len(domain.y), data.name, target, seed, name)
+        if domain.test is not None:
+            rows = rows[~np.asarray(domain.test, bool)[rows]]
+        splits[name] = Split(rows, rows[:0])
     return splits
 
 
@@ -123,15 +124,18 @@ class _Rows:
         order = permutation(len(domain.y), *run, name)
         if domain.groups is None:
             return cls(order, official, None)
-        names, places = np.unique(domain.groups, return_inverse=True)
-        numbers = np.array([_number(run, str(group)) for group in names], np.uint64)[places]
-        first = _turns(numbers, domain.y, by_class) if by_class else numbers
-        return cls(order[np.lexsort((numbers[order], first[order]))], official, numbers)
+        names, group_of = np.unique(domain.groups, return_inverse=True)
+        numbers = np.array([_number(run, str(group)) for group in names], np.uint64)[group_of]
+        turns = _turns(numbers, domain.y, by_class) if by_class else numbers
+        by_turn_then_group = np.lexsort((numbers[order], turns[order]))
+        return cls(order[by_turn_then_group], official, numbers)
 
     @property
     def pool(self) -> Array:
         """Those that may be trained on."""
-        return self.order if self.official is None else self.order[~self.official[self.order]]
+        if self.official is None:
+            return self.order
+        return self.order[~self.official[self.order]]
 
     def left_by(self, train: Array) -> Array:
         """Those that may be tested or held out: the official test examples, or those that are not trained on."""
@@ -143,11 +147,15 @@ class _Rows:
 
     def groups_of(self, rows: Array) -> Array:
         """The numbers of the groups of some rows."""
-        return np.zeros(0, np.uint64) if self.groups is None else np.unique(self.groups[rows])
+        if self.groups is None:
+            return np.zeros(0, np.uint64)
+        return np.unique(self.groups[rows])
 
     def outside(self, groups: Array, rows: Array) -> Array:
-        """The rows of other groups."""
-        return rows if self.groups is None else rows[~np.isin(self.groups[rows], groups)]
+        """Those of the given rows that are in other groups."""
+        if self.groups is None:
+            return rows
+        return rows[~np.isin(self.groups[rows], groups)]
 
 
 def _of_target(data: Dataset, target: str, rows: _Rows, trained: int, tested: int) -> tuple[Array, Array]:
@@ -173,17 +181,17 @@ def _of_source(data: Dataset, source: str, rows: _Rows, trained: int, tested: Ar
 
 def _turns(numbers: Array, classes: Array, by_class: Stratify) -> Array:
     """For each row how many groups of the same class come before its own, (n,) float64; with "shares", their share."""
-    groups, places = np.unique(numbers, return_inverse=True)
+    groups, group_of = np.unique(numbers, return_inverse=True)
     kinds, kind_of = np.unique(classes, return_inverse=True)  # -1 in a domain without labels
     counts = np.zeros((len(groups), len(kinds)), np.int64)
-    np.add.at(counts, (places, kind_of), 1)
+    np.add.at(counts, (group_of, kind_of), 1)
     of_most = counts.argmax(1)
     turns = np.zeros(len(groups), np.float64)
     for kind in np.unique(of_most):
         mine = of_most == kind
         before = np.arange(mine.sum())
         turns[mine] = before / len(before) if by_class == "shares" else before
-    return np.asarray(turns[places])
+    return np.asarray(turns[group_of])
 
 
 def _number(run: tuple[str, str, int], group: str) -> int:

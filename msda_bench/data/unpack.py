@@ -25,11 +25,10 @@ def images_in(path: Path) -> tuple[str, list[Path]] | None:
         schema = pq.read_schema(files[0])
     except (ImportError, IndexError, OSError, ValueError):  # no Parquet files, or for a reader of tables to explain
         return None
-    held = (
-        field.name for field in schema if pa.types.is_struct(field.type) and field.type.get_field_index("bytes") >= 0
-    )
-    column = next(held, None)
-    return None if column is None else (column, files)
+    for field in schema:
+        if pa.types.is_struct(field.type) and field.type.get_field_index("bytes") >= 0:
+            return field.name, files
+    return None
 
 
 def unpack(path: Path, folder: Path, domain: str, label: str) -> int:
@@ -56,20 +55,25 @@ def unpack(path: Path, folder: Path, domain: str, label: str) -> int:
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent) as made:
-            Path(made, folder.name).mkdir()
+            into = Path(made, folder.name)
+            into.mkdir()
             several = len({_part(file) for file in files}) > 1
-            left = sum(_unpack(file, (image, domain, label), Path(made, folder.name), several) for file in files)
-            Path(made, folder.name).rename(folder)
+            left_out = 0
+            for file in files:
+                part = _part(file) if several else ""
+                left_out += _unpack(file, (image, domain, label), into, part)
+            into.rename(folder)
     except (OSError, ValueError) as error:
         raise DataError(f"{path}: cannot be unpacked to {folder}: {error}; replace the file or free space") from None
-    return left
+    return left_out
 
 
 def _part(file: Path) -> str:
     return re.sub(r"-\d+-of-\d+$", "", file.stem)
 
 
-def _unpack(file: Path, columns: tuple[str, str, str], folder: Path, several: bool) -> int:  # noqa: FBT001
+def _unpack(file: Path, columns: tuple[str, str, str], folder: Path, part: str) -> int:
+    """Writes the images of a file; returns how many rows were left out."""
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(file) as held:
@@ -77,19 +81,21 @@ def _unpack(file: Path, columns: tuple[str, str, str], folder: Path, several: bo
         if absent := {*columns} - {*schema.names}:
             raise DataError(f"{file}: no column {', '.join(sorted(absent))}; it has {', '.join(schema.names)}")
         known = json.loads((schema.metadata or {}).get(b"huggingface", b"{}")).get("info", {}).get("features", {})
-        row = left = 0
+        _, of_domain, of_label = columns
+        row = left_out = 0
         for batch in held.iter_batches(64, columns=[*columns]):
-            for image, *place in zip(*(batch[name].to_pylist() for name in columns), strict=True):
+            for image, raw_domain, raw_label in zip(*(batch[name].to_pylist() for name in columns), strict=True):
                 row += 1
-                names = [_name(value, known.get(column, {})) for value, column in zip(place, columns[1:], strict=True)]
-                if not all(names) or not (image or {}).get("bytes"):
-                    left += 1
+                domain = _name(raw_domain, known.get(of_domain, {}))
+                label = _name(raw_label, known.get(of_label, {}))
+                if not (domain and label and image and image.get("bytes")):
+                    left_out += 1
                     continue
-                into = folder.joinpath(names[0], *([_part(file)] if several else []), names[1])
+                into = folder / domain / part / label
                 into.mkdir(parents=True, exist_ok=True)
                 ending = Path(image.get("path") or "").suffix
                 (into / f"{file.stem}-{row:07}{ending}").write_bytes(image["bytes"])
-        return left
+        return left_out
 
 
 def _name(value: Any, feature: Mapping[str, Any]) -> str:
@@ -97,4 +103,6 @@ def _name(value: Any, feature: Mapping[str, Any]) -> str:
     names = feature.get("names")
     if names and isinstance(value, int):
         value = names[value] if 0 <= value < len(names) else None
-    return re.sub(r"^\.|[/\0]", lambda found: f"%{ord(found[0]):02X}", "" if value is None else str(value))
+    if value is None:
+        return ""
+    return re.sub(r"^\.|[/\0]", lambda found: f"%{ord(found[0]):02X}", str(value))

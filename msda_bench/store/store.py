@@ -62,7 +62,8 @@ from msda_bench.store.record import (
     encode,
     same_result,
 )
-from msda_bench.suite.plan import PLAN_LIMIT, NewerPlanError, Plan, parse_plan, plan_to_json
+from msda_bench.suite.plan import Plan
+from msda_bench.suite.plan_file import PLAN_LIMIT, NewerPlanError, parse_plan, plan_to_json
 from msda_bench.suite.run_spec import canonical_json
 
 PLAN = "plan.json"

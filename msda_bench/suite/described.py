@@ -47,16 +47,19 @@ def own_methods(methods: Mapping[str, Any]) -> OwnMethods:
         rest = dict(given) if isinstance(given, Mapping) else {"estimator": given}
         model = rest.pop("estimator")
         if not (hasattr(model, "fit") and hasattr(model, "predict")) or isinstance(model, type):
-            kind = model.__name__ if isinstance(model, type) else type(model).__name__
-            raise SuiteError(f"methods: {name}: needs an object with fit and predict, not {printable(kind)}")
-        sees = rest.pop("sees", "target" if _is_told_domains(model) else "sources")
-        params = {"described": describe(model, f"methods: {name}"), "sees": sees, "dense": rest.pop("dense", False)}
+            kind = model if isinstance(model, type) else type(model)
+            raise SuiteError(f"methods: {name}: needs an object with fit and predict, not {printable(kind.__name__)}")
+        params = {
+            "described": describe(model, f"methods: {name}"),
+            "sees": rest.pop("sees", "target" if _takes_domains(model) else "sources"),
+            "dense": rest.pop("dense", False),
+        }
         written[name] = {**rest, "scheme": {"estimator": params}}
         held[name] = model
     return OwnMethods(written, held)
 
 
-def _is_told_domains(model: Any) -> bool:
+def _takes_domains(model: Any) -> bool:
     with seeded_globals(0):
         return takes(model, "fit", "sample_domain")
 
@@ -77,6 +80,8 @@ def describe(value: Any, where: str, depth: int = 0) -> Any:
         return {"named": _named(value, where)}
     if isinstance(value, np.ndarray) and value.dtype != object:
         return {"array": [str(value.dtype), list(value.shape), hashlib.sha256(value.tobytes()).hexdigest()]}
+    if isinstance(value, tuple):
+        return {"tuple": describe(list(value), where, depth)}
     return _plain(value) if isinstance(value, _PLAIN) else _object(value, where, depth)
 
 
@@ -87,19 +92,19 @@ def _plain(value: Any) -> Any:
 
 
 def _object(value: Any, where: str, depth: int) -> dict[str, Any]:
-    """An object: its class, the parameters of an estimator, and what else it holds that is set before a fit."""
-    if isinstance(value, tuple):
-        return {"tuple": describe(list(value), where, depth)}
+    """An object: its class, the parameters of an estimator, and its other attributes that are set before a fit."""
     params = value.get_params(deep=False) if hasattr(value, "get_params") else {}
     state = getattr(value, "__dict__", {})
-    held = {name: item for name, item in state.items() if not name.endswith("_")}
+    items = {name: item for name, item in state.items() if not name.endswith("_")}
     if params:
-        held = {name: item for name, item in held.items() if isinstance(item, _PLAIN)}
+        items = {name: item for name, item in items.items() if isinstance(item, _PLAIN)} | params
+    parts = {"class": _named(type(value), where)}
+    for name in sorted(items):
+        parts[name] = describe(items[name], where, depth + 1)
     requests = state.get("_metadata_request")
-    parts = {"class": _named(type(value), where)} | {
-        name: describe(item, where, depth + 1) for name, item in sorted({**held, **params}.items())
-    }
-    return parts if requests is None else parts | {"requests": str(requests)}
+    if requests is not None:
+        parts["requests"] = str(requests)
+    return parts
 
 
 def _named(value: Any, where: str) -> str:

@@ -28,9 +28,7 @@ def read_bytes(path: Path, names: Collection[str] = ()) -> bytes:
     """The content of a file of at most 250 kB; for a missing file, `names` are possible corrections."""
     try:
         if path.is_dir():
-            inside = [suite.name for suite in _suites(path)]
-            some = f"; name a suite in it ({', '.join(inside[:_SOME])}{', ...' if len(inside) > _SOME else ''})"
-            raise UnreadableError(f"is a folder{some if inside else ' without suites; name a file, such as mine.yaml'}")
+            raise UnreadableError(_folder(path))
         if path.exists() and not path.is_file():
             raise UnreadableError("is not a regular file")
         with path.open("rb") as file:
@@ -44,14 +42,23 @@ def read_bytes(path: Path, names: Collection[str] = ()) -> bytes:
     return data
 
 
+def _folder(path: Path) -> str:
+    inside = [suite.name for suite in _suites(path)]
+    if not inside:
+        return "is a folder without suites; name a file, such as mine.yaml"
+    more = ", ..." if len(inside) > _SOME else ""
+    return f"is a folder; name a suite in it ({', '.join(inside[:_SOME])}{more})"
+
+
 def included(name: str, folder: Path, top: Path, seen: Collection[str] = ()) -> Path:
     """The file that `include: [name]` means in a file of the folder: below the top one, and none of the seen."""
     if PurePosixPath(name).is_absolute() or PureWindowsPath(name).drive:
         raise UnreadableError("must be relative to the file that includes it, not absolute")
-    # realpath, because pathlib's resolve raises on a loop of links in some Python versions.
-    if not Path(os.path.realpath(folder / name)).is_relative_to(os.path.realpath(top)):
+    # pathlib's resolve raises on a loop of links in some Python versions.
+    real = os.path.realpath(folder / name)
+    if not Path(real).is_relative_to(os.path.realpath(top)):
         raise UnreadableError("leaves the folder of the suite; move the file into it")
-    if os.path.realpath(folder / name) in seen:
+    if real in seen:
         raise UnreadableError("is already included, or includes itself indirectly")
     return folder / name
 

@@ -72,7 +72,7 @@ class SuitePart(BaseModel):
             raise refusal(*issues_of(error, cls.noun, cls.known())) from None
 
     def identity(self) -> dict[str, Any]:
-        """The values in the keys of cells, as plain JSON: without `AddedLater` ones as before they were added."""
+        """The values in the keys of runs, as plain JSON: without `AddedLater` ones that change no number."""
         values = {name: value.identity() if isinstance(value, SuitePart) else value for name, value in self}
         return without_added(type(self), values)
 

@@ -75,13 +75,13 @@ def _parse(text: str) -> dict[str, tuple[str, ...]]:
         key, equals, values = (part.strip() for part in condition.partition("="))
         if not equals:
             meant = f" (did you mean {shown(_meant(key))}?)" if key else ""
-            raise BenchError(
-                f"selection {shown(text)}: {shown(condition)} is not key=value{meant}; join alternatives with |"
-            )
+            what = f"{shown(condition)} is not key=value{meant}; join alternatives with |"
+            raise BenchError(f"selection {shown(text)}: {what}")
         if key not in _KEYS:
             raise BenchError(f"selection {shown(text)}: unknown key {shown(key)}{hint(key, _KEYS)}")
-        names = (value.strip().replace(_COMMA, ",").replace(_BAR, "|") for value in values.split("|"))
-        wanted[key] = (*wanted.get(key, ()), *(_value(text, key, name) for name in names))
+        for value in values.split("|"):
+            name = value.strip().replace(_COMMA, ",").replace(_BAR, "|")
+            wanted[key] = (*wanted.get(key, ()), _value(text, key, name))
     return wanted
 
 

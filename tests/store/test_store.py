@@ -18,7 +18,8 @@ from msda_bench.store import Outcome, Store
 from msda_bench.store.check import merge, verify
 from msda_bench.store.record import encode
 from msda_bench.store.store import DamagedPlanError
-from msda_bench.suite.plan import Plan, plan_to_json
+from msda_bench.suite.plan import Plan
+from msda_bench.suite.plan_file import plan_to_json
 from msda_bench.suite.run_spec import canonical_json
 from tests.store.conftest import forked, kept_with, make_record
 from tests.store.test_codec import forged

@@ -9,7 +9,7 @@ from msda_bench.errors import PluginError, SuiteError
 from msda_bench.plugins import Registry
 from msda_bench.suite.expand import expand
 from msda_bench.suite.load import load_suite
-from msda_bench.suite.plan import parse_plan, plan_to_json
+from msda_bench.suite.plan_file import parse_plan, plan_to_json
 from msda_bench.suite.run_spec import canonical_json
 from tests.suite.conftest import HERE, SIZES
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from msda_bench.errors import BenchError, StoreError
 from msda_bench.suite.issues import PLAIN_WORDS
-from msda_bench.suite.plan import Experiment, Method, Plan, PlannedRun, Search, parse_plan, plan_to_json
+from msda_bench.suite.plan import Experiment, Method, Plan, PlannedRun, Search
+from msda_bench.suite.plan_file import parse_plan, plan_to_json
 from msda_bench.suite.subset import subset_of
 
 KEY = "0" * 64
