@@ -121,7 +121,8 @@ def _chosen(names: Sequence[str], problems: list[str], *, every: bool) -> Iterat
     registry = plugins.discover()
     datasets = registry.names("dataset")
     weights = set(registry.names("backbone")) - set(datasets)
-    for name in datasets if every else dict.fromkeys(names):
+    chosen = datasets if every else dict.fromkeys(names)
+    for name in chosen:
         files: tuple[File, ...] | None = None
         with reported(problems):
             choice = make(registry, "backbone" if name in weights else "dataset", name, {})

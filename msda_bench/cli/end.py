@@ -57,9 +57,11 @@ def _threads() -> list[str]:
 
 def _processes() -> list[str]:
     """Kills the processes of `multiprocessing` that Python waits for, and names them."""
-    multiprocessing = sys.modules.get("multiprocessing")  # without it there are none
+    multiprocessing = sys.modules.get("multiprocessing")
+    if multiprocessing is None:  # then there are none
+        return []
     named = []
-    for child in multiprocessing.active_children() if multiprocessing else ():
+    for child in multiprocessing.active_children():
         named.append(f"process {child.name!r}")
         child.kill()
     return named

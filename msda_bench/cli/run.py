@@ -17,10 +17,12 @@ from msda_bench.running.options import RunOptions
 if TYPE_CHECKING:
     import pandas as pd
 
+    from msda_bench.results.leaderboard import Analysis
     from msda_bench.results.reference import Reference
     from msda_bench.running.runner import Summary
     from msda_bench.running.training import Training
     from msda_bench.store import Store
+    from msda_bench.suite.plan import Plan
 
 _READINGS = 3
 """How often tables are made while others train into the folder; one that ended meanwhile may have newer ones."""
@@ -162,27 +164,20 @@ def _reference(training: Training) -> Reference | None:
 def _conclude(training: Training, summary: Summary, store: Store, reference: Reference | None) -> int:
     """Writes the tables of a result folder, unless interrupted, and prints them, among those of the reference."""
     from msda_bench.cli.tables import TableOptions, show
-    from msda_bench.results import files
     from msda_bench.results.answers import folder_report
-    from msda_bench.results.frame import read_runs
-    from msda_bench.results.leaderboard import analyse
     from msda_bench.results.notes import all_ok, scorers_raised
     from msda_bench.results.ranking import against_report
     from msda_bench.store.record import RESULTS
 
     options, plan = training.options, training.expansion.plan
-    for note in summary.notes if options.quiet else ():
-        warn(note)
+    if options.quiet:  # otherwise the progress has shown them
+        for note in summary.notes:
+            warn(note)
     ended = f"{store.folder}: {summary.describe()}"
     if summary.interrupted:
         warn(ended)
         raise KeyboardInterrupt
-    for _ in range(_READINGS):
-        analysis = analyse(read_runs(store, plan))
-        files.write_results(store.folder, analysis)
-        count = len(store.results)
-        if len(store.refresh().results) == count:
-            break
+    analysis = _write_tables(store, plan)
     conflicts = list(store.conflicting(cell.key for cell in plan.cells).values())
     if reference is None:
         report = folder_report("run", analysis, conflicts)
@@ -201,6 +196,21 @@ def _conclude(training: Training, summary: Summary, store: Store, reference: Ref
         against = () if options.against is None else ("--against", options.against)
         say_text(f"{ended}\nnext: {shlex.join(['msda-bench', 'report', str(store.folder), *against])}")
     return code
+
+
+def _write_tables(store: Store, plan: Plan) -> Analysis:
+    """Writes the tables of a result folder, again if others have trained into it meanwhile."""
+    from msda_bench.results import files
+    from msda_bench.results.frame import read_runs
+    from msda_bench.results.leaderboard import analyse
+
+    for _ in range(_READINGS):
+        analysis = analyse(read_runs(store, plan))
+        files.write_results(store.folder, analysis)
+        count = len(store.results)
+        if len(store.refresh().results) == count:
+            break
+    return analysis
 
 
 def _say_tracebacks(summary: Summary) -> None:

@@ -50,8 +50,9 @@ def show(*, name: str) -> int:
     """Prints a suite and the files that it includes."""
     suite = _named(name)
     for part in files_of(suite):
-        for line in () if part == suite else ("", f"# {part.relative_to(home()).as_posix()}"):
-            say(line)
+        if part != suite:
+            say("")
+            say(f"# {part.relative_to(home()).as_posix()}")
         for line in part.read_text(encoding="utf-8").splitlines():
             say(line)
     return 0
@@ -61,23 +62,21 @@ def copy(*, name: str, out: Path) -> int:
     """Writes a suite and the files that it includes into a folder."""
     suite = _named(name)
     copies = {path: out / path.relative_to(suite.parent) for path in files_of(suite)}
-    there = [copy for copy in copies.values() if os.path.lexists(copy)]
+    remedy = "already there; name another folder with --out, or move these files"
+    if there := [str(copy) for copy in copies.values() if os.path.lexists(copy)]:
+        raise BenchError(f"{', '.join(there)}: {remedy}")
     made: list[Path] = []
-    for path, copy in () if there else copies.items():
+    for path, copy in copies.items():
         try:
-            if not write_new(copy, path.read_bytes()):
-                there.append(copy)  # written by another process in the meantime
-                break
+            is_new = write_new(copy, path.read_bytes())
         except OSError as error:
             for written in (*made, copy):  # so that the same command can be given again
                 written.unlink(missing_ok=True)
             raise BenchError(f"{copy}: cannot be written: {error.strerror}") from error
+        if not is_new:
+            raise BenchError(f"{copy}: {remedy}")  # written by another process in the meantime
         made.append(copy)
-    for copy in made:
         say(f"wrote {copy}")
-    if there:
-        taken = ", ".join(map(str, there))
-        raise BenchError(f"{taken}: already there; name another folder with --out, or move these files")
     say(f"next: {shlex.join(['msda-bench', 'run', str(copies[suite])])}")
     return 0
 
@@ -146,7 +145,9 @@ def _say_experiment(experiment: Experiment, plan: Plan, data: Sequence[str], *, 
     width = max(len(method.name) for method in experiment.methods)
     for method in experiment.methods:
         say(f"  {method.name:{width}}  {method.recipe}{' (reference)' if method.reference else ''}")
-        for number, values in enumerate(method.search.candidates if method.search and candidates else ()):
+        if method.search is None or not candidates:
+            continue
+        for number, values in enumerate(method.search.candidates):
             settings = ", ".join(f"{path} {canonical_json(value)}" for path, value in values.items())
             say(f"  {'':{width}}    {number}: {settings}")
     say("")

@@ -184,7 +184,8 @@ class Store:
 
     def _read_lines(self, path: Path, at: int, faults: list[str]) -> int:
         """Adds the records of a file from a place on; returns the place after the last whole line."""
-        for line, data in read_sealed(path) if path.name == SEALED else read_log(path, at):
+        lines = read_sealed(path) if path.name == SEALED else read_log(path, at)
+        for line, data in lines:
             if line.fault != UNFINISHED:
                 at += line.stop - line.start
             elif owner_lives(path.name):  # and may be writing it
