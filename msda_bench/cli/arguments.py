@@ -27,7 +27,7 @@ def _names(text: str) -> list[str]:
 
 
 def _number(kind: Callable[[str], Any], fits: Callable[[Any], bool], what: str) -> Callable[[str], Any]:
-    """Parses numbers that fit; `what` they must be tells of any other."""
+    """Returns a parser of numbers that fit; for any other the error says `what` it must be."""
 
     def parse(text: str) -> Any:
         try:
@@ -209,7 +209,7 @@ DATA_IDENTIFY = (
     _arg(
         "--unpack",
         "FOLDER",
-        "of Parquet files of images: write them to this folder, as DOMAIN/CLASS/FILE, and go on with it",
+        "of Parquet files of images: write them to this folder, as DOMAIN/CLASS/FILE, and identify that",
         type=Path,
     ),
     _flag("--anyway", "write it even if it is doubtful what the data mean"),

@@ -47,8 +47,8 @@ COMMANDS: Mapping[str, Mapping[str, Command]] = MappingProxyType({
             Action("run:command", arguments.RUN),
         ),
         "predict": Command(
-            "train one method of a suite on all labelled rows, and answer a new file",
-            "New rows need no labels, and are read as the suite's own; a method that adapts adapts to them.",
+            "train one method of a suite on all labelled rows, and predict the rows of a new file",
+            "New rows need no labels and are read like the suite's own data. A method that adapts is adapted to them.",
             ("predict mine.yaml new.csv --method SRC", "predict mine.yaml photos --method DANN --out photos.csv"),
             Action("predict:command", arguments.PREDICT),
         ),
@@ -68,7 +68,7 @@ COMMANDS: Mapping[str, Mapping[str, Command]] = MappingProxyType({
         ),
         "validate": Command(
             "check a suite and show its tables and runs",
-            "Trains nothing. Each mistake is a line with its place in the file.",
+            "Trains nothing. Each mistake is printed with its line in the file.",
             ("validate mine.yaml", "validate quickstart"),
             Action("suites:validate", arguments.VALIDATE),
         ),

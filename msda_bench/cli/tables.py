@@ -165,7 +165,7 @@ def _print(report: Report, options: TableOptions) -> None:
 
 
 def _print_lines(lines: Iterable[Line], form: str, *, quiet: bool) -> None:
-    """Prints sentences with plain tables, without captions if `quiet`; tells of missing tables in any format."""
+    """Prints the sentences below plain tables, without captions if `quiet`; in other formats only of missing tables."""
     width, unicode = _screen()
     for line in lines:
         if (form == "simple" and not (quiet and line.kind == "caption")) or line.kind == "nothing":

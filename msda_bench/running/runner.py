@@ -231,7 +231,7 @@ def _first_fault(event: CellFinished, plan: Plan) -> str:
     kept = f"; traceback in {event.traceback}" if event.traceback else ""
     return (
         f"{table.name}: the first run of {cell.method} ({recipe}), target {cell.target}, seed {cell.seed}, failed: "
-        f"{event.message}{kept}; mend it and run again, or train the others with --keep-going"
+        f"{event.message}{kept}; fix it and run again, or train the others with --keep-going"
     )
 
 

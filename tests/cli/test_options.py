@@ -75,6 +75,7 @@ seeds: 2
 RUN = "run tiny.yaml --device cpu --executor inline"
 OWN = f"{RUN} --methods own.yaml"
 NEW = f"{RUN} --out new --only experiment=letters,method=SRC,seed=0"
+LOCAL = "run tiny.yaml --device cpu --only method=SRC"  # whose runs are stored, so that no process starts
 MINE = "run mine.yaml --device cpu --executor inline --only method=SRC"
 PATIENTS = "data identify patients.csv --domain hospital --label disease"
 SHOWN = "compare leaderboard report site verify sources"
@@ -140,8 +141,8 @@ USES = {
     "run --scheduler": Use("tcp://127.0.0.1:1", f"{NEW} --executor dask"),
     "run --shard": Use("0/2"),
     "run --stack": Use("2", NEW),
-    "run --timeout": Use("500", f"{NEW} --executor local --workers 1"),
-    "run --workers": Use("1", f"{NEW} --executor local"),
+    "run --timeout": Use("500", LOCAL),
+    "run --workers": Use("1", LOCAL),
     "data identify --suite": Use("first.yaml"),
     "data identify --domain": Use("hospital", "data identify patients.csv --label disease"),
     "data identify --label": Use("disease", "data identify patients.csv --domain hospital"),

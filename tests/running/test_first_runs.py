@@ -73,7 +73,7 @@ def test_a_broken_method_among_204_runs_ends_the_command_at_its_first(capsys, mo
         "msda-bench: error: tiny: the first run of OURS (adapt + broken), target target_0, seed 0, failed: "
         "broken_stranger.py:"
     )
-    assert line.endswith("; mend it and run again, or train the others with --keep-going")
+    assert line.endswith("; fix it and run again, or train the others with --keep-going")
     assert "traceback in results/tiny/log/" in line
     assert len([line for line in errors if "OURS" in line]) == 1
     assert stored() == 1  # SRC's first
