@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from msda_bench.cli.run import run as run
     from msda_bench.results.across import across as across
-    from msda_bench.results.answers import advice as advice
+    from msda_bench.results.command_reports import advice as advice
     from msda_bench.results.compare import compare as compare
     from msda_bench.results.criteria import criteria as criteria
     from msda_bench.results.frame import load_curves as load_curves
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 _HOMES = {
     "across": "msda_bench.results.across",
-    "advice": "msda_bench.results.answers",
+    "advice": "msda_bench.results.command_reports",
     "compare": "msda_bench.results.compare",
     "criteria": "msda_bench.results.criteria",
     "fit": "msda_bench.running.fit",

@@ -12,7 +12,7 @@ from msda_bench.cli.lines import say, say_block, warn_of
 from msda_bench.cli.tables import TableOptions, load_folder, show, show_folder
 from msda_bench.errors import BenchError
 from msda_bench.results.across import across_of
-from msda_bench.results.answers import across_report, advice_of
+from msda_bench.results.command_reports import across_report, advice_of
 from msda_bench.results.compare_folders import folders_report
 from msda_bench.results.files import replace_file
 from msda_bench.results.notes import is_whole

@@ -73,7 +73,7 @@ def run(
     """
     from pydantic import PositiveInt
 
-    from msda_bench.results.door import argument
+    from msda_bench.results.argument_checks import argument
     from msda_bench.results.frame import load_results
     from msda_bench.suite.described import own_methods
 
@@ -164,7 +164,7 @@ def _reference(training: Training) -> Reference | None:
 def _conclude(training: Training, summary: Summary, store: Store, reference: Reference | None) -> int:
     """Writes the tables of a result folder, unless interrupted, and prints them, among those of the reference."""
     from msda_bench.cli.tables import TableOptions, show
-    from msda_bench.results.answers import folder_report
+    from msda_bench.results.command_reports import folder_report
     from msda_bench.results.notes import all_ok, scorers_raised
     from msda_bench.results.ranking import against_report
     from msda_bench.store.record import RESULTS

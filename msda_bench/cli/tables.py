@@ -12,7 +12,7 @@ import pandas as pd
 
 from msda_bench.cli.lines import out, out_width, say, say_text, say_whole, warn
 from msda_bench.errors import BenchError, StoreError
-from msda_bench.results.answers import folder_report
+from msda_bench.results.command_reports import folder_report
 from msda_bench.results.files import write_results
 from msda_bench.results.frame import load_results
 from msda_bench.results.leaderboard import analyse

@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from msda_bench.results.across import across_datasets
+from msda_bench.results.argument_checks import FrameSchema
 from msda_bench.results.decision import (
     ALL_PAIRS,
     BETTER,
@@ -17,7 +18,6 @@ from msda_bench.results.decision import (
     PairedComparison,
     comparisons,
 )
-from msda_bench.results.door import Kind
 from msda_bench.results.frame import AVERAGE, runs_of
 from msda_bench.results.scores import grids
 
@@ -47,7 +47,7 @@ def compare(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
     return comparisons_frame([*rows, *(across.rows if across is not None else ())])
 
 
-COMPARISONS = Kind(
+COMPARISONS = FrameSchema(
     "comparisons", "compare", COLUMNS, ("scope", "first", "second", "metric", "outcome"), (*_COUNTS, *_SIZES), compare
 )
 

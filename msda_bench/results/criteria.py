@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from msda_bench.results.door import Kind
+from msda_bench.results.argument_checks import FrameSchema
 from msda_bench.results.estimates import mean_of, summarize
 from msda_bench.results.frame import AVERAGE, own_rows, runs_of
 from msda_bench.results.runs import results_of
@@ -102,9 +102,9 @@ def criteria_notes(rows: pd.DataFrame) -> list[str]:
 
 
 _DRAWN = ("experiment", "target", "method", "criterion", "mean", "regret", "regret_standard_error", "rank_correlation")
-CRITERIA = Kind("criteria", "criteria", _DRAWN, _DRAWN[:4], _DRAWN[4:], criteria)
+CRITERIA = FrameSchema("criteria", "criteria", _DRAWN, _DRAWN[:4], _DRAWN[4:], criteria)
 _POINTS = ("experiment", "method", "parameter", "value", "score")
-SENSITIVITY = Kind("candidates", "sensitivity", _POINTS, _POINTS[:3], _POINTS[3:], sensitivity)
+SENSITIVITY = FrameSchema("candidates", "sensitivity", _POINTS, _POINTS[:3], _POINTS[3:], sensitivity)
 
 
 def _searched(candidates: Candidates) -> Iterator[tuple[Experiment, list[Method]]]:

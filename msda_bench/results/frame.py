@@ -14,7 +14,7 @@ from pandas.api.types import is_numeric_dtype
 from pydantic import PositiveInt
 
 from msda_bench.errors import StoreError
-from msda_bench.results.door import Kind, argument
+from msda_bench.results.argument_checks import FrameSchema, argument
 from msda_bench.results.metric import METRIC, measured, refuse_unmeasured, with_metrics
 from msda_bench.results.recorded import VALIDATOR, VERSION, read_records, recorded_rows
 from msda_bench.results.runs import Results, ResultsFrame, known_results, results_of, with_results
@@ -72,7 +72,7 @@ def load_results(folder: str | Path, *, metric: str | Sequence[str] = ()) -> Res
     return read_runs(store, store.read_plan(), [metric] if isinstance(metric, str) else metric)
 
 
-RUNS = Kind("runs", "load_results", COLUMNS, ("target", "status"), (), load_results)
+RUNS = FrameSchema("runs", "load_results", COLUMNS, ("target", "status"), (), load_results)
 
 
 def runs_of(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
@@ -270,7 +270,7 @@ def load_curves(runs: str | Path | pd.DataFrame, most: int | None = None) -> pd.
 
 
 _DRAWN = ("experiment", "target", "method", "source", "pooled", "epoch", "risk", "gap", "weight")
-CURVES = Kind("curves", "load_curves", ("seed", *_DRAWN), _DRAWN[:4], _DRAWN[-4:], load_curves)
+CURVES = FrameSchema("curves", "load_curves", ("seed", *_DRAWN), _DRAWN[:4], _DRAWN[-4:], load_curves)
 
 
 def _first_seeds(rows: pd.DataFrame, most: int) -> pd.DataFrame:

@@ -10,9 +10,9 @@ from typing import Any, TypeAlias
 import pandas as pd
 
 from msda_bench.results.across import Across, across_datasets
+from msda_bench.results.argument_checks import FrameSchema
 from msda_bench.results.compare import comparisons_frame
 from msda_bench.results.decision import ALL_PAIRS, NOT_SIGNIFICANT, SAME, PairedComparison, best_method, comparisons
-from msda_bench.results.door import Kind
 from msda_bench.results.estimates import summarize
 from msda_bench.results.frame import AVERAGE, PROBLEMS, runs_of
 from msda_bench.results.notes import Note, note_lines, notes
@@ -51,7 +51,7 @@ def leaderboard(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
 _TEXTS = ("experiment", "dataset", "task", "target", "method", "metric")
 _FLAGS = ("bold_paper", "bold_holm", "negative_transfer", "headroom")
 _NUMBERS = ("rank", "mean", "standard_error", "n_ok", "n_planned", "mean_low", "mean_high")
-LEADERBOARD = Kind("leaderboard", "leaderboard", COLUMNS, _TEXTS, _NUMBERS, leaderboard)
+LEADERBOARD = FrameSchema("leaderboard", "leaderboard", COLUMNS, _TEXTS, _NUMBERS, leaderboard)
 
 
 @dataclass(frozen=True)

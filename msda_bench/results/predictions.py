@@ -9,7 +9,7 @@ import pandas as pd
 
 from msda_bench.errors import BenchError, StoreError
 from msda_bench.results import formats
-from msda_bench.results.door import Kind
+from msda_bench.results.argument_checks import FrameSchema
 from msda_bench.results.formats import Unit
 from msda_bench.results.frame import runs_of
 from msda_bench.results.notes import is_whole
@@ -108,7 +108,7 @@ def per_class(confusion: pd.DataFrame) -> pd.DataFrame:
 
 
 _COLUMNS = ("experiment", "target", "method", "class", "n", "accuracy", "taken_for")
-PER_CLASS = Kind(
+PER_CLASS = FrameSchema(
     "per_class", "per_class", _COLUMNS, _COLUMNS[:3], _COLUMNS[3:6], lambda folder: per_class(load_confusion(folder))
 )
 

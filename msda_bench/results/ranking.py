@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from msda_bench.results.answers import folder_report
+from msda_bench.results.command_reports import folder_report
 from msda_bench.results.compare import main_rows
 from msda_bench.results.decision import PairedComparison, compared_at, holm
 from msda_bench.results.frame import own_rows

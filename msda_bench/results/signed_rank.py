@@ -64,7 +64,7 @@ def signed_rank(differences: Iterable[SupportsFloat], alternative: Alternative =
         TypeError: a difference is not a number.
         BenchError: there are more than 1,000.
     """
-    from msda_bench.results.door import argument
+    from msda_bench.results.argument_checks import argument
 
     if isinstance(differences, str | bytes | Mapping):
         raise TypeError(f"differences: must be numbers, not a {type(differences).__name__}")

@@ -10,7 +10,7 @@ import pandas as pd
 
 from msda_bench.errors import BenchError
 from msda_bench.results import formats
-from msda_bench.results.door import argument
+from msda_bench.results.argument_checks import argument
 from msda_bench.results.formats import Unit
 from msda_bench.results.frame import AVERAGE, experiments, runs_of
 from msda_bench.results.leaderboard import leaderboard

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import pandas as pd
 
 from msda_bench.errors import LONGEST_LINE, BenchError, printable
-from msda_bench.results.door import argument
+from msda_bench.results.argument_checks import argument
 from msda_bench.running.final import FittedMethod, as_path, few_lines, read_new, refuse_several, targets_in
 from msda_bench.running.one_method import FitOptions, OneMethod
 from msda_bench.suite.described import own_methods

@@ -14,7 +14,7 @@ import pandas as pd
 from msda_bench import __version__, load_confusion, load_curves
 from msda_bench.errors import printable
 from msda_bench.results.across import Across
-from msda_bench.results.answers import advice_of
+from msda_bench.results.command_reports import advice_of
 from msda_bench.results.criteria import criteria, sensitivity
 from msda_bench.results.decision import BETTER, SAME, WORSE
 from msda_bench.results.experiment_tables import View, across_tables, views

@@ -10,7 +10,7 @@ from typing import Literal
 import altair as alt
 import pandas as pd
 
-from msda_bench.results.door import argument
+from msda_bench.results.argument_checks import argument
 from msda_bench.results.words import name_of
 from msda_bench_report.plots import parts
 from msda_bench_report.plots.parts import KINDS, WIDTH, Chart, layered, names, tips

@@ -11,8 +11,8 @@ import pandas as pd
 from altair.utils.schemapi import debug_mode
 
 from msda_bench.results.across import Across, across_of, standings
+from msda_bench.results.argument_checks import argument
 from msda_bench.results.compare import best_of, conclusive, main_pairs, relative_to, turned_pairs
-from msda_bench.results.door import argument
 from msda_bench.results.formats import show_p
 from msda_bench.results.frame import runs_of
 from msda_bench.results.verdict import too_few_datasets

@@ -13,9 +13,9 @@ import altair as alt
 import pandas as pd
 from altair.utils.schemapi import debug_mode
 
+from msda_bench.results.argument_checks import FrameSchema, argument
 from msda_bench.results.compare import COMPARISONS
 from msda_bench.results.criteria import CRITERIA, SENSITIVITY
-from msda_bench.results.door import Kind, argument
 from msda_bench.results.files import replace_file
 from msda_bench.results.frame import CURVES, RUNS
 from msda_bench.results.leaderboard import LEADERBOARD
@@ -26,7 +26,7 @@ from msda_bench.suite.plan import DEFAULT_METRICS, MetricInfo
 
 Chart: TypeAlias = alt.Chart | alt.LayerChart | alt.FacetChart | alt.ConcatChart | alt.VConcatChart
 
-KINDS: Mapping[str, Kind] = MappingProxyType(
+KINDS: Mapping[str, FrameSchema] = MappingProxyType(
     {kind.parameter: kind for kind in (COMPARISONS, CRITERIA, CURVES, LEADERBOARD, PER_CLASS, RUNS, SENSITIVITY)}
 )
 """What takes a frame, or a folder that has it, by the name of the parameter, such as `leaderboard`."""

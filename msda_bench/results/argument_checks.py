@@ -16,8 +16,8 @@ _STRICT = ConfigDict(strict=True, arbitrary_types_allowed=True)
 
 
 @dataclass(frozen=True)
-class Kind:
-    """A kind of data frame that public functions take, all by a parameter of this name.
+class FrameSchema:
+    """The columns of a data frame that public functions take, all by a parameter of this name.
 
     Of the columns that it needs, `texts` hold a text in every row, and `numbers` numbers or nothing. The function
     `maker` makes such a frame, and so does `read` from a result folder.
