@@ -114,13 +114,6 @@ def test_a_missing_label_of_a_source_is_no_class_and_two_kinds_of_labels_are_ref
             SRC(**BRIEF).fit(rows.X, labels, rows.domain)
 
 
-def test_estimators_learn_from_dense_and_sparse_rows(rows):
-    for given in (rows.X, scipy.sparse.csr_matrix(rows.X), scipy.sparse.csc_array(rows.X)):
-        fitted = DARN(random_state=0).fit(given, rows.y, rows.domain)
-        assert fitted.score(rows.X[rows.target], rows.y[rows.target]) > 0.9
-        np.testing.assert_array_equal(fitted.predict(rows.X), fitted.predict(scipy.sparse.coo_array(rows.X)))
-
-
 def test_a_non_finite_output_raises(rows):
     fitted = SRC(**BRIEF).fit(rows.X, rows.y, rows.domain)
     fitted.model_.state["predictor.weight"][0, 0] = np.inf
@@ -315,12 +308,13 @@ def spoiled(matrix, **parts):
     return matrix
 
 
-@pytest.mark.parametrize("form", ["bsr", "coo", "lil"])
-def test_every_sparse_form_gives_the_model_of_csr(form, rows):
-    plain = SRC(**BRIEF).fit(scipy.sparse.csr_array(rows.X), rows.y, rows.domain)
-    for kind in ("array", "matrix"):
-        given = getattr(scipy.sparse, f"{form}_{kind}")(rows.X)
-        fitted = SRC(**BRIEF).fit(given, rows.y, rows.domain)
+def test_every_sparse_form_gives_the_model_of_csr(rows):
+    plain = DARN(random_state=0).fit(scipy.sparse.csr_array(rows.X), rows.y, rows.domain)
+    assert plain.score(rows.X[rows.target], rows.y[rows.target]) > 0.9
+    assert DARN(random_state=0).fit(rows.X, rows.y, rows.domain).score(rows.X[rows.target], rows.y[rows.target]) > 0.9
+    for form in ("bsr_array", "coo_matrix", "csc_array", "lil_matrix"):
+        given = getattr(scipy.sparse, form)(rows.X)
+        fitted = DARN(random_state=0).fit(given, rows.y, rows.domain)
         assert fitted.predict_proba(given).tolist() == plain.predict_proba(rows.X).tolist()
 
 
