@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import importlib.metadata
 import inspect
@@ -87,8 +88,9 @@ def read_attributes(component: Component | type[Component]) -> None:
     Later reads happen where no plugin code is expected to run.
     """
     bases = component.__mro__ if isinstance(component, type) else type(component).__mro__
+    own_package = Component.__module__.rpartition(".")[0]
     for base in bases:
-        if base.__module__.startswith(Component.__module__.rpartition(".")[0]):
+        if base.__module__.startswith(own_package):
             for name in inspect.get_annotations(base):
                 getattr(component, name, None)
 
@@ -149,7 +151,8 @@ class Registry:
 
     def brings(self, distribution: str) -> bool:
         """Whether a distribution is installed, including distributions in `broken`."""
-        names = {*(entry.distribution for entry in self.entries), *(plugin.distribution for plugin in self.broken)}
+        names = {entry.distribution for entry in self.entries}
+        names |= {plugin.distribution for plugin in self.broken}
         return any(same_project(name, distribution) for name in names)
 
     def find_all(self, name: str, kind: str | None = None) -> list[Entry]:
@@ -159,11 +162,11 @@ class Registry:
             PluginError: nothing matches, several components match, or the kind is unknown.
         """
         kinds = [known for known in KINDS if (known, name) in self._by_name]
-        theirs = [
-            entry for entry in self.entries if same_project(entry.distribution, name) and kind in {None, entry.kind}
-        ]
-        if theirs and not kinds:
-            return theirs
+        if not kinds:
+            of_distribution = [entry for entry in self.entries if same_project(entry.distribution, name)]
+            found = [entry for entry in of_distribution if kind in {None, entry.kind}]
+            if found:
+                return found
         if kind is not None:
             if kind not in KINDS:
                 raise PluginError(f"unknown kind {kind!r} (known: {', '.join(KINDS)})")
@@ -212,30 +215,30 @@ def discover(
     broken: list[BrokenPlugin] = []
     changed: list[str] = []
     points = importlib.metadata.entry_points(group=group) if entry_points is None else entry_points
-    placed = [(point, *_distribution(point)) for point in points]
-    for point, name, version in sorted(placed, key=lambda entry: (*entry[1:], entry[0].name, entry[0].value)):
-        what = f"entry point {point.name!r} ({point.value})"
-        printed, threads = NamedLines(f"{name} {version}"), {*threading.enumerate()}
+    for point in sorted(points, key=lambda point: (*_distribution(point), point.name, point.value)):
+        name, version = _distribution(point)
+        origin, what = f"{name} {version}", f"entry point {point.name!r} ({point.value})"
+        printed, threads = NamedLines(origin), {*threading.enumerate()}
         with restored(printed.write) as settings:
             for part in _classes(point, what, hooks):
                 if isinstance(part, str):
-                    broken.append(BrokenPlugin(name, f"{name} {version}: {part}"))
+                    broken.append(BrokenPlugin(name, f"{origin}: {part}"))
                 else:
                     entries.append(Entry(part.kind, part, name, version))
         printed.end()
         for thread in {*threading.enumerate()} - threads:
-            thread.name += f" of {name} {version}"  # the end of the command names a thread that still runs
+            thread.name += f" of {origin}"  # the end of the command names a thread that still runs
         if settings:
             deed = f"{what} changed {' and '.join(settings)}"
-            changed.append(f"{name} {version}: {deed}: it was put back, since every run of the process shares it")
+            changed.append(f"{origin}: {deed}: it was put back, since every run of the process shares it")
     return Registry(entries, broken, changed)
 
 
 def _distribution(point: importlib.metadata.EntryPoint) -> tuple[str, str]:
-    try:
-        return (str(point.dist.name), str(point.dist.version)) if point.dist else ("unknown", "?")
-    except Exception:  # noqa: BLE001 - each Python version raises something else for unreadable metadata
-        return ("unknown", "?")
+    with contextlib.suppress(Exception):  # each Python version raises another for unreadable metadata
+        if point.dist:
+            return str(point.dist.name), str(point.dist.version)
+    return "unknown", "?"
 
 
 def _classes(
@@ -290,7 +293,9 @@ def _returned(manager: pluggy.PluginManager, hook: str) -> list[Any]:
 
 
 def _name(cls: object) -> str:
-    return cls.__name__ if isinstance(cls, type) else cls if isinstance(cls, str) else f"a {type(cls).__name__}"
+    if isinstance(cls, str):
+        return cls
+    return cls.__name__ if isinstance(cls, type) else f"a {type(cls).__name__}"
 
 
 def fault_of(cls: Any, base: type[api.Component]) -> str | None:
@@ -314,21 +319,27 @@ def fault_of(cls: Any, base: type[api.Component]) -> str | None:
 
 def _uncallable(cls: type) -> str | None:
     """Which abstract method was overridden by one that cannot be called as it is declared; None if none was."""
-    overridden = ((name, owner) for owner in cls.__mro__ for name in getattr(owner, "__abstractmethods__", ()))
-    faults = (_unlike(inspect.getattr_static(cls, name), vars(owner).get(name), name) for name, owner in overridden)
-    return next(filter(None, faults), None)
+    for owner in cls.__mro__:
+        for name in getattr(owner, "__abstractmethods__", ()):
+            fault = _unlike(inspect.getattr_static(cls, name), vars(owner).get(name), name)
+            if fault is not None:
+                return fault
+    return None
 
 
 def _unlike(own: object, declared: object, name: str) -> str | None:
     """Why a method cannot be called as it is declared; None if it can, or is no method."""
     if not (inspect.isfunction(own) and inspect.isfunction(declared)):
         return None
-    wanted = inspect.signature(declared)
-    named = [param for param in wanted.parameters.values() if param.kind is not param.VAR_KEYWORD]
-    keywords = {param.name: None for param in named if param.kind is param.KEYWORD_ONLY}
-    places = [param.name for param in named if param.name not in keywords]
+    positional: list[str] = []
+    keywords: dict[str, None] = {}
+    for param in inspect.signature(declared).parameters.values():
+        if param.kind is param.KEYWORD_ONLY:
+            keywords[param.name] = None
+        elif param.kind is not param.VAR_KEYWORD:
+            positional.append(param.name)
     try:
-        inspect.signature(own).bind(*places, **keywords)
+        inspect.signature(own).bind(*positional, **keywords)
     except TypeError:
-        return f"has a `{name}` that cannot be called with ({', '.join((*places[1:], *keywords))})"
+        return f"has a `{name}` that cannot be called with ({', '.join((*positional[1:], *keywords))})"
     return None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
@@ -216,7 +218,7 @@ class Averaged(SuitePart):
 def _warmup(raw: Any) -> int | float:
     """A number of steps, or a share of all."""
     number = isinstance(raw, int | float) and not isinstance(raw, bool)
-    if not number or raw < 0 or (raw >= 1 and raw != raw // 1) or raw == float("inf"):
+    if not number or raw < 0 or (raw >= 1 and raw != raw // 1) or raw == math.inf:
         raise refusal(
             ValidationIssue((), f"must be a number of steps, or a share of them such as 0.05, not {shown(raw)}")
         )
@@ -284,14 +286,13 @@ class UpdateRule(SuitePart):
     @model_validator(mode="before")
     @classmethod
     def _equal_steps(cls, raw: Any) -> Any:
+        if cls is not UpdateRule or not isinstance(raw, dict):
+            return raw
         of_all = TrainingConfig.model_fields.keys() - cls.model_fields.keys()
-        if cls is UpdateRule and isinstance(raw, dict):
-            what = (
-                "is the same for all methods, which take equal steps on as many labels; set it in the suite's training"
-            )
-            refuse_any(ValidationIssue((name,), what, "key") for name in raw if name in of_all)
-            if "optimizer" in raw and raw["optimizer"] is None:
-                raise refusal(ValidationIssue(("optimizer",), "must name an optimizer, not null"))
+        what = "is the same for all methods, which take equal steps on as many labels; set it in the suite's training"
+        refuse_any(ValidationIssue((name,), what, "key") for name in raw if name in of_all)
+        if "optimizer" in raw and raw["optimizer"] is None:
+            raise refusal(ValidationIssue(("optimizer",), "must name an optimizer, not null"))
         return raw
 
 
@@ -340,7 +341,7 @@ def labelled_groups(
     draws the same batches with and without splitting. Labelled examples of the target, if any, are the last source.
     """
     parts = {source: source_parts(source, splitting) for source in sources}
-    names = [part for of_source in parts.values() for part in of_source]
+    names = list(itertools.chain.from_iterable(parts.values()))
     if labelled_target:
         names.append(labelled_part(target))
     return tuple(_whole(group, parts) for group in scheme.groups(tuple(names), target))
@@ -373,9 +374,12 @@ def labelled_part(target: str) -> str:
 
 
 def _whole(group: Group, parts: Mapping[str, Group]) -> Group:
+    """The group with a source's own name in place of all of its parts."""
     source_of = {part: source for source, of_source in parts.items() for part in of_source}
     drawn: dict[str, list[str]] = {}
     for name in group:
         drawn.setdefault(source_of.get(name, name), []).append(name)
-    whole = [[source] if set(names) == set(parts.get(source, ())) else names for source, names in drawn.items()]
-    return tuple(name for names in whole for name in names)
+    whole: list[str] = []
+    for source, names in drawn.items():
+        whole += [source] if set(names) == set(parts.get(source, ())) else names
+    return tuple(whole)

@@ -4,6 +4,7 @@ import hashlib
 import os
 import shutil
 import signal
+from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +15,6 @@ from msda_bench.api import Row, Rows
 from msda_bench.data import Folders, LocalFiles
 from msda_bench.errors import DataError
 
-pytestmark = pytest.mark.slow  # every test starts processes
 MAKE = f"{__name__}:row"
 REMEDY = "replace or remove them, then run the same command again: only what is missing is made"
 WHOLE = np.arange(30)
@@ -36,9 +36,31 @@ def row(content):
     return np.full((2, 2), int(content), np.uint8), "odd" if int(content) % 2 else None
 
 
+class Here:
+    """Works in this process, since starting one takes seconds."""
+
+    def submit(self, call, *args):
+        future = Future()
+        try:
+            future.set_result(call(*args))
+        except DataError as error:
+            future.set_exception(error)
+        return future
+
+    def kill(self):
+        """There is nothing to end."""
+
+
+@pytest.fixture
+def processes(monkeypatch):
+    """Real ones, which get this process's path."""
+    monkeypatch.syspath_prepend(Path(__file__).parents[2])
+
+
 @pytest.fixture(autouse=True)
-def _processes_find_this_package(monkeypatch):
-    monkeypatch.syspath_prepend(Path(__file__).parents[2])  # they get this process's path
+def _here(request, monkeypatch):
+    if "processes" not in request.fixturenames:
+        monkeypatch.setattr("msda_bench.data.rows.Worker", Here)
 
 
 @pytest.fixture
@@ -56,7 +78,7 @@ def made(tmp_path_factory):
     """The numbers and a cache with their array, not to be changed."""
     folder = tmp_path_factory.mktemp("made")
     with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(Path(__file__).parents[2])
+        patch.setattr("msda_bench.data.rows.Worker", Here)
         local(folder / "cache", 1).rows("numbers", rows(numbers.__wrapped__(folder)))
     return folder / "in", folder / "cache"
 
@@ -106,7 +128,8 @@ def removed_while(call):
     return seen
 
 
-def test_the_bytes_do_not_depend_on_the_number_of_processes(made, numbers, tmp_path, caplog, monkeypatch):
+@pytest.mark.slow
+def test_the_bytes_do_not_depend_on_the_number_of_processes(made, numbers, tmp_path, caplog, monkeypatch, processes):
     """Worker processes may print anything."""
     monkeypatch.setattr("msda_bench.data.rows._PER_PART", 2)
     array = local(tmp_path / "two", 2).rows("numbers", rows(numbers))
@@ -144,7 +167,8 @@ def test_faults_are_counted_by_kind_and_nothing_is_computed_twice(numbers, tmp_p
     assert set(whole.values()) - {whole[damaged]} <= removed
 
 
-def test_a_process_that_dies_or_a_bug_is_reported_and_the_rest_is_kept(numbers, tmp_path):
+@pytest.mark.slow
+def test_a_process_that_dies_or_a_bug_is_reported_and_the_rest_is_kept(numbers, tmp_path, processes):
     for content, words in (
         ("die", r"^a process was killed by SIGKILL.* while decoding \(3/0 to 3/2\); run the same command again"),
         ("bug", f"^{MAKE} failed while decoding 3/0: tests/data/test_rows.py:[0-9]+: FileNotFoundError"),

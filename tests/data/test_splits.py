@@ -1,3 +1,5 @@
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -48,14 +50,17 @@ def groups_in(groups, rows):
     return set(groups[rows].tolist())
 
 
+def listed(parts):
+    """Training and test rows of each domain."""
+    return {name: (part.train.tolist(), part.test.tolist()) for name, part in parts.items()}
+
+
 def test_the_order_of_rows_is_pinned():
     assert permutation(10, "amazon", "books", 0, "dvd").tolist() == [8, 1, 9, 4, 7, 3, 6, 0, 2, 5]
     parts = split("books", {"books": 8, "dvd": 10}, name="amazon", seed=3, train=4, test=2)
-    assert [parts["books"].train.tolist(), parts["books"].test.tolist()] == [[4, 1, 3, 0], [6, 5]]
-    assert [parts["dvd"].train.tolist(), parts["dvd"].test.tolist()] == [[6, 4, 2, 3], [5, 9]]
+    assert listed(parts) == {"books": ([4, 1, 3, 0], [6, 5]), "dvd": ([6, 4, 2, 3], [5, 9])}
     parts = grouped_split({"t": np.arange(10) // 2, "s": np.arange(20) // 2}, train=3, test=2)
-    assert [parts["t"].train.tolist(), parts["t"].test.tolist()] == [[2, 3, 1], [4, 5]]
-    assert [parts["s"].train.tolist(), parts["s"].test.tolist()] == [[2, 3, 1], [12, 13]]
+    assert listed(parts) == {"t": ([2, 3, 1], [4, 5]), "s": ([2, 3, 1], [12, 13])}
 
 
 sizes = st.dictionaries(st.sampled_from("abcdef"), st.integers(5, 40), min_size=1)
@@ -65,18 +70,16 @@ sizes = st.dictionaries(st.sampled_from("abcdef"), st.integers(5, 40), min_size=
 @given(sizes=sizes, seed=st.integers(0, 99), train=st.integers(1, 4), test=st.none() | st.integers(1, 50))
 def test_splits_are_disjoint_nested_and_independent_of_other_domains(sizes, seed, train, test):
     target = min(sizes)
-    parts = split(target, sizes, seed=seed, train=train, test=test)
-    more = split(target, sizes, seed=seed, train=train + 1) if min(sizes.values()) > train + 1 else None
+    parts = listed(split(target, sizes, seed=seed, train=train, test=test))
+    more = listed(split(target, sizes, seed=seed, train=train + 1)) if min(sizes.values()) > train + 1 else parts
     for domain, size in sizes.items():
-        rows = np.concatenate([parts[domain].train, parts[domain].test])
-        assert len(set(rows.tolist())) == len(rows)
-        assert len(parts[domain].train) == train
-        assert len(parts[domain].test) == min(size - train, size if test is None else test)
-        if more:
-            assert more[domain].train[:-1].tolist() == parts[domain].train.tolist()
+        trained, tested = parts[domain]
+        assert len({*trained, *tested}) == len(trained) + len(tested)
+        assert len(trained) == train
+        assert len(tested) == min(size - train, size if test is None else test)
+        assert more[domain][0][:train] == trained
         alone = split(target, {target: sizes[target], domain: size}, seed=seed, train=train, test=test)
-        assert alone[domain].train.tolist() == parts[domain].train.tolist()
-        assert alone[domain].test.tolist() == parts[domain].test.tolist()
+        assert listed(alone)[domain] == parts[domain]
 
 
 @settings(max_examples=30)
@@ -115,9 +118,8 @@ def test_no_group_is_on_both_sides_of_a_split(groups, seed, train):
     if np.array_equal(fewer["t"].test, parts["t"].test):
         for name, part in parts.items():
             assert part.train[: len(fewer[name].train)].tolist() == fewer[name].train.tolist()
-    texts = {name: np.array([str(group) for group in of_rows], object) for name, of_rows in groups.items()}
-    again = grouped_split(texts, seed=seed, train=train, test=8)
-    assert [part.train.tolist() for part in again.values()] == [part.train.tolist() for part in parts.values()]
+    texts = {name: of_rows.astype(str).astype(object) for name, of_rows in groups.items()}
+    assert listed(grouped_split(texts, seed=seed, train=train, test=8)) == listed(parts)
     alone = grouped_split({name: groups[name] for name in "st"}, seed=seed, train=train, test=8)
     assert alone["t"].test.tolist() == parts["t"].test.tolist()
     assert alone["s"].train.tolist() == parts["s"].train.tolist()
@@ -128,17 +130,16 @@ def test_stratified_groups_give_training_and_test_every_class():
     classes = group % 3
     domains = {"t": rows(60, group, classes), "s": rows(60, group + 12, classes)}
     lacking = {False: 0, True: 0}
-    for seed in range(20):
-        for stratify in lacking:
-            parts = split("t", domains, seed=seed, task=Task("classification", 3), train=15, test=15, stratify=stratify)
-            shares = [np.bincount(classes[some]) for part in parts.values() for some in (part.train, part.test)]
-            lacking[stratify] += any(share.tolist() != [5, 5, 5] for share in shares)
-            assert not groups_in(group, parts["t"].train) & groups_in(group, parts["t"].test)
+    for seed, stratify in itertools.product(range(20), lacking):
+        parts = split("t", domains, seed=seed, task=Task("classification", 3), train=15, test=15, stratify=stratify)
+        counts = [np.bincount(classes[some]).tolist() for part in parts.values() for some in (part.train, part.test)]
+        lacking[stratify] += counts != 4 * [[5, 5, 5]]
+        assert not groups_in(group, parts["t"].train) & groups_in(group, parts["t"].test)
     assert lacking[True] == 0
     assert lacking[False] > 10
     domains = {"t": rows(60, group, np.linspace(0, 1, 60)), "s": rows(60, group + 12, np.linspace(0, 1, 60))}
     drawn, plain = (split("t", domains, task=Task("regression"), train=15, stratify=by) for by in (True, False))
-    assert drawn["t"].train.tolist() == plain["t"].train.tolist()
+    assert listed(drawn) == listed(plain)
 
 
 def test_by_shares_a_rare_class_is_as_frequent_in_the_test_as_in_training():
