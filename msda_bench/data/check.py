@@ -1,4 +1,4 @@
-"""Checks that bytes are the right ones: of a file, of a folder that the user places, of a large file in the cache.
+"""Checks the bytes of files, of folders that the user places, and of large files in the cache.
 
 The checksum of a folder is kept in the cache until a file in it changes; a large file in the cache has its own in a
 file beside it, so that changed bytes are never used.

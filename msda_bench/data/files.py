@@ -203,7 +203,7 @@ def verify_arrays(where: Folders) -> Iterator[tuple[str, str]]:
 
 
 def _left_elsewhere(where: Folders) -> Iterator[Path]:
-    """The unfinished files of processes of which nothing is known here; removes those of processes that are gone."""
+    """The unfinished files of unknown processes; removes those of processes that have ended."""
     for path in sorted(unfinished(where.cache)):
         lives = owner_lives(path.name)
         if lives is None:

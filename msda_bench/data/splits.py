@@ -132,13 +132,13 @@ class _Rows:
 
     @property
     def pool(self) -> Array:
-        """Those that may be trained on."""
+        """Rows for training: all except official test examples."""
         if self.official is None:
             return self.order
         return self.order[~self.official[self.order]]
 
     def left_by(self, train: Array) -> Array:
-        """Those that may be tested or held out: the official test examples, or those that are not trained on."""
+        """Rows for the test or to hold out: the official test examples, or all that are not trained on."""
         if self.official is not None:
             return self.order[self.official[self.order]]
         left = np.ones(len(self.order), bool)
@@ -159,7 +159,7 @@ class _Rows:
 
 
 def _of_target(data: Dataset, target: str, rows: _Rows, trained: int, tested: int) -> tuple[Array, Array]:
-    """Training and test rows; the test's are the last ones if they have groups, so that they stay for another size."""
+    """Training and test rows; with groups the test has the last rows, so that another training size changes none."""
     if is_transductive(data):
         return rows.order, rows.order
     train = rows.pool[:trained]

@@ -1,4 +1,4 @@
-"""Installed components by kind and name, loaded one plugin at a time, and the plugins that could not be used."""
+"""Installed components by kind and name, loaded one plugin at a time, and the unusable plugins."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def read_attributes(component: Component | type[Component]) -> None:
 
 
 class BrokenPlugin(NamedTuple):
-    """A plugin, or one of its hooks or classes, that could not be used, and why in one line."""
+    """An unusable plugin, or one of its hooks or classes, and the reason in one line."""
 
     distribution: str
     line: str
@@ -318,7 +318,7 @@ def fault_of(cls: Any, base: type[api.Component]) -> str | None:
 
 
 def _uncallable(cls: type) -> str | None:
-    """Which abstract method was overridden by one that cannot be called as it is declared; None if none was."""
+    """The reason why an override of an abstract method cannot be called as declared; None if all can."""
     for owner in cls.__mro__:
         for name in getattr(owner, "__abstractmethods__", ()):
             fault = _unlike(inspect.getattr_static(cls, name), vars(owner).get(name), name)

@@ -191,7 +191,7 @@ def _averages(experiment: ResolvedExperiment, name: str) -> Loc:
 
 
 def _not_standardised(experiment: ResolvedExperiment) -> Issues:
-    """Methods whose inputs cannot be standardised: they see none, or images that become numbers batch by batch."""
+    """Methods that cannot have standardised inputs: they use none, or read images that are decoded batch by batch."""
     for name, method in experiment.methods.items():
         if method.standardise is None:
             continue

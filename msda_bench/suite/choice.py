@@ -61,7 +61,7 @@ class Configured(Generic[C]):
 
 @dataclass(frozen=True)
 class Context:
-    """The context of validation; `sound` holds the parts of an experiment that have been found valid so far.
+    """The context of validation; `sound` contains the parts of an experiment that are valid so far.
 
     A suite names other files relative to its own `folder`; none may lie outside `top`, the folder of the suite that the
     user named.
@@ -74,7 +74,7 @@ class Context:
 
 
 def of_kind(kind: str) -> PlainValidator:
-    """Marks a field of a suite for a component of a kind; after validation it holds the `Configured` one."""
+    """Marks a field of a suite as a component of this kind; validation turns it into a `Configured` one."""
 
     def validate(raw: Any, info: ValidationInfo) -> Configured[Any]:
         context = context_of(info)

@@ -1,4 +1,4 @@
-"""What an estimator of a Python session is, as plain JSON for the keys of runs: classes, parameters and versions."""
+"""Describes an estimator of a Python session by its classes, parameters and versions, for the keys of runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PLAIN = (bool, int, float, str, type(None), np.generic)
 
 
 class OwnMethods(NamedTuple):
-    """Methods given in Python: as a suite would write them, and the estimators of those that have one, by name."""
+    """Methods given in Python: their rows as in a suite, and their estimators, by name."""
 
     written: Mapping[str, Any]
     held: Mapping[str, Any]
@@ -86,7 +86,7 @@ def describe(value: Any, where: str, depth: int = 0) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """A number or text that JSON has, or a mapping that stands for it."""
+    """A number or text as JSON, or a mapping in place of a number that JSON lacks."""
     plain = value.item() if isinstance(value, np.generic) else value
     return {"float": repr(plain)} if isinstance(plain, float) and not math.isfinite(plain) else plain
 

@@ -71,7 +71,7 @@ class ExperimentPlanner:
         self._settings = {name: settings for name, (_, settings) in tried.items()}
 
     def count(self) -> int:
-        """The number of runs in the plan; with tuning seeds, of which criteria choose a few, a tenth of them."""
+        """The number of runs in the plan; a tenth of it with tuning seeds, since criteria choose only a few."""
         settings = sum(len(settings) for settings in self._settings.values())
         count = settings * len(self._experiment.targets) * len((*self._tuning, *self._file.seeds))
         return count // _PLACES if self._tuning else count

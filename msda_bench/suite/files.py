@@ -1,4 +1,4 @@
-"""A suite's files: reads them, and finds included ones and, by name, the suites that come with msda-bench."""
+"""Finds and reads the files of suites: included ones, and the suites that come with msda-bench by name."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _folder(path: Path) -> str:
 
 
 def included(name: str, folder: Path, top: Path, seen: Collection[str] = ()) -> Path:
-    """The file that `include: [name]` means in a file of the folder: below the top one, and none of the seen."""
+    """The file of `include: [name]` in a file of the folder; it must lie below the top folder and be new."""
     if PurePosixPath(name).is_absolute() or PureWindowsPath(name).drive:
         raise UnreadableError("must be relative to the file that includes it, not absolute")
     # pathlib's resolve raises on a loop of links in some Python versions.
@@ -136,7 +136,7 @@ def files_of(suite: Path) -> tuple[Path, ...]:
 
 
 def purpose(suite: Path) -> str:
-    """The purpose of one of these suites: the first sentence of the comment at its beginning."""
+    """The purpose of a suite: the first sentence of the comment at its beginning."""
     lines = takewhile(lambda line: line.startswith("#"), suite.read_text(encoding="utf-8").splitlines())
     words = " ".join(line.removeprefix("#").strip() for line in lines)
     return re.split(r"(?<=\.) (?=[A-Z])", words)[0]

@@ -1,4 +1,4 @@
-"""Checks of labels: those of the target that no method may see, those that are missing, and shares of classes."""
+"""Checks that no method sees labels of the test, that labels exist where they are needed, and of shares of classes."""
 
 from __future__ import annotations
 

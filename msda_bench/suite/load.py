@@ -47,7 +47,7 @@ class Suite:
 def load_suite(
     given: str | Path, registry: Registry, methods: Path | None = None, added: OwnMethods | None = None
 ) -> Suite:
-    """The suite of a file, or of the name of one that comes with msda-bench, with all included files.
+    """Loads a suite from a file, or by the name of one that comes with msda-bench, with all included files.
 
     The methods of the file `methods` replace those of every experiment; its name is added to the suite's. Those of
     `added` are estimators of this Python session, beside those of every experiment (`own_methods`).
@@ -70,7 +70,7 @@ def load_suite(
 
 
 def _own_methods(path: Path) -> Document:
-    """The file that replaces a suite's methods; a SuiteError if it lacks `methods`, or has what is the suite's."""
+    """Reads a file that replaces a suite's methods; a SuiteError if it lacks `methods` or has keys of a suite."""
     try:
         document = parse_document(read_bytes(path), str(path))
     except UnreadableError as error:
@@ -252,7 +252,7 @@ def _with_added(raw: dict[str, Any], added: Mapping[str, Any], document: Documen
 
 
 def _holding(experiment: ResolvedExperiment, held: Mapping[str, Any]) -> ResolvedExperiment:
-    """The experiment whose methods of these names hold the estimators that they describe."""
+    """The experiment with these estimators in the methods of the same names."""
     methods = dict(experiment.methods)
     for name, model in held.items():
         scheme = methods[name].scheme.holding(model)

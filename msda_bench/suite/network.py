@@ -20,7 +20,7 @@ _ROWS = 2
 
 
 def check_network(experiment: ResolvedExperiment) -> Issues:
-    """Says which networks cannot take the data: the suite's own, and those that a search would try.
+    """Reports networks that cannot take the data: the suite's own, and those of a search.
 
     What a backbone raises for reasons other than its input is reported by training.
     """
@@ -41,7 +41,7 @@ def check_network(experiment: ResolvedExperiment) -> Issues:
 def _searched(
     experiment: ResolvedExperiment, usual: Configured[Backbone]
 ) -> Iterator[tuple[Loc, Configured[Backbone]]]:
-    """The suite's network with each value that a search has for one of its parameters, and where that value stands."""
+    """The suite's network with each value that is searched for one of its parameters, and the value's place."""
     select = experiment.file.select
     if select is None:
         return

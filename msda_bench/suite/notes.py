@@ -1,4 +1,4 @@
-"""What readers of a table must know, in words: a line on each method, and notes on the experiment."""
+"""Words for readers of a table: a line on each method, and notes on the experiment."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def _described(configured: Configured[Any], searched: Collection[str]) -> str:
 
 
 def _rule(changes: Mapping[str, Any]) -> Iterator[str]:
-    """What a method, or a stage of one, replaces in how weights are updated."""
+    """The settings of training that a method, or one of its stages, replaces."""
     for name, value in changes.items():
         if isinstance(value, OneOf):
             chosen = _call(value.name, _given(getattr(value, value.name)))

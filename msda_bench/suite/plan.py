@@ -27,7 +27,7 @@ SELECTED_BY = "Settings selected"
 
 
 def parts_of(criterion: str) -> list[str]:
-    """The criteria whose standardised scores a criterion such as `source_accuracy+infomax` adds; others are alone."""
+    """The criteria in a sum of standardised scores such as `source_accuracy+infomax`; of any other only itself."""
     return criterion.split("+")
 
 
@@ -186,7 +186,7 @@ class Experiment(Comparison):
 
     @property
     def is_altered(self) -> bool:
-        """Whether its domains are not those of its dataset, to see what one of them does."""
+        """Whether a domain of its dataset is changed or left out, to see the effect."""
         return not self.corrupted == self.without == self.label_shift is None
 
     @property

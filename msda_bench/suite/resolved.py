@@ -24,7 +24,7 @@ _MISSING: dict[str, Any] = {"methods": {}, "backbone": None, "training": None}
 
 @dataclass(frozen=True)
 class ResolvedExperiment:
-    """An experiment whose dataset is sound; other parts with mistakes are at their default or empty.
+    """An experiment with a valid dataset; other parts with mistakes are at their default or empty.
 
     `sources` are those of each possible target; `targets` are those of the suite that the dataset has. `without` is the
     source that is left out of this copy of an experiment.
@@ -88,7 +88,7 @@ class ResolvedExperiment:
 
     @property
     def validators(self) -> tuple[str, ...]:
-        """Names of the validators, or of the task's default one if examples are held out for it."""
+        """Names of the validators; by default the task's own, if examples are held out for it."""
         if self.file.validators is not None:
             return tuple(validator.name for validator in self.file.validators)
         if self._uses_all_of_a_source():

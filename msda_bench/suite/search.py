@@ -217,7 +217,7 @@ def _try(
     shared: Sequence[dict[str, Any]],
     own: Sequence[dict[str, Any]],
 ) -> None:
-    """Adds the first new candidate of a place, unless the place has one or there is none."""
+    """Adds the first new candidate of a place, if there is one and the place is empty."""
     if place in tried:
         return
     space, usual = first
@@ -232,7 +232,7 @@ def _try(
 
 
 def space_of(select: SelectSpec, settings: Settings) -> Space:
-    """The suite's space, restricted to the method's parameters, and the method's own, which has precedence."""
+    """The suite's space for the method's parameters, overridden by the method's own."""
     known = settings.values
     return {path: values for path, values in select.space.items() if path in known} | settings.method.search
 

@@ -164,7 +164,7 @@ class SelectSpec(SuitePart):
 
     @property
     def criteria(self) -> tuple[str, ...]:
-        """The criteria whose choices are asked for, `by` first."""
+        """The criteria whose choices are trained, `by` first."""
         return tuple(dict.fromkeys((self.by, *self.tracks)))
 
 
@@ -267,9 +267,9 @@ class MethodSpec(SuitePart):
 
 
 class ExperimentFile(SuitePart):
-    """A suite of one experiment: one dataset with one protocol, one table.
+    """A suite of one experiment: one dataset with one training configuration, and one table.
 
-    `requires` says of each further distribution that brings components where it is to be had.
+    `requires` names further distributions with components, and where pip gets them.
     """
 
     schema_: Version = Field(alias="schema")
