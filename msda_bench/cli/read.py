@@ -111,10 +111,10 @@ def site(*, folders: Sequence[Path], out: Path) -> int:
 def sources(*, folder: Path, **shown: Any) -> int:
     """Reports the effect of each source in each method and target."""
     from msda_bench.plugins import discover
-    from msda_bench.results.sources import Worth, sources_report
+    from msda_bench.results.sources import SourceTransferability, sources_report
 
     options = TableOptions(**shown)
-    return show(sources_report(load_folder(folder, options), Worth(discover())), options)
+    return show(sources_report(load_folder(folder, options), SourceTransferability(discover())), options)
 
 
 def verify(*, folder: Path, table: str | None, **shown: Any) -> int:

@@ -16,11 +16,11 @@ from msda_bench.results.command_reports import folder_report
 from msda_bench.results.files import write_results
 from msda_bench.results.frame import load_results
 from msda_bench.results.leaderboard import analyse
+from msda_bench.results.model_selection import select
 from msda_bench.results.ranking import against_report
 from msda_bench.results.reference import Reference, read_reference
 from msda_bench.results.report import Line, Report
 from msda_bench.results.runs import results_of, with_results
-from msda_bench.results.select import select
 from msda_bench.results.tables import TABLE_WIDTH, WIDTH, check_methods, csv_text, heading, paragraph, render
 from msda_bench.suite.issues import hint, shown
 

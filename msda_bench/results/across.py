@@ -30,7 +30,7 @@ from msda_bench.results.decision import (
 )
 from msda_bench.results.estimates import MeanGain, mean_of, tied
 from msda_bench.results.frame import runs_of
-from msda_bench.results.scores import Grid, grids, tells_headroom
+from msda_bench.results.scores import ScoreTable, score_tables, tells_headroom
 from msda_bench.results.words import first_of, name_of
 
 _WHOLE = ("mean_rank", "mean_gain", "mean_gain_low", "mean_gain_high")
@@ -171,11 +171,11 @@ def _is_testable(row: Gain) -> bool:
 
 def across_of(runs: pd.DataFrame) -> Across | None:
     """Compares the methods of a frame of runs across its datasets; see `across_datasets`."""
-    tables = list(grids(runs))
+    tables = list(score_tables(runs))
     return across_datasets(tables, [comparisons(grid, whole=False) for grid in tables])
 
 
-def across_datasets(tables: Sequence[Grid], pairs: Sequence[Sequence[PairedComparison]]) -> Across | None:
+def across_datasets(tables: Sequence[ScoreTable], pairs: Sequence[Sequence[PairedComparison]]) -> Across | None:
     """Compares the methods that all experiments share, by their means over the targets and seeds of each dataset.
 
     Only experiments with results whose metric is accuracy count, those with headroom where the suite asks for that, and
@@ -186,7 +186,7 @@ def across_datasets(tables: Sequence[Grid], pairs: Sequence[Sequence[PairedCompa
     sound = {table.dataset for table in of_accuracy if not table.is_altered}
     counting = [table for table in of_accuracy if not (table.is_altered and table.dataset in sound)]
     counted = [grid for grid in tables if grid.experiment in counting and grid.has_results and grid.has_headroom]
-    by_dataset: dict[str, list[Grid]] = {}
+    by_dataset: dict[str, list[ScoreTable]] = {}
     for grid in counted:
         by_dataset.setdefault(grid.experiment.dataset, []).append(grid)
     if len(by_dataset) < 2:  # noqa: PLR2004
@@ -222,8 +222,8 @@ def across_datasets(tables: Sequence[Grid], pairs: Sequence[Sequence[PairedCompa
     )
 
 
-def _headroom(counted: Sequence[Grid], gains: Sequence[Gain]) -> str | None:
-    """The reference that tells the headroom of all experiments, by its mean gain over those that have it."""
+def _headroom(counted: Sequence[ScoreTable], gains: Sequence[Gain]) -> str | None:
+    """The reference that shows the headroom of all experiments, by its mean gain over those that have it."""
     named = {grid.experiment.headroom for grid in counted}
     labelled = {name for grid in counted for name in grid.labelled}
     recipes = {method.name: method.recipe for grid in counted for method in grid.experiment.methods}
@@ -235,7 +235,7 @@ def _headroom(counted: Sequence[Grid], gains: Sequence[Gain]) -> str | None:
     return tells_headroom(named.pop() if len(named) == 1 else None, recipes, means)
 
 
-def _gains(grid: Grid, pairs: Sequence[PairedComparison], baseline: str) -> Iterator[Gain]:
+def _gains(grid: ScoreTable, pairs: Sequence[PairedComparison], baseline: str) -> Iterator[Gain]:
     """Each method's gain over the baseline, on the mean over targets, as decided in the experiment."""
     decisions = {row.other(baseline): row for row in pairs if row.scope == "average" and baseline in row.pair}
     for name in grid.methods:
@@ -259,7 +259,7 @@ def _gains(grid: Grid, pairs: Sequence[PairedComparison], baseline: str) -> Iter
         }
 
 
-def _compared(datasets: Mapping[str, Sequence[Grid]], pair: tuple[str, str], alpha: float) -> PairedComparison:
+def _compared(datasets: Mapping[str, Sequence[ScoreTable]], pair: tuple[str, str], alpha: float) -> PairedComparison:
     differences, complete = [], True
     for of_dataset in datasets.values():
         merits = [(grid, grid.merits[None].paired(*pair)) for grid in of_dataset]
@@ -292,7 +292,7 @@ def _decided(rows: Sequence[PairedComparison], baseline: str | None) -> list[Pai
     return every
 
 
-def _ranks(datasets: Mapping[str, Sequence[Grid]], names: Sequence[str]) -> pd.DataFrame:
+def _ranks(datasets: Mapping[str, Sequence[ScoreTable]], names: Sequence[str]) -> pd.DataFrame:
     """A row for each dataset where every method has a mean: the ranks of its means in the dataset's experiments."""
     rows = []
     for of_dataset in datasets.values():
@@ -330,7 +330,7 @@ def _grown(
         more, seen = more - {name}, seen | {name}
 
 
-def _skipped(tables: Sequence[Grid], counted: Sequence[Grid], names: Sequence[str]) -> Iterator[str]:
+def _skipped(tables: Sequence[ScoreTable], counted: Sequence[ScoreTable], names: Sequence[str]) -> Iterator[str]:
     left: dict[str, list[str]] = {}
     for grid in tables:
         table, base = grid.experiment, name_of(grid.experiment.baseline)

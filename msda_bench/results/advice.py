@@ -29,7 +29,7 @@ OWN_DATA = frozenset({"table", "arrays", "image_folder"})
 SENTENCES = ("use", "expect", "where", "then")
 """The fields of an advice that are sentences, in order."""
 _AS_CHEAP = 1.5
-"""Of two methods of a kind, one whose training takes up to so many times as long counts as equally cheap."""
+"""A method whose training takes up to this many times as long as another of its kind counts as equally cheap."""
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ def _equals(ranked: pd.DataFrame, chance: BesideChance) -> list[str]:
 
 
 def _costs(experiment: Experiment, runs: pd.DataFrame, names: Sequence[str]) -> dict[str, tuple[int, float, int]]:
-    """What orders equal methods, the simplest and cheapest first: kind, cost in training, place by the mean.
+    """The order of equal methods, the simplest and cheapest first: kind, cost of training, place by the mean.
 
     The kinds are a model that is fitted at once, a network, and each of these with inputs of the target.
     """

@@ -1,4 +1,4 @@
-"""Checks what the public functions are given, before they compute with it: one line that names the parameter."""
+"""Checks the arguments of public functions before they are used; an error is one line that names the parameter."""
 
 from __future__ import annotations
 

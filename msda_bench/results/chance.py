@@ -1,4 +1,4 @@
-"""Finds scores that are no better than those of answers which look at no input."""
+"""Finds scores that are no better than those of constant predictions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pandas as pd
 
 from msda_bench.results.estimates import mean_of
 from msda_bench.results.frame import AVERAGE
-from msda_bench.results.recorded import read_records
+from msda_bench.results.load import read_records
 from msda_bench.results.small import averaged_targets, small_tests
 from msda_bench.results.words import first_of, name_of
 from msda_bench.suite.plan import Experiment, MetricInfo

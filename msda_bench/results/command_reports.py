@@ -1,4 +1,4 @@
-"""Builds what the commands answer: the tables of an analysis, its notes and problems, and where a method stands."""
+"""Builds the reports of commands: the tables of an analysis, its notes and problems, and what to do next."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from msda_bench.results.verdict import conclusion, how_to_read, verdict_across
 
 
 def folder_report(command: str, analysis: Analysis, faults: Sequence[str], *, among_recorded: bool = False) -> Report:
-    """What `run` and `leaderboard` answer, and `compare` of all methods of a folder.
+    """The report of `run` and `leaderboard`, and of `compare` for all methods of a folder.
 
     `faults` has a line for each record that is damaged or in conflict. Methods that are ranked `among_recorded` ones
     have tables without marks and verdicts.
@@ -79,7 +79,7 @@ def advice(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
 
 
 def across_report(runs: pd.DataFrame, across: Across, by: str | None = None) -> Report:
-    """What `compare --across` answers; `by` is the criterion that selects settings instead of the suite's own."""
+    """The report of `compare --across`; `by` is the criterion that selects settings instead of the suite's own."""
     note = (Line("note", f"settings are those that {by} selects"),) if by else ()
     lines = (*note, *(Line("problem", line) for line in problem_lines(runs)))
     sections = (Section(tuple(across_tables(across))), Section(lines=lines))

@@ -19,7 +19,7 @@ from msda_bench.results.decision import (
     comparisons,
 )
 from msda_bench.results.frame import AVERAGE, runs_of
-from msda_bench.results.scores import grids
+from msda_bench.results.scores import score_tables
 
 _TEXTS = ("experiment", "metric", "scope", "target", "first", "second", "outcome", "reason", "family")
 _COUNTS = ("n_family", "n_planned", "n_paired")
@@ -40,7 +40,7 @@ def compare(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
         target, then `average`. The pairs of `across_datasets` belong to no experiment and come last. Differences are
         positive if `first` is better.
     """
-    tables = list(grids(runs_of(runs)))
+    tables = list(score_tables(runs_of(runs)))
     pairs = [comparisons(grid) for grid in tables]
     across = across_datasets(tables, pairs)
     rows = [row for of_table in pairs for row in of_table]

@@ -15,13 +15,13 @@ from msda_bench.results.decision import BETTER, WORSE, PairedComparison, paired_
 from msda_bench.results.estimates import summarize
 from msda_bench.results.formats import Unit
 from msda_bench.results.frame import AVERAGE, own_rows
+from msda_bench.results.load import read_records
+from msda_bench.results.model_selection import select
 from msda_bench.results.notes import folder_lines
-from msda_bench.results.recorded import read_records
 from msda_bench.results.report import Column, Line, Report, Section, Table
 from msda_bench.results.runs import results_of
-from msda_bench.results.scores import Column as Target
-from msda_bench.results.scores import Grid, grids, paired
-from msda_bench.results.select import select
+from msda_bench.results.scores import ScoreColumn as Target
+from msda_bench.results.scores import ScoreTable, paired, score_tables
 from msda_bench.results.words import spans
 from msda_bench.store import Record
 from msda_bench.store.record import same_result
@@ -133,7 +133,7 @@ def _different_settings(a: Record, b: Record) -> list[str]:
 def _scores(a: pd.DataFrame, b: pd.DataFrame, methods: Mapping[str, str]) -> pd.DataFrame:
     """The rows of an experiment: the pairs of methods at each target, and on average."""
     common = set(a["target"]) & set(b["target"])
-    ours, theirs = (list(grids(runs[runs["target"].isin(common)])) for runs in (a, b))
+    ours, theirs = (list(score_tables(runs[runs["target"].isin(common)])) for runs in (a, b))
     rows: list[dict[str, Any]] = []
     for grid_a, grid_b in zip(ours, theirs, strict=True):  # at most one experiment each
         for target in grid_a.columns:
@@ -143,7 +143,7 @@ def _scores(a: pd.DataFrame, b: pd.DataFrame, methods: Mapping[str, str]) -> pd.
     return pd.DataFrame(rows, columns=COLUMNS).astype({"n_planned": "Int64", "n_paired": "Int64"})
 
 
-def _methods_compared(ours: Grid, theirs: Grid, names: tuple[str, str], target: Target) -> PairedComparison:
+def _methods_compared(ours: ScoreTable, theirs: ScoreTable, names: tuple[str, str], target: Target) -> PairedComparison:
     """A method of B against one of A, over the seeds that both have."""
     merits_a, merits_b = ours.merits[target], theirs.merits[target]
     values_a, values_b = paired(merits_a.by_seed[names[0]], merits_b.by_seed[names[1]])
@@ -160,7 +160,7 @@ def _methods_compared(ours: Grid, theirs: Grid, names: tuple[str, str], target: 
     )
 
 
-def _means(ours: Grid, theirs: Grid, names: tuple[str, str], target: Target) -> dict[str, Any]:
+def _means(ours: ScoreTable, theirs: ScoreTable, names: tuple[str, str], target: Target) -> dict[str, Any]:
     """The mean of both methods over these seeds, with its standard error."""
     both = paired(ours.merits[target].by_seed[names[0]], theirs.merits[target].by_seed[names[1]])
     row: dict[str, Any] = {}

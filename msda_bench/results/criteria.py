@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from msda_bench.results.argument_checks import FrameSchema
 from msda_bench.results.estimates import mean_of, summarize
 from msda_bench.results.frame import AVERAGE, own_rows, runs_of
+from msda_bench.results.model_selection import Candidates
 from msda_bench.results.runs import results_of
-from msda_bench.results.select import Candidates
 from msda_bench.results.small import averaged_targets, small_tests
 from msda_bench.suite.plan import CHANCE, FIRST, ORACLE, Experiment, Method
 

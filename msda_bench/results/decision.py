@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from msda_bench.results.estimates import detectable_shift, summarize
-from msda_bench.results.scores import Column, Grid
+from msda_bench.results.scores import ScoreColumn, ScoreTable
 from msda_bench.results.signed_rank import signed_rank_tests
 from msda_bench.suite.plan import Experiment
 
@@ -137,16 +137,16 @@ def tests_with_baseline(experiment: Experiment) -> int:
     return len(ranked) * (len(ranked) - 1) // 2
 
 
-def comparisons(grid: Grid, *, whole: bool = True) -> list[PairedComparison]:
+def comparisons(grid: ScoreTable, *, whole: bool = True) -> list[PairedComparison]:
     """The decided comparisons of an experiment at each target and on average.
 
     Without `whole` those on average alone, which are the same, since each target has families of its own.
     """
-    columns: Sequence[Column] = grid.columns if whole else (None,)
+    columns: Sequence[ScoreColumn] = grid.columns if whole else (None,)
     return [comparison for column in columns for comparison in _in_column(grid, column)]
 
 
-def _in_column(grid: Grid, column: Column) -> Iterator[PairedComparison]:
+def _in_column(grid: ScoreTable, column: ScoreColumn) -> Iterator[PairedComparison]:
     ranked, baseline = grid.ranked, test_baseline(grid.experiment, grid.ranked)
     if baseline is None:
         pairs = [*combinations(ranked, 2)]
@@ -159,7 +159,7 @@ def _in_column(grid: Grid, column: Column) -> Iterator[PairedComparison]:
         yield from test_family([compared_at(grid, column, pair) for pair in pairs], f"against {family}")
 
 
-def best_method(grid: Grid, column: Column) -> str | None:
+def best_method(grid: ScoreTable, column: ScoreColumn) -> str | None:
     """The ranked method with the best mean, of those with enough seeds for any test; None without one.
 
     So a method that survived at a few seeds alone is not the best.
@@ -170,7 +170,7 @@ def best_method(grid: Grid, column: Column) -> str | None:
     return max(enough, key=means.__getitem__, default=None)
 
 
-def compared_at(grid: Grid, column: Column, pair: Pair) -> PairedComparison:
+def compared_at(grid: ScoreTable, column: ScoreColumn, pair: Pair) -> PairedComparison:
     """Two methods over the seeds at a target, or on average; not decided yet."""
     merits, experiment = grid.merits[column], grid.experiment
     comparison = paired_statistics(

@@ -40,7 +40,7 @@ class View:
     pairs: pd.DataFrame
     notes: tuple[Note, ...] = ()
     among_recorded: bool = False
-    """Whether methods are only ranked among recorded ones: without marks and verdict, which would be of all of them."""
+    """Whether methods are only ranked among recorded ones; then there are no marks and no verdict."""
 
     @cached_property
     def unit(self) -> Unit:

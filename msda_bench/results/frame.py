@@ -15,10 +15,10 @@ from pydantic import PositiveInt
 
 from msda_bench.errors import StoreError
 from msda_bench.results.argument_checks import FrameSchema, argument
+from msda_bench.results.load import VALIDATOR, VERSION, read_records, recorded_rows
 from msda_bench.results.metric import METRIC, measured, refuse_unmeasured, with_metrics
-from msda_bench.results.recorded import VALIDATOR, VERSION, read_records, recorded_rows
+from msda_bench.results.model_selection import Choices, choices_of, chosen_on_tuning_seeds, select
 from msda_bench.results.runs import Results, ResultsFrame, known_results, results_of, with_results
-from msda_bench.results.select import Choices, choices_of, chosen_on_tuning_seeds, select
 from msda_bench.store import Record, Store
 from msda_bench.store.record import Curves
 from msda_bench.suite.plan import Experiment, Plan, PlannedRun

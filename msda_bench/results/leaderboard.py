@@ -15,10 +15,10 @@ from msda_bench.results.compare import comparisons_frame
 from msda_bench.results.decision import ALL_PAIRS, NOT_SIGNIFICANT, SAME, PairedComparison, best_method, comparisons
 from msda_bench.results.estimates import summarize
 from msda_bench.results.frame import AVERAGE, PROBLEMS, runs_of
+from msda_bench.results.model_selection import select
 from msda_bench.results.notes import Note, note_lines, notes
 from msda_bench.results.runs import results_of, with_results
-from msda_bench.results.scores import Column, Grid, grids, is_shown
-from msda_bench.results.select import select
+from msda_bench.results.scores import ScoreColumn, ScoreTable, is_shown, score_tables
 
 COLUMNS = (
     *("suite", "experiment", "dataset", "task", "target", "method", "reference", "rank"),
@@ -56,7 +56,7 @@ LEADERBOARD = FrameSchema("leaderboard", "leaderboard", COLUMNS, _TEXTS, _NUMBER
 
 @dataclass(frozen=True)
 class Analysis:
-    """All results that the tables and the page show, from a frame of runs, each computed once."""
+    """Everything that tables, page and site show of a frame of runs, each computed once."""
 
     runs: pd.DataFrame
     leaderboard: pd.DataFrame
@@ -65,7 +65,7 @@ class Analysis:
     notes: tuple[Note, ...]
     selected: pd.DataFrame
     """The runs with the selected settings."""
-    grids: tuple[Grid, ...]
+    grids: tuple[ScoreTable, ...]
     pairs: tuple[tuple[PairedComparison, ...], ...]
     """The decided comparisons of each of the grids."""
 
@@ -73,7 +73,7 @@ class Analysis:
 def analyse(runs: pd.DataFrame) -> Analysis:
     """Computes the leaderboard and the comparisons; the comparisons take most of the time."""
     selected = select(runs)
-    tables = tuple(grids(selected))
+    tables = tuple(score_tables(selected))
     pairs = tuple(tuple(comparisons(grid)) for grid in tables)
     across = across_datasets(tables, pairs)
     rows = [row for grid, compared in zip(tables, pairs, strict=True) for row in _rows(grid, compared)]
@@ -90,7 +90,7 @@ def analyse(runs: pd.DataFrame) -> Analysis:
     return Analysis(runs, frame, table_of_pairs, across, noted, selected, tables, pairs)
 
 
-def _rows(grid: Grid, pairs: Sequence[PairedComparison]) -> Iterator[Row]:
+def _rows(grid: ScoreTable, pairs: Sequence[PairedComparison]) -> Iterator[Row]:
     experiment = grid.experiment
     recipes = {method.name: method for method in experiment.methods}
     about: Row = {"experiment": experiment.name, "dataset": experiment.dataset, "task": experiment.task}
@@ -113,7 +113,7 @@ def _rows(grid: Grid, pairs: Sequence[PairedComparison]) -> Iterator[Row]:
             }
 
 
-def _marks(grid: Grid, column: Column, pairs: Sequence[PairedComparison]) -> dict[str, Row]:
+def _marks(grid: ScoreTable, column: ScoreColumn, pairs: Sequence[PairedComparison]) -> dict[str, Row]:
     merits, alpha = grid.merits[column], grid.experiment.alpha
     summaries = {name: summarize(by_seed.values()) for name, by_seed in merits.by_seed.items()}
     ends = {name: _ends(grid, of.allowing(grid.overlap[column]).interval(alpha)) for name, of in summaries.items()}
@@ -135,7 +135,7 @@ def _marks(grid: Grid, column: Column, pairs: Sequence[PairedComparison]) -> dic
     }
 
 
-def _ends(grid: Grid, interval: tuple[float, float]) -> tuple[float, float]:
+def _ends(grid: ScoreTable, interval: tuple[float, float]) -> tuple[float, float]:
     """Both ends of a mean's interval in the metric's own direction; of a percentage within 0 and 100."""
     low, high = sorted(grid.sign * end for end in interval)
     if grid.experiment.measure.percent:
@@ -185,13 +185,13 @@ def _worse_in_paper(row: PairedComparison) -> str | None:
     return row.second if difference > 0 else row.first
 
 
-def _gains(grid: Grid, column: Column, reference: str, baseline: str) -> bool:
+def _gains(grid: ScoreTable, column: ScoreColumn, reference: str, baseline: str) -> bool:
     merits = grid.merits[column]
     gains = merits.differences(reference, baseline)
     return is_shown(gains, grid.experiment.alpha, grid.overlap[column], merits.decimals)
 
 
-def _transfers(grid: Grid, column: Column, pairs: Sequence[PairedComparison]) -> dict[str, Row]:
+def _transfers(grid: ScoreTable, column: ScoreColumn, pairs: Sequence[PairedComparison]) -> dict[str, Row]:
     """Each method's gain over the baseline and regret to the oracle, over the seeds that both methods have.
 
     The oracle is the reference with the best mean. Transfer is negative if the method is worse than the baseline. A

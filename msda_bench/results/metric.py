@@ -15,7 +15,7 @@ import pandas as pd
 
 from msda_bench.errors import BenchError, StoreError
 from msda_bench.plugin_errors import package_of, plugin_errors
-from msda_bench.results.recorded import kept_predictions, read_records
+from msda_bench.results.load import kept_predictions, read_records
 from msda_bench.results.runs import results_of
 from msda_bench.store import Store
 from msda_bench.store.record import Record
@@ -132,8 +132,10 @@ def _values(rows: pd.DataFrame, measures: Sequence[MetricInfo]) -> pd.DataFrame:
     for measure in measures:
         if measure not in rest:  # already exact
             values[measure.name] = rows["score"]
+    if not rest:
+        return values
     metric = functools.cache(lambda place: _metric(rest[place]))
-    for row, record, store in read_records(rows[(rows["status"] == "ok").to_numpy()]) if rest else ():
+    for row, record, store in read_records(rows[(rows["status"] == "ok").to_numpy()]):
         for place, measure in enumerate(rest):
             value = _stored(measure, record) if measure.stored else None
             if value is None:

@@ -13,11 +13,11 @@ import pandas as pd
 from msda_bench.errors import printable
 from msda_bench.results.answered import doubted_answers, lone_answers
 from msda_bench.results.frame import PROBLEMS, experiments
+from msda_bench.results.load import VALIDATOR, VERSION
 from msda_bench.results.metric import why_unmeasured
-from msda_bench.results.recorded import VALIDATOR, VERSION
+from msda_bench.results.model_selection import Candidates, select
 from msda_bench.results.report import Line
 from msda_bench.results.runs import results_of
-from msda_bench.results.select import Candidates, select
 from msda_bench.results.small import small_tests, small_tests_notes
 from msda_bench.results.words import first_of, spans
 from msda_bench.store.check import made_on
@@ -31,14 +31,14 @@ from msda_bench.suite.plan import (
     parts_of,
 )
 
-Kind: TypeAlias = Literal["suite", "candidates", "tests", "answers", "store", "scores", "outliers", "made", "steps"]
+NoteKind: TypeAlias = Literal["suite", "candidates", "tests", "answers", "store", "scores", "outliers", "made", "steps"]
 _MESSAGE = 200
 """The maximum length of a shown message."""
 _RAISED = " raised "
 _AFTER_MENDING = "; `run` makes these runs again once it is mended and its `version` raised"
 _SOURCES = f"{VALIDATOR}source_accuracy"
 _MIN_RUNS = 5
-"""With fewer runs of a method at a target, none is called far from the others."""
+"""With fewer runs of a method at a target, no run is reported as an outlier."""
 _UNSELECTED = {
     "unfinished": "incomplete candidates; their runs count as missing",
     "diverged": "candidates that diverged, which cannot be selected",
@@ -52,7 +52,7 @@ _WORDS = {"timeout": "timed out", "oom": "out of memory"}
 class Note:
     """One sentence on the runs of an experiment."""
 
-    kind: Kind
+    kind: NoteKind
     experiment: str
     line: str
 
@@ -185,7 +185,7 @@ def problem_lines(runs: pd.DataFrame) -> Iterator[str]:
         yield f"{first['experiment']}: {which} {status}, {place}{why}"
 
 
-def _remarks(experiment: Experiment, rows: pd.DataFrame) -> Iterator[tuple[Kind, str]]:
+def _remarks(experiment: Experiment, rows: pd.DataFrame) -> Iterator[tuple[NoteKind, str]]:
     yield from (("tests", line) for line in small_tests_notes(experiment.targets, small_tests(rows)))
     yield from (("answers", line) for line in (*doubted_answers(rows), *lone_answers(rows)))
     made, results = rows[rows["key"].notna()], results_of(rows)

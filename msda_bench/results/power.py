@@ -1,4 +1,4 @@
-"""What stored runs tell of those to come: their hours, and how small a gain could be found."""
+"""Forecasts from stored runs: the hours of a suite, and how small a gain it could find."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pandas as pd
 from msda_bench.results.decision import tests_with_baseline
 from msda_bench.results.estimates import detectable_shift, summarize
 from msda_bench.results.frame import experiments
-from msda_bench.results.scores import Grid, grids, mean_by_seed, paired
+from msda_bench.results.scores import ScoreTable, mean_by_seed, paired, score_tables
 from msda_bench.suite.expand import Expansion
 from msda_bench.suite.plan import Experiment
 from msda_bench.suite.run_spec import RunSpec
@@ -28,9 +28,9 @@ class Pilot:
     def __init__(self, runs: pd.DataFrame) -> None:
         ok = {experiment.name: rows[rows["status"] == "ok"] for experiment, rows in experiments(runs)}
         self._rows = {name: rows for name, rows in ok.items() if len(rows)}
-        self._grids = [grid for grid in grids(runs) if grid.experiment.name in self._rows]
+        self._grids = [grid for grid in score_tables(runs) if grid.experiment.name in self._rows]
 
-    def _like(self, experiment: Experiment) -> Grid | None:
+    def _like(self, experiment: Experiment) -> ScoreTable | None:
         """The runs on the same data set; rather those of the experiment of this name."""
         alike = [grid for grid in self._grids if grid.experiment.dataset == experiment.dataset]
         return min(alike, key=lambda grid: grid.experiment.name != experiment.name, default=None)

@@ -12,11 +12,11 @@ from msda_bench.results import formats
 from msda_bench.results.argument_checks import FrameSchema
 from msda_bench.results.formats import Unit
 from msda_bench.results.frame import runs_of
+from msda_bench.results.load import OF_EXAMPLES, kept_predictions, read_records
+from msda_bench.results.model_selection import select
 from msda_bench.results.notes import is_whole
-from msda_bench.results.recorded import OF_EXAMPLES, kept_predictions, read_records
 from msda_bench.results.report import Column, Report, Section, Table
 from msda_bench.results.runs import results_of
-from msda_bench.results.select import select
 
 PLACES = ["experiment", "target", "method", "seed"]
 """The columns that identify a run."""

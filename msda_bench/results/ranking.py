@@ -16,7 +16,7 @@ from msda_bench.results.leaderboard import Analysis, analyse
 from msda_bench.results.reference import Reference, beside
 from msda_bench.results.report import Line, Report, Section, mean_text
 from msda_bench.results.runs import results_of
-from msda_bench.results.scores import Grid
+from msda_bench.results.scores import ScoreTable
 from msda_bench.results.words import counted, name_of
 from msda_bench.suite.plan import Experiment, Method
 
@@ -91,7 +91,7 @@ def _components(recipe: str) -> list[str]:
     return recipe[:end].split(" + ")
 
 
-def _questions(grid: Grid, own: Sequence[str]) -> Iterator[_Question]:
+def _questions(grid: ScoreTable, own: Sequence[str]) -> Iterator[_Question]:
     table = grid.experiment
     methods = {method.name: method for method in table.methods}
     for name in own:

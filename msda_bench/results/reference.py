@@ -23,11 +23,11 @@ import msda_bench
 from msda_bench.atomic import named, read_file
 from msda_bench.errors import BenchError, StoreError
 from msda_bench.results.frame import TEXTS, WHOLE, default_scores, experiments, load_results, runs_of, typed
+from msda_bench.results.load import LONGEST, MOST_WHOLE, VALIDATOR, load_cells
 from msda_bench.results.metric import METRIC
+from msda_bench.results.model_selection import select
 from msda_bench.results.notes import note_lines, notes
-from msda_bench.results.recorded import LONGEST, MOST_WHOLE, VALIDATOR, load_cells
 from msda_bench.results.runs import Results, results_of, with_results
-from msda_bench.results.select import select
 from msda_bench.results.words import counted, listed, spans
 from msda_bench.suite.issues import hint, shown
 from msda_bench.suite.plan import Experiment, Plan, Search

@@ -1,4 +1,4 @@
-"""What a command answers: tables of numbers with a format for each column, and the sentences beside them."""
+"""The report of a command: tables of numbers, how each column is written, and the sentences beside them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from msda_bench.results.formats import PLAIN, Unit
 
 BEST_MARK = "*"
 """The mark of the best mean, and of every method that was not shown to be worse. It means nothing else anywhere."""
-Kind: TypeAlias = Literal["caption", "note", "problem", "verdict", "line", "nothing"]
+LineKind: TypeAlias = Literal["caption", "note", "problem", "verdict", "line", "nothing"]
 
 
 class Column(NamedTuple):
@@ -44,7 +44,7 @@ class Line(NamedTuple):
         wrapped: whether it is printed in lines of 80 characters.
     """
 
-    kind: Kind
+    kind: LineKind
     text: str
     wrapped: bool = True
 

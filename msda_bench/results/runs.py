@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 if TYPE_CHECKING:
-    from msda_bench.results.select import Choices, Selection
+    from msda_bench.results.model_selection import Choices, Selection
     from msda_bench.store import Store
     from msda_bench.suite.plan import Plan
 

@@ -15,13 +15,13 @@ import pandas as pd
 
 from msda_bench.results.estimates import Summary, mean_of, summarize, tied
 from msda_bench.results.frame import PROBLEMS, experiments
+from msda_bench.results.model_selection import select
 from msda_bench.results.runs import results_of
-from msda_bench.results.select import select
 from msda_bench.results.signed_rank import signed_rank_tests
 from msda_bench.results.small import averaged_targets, small_tests
 from msda_bench.suite.plan import CHANCE_REFERENCE, Experiment
 
-Column: TypeAlias = str | None
+ScoreColumn: TypeAlias = str | None
 """A target, or None for the mean over targets."""
 
 _DECIMALS, _MOST_DECIMALS = 9, 300
@@ -44,7 +44,7 @@ _SEVERITY = {status: place for place, status in enumerate((*PROBLEMS, "ok"))}
 
 
 @dataclass(frozen=True)
-class Merits:
+class SeedScores:
     """The scores of methods in one column; higher is better.
 
     Attributes:
@@ -84,7 +84,7 @@ def paired(first: Mapping[int, float], second: Mapping[int, float]) -> tuple[lis
 
 
 @dataclass(frozen=True)
-class Grid:
+class ScoreTable:
     """An experiment's runs on a full grid; runs without a row are missing.
 
     `methods`, `targets` and `seeds` are those that have rows, in the plan's order. `references` are shown, but not
@@ -104,8 +104,8 @@ class Grid:
     small: frozenset[str]
     seeds: tuple[int, ...]
     statuses: Mapping[tuple[str, str], Mapping[int, str]]
-    merits: Mapping[Column, Merits] = field(repr=False)
-    overlap: Mapping[Column, float] = field(repr=False)
+    merits: Mapping[ScoreColumn, SeedScores] = field(repr=False)
+    overlap: Mapping[ScoreColumn, float] = field(repr=False)
     has_headroom: bool = True
     labelled: frozenset[str] = frozenset()
 
@@ -115,7 +115,7 @@ class Grid:
         return tuple(name for name in self.methods if name not in self.references)
 
     @property
-    def columns(self) -> tuple[Column, ...]:
+    def columns(self) -> tuple[ScoreColumn, ...]:
         """The targets, then None for their mean."""
         return (*self.targets, None)
 
@@ -134,60 +134,103 @@ class Grid:
         """Whether a run has a score."""
         return any(any(merits.by_seed.values()) for merits in self.merits.values())
 
-    def is_small(self, column: Column) -> bool:
+    def is_small(self, column: ScoreColumn) -> bool:
         """Whether a column's tests are too small to show a difference."""
         return self.small.issuperset(self.averaged if column is None else (column,))
 
-    def counts(self, method: str, column: Column, seeds: Iterable[int] | None = None) -> Counter[str]:
+    def counts(self, method: str, column: ScoreColumn, seeds: Iterable[int] | None = None) -> Counter[str]:
         """Counts seeds by status, all if not given; for the mean over targets, by the worst status of a seed's runs."""
         targets = self.averaged if column is None else (column,)
         runs = [self.statuses.get((method, target), {}) for target in targets]
-        return Counter(
-            min((by_seed.get(seed, "missing") for by_seed in runs), key=_SEVERITY.__getitem__)
-            for seed in (self.seeds if seeds is None else seeds)
-        )
+        counted = self.seeds if seeds is None else seeds
+        counts: Counter[str] = Counter()
+        for seed in counted:
+            statuses = [by_seed.get(seed, "missing") for by_seed in runs]
+            counts[min(statuses, key=_SEVERITY.__getitem__)] += 1
+        return counts
 
 
-def grids(runs: pd.DataFrame) -> Iterator[Grid]:
+def score_tables(runs: pd.DataFrame) -> Iterator[ScoreTable]:
     """The experiments of a frame of runs, in the plan's order, with the selected candidates."""
     chosen = select(runs)
     selection = results_of(chosen).selection
     gaps = {} if selection is None else selection.candidates.gaps
-    return (_grid(experiment, rows, gaps.get(experiment.name)) for experiment, rows in experiments(chosen[_COLUMNS]))
+    for experiment, rows in experiments(chosen[_COLUMNS]):
+        yield _score_table(experiment, rows, gaps.get(experiment.name))
 
 
-def _grid(experiment: Experiment, rows: pd.DataFrame, gap: Mapping[int, float] | None) -> Grid:
+def _score_table(experiment: Experiment, rows: pd.DataFrame, gap: Mapping[int, float] | None) -> ScoreTable:
     methods = _in_order(rows["method"], [method.name for method in experiment.methods])
     targets = _in_order(rows["target"], experiment.targets)
+    seeds = _in_order(rows["seed"], experiment.seeds)
     small = frozenset(small_tests(rows))
     averaged = averaged_targets(targets, small)
-    seeds = _in_order(rows["seed"], experiment.seeds)
     statuses: dict[tuple[str, str], dict[int, str]] = {}
     for method, target, seed, status in _values(rows, "method", "target", "seed", "status"):
         statuses.setdefault((method, target), {})[seed] = status
+    references = frozenset(rows.loc[rows["reference"].astype(bool), "method"].astype(object))
+    merits = _all_merits(experiment, rows, methods, targets, averaged, seeds)
+    overlap = _overlaps(rows, targets, averaged)
+    return ScoreTable(
+        experiment=experiment,
+        methods=methods,
+        references=references,
+        targets=targets,
+        averaged=averaged,
+        small=small,
+        seeds=seeds,
+        statuses=statuses,
+        merits=merits,
+        overlap=overlap,
+        has_headroom=_has_headroom(experiment, merits[None], overlap[None], gap),
+        labelled=references.intersection(labelled_methods(rows)),
+    )
+
+
+def _all_merits(
+    experiment: Experiment,
+    rows: pd.DataFrame,
+    methods: Sequence[str],
+    targets: Sequence[str],
+    averaged: Sequence[str],
+    seeds: Sequence[int],
+) -> dict[ScoreColumn, SeedScores]:
+    """The merits at each target, and their mean over the averaged targets; diverged runs count at chance."""
     score = rows["score"].where((rows["status"] == "ok").to_numpy()).fillna(at_chance(rows))
     scored = rows.assign(score=score)[score.notna()]
-    by_target: dict[str, dict[str, dict[int, float]]] = {name: {method: {} for method in methods} for name in targets}
+    by_target: dict[str, dict[str, dict[int, float]]] = {}
+    for target in targets:
+        by_target[target] = {method: {} for method in methods}
     for target, method, seed, merit in _values(scored, "target", "method", "seed", "score"):
         by_target[target][method][seed] = experiment.measure.sign * merit
-    merits: dict[Column, Merits] = {name: _merits(by_target[name], seeds, experiment) for name in targets}
+    merits: dict[ScoreColumn, SeedScores] = {}
+    for target in targets:
+        merits[target] = _merits(by_target[target], seeds, experiment)
     means = {name: mean_by_seed([merits[target].by_seed[name] for target in averaged]) for name in methods}
-    merits[None] = Merits(means, min(merits[target].decimals for target in averaged))
-    references = frozenset(rows.loc[rows["reference"].astype(bool), "method"].astype(object))
-    ok = scored[(scored["status"] == "ok").to_numpy()]
+    merits[None] = SeedScores(means, min(merits[target].decimals for target in averaged))
+    return merits
+
+
+def _overlaps(rows: pd.DataFrame, targets: Sequence[str], averaged: Sequence[str]) -> dict[ScoreColumn, float]:
+    """The ratio of test to training examples at each target, and its mean over the averaged ones."""
+    ok = rows[(rows["status"] == "ok").to_numpy() & rows["score"].notna().to_numpy()]
     ratios, at = (ok["n_test"] / ok["n_train"]).astype(float), ok["target"].astype(object)
-    overlap: dict[Column, float] = {target: _mean_of_all(ratios[at == target]) for target in targets}
+    overlap: dict[ScoreColumn, float] = {}
+    for target in targets:
+        overlap[target] = _mean_of_all(ratios[at == target])
     overlap[None] = _mean_of_all(ratios[at.isin(averaged)])
-    if gap is None and {experiment.headroom, experiment.baseline} <= {*methods}:
-        best, base = (merits[None].by_seed[str(name)] for name in (experiment.headroom, experiment.baseline))
-        gap = {seed: merit - base[seed] for seed, merit in best.items() if seed in base}
-    has_gain = gap is None or is_shown([*gap.values()], experiment.alpha, overlap[None], merits[None].decimals)
-    has_headroom = experiment.headroom is None or has_gain
-    labelled = references.intersection(labelled_methods(rows))
-    return Grid(
-        experiment, methods, references, targets, averaged, small, seeds, statuses, merits, overlap, has_headroom,
-        labelled,
-    )  # fmt: skip
+    return overlap
+
+
+def _has_headroom(experiment: Experiment, means: SeedScores, overlap: float, gap: Mapping[int, float] | None) -> bool:
+    """Whether the reference that the suite names is shown to gain, or cannot be tested; True if it names none."""
+    best, base = experiment.headroom, experiment.baseline
+    if best is None:
+        return True
+    if gap is None and base is not None and {best, base} <= means.by_seed.keys():
+        gains = means.by_seed[base]
+        gap = {seed: merit - gains[seed] for seed, merit in means.by_seed[best].items() if seed in gains}
+    return gap is None or is_shown([*gap.values()], experiment.alpha, overlap, means.decimals)
 
 
 def labelled_methods(runs: pd.DataFrame) -> list[str]:
@@ -238,10 +281,10 @@ def _mean_of_all(values: pd.Series[float]) -> float:
     return float(values.mean()) if len(values) and values.notna().all() else 0.0
 
 
-def _merits(by_method: Mapping[str, Mapping[int, float]], seeds: Sequence[int], experiment: Experiment) -> Merits:
+def _merits(by_method: Mapping[str, Mapping[int, float]], seeds: Sequence[int], experiment: Experiment) -> SeedScores:
     by_seed = {name: {seed: merits[seed] for seed in seeds if seed in merits} for name, merits in by_method.items()}
     sizes = [abs(merit) for merits in by_seed.values() for merit in merits.values()]
-    return Merits(by_seed, _DECIMALS if experiment.measure.percent else _decimals(sizes))
+    return SeedScores(by_seed, _DECIMALS if experiment.measure.percent else _decimals(sizes))
 
 
 def _decimals(sizes: Sequence[float]) -> int:

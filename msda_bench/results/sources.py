@@ -16,12 +16,12 @@ from msda_bench.results.decision import PairedComparison, paired_statistics, tes
 from msda_bench.results.estimates import mean_of, summarize
 from msda_bench.results.formats import Unit
 from msda_bench.results.frame import load_curves
+from msda_bench.results.load import load_cells
+from msda_bench.results.model_selection import select
 from msda_bench.results.notes import folder_lines, is_whole
-from msda_bench.results.recorded import load_cells
 from msda_bench.results.report import Column, Line, Report, Section, Table
 from msda_bench.results.runs import results_of, with_results
-from msda_bench.results.scores import Grid, grids, paired
-from msda_bench.results.select import select
+from msda_bench.results.scores import ScoreTable, paired, score_tables
 from msda_bench.suite.plan import Experiment
 from msda_bench.suite.run_spec import canonical_json
 
@@ -47,7 +47,7 @@ _WHOLE = ("n_ok", "n_family", "n_planned", "n_paired")
 _PLACE = ["experiment", "method", "target"]
 
 
-class Worth:
+class SourceTransferability:
     """The worth of sources by dataset and target; notes why there is none."""
 
     def __init__(self, registry: Registry) -> None:
@@ -95,7 +95,7 @@ def final_weights(curves: pd.DataFrame) -> pd.DataFrame:
     return domains["weight"].sum(skipna=False).reset_index()
 
 
-def sources(runs: pd.DataFrame, worth: Worth) -> pd.DataFrame:
+def sources(runs: pd.DataFrame, worth: SourceTransferability) -> pd.DataFrame:
     """Reports each source, for all methods that weigh single sources or were also trained without one.
 
     The runs without a source are those of the experiment that `leave_out_sources` made for it; it has no rows itself.
@@ -107,7 +107,7 @@ def sources(runs: pd.DataFrame, worth: Worth) -> pd.DataFrame:
         `p_holm` is corrected over the sources.
     """
     chosen = select(runs)
-    known, rows = {grid.experiment.name: grid for grid in grids(chosen)}, []
+    known, rows = {grid.experiment.name: grid for grid in score_tables(chosen)}, []
     wholes = {name: of for name, grid in known.items() if (of := _whole(grid.experiment, known)) is not None}
     curves = final_weights(load_curves(chosen))
     weights = {place: own.set_index("source")["weight"] for place, own in curves.groupby(_PLACE)}
@@ -143,7 +143,7 @@ def sources(runs: pd.DataFrame, worth: Worth) -> pd.DataFrame:
     return frame.astype(dict.fromkeys(_WHOLE, "Int64") | dict.fromkeys(set(COLUMNS).difference(_WHOLE, _TEXTS), float))
 
 
-def _whole(experiment: Experiment, known: Mapping[str, Grid]) -> str | None:
+def _whole(experiment: Experiment, known: Mapping[str, ScoreTable]) -> str | None:
     """The experiment that this one repeats without a source."""
     names = (name for name in known if experiment.without and experiment.name.startswith(f"{name}-without-"))
     return max(names, key=len, default=None)
@@ -158,7 +158,7 @@ def _cells(runs: pd.DataFrame) -> dict[tuple[str, str, str], Mapping[str, Any]]:
     return {(name, method, at): cells[key] for key, name, method, at in places if "sources" in cells.get(key, {})}
 
 
-def _compare(whole: Grid, less: Grid, method: str, target: str) -> PairedComparison:
+def _compare(whole: ScoreTable, less: ScoreTable, method: str, target: str) -> PairedComparison:
     merits = whole.merits[target]
     with_all, without = paired(merits.by_seed[method], less.merits[target].by_seed[method])
     return paired_statistics(
@@ -174,7 +174,7 @@ def _compare(whole: Grid, less: Grid, method: str, target: str) -> PairedCompari
     )
 
 
-def _without(whole: Grid, less: Grid, method: str, target: str) -> dict[str, Any]:
+def _without(whole: ScoreTable, less: ScoreTable, method: str, target: str) -> dict[str, Any]:
     _, without = paired(whole.merits[target].by_seed[method], less.merits[target].by_seed[method])
     return {"without": less.experiment.name, "mean_without": less.sign * mean_of(without)}
 
@@ -205,7 +205,7 @@ def sources_tables(rows: pd.DataFrame) -> Iterator[Table]:
         yield Table(f"{table.name}-sources", title, block, tuple(columns))
 
 
-def sources_report(runs: pd.DataFrame, worth: Worth) -> Report:
+def sources_report(runs: pd.DataFrame, worth: SourceTransferability) -> Report:
     """What `msda-bench sources` answers: each source's part in each method and target."""
     rows = sources(runs, worth)
     line = Line("caption", LEGEND)

@@ -14,10 +14,10 @@ from msda_bench.results.argument_checks import argument
 from msda_bench.results.formats import Unit
 from msda_bench.results.frame import AVERAGE, experiments, runs_of
 from msda_bench.results.leaderboard import leaderboard
+from msda_bench.results.model_selection import select
 from msda_bench.results.notes import folder_lines
 from msda_bench.results.report import Column, Line, Report, Section, Table
 from msda_bench.results.runs import results_of
-from msda_bench.results.select import select
 from msda_bench.suite.files import UnreadableError
 from msda_bench.suite.plan import Experiment
 from msda_bench.suite.published import ENDING, PublishedNumber, PublishedNumbers, find_table, known_tables

@@ -17,8 +17,8 @@ from msda_bench.plugin_errors import packages_of, plugin_errors
 from msda_bench.plugins import Registry, discover
 from msda_bench.results.answered import doubts_of
 from msda_bench.results.frame import read_runs
+from msda_bench.results.model_selection import Candidates
 from msda_bench.results.runs import results_of
-from msda_bench.results.select import Candidates
 from msda_bench.results.words import counted
 from msda_bench.running.data import ensure_data
 from msda_bench.running.final import FEW, FittedMethod, doubts_about

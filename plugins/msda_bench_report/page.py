@@ -21,10 +21,10 @@ from msda_bench.results.experiment_tables import View, across_tables, views
 from msda_bench.results.files import LATEX, LEADERBOARD, MARKDOWN, RUNS, runs_file, table_files
 from msda_bench.results.frame import AVERAGE, PROBLEMS, own_rows
 from msda_bench.results.leaderboard import Analysis, analyse
+from msda_bench.results.load import load_cells
 from msda_bench.results.notes import problems
 from msda_bench.results.predictions import per_class
 from msda_bench.results.ranking import own_methods, standing
-from msda_bench.results.recorded import load_cells
 from msda_bench.results.reference import Reference, beside
 from msda_bench.results.report import Table
 from msda_bench.results.runs import results_of

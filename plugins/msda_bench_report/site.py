@@ -20,10 +20,10 @@ from msda_bench.results.compare import main_rows
 from msda_bench.results.decision import MIN_PAIRS_ACROSS, PairedComparison
 from msda_bench.results.experiment_tables import View
 from msda_bench.results.files import LEADERBOARD, RUNS, refuse_result_folders, replace_file, runs_file
+from msda_bench.results.load import load_cells
 from msda_bench.results.notes import environments
-from msda_bench.results.recorded import load_cells
 from msda_bench.results.runs import results_of
-from msda_bench.results.scores import Grid
+from msda_bench.results.scores import ScoreTable
 from msda_bench.results.tables import csv_text, rows_of
 from msda_bench.results.verdict import verdict_across
 from msda_bench.results.words import counted, name_of
@@ -52,7 +52,7 @@ class Column:
     link: str
     folder: str
     view: View
-    grid: Grid
+    grid: ScoreTable
     pairs: tuple[PairedComparison, ...]
     modality: str
     protocol: tuple[str, ...]

@@ -17,7 +17,7 @@ from scipy import stats
 
 import msda_bench as mb
 from margins import BETTER, BETTER_BY_MORE, EQUIVALENT, LEVEL, UNDECIDED, WORSE, margin_of
-from msda_bench.results.select import select
+from msda_bench.results.model_selection import select
 from reading import MARKS, PRIMARY, SMALLEST_P, TRACKS, Texts, gains_of, overlaps_of, tasks_of
 
 RESULTS = Path(__file__).parents[2] / "results"

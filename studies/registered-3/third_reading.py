@@ -15,7 +15,7 @@ import pandas as pd
 
 import msda_bench as mb
 from margins import LEVEL
-from msda_bench.results.select import select
+from msda_bench.results.model_selection import select
 from reading import SMALLEST_P, TUNING, Texts, gains_of, overlaps_of, tasks_of
 from second_reading import Mean, holm, mean_over_tasks
 

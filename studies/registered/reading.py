@@ -46,7 +46,7 @@ from margins import (
 )
 from msda_bench.results.criteria import criteria
 from msda_bench.results.estimates import MeanGain, detectable_shift, summarize
-from msda_bench.results.select import select
+from msda_bench.results.model_selection import select
 
 RESULTS = Path(__file__).parents[2] / "results"
 PRIMARY = ["CORAL", "MMD", "CDAN", "MCC", "BNM", "SHOT", "DARN", "MFSAN"]

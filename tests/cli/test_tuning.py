@@ -12,7 +12,7 @@ import pytest
 
 import msda_bench as mb
 from msda_bench.cli.main import main
-from msda_bench.results.select import select
+from msda_bench.results.model_selection import select
 from msda_bench.store import Store
 from tests.cli.conftest import INLINE
 from tests.cli.conftest import SUITE as TINY

@@ -6,7 +6,7 @@ from itertools import product
 import pytest
 
 from msda_bench.results.frame import runs_frame
-from msda_bench.results.recorded import recorded_rows
+from msda_bench.results.load import recorded_rows
 from msda_bench.results.runs import Results
 from msda_bench.store import Store
 from msda_bench.store.record import Outcome, Record, decode_summary, encode

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
 from msda_bench.results.criteria import criteria, sensitivity
+from msda_bench.results.model_selection import select
 from msda_bench.results.notes import notes
-from msda_bench.results.select import select
 from msda_bench.results.tables import csv_text
 from msda_bench.suite.plan import CHANCE, ORACLE, Search, Tuning
 from tests.results.conftest import frame_of, planned

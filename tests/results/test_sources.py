@@ -9,7 +9,7 @@ import pytest
 import msda_bench as mb
 from msda_bench.api import Dataset, DomainData, InputSpec, Task, component
 from msda_bench.plugins import Entry, Registry
-from msda_bench.results.sources import Worth, final_weights, sources, sources_tables
+from msda_bench.results.sources import SourceTransferability, final_weights, sources, sources_tables
 from msda_bench.results.tables import csv_text, render
 from msda_bench.store.record import Curves, Outcome
 from msda_bench.suite.plan import Search
@@ -37,7 +37,7 @@ class Known(Dataset):
 
 
 def worth(*datasets):
-    return Worth(Registry([Entry("dataset", dataset, "tests", "0") for dataset in datasets]))
+    return SourceTransferability(Registry([Entry("dataset", dataset, "tests", "0") for dataset in datasets]))
 
 
 def text_of(rows):

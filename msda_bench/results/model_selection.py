@@ -1,7 +1,7 @@
 """Selects settings: the candidate with the best mean standardised score over the runs that vote.
 
-A run votes for itself. Where a suite has tuning seeds, all runs at these seeds vote for a target. Only recorded runs
-are used, so that another criterion needs no training.
+Each run selects for itself. Where a suite has tuning seeds, all runs at these seeds select for a target together. Only
+recorded runs are used, so another criterion needs no training.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import product
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -18,7 +19,7 @@ import pandas as pd
 
 from msda_bench.errors import BenchError
 from msda_bench.results.estimates import mean_of, tied
-from msda_bench.results.recorded import VALIDATOR
+from msda_bench.results.load import VALIDATOR
 from msda_bench.results.runs import ResultsFrame, results_of, with_results
 from msda_bench.results.small import averaged_targets, small_tests
 from msda_bench.suite.plan import FIRST, ORACLE, TARGET_ACCURACY, Experiment, Method, parts_of
@@ -26,14 +27,14 @@ from msda_bench.suite.plan import FIRST, ORACLE, TARGET_ACCURACY, Experiment, Me
 _OF_PLAN = ["suite", "experiment", "dataset", "task", "target", "method", "reference", "seed", "status"]
 _UNFINISHED = ("failed", "timeout", "oom", "skipped", "missing")
 _SHOWN = {status: place for place, status in enumerate((*_UNFINISHED, "diverged", "ok"))}
-"""Which candidate represents a run without a choice: the first of the first of these statuses."""
+"""Which candidate stands for a run without a choice: the first candidate with the first of these statuses."""
 Run: TypeAlias = Mapping[int, int]
 """The positions of the rows of a run's candidates, by number."""
 _Place: TypeAlias = tuple[str, str, str]
 
 
 class Choice(NamedTuple):
-    """What a criterion chooses for a target, by the votes of one seed, or of the tuning seeds (`seed` is None).
+    """The candidate that a criterion selects for a target, at one seed or over the tuning seeds (`seed` is None).
 
     `number` is that of the chosen candidate, None if none can be chosen: yet, as long as candidates are `unfinished`.
     The other fields count candidates that cannot be chosen.
@@ -51,7 +52,7 @@ class Choice(NamedTuple):
 
 @dataclass(frozen=True)
 class Choices:
-    """What each track chooses, by experiment, method, target and track."""
+    """The choice of each selection criterion, by experiment, method, target and criterion."""
 
     of: Mapping[tuple[str, str, str, str], Choice] = field(default_factory=dict)
 
@@ -228,7 +229,7 @@ class Candidates:
 
 @dataclass(frozen=True)
 class Selection:
-    """Whence the rows of a frame from `select`, and by which criterion, if not the plan's."""
+    """Where selected rows come from, and the criterion, if it is not the plan's."""
 
     candidates: Candidates
     track: str | None
@@ -263,15 +264,16 @@ def select(runs: pd.DataFrame, by: str | None = None) -> pd.DataFrame:
 
 
 def choices_of(runs: pd.DataFrame) -> Choices:
-    """What each track of suites with tuning seeds chooses."""
+    """The choices of the selection criteria of suites with tuning seeds."""
     candidates = Candidates(runs)
-    return Choices({
-        (table.name, method.name, choice.target, track): choice
-        for table in results_of(runs).plan.experiments
-        for track in (table.tuning.tracks if table.tuning is not None else ())
-        for method in table.methods
-        for choice in candidates.choices(table, method, track)
-    })  # fmt: skip
+    choices: dict[tuple[str, str, str, str], Choice] = {}
+    for table in results_of(runs).plan.experiments:
+        if table.tuning is None:
+            continue
+        for track, method in product(table.tuning.tracks, table.methods):
+            for choice in candidates.choices(table, method, track):
+                choices[table.name, method.name, choice.target, track] = choice
+    return Choices(choices)
 
 
 def chosen_on_tuning_seeds(runs: pd.DataFrame, choices: Choices | None = None) -> ResultsFrame:

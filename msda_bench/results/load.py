@@ -1,4 +1,4 @@
-"""The records of a result folder as a frame, and their parts that a frame does not hold."""
+"""Loads the records of a result folder as a frame, and the parts of records that a frame does not hold."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _n_train(params: dict[str, Any], target: str, n_test: int | None) -> int | N
 
 
 def _share(train: float, test: object, n_test: int | None) -> int | None:
-    """So many training examples as a share of them makes, if the test has another share, or the rest."""
+    """The number of training examples that a share makes, if the test has another share, or the rest."""
     if n_test is None or not (test is None or type(test) is float):
         return None
     tested = 1 - train if test is None else min(test, 1 - train)
