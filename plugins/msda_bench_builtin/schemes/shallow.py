@@ -41,7 +41,9 @@ ESTIMATORS: Mapping[str, type[Baseline]] = MappingProxyType(
 )
 """What may stand behind an adapter: the plain models, with their parameters."""
 _ENDING = "Adapter"
-_FATAL = re.compile("invalid value|numerical error|infeasible|all weights are zero|not accurate", re.IGNORECASE)
+_FATAL = re.compile(
+    "invalid value|numerical error|infeasible|all weights are zero|not accurate|before optimality", re.IGNORECASE
+)
 """Warnings after which a number would be wrong."""
 _NUMERICAL = re.compile(r"\bnan\b|\binf|not converge|positive definite|singular|not finite", re.IGNORECASE)
 """Errors that say so of numbers, not of a call."""
@@ -182,10 +184,15 @@ class Skada(EstimatorScheme):
             model = _bounded(model) if task.has_classes else model
             return skada.make_da_pipeline(cls(base_estimator=model, **params))
         model.set_fit_request(sample_weight=True)
-        draws = {"random_state": seed} if "random_state" in inspect.signature(cls).parameters else {}
-        return skada.make_da_pipeline(cls(**(draws | params)), FunctionTransformer(_finite), model)
+        ours: dict[str, Any] = dict(_INSTEAD.get(name, {}))
+        if "random_state" in inspect.signature(cls).parameters:
+            ours["random_state"] = seed
+        return skada.make_da_pipeline(cls(**(ours | params)), FunctionTransformer(_finite), model)
 
 
+_PIVOTS = MappingProxyType({"n_iter_max": 1_000_000})
+_INSTEAD: Mapping[str, Mapping[str, Any]] = MappingProxyType({"OTLabelProp": _PIVOTS})
+"""Defaults that replace skada's. Its exact plans end after 200 pivots; a few hundred rows need thousands."""
 _CLASSES_ONLY = ("ClassRegularizerOTMapping", "JCPOTLabelProp")
 _LEFT_OUT = MappingProxyType(
     {"DASVM": "is of two classes, and its probabilities in skada 0.6.0 are those of the model before adaptation"}

@@ -7,7 +7,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 import msda_bench as mb
-from msda_bench.api import DomainData
+from msda_bench.api import DivergedError, DomainData, FitData, Task
 from msda_bench.cli.main import main
 from msda_bench.data.splits import split
 from msda_bench.testing import examine
@@ -71,6 +71,21 @@ def test_what_is_not_finite_is_a_run_that_diverged_with_its_reason(tmp_path):
     assert runs.loc["OT", "status"] == "diverged"
     assert "skada's EntropicOTMapping: the adapted inputs are not finite" in runs.loc["OT", "message"]
     assert runs.loc["none", "status"] == "ok"
+
+
+def test_labels_are_propagated_by_a_whole_plan_whatever_the_order_of_rows():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(400, 2)), rng.integers(0, 4, 400)
+    x += 2 * np.stack([y % 2, y // 2], axis=1)
+    order, places = rng.permutation(300), np.arange(300)
+
+    def answers(rows, adapter):
+        data = FitData(x[rows], y[rows], rows % 3, x[300:])
+        return Skada(adapter=adapter).fit(data, Task("classification", 4), 0)(x[300:])
+
+    np.testing.assert_allclose(answers(order, "OTLabelProp"), answers(places, "OTLabelProp"))
+    with pytest.raises(DivergedError, match="before optimality"):
+        answers(places, {"OTLabelProp": {"n_iter_max": 200}})
 
 
 def test_a_probability_of_0_does_not_stop_jdot(tmp_path):
