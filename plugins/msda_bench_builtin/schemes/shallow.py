@@ -193,6 +193,7 @@ class Skada(EstimatorScheme):
 _PIVOTS = MappingProxyType({"n_iter_max": 1_000_000})
 _INSTEAD: Mapping[str, Mapping[str, Any]] = MappingProxyType({"OTLabelProp": _PIVOTS})
 """Defaults that replace skada's. Its exact plans end after 200 pivots; a few hundred rows need thousands."""
+_NEEDS_COMPONENTS = ("TransferSubspaceLearning",)
 _CLASSES_ONLY = ("ClassRegularizerOTMapping", "JCPOTLabelProp")
 _LEFT_OUT = MappingProxyType(
     {"DASVM": "is of two classes, and its probabilities in skada 0.6.0 are those of the model before adaptation"}
@@ -262,6 +263,11 @@ def _refuse_unknown(name: str, cls: Any, params: Mapping[str, Any]) -> None:
         if given not in known:
             raise ValueError(f"adapter {name} has no parameter {given!r}{_hint(given, known)}")
     lacking = [key for key, param in known.items() if param.default is param.empty and key not in params]
+    if name in _NEEDS_COMPONENTS and not params.get("n_components"):
+        raise ValueError(
+            f"adapter {name} changes nothing if it keeps all columns, as skada does by default; "
+            f"give fewer, such as {{{name}: {{n_components: 5}}}}"
+        )
     if lacking:
         raise ValueError(f"adapter {name} needs {' and '.join(lacking)}, such as {{{name}: {{{lacking[0]}: 0.1}}}}")
 

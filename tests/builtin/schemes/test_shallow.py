@@ -18,7 +18,12 @@ from tests.own import refusal, results, suite
 ROWS, SEED = 60, 3
 DOMAINS = ("a", "b", "t")
 EMPTY = dict.fromkeys(DOMAINS, DomainData(np.empty((ROWS, 0)), np.empty(ROWS)))
-GAMMA = {"KLIEPReweight", "MMDLSConSMapping", "MMDTarSReweight"}
+NEEDED = {
+    "KLIEPReweight": {"gamma": 0.1},
+    "MMDLSConSMapping": {"gamma": 0.1},
+    "MMDTarSReweight": {"gamma": 0.1},
+    "TransferSubspaceLearning": {"n_components": 2},
+}
 ADAPTERS = sorted({name.removesuffix("Adapter") for name in dir(skada) if name.endswith("Adapter")} - {"Base"})
 
 
@@ -56,7 +61,7 @@ def test_a_row_is_skadas_pipeline_on_the_rows_of_every_method(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("adapter", [*ADAPTERS, "JDOT", "none"])
 def test_every_adapter_keeps_the_contract(adapter):
-    scheme = Skada(adapter={adapter: {"gamma": 0.1}} if adapter in GAMMA else adapter)
+    scheme = Skada(adapter={adapter: NEEDED[adapter]} if adapter in NEEDED else adapter)
     findings = list(examine(scheme))
     assert [finding for finding in findings if finding.outcome == "broken"] == []
     assert len(findings) > 10
@@ -111,6 +116,11 @@ def test_weights_are_of_the_target_over_the_sources():
         ("CORAAL", "logistic_regression", "has no adapter 'CORAAL'; did you mean CORAL?"),
         ("DASVM", "logistic_regression", "are those of the model before adaptation; use another"),
         ("KLIEPReweight", "logistic_regression", "adapter KLIEPReweight needs gamma, such as {KLIEPReweight: {gamma: "),
+        (
+            "TransferSubspaceLearning",
+            "logistic_regression",
+            "changes nothing if it keeps all columns, as skada",
+        ),
         ({"CORAL": {"regg": 1}}, "logistic_regression", "adapter CORAL has no parameter 'regg'; did you mean reg?"),
         ("JCPOTLabelProp", "ridge", "adapter 'JCPOTLabelProp' needs classes, and ridge predicts numbers; change one"),
         ("CORAL", "rigde", "no estimator 'rigde'; did you mean ridge?"),
