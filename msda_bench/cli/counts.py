@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 
 from msda_bench.cli.lines import say_table
 
@@ -12,25 +13,40 @@ _MOST_ROWS = 40
 
 def say_counts(counts: Mapping[str, Mapping[str, int]]) -> None:
     """A column for each domain; of many domains a row for each of the first ones, and one for all others."""
-    classes = sorted({name for of in counts.values() for name in of})
-    whole = ("all", _sum(counts.values(), classes))
+    classes = sorted({name for of_domain in counts.values() for name in of_domain})
     if len(counts) <= _MOST_COLUMNS:
-        rows = [(name, *(str(of.get(name, 0)) for of in counts.values())) for name in classes]
-        say_table(("class",), [*rows, ("all", *(str(sum(of.values())) for of in counts.values()))], numbers=counts)
-        return
-    domains = [*counts.items()]
-    others = [of for _, of in domains[_MOST_ROWS:]]
-    rest = [(f"({len(others)} others)", _sum(others, classes))] if others else []
-    shown = [*domains[:_MOST_ROWS], *rest, whole]
-    if len(classes) < _MOST_COLUMNS:
-        table = [(name, *(of.get(label, 0) for label in classes), sum(of.values())) for name, of in shown]
-        heads = [*classes, "all"]
+        _say_domains_beside(counts, classes)
     else:
-        table = [(name, sum(map(bool, of.values())), sum(of.values())) for name, of in shown]
-        heads = ["classes", "examples"]
-    say_table(("domain",), [tuple(map(str, row)) for row in table], numbers=heads)
+        _say_domains_below(counts, classes)
 
 
-def _sum(counts: Iterable[Mapping[str, int]], classes: Iterable[str]) -> dict[str, int]:
-    every = [*counts]
-    return {name: sum(of.get(name, 0) for of in every) for name in classes}
+def _say_domains_beside(counts: Mapping[str, Mapping[str, int]], classes: Sequence[str]) -> None:
+    domains = list(counts.values())
+    rows = [(name, *(str(of_domain.get(name, 0)) for of_domain in domains)) for name in classes]
+    rows.append(("all", *(str(sum(of_domain.values())) for of_domain in domains)))
+    say_table(("class",), rows, numbers=counts)
+
+
+def _say_domains_below(counts: Mapping[str, Mapping[str, int]], classes: Sequence[str]) -> None:
+    shown = list(counts.items())[:_MOST_ROWS]
+    others = list(counts.values())[_MOST_ROWS:]
+    if others:
+        shown.append((f"({len(others)} others)", _total(others)))
+    shown.append(("all", _total(counts.values())))
+    has_few_classes = len(classes) < _MOST_COLUMNS
+    rows = []
+    for name, of_domain in shown:
+        if has_few_classes:
+            numbers = [of_domain.get(label, 0) for label in classes]
+        else:
+            numbers = [sum(count > 0 for count in of_domain.values())]
+        rows.append((name, *map(str, numbers), str(sum(of_domain.values()))))
+    heads = [*classes, "all"] if has_few_classes else ["classes", "examples"]
+    say_table(("domain",), rows, numbers=heads)
+
+
+def _total(counts: Iterable[Mapping[str, int]]) -> Mapping[str, int]:
+    total: Counter[str] = Counter()
+    for of_domain in counts:
+        total.update(of_domain)
+    return total

@@ -1,4 +1,4 @@
-"""`msda-bench predict SUITE NEW`: trains one method on all labelled rows, and answers the rows of a new file."""
+"""`msda-bench predict SUITE NEW`: trains one method on all labelled rows, and predicts the rows of a new file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from msda_bench.running.one_method import FitOptions, OneMethod
 
 
 def command(*, new: Path, out: Path, **given: Any) -> int:
-    """Writes the answers for a new file; takes the fields of `FitOptions`, too."""
+    """Writes the predictions for a new file; also takes the fields of `FitOptions`."""
     _refuse_existing(out)
     refuse_result_folders(out, what="--out")
     method = OneMethod(FitOptions(**given), warn, lambda line: warn(f"warning: {line}"))

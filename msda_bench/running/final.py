@@ -1,4 +1,4 @@
-"""A method of a suite, trained on all labelled rows: it answers new files, and joblib stores it."""
+"""A trained method of a suite that predicts the rows of new files and can be stored by joblib."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 New: TypeAlias = "str | Path | pd.DataFrame | Mapping[str, Array]"
 """New rows: a file or folder, or a table or arrays of this session."""
 PREDICTED = "predicted"
-"""The column of answers."""
+"""The column of predictions."""
 PROBABILITY = "probability_"
 """Begins the names of columns with the probability of a class."""
 FEW = 20
-"""A method that adapts to fewer rows has little to go by."""
+"""Fewer rows are too few to adapt to."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +66,7 @@ class FittedMethod:
         return np.array(self.reader.classes, object)
 
     def predict(self, new: New) -> Array:
-        """The answer for each new row: (n,) names of classes, or float64 numbers.
+        """The prediction for each new row: (n,) names of classes, or float64 numbers.
 
         Rows count as the target's, whatever domain they name. What is doubtful about them is a UserWarning.
 
@@ -104,7 +104,7 @@ class FittedMethod:
         return self.model.outputs(data, LocalFiles(dataset=self.model.cell.dataset.name), device)
 
     def named(self, outputs: Array) -> Array:
-        """The answers as the user's file writes them."""
+        """The predictions in the words of the user's file."""
         if not self.reader.classes:
             return outputs[:, 0]
         return self.classes_[outputs.argmax(1)]  # type: ignore[no-any-return]
@@ -134,7 +134,7 @@ def as_path(new: New) -> Iterator[Path]:
 
 
 def doubts_about(rows: NewRows, cell: RunSpec) -> tuple[str, ...]:
-    """The lines on new rows that concern a method."""
+    """The warnings about new rows that apply to a method."""
     return rows.lines if cell.standardise == "domain" else (*rows.lines, *rows.units)
 
 

@@ -1,4 +1,4 @@
-"""One method of a suite, found, checked and with its settings, to be trained on all labelled rows."""
+"""Finds and checks one method of a suite, with its settings, and trains it on all labelled rows."""
 
 from __future__ import annotations
 
@@ -122,11 +122,11 @@ class OneMethod:
         return FittedMethod(self.name, target, trained.weights, reader, trained.model, self._device)
 
     def doubts_about(self, rows: NewRows) -> tuple[str, ...]:
-        """The lines on new rows that concern the method."""
+        """The warnings about new rows that apply to the method."""
         return doubts_about(rows, self._cell)
 
     def doubts(self, target: str, outputs: Array) -> list[str]:
-        """How the answers for a target differ widely from the labels that were learned from; none on a few rows."""
+        """A line if the predictions for a target differ widely from the labels in training; none for a few rows."""
         if len(outputs) < FEW or self._labels is None:
             return []
         return doubts_of(target, self.name, outputs, self._labels, self.reader.classes)
@@ -157,7 +157,7 @@ def _find(options: FitOptions, suite: Suite, expansion: Expansion) -> tuple[Reso
 
 
 def _labelled(facts: ResolvedExperiment) -> tuple[str, ...]:
-    """The domains that have labels, of those that the suite uses as sources."""
+    """The suite's source domains that have labels."""
     wanted = facts.domains if facts.file.sources is None else facts.file.sources
     without = facts.data.unlabelled_domains
     return tuple(name for name in facts.domains if name in wanted and name not in without)
@@ -220,7 +220,7 @@ def _selected(
 
 
 def _refuse(name: str, cell: RunSpec, facts: ResolvedExperiment) -> None:
-    """Refuses what cannot predict a new domain, or should not.
+    """Refuses methods that cannot predict a new domain, or should not.
 
     Raises:
         BenchError: one line says why.

@@ -72,7 +72,9 @@ def _picture(cells: Collection[RunSpec], registry: Registry, known: Shift | None
 def _name(dataset: Dataset, frozen: Frozen | None) -> str:
     if frozen is not None:
         return f"features of {frozen.backbone.name}"
-    return "pixels" if dataset.input.bytes else "counts of words" if dataset.input.sparse else "inputs"
+    if dataset.input.bytes:
+        return "pixels"
+    return "counts of words" if dataset.input.sparse else "inputs"
 
 
 def _sample(data: DomainData, most: int, frozen: Frozen | None, files: Files, device: str) -> Inputs:
@@ -95,23 +97,35 @@ def _components(data: str, of: str, rows: Mapping[str, Inputs], left_out: int) -
         return None
     x = x / scale
     is_wide = x.shape[1] > len(x)
-    square = x @ x.T if is_wide else x.T @ x
+    square = x @ x.T if is_wide else x.T @ x  # the smaller of both has the same eigenvalues
     last = len(square) - 1
     values, vectors = scipy.linalg.eigh(square, subset_by_index=(last - 1, last))
-    values, vectors = np.maximum(values[::-1], 0), vectors[:, ::-1]
+    values = np.maximum(values[::-1], 0)
+    vectors = vectors[:, ::-1]
     points = vectors * np.sqrt(values) if is_wide else x @ vectors
     # Each component points to where it reaches farthest, so that equal data give equal pictures.
-    signs = np.sign(points[np.abs(points).argmax(axis=0), range(2)])
+    farthest = np.abs(points).argmax(axis=0)
+    signs = np.sign(points[farthest, range(2)])
     points = points * np.where(signs == 0, 1, signs) * scale
-    first, second = (float(f"{value:.3g}") for value in values / np.trace(square))
+    explained = values / np.trace(square)
     ends = np.cumsum([len(part) for part in parts])[:-1]
     clouds = [_cloud(domain, some) for domain, some in zip(rows, np.split(points, ends), strict=True)]
-    return Shift(data=data, of=of, explained=(first, second), clouds=tuple(clouds), left_out=left_out)
+    return Shift(
+        data=data,
+        of=of,
+        explained=(_three_digits(explained[0]), _three_digits(explained[1])),
+        clouds=tuple(clouds),
+        left_out=left_out,
+    )
 
 
 def _cloud(domain: str, points: Array) -> Cloud:
     """Three digits are enough to draw, and tell no more than a point's place."""
-    return Cloud(domain=domain, points=tuple((float(f"{x:.3g}"), float(f"{y:.3g}")) for x, y in points.tolist()))
+    return Cloud(domain=domain, points=tuple((_three_digits(x), _three_digits(y)) for x, y in points.tolist()))
+
+
+def _three_digits(value: float) -> float:
+    return float(f"{value:.3g}")
 
 
 def _flat(some: Inputs) -> Array:
