@@ -128,8 +128,10 @@ def test_a_command_ends_though_a_plugin_keeps_a_thread_and_a_process(install, si
     keeps += "multiprocessing.get_context('fork').Process(target=time.sleep, args=(60,), name='Child').start()\n    "
     install("slow-stranger", plugin("slow").replace("from msda_bench", f"{keeps}from msda_bench", 1))
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(site), *sys.path])}
+    code = "from msda_bench.cli import end, main; end._PATIENCE = 0.5; main.entry()"
+    command = [sys.executable, "-c", code, "plugins"]
     begun = time.monotonic()
-    done = subprocess.run([*ENTRY, "plugins"], capture_output=True, text=True, check=False, env=environment)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert time.monotonic() - begun < 50
     assert (done.returncode, done.stdout.count(" slow-stranger 1.0 ")) == (0, 1)
     left = (
