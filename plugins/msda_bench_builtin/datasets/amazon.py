@@ -2,76 +2,38 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from msda_bench.api import Array, DataError, DomainData, File, Files, InputSpec, Size, Task, Url, component
+from msda_bench.api import Array, DomainData, File, Files, InputSpec, Size, Task, Url, component
 from msda_bench_builtin.datasets.features import Published
+from msda_bench_builtin.datasets.unpacked import reading
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 
 _COLUMNS = 5000
-_PAIR = re.compile(rb"\d{1,9}:\d{1,9}")
-_LINE = re.compile(rb"[+-]?1(?: \d{1,9}:\d{1,9})*")
 
 
 def read_svmlight(path: Path) -> tuple[csr_matrix, Array]:
-    """Counts, CSR (n, 5000) float32, and labels, (n,) int64, each -1 or 1; indices are 0-based and rise along a line.
+    """Counts, CSR (n, 5000) float32, and labels, (n,) int64, each -1 or 1, of lines `label index:count ...`.
 
     Raises:
-        DataError: the file has other contents; reports the line.
+        DataError: the file has other contents.
     """
     from scipy.sparse import csr_matrix
 
-    content = path.read_bytes().replace(b" \n", b"\n")  # a line without words may end with a space after its label
-    if not content.endswith(b"\n"):
-        raise DataError(f"{path}: empty or truncated: it does not end with a complete line; fetch it again")
-    lines = content.split(b"\n")[:-1]
-    if not all(map(_LINE.fullmatch, lines)):
-        raise DataError(f"{path}:{_explain(lines)}; fetch the file again")
-    pairs = b" ".join(line.partition(b" ")[2] for line in lines)
-    numbers = np.fromstring(pairs.replace(b":", b" ").strip(), np.int32, sep=" ")
-    starts = np.cumsum([0, *(line.count(b":") for line in lines)])
-    indices, counts = numbers[0::2], numbers[1::2].astype(np.float32)
-    falls = np.diff(indices, prepend=-1) <= 0
-    falls[starts[:-1][np.diff(starts) > 0]] = False  # a line's first index has no predecessor
-    if falls.any() or (indices >= _COLUMNS).any():
-        raise DataError(f"{path}:{_explain(lines)}; fetch the file again")
-    labels = np.array([-1 if line.startswith(b"-") else 1 for line in lines])
-    return csr_matrix((counts, indices, starts), shape=(len(lines), _COLUMNS)), labels
-
-
-def _explain(lines: Sequence[bytes]) -> str:
-    """Reads line by line, slowly, to find the first mistake and its place."""
-    mistakes = ((number, _mistake(line)) for number, line in enumerate(lines, 1))
-    return next(f"{number}: {mistake}" for number, mistake in mistakes if mistake)
-
-
-def _mistake(line: bytes) -> str | None:
-    label, *pairs = line.split(b" ")
-    if label not in {b"1", b"+1", b"-1"}:
-        return f"label {_shown(label)} is neither 1 nor -1"
-    last = -1
-    for pair in pairs:
-        if not _PAIR.fullmatch(pair):
-            return f"{_shown(pair)} is not `index:count` in whole numbers"
-        index = int(pair.split(b":")[0])
-        if index >= _COLUMNS:
-            return f"index {index} is not below {_COLUMNS}"
-        if index <= last:
-            return f"index {index} does not rise after {last}"
-        last = index
-    return None
-
-
-def _shown(token: bytes) -> str:
-    return repr(token[:30].decode("ascii", "replace"))
+    with reading(path, "not the expected reviews"):
+        lines = [line.split() for line in path.read_bytes().splitlines()]
+        pairs = b" ".join(pair for _, *of in lines for pair in of)
+        numbers = np.fromstring(pairs.replace(b":", b" "), np.int32, sep=" ")
+        starts = np.cumsum([0, *(len(line) - 1 for line in lines)])
+        labels = np.array([int(label) for label, *_ in lines])
+        shape = len(lines), _COLUMNS
+        return csr_matrix((numbers[1::2].astype(np.float32), numbers[0::2], starts), shape=shape), labels
 
 
 _COMMIT = "74eec5e0ae06bd6614bce048abba492c16a633e3"

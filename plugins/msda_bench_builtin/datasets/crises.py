@@ -6,16 +6,13 @@ import csv
 import html
 import io
 import re
-import zipfile
-import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 
 from msda_bench.api import (
     Array,
-    DataError,
     DomainData,
     Extent,
     File,
@@ -27,6 +24,7 @@ from msda_bench.api import (
     Url,
     component,
 )
+from msda_bench_builtin.datasets.unpacked import reading, zip_member
 from msda_bench_builtin.datasets.words import BagOfWords, packed_counts, unpacked_counts
 
 _COMMIT = "d67cddd51131dbb28842209014f67cffe359ff42"
@@ -46,23 +44,9 @@ _FOLDERS = {
 }
 """Of each domain its folder and its number of tweets."""
 _LABELS = {"off-topic": 0, "on-topic": 1}
-_FIELDS = 3
-_LARGEST = 4_000_000
-"""The maximum size of a disaster's file in bytes."""
 _LINKS_AND_NAMES = re.compile(r"https?:\S*|@\w+|\brt\b", re.IGNORECASE)
 _COPIED = 10
 """Words by which copies are known: a retweet may be cut off after them."""
-_DAMAGE = (
-    OSError,
-    EOFError,
-    ValueError,
-    KeyError,
-    RuntimeError,
-    NotImplementedError,
-    csv.Error,
-    zipfile.BadZipFile,
-    zlib.error,
-)
 
 
 @component
@@ -119,7 +103,7 @@ def without_names(text: str) -> str:
 
 def _encoded(path: Path, ngrams: int) -> Mapping[str, Array]:
     """Labels, copies and counts of the six disasters."""
-    tweets = {domain: list(_tweets(path, domain)) for domain in _FOLDERS}
+    tweets = {domain: _tweets(path, domain) for domain in _FOLDERS}
     arrays = packed_counts({domain: [text for text, _ in some] for domain, some in tweets.items()}, ngrams)
     numbers: dict[str, int] = {}
     for domain, some in tweets.items():
@@ -133,24 +117,16 @@ def _start(text: str) -> str:
     return " ".join(re.findall(r"\w+", text.lower())[:_COPIED])
 
 
-def _tweets(path: Path, domain: str) -> Iterator[tuple[str, int]]:
+def _tweets(path: Path, domain: str) -> list[tuple[str, int]]:
     """Text and label of every row `id, text, label` after the header.
 
     Raises:
-        DataError: the archive or a row is another one; a row is named by its number, never by its text.
+        DataError: the archive is another one.
     """
     folder, _ = _FOLDERS[domain]
     member = f"CrisisLexT6/{folder}/{folder}-ontopic_offtopic.csv"
-    try:
-        with zipfile.ZipFile(path) as archive:
-            if archive.getinfo(member).file_size > _LARGEST:
-                raise ValueError(f"{member} is larger than {_LARGEST} bytes")
-            content = archive.read(member).decode()
+    with reading(path, "not the expected tweets", "run `msda-bench data fetch crises`"):
+        with zip_member(path, member) as stream:
+            content = stream.read().decode()
         rows = list(csv.reader(io.StringIO(content, newline="")))
-    except _DAMAGE as error:
-        why = " ".join(str(error).split()) or type(error).__name__
-        raise DataError(f"{path}: not the expected tweets: {why[:200]}; run `msda-bench data fetch crises`") from None
-    for number, row in enumerate(rows[1:], 2):
-        if len(row) != _FIELDS or row[-1] not in _LABELS:
-            raise DataError(f"crises: {member}: row {number} is not a number, a text, and one of {', '.join(_LABELS)}")
-        yield without_names(row[1]), _LABELS[row[-1]]
+        return [(without_names(text), _LABELS[label]) for _, text, label in rows[1:]]

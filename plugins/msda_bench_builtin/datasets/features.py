@@ -14,6 +14,7 @@ import numpy as np
 
 from msda_bench.api import AddedLater, Array, DataError, Dataset, Extent, Files, Inputs, component
 from msda_bench.functional import standardiser
+from msda_bench_builtin.datasets.unpacked import reading
 
 
 class Published(Dataset):
@@ -64,10 +65,8 @@ def read_table(path: Path, columns: int) -> Array:
     Raises:
         DataError: the file is damaged or holds something else.
     """
-    try:
+    with reading(path, "cannot be read"):
         table: Array = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise DataError(f"{path}: cannot be read ({error}); replace the file") from None
     if table.ndim != 2 or table.shape[1] != columns:  # noqa: PLR2004 - rows and columns
         raise DataError(f"{path}: a table of shape {table.shape}, expected (n, {columns}); replace the file")
     return table

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import lzma
 import re
 import zipfile
-import zlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -29,7 +27,7 @@ from msda_bench.api import (
 )
 from msda_bench_builtin.datasets.features import Standardised
 from msda_bench_builtin.datasets.images.dataset import Sha256
-from msda_bench_builtin.datasets.unpacked import Limited
+from msda_bench_builtin.datasets.unpacked import reading, unpacked, zip_member
 
 _SIZES = {
     "batch_1": 445, "batch_2": 1244, "batch_3": 1586, "batch_4": 161, "batch_5": 197,
@@ -76,24 +74,10 @@ _COPIES = {
         ("b6a7a047f99a601ed595d903a9d2a3fbcbb9b5600d69a74e2cda4603e5c6442e", 211048),
     ),
 }
-_MOST = 1 << 24
-"""The maximum number of unpacked bytes of a batch."""
-_XZ = b"\xfd7zXZ\0"
 _UCI = ByHand(
     "UCI's data set 270, whose checksum nobody published: https://archive.ics.uci.edu/dataset/270 has the archive"
 )
 _BREAKS = re.compile(r"[,; ]+")
-_DAMAGE = (
-    OSError,
-    EOFError,
-    ValueError,
-    KeyError,
-    RuntimeError,
-    NotImplementedError,
-    lzma.LZMAError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
 
 
 def _copied(domain: str) -> File:
@@ -180,11 +164,8 @@ class _Measurements(NamedTuple):
 
 
 def _arrays(path: Path, domain: str) -> _Measurements:
-    try:
+    with reading(path, f"{domain} cannot be read"):
         found = _measurements(_text(path, f"{domain.replace('_', '')}.dat").splitlines())
-    except _DAMAGE as error:
-        why = " ".join(str(error).split()) or type(error).__name__
-        raise DataError(f"{path}: {domain} cannot be read: {why[:200]}; replace the file") from None
     if len(found.gas) != _SIZES[domain]:
         what = f"{len(found.gas)} measurements of {domain}, expected {_SIZES[domain]}"
         raise DataError(f"{path}: holds {what}; replace the file")
@@ -193,16 +174,8 @@ def _arrays(path: Path, domain: str) -> _Measurements:
 
 def _text(path: Path, name: str) -> str:
     """The lines of a batch: of UCI's archive, compressed, or plain."""
-    if zipfile.is_zipfile(path):
-        with zipfile.ZipFile(path) as archive:
-            members = [member for member in archive.infolist() if member.filename.rpartition("/")[2] == name]
-            if len(members) != 1 or members[0].file_size > _MOST:
-                raise ValueError(f"it holds no {name} of at most {_MOST >> 20} MiB")
-            return archive.read(members[0]).decode("ascii")
-    with path.open("rb") as stream:
-        packed = stream.read(len(_XZ)) == _XZ
-    with lzma.open(path) if packed else path.open("rb") as stream:
-        return Limited(stream, _MOST).read().decode("ascii")
+    with zip_member(path, name) if zipfile.is_zipfile(path) else unpacked(path) as stream:
+        return stream.read().decode("ascii")
 
 
 def _measurements(lines: Iterable[str]) -> _Measurements:

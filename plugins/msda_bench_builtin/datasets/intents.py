@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -13,8 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from msda_bench.api import Count, DataError, Dataset, DomainData, File, Files, InputSpec, Pip, Size, Task, component
+from msda_bench.api import Count, Dataset, DomainData, File, Files, InputSpec, Pip, Size, Task, component
 from msda_bench_builtin.datasets.features import Draws
+from msda_bench_builtin.datasets.unpacked import reading, zip_member
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -32,8 +32,6 @@ _FILE = File(
     775094,
     Pip("home-assistant-intents", "2026.10.27"),
 )
-_LARGEST = 1_000_000
-"""The maximum size of a language's file in bytes."""
 _TURNS = 40
 """How often each template is used at most."""
 _CHOICES = 1000
@@ -131,19 +129,10 @@ def sentences(path: Path, language: str, per_intent: int) -> list[Sentence]:
         DataError: the file is damaged or holds other contents, or there are not so many sentences.
     """
     member = f"home_assistant_intents/data/{language}.json"
-    try:
-        with zipfile.ZipFile(path) as archive:
-            if archive.getinfo(member).file_size > _LARGEST:
-                raise ValueError(f"it is larger than {_LARGEST} bytes")
-            grammar = _Grammar.of(json.loads(archive.read(member)))
+    with reading(path, f"{member}: not the expected sentences", "run `msda-bench data fetch intents`"):
+        with zip_member(path, member) as stream:
+            grammar = _Grammar.of(json.loads(stream.read()))
         return list(_drawn(grammar, language, per_intent))
-    except (zipfile.BadZipFile, *_DAMAGE) as error:
-        why = f"{type(error).__name__}: {error}"
-    raise DataError(f"{path}: {member}: not the expected sentences ({why}); run `msda-bench data fetch intents`")
-
-
-_DAMAGE = (AttributeError, EOFError, LookupError, OSError, RuntimeError, TypeError, ValueError, zlib.error)
-"""Exceptions of zipfile for damaged archives, and of files that are built in another way."""
 
 
 def _drawn(grammar: _Grammar, language: str, per_intent: int) -> Iterator[Sentence]:

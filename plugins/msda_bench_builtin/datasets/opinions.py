@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import tarfile
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, Literal
+from typing import IO, Literal, cast
 
 import numpy as np
 
 from msda_bench.api import (
     Array,
-    DataError,
     DomainData,
     File,
     Files,
@@ -23,7 +21,7 @@ from msda_bench.api import (
     Task,
     component,
 )
-from msda_bench_builtin.datasets.unpacked import tar_gz
+from msda_bench_builtin.datasets.unpacked import reading
 from msda_bench_builtin.datasets.words import BagOfWords, packed_counts, unpacked_counts
 
 _FILE = File(
@@ -40,10 +38,6 @@ _MEMBERS = {
     "tweets": "hutto_ICWSM_2014/tweets_GroundTruth.txt",
 }
 _MARGIN = 0.5
-_LARGEST = 16_000_000
-"""The maximum size of a member of an archive in bytes."""
-_MOST = 1 << 27
-"""The maximum number of unpacked bytes; the larger archive has a tenth of that."""
 
 
 @component
@@ -105,7 +99,7 @@ class Opinions(BagOfWords):
 
 def _encoded(path: Path, ngrams: int) -> Mapping[str, Array]:
     """Ratings and counts of the four domains, over one set of columns in alphabetical order."""
-    sentences = {domain: _sentences(lines, domain) for domain, lines in _members(path).items()}
+    sentences = {domain: _sentences(lines) for domain, lines in _members(path).items()}
     arrays = packed_counts({domain: [text for _, text in rated] for domain, rated in sentences.items()}, ngrams)
     for domain, rated in sentences.items():
         arrays[f"{domain}_ratings"] = np.array([rating for rating, _ in rated])
@@ -115,32 +109,20 @@ def _encoded(path: Path, ngrams: int) -> Mapping[str, Array]:
 
 def _members(path: Path) -> dict[str, bytes]:
     """The bytes of the four files, read in memory; nothing is written to disk."""
-    try:
-        with tar_gz(path, _MOST) as outer, tar_gz(_member(outer, _INNER), _MOST) as inner:
-            return {domain: _member(inner, name).read() for domain, name in _MEMBERS.items()}
-    except (tarfile.TarError, EOFError, OSError, KeyError, ValueError, zlib.error) as error:
-        raise DataError(
-            f"{path}: not the expected archive: {error.args[0]}; run `msda-bench data fetch opinions`"
-        ) from None
+    with (
+        reading(path, "not the expected archive", "run `msda-bench data fetch opinions`"),
+        tarfile.open(path) as outer,
+        tarfile.open(fileobj=outer.extractfile(_INNER)) as inner,
+    ):
+        return {domain: cast("IO[bytes]", inner.extractfile(name)).read() for domain, name in _MEMBERS.items()}
 
 
-def _member(archive: tarfile.TarFile, name: str) -> IO[bytes]:
-    member = archive.getmember(name)
-    stream = archive.extractfile(member) if member.isreg() and member.size <= _LARGEST else None
-    if stream is None:
-        raise KeyError(f"{name} is a link, a folder or too large")
-    return stream
-
-
-def _sentences(lines: bytes, domain: str) -> list[tuple[float, str]]:
+def _sentences(lines: bytes) -> list[tuple[float, str]]:
     """Rating and text of every line `id<tab>rating<tab>text`."""
-    sentences = []
-    for number, line in enumerate(lines.splitlines(), 1):
-        _, rating, text = [*_decoded(line).split("\t", 2), "", ""][:3]
-        try:
-            sentences.append((float(rating), text))
-        except ValueError:
-            raise DataError(f"opinions: {_MEMBERS[domain]}:{number}: no rating before the text") from None
+    sentences: list[tuple[float, str]] = []
+    for line in lines.splitlines():
+        _, rating, text = _decoded(line).split("\t", 2)
+        sentences.append((float(rating), text))
     return sentences
 
 

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import gzip
-import io
 import tarfile
 import wave
-import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
-from typing import IO, ClassVar, cast
+from typing import ClassVar
 
 import numpy as np
 
-from msda_bench.api import Array, DataError, DomainData, File, Files, InputSpec, Size, Task, Url, component
+from msda_bench.api import Array, DomainData, File, Files, InputSpec, Size, Task, Url, component
 from msda_bench_builtin.datasets.features import Standardised
-from msda_bench_builtin.datasets.unpacked import Limited
+from msda_bench_builtin.datasets.unpacked import reading
 
 _SPEAKERS = ("george", "jackson", "lucas", "nicolas", "theo", "yweweler")
 _DIGITS, _TAKES, _RATE = 10, 50, 8000
@@ -31,10 +28,6 @@ _FILE = File(
     # Its folder of recordings alone, not compressed.
     same=(("fd786690c964edc9b7957f71c1c1ff344d62b4fb4338acfe52358c9033c4cdc4", 23429120),),
 )
-_MOST = 1 << 26
-"""The maximum number of unpacked bytes."""
-_LARGEST = 1_000_000
-"""The maximum size of a recording in bytes."""
 _QUIET = 1e-6
 """Added to energies, so that silence has a logarithm; full scale is 1."""
 
@@ -69,43 +62,23 @@ class SpokenDigits(Standardised):
 
 def _features(path: Path) -> Mapping[str, Array]:
     """Rows of each speaker, by digit and take."""
-    try:
+    features: dict[str, Array] = {}
+    with reading(path, "cannot be read", "run `msda-bench data fetch spoken_digits`"):
         sounds = dict(_recordings(path))
-        return {
-            speaker: np.stack(
-                [log_mel(sounds[f"{digit}_{speaker}_{take}.wav"]) for digit in range(_DIGITS) for take in range(_TAKES)]
-            )
-            for speaker in _SPEAKERS
-        }
-    except KeyError as error:
-        why = f"has no recording {error.args[0]}"
-    except (tarfile.TarError, wave.Error, EOFError, OSError, ValueError, zlib.error) as error:
-        why = f"cannot be read ({error})"
-    raise DataError(f"{path}: {why}; run `msda-bench data fetch spoken_digits`")
+        for speaker in _SPEAKERS:
+            names = [f"{digit}_{speaker}_{take}.wav" for digit in range(_DIGITS) for take in range(_TAKES)]
+            features[speaker] = np.stack([log_mel(sounds[name]) for name in names])
+    return features
 
 
 def _recordings(path: Path) -> Iterator[tuple[str, Array]]:
-    """Name and samples of each recording in an archive, compressed or not."""
-    with path.open("rb") as stream:
-        packed = stream.read(2) == b"\x1f\x8b"
-        stream.seek(0)
-        limited = cast("IO[bytes]", Limited(gzip.GzipFile(fileobj=stream) if packed else stream, _MOST))
-        with tarfile.open(fileobj=limited, mode="r:") as archive:
-            for member in archive:
-                place = PurePosixPath(member.name)
-                held = archive.extractfile(member) if member.isreg() and member.size <= _LARGEST else None
-                if held is not None and place.suffix == ".wav" and place.parent.name == "recordings":
-                    yield place.name, _samples(held.read(), place.name)
-
-
-def _samples(content: bytes, name: str) -> Array:
-    """Numbers in [-1, 1)."""
-    with wave.open(io.BytesIO(content)) as sound:
-        form = sound.getnchannels(), sound.getsampwidth(), sound.getframerate()
-        if form != (1, 2, _RATE):
-            raise ValueError(f"{name} has channels, bytes a sample and rate {form}, expected {(1, 2, _RATE)}")
-        samples: Array = np.frombuffer(sound.readframes(sound.getnframes()), "<i2") / 2**15
-    return samples
+    """Name and samples, in [-1, 1), of each recording in an archive, compressed or not."""
+    with tarfile.open(path) as archive:
+        for member in archive:
+            place, stream = PurePosixPath(member.name), archive.extractfile(member)
+            if stream is not None and place.suffix == ".wav" and place.parent.name == "recordings":
+                with wave.open(stream) as sound:
+                    yield place.name, np.frombuffer(sound.readframes(sound.getnframes()), "<i2") / 2**15
 
 
 def log_mel(samples: Array) -> Array:

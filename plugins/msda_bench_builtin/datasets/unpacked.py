@@ -1,68 +1,59 @@
-"""Compressed files, read up to a size, since a few bytes may unpack to very many."""
+"""Published files, compressed or not, which are read only with their checksum."""
 
 from __future__ import annotations
 
+import bz2
 import gzip
-import io
-import os
-import tarfile
-from collections.abc import Iterator
+import lzma
+import zipfile
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Any
 
-CHUNK = 1 << 26
-"""The maximum size of a single read: a tar file's own fields, such as long names, are read whole."""
+from msda_bench.api import DataError
 
-
-class Limited:
-    """A readable stream that ends after at most `most` bytes.
-
-    Raises:
-        OSError: on reading or seeking beyond them, or on a read of more than `chunk` bytes.
-    """
-
-    def __init__(self, stream: io.BufferedIOBase, most: int, chunk: int = CHUNK) -> None:
-        self._stream = stream
-        self._most = most
-        self._chunk = chunk
-
-    def seekable(self) -> bool:
-        """True."""
-        return True
-
-    def read(self, size: int = -1, /) -> bytes:
-        """Reads as from any stream; everything if no size is given."""
-        if size > self._chunk or size < -1:  # a damaged tar archive may claim a negative size
-            raise OSError(f"a part claims {size} bytes")
-        left = self._most + 1 - self._stream.tell()
-        data = self._stream.read(left if size < 0 else min(size, left))
-        self._check(self._stream.tell())
-        return data
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
-        """Seeks as in any stream, except from the end, which is not known."""
-        place = offset if whence == os.SEEK_SET else offset + self._stream.tell()
-        self._check(place)
-        return self._stream.seek(place)
-
-    def tell(self) -> int:
-        """The number of bytes read so far."""
-        return self._stream.tell()
-
-    def _check(self, place: int) -> None:
-        if place > self._most:
-            raise OSError(f"unpacks to more than {self._most} bytes")
+_SHOWN = 200
+_OPENERS: dict[bytes, Callable[[Path], Any]] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\0": lzma.open}
+"""By the first bytes of a file."""
 
 
 @contextmanager
-def tar_gz(source: Path | IO[bytes], most: int) -> Iterator[tarfile.TarFile]:
-    """A gzipped tar archive, of which at most `most` bytes are unpacked.
+def reading(path: Path, what: str, remedy: str = "replace the file") -> Iterator[None]:
+    """Reports whatever a damaged file raises in the block as `PATH: WHAT: why; REMEDY`.
 
     Raises:
-        OSError, EOFError, zlib.error, tarfile.TarError: it is larger, or not such an archive.
+        DataError: this line.
     """
-    with gzip.open(source) as stream:
-        limited = cast("IO[bytes]", Limited(stream, most))
-        with tarfile.open(fileobj=limited, mode="r:") as archive:
-            yield archive
+    try:
+        yield
+    except DataError:
+        raise
+    except Exception as error:  # noqa: BLE001 - damaged bytes make libraries raise anything
+        why = " ".join(str(error).split()) or type(error).__name__
+        raise DataError(f"{path}: {what}: {why[:_SHOWN]}; {remedy}") from None
+
+
+@contextmanager
+def unpacked(path: Path) -> Iterator[IO[bytes]]:
+    """A file's contents, compressed by gzip, bzip2 or xz or not."""
+    with path.open("rb") as stream:
+        head = stream.read(6)
+    opener = next((opener for magic, opener in _OPENERS.items() if head.startswith(magic)), None)
+    with path.open("rb") if opener is None else opener(path) as stream:
+        yield stream
+
+
+@contextmanager
+def zip_member(path: Path, name: str) -> Iterator[IO[bytes]]:
+    """The file called `name` in a zip archive, in whatever folder.
+
+    Raises:
+        ValueError: there is none, or there are several.
+    """
+    with zipfile.ZipFile(path) as archive:
+        members = [member for member in archive.namelist() if f"/{member}".endswith(f"/{name}")]
+        if len(members) != 1:
+            raise ValueError(f"it holds no {name}")
+        with archive.open(members[0]) as stream:
+            yield stream

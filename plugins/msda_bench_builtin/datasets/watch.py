@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import io
 import pickle
-import zipfile
-import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO, Annotated, Any, ClassVar, Literal, cast
 
 import numpy as np
 
-from msda_bench.api import AddedLater, Array, DataError, DomainData, File, Files, InputSpec, Pip, Size, Task, component
+from msda_bench.api import AddedLater, Array, DomainData, File, Files, InputSpec, Pip, Size, Stratify, Task, component
 from msda_bench_builtin.datasets.features import Standardised
+from msda_bench_builtin.datasets.unpacked import reading, zip_member
 
 _SIZES = 561, 540, 305, 295, 490, 478, 524, 482, 483, 519
 """Windows of each person."""
@@ -27,8 +26,6 @@ _FILE = File(
     Pip("seglearn", "1.2.5"),
 )
 _MEMBER = "seglearn/data/watch_dataset.npy"
-_LARGEST = 20_000_000
-"""The maximum number of bytes that are unpacked."""
 
 
 def statistics(windows: Array) -> Array:
@@ -70,7 +67,7 @@ class Watch(Standardised):
     files = (_FILE,)
 
     train: Size = 0.5
-    stratify: bool = True
+    stratify: Stratify = True
     form: Annotated[Literal["statistics", "signals"], AddedLater()] = "statistics"
 
     @property
@@ -93,23 +90,18 @@ class Watch(Standardised):
 
 
 def _windows(path: Path, *, raw: bool) -> Mapping[str, Array]:
-    try:
-        with zipfile.ZipFile(path) as archive:
-            held = read_pickled(io.BytesIO(archive.open(_MEMBER).read(_LARGEST)))
-        signals = [np.asarray(signal, np.float64) for signal in held["X"]]
-        labels, persons = (np.asarray(held[name], np.int64) for name in ("y", "subject"))
-        parts = [np.lib.stride_tricks.sliding_window_view(signal, _WINDOW, 0)[::_STEP] for signal in signals]
-        if raw:
-            x = [part.astype(np.float32) for part in parts]
-        else:
-            x = [statistics(part.transpose(0, 2, 1)) for part in parts]
-    except (OSError, EOFError, LookupError, TypeError, ValueError, pickle.UnpicklingError, *_DAMAGE) as error:
-        raise DataError(f"{path}: not the expected recordings: {error}; run `msda-bench data fetch watch`") from None
-    recording = np.repeat(np.arange(len(x)), [len(part) for part in x])
-    return {"x": np.concatenate(x), "y": labels[recording], "person": persons[recording], "recording": recording}
-
-
-_DAMAGE = (zipfile.BadZipFile, zlib.error, AttributeError, MemoryError, OverflowError, NotImplementedError)
+    with reading(path, "not the expected recordings", "run `msda-bench data fetch watch`"):
+        with zip_member(path, _MEMBER) as stream:
+            held = read_pickled(io.BytesIO(stream.read()))
+        labels = np.asarray(held["y"], np.int64)
+        persons = np.asarray(held["subject"], np.int64)
+        x: list[Array] = []
+        for signal in held["X"]:
+            samples = np.asarray(signal, np.float64)
+            windows = np.lib.stride_tricks.sliding_window_view(samples, _WINDOW, 0)[::_STEP]
+            x.append(windows.astype(np.float32) if raw else statistics(windows.transpose(0, 2, 1)))
+        recording = np.repeat(np.arange(len(x)), [len(part) for part in x])
+        return {"x": np.concatenate(x), "y": labels[recording], "person": persons[recording], "recording": recording}
 
 
 def read_pickled(stream: IO[bytes]) -> Any:

@@ -113,56 +113,21 @@ def test_images_of_mnist_m_are_in_the_order_of_the_lists(tmp_path):
 
 
 FAULTS = [
-    ("images.gz", b"\x00\x00\x0d\x03" + IMAGES[4:], "images.gz: magic number 00000d03, expected 00000803"),
-    ("images.gz", b"", "images.gz: magic number missing, expected 00000803"),
-    ("images.gz", IMAGES[:9], "images.gz: truncated within its 16 bytes of head"),
-    ("images.gz", IMAGES[:-1], "images.gz: 2351 bytes of data, expected 2352"),
-    ("images.gz", IMAGES + b"\0", "images.gz: 2353 bytes of data, expected 2352"),
-    ("images.gz", gzip.compress(IMAGES)[:-20], "images.gz: not a whole gzip file"),
-    ("images.gz", idx(np.zeros((3, 28, 27))), "images.gz: images of 28x27 pixels, expected 28x28"),
-    ("labels.gz", idx([7, 0]), "labels.gz: 2 labels for 3 images"),
-    ("labels.gz", idx([7, 10, 9]), r"labels.gz: label 10 of image 1 is not one of 0\.\.9"),
+    ("images.gz", IMAGES[:-1], "not a whole file: cannot reshape"),
+    ("images.gz", gzip.compress(IMAGES)[:-20], "not a whole file"),
+    ("labels.gz", idx([7, 10, 9]), r"label 10 of image 1 is not one of 0\.\.9"),
     ("f.mat", mat(y=Y), "holds no array 'X'"),
-    ("f.mat", mat(X=X), "holds no array 'y'"),
     ("f.mat", mat(X=X * 1.0, y=Y), r"X is float64 \(32, 32, 3, 4\), expected uint8 \(32, 32, 3, images\)"),
     ("f.mat", mat(X=X[:28], y=Y), r"X is uint8 \(28, 32, 3, 4\)"),
     ("f.mat", mat(X=X, y=Y[:3]), r"y is uint8 \(3, 1\), expected 4 labels"),
-    ("f.mat", mat(X=X, y=Y + 1), r"label 11 of image 1 is not one of 1\.\.10"),
     ("f.mat", mat(X=X, y=Y * 0), r"label 0 of image 0 is not one of 1\.\.10"),
     ("f.mat", mat(X=X, y=np.array([1, np.nan, 2, 3])), "label nan of image 1 is not one of"),
     ("f.mat", b"no MATLAB file at all" * 20, "not a whole MATLAB file"),
     *(("f.mat", GOOD["f.mat"][: int(len(GOOD["f.mat"]) * s)], "f.mat: ") for s in (0, 0.002, 0.01, 0.1, 0.5, 0.999)),
-    *(
-        ("f.bz2", usps(DARK, bad, HALF), "f.bz2:2: not a label and pairs `index:value`")
-        for bad in ("", "1 257:.5", "1 0:.5", "1 1.5:.5", "1 7:1.5", "1 7:nan", "1 0.5", "one 1:.5", "1 2:x", "2:.5")
-    ),
-    *(
-        ("f.bz2", usps(DARK, grey(label, [0.0] * 256)), f"label {label} of image 1 is not one of 1..10")
-        for label in (0, 11, 2.5)
-    ),
-    ("f.bz2", GOOD["f.bz2"][:-10], "not a whole bzip2 file"),
-    ("f.bz2", b"", "not a whole bzip2 file|holds no images"),
-    *(
-        ("f.tar.gz", tarred(MEMBERS | members), what)
-        for members, what in (
-            ({"../escaped.png": b""}, r"member '\.\./escaped\.png' leads out of the archive"),
-            ({"/absolute.png": b""}, "member '/absolute.png' leads out of the archive"),
-            ({"mnist_m/link.png": "/etc/passwd"}, "member 'mnist_m/link.png' is not a plain file"),
-            ({"mnist_m/large.png": bytes(100_001)}, "member 'mnist_m/large.png' is too large, 100001 bytes"),
-            ({TEST: b"00000002.png 3\n"}, "mnist_m_test/00000002.png is listed but not there"),
-            ({TEST: b"00000001.png\n"}, "mnist_m_test_labels.txt:1: not the name of a file and a label"),
-            ({TRAIN: b"00000001.png 0\n00000007.png -1\n"}, "mnist_m_train_labels.txt:2: not the name of a file"),
-            ({TRAIN: b"00000001.png 0\n00000007.png 10\n"}, r"label 10 of image 1 is not one of 0\.\.9"),
-            ({IMAGE: png(PIXELS[0][:28, :28])}, "00000001.png is RGB 28x28, expected RGB 32x32"),
-            ({IMAGE: MEMBERS[IMAGE][:200]}, "00000001.png is not a PNG image"),
-        )
-    ),
-    *(
-        ("f.tar.gz", tarred({name: content for name, content in MEMBERS.items() if name != gone}), f"holds no {gone}")
-        for gone in (TRAIN, TEST)
-    ),
-    ("f.tar.gz", GOOD["f.tar.gz"][:-300], "not a whole tar.gz archive"),
-    ("f.tar.gz", b"text", "not a whole tar.gz archive"),
+    ("f.bz2", usps(DARK, grey(11, [0.0] * 256)), "label 11 of image 1 is not one of 1..10"),
+    ("f.bz2", usps(DARK, "1 257:.5"), "not the expected lines"),
+    ("f.tar.gz", tarred(MEMBERS | {TEST: b"00000002.png 3\n"}), "not the expected archive: .*00000002.png"),
+    ("f.tar.gz", GOOD["f.tar.gz"][:-300], "not the expected archive"),
 ]
 
 
@@ -336,7 +301,7 @@ def test_a_folder_is_identified_with_parameters_that_read_it(given):
     _, folder = given
     (folder / "syn_number.mat").unlink()
     (folder / "usps_28x28.mat").write_bytes(b"no such file")
-    found = DigitsFive().identify(folder, tree_sha256(folder))
+    found = DigitsFive().identify(folder, tree_sha256(folder), {})
     assert found is not None
     assert found.what == "5 of 6 files"
     assert found.lines[0] == "missing: syn_number.mat"
@@ -345,4 +310,4 @@ def test_a_folder_is_identified_with_parameters_that_read_it(given):
     assert sum(found.counts["svhn"].values()) == 22
     data = DigitsFive(**found.params)
     assert len(data.load("mnist", opened(folder)[1]).y) == 22
-    assert DigitsFive().identify(folder.parent, "") is None
+    assert DigitsFive().identify(folder.parent, "", {}) is None

@@ -1,4 +1,4 @@
-"""Opinions, tweets, sounds, gases, a watch, commands to a home: the archives that others publish, and crafted ones."""
+"""Opinions, reviews, tweets, sounds, gases, a watch, commands to a home: crafted files in the published form."""
 
 import hashlib
 import io
@@ -27,7 +27,6 @@ MEMBERS = {
     "editorial": "hutto_ICWSM_2014/nytEditorialSnippets_GroundTruth.txt",
     "tweets": "hutto_ICWSM_2014/tweets_GroundTruth.txt",
 }
-FILM = "movieReviewSnippets_GroundTruth.txt"
 INNER = "vaderSentiment-3.3.2/additional_resources/hutto_ICWSM_2014.tar.gz"
 TEXTS = {
     MEMBERS["product"]: b"1_1\t-0.9\tbad bad price\r\n1_2\t0.4\tso so\r\n1_3\t2.5\tgood price\r\n",
@@ -37,14 +36,26 @@ TEXTS = {
 }
 
 
-@pytest.fixture
-def put(tmp_path):
-    def write(members, inner=INNER):
-        path = tmp_path / "vaderSentiment-3.3.2.tar.gz"
-        path.write_bytes(tarred({inner: tarred(members)}))
-        return path
+OTHER = [
+    (Amazon(), "dvd", "dvd_train.svmlight", b"1 1\n", "not the expected reviews"),
+    (Opinions(), "film", "vaderSentiment-3.3.2.tar.gz", tarred({"other": b""}), "not the expected archive"),
+    (Watch(), "person_1", "seglearn-1.2.5-py3-none-any.whl", b"", "not the expected recordings"),
+    (SpokenDigits(), "theo", "recordings.tar", tarred({}), "cannot be read"),
+    (Intents(), "en", "home_assistant_intents-2026.10.27-py3-none-any.whl", zipped({}), "not the expected sentences"),
+    (Crises(), "boston_bombings", "CrisisLexT6-v1.0.zip", zipped({})[:9], "not the expected tweets"),
+]
 
-    return write
+
+@pytest.mark.parametrize(("data", "domain", "name", "content", "what"), OTHER, ids=[data.name for data, *_ in OTHER])
+def test_other_contents_are_one_line_that_names_the_file(crafted, tmp_path, data, domain, name, content, what):
+    (tmp_path / name).write_bytes(content)
+    line = only_line(data.load, domain, crafted)
+    assert line.startswith(f"{tmp_path / name}: ")
+    assert what in line
+
+
+def put(folder, members=()):
+    (folder / "vaderSentiment-3.3.2.tar.gz").write_bytes(tarred({INNER: tarred(TEXTS | dict(members))}))
 
 
 def bags(*parts, train=None, **options):
@@ -54,9 +65,9 @@ def bags(*parts, train=None, **options):
     return [learned("", part.x).toarray().tolist() for part in parts]
 
 
-def test_crafted_sentences_have_their_labels_and_texts(put, crafted):
+def test_crafted_sentences_have_their_labels_and_texts(tmp_path, crafted):
     """Lines that are not UTF-8 are read as Western European."""
-    put(TEXTS)
+    put(tmp_path)
     product, film, tweets = (Opinions(ngrams=1).load(domain, crafted) for domain in ("product", "film", "tweets"))
     assert [part.y.tolist() for part in (product, film)] == [[0, 1], [1, 0]]
     assert Opinions(margin=0.0).load("product", crafted).y.tolist() == [0, 1, 1]
@@ -71,31 +82,12 @@ def test_crafted_sentences_have_their_labels_and_texts(put, crafted):
     assert bags(film, tweets, words=2, min_count=2)[1] == [[1, 1]]  # "bad" and "cliché"
 
 
-def test_the_vocabulary_ignores_test_sentences(put, crafted):
-    put(TEXTS)
+def test_the_vocabulary_ignores_test_sentences(tmp_path, crafted):
+    put(tmp_path)
     first = bags(Opinions().load("product", crafted), train=1, words=6)
-    put(TEXTS | {MEMBERS["tweets"]: b"1\t1\ta an awful lot of new words\n", MEMBERS["film"]: b""})
+    put(tmp_path, {MEMBERS["tweets"]: b"1\t1\ta an awful lot of new words\n", MEMBERS["film"]: b""})
     assert bags(Opinions().load("product", crafted), train=1, words=6) == first
     assert np.sum(first[0][1]) == 1  # of "good price" only "price" was seen
-
-
-@pytest.mark.parametrize(
-    ("members", "inner", "what"),
-    [
-        (TEXTS, "elsewhere.tar.gz", f"not the expected archive: filename '{INNER}' not found"),
-        ({name: TEXTS[name] for name in list(TEXTS)[1:]}, INNER, "amazonReviewSnippets_GroundTruth.txt' not found"),
-        (TEXTS | {MEMBERS["film"]: "/etc/passwd"}, INNER, f"{FILM} is a link, a folder or too large"),
-        (TEXTS | {MEMBERS["film"]: bytes(16_000_001)}, INNER, "is a link, a folder or too large"),
-        (TEXTS | {MEMBERS["film"]: b"1\t1\tfine\n2\tno rating\n"}, INNER, f"{FILM}:2: no rating"),
-        (TEXTS | {MEMBERS["film"]: b"1\t1\tfine\n\n"}, INNER, f"{FILM}:2: no rating"),
-    ],
-)
-def test_files_missing_from_the_archive_are_named(put, crafted, members, inner, what):
-    path = put(members, inner)
-    assert what in only_line(Opinions().load, "film", crafted)
-    for damaged in (path.read_bytes()[:200], b"no archive", b""):
-        path.write_bytes(damaged)
-        assert "not the expected archive" in only_line(Opinions().load, "film", crafted)
 
 
 def dvds(folder, train, test=b"-1 2:3\n"):
@@ -111,32 +103,6 @@ def test_reviews_are_read_the_train_file_before_the_test_file(crafted, tmp_path)
     assert data.x.indices.tolist() == [0, 7, 4999, 3, 2]
     assert data.x.data.tolist() == [6, 12, 1, 2, 3]
     assert data.x.indptr.tolist() == [0, 3, 4, 4, 4, 5]
-
-
-@pytest.mark.parametrize(
-    ("line", "mistake"),
-    [
-        (b"2 0:1", "label '2' is neither 1 nor -1"),
-        (b"+-1 0:1", "label '+-1' is neither"),
-        (b"1 5000:1", "index 5000 is not below 5000"),
-        (b"1 4:1 9999999999:1", "'9999999999:1' is not `index:count` in whole numbers"),
-        (b"1 4:1 4:1", "index 4 does not rise after 4"),
-        (b"1 4:1.5", "'4:1.5' is not"),
-        (b"1 4", "'4' is not"),
-        (b"1 4:\xff", "'4:\ufffd' is not"),
-    ],
-)
-def test_a_mistake_is_named_with_its_line(crafted, tmp_path, line, mistake):
-    dvds(tmp_path, b"1 0:1\n-1 1:1\n" + line + b"\n1 0:1\nalso wrong\n")
-    text = only_line(Amazon().load, "dvd", crafted)
-    assert text.startswith(f"{tmp_path / 'dvd_train.svmlight'}:3: {mistake}")
-    assert text.endswith("; fetch the file again")
-
-
-@pytest.mark.parametrize("content", [b"", b"1 0:1\n-1 0:", b"1 0:1"])
-def test_a_truncated_file_is_named(crafted, tmp_path, content):
-    dvds(tmp_path, content)
-    assert "dvd_train.svmlight: empty or truncated" in only_line(Amazon().load, "dvd", crafted)
 
 
 def watched(folder, content):
@@ -199,15 +165,6 @@ def test_a_pickle_may_name_nothing_but_arrays_and_imports_nothing(
     assert not (tmp_path / "hacked").exists()
 
 
-@pytest.mark.parametrize(
-    "held",
-    [{"X": [np.zeros((9, 6))]}, {"X": 1, "y": [0], "subject": [1]}, [1], b"", b"\x80\x02", b"\x95" + b"\xff" * 8],
-)
-def test_other_contents_of_the_watchs_file_are_one_line(crafted, tmp_path, held):
-    watched(tmp_path, npy(held))
-    assert "not the expected recordings" in only_line(Watch().load, "person_1", crafted)
-
-
 def sound(samples, rate=8000):
     stream = io.BytesIO()
     with wave.open(stream, "wb") as writer:
@@ -234,21 +191,6 @@ def test_a_tone_is_loudest_in_its_band_at_all_times(crafted, tmp_path):
     middles = 2595 * np.log10(1 + 4000 / 700) * np.arange(1, 41) / 41
     nearest = abs(middles - mel[:, None]).argmin(1)
     assert abs(loudest[:, 0] - nearest).max() <= 1
-
-
-@pytest.mark.parametrize(
-    ("sounds", "what"),
-    [
-        ({}, "has no recording 0_george_0.wav"),
-        ({"0_george_0.wav": sound(np.zeros(300), 16000)}, "0_george_0.wav has channels, bytes a sample and rate"),
-        ({"0_george_0.wav": b"RIFF"}, "cannot be read"),
-    ],
-)
-def test_wrong_recordings_are_named(crafted, tmp_path, sounds, what):
-    recordings(tmp_path, sounds, "w")
-    assert what in only_line(SpokenDigits().load, "george", crafted)
-    (tmp_path / "recordings.tar").write_bytes(b"no archive")
-    assert "cannot be read" in only_line(SpokenDigits().load, "george", crafted)
 
 
 INTENTS = (
@@ -292,13 +234,6 @@ def test_all_sentences_of_a_template_and_no_others_are_said(tmp_path, template, 
         assert {sentence.text for sentence in mine} == said
     assert {one.template for one in made} <= {f"en {intent} {number}" for intent in INTENTS for number in (0, 1)}
     assert f"has only {len(said)} different sentences" in only_line(sentences, path, "en", len(said) + 1)
-
-
-@pytest.mark.parametrize("template", ["a (b", "a [b", "a {b", "a <b", "<nothing>", "<self>", "a) b"])
-def test_a_template_that_is_not_understood_is_one_line(crafted, tmp_path, template):
-    language(tmp_path, template, self="<self>")
-    assert "not the expected sentences" in only_line(Intents().load, "en", crafted)
-    assert "not the expected sentences" in only_line(Intents().load, "de", crafted)
 
 
 def test_characters_are_counted_in_groups_of_two_to_the_longest(crafted, tmp_path):
@@ -359,22 +294,6 @@ def test_copies_of_a_tweet_are_a_group_in_all_domains_and_names_and_links_are_no
     assert bag("texas_explosion", texas.x).toarray().tolist() == [[1, 1, 0, 0], [2, 1, 1, 0], [2, 1, 0, 0]]
 
 
-@pytest.mark.parametrize("row", ["private,maybe", "private", "private, on-topic", "private,private,on-topic"])
-def test_a_row_of_tweets_that_is_not_understood_is_named_without_its_text(crafted, tmp_path, row):
-    tweets(tmp_path, boston_bombings=["fine,on-topic", row])
-    line = only_line(Crises().load, "alberta_floods", crafted)
-    assert "2013_Boston_Bombings-ontopic_offtopic.csv: row 3 is not a number, a text, and one of" in line
-    assert "private" not in line
-
-
-def test_another_archive_than_that_of_the_tweets_is_one_line(crafted, tmp_path):
-    path = tmp_path / "CrisisLexT6-v1.0.zip"
-    large = {f"CrisisLexT6/{name}/{name}-ontopic_offtopic.csv": bytes(4_000_001) for name in FOLDERS.values()}
-    for content in (zipped({"other.csv": b""}), zipped(large), b"no archive", b"", zipped(large)[:500]):
-        path.write_bytes(content)
-        assert "not the expected tweets: " in only_line(Crises().load, "boston_bombings", crafted)
-
-
 def smelled(rows, form):
     """A batch with so many measurements, by the gases in turn: row i has i + place in the place-th column, from 0."""
     gases = ("Ethanol", "Ethylene", "Ammonia", "Acetaldehyde", "Acetone", "Toluene")
@@ -417,9 +336,7 @@ def test_all_forms_of_a_batch_of_gases_are_the_same_measurements(crafted, tmp_pa
         (b"Toluene,1" + b",nan" * 128, "a number is not finite"),
         (b"6;1" + b" 2:2" * 128, "line 1 has value '2' in the place of 1"),
         (lzma.compress(smelled(161, "plain"))[:-50], "batch_4 cannot be read: "),
-        (lzma.compress(bytes((1 << 24) + 1)), "unpacks to more than 16777216 bytes"),
-        (b"\xff" * 9, "batch_4 cannot be read: "),
-        (zipped({"batch5.dat": b""}), "it holds no batch4.dat of at most 16 MiB"),
+        (zipped({"batch5.dat": b""}), "it holds no batch4.dat"),
     ],
 )
 def test_other_contents_of_a_batch_are_one_line(crafted, tmp_path, content, what):

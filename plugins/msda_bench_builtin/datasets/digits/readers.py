@@ -1,49 +1,33 @@
 """Reads the files of digits: idx files of MNIST, MATLAB files of SVHN, the archive of MNIST-M, and text of USPS.
 
-torchvision is not used. Its reader of idx takes only unpacked files, sets no limit on their size, and asserts without a
-message. Its `SVHN` reads only files with SVHN's own names and md5, so neither a reduced copy nor Synthetic Digits, and
-does not check the contents. Its `USPS` ignores the indices, truncates values where this rounds them, and sets no size
-limit. It has no MNIST-M.
+What was published with a checksum is read only if it has it, so that only MATLAB files, which users supply, too, are
+looked at in detail. torchvision is not used: it has no MNIST-M, reads only unpacked files of MNIST and none but SVHN's
+own, and truncates values of USPS where this rounds them.
 """
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import io
 import math
 import struct
 import tarfile
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
-from typing import IO, cast
+from pathlib import Path
 
 import numpy as np
 
 from msda_bench.api import Array, DataError, DomainData
-from msda_bench_builtin.datasets.unpacked import Limited, tar_gz
+from msda_bench_builtin.datasets.unpacked import reading, unpacked
 
 SIDE = 32
 """The side of an image in pixels."""
 CLASSES = 10
-_GZIP = b"\x1f\x8b"
-_UNSIGNED = 0x08
-"""The code of unsigned bytes in a magic number."""
-_MNIST_SIDE = 28
-_MOST = 1 << 28
-"""The maximum number of unpacked bytes of a file of MNIST, of which the largest has 47 million, or of USPS."""
 _MOST_MAT = 1 << 31
 """The maximum number of bytes of the arrays of a file; those of Synthetic Digits have 1.5 thousand million."""
 _BYTES = {"int8": 1, "uint8": 1, "logical": 1, "char": 4, "int16": 2, "uint16": 2, "int32": 4, "uint32": 4, "single": 4}
 """Bytes of a number of MATLAB's classes, 8 for others."""
-_LARGEST = {".png": 100_000, ".txt": 10_000_000}
-"""The maximum size of a file in the archive, in bytes."""
-_MOST_TAR = 1 << 30
-"""The maximum number of unpacked bytes; the original has a quarter of that."""
 _USPS_SIDE = 16
-_PLACES = range(1, _USPS_SIDE * _USPS_SIDE + 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,44 +88,15 @@ def read_mnist(images: Path, labels: Path) -> Part:
     Raises:
         DataError: the files have another format.
     """
-    grey, numbers = read_idx(images, 3), read_idx(labels, 1)
-    if grey.shape[1:] != (_MNIST_SIDE, _MNIST_SIDE):
-        height, width = grey.shape[1:]
-        raise DataError(f"{images}: images of {height}x{width} pixels, expected 28x28; replace the file")
-    if len(grey) != len(numbers):
-        raise DataError(f"{labels}: {len(numbers)} labels for {len(grey)} images; replace the file")
-    return Part(colours(enlarge(grey)), digits(numbers, labels))
+    return Part(colours(enlarge(_read_idx(images, 3))), digits(_read_idx(labels, 1), labels))
 
 
-def read_idx(path: Path, dimensions: int) -> Array:
-    """The array (uint8, read-only) of an idx file, gzipped or not: a magic number, sizes as big-endian int32, bytes.
-
-    Raises:
-        DataError: the file has other contents.
-    """
-    content = _unpacked(path)
-    head = 4 + 4 * dimensions
-    magic = content[:4]
-    if magic != bytes([0, 0, _UNSIGNED, dimensions]):
-        expected = f"0000{_UNSIGNED:02x}{dimensions:02x}"
-        raise DataError(f"{path}: magic number {magic.hex() or 'missing'}, expected {expected}; replace the file")
-    if len(content) < head:
-        raise DataError(f"{path}: truncated within its {head} bytes of head; replace the file")
-    shape = struct.unpack(f">{dimensions}I", content[4:head])
-    if len(content) != head + math.prod(shape):
-        raise DataError(f"{path}: {len(content) - head} bytes of data, expected {math.prod(shape)}; replace the file")
-    return np.frombuffer(content, np.uint8, offset=head).reshape(shape)
-
-
-def _unpacked(path: Path) -> bytes:
-    with path.open("rb") as stream:
-        if stream.read(len(_GZIP)) != _GZIP:
-            return path.read_bytes()
-    try:
-        with gzip.open(path) as packed:
-            return Limited(packed, _MOST).read()
-    except (EOFError, OSError, zlib.error) as error:
-        raise DataError(f"{path}: not a whole gzip file: {error}; replace the file") from None
+def _read_idx(path: Path, dimensions: int) -> Array:
+    """The array (uint8, read-only) of an idx file, gzipped or not: a magic number, sizes as big-endian int32, bytes."""
+    with reading(path, "not a whole file"), unpacked(path) as stream:
+        content = stream.read()
+        shape = struct.unpack_from(f">{dimensions}I", content, 4)
+        return np.frombuffer(content, np.uint8, offset=4 + 4 * dimensions).reshape(shape)
 
 
 def read_mat(path: Path, *, zero: int | None) -> Part:
@@ -174,13 +129,10 @@ def read_arrays(path: Path, *names: str) -> list[Array]:
     """
     from scipy.io import loadmat
 
-    try:
+    with reading(path, "not a whole MATLAB file"):
         _check_size(path, names)
         # The reader only builds arrays: MATLAB's format holds no code, and needs no pickle.
         arrays = loadmat(path, variable_names=names)
-    except Exception as error:  # noqa: BLE001 - scipy may raise anything on a damaged file
-        why = " ".join(str(error).split()) or type(error).__name__
-        raise DataError(f"{path}: not a whole MATLAB file: {why[:200]}; replace the file") from None
     for name in names:
         if not isinstance(arrays.get(name), np.ndarray):
             raise DataError(f"{path}: holds no array {name!r}; replace the file")
@@ -201,104 +153,39 @@ def read_mnist_m(path: Path) -> tuple[Part, Part]:
     Raises:
         DataError: the archive is damaged or holds something else.
     """
-    contents = _contents(path)
-    train, test = (_mnist_m_part(contents, f"mnist_m/mnist_m_{part}", path) for part in ("train", "test"))
-    return train, test
+    with reading(path, "not the expected archive"), tarfile.open(path) as archive:
+        contents: dict[str, bytes] = {}
+        for member in archive:
+            stream = archive.extractfile(member)
+            if stream is not None:
+                contents[member.name] = stream.read()
+        return _mnist_m_part(contents, "mnist_m/mnist_m_train"), _mnist_m_part(contents, "mnist_m/mnist_m_test")
 
 
-def _mnist_m_part(contents: Mapping[str, bytes], folder: str, path: Path) -> Part:
-    names, labels = _listed(contents, f"{folder}_labels.txt", path)
-    images = np.empty((len(names), 3, SIDE, SIDE), np.uint8)
-    for i, name in enumerate(names):
-        images[i] = _image(contents, f"{folder}/{name}", path)
-    return Part(images, digits(labels, f"{path}: {folder}_labels.txt"))
-
-
-def _contents(path: Path) -> dict[str, bytes]:
-    try:
-        with tar_gz(path, _MOST_TAR) as archive:
-            wanted = (member for member in archive if _wanted(member, path))
-            return {member.name: cast("IO[bytes]", archive.extractfile(member)).read() for member in wanted}
-    except (tarfile.TarError, EOFError, OSError, ValueError, zlib.error) as error:
-        raise DataError(f"{path}: not a whole tar.gz archive: {error}; replace the file") from None
-
-
-def _wanted(member: tarfile.TarInfo, path: Path) -> bool:
-    """Whether a member may be an image or a list; refuses malicious members, although none is unpacked."""
-    name = PurePosixPath(member.name)
-    if name.is_absolute() or ".." in name.parts:
-        raise DataError(f"{path}: member {member.name!r} leads out of the archive; replace the file")
-    if not member.isreg() and not member.isdir():
-        raise DataError(f"{path}: member {member.name!r} is not a plain file; replace the file")
-    if member.size > _LARGEST.get(name.suffix, member.size):
-        raise DataError(f"{path}: member {member.name!r} is too large, {member.size} bytes; replace the file")
-    return member.isreg() and name.suffix in _LARGEST
-
-
-def _listed(contents: Mapping[str, bytes], name: str, path: Path) -> tuple[list[str], Array]:
-    if name not in contents:
-        raise DataError(f"{path}: holds no {name}; replace the file")
-    names, labels = [], []
-    for number, line in enumerate(contents[name].splitlines(), 1):
-        words = line.decode("ascii", "replace").split()
-        if len(words) != len(("file", "label")) or not words[1].isdecimal():
-            raise DataError(f"{path}: {name}:{number}: not the name of a file and a label; replace the file")
-        names.append(words[0])
-        labels.append(min(int(words[1]), 1 << 30))
-    return names, np.array(labels, np.int64)
-
-
-def _image(contents: Mapping[str, bytes], name: str, path: Path) -> Array:
+def _mnist_m_part(contents: Mapping[str, bytes], folder: str) -> Part:
     from PIL import Image
 
-    if name not in contents:
-        raise DataError(f"{path}: {name} is listed but not there; replace the file")
-    try:
-        with Image.open(io.BytesIO(contents[name]), formats=["PNG"]) as image:
-            kind = f"{image.mode} {image.width}x{image.height}"
-            if kind != f"RGB {SIDE}x{SIDE}":
-                raise DataError(f"{path}: {name} is {kind}, expected RGB 32x32; replace the file")
-            return np.asarray(image).transpose(2, 0, 1)
-    except (OSError, SyntaxError, ValueError, zlib.error, Image.DecompressionBombError) as error:
-        raise DataError(f"{path}: {name} is not a PNG image: {str(error)[:200]}; replace the file") from None
+    lines = [line.split() for line in contents[f"{folder}_labels.txt"].decode("ascii").splitlines()]
+    images = np.empty((len(lines), 3, SIDE, SIDE), np.uint8)
+    for place, (name, _) in enumerate(lines):
+        with Image.open(io.BytesIO(contents[f"{folder}/{name}"]), formats=["PNG"]) as image:
+            images[place] = np.asarray(image).transpose(2, 0, 1)
+    return Part(images, digits(np.array([int(label) for _, label in lines]), folder))
 
 
 def read_usps(path: Path) -> Part:
-    """Digits of USPS as LIBSVM publishes it: bzip2 of lines `label 1:value ... 256:value`.
+    """Digits of USPS as LIBSVM publishes it: bzip2 of lines `label 1:value ... 256:value`, of which zeros may lack.
 
     They are enlarged to 32 x 32; values -1..1 become 0..255, label 1 is the digit 0.
 
     Raises:
-        DataError: the file has other contents; reports the line.
+        DataError: the file has other contents.
     """
-    rows = [_row(line, f"{path}:{number}") for number, line in enumerate(_lines(path), 1)]
-    if not rows:
-        raise DataError(f"{path}: holds no images; replace the file")
-    table = np.stack(rows)
-    labels = digits(table[:, 0], path, 1, CLASSES) - 1
-    grey = np.rint((table[:, 1:] + 1) / 2 * 255).astype(np.uint8).reshape(-1, _USPS_SIDE, _USPS_SIDE)
-    return Part(colours(enlarge(grey)), labels)
-
-
-def _lines(path: Path) -> list[bytes]:
-    try:
-        with bz2.open(path) as stream:
-            return Limited(stream, _MOST).read().splitlines()
-    except (EOFError, OSError, ValueError) as error:
-        raise DataError(f"{path}: not a whole bzip2 file: {error}; replace the file") from None
-
-
-def _row(line: bytes, where: str) -> Array:
-    """(257,) float64: the label, then the values; omitted ones are 0, as in the format."""
-    row = np.zeros(1 + _USPS_SIDE * _USPS_SIDE)
-    try:
-        numbers = np.array(line.replace(b":", b" ").split(), np.float64)
-    except ValueError:
-        numbers = np.empty(0)
-    places, values = numbers[1::2], numbers[2::2]
-    paired = len(numbers) == 1 + 2 * line.count(b":")
-    if not (paired and np.isin(places, _PLACES).all() and (abs(values) <= 1).all()):
-        what = "not a label and pairs `index:value`, of index 1..256 and value -1..1"
-        raise DataError(f"{where}: {what}; replace the file")
-    row[0], row[places.astype(np.int64)] = numbers[0], values
-    return row
+    with reading(path, "not the expected lines"), unpacked(path) as stream:
+        lines = [line.replace(b":", b" ").split() for line in stream.read().splitlines()]
+        values = np.zeros((len(lines), _USPS_SIDE * _USPS_SIDE))
+        for row, (_, *pairs) in enumerate(lines):
+            values[row, np.array(pairs[0::2], np.int64) - 1] = np.array(pairs[1::2], np.float64)
+        labels = np.array([float(label) for label, *_ in lines])
+    grey = np.rint((values + 1) / 2 * 255).astype(np.uint8).reshape(-1, _USPS_SIDE, _USPS_SIDE)
+    return Part(colours(enlarge(grey)), digits(labels, path, 1, CLASSES) - 1)

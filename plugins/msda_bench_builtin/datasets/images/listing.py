@@ -14,7 +14,6 @@ from typing import IO, NamedTuple, cast
 
 from msda_bench.api import DataError, Row
 from msda_bench_builtin.datasets.images.decode import SUFFIXES
-from msda_bench_builtin.datasets.unpacked import Limited
 
 _SHOWN = 3
 _COMPRESSED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\0", b"\x28\xb5\x2f\xfd", b"PK\x03\x04")
@@ -27,6 +26,21 @@ _MOST_FILES = 1 << 22
 """The maximum number of files in an archive; DomainNet has 0.6 million."""
 _STARTS = re.compile(rb"\xff\xd8\xff|\x89PNG\r\n\x1a\n|GIF8[79]a|RIFF....WEBP", re.DOTALL)
 """The first bytes of an image, whatever the file's ending: JPEG, PNG, GIF, WebP."""
+
+
+class _Limited:
+    """A tar archive's stream, of which no part claims more bytes than allowed: Python reads long names whole."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self.tell = stream.tell
+        self.seek = stream.seek
+
+    def read(self, size: int, /) -> bytes:
+        """Reads as from any stream; an OSError for a part that is too large, or of negative size."""
+        if not 0 <= size <= _LARGEST_HEADER:
+            raise OSError(f"a part claims {size} bytes")
+        return self._stream.read(size)
 
 
 class Listed(NamedTuple):
@@ -62,7 +76,7 @@ def files_of(path: Path) -> Listed:
     """
     try:
         status = path.stat()
-        return _sorted(_folder_rows(path)) if path.is_dir() else _tar_rows(path, status.st_size, status.st_mtime_ns)
+        return _sorted(_folder_rows(path)) if path.is_dir() else _tar_rows(path, status.st_mtime_ns, status.st_size)
     except (tarfile.TarError, EOFError, ValueError, OverflowError, RecursionError) as error:
         raise DataError(f"{path}: not a tar archive, or a compressed or damaged one ({error}); unpack it") from None
     except OSError as error:
@@ -125,11 +139,11 @@ def _folder_rows(folder: Path) -> Iterator[Row]:
 
 
 @lru_cache(maxsize=1)
-def _tar_rows(path: Path, size: int, stamp: int) -> Listed:
+def _tar_rows(path: Path, stamp: int, _: int) -> Listed:
     """Cached, so that the archive is read once for all domains."""
     rows = []
     with path.open("rb") as stream:
-        limited = cast("IO[bytes]", Limited(stream, size, _LARGEST_HEADER))
+        limited = cast("IO[bytes]", _Limited(stream))
         with tarfile.open(fileobj=limited, mode="r:") as archive:
             while (member := archive.next()) is not None:
                 archive.members = []  # type: ignore[attr-defined]  # it would keep all of them
