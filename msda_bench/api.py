@@ -7,10 +7,12 @@ from msda_bench.component.dataset import (
     Dataset,
     DomainData,
     Identified,
+    Identifies,
     Inputs,
     InputSpec,
     NewRows,
     NewRowsReader,
+    Stratify,
     Strength,
 )
 from msda_bench.component.estimator import EstimatorScheme
@@ -83,6 +85,7 @@ __all__ = [
     "FitData",
     "Group",
     "Identified",
+    "Identifies",
     "InputSpec",
     "Inputs",
     "Metric",
@@ -112,6 +115,7 @@ __all__ = [
     "Step",
     "StepKey",
     "StepProgress",
+    "Stratify",
     "Strength",
     "TargetPass",
     "Task",

@@ -4,47 +4,24 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import importlib.util
-import json
 import os
-import re
-import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from msda_bench.api import Dataset, Identified
-from msda_bench.atomic import write_new
+from msda_bench.api import Identified, Identifies
 from msda_bench.cli.counts import say_counts
+from msda_bench.cli.first_suite import write_suite
 from msda_bench.cli.lines import say, warn_of
-from msda_bench.cli.seen_rows import seen_rows
-from msda_bench.component.base import path_parameters
 from msda_bench.data import folders
 from msda_bench.data import unpack as parquet
 from msda_bench.data.check import tree_sha256
 from msda_bench.errors import BenchError, DataError, reported
 from msda_bench.plugins import Registry, discover
 from msda_bench.suite.choice import Configured, make
-from msda_bench.suite.expand import expand
-from msda_bench.suite.load import parse_suite
-from msda_bench.suite.reader import UNWANTED
 
-_SUITE = """\
-schema: 1
-name: {name}
-dataset:
-  {dataset}:
-{params}
-{rest}"""
 _TABLES = ("*.csv*", "*.tsv*", "*.parquet", "*.npz", "*=*/*")
 """What a folder of tables or arrays holds."""
-_ENDINGS = (".csv", ".tsv", ".parquet", ".npz", ".gz")
-_IMAGES = {"group": "groups", "test": "test_images"}
-"""Options that are regular expressions of paths where there are no columns, and the parameters that they are."""
-_LONGEST_NAME = 64
-"""The maximum length of a suite's name."""
-_MOST = 1000
-"""The maximum number of training examples per domain in a first suite."""
 
 
 def identify(
@@ -53,63 +30,39 @@ def identify(
     """Recognises a folder or file, and writes a first suite for it; `options` say what columns and values mean."""
     registry = discover()
     problems = registry.problems
+    given = {name: value for name, value in options.items() if value is not None}
     path = Path(os.path.expanduser(path))  # noqa: PTH111 - `~name` of no user is a folder of that name
-    columns = {name: value for name, value in options.items() if value is not None}
-    patterns = _patterns(path, columns)
-    columns = {} if patterns else columns
-    if columns and not columns.keys() >= ({"label"} if path.is_dir() else {"domain", "label"}):
-        raise BenchError("a table or arrays need both --domain and --label, a folder of tables --label")
-    if columns:
-        columns["unlabelled"] = unlabelled
-    datasets = _datasets(registry, patterns, problems)
-    path, columns = _unpacked(path, columns, unpack)
-    before = len(problems)
-    matches = _matches(path, _checksum(path), columns, datasets, problems)
+    if unpack is not None or parquet.images_in(path) is not None:
+        path, given = _unpacked(path, given, unpack)
+    if given:
+        given["unlabelled"] = unlabelled
+    digest = _checksum(path)
+    say(f"{path}: sha256 {digest}")
+    datasets = _datasets(registry, problems)
+    is_file_of_one = _say_known(datasets, digest)
+    faults: list[str] = []
+    found: list[tuple[str, Identified]] = []
+    if given or not is_file_of_one:
+        found = [*_asked(path, digest, given, datasets, faults)]
+    problems += faults
+    if found:
+        _show(*found[0])
+    elif not faults and not is_file_of_one:
+        _say_what_is_expected(path, given)
     if suite is not None:
-        readable = next((match for match in matches if match[1].suite), None)
-        if len(problems) > before and not matches:
-            raise DataError(*dict.fromkeys(problems))
-        no = f"{path}: no suite was written"
-        if readable is None:
-            raise DataError(*dict.fromkeys(problems), f"{no}, since no dataset can read it unchanged")
-        if (doubts := readable[1].doubts) and not anyway:
-            raise DataError(*(f"{no}: {doubt}; --anyway writes it all the same" for doubt in doubts))
-        _write_suite(suite, path, *readable, registry)
-    return 2 * warn_of(dict.fromkeys(problems), "error")
+        if faults and not found:
+            raise DataError(*problems)
+        name, match = _readable(path, found, problems, anyway=anyway)
+        write_suite(suite, path, name, match, registry)
+    return 2 * warn_of(problems, "error")
 
 
-def _patterns(path: Path, columns: Mapping[str, str]) -> dict[str, str]:
-    """What options say of the paths of images, as parameters of datasets; nothing of a table or arrays."""
-    is_table = path.is_dir() and any(any(path.glob(kind)) for kind in _TABLES)
-    if not columns or not columns.keys() <= _IMAGES.keys() or is_table or path.suffix in _ENDINGS:
-        return {}
-    return {_IMAGES[name]: pattern for name, pattern in columns.items()}
-
-
-def _datasets(registry: Registry, patterns: Mapping[str, str], problems: list[str]) -> list[Configured[Dataset]]:
-    """All datasets, or with patterns those of the user's own images, which have them."""
-    names = registry.names("dataset")
-    if patterns:
-        fields = {name: dataclasses.fields(cast("Any", registry.entry("dataset", name).cls)) for name in names}
-        own = {*_IMAGES.values()}
-        return [
-            make(registry, "dataset", name, patterns) for name in names if own <= {field.name for field in fields[name]}
-        ]
-    datasets: list[Configured[Dataset]] = []
-    for name in names:
-        with reported(problems):
-            datasets.append(make(registry, "dataset", name, {}))
-    return datasets
-
-
-def _unpacked(path: Path, columns: dict[str, str], folder: Path | None) -> tuple[Path, dict[str, str]]:
-    """The folder to look at instead of Parquet files of images, without columns; other paths as they are."""
-    if folder is None and parquet.images_in(path) is None:
-        return path, columns
-    if folder is None or not columns:
+def _unpacked(path: Path, options: Mapping[str, str], folder: Path | None) -> tuple[Path, dict[str, str]]:
+    """The folder that Parquet files of images become, which needs no options."""
+    if folder is None or not options.keys() >= {"domain", "label"}:
         how = "--domain COLUMN --label COLUMN --unpack FOLDER writes them as DOMAIN/CLASS/FILE"
         raise BenchError(f"{path}: Parquet files of images: {how}")
-    left = parquet.unpack(path, folder, columns["domain"], columns["label"])
+    left = parquet.unpack(path, folder, options["domain"], options["label"])
     say(f"unpacked to {folder}; {left} rows without a domain, class or image are left out")
     return folder, {}
 
@@ -126,103 +79,78 @@ def _checksum(path: Path) -> str:
         raise DataError(f"{error.filename or path}: cannot be read: {error.strerror}") from error
 
 
-def _matches(
-    path: Path, digest: str, columns: Mapping[str, str], datasets: list[Configured[Dataset]], problems: list[str]
-) -> list[tuple[str, Identified]]:
-    """The datasets that recognise the folder, the best match first; prints what that one reports."""
-    say(f"{path}: sha256 {digest}")
+def _datasets(registry: Registry, problems: list[str]) -> list[Configured[Any]]:
+    """All datasets; those whose domains are a parameter, which read any folder of the kind, come last."""
+    datasets: list[Configured[Any]] = []
+    for name in registry.names("dataset"):
+        with reported(problems):
+            datasets.append(make(registry, "dataset", name, {}))
+    return sorted(datasets, key=lambda choice: "domains" in _parameters(choice))
+
+
+def _parameters(choice: Configured[Any]) -> set[str]:
+    return {field.name for field in dataclasses.fields(cast("Any", choice.component))}
+
+
+def _say_known(datasets: list[Configured[Any]], digest: str) -> bool:
+    """Names the datasets that have a file with this checksum; returns whether there are any."""
     known = {
-        (dataset.name, file.path) for dataset in datasets for file in dataset.component.files if file.sha256 == digest
+        (choice.name, file.path) for choice in datasets for file in choice.component.files if file.sha256 == digest
     }
     for name, place in sorted(known):
         say(f"{name}: its file {place}; place it there below the folder that MSDA_BENCH_DATA names")
-    before = len(problems)
-    asked = () if known and not columns else _asked(_absolute(path), digest, columns, datasets, problems)
-    matches = sorted(asked, key=lambda match: not match[1].certain)
-    if not matches and columns and not problems:
-        raise DataError(f"{path}: is no table (.csv, .tsv, .parquet), no arrays (.npz), and no folder of these")
-    if not matches:
-        if not known and not columns and len(problems) == before:
-            more = "" if path.is_dir() else ", or a tar archive of these that is not compressed"
-            say(f"not recognised: expected a folder for each domain, and in it one for each class, with images{more}")
-            if not path.is_dir() or any(any(path.glob(kind)) for kind in _TABLES):
-                say("of a table (.csv, .tsv, .parquet) or arrays (.npz) name the columns by --domain and --label")
-        return []
-    name, best = matches[0]
-    say(f"{name}: {best.what}")
-    for line in (*best.lines, *(f"odd: {doubt}" for doubt in best.doubts)):
-        say(f"  {line}")
-    say_counts(best.counts)
-    if best.read:
-        say(best.read)
-    return matches
+    return bool(known)
 
 
 def _asked(
-    path: Path, digest: str, columns: Mapping[str, str], datasets: list[Configured[Dataset]], problems: list[str]
+    path: Path, digest: str, options: Mapping[str, str], datasets: list[Configured[Any]], faults: list[str]
 ) -> Iterator[tuple[str, Identified]]:
+    """The datasets that recognise the folder or file, the best match first; adds what hinders one to `faults`."""
+    place = absolute(path)
     for choice in datasets:
         match: Identified | None = None
-        with reported(problems), choice.entry.plugin_errors("cannot look at it"):
-            dataset = choice.component
-            match = dataset.identify_columns(path, columns) if columns else dataset.identify(path, digest)
+        with reported(faults), choice.entry.plugin_errors("cannot look at it"):
+            if isinstance(choice.component, Identifies):
+                match = choice.component.identify(place, digest, options)
         if match is not None:
             yield choice.name, match
 
 
-def _absolute(path: Path) -> Path:
+def absolute(path: Path) -> Path:
     """The path without `..`, so that it ends in the folder's name."""
     return Path(os.path.abspath(path))  # noqa: PTH100 - keeps the names of links
 
 
-def _write_suite(suite: Path, path: Path, name: str, match: Identified, registry: Registry) -> None:
-    folder = _absolute(path)
-    least = min((sum(counts.values()) for counts in match.counts.values()), default=0)
-    beside = {
-        key: os.path.relpath(match.params[key], suite.absolute().parent)
-        for key in path_parameters(registry.entry("dataset", name).cls) & match.params.keys()
-    }
-    params: dict[str, Any] = {**match.params, **beside}
-    if not beside:
-        params.setdefault("train", max(1, min(_MOST, least // 2)))
-    title = "-".join("".join(char if char.isalnum() and char.isascii() else " " for char in folder.name).split())
-    shown = "\n".join(f"    {key}: {json.dumps(value, ensure_ascii=False)}" for key, value in params.items())
-    title = json.dumps(title[:_LONGEST_NAME] or name)
-    text = _SUITE.format(name=title, dataset=name, params=shown, rest=match.suite)
-    try:
-        data = text.encode()
-    except UnicodeEncodeError:
-        raise DataError(f"{path}: a name in it is not UTF-8, so no suite can hold it; rename it") from None
-    unfit = [place for place in (folder.name, *match.counts) if UNWANTED.search(place)]
-    unfit += [folder.name] if not folder.name or set(folder.name) & set("\\:") else []
-    if unfit:
-        raise DataError(f"{path}: no suite can hold the names {', '.join(map(ascii, unfit))}; rename these folders")
-    try:
-        expansion = expand(parse_suite(data, suite, registry), registry)  # as `validate` does
-    except BenchError as error:
-        lines = (re.sub(rf"^{re.escape(str(suite))}(:\d+)*: ", "", line) for line in error.lines)
-        no = f"{path}: no suite was written, since it would not be valid"
-        raise DataError(*(f"{no}: {line}" for line in lines)) from None
-    try:
-        made = write_new(suite, data)
-    except OSError as error:
-        raise DataError(f"{suite}: cannot be written: {error.strerror}") from error
-    if not made:
-        raise DataError(f"{suite}: already exists; name another file")
-    for line in seen_rows(expansion, registry, suite) if beside else ():
+def _show(name: str, match: Identified) -> None:
+    say(f"{name}: {match.what}")
+    for line in match.lines:
         say(f"  {line}")
-    _say_next(suite, None if beside else folder)
+    for doubt in match.doubts:
+        say(f"  odd: {doubt}")
+    say_counts(match.counts)
+    if match.read:
+        say(match.read)
 
 
-def _say_next(suite: Path, folder: Path | None) -> None:
-    """What was written, and the command that trains it; the folder is one that lies below a data folder."""
-    lacking = {"sklearn": "plain models", "skada": "CORAL behind a plain model"}
-    for module, rows in lacking.items():
-        if importlib.util.find_spec(module) is None:
-            say(f"the suite has no {rows}; pip install '.[{module}]' in the clone, and write it again")
-            break
-    run = ["msda-bench", "run", str(suite)]
-    if folder is None:
-        say(f"wrote {suite}; next: {shlex.join(run)}")
-        return
-    say(f"wrote {suite}; next: MSDA_BENCH_DATA={shlex.quote(str(folder.parent))} {shlex.join([*run, '--fetch'])}")
+def _say_what_is_expected(path: Path, options: Mapping[str, str]) -> None:
+    """Says what was expected of a path that no dataset recognises; a DataError where columns were named."""
+    if options:
+        raise DataError(f"{path}: is no table (.csv, .tsv, .parquet), no arrays (.npz), and no folder of these")
+    more = "" if path.is_dir() else ", or a tar archive of these that is not compressed"
+    say(f"not recognised: expected a folder for each domain, and in it one for each class, with images{more}")
+    if not path.is_dir() or any(any(path.glob(kind)) for kind in _TABLES):
+        say("of a table (.csv, .tsv, .parquet) or arrays (.npz) name the columns by --domain and --label")
+
+
+def _readable(
+    path: Path, found: list[tuple[str, Identified]], problems: list[str], *, anyway: bool
+) -> tuple[str, Identified]:
+    """The first dataset that reads the folder or file as it is; a DataError if it is doubtful, unless `anyway`."""
+    no = f"{path}: no suite was written"
+    for name, match in found:
+        if not match.suite:
+            continue
+        if match.doubts and not anyway:
+            raise DataError(*(f"{no}: {doubt}; --anyway writes it all the same" for doubt in match.doubts))
+        return name, match
+    raise DataError(*problems, f"{no}, since no dataset can read it unchanged")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NotRequired, Protocol, TypeAlias, runtime_checkable
 
-from pydantic import AfterValidator, ConfigDict, Field, with_config
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, with_config
 from typing_extensions import TypedDict
 
 from msda_bench.component.base import AddedLater, Component, component
@@ -28,7 +28,15 @@ Inputs: TypeAlias = "Array | scipy.sparse.csr_matrix"
 """Examples of one domain: a float32 or uint8 array (n, ...), a CSR matrix (n, columns), or an object array of texts."""
 Strength: TypeAlias = Literal["weak", "strong"]
 """How much a view changes an example."""
-Stratify: TypeAlias = bool | Literal["shares"]
+
+
+def _stratify(value: object) -> object:
+    if value is True or value is False or value == "shares":
+        return value
+    raise ValueError(f"must be true, false or shares, not {value!r}")
+
+
+Stratify: TypeAlias = Annotated[bool | Literal["shares"], BeforeValidator(_stratify)]
 """Whether groups are drawn class by class, and whether each part gets its share of a class."""
 
 
@@ -115,16 +123,15 @@ class Augments(Protocol):
 
 @dataclass(frozen=True)
 class Identified:
-    """What a dataset found in a folder of the user's.
+    """What a dataset found in a file or folder of the user's.
 
     Attributes:
-        what: the copy of the dataset that it is, in a line.
+        what: what it is, in a line.
         counts: for each domain, the examples of each class, by its name.
-        lines: anything missing, odd or known to be bad, a line each.
-        params: the parameters that read the folder once it lies below a data folder; `train` may be left out.
-        certain: whether the folder belongs to this dataset, rather than only having its layout.
-        suite: what a first suite needs below its `dataset`, as YAML: targets, seeds, backbone, training, methods. Empty
-            if the dataset does not read the folder unchanged, with all of its domains.
+        lines: anything missing, wrong or proposed, a line each.
+        params: the parameters that read it; `train` may be left out.
+        suite: the settings of a first suite below its `dataset`, each with a comment or "". Empty if the dataset does
+            not read the folder unchanged, with all of its domains.
         doubts: why the owner may mean something else, and what to do then, a line each; with any, a suite is written
             only if the user asks for it anyway.
         read: how much was read of how much, and what was not, as in `read 20 of 24 files; not read: 4 .heic`.
@@ -132,12 +139,29 @@ class Identified:
 
     what: str
     counts: Mapping[str, Mapping[str, int]]
-    lines: tuple[str, ...]
+    lines: Sequence[str]
     params: Mapping[str, Any]
-    certain: bool = True
-    suite: str = ""
-    doubts: tuple[str, ...] = ()
+    suite: Mapping[str, tuple[Any, str]]
+    doubts: Sequence[str] = ()
     read: str = ""
+
+
+@runtime_checkable
+class Identifies(Protocol):
+    """A dataset that `msda-bench data identify` asks what a file or folder is."""
+
+    def identify(self, path: Path, sha256: str, options: Mapping[str, str]) -> Identified | None:
+        """What was found; None if this dataset has nothing to do with it.
+
+        Args:
+            path: any file or folder of the user's, absolute.
+            sha256: its checksum (see `File`).
+            options: the options of the command that the user gave, by their names, such as `domain` and `label`.
+
+        Raises:
+            DataError: this dataset would read it, but cannot, or needs other options.
+        """
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -388,31 +412,6 @@ class Dataset(Component, ABC):
         it next to the weights; no method sees it.
         """
         return {}
-
-    def identify(self, path: Path, sha256: str) -> Identified | None:
-        """Identifies a folder or file as a copy of this dataset, for `msda-bench data identify`; None if it is not.
-
-        Args:
-            path: any folder or file of the user's.
-            sha256: its checksum (see `File`).
-        """
-        return None
-
-    def identify_columns(self, path: Path, columns: Mapping[str, str]) -> Identified | None:
-        """Looks through FILE of `data identify FILE --domain D --label L`; None if it is none of the kind.
-
-        Args:
-            path: the file, absolute.
-            columns: the names of the `domain`, of the `label` and, where the user gives them, of `text`, `group` and
-                `predictions`; what marks official test rows (`test`: COLUMN or COLUMN=VALUES, empty for none); whether
-                domains without any label are targets (`unlabelled`: "target", or "drop"); where given, the `task`, how
-                rows are `signals`, and the texts that stand for a missing value (`missing`, commas between them). A
-                folder of files may come without a `domain`.
-
-        Raises:
-            DataError: the file cannot be used.
-        """
-        return None
 
     def describe(self) -> Sequence[str]:
         """What it made of a file of the user's, a line for each thing to check, which `msda-bench validate` prints."""

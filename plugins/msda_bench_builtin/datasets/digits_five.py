@@ -97,24 +97,26 @@ class DigitsFive(Published):
         """Learns nothing; returns the map of bytes to float32, so that images stay bytes until chosen."""
         return scaled
 
-    def identify(self, path: Path, sha256: str) -> Identified | None:
+    def identify(self, path: Path, sha256: str, options: Mapping[str, str]) -> Identified | None:
         """Recognises a folder with most of the six files; reads each of them."""
         names = [name for _, *some in _PARTS.values() for name in some]
         here = [name for name in names if (path / name).is_file()]
-        if len(here) <= len(names) / 2:
+        if options or len(here) <= len(names) / 2:
             return None
         lines = [f"missing: {name}" for name in names if name not in here]
-        counts = {}
-        for domain in (domain for domain, (_, *some) in _PARTS.items() if set(some) <= set(here)):
+        counts: dict[str, dict[str, int]] = {}
+        for domain, (_, *some) in _PARTS.items():
+            if not {*some} <= {*here}:
+                continue
             try:
                 labels = self._read(domain, path).y
             except DataError as error:
                 lines.extend(f"bad: {line}" for line in error.lines)
             else:
                 counts[domain] = {str(digit): int(count) for digit, count in enumerate(np.bincount(labels))}
-        params = {"folder": path.absolute().name, "sha256": sha256}
-        suite = "" if lines else first_suite(counts)
-        return Identified(f"{len(here)} of {len(names)} files", counts, tuple(lines), params, suite=suite)
+        suite = {} if lines else first_suite(counts)
+        params = {"folder": path.name, "sha256": sha256}
+        return Identified(f"{len(here)} of {len(names)} files", counts, lines, params, suite)
 
     def _read(self, domain: str, folder: Path) -> DomainData:
         read, *names = _PARTS[domain]

@@ -5,8 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import zipfile
-import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import ClassVar, Literal, NamedTuple, TypeAlias
@@ -18,7 +16,8 @@ from msda_bench.api import Array, ByHand, DataError, DomainData, File, Files, In
 from msda_bench_builtin.datasets.features import Standardised
 from msda_bench_builtin.datasets.images.dataset import Sha256
 from msda_bench_builtin.datasets.images.listing import plain
-from msda_bench_builtin.datasets.tables.arrays import read_arrays
+from msda_bench_builtin.datasets.tables.npz import read_arrays
+from msda_bench_builtin.datasets.unpacked import reading, zip_member
 
 _WIDTH, _CLASSES = 2048, 65
 _Domain: TypeAlias = Literal["art", "clipart", "product", "real_world"]
@@ -26,8 +25,6 @@ _Domain: TypeAlias = Literal["art", "clipart", "product", "real_world"]
 _DOMAINS: tuple[_Domain, ...] = ("art", "clipart", "product", "real_world")
 _ORIGIN = ByHand("features that you make or are given, see docs/datasets.md (published ones are office_home_features)")
 _TABLE = "OfficeHomeResnet50.csv"
-_MOST = 1 << 30
-"""The maximum number of unpacked bytes; 15588 rows of 2048 numbers have about 350 million."""
 _ARCHIVE = File(
     "office_home_features/OfficeHomeResnet50.zip",
     "be46195bd8737e997ade333341a6c943139f974211bbbf726d760c990124f749",
@@ -37,7 +34,6 @@ _ARCHIVE = File(
         "https://api.figshare.com/v2/file/download/46093947",
     )),
 )  # fmt: skip
-_DAMAGE = (OSError, ValueError, EOFError, RuntimeError, csv.Error, zipfile.BadZipFile, zlib.error)
 
 
 @component
@@ -154,23 +150,21 @@ class OfficeHomeFeatures(Standardised):
         return DomainData(arrays[f"{domain}_x"], arrays[f"{domain}_y"])
 
     def _arrays(self, path: Path) -> dict[str, Array]:
-        try:
-            with zipfile.ZipFile(path) as archive, archive.open(_table_of(archive)) as stream:
-                rows = list(_rows(io.TextIOWrapper(stream, "utf-8", newline="")))
-        except _DAMAGE as error:
-            why = " ".join(str(error).split()) or type(error).__name__
-            raise DataError(f"{path}: cannot be read: {why[:200]}; replace the file") from None
+        with reading(path, "cannot be read"), zip_member(path, _TABLE) as stream:
+            rows = list(_rows(io.TextIOWrapper(stream, "utf-8", newline="")))
         mine = {domain: [row for row in rows if row.domain == plain(domain)] for domain in self.published}
         counts = {domain: len(found) for domain, found in mine.items()}
-        kinds = {kind: place for place, kind in enumerate(sorted({row.kind for row in rows}))}
+        kinds = sorted({row.kind for row in rows})
         if counts != dict(self.published) or len(kinds) != _CLASSES:
             expected = f"expected {dict(self.published)} and {_CLASSES}"
             raise DataError(f"{path}: holds {counts} examples of {len(kinds)} classes, {expected}; replace the file")
-        if not all(np.isfinite(row.features).all() for row in rows):
-            raise DataError(f"{path}: holds numbers that are not finite; replace the file")
-        arrays = {f"{domain}_x": np.stack([row.features for row in found]) for domain, found in mine.items()}
-        labels = {f"{domain}_y": np.array([kinds[row.kind] for row in found]) for domain, found in mine.items()}
-        return arrays | labels
+        arrays: dict[str, Array] = {}
+        for domain, found in mine.items():
+            arrays[f"{domain}_x"] = np.stack([row.features for row in found])
+            arrays[f"{domain}_y"] = np.array([kinds.index(row.kind) for row in found])
+            if not np.isfinite(arrays[f"{domain}_x"]).all():
+                raise DataError(f"{path}: holds numbers that are not finite; replace the file")
+        return arrays
 
 
 class _Row(NamedTuple):
@@ -186,10 +180,3 @@ def _rows(lines: Iterable[str]) -> Iterator[_Row]:
         if len(row) != _WIDTH + 2:
             raise ValueError(f"line {table.line_num} has {len(row)} fields, expected {_WIDTH + 2}")
         yield _Row(plain(row[-1]), plain(row[-2]), np.array(row[:_WIDTH], np.float32))
-
-
-def _table_of(archive: zipfile.ZipFile) -> zipfile.ZipInfo:
-    tables = [member for member in archive.infolist() if member.filename.rpartition("/")[2] == _TABLE]
-    if len(tables) != 1 or tables[0].file_size > _MOST:
-        raise ValueError(f"it holds no {_TABLE} of at most {_MOST >> 20} MiB")
-    return tables[0]

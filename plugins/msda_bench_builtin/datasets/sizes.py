@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 Counts: TypeAlias = Mapping[str, Mapping[str, int]]
 """Examples by class, by domain."""
@@ -80,14 +80,17 @@ class Imbalance(NamedTuple):
         return f"{text}; of class {name!r} alone `{how}` tells more"
 
     @property
-    def yaml(self) -> str:
-        """The lines of the suite."""
-        text = "metric: balanced_accuracy # the mean over classes, so that each counts alike\n"
-        if self.rare is None:
-            return text
-        name, number = self.rare
-        shown = name if name.isprintable() else ascii(name)
-        return f"{text}keep: [predictions] # for --metric 'auprc(positive={number})' or auroc: of class {shown}\n"
+    def settings(self) -> dict[str, tuple[Any, str]]:
+        """Those of the suite, with comments."""
+        settings: dict[str, tuple[Any, str]] = {
+            "metric": ("balanced_accuracy", "the mean over classes, so that each counts alike")
+        }
+        if self.rare is not None:
+            name, number = self.rare
+            shown = name if name.isprintable() else ascii(name)
+            why = f"for --metric 'auprc(positive={number})' or auroc: of class {shown}"
+            settings["keep"] = (["predictions"], why)
+        return settings
 
 
 def _some(names: list[str]) -> str:

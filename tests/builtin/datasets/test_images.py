@@ -325,11 +325,11 @@ def test_a_suite_is_offered_for_a_copy_whose_listed_images_are_all_there(put):
     folder = put({f"{domain}/owl/{number}.jpg": JPEG for domain in domains for number in range(2)})
     put({f"txt/{domain}_train.txt": f"{domain}/owl/0.jpg 0\n" for domain in domains})
     put({f"txt/{domain}_test.txt": f"{domain}/owl/1.jpg 0\n" for domain in domains})
-    found = DomainNet().identify(folder, "ab" * 32)
+    found = DomainNet().identify(folder, "ab" * 32, {})
     assert found.counts == {domain: {"owl": 2} for domain in domains}
     assert found.suite
     (folder / domains[0] / "owl/1.jpg").unlink()
-    found = DomainNet().identify(folder, "ab" * 32)
+    found = DomainNet().identify(folder, "ab" * 32, {})
     assert f"missing: domain {domains[0]}, listed files are not there, 1: {domains[0]}/owl/1.jpg" in found.lines
     assert found.counts[domains[0]] == {"owl": 1}
     assert not found.suite

@@ -140,10 +140,10 @@ NPZ = [
     (npz(x=X.astype(np.float64) * 1e300), {}, "holds a number that is not finite in float32"),
     (npz(site=np.repeat([b"a", b"\xff"], 8)), {}, "array 'site' holds bytes that are no UTF-8"),
     (members(header(6_250_000) + bytes(75_000_000)), {}, "too many; write it with numpy.savez, uncompressed"),
-    (members(b"text"), {}, "cannot be read (EOF: reading magic string"),
-    (members(header(16) + bytes(192), x=b"text"), {}, "cannot be read ('x' is no array of numpy)"),
+    (members(b"text"), {}, "cannot be read: EOF: reading magic string"),
+    (members(header(16) + bytes(192), x=b"text"), {}, "cannot be read: 'x' is no array of numpy"),
     (members(header(10**9) + bytes(48)), {}, "array 'x' has 48 bytes, its header says 12000000000"),
-    (flipped(), {}, "cannot be read (Bad CRC-32 for file 'x.npy'); write it with numpy.savez"),
+    (flipped(), {}, "cannot be read: Bad CRC-32 for file 'x.npy'; write it with numpy.savez"),
 ]
 PLACES = [
     ("mine.csv", lambda path: None, "cannot be read: No such file or directory"),

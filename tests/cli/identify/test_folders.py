@@ -133,6 +133,15 @@ def test_a_folder_of_archives_has_a_domain_for_each_file(identify, tmp_path, cap
     np.savez(folder / "s2.npz", x=x[20:40, :1], y=y[20:40])
     line = refused(identify(folder, "--label", "y"))
     assert "s2.npz: array 'x' holds float32 of shape (20, 1, 9), but in s1.npz float32 of shape (20, 2, 9)" in line
+    np.savez(folder / "s2.npz", x=x[20:40, :, :7], y=y[20:40])  # a shorter recording
+    assert "padded series of 7 to 9 times" in "\n".join(identify(folder, "--label", "y")[1])
+    longer = np.concatenate([x, np.full((60, 2, 3), np.nan)], axis=2)
+    reader = Arrays(file=str(folder), signals="channels_first").new_rows_reader(LocalFiles())
+    for padded in (x[:, :, :5], longer):
+        np.savez(tmp_path / "new.npz", x=padded)
+        new = reader.read(tmp_path / "new.npz", LocalFiles()).data.x
+        np.testing.assert_array_equal(new[:, :, :5], x[:, :, :5])
+        assert new.shape == x.shape
 
 
 def test_padded_series_and_sparse_matrices_are_called_so(identify, tmp_path):

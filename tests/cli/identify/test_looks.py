@@ -182,7 +182,7 @@ def test_patterns_of_the_path_are_groups_and_the_official_test(identify, tmp_pat
     code, out, _ = identify(folder, *options, "--suite", suite)
     assert (code, "official test: A 8, B 8, C 8" in out) == (0, True)
     cases = {
-        ("--group", r"x(\d+y"): "dataset 'image_folder': groups: is no regular expression: missing )",
+        ("--group", r"x(\d+y"): "--group is no regular expression: missing )",
         ("--group", "z"): "`groups` (z) matches nothing in the paths of images, 24: A/benign/",
         ("--group", "x"): "all images are of one group, 'x', so they cannot be split",
         ("--group", r"y(\d)", "--test", "test-"): "6 groups have official test images and others; correct --group (y",

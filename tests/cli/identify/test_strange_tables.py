@@ -145,7 +145,7 @@ def test_without_domain_and_label_the_columns_and_a_guess_are_said(identify, tmp
         assert (code, len(errors)) == (2, 1)
         guess = "`--domain site --label y`; its columns are site (3 texts), x (13 numbers), y (2 texts)"
         assert errors[0].endswith(f"such as {guess}{more}")
-    assert "a table or arrays need both --domain and --label" in identify(tmp_path / name, "--domain", "site")[2][0]
+    assert "a table needs both --domain and --label" in identify(tmp_path / name, "--domain", "site")[2][0]
     np.savez(tmp_path / "t.npz", x=np.zeros((2, 1)), y=[0, 1], site=[0, 1])
     (error,) = identify(tmp_path / "t.npz")[2]
     assert error.endswith("name the arrays of domains and labels by --domain and --label; it has x, y, site")

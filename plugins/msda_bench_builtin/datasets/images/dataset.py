@@ -33,12 +33,12 @@ from msda_bench.api import (
     Task,
     component,
 )
-from msda_bench_builtin.datasets.first_rows import control_rows, needed_seeds, written
-from msda_bench_builtin.datasets.first_targets import first_targets
+from msda_bench_builtin.datasets.first_suite import Recipes, Settings, comparison, plain_methods
 from msda_bench_builtin.datasets.images.augment import Recipe, centre, changed
 from msda_bench_builtin.datasets.images.decode import decoder, fingerprint
 from msda_bench_builtin.datasets.images.listing import listed, plain
 from msda_bench_builtin.datasets.images.new_images import ImagesReader
+from msda_bench_builtin.datasets.sizes import Imbalance
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -62,22 +62,14 @@ _VIEWS: dict[Strength, Recipe] = {
     "strong": Recipe((0.7, 1.0), flip=True, jitter=0.4, grey=0.2, erase=0.5),
 }
 Counts = Mapping[str, Mapping[str, int]]
-FIRST_SIDE = 224
-"""Pixels in a first suite, the input size of most pretrained networks."""
-_SUITE = """\
-# A first look at your own images: features of a network trained on ImageNet, under a small head of layers that learn.
-# Change what you like (docs/images.md); `msda-bench run --fetch` downloads the network's weights once, 45 MB.
-targets: {targets}
-seeds: {seeds} # splits; fewer could not show a difference after the correction for {compared} comparisons
-backbone: {{torchvision: {{model: resnet18, weights: IMAGENET1K_V1, trainable: head, hidden: [256], dropout: 0.5}}}}
-training: {{epochs: 8, batch: 32, optimizer: {{adam: {{lr: 0.001}}}}}}
-{metric}methods: # SRC and plain models do not adapt; -domain: each domain's features standardised by themselves
-{rows}
-"""
 _FEATURES = 512
 """Of a ResNet-18."""
-_WEIGHED = ("DARN", "{discrepancy: d_A, mu: 0.01, aggregator: {sharpmax: {gamma: 1.0}}}")
-"""A method that weighs sources; it needs two for each target."""
+_NETWORK = {"model": "resnet18", "weights": "IMAGENET1K_V1", "trainable": "head", "hidden": [256], "dropout": 0.5}
+_ABOUT_NETWORK = (
+    "features of a network trained on ImageNet, under a small head that learns (docs/images.md); "
+    "`msda-bench run --fetch` downloads its weights once, 45 MB"
+)
+_TRAINING = {"epochs": 8, "batch": 32, "optimizer": {"adam": {"lr": 0.001}}}
 
 
 class Listing(NamedTuple):
@@ -255,6 +247,11 @@ class Images(Dataset):
         return ImagesReader(classes=self.class_names(files), side=self.side, options=self._options())
 
     @property
+    def has_groups(self) -> bool:
+        """Whether lists of the images name groups."""
+        return False
+
+    @property
     def grouping(self) -> str | None:
         """The regular expression of what images of one group have in common in their paths; None without groups."""
         return None
@@ -326,17 +323,20 @@ class Images(Dataset):
         return hashlib.sha256(json.dumps([super().fingerprint(), fingerprint()]).encode()).hexdigest()
 
 
-def first_suite(counts: Counts, metric: str = "") -> str:
-    """What a first suite of these domains of images needs below its `dataset`; `metric` are lines on that."""
-    rows = [("SRC", "{scheme: pooled}"), ("DANN", "{scheme: pooled, discrepancy: d_A, mu: 0.01}")]
+def first_suite(counts: Counts, imbalance: Imbalance | None = None) -> Settings:
+    """What a first suite of these domains of images needs below its `dataset`."""
     several = len(counts) > len(("source", "target"))
-    rows += [_WEIGHED] if several else []
-    classes = {name for of_class in counts.values() for name in of_class}
-    rows += control_rows(_FEATURES, len(classes), several=several)
-    targets, _ = first_targets([*counts])
-    rows.append(("TAR", "{scheme: target_only, reference: true}"))
-    seeds, compared = needed_seeds(rows)
-    return _SUITE.format(targets=targets, seeds=seeds, compared=compared, rows=written(rows), metric=metric)
+    classes = {name for of in counts.values() for name in of}
+    domains = {"discrepancy": "d_A", "mu": 0.01}
+    methods: Recipes = {"SRC": {"scheme": "pooled"}, "DANN": {"scheme": "pooled"} | domains}
+    if several:
+        methods["DARN"] = domains | {"aggregator": {"sharpmax": {"gamma": 1.0}}}
+    methods |= plain_methods(_FEATURES, len(classes), several=several)
+    methods["TAR"] = {"scheme": "target_only", "reference": True}
+    settings: Settings = {"backbone": ({"torchvision": _NETWORK}, _ABOUT_NETWORK), "training": (_TRAINING, "")}
+    if imbalance is not None:
+        settings |= imbalance.settings
+    return comparison([*counts], methods, settings)
 
 
 def what_is_missing(counts: Counts, published: Mapping[str, int], classes: int | None) -> Iterator[str]:

@@ -12,29 +12,21 @@ from pydantic import Field
 
 from msda_bench.api import AddedLater, DataError, Files, Identified, Row, component
 from msda_bench.functional import plain_texts
-from msda_bench_builtin.datasets.first_targets import first_targets
-from msda_bench_builtin.datasets.images.dataset import (
-    FIRST_SIDE,
-    Images,
-    Listing,
-    Pattern,
-    first_suite,
-    what_is_missing,
-)
+from msda_bench_builtin.datasets.images.dataset import Images, Listing, Pattern, first_suite, what_is_missing
 from msda_bench_builtin.datasets.images.keys import are_keys
 from msda_bench_builtin.datasets.images.listing import files_of, is_archive, listed, plain
 from msda_bench_builtin.datasets.images.looked_through import (
+    IMAGE_OPTIONS,
     Placed,
     Tree,
-    headers,
-    how_much,
+    folder_params,
+    identified,
+    looked_at,
+    merged,
     part_of,
     parts_in,
-    roles_in,
-    train_of,
+    with_patterns,
 )
-from msda_bench_builtin.datasets.images.looks import deep_line
-from msda_bench_builtin.datasets.sizes import Imbalance, few_examples
 
 LAST_TWO = "**/DOMAIN/CLASS"
 """The layout of the last two levels, whatever is above them."""
@@ -136,16 +128,12 @@ class FolderImages(Images):
         ]
         missing = set(classes) - set(mine)
         odd = [f"no images of classes {listed(missing)}"] if missing else []
-        return Listing(rows, [*odd, *_merged({domain: mine})])
+        return Listing(rows, [*odd, *merged({domain: mine})])
 
     def class_names(self, files: Files) -> tuple[str, ...]:
         """As most of their folders are called."""
         images = placed(files_of(files.path(self.files[0])).images, self.layout)
         return tuple(self._tree(images, self.domains)[1])
-
-    def _marked(self, images: Sequence[Placed]) -> list[Placed]:
-        """The images, of which those that `testing` says are of the part `test`."""
-        return [image._replace(part="test") if self.is_test(image.row.name) else image for image in images]
 
     def _tree(self, images: Sequence[Placed], known: Collection[str]) -> tuple[Tree, list[str]]:
         """The images of the known domains, or of all if none is known, and the classes in order."""
@@ -170,79 +158,22 @@ class FolderImages(Images):
     def _remedy(self, key: str) -> str:
         return "complete the folder, or read it as an image_folder" if self.published else f"set `{key}` in the suite"
 
-    def identify(self, path: Path, sha256: str) -> Identified | None:
-        """Recognises a copy of the published set if most of its domains are there; otherwise folders of any domains."""
-        if not path.is_dir() and not is_archive(path):
+    def identify(self, path: Path, sha256: str, options: Mapping[str, str]) -> Identified | None:
+        """Recognises a copy of the published set if most of its domains are there."""
+        if options or not (path.is_dir() or is_archive(path)):
             return None
         files = files_of(path)
-        layout, nested = (self.layout, False) if self.published else layout_of(files.images)
-        tree, classes = self._tree(self._marked(placed(files.images, layout)), self.published)
-        if len(tree) <= len(self.published) / 2 or len(tree) < len(("source", "target")):
+        tree, classes = self._tree(placed(files.images, self.layout), self.published)
+        if len(tree) <= len(self.published) / 2:
             return None
-        counts = {name: {label: len(images) for label, images in of.items()} for name, of in tree.items()}
-        missing = [*what_is_missing(counts, self.published, self.classes if self.published else None)]
-        rows = [image.row for of in tree.values() for images in of.values() for image in images]
-        lines, turned = headers(rows)
-        lines += [f"odd: {line}" for line in _merged(tree)]
-        lines += [line] if (line := deep_line(rows)) else []
-        lines += [f"turned: {turned} images, as their EXIF orientation says (`upright`)"] if turned else []
-        number = f"{len(rows)} images"
-        params = {"folder": path.absolute().name, "sha256": sha256, "side": FIRST_SIDE}
-        params |= {"upright": True} if turned else {}
-        doubts: list[str] = []
-        if self.published:
-            state = "incomplete, or another copy" if missing else "as many images of each domain as published"
-            what = self.copies_known.get(sha256) or f"{number}; {state}"
-        else:
-            what = f"{number} of {len(tree)} domains, {layout.removeprefix('**/')}/FILE"
-            if nested and not self._explains(rows, layout):
-                wrong = f"nested folders, such as {rows[0].name}, are read as {layout}/FILE"
-                doubts.append(f"{wrong}; move them, or correct `layout` in the suite")
-            doubts += _doubts(tree)
-            params = {"domains": list(tree), "classes": len(classes), "layout": layout, **params, **train_of(tree)}
-            more, said = roles_in(self, tree, layout)
-            params |= more
-            lines += said
-        imbalance = None if self.published else Imbalance.of(counts, classes)
-        if not self.published:
-            lines += few_examples(counts)
-            lines += [imbalance.line] if imbalance else []
-        whole = not self.published or (len(classes) == self.classes and len(tree) == len(self.published))
-        return Identified(
-            what,
-            counts,
-            (*missing, *lines, *first_targets([*counts])[1], *self.facts),
-            params,
-            certain=bool(self.published),
-            suite=first_suite(counts, imbalance.yaml if imbalance else "") if whole else "",
-            doubts=tuple(doubts),
-            read=how_much(files, rows),
-        )
-
-    def _explains(self, rows: Sequence[Row], layout: str) -> bool:
-        """Whether what images of one group have in common is a folder that is neither domain nor class."""
-        words = layout.split("/")
-        free = {place for place, word in enumerate(words) if word in {"*", "**"}}
-        names = [row.name.removeprefix("./") for row in rows]
-        matches = [re.search(self.grouping, name) for name in names] if self.grouping is not None else [None]
-        return all(match is not None and match[0].strip("/") in _folders(match.string, free) for match in matches)
-
-
-def _folders(name: str, places: Collection[int]) -> list[str]:
-    """The folders of a path at these places, from the top down."""
-    return [folder for place, folder in enumerate(name.split("/")[:-1]) if place in places]
-
-
-def _merged(tree: Tree) -> Iterator[str]:
-    """A line for domains, and one for classes, that have folders of several names."""
-    images = [(domain, label, image) for domain, of in tree.items() for label, some in of.items() for image in some]
-    for kind, ways in (
-        ("domain", {(domain, image.domain): image.domain for domain, _, image in images}),
-        ("class", {(label, image.label): f"{image.domain}/{image.label}" for _, label, image in reversed(images)}),
-    ):
-        spelt = Counter(name for name, _ in ways)
-        if several := [place for (name, _), place in ways.items() if spelt[name] > 1]:
-            yield f"{kind} folders whose names mean the same are merged, {listed(several)}"
+        found = looked_at(tree, files)
+        missing = [*what_is_missing(found.counts, self.published, self.classes)]
+        state = "incomplete, or another copy" if missing else "as many images of each domain as published"
+        what = self.copies_known.get(sha256) or f"{len(found.rows)} images; {state}"
+        params = folder_params(path, sha256) | found.params
+        whole = len(classes) == self.classes and len(tree) == len(self.published)
+        suite = first_suite(found.counts) if whole else {}
+        return Identified(what, found.counts, [*missing, *found.lines, *self.facts], params, suite, read=found.read)
 
 
 def _doubts(tree: Tree) -> Iterator[str]:
@@ -251,7 +182,7 @@ def _doubts(tree: Tree) -> Iterator[str]:
         parts = [name for name in names if part_of(name)]
         if len(parts) > 1:
             yield f"{kind} are named as parts of one domain are, {listed(parts)}; give each its own folder"
-    for line in dict.fromkeys(line for domain, of in tree.items() for line in _merged({domain: of})):
+    for line in dict.fromkeys(line for domain, of in tree.items() for line in merged({domain: of})):
         yield f"{line} beside each other; rename them if they mean two things"
     shared = {label for label, count in Counter(label for of in tree.values() for label in of).items() if count > 1}
     if alone := [name for name, of in tree.items() if shared.isdisjoint(of)]:
@@ -308,3 +239,40 @@ class ImageFolder(FolderImages):
     def plain(self, names: Sequence[str]) -> list[str]:
         """As labels of tables are compared, and without case and the kind of separator."""
         return [*map(same, plain_texts(names, ()))]
+
+    def identify(self, path: Path, sha256: str, options: Mapping[str, str]) -> Identified | None:
+        """Recognises folders of two or more domains; how they lie is said, or doubted."""
+        if not options.keys() <= IMAGE_OPTIONS or not (path.is_dir() or is_archive(path)):
+            return None
+        files = files_of(path)
+        layout, nested = layout_of(files.images)
+        data = with_patterns(self, options)
+        images = placed(files.images, layout)
+        tree, classes = self._tree(
+            [image._replace(part="test") if data.is_test(image.row.name) else image for image in images], ()
+        )
+        if len(tree) < len(("source", "target")):
+            return None
+        doubts = [*_doubts(tree)]
+        if nested and not _explained(data.grouping, files.images, layout):
+            wrong = f"nested folders, such as {images[0].row.name}, are read as {layout}/FILE"
+            doubts.insert(0, f"{wrong}; move them, or correct `layout` in the suite")
+        form = layout.removeprefix("**/")
+        params = {"domains": list(tree), "classes": len(classes), "layout": layout, **folder_params(path, sha256)}
+        return identified(
+            data, f"{{}} images of {len(tree)} domains, {form}/FILE", tree, files, params, classes, doubts, layout
+        )
+
+
+def _explained(pattern: str | None, rows: Sequence[Row], layout: str) -> bool:
+    """Whether what images of one group have in common is a folder that is neither domain nor class."""
+    if pattern is None:
+        return False
+    free = [place for place, word in enumerate(layout.split("/")) if word in {"*", "**"}]
+    for row in rows:
+        name = row.name.removeprefix("./")
+        match = re.search(pattern, name)
+        folders = name.split("/")[:-1]
+        if match is None or match[0].strip("/") not in [folders[place] for place in free if place < len(folders)]:
+            return False
+    return True

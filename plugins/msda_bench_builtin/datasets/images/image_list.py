@@ -13,19 +13,16 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from msda_bench.api import AddedLater, DataError, Files, Identified, Row, component
-from msda_bench_builtin.datasets.first_targets import first_targets
-from msda_bench_builtin.datasets.images.dataset import (
-    FIRST_SIDE,
-    Images,
-    Listing,
-    Pattern,
-    first_suite,
-    what_is_missing,
-)
+from msda_bench_builtin.datasets.images.dataset import Images, Listing, Pattern, first_suite, what_is_missing
 from msda_bench_builtin.datasets.images.listing import files_of, listed, row_of
-from msda_bench_builtin.datasets.images.looked_through import Placed, headers, how_much, roles_in, train_of
+from msda_bench_builtin.datasets.images.looked_through import (
+    IMAGE_OPTIONS,
+    Placed,
+    folder_params,
+    identified,
+    with_patterns,
+)
 from msda_bench_builtin.datasets.images.own_lists import own_lists
-from msda_bench_builtin.datasets.sizes import Imbalance, few_examples
 
 _LARGEST_LIST = 1 << 27
 """The maximum size of a list in bytes; the largest of DomainNet's has 6 million."""
@@ -46,19 +43,14 @@ class ListedImages(Images):
 
     first_label: Annotated[int, Field(ge=0)] = 0
 
-    @property
-    def has_groups(self) -> bool:
-        """Whether a third column of the lists names groups."""
-        return False
-
     def class_names(self, files: Files) -> tuple[str, ...]:
         """The labels in the lists."""
         return tuple(str(self.first_label + place) for place in range(self.classes))
 
-    def identify(self, path: Path, sha256: str) -> Identified | None:
+    def identify(self, path: Path, sha256: str, options: Mapping[str, str]) -> Identified | None:
         """Recognises a copy of the published set if most of its domains are there; counts the listed images."""
         domains = [domain for domain in self.published if (path / domain).is_dir()]
-        if not path.is_dir() or len(domains) <= len(self.published) / 2 or not self.published:
+        if options or len(domains) <= len(self.published) / 2:
             return None
         here = {row.name for row in files_of(path).images}
         lines: list[str] = []
@@ -72,11 +64,10 @@ class ListedImages(Images):
             counts[domain] = dict(Counter(PurePosixPath(name).parent.name for name in names if name in here))
             if absent := [name for name in names if name not in here]:
                 lines.append(f"missing: domain {domain}, listed files are not there, {listed(absent)}")
-        missing = tuple(what_is_missing(counts, self.published, self.classes))
-        what = f"{sum(sum(listed.values()) for listed in counts.values())} listed images"
-        params = {"folder": path.absolute().name, "sha256": sha256, "side": FIRST_SIDE}
-        suite = first_suite(counts) if not lines and len(counts) == len(self.published) else ""
-        return Identified(what, counts, (*lines, *missing, *self.facts), params, suite=suite)
+        what = f"{sum(sum(of.values()) for of in counts.values())} listed images"
+        suite = first_suite(counts) if not lines and len(counts) == len(self.published) else {}
+        lines += [*what_is_missing(counts, self.published, self.classes), *self.facts]
+        return Identified(what, counts, lines, folder_params(path, sha256), suite)
 
     def listed(self, domain: str, files: Files) -> Listing:
         """The domain's images in the order of its lists; odd are missing classes and images listed twice."""
@@ -198,9 +189,9 @@ class ImageList(ListedImages):
     groups: Annotated[Pattern | None, AddedLater()] = None
     test_images: Annotated[Pattern | None, AddedLater()] = None
 
-    def identify(self, path: Path, sha256: str) -> Identified | None:
+    def identify(self, path: Path, sha256: str, options: Mapping[str, str]) -> Identified | None:
         """Recognises lists of two or more domains, `DOMAIN.txt` or `DOMAIN_train.txt` and `DOMAIN_test.txt`."""
-        if not path.is_dir():
+        if not options.keys() <= IMAGE_OPTIONS or not path.is_dir():
             return None
         files = files_of(path)
         rows = {row.name.removeprefix("./"): row for row in files.images}
@@ -208,32 +199,19 @@ class ImageList(ListedImages):
         if lists is None:
             return None
         first = min(lists.labels)
-        lines: dict[str, Any] = {"list": lists.list, "test_list": lists.test_list, "first_label": first}
-        groups = "column" if lists.grouped and self.groups is None else self.groups
         classes = max(2, max(lists.labels) - first + 1)
-        data = replace(self, domains=lists.domains, classes=classes, groups=groups, **lines)
+        named: dict[str, Any] = {"list": lists.list, "test_list": lists.test_list, "first_label": first}
+        data = with_patterns(self, options)
+        if lists.grouped and data.groups is None:
+            data = replace(data, groups="column")
+        data = replace(data, domains=lists.domains, classes=classes, **named)
         tree = {name: _placed(data, path, name, rows) for name in lists.domains}
-        params, said = roles_in(data, tree, "**") if groups != "column" else ({"groups": "column"}, [])
-        if groups == "column":
-            said.append("groups: the third word of each line says which images belong together (`groups: column`)")
-            params |= {"stratify": "shares"}
-        counts = {name: {label: len(images) for label, images in of.items()} for name, of in tree.items()}
-        every = [image.row for of in tree.values() for images in of.values() for image in images]
-        faults, turned = headers(every)
-        imbalance = Imbalance.of(counts, [str(first + number) for number in range(classes)])
-        said += [*few_examples(counts), *([imbalance.line] if imbalance else [])]
-        more = {"upright": True} if turned else {}
-        more |= {key: value for key, value in lines.items() if value not in {None, 0}}
-        named = {"domains": list(lists.domains), "classes": classes, "folder": path.absolute().name}
-        return Identified(
-            f"{len(every)} listed images of {len(tree)} domains, by the lists {lists.list}",
-            counts,
-            (*what_is_missing(counts, {}, None), *faults, *said, *first_targets([*counts])[1]),
-            {**named, "sha256": sha256, "side": FIRST_SIDE, **more, **train_of(tree), **params},
-            certain=False,
-            suite=first_suite(counts, imbalance.yaml if imbalance else ""),
-            read=how_much(files._replace(others=files.others - Counter({".txt": lists.files})), every),
-        )
+        params = {"domains": list(lists.domains), "classes": classes, **folder_params(path, sha256)}
+        params |= {key: value for key, value in named.items() if value not in {None, 0}}
+        what = f"{{}} listed images of {len(tree)} domains, by the lists {lists.list}"
+        names = [str(first + number) for number in range(classes)]
+        files = files._replace(others=files.others - Counter({".txt": lists.files}))
+        return identified(data, what, tree, files, params, names)
 
     @property
     def testing(self) -> str | None:

@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+from pydantic import ValidationError
 
-from msda_bench.api import DataError, Row
-from msda_bench_builtin.datasets.images.dataset import FIRST_SIDE, Images
+from msda_bench.api import DataError, Identified, Row
+from msda_bench_builtin.datasets.first_suite import about_targets
+from msda_bench_builtin.datasets.images.dataset import Images, first_suite, what_is_missing
 from msda_bench_builtin.datasets.images.decode import header
 from msda_bench_builtin.datasets.images.keys import key_in
 from msda_bench_builtin.datasets.images.listing import Listed, listed, plain
-from msda_bench_builtin.datasets.images.looks import PATTERN, sequences_in
+from msda_bench_builtin.datasets.images.looks import PATTERN, deep_line, sequences_in
+from msda_bench_builtin.datasets.sizes import Imbalance, few_examples
 
+_Own = TypeVar("_Own", bound=Images)
+IMAGE_OPTIONS = {"group", "test", "unlabelled"}
+"""The options of `data identify` that images may have; the first two are regular expressions of paths."""
+_FIRST_SIDE = 224
+"""Pixels in a first suite, the input size of most pretrained networks."""
 _PARTS = {
     **dict.fromkeys(("train", "training", "trainval"), "train"),
     **dict.fromkeys(("val", "valid", "validation", "crossval", "crossvalidation", "dev"), "validation"),
@@ -37,35 +47,150 @@ Tree = dict[str, dict[str, list[Placed]]]
 """Images by domain and class."""
 
 
+class Looked(NamedTuple):
+    """Images that were looked at.
+
+    Attributes:
+        rows: all of them.
+        counts: by domain, of each class.
+        lines: on bad files, merged folders, 16 bits a pixel and turned images.
+        params: `upright`, if an image is turned.
+        read: how many of the files they are, and what the others are.
+    """
+
+    rows: list[Row]
+    counts: dict[str, dict[str, int]]
+    lines: list[str]
+    params: dict[str, Any]
+    read: str
+
+
+def folder_params(path: Path, sha256: str) -> dict[str, Any]:
+    """The parameters that name a folder."""
+    return {"folder": path.name, "sha256": sha256, "side": _FIRST_SIDE}
+
+
+def with_patterns(data: _Own, options: Mapping[str, str]) -> _Own:
+    """The dataset with the regular expressions that the user gives; a DataError for one that is none."""
+    names = {"group": "groups", "test": "test_images"}
+    try:
+        return replace(data, **{names[name]: text for name, text in options.items() if name in names})  # type: ignore[arg-type]
+    except ValidationError as error:
+        (first, *_) = error.errors()
+        option = {parameter: option for option, parameter in names.items()}[str(first["loc"][0])]
+        raise DataError(f"--{option} {first['ctx']['error']}") from None
+
+
+def looked_at(tree: Tree, files: Listed) -> Looked:
+    """Counts images, and reads the first bytes of each."""
+    rows = [image.row for of in tree.values() for images in of.values() for image in images]
+    counts = {name: {label: len(images) for label, images in of.items()} for name, of in tree.items()}
+    lines, turned = _headers(rows)
+    lines += [f"odd: {line}" for line in merged(tree)]
+    if line := deep_line(rows):
+        lines.append(line)
+    if not turned:
+        return Looked(rows, counts, lines, {}, _how_much(files, rows))
+    lines.append(f"turned: {turned} images, as their EXIF orientation says (`upright`)")
+    return Looked(rows, counts, lines, {"upright": True}, _how_much(files, rows))
+
+
+def identified(
+    data: Images,
+    what: str,
+    tree: Tree,
+    files: Listed,
+    params: Mapping[str, Any],
+    classes: Sequence[str],
+    doubts: Sequence[str] = (),
+    layout: str = "**",
+) -> Identified:
+    """What `data identify` says of a user's own images, and their first suite.
+
+    Args:
+        data: the dataset that reads them.
+        what: what they are; `{}` stands for their number.
+        tree: the images.
+        files: all files that are there.
+        params: the parameters of the dataset so far.
+        classes: the names of the classes in their order.
+        doubts: why they may mean something else.
+        layout: what the folders are.
+
+    Raises:
+        DataError: what the user says of groups or official tests does not fit the images.
+    """
+    looked = looked_at(tree, files)
+    roles, about_roles = _roles(data, tree, layout)
+    imbalance = Imbalance.of(looked.counts, classes)
+    lines = [*what_is_missing(looked.counts, {}, None), *looked.lines, *about_roles, *few_examples(looked.counts)]
+    if imbalance is not None:
+        lines.append(imbalance.line)
+    lines += about_targets([*looked.counts])
+    params = {**params, **looked.params, **_train(tree), **roles}
+    suite = first_suite(looked.counts, imbalance)
+    return Identified(what.format(len(looked.rows)), looked.counts, lines, params, suite, doubts, looked.read)
+
+
 def part_of(name: str) -> str:
     """The official part that a folder's name stands for: train, validation, test or full; empty if none."""
     return _PARTS.get(re.sub(r"(set|data|split|images|imgs)?\d*$", "", plain(name)), "")
 
 
-def roles_in(data: Images, tree: Tree, layout: str) -> tuple[dict[str, Any], list[str]]:
-    """The parameters that say which images belong together and which are the official test, and a line on each.
+def merged(tree: Tree) -> Iterator[str]:
+    """A line for domains, and one for classes, that have folders of several names."""
+    domains: dict[tuple[str, str], str] = {}
+    classes: dict[tuple[str, str], str] = {}
+    for domain, of in tree.items():
+        for label, images in of.items():
+            for image in images:
+                domains.setdefault((domain, image.domain), image.domain)
+                classes.setdefault((label, image.label), f"{image.domain}/{image.label}")
+    for kind, folders in (("domain", domains), ("class", classes)):
+        spelt = Counter(name for name, _ in folders)
+        several = [folder for (name, _), folder in folders.items() if spelt[name] > 1]
+        if several:
+            yield f"{kind} folders whose names mean the same are merged, {listed(several)}"
 
-    Raises:
-        DataError: what the user says of them does not fit the images.
-    """
+
+def parts_in(tree: Tree) -> dict[str, Counter[str]]:
+    """Images for the test, and others, in each domain."""
+    counts: dict[str, Counter[str]] = {}
+    for name, of in tree.items():
+        parts = [part_of(image.part) for images in of.values() for image in images]
+        counts[name] = Counter("test" if part == "test" else "train" for part in parts)
+    return counts
+
+
+def _roles(data: Images, tree: Tree, layout: str) -> tuple[dict[str, Any], list[str]]:
+    """The parameters that say which images belong together and which are the official test, and a line on each."""
     tests = {name: of["test"] for name, of in parts_in(tree).items()}
     params: dict[str, Any] = {}
     if data.testing is not None:
         params["test_images"] = data.testing
         if not any(tests.values()):
             raise DataError(f"{data.name}: `test_images` ({data.testing}) matches no path of an image; correct it")
-    lines = _official(tests)
-    pattern, line = (data.grouping, "") if data.grouping is not None else _proposed(tree, layout)
-    parted = 0 if pattern is None else _parted(data, tree, pattern)
-    if parted and data.grouping is not None:
-        what = f"{parted} groups have official test images and others"
-        raise DataError(f"{data.name}: {what}; correct --group ({pattern}), or leave it out")
-    if parted:
-        pattern = None
+    groups, lines = _groups(data, tree, layout)
+    if groups is not None:
+        params |= {"groups": groups, "stratify": "shares"}
+    return params, [*_official(tests), *lines]
+
+
+def _groups(data: Images, tree: Tree, layout: str) -> tuple[str | None, list[str]]:
+    """What says which images belong together, as a parameter, and a line on it."""
+    if data.has_groups:
+        line = "groups: the third word of each line says which images belong together (`groups: column`)"
+        return "column", [line]
+    if data.grouping is not None:
+        if parted := _parted(data, tree, data.grouping):
+            what = f"{parted} groups have official test images and others"
+            raise DataError(f"{data.name}: {what}; correct --group ({data.grouping}), or leave it out")
+        return data.grouping, []
+    pattern, line = _proposed(tree, layout)
+    if pattern is not None and (parted := _parted(data, tree, pattern)):
         what = line.partition(": ")[2].partition(", so ")[0]
-        line = f"leak: {what}; {parted} of them have official test images and others"
-    lines += [line] if line else []
-    return params if pattern is None else params | {"groups": pattern, "stratify": "shares"}, lines
+        return None, [f"leak: {what}; {parted} of them have official test images and others"]
+    return pattern, [line] if line else []
 
 
 def _parted(data: Images, tree: Tree, pattern: str) -> int:
@@ -91,55 +216,54 @@ def _official(tests: Mapping[str, int]) -> list[str]:
 
 def _proposed(tree: Tree, layout: str) -> tuple[str | None, str]:
     """A regular expression of what images that belong together have in common, and a line on it; empty if none."""
-    rows = [image.row for of in tree.values() for images in of.values() for image in images]
-    names = {
-        name: [image.row.name.removeprefix("./") for images in of.values() for image in images]
-        for name, of in tree.items()
-    }
+    rows: list[Row] = []
+    names: dict[str, list[str]] = {}
+    for domain, of in tree.items():
+        mine = [image.row for images in of.values() for image in images]
+        names[domain] = [row.name.removeprefix("./") for row in mine]
+        rows += mine
     words = layout.split("/")
-    free = [place for place, word in enumerate(words) if word in {"*", "**"}] if words[0] != "**" else []
+    free = [] if words[0] == "**" else [place for place, word in enumerate(words) if word in {"*", "**"}]
     if key := key_in(names, free):
         what = f"{key.groups} names such as {key.example}, each in several images: images that belong together"
+        how = f"so the suite has `groups: {key.pattern}`; --group PATTERN says otherwise"
         more = "; equal names in two domains count as two" if key.recurs else ""
-        return (
-            key.pattern,
-            f"key: {what}, so the suite has `groups: {key.pattern}`; --group PATTERN says otherwise{more}",
-        )
+        return key.pattern, f"key: {what}, {how}{more}"
     if sequences := sequences_in(rows, layout):
         return f"(?i){PATTERN}" if sequences.alike else None, sequences.line
     return None, ""
 
 
-def train_of(tree: Tree) -> dict[str, int]:
-    """The size of training parts, if some are official."""
-    sizes = [count["train"] if count["test"] else count["train"] // 2 for count in parts_in(tree).values()]
-    return {"train": max(1, min(1000, *sizes))} if any(count["test"] for count in parts_in(tree).values()) else {}
+def _train(tree: Tree) -> dict[str, int]:
+    """The size of training parts, if some images are official test images."""
+    counts = [*parts_in(tree).values()]
+    if not any(count["test"] for count in counts):
+        return {}
+    sizes = [count["train"] if count["test"] else count["train"] // 2 for count in counts]
+    return {"train": max(1, min(1000, *sizes))}
 
 
-def parts_in(tree: Tree) -> dict[str, Counter[str]]:
-    """Images for the test, and others, in each domain."""
-    parts = {name: [part_of(image.part) for some in of.values() for image in some] for name, of in tree.items()}
-    return {name: Counter("test" if part == "test" else "train" for part in of) for name, of in parts.items()}
-
-
-def headers(rows: Sequence[Row]) -> tuple[list[str], int]:
+def _headers(rows: Sequence[Row]) -> tuple[list[str], int]:
     """A line for each kind of fault that the first bytes show, and how many images their EXIF orientation turns."""
     faults: dict[str, list[str]] = {}
     turned = 0
     for row in rows:
-        fault, turns = header(row, FIRST_SIDE)
+        fault, turns = header(row, _FIRST_SIDE)
         turned += turns
         if fault:
             faults.setdefault(fault, []).append(row.name)
     return [f"bad: {fault}, {listed(names)}" for fault, names in sorted(faults.items())], turned
 
 
-def how_much(files: Listed, read: Collection[Row]) -> str:
+def _how_much(files: Listed, read: Collection[Row]) -> str:
     """`read 20 of 26 files`, and what was not."""
     names = {row.name for row in read}
     elsewhere = [row.name for row in files.images if row.name not in names]
     left = [f"{count} {ending}" for ending, count in sorted(files.others.items())]
-    left += [f"{len(elsewhere)} images in other folders, such as {elsewhere[0]}"] if elsewhere else []
+    if elsewhere:
+        left.append(f"{len(elsewhere)} images in other folders, such as {elsewhere[0]}")
+    line = f"read {len(names)} of {len(files.images) + files.others.total()} files"
+    if not left:
+        return line
     remedy = "; convert those that are images to .png or .jpg" if files.others else ""
-    total = len(files.images) + files.others.total()
-    return f"read {len(names)} of {total} files" + (f"; not read: {', '.join(left)}{remedy}" if left else "")
+    return f"{line}; not read: {', '.join(left)}{remedy}"

@@ -11,7 +11,7 @@ from msda_bench_builtin.datasets.tables.findings import MEASURED, Finding
 from msda_bench_builtin.datasets.tables.judge import copied, recorded
 from msda_bench_builtin.datasets.tables.numbers import factor_text, gaps_among, other_unit
 from msda_bench_builtin.datasets.tables.parts import Parts
-from msda_bench_builtin.datasets.tables.read import listed
+from msda_bench_builtin.datasets.tables.texts import listed
 
 _COLUMNS = 32
 """So many numbers of each row are looked at, evenly spaced."""

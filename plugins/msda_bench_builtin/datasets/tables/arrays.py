@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
-import math
-import zipfile
-import zlib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, Annotated, Any, cast
+from typing import Annotated, Any, cast
 
 import numpy as np
 from pydantic import AliasChoices, Field
@@ -18,24 +14,15 @@ from msda_bench.api import AddedLater, Array, DataError, Files, Identified, Inpu
 from msda_bench.functional import lost_in_float32, standardiser
 from msda_bench_builtin.datasets.tables.array_doubts import doubts_in, sampled
 from msda_bench_builtin.datasets.tables.findings import Look
-from msda_bench_builtin.datasets.tables.folder import (
-    ARRAYS,
-    PARQUET,
-    TABLES,
-    arrays_in,
-    files_of,
-    holds,
-    parts_of,
-    said_of,
-    stamp,
-)
-from msda_bench_builtin.datasets.tables.identify import given_by, identified, repaired
+from msda_bench_builtin.datasets.tables.folder import ARRAYS, TABLES, arrays_in, files_of, holds, parts_of, said_of
+from msda_bench_builtin.datasets.tables.identify import MLP, identified, parameters, repaired
 from msda_bench_builtin.datasets.tables.new_arrays import ArraysReader, NewArrays, UsualArray
+from msda_bench_builtin.datasets.tables.npz import arrays_of, joined, read_arrays, sha256_of, shape_of, shown_shape
 from msda_bench_builtin.datasets.tables.official import Marked, marked_by, named_in
-from msda_bench_builtin.datasets.tables.parquet_arrays import fields_in, has_lists, read_columns, shape_in
+from msda_bench_builtin.datasets.tables.parquet import has_lists
 from msda_bench_builtin.datasets.tables.parts import Roles, missing_in, predictions_in
 from msda_bench_builtin.datasets.tables.proposals import proposals
-from msda_bench_builtin.datasets.tables.read import Column, crossed, listed, names_in, plain, text_of
+from msda_bench_builtin.datasets.tables.read import Column, crossed
 from msda_bench_builtin.datasets.tables.rows import Contents, FromFile
 from msda_bench_builtin.datasets.tables.signals import (
     Signals,
@@ -46,17 +33,7 @@ from msda_bench_builtin.datasets.tables.signals import (
     padded_axes,
     signals_in,
 )
-
-_MOST = 1 << 31
-"""The maximum size of a compressed array, unpacked, in bytes; one that is not compressed may have any."""
-_SMALL, _RATIO = 1 << 26, 100
-"""Above so many bytes an array that unpacks to so many times its size is taken for a bomb."""
-_HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-"""By the version of numpy's format; a third is for names of fields, which no array here has."""
-_SPARSE = {"format", "shape", "data"}
-"""Arrays of each archive that `scipy.sparse.save_npz` writes."""
-_DAMAGE = (OSError, EOFError, ValueError, MemoryError, RuntimeError, zipfile.BadZipFile, zlib.error, SyntaxError)
-"""Exceptions of zipfile and numpy for archives that are damaged, encrypted, or hold forbidden contents."""
+from msda_bench_builtin.datasets.tables.texts import listed, names_in, text_of
 
 
 @component
@@ -140,7 +117,7 @@ class Arrays(FromFile):
             spec = InputSpec((2 * channels, time), mask=channels)
         odd = tuple(doubts_in(x, parts, self.inputs, alike=self.standardise == "domain", gaps=self.signals != "none"))
         return Contents(
-            **vars(parts), sha256=_sha256(path), x=x, input=spec, predictions=predictions, dtype=dtype, odd=odd
+            **vars(parts), sha256=sha256_of(path), x=x, input=spec, predictions=predictions, dtype=dtype, odd=odd
         )
 
     def _inputs(self, rows: int | None = None) -> tuple[Array, bool]:
@@ -221,41 +198,47 @@ class Arrays(FromFile):
             counted = self.labels if self.labels in held else self.inputs
             counts = [len(read_arrays(part.path, [counted])[counted]) for part in parts]
             return np.repeat([part.columns.get(name, part.domain or part.stem) for part in parts], counts)
-        return _joined(name, {part.path: read_arrays(part.path, [name])[name] for part in parts})
+        return joined(name, {part.path: read_arrays(part.path, [name])[name] for part in parts})
 
-    def identify(self, path: Path, sha256: str) -> Identified | None:
-        """None for what is no archive of arrays; a DataError that names the arrays for one that is."""
-        if path.suffix.lower() not in ARRAYS and not (path.is_file() and has_lists(path)):
-            return None
-        held = listed(arrays_of(path))
-        raise DataError(f"{path}: name the arrays of domains and labels by --domain and --label; it has {held}")
-
-    def identify_columns(self, path: Path, columns: Mapping[str, str]) -> Identified | None:
+    def identify(self, path: Path, sha256: str, options: Mapping[str, str]) -> Identified | None:
         """Looks through an archive: its domains and classes; the inputs are `x`, or the only other array."""
-        is_npz = holds(path, ARRAYS) and not holds(path, TABLES) if path.is_dir() else path.suffix.lower() in ARRAYS
-        if not is_npz and not has_lists(path):
+        if path.is_dir():
+            is_mine = "label" in options and holds(path, ARRAYS) and not holds(path, TABLES)
+        else:
+            is_mine = path.suffix.lower() in ARRAYS
+        if not is_mine and not ((path.is_file() or "label" in options) and has_lists(path)):
             return None
-        if "text" in columns:
+        if not path.is_dir() and not options.keys() >= {"domain", "label"}:
+            held = listed(arrays_of(path))
+            raise DataError(f"{path}: name the arrays of domains and labels by --domain and --label; it has {held}")
+        if "text" in options:
             raise DataError(f"{path}: arrays have no column of text; leave --text out, or save a table")
-        given = given_by(columns)
-        given |= {name: given.pop(role) for role, name in (("label", "labels"), ("group", "groups")) if role in given}
+        given = parameters(options)
+        for role, name in (("label", "labels"), ("group", "groups")):
+            if role in given:
+                given[name] = given.pop(role)
         named = {*given.values(), *given.get("groups", "").split(","), given.get("test_rows", "").partition("=")[0]}
         given["inputs"] = self._found_inputs(path, named)
-        data, more, notes = repaired(replace(self, file=str(path), **given), columns.get("unlabelled", "target"))
-        doubts: tuple[str, ...] = ()
+        data, left_out, lines = repaired(replace(self, file=str(path), **given), options["unlabelled"])
+        found: Identified = data.looked_through(given | left_out, lines, says_test="test" in options)
+        return found
+
+    def looked_through(self, given: dict[str, Any], lines: list[str], *, says_test: bool) -> Identified:
+        """The arrays with the parameters that answer the doubts about them; see `Table`."""
+        data, doubt, params = self, "", dict(given)
         if "signals" not in given:
-            data, doubts = data.as_signals()
-            more |= {"signals": data.signals} if data.signals != "none" else {}
-        roles, lines = data.proposed(says_test="test" in columns)
-        data, more = replace(data, **roles), more | roles
-        notes += lines
-        notes = [*said_of(path, data.reads()), *notes, *data.shapes(), *data.contents().odd]
-        if data.signals == "none":
-            found = identified(data, given | more, notes)
-        else:
-            notes.append("plain models are left out of the suite: they read rows of numbers, no signals")
-            found = identified(data, given | more, notes, network_for(data.contents().x))
-        return replace(found, doubts=(*found.doubts, *doubts))
+            signals, doubt = self._guessed_signals()
+            if signals != "none":
+                data, params["signals"] = replace(data, signals=signals), signals
+        roles, about_roles = data.proposed(says_test=says_test)
+        data = replace(data, **roles)
+        about = [*said_of(Path(self.file), data.reads()), *lines, *about_roles, *data.shapes(), *data.contents().odd]
+        network = MLP
+        if data.signals != "none":
+            about.append("plain models are left out of the suite: they read rows of numbers, no signals")
+            network = network_for(data.contents().x)
+        found = identified(data, params | roles, about, network)
+        return replace(found, doubts=[*found.doubts, doubt]) if doubt else found
 
     def _found_inputs(self, path: Path, named: Collection[str]) -> str:
         """The array of inputs: `x`, or the only other one, or the only other one with rows of numbers."""
@@ -266,23 +249,23 @@ class Arrays(FromFile):
         shapes = {name: shape_of(first, name) for name in others}
         rows = [name for name, found in shapes.items() if found and len(found[0]) > 1 and found[1] in "iufb"]
         if len(others) != 1 and len(rows) != 1:
-            held = listed([_shown_shape(first, name) for name in others]) or "no other"
+            held = listed([shown_shape(first, name) for name in others]) or "no other"
             what = f"which array holds the inputs? call it {self.inputs!r}; it has {held}"
             if any(name.endswith("_test") for name in others):
                 what += "; make one array of those of both sides, and an array `split` of 'train' and 'test'"
             raise DataError(f"{path}: {what}")
         return others[0] if len(others) == 1 else rows[0]
 
-    def as_signals(self) -> tuple[Arrays, tuple[str, ...]]:
-        """The dataset with rows (n, a, b) read as signals, or why it is in doubt whether they are."""
+    def _guessed_signals(self) -> tuple[Signals, str]:
+        """How rows (n, a, b) are read as signals, and why that is in doubt."""
         x = self._arrays(self.inputs)
         if x.ndim != len(("row", "channels", "time")) or x.dtype.kind not in "fiub" or 0 in x.shape:
-            return self, ()
+            return "none", ""
         guess = guessed(x)
         if not guess.doubt:
-            return replace(self, signals=guess.signals), ()
+            return guess.signals, ""
         what = f"array {self.inputs!r} of shape {x.shape} may hold signals, but {guess.doubt}"
-        return self, (f"{what}; say --signals channels_first, channels_last, or none if its rows are no signals",)
+        return "none", f"{what}; say --signals channels_first, channels_last, or none if its rows are no signals"
 
     def describe(self) -> tuple[str, ...]:
         """What was found in the file, and the size of signals."""
@@ -290,7 +273,7 @@ class Arrays(FromFile):
             return super().describe()
         return (*super().describe(), f"signals: {signals_in(self.contents().x)}")
 
-    def proposed(self, *, says_test: bool) -> tuple[dict[str, str], list[str]]:
+    def proposed(self, *, says_test: bool) -> tuple[dict[str, Any], list[str]]:
         """Roles for arrays of one value a row that are not read, as parameters; and a line on each."""
         columns = {name: made for name in self._left() if (made := self._beside(name)) is not None}
         if not columns:
@@ -336,7 +319,7 @@ class Arrays(FromFile):
         if self.signals != "none":
             what = f"signals: array {self.inputs!r} {x.shape[1:]}, {signals_in(x)}"
             lines = [f"{what}; --signals says how it is meant otherwise"]
-        others = [_shown_shape(first, name) for name in left if name in held]
+        others = [shown_shape(first, name) for name in left if name in held]
         if others:
             ask = "" if self.groups else "; name by --group one that says which rows belong together"
             lines.append(f"arrays not read: {listed(others)}{ask}")
@@ -367,18 +350,6 @@ def _scores(path: Path, part: str, scores: Array, shape: tuple[int, int]) -> Arr
     if np.isinf(given).any():
         raise DataError(f"{path}: {part} holds a number that is not finite in float32; correct it")
     return given
-
-
-def _joined(name: str, of: Mapping[Path, Array]) -> Array:
-    """The arrays of several files, one below the other."""
-    first, *_ = of
-    for path, array in of.items():
-        texts = array.dtype.kind in "US"
-        if array.shape[1:] != of[first].shape[1:] or not array.ndim or texts != (of[first].dtype.kind in "US"):
-            here, there = (f"{one.dtype} of shape {one.shape}" for one in (array, of[first]))
-            what = f"array {name!r} holds {here}, but in {first.name} {there}"
-            raise DataError(f"{path}: {what}; save arrays that differ in their first size alone")
-    return np.concatenate([*of.values()])
 
 
 def _gaps(path: Path, name: str, x: Array, *, allowed: bool) -> bool:
@@ -412,103 +383,3 @@ def _gaps(path: Path, name: str, x: Array, *, allowed: bool) -> bool:
     remedy = "fill them, such as by numpy.nan_to_num, or remove these rows"
     remedy += f"; {signals}" if x.ndim == len(("row", "channels", "time")) else ""
     raise DataError(f"{path}: {many}, have missing values (NaN); {remedy}")
-
-
-def _sha256(path: Path) -> str:
-    """Of a file; of a folder as `sha256sum` would list its files."""
-    digest = hashlib.sha256()
-    for part in parts_of(path, arrays_in(path)):
-        with part.path.open("rb") as stream:
-            digest.update(f"{hashlib.file_digest(stream, 'sha256').hexdigest()}  {part.name}\n".encode())
-    if path.is_dir():
-        return digest.hexdigest()
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def read_arrays(path: Path, names: Sequence[str]) -> dict[str, Array]:
-    """The named arrays of an npz archive, or columns of a Parquet file.
-
-    Raises:
-        DataError: it is no such archive, is damaged, lacks an array, or holds Python objects.
-    """
-    if path.suffix.lower() in PARQUET:
-        return read_columns(path, names)
-    held = members(path)
-    try:
-        for name in names:
-            if name not in held:
-                raise DataError(f"{path}: no array {name!r}; it has {listed(held) or 'none'}")
-            _check_size(path, name, held[name])
-        with np.load(path, allow_pickle=False) as arrays:
-            read = {name: arrays[name] for name in names}
-        if others := [name for name, array in read.items() if not isinstance(array, np.ndarray)]:
-            raise ValueError(f"{others[0]!r} is no array of numpy")  # a member of this name beside one with .npy
-    except _DAMAGE as error:
-        raise DataError(f"{path}: cannot be read ({plain(error)}); write it with numpy.savez") from None
-    else:
-        return read
-
-
-def _check_size(path: Path, name: str, member: zipfile.ZipInfo) -> None:
-    """Refuses an array that unpacks to very much, or has less than its header says, for which numpy would ask first."""
-    stored = member.compress_type == zipfile.ZIP_STORED
-    bomb = member.file_size > _SMALL and member.file_size > _RATIO * max(1, member.compress_size)
-    if not stored and (member.file_size > _MOST or bomb):
-        what = f"array {name!r} unpacks from {member.compress_size} to {member.file_size} bytes"
-        raise DataError(f"{path}: {what}, too many; write it with numpy.savez, uncompressed")
-    with zipfile.ZipFile(path) as archive, archive.open(member) as content:
-        shape, dtype = _header(name, content)
-        offset, size = content.tell(), math.prod(shape) * dtype.itemsize
-        if dtype.hasobject:
-            what = f"array {name!r} holds Python objects, which are never read"
-            raise DataError(f"{path}: {what}; save numbers, or texts by astype(str) (of a sparse matrix its toarray())")
-        if any(side < 0 for side in shape) or offset + size != member.file_size:
-            raise ValueError(f"array {name!r} has {member.file_size - offset} bytes, its header says {size}")
-
-
-def _header(name: str, content: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    version = np.lib.format.read_magic(content)
-    if version not in _HEADERS:
-        raise ValueError(f"array {name!r} has version {version} of numpy's format")
-    shape, _, dtype = _HEADERS[version](content)
-    return shape, dtype
-
-
-def _shown_shape(path: Path, name: str) -> str:
-    """An array that is not read, such as `session (240,)`."""
-    found = shape_of(path, name)
-    return f"{name} {str(found[0]).replace(' 0', ' ...') if found else '(no array)'}"
-
-
-def shape_of(path: Path, name: str) -> tuple[tuple[int, ...], str] | None:
-    """The shape of an array, and the kind of its dtype; None if it is none."""
-    if path.suffix.lower() in PARQUET:
-        return shape_in(path, name)
-    try:
-        with zipfile.ZipFile(path) as archive, archive.open(members(path)[name]) as content:
-            shape, dtype = _header(name, content)
-    except _DAMAGE:
-        return None
-    return shape, dtype.kind
-
-
-def arrays_of(path: Path) -> list[str]:
-    """The names of the arrays of an archive, or of the columns of a Parquet file; a DataError if it is neither."""
-    stamp(path, arrays_in(path))
-    return [*(fields_in(path) if path.suffix.lower() in PARQUET else members(path))]
-
-
-def members(path: Path) -> dict[str, zipfile.ZipInfo]:
-    """The arrays of an archive by name; a DataError if it is none."""
-    stamp(path, ARRAYS)
-    try:
-        with zipfile.ZipFile(path) as archive:
-            held = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
-    except _DAMAGE as error:
-        why = f"cannot be read ({plain(error)})" if zipfile.is_zipfile(path) else "is no npz archive"
-        raise DataError(f"{path}: {why}; write it with numpy.savez") from None
-    if held.keys() >= _SPARSE:
-        remedy = "write numpy.savez(FILE, x=matrix.toarray(), y=labels, domain=domains)"
-        raise DataError(f"{path}: is a sparse matrix of scipy alone, without labels and domains; {remedy}")
-    return held

@@ -12,7 +12,8 @@ import numpy as np
 
 from msda_bench.api import Array, DataError, Inputs
 from msda_bench.functional import frequent_columns, ngram_counts, plain_texts, select_columns
-from msda_bench_builtin.datasets.tables.read import NO_NAME, Column, listed
+from msda_bench_builtin.datasets.tables.read import NO_NAME, Column
+from msda_bench_builtin.datasets.tables.texts import listed
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

@@ -12,6 +12,7 @@ from msda_bench_builtin.datasets.tables.columns import as_written, plan_of
 from msda_bench_builtin.datasets.tables.dates import date_in
 from msda_bench_builtin.datasets.tables.findings import MEASURED, Finding, Look
 from msda_bench_builtin.datasets.tables.numbers import (
+    Gap,
     copies_among,
     factor_text,
     gaps_among,
@@ -21,7 +22,8 @@ from msda_bench_builtin.datasets.tables.numbers import (
 )
 from msda_bench_builtin.datasets.tables.parts import may_be_missing, option
 from msda_bench_builtin.datasets.tables.proposals import proposals
-from msda_bench_builtin.datasets.tables.read import NO_NAME, Column, listed, names_in
+from msda_bench_builtin.datasets.tables.read import NO_NAME, Column
+from msda_bench_builtin.datasets.tables.texts import listed, names_in
 
 _CODED = 50
 """A column of numbers and texts with at most so many values is taken for a category."""
@@ -35,15 +37,21 @@ _LONG = 2
 _SMALL = 20
 """Numbers of a domain, from which on its median is compared."""
 SAME_UNIT = "if its unit differs, correct it; `standardise: domain` makes them alike"
+_BY_TEXT = "to learn from its words name it by --text"
 _KNOWN = "take it out only if it is known before the label is"
 
 
 def judge(look: Look, text: str | None) -> list[Finding]:
     """Each doubt about columns of inputs, then about rows; `text` is the column that is read as words."""
     used = used_columns(look, text)
-    found = {name: finding for name, column in used.items() if (finding := _role(look, name, column))}
-    roles = proposals(look, [name for name in used if name not in found])
-    found |= {part: finding for finding in roles for part in names_in(finding.name, used) if part in used}
+    found: dict[str, Finding] = {}
+    for name, column in used.items():
+        if finding := _role(look, name, column):
+            found[name] = finding
+    for finding in proposals(look, [name for name in used if name not in found]):
+        for part in names_in(finding.name, used):
+            if part in used:
+                found[part] = finding
     counted = _counted(look, used, found)
     for name, column in used.items():
         if name not in found and (finding := _unfit(look, name, column, counted)):
@@ -65,30 +73,33 @@ def used_columns(look: Look, text: str | None) -> dict[str, Column]:
 
 def gaps_in(look: Look, columns: Mapping[str, Column]) -> list[Finding]:
     """Numbers that may stand for a missing value, a line for each with all of its columns."""
-    where: dict[str, list[str]] = {}
-    about: dict[str, list[str]] = {}
-    unsure: set[str] = set()
+    found: dict[str, list[tuple[str, Gap]]] = {}
     for name, column in columns.items():
-        counts = np.bincount(look.codes(name) + 1, minlength=len(column.texts) + 1)[1:]
-        there = np.flatnonzero(np.isfinite(column.numbers) & (counts > 0))
-        values, places = np.unique(column.numbers[there], return_inverse=True)
-        for gap in gaps_among(values, np.bincount(places.reshape(-1), counts[there])) if len(values) else ():
-            texts = ",".join(
-                text for text, number in zip(column.texts, column.numbers, strict=True) if number == gap.value
-            )
-            where.setdefault(texts, []).append(name)
-            about.setdefault(texts, []).append(f"{name} ({gap.times} of them; others {gap.low:g} to {gap.high:g})")
-            unsure |= set() if gap.certain else {texts}
-    return [
-        Finding(
-            "gap" if texts not in unsure else "odd",
-            f"{texts} repeats far outside of all other numbers in {listed(about[texts], 4)}",
-            "missing" if texts not in unsure else "none",
-            ",".join(f"{name}={text}" for name in names for text in texts.split(",")),
-            f"if it stands for a missing value, {option({*look.gaps, *(f'{name}={texts}' for name in names)})} says so",
-        )
-        for texts, names in where.items()
-    ]
+        for gap in _gaps_of(look.codes(name), column):
+            texts = [text for text, number in zip(column.texts, column.numbers, strict=True) if number == gap.value]
+            found.setdefault(",".join(texts), []).append((name, gap))
+    return [_gap(look, texts, where) for texts, where in found.items()]
+
+
+def _gaps_of(codes: Array, column: Column) -> list[Gap]:
+    counts = np.bincount(codes + 1, minlength=len(column.texts) + 1)[1:]
+    there = np.flatnonzero(np.isfinite(column.numbers) & (counts > 0))
+    if not len(there):
+        return []
+    values, places = np.unique(column.numbers[there], return_inverse=True)
+    return gaps_among(values, np.bincount(places.reshape(-1), counts[there]))
+
+
+def _gap(look: Look, texts: str, where: Sequence[tuple[str, Gap]]) -> Finding:
+    """A finding on texts in these columns."""
+    about = [f"{name} ({gap.times} of them; others {gap.low:g} to {gap.high:g})" for name, gap in where]
+    what = f"{texts} repeats far outside of all other numbers in {listed(about, 4)}"
+    said = option({*look.gaps, *(f"{name}={texts}" for name, _ in where)})
+    remedy = f"if it stands for a missing value, {said} says so"
+    if not all(gap.certain for _, gap in where):
+        return Finding("odd", what, "none", remedy=remedy)
+    items = [f"{name}={text}" for name, _ in where for text in texts.split(",")]
+    return Finding("gap", what, "missing", ",".join(items), remedy)
 
 
 def _role(look: Look, name: str, column: Column) -> Finding | None:
@@ -174,24 +185,39 @@ def _odd(look: Look, name: str, column: Column) -> Finding | None:
         plan_of(look.path, {name: column}, (), None)
     except DataError as error:
         reason, _, remedy = error.lines[0].removeprefix(f"{look.path}: ").partition("; ")
-        odd, written = np.isnan(column.numbers), as_written(column)
-        gaps = {text for text, other in zip(column.texts, odd, strict=True) if other}
-        gaps = gaps if not odd.all() and all(map(may_be_missing, gaps)) else set()
-        category = not (written or gaps) and bool(odd.any()) and len(odd) <= _CODED
-        more = list[str]()
-        if gaps:
-            more.append(f"if that is a missing value, say {option({*look.gaps, *gaps})}")
-        elif not category and (written or not odd.all()):
-            more.append(f"to learn from it {remedy.partition(',')[0]} (a missing value is empty or NA)")
-        if not category and _words(column) >= _WORDS:
-            more.append("to learn from its words name it by --text")
-        return Finding("odd", reason, "categories" if category else "drop", name, "; ".join(more))
+        return _unusable(look, name, column, reason, remedy)
     rows = int(np.count_nonzero(look.codes(name) >= 0))
-    if np.isnan(column.numbers).all() and len(column.texts) > max(_CODED, rows // _RARE):
-        what = f"column {name!r} has {len(column.texts)} different texts in {rows} rows"
-        words = "to learn from its words name it by --text" if _words(column) >= _WORDS else ""
-        return Finding("odd", what, "drop", name, words or "take it out if its values mean the same in every domain")
-    return None
+    if not np.isnan(column.numbers).all() or len(column.texts) <= max(_CODED, rows // _RARE):
+        return None
+    what = f"column {name!r} has {len(column.texts)} different texts in {rows} rows"
+    remedy = "take it out if its values mean the same in every domain"
+    return Finding("odd", what, "drop", name, _BY_TEXT if _words(column) >= _WORDS else remedy)
+
+
+def _unusable(look: Look, name: str, column: Column, reason: str, remedy: str) -> Finding:
+    """A column of numbers and texts, or of too many texts: a category, or dropped.
+
+    Args:
+        look: all rows.
+        name: of the column.
+        column: its values.
+        reason: why it cannot be used as it is.
+        remedy: what makes it usable.
+    """
+    texts = {column.texts[place] for place in np.flatnonzero(np.isnan(column.numbers))}
+    written = as_written(column) is not None
+    some = 0 < len(texts) < len(column.texts)
+    if some and all(map(may_be_missing, texts)):
+        remedies = [f"if that is a missing value, say {option({*look.gaps, *texts})}"]
+    elif texts and not written and len(column.texts) <= _CODED:
+        return Finding("odd", reason, "categories", name)
+    elif written or len(texts) < len(column.texts):
+        remedies = [f"to learn from it {remedy.partition(',')[0]} (a missing value is empty or NA)"]
+    else:
+        remedies = []
+    if _words(column) >= _WORDS:
+        remedies.append(_BY_TEXT)
+    return Finding("odd", reason, "drop", name, "; ".join(remedies))
 
 
 def _words(column: Column) -> float:
@@ -247,8 +273,8 @@ def _rows(look: Look, kept: Mapping[str, Column], *, grouped: bool) -> Iterator[
     """Rows that occur many times, and rows that follow each other as in a recording."""
     if kept:
         yield from copied([look.codes(name) for name in kept], look.places, look.names)
-    measured = [look.measured[name] for name in kept if name in look.measured]
-    yield from () if grouped else recorded(measured, look.places)
+    if not grouped:
+        yield from recorded([look.measured[name] for name in kept if name in look.measured], look.places)
 
 
 def copied(columns: Sequence[Array], places: Array, names: Sequence[str]) -> Iterator[Finding]:

@@ -13,8 +13,10 @@ from msda_bench.api import Array, DataError, DomainData, Files, NewRows, NewRows
 from msda_bench_builtin.datasets.tables.array_doubts import sampled, spread
 from msda_bench_builtin.datasets.tables.columns import Range
 from msda_bench_builtin.datasets.tables.new_table import FEW, MOST_OUTSIDE, OTHER_UNIT, not_used
+from msda_bench_builtin.datasets.tables.npz import padded
 from msda_bench_builtin.datasets.tables.numbers import factor_text, other_unit
-from msda_bench_builtin.datasets.tables.read import Column, listed, text_of
+from msda_bench_builtin.datasets.tables.read import Column
+from msda_bench_builtin.datasets.tables.texts import listed, text_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +89,8 @@ class ArraysReader(NewRowsReader):
         """The rows; see `NewRowsReader`."""
         found = replace(self.source, file=str(path)).named()
         x, name = found.inputs, self.source.inputs
+        if self.gaps and x.ndim == 1 + len(self.shape):
+            x = padded(x, x.ndim - 1, self.shape[-1])
         if x.shape[1:] != self.shape:
             what = f"array {name!r} has rows of shape {x.shape[1:]}, and those that were learned from {self.shape}"
             raise DataError(f"{path}: {what}; make them alike")

@@ -26,7 +26,8 @@ from msda_bench_builtin.datasets.tables.findings import Look
 from msda_bench_builtin.datasets.tables.folder import TABLES, stamp
 from msda_bench_builtin.datasets.tables.numbers import factor_text, other_unit
 from msda_bench_builtin.datasets.tables.parts import missing_in
-from msda_bench_builtin.datasets.tables.read import Column, column, listed, read_table
+from msda_bench_builtin.datasets.tables.read import Column, column, read_table
+from msda_bench_builtin.datasets.tables.texts import listed
 
 FEW = 20
 """Fewer rows do not tell what is usual in a domain."""

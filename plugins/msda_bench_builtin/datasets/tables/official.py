@@ -12,7 +12,8 @@ import numpy as np
 
 from msda_bench.api import Array, DataError
 from msda_bench.functional import plain_texts
-from msda_bench_builtin.datasets.tables.read import Column, listed
+from msda_bench_builtin.datasets.tables.read import Column
+from msda_bench_builtin.datasets.tables.texts import listed
 
 _TRAINED = {"train", "training"}
 _VALIDATED = {"val", "valid", "validation", "dev", "development"}

@@ -16,7 +16,8 @@ from msda_bench.api import Array, DataError, Task
 from msda_bench.functional import MISSING_TEXTS, alike, plain_texts
 from msda_bench_builtin.datasets.tables.numbers import gaps_among
 from msda_bench_builtin.datasets.tables.official import Marked, mask_of
-from msda_bench_builtin.datasets.tables.read import Column, listed
+from msda_bench_builtin.datasets.tables.read import Column
+from msda_bench_builtin.datasets.tables.texts import listed
 
 Mode = Literal["auto", "classification", "regression"]
 Unlabelled = Literal["refuse", "drop", "target"]
@@ -93,55 +94,76 @@ class Parts:
 
     def doubts(self) -> Iterator[str]:
         """Names that may be meant otherwise."""
-        groups = [] if self.groups is None else np.unique(self.groups).tolist()
         alone = self._alone()
-        masks = {name for of in alone.values() for name in of if _MASK.fullmatch(name)}
-        for what, names in (("domains", self.rows), ("classes", self.classes), ("groups", groups)):
+        groups = () if self.groups is None else np.unique(self.groups).tolist()
+        masks = sorted({name for of in alone.values() for name in of if _MASK.fullmatch(name)})
+        others = {*self.classes} - {*masks}
+        if any(map(_MASK.fullmatch, others)):
+            masks = []
+        for what, names, more in (("domains", self.rows, []), ("classes", self.classes, masks), ("groups", groups, [])):
             pairs = [" and ".join(map(repr, same)) for same in alike(names)]
             if pairs:
                 yield f"{listed(pairs, 3)} count as different {what}; write them alike if they are the same"
-            odd = [name for name in names if may_be_missing(name)]
-            odd += sorted(masks) if what == "classes" and not any(map(_MASK.fullmatch, {*names} - masks)) else []
+            odd = [*filter(may_be_missing, names), *more]
             if odd and len(odd) < len(names):
                 remedy = f"{option({*self.gaps, odd[0]})} says so"
                 yield f"{odd[0]!r} among the {what} may stand for a missing value; {remedy}"
         if self.coded:
             what = f"{listed(self.coded)} repeats far outside of all other labels, so it may stand for no label"
             yield f"{what}; {option({*self.gaps, *self.coded})} says so"
-        if strange := [name for name, of in alone.items() if len(of) == len(np.unique(self.y[self.rows[name]]))]:
+        strange = [name for name, classes in alone.items() if len(classes) == len(np.unique(self.y[self.rows[name]]))]
+        if strange:
             remedy = "correct the labels, or remove the rows of these domains"
             yield f"domains without a class of another domain, {listed(strange)}; {remedy}"
 
     def remarks(self) -> Iterator[str]:
         """Official test rows, and classes that only one domain has."""
         if self.test is not None:
-            tested = {name: int(self.test[mine].sum()) for name, mine in self.rows.items()}
-            some = [f"{name} {count} of {len(self.rows[name])}" for name, count in tested.items() if count]
-            none = [name for name, count in tested.items() if not count and name not in self.unlabelled]
-            more = f"; none in {listed(none)}, where each run draws its own" if none else ""
-            yield f"official test rows: {listed(some)}{more}"
+            yield self._tested(self.test)
             yield from self._one_sided(self.test)
         for name, classes in self._alone().items():
             yield f"only {name} has the classes {listed(classes)}: no source can teach them when it is the target"
 
+    def _tested(self, test: Array) -> str:
+        """How many official test rows each domain has."""
+        some: list[str] = []
+        none: list[str] = []
+        for name, rows in self.rows.items():
+            count = int(test[rows].sum())
+            if count:
+                some.append(f"{name} {count} of {len(rows)}")
+            elif name not in self.unlabelled:
+                none.append(name)
+        line = f"official test rows: {listed(some)}"
+        return f"{line}; none in {listed(none)}, where each run draws its own" if none else line
+
     def _one_sided(self, test: Array) -> Iterator[str]:
         """Classes of a domain that its official test rows, or all others of its rows, lack."""
-        for name, mine in self.rows.items():
-            if not self.classes or not test[mine].any():
+        if not self.classes:
+            return
+        for name, rows in self.rows.items():
+            if not test[rows].any():
                 continue
-            here = {*np.unique(self.y[mine]).tolist()}
-            for what, rows in (("official test", mine[test[mine]]), ("training", mine[~test[mine]])):
-                lacking = [self.classes[place] for place in sorted(here - {*np.unique(self.y[rows]).tolist()})]
-                if lacking:
-                    yield f"the {what} rows of {name} lack the classes {listed(lacking)}"
+            here = np.unique(self.y[rows])
+            for what, side in (("official test", rows[test[rows]]), ("training", rows[~test[rows]])):
+                lacking = np.setdiff1d(here, self.y[side])
+                if len(lacking):
+                    classes = listed([self.classes[place] for place in lacking])
+                    yield f"the {what} rows of {name} lack the classes {classes}"
 
     def _alone(self) -> dict[str, list[str]]:
         """By domain the classes that no other one has."""
-        labelled = [name for name in self.rows if self.classes and name not in self.unlabelled]
-        of = {name: np.unique(self.y[self.rows[name]]).tolist() for name in labelled}
-        domains = Counter(label for mine in of.values() for label in mine)
-        alone = {name: [self.classes[label] for label in mine if domains[label] == 1] for name, mine in of.items()}
-        return {name: classes for name, classes in alone.items() if classes and len(of) > 1}
+        labelled = [name for name in self.rows if name not in self.unlabelled]
+        if not self.classes or len(labelled) == 1:
+            return {}
+        kinds = {name: np.unique(self.y[self.rows[name]]).tolist() for name in labelled}
+        domains = Counter(label for labels in kinds.values() for label in labels)
+        alone: dict[str, list[str]] = {}
+        for name, labels in kinds.items():
+            classes = [self.classes[label] for label in labels if domains[label] == 1]
+            if classes:
+                alone[name] = classes
+        return alone
 
 
 _LACKING = {text.casefold() for text in (*MISSING_TEXTS, "#null!", "k.a", "missing", "n.a", "n.a.", "unknown")}
@@ -183,76 +205,97 @@ def _domains(
 ) -> tuple[dict[str, Array], dict[str, Array]]:
     """The rows of each domain that have a label, all of one without any if it may be a target; and their places."""
     path, name = roles.path, roles.names[0]
-    if (domain.codes < 0).any():
-        row = int(np.argmax(domain.codes < 0)) + 1
-        raise DataError(
-            f"{path}: row {row} has no {name}{roles.hint(roles.domain)}; name its domain, or remove the row"
-        )
-    if unknown := [text for text in leave_out if text not in domain.texts]:
-        raise DataError(f"{path}: `leave_out` names {unknown[0]!r}; the domains are {listed(domain.texts)}")
-    if len(domain.texts) > _MOST_DOMAINS:
-        what = f"{name} has {len(domain.texts)} different values, and at most {_MOST_DOMAINS} can be domains"
-        raise DataError(f"{path}: {what}; name another column")
-    whole = {
-        text: np.flatnonzero(domain.codes == place) for place, text in enumerate(domain.texts) if text not in leave_out
-    }
+    _refuse_domains(roles, domain, leave_out)
+    whole: dict[str, Array] = {}
+    for place, text in enumerate(domain.texts):
+        if text not in leave_out:
+            whole[text] = np.flatnonzero(domain.codes == place)
     rows = {text: mine[label.codes[mine] >= 0] for text, mine in whole.items()}
-    lacking = np.concatenate([[], *(np.setdiff1d(whole[text], rows[text]) for text in rows)]).astype(np.int64)
-    if len(lacking) and unlabelled == "refuse":
-        row = int(lacking.min())
-        of = domain.texts[int(domain.codes[row])]
-        who = f"row {row + 1} (domain {of!r}) has none" if len(rows[of]) else f"domain {of!r} has no labels at all"
-        what = f"{len(lacking)} rows have no {roles.names[1]}: {who}{roles.hint(roles.label)}"
-        remedy = (
-            "set `unlabelled: drop` to leave such rows out (docs/own-data.md says what can be known without labels)"
-        )
-        raise DataError(f"{path}: {what}; {remedy}")
+    if unlabelled == "refuse":
+        _refuse_unlabelled(roles, whole, rows)
     if not any(map(len, rows.values())):
         raise DataError(f"{path}: has no row with a label; adaptation needs two or more domains ({name})")
     if unlabelled == "target":
         rows = {text: mine if len(mine) else whole[text] for text, mine in rows.items()}
-    rows = dict(sorted(((text, mine) for text, mine in rows.items() if len(mine)), key=lambda item: int(item[1][0])))
-    if len(rows) < len(("source", "target")):
-        what = f"has one domain, {next(iter(rows))!r}; adaptation needs two or more ({name})"
-        raise DataError(f"{path}: {what}")
-    partly = {text: mine for text, mine in rows.items() if len(mine) < len(whole[text])}
-    return rows, {text: np.searchsorted(whole[text], mine) for text, mine in partly.items()}
+    order = sorted((text for text in rows if len(rows[text])), key=lambda text: int(rows[text][0]))
+    if len(order) < len(("source", "target")):
+        raise DataError(f"{path}: has one domain, {order[0]!r}; adaptation needs two or more ({name})")
+    rows = {text: rows[text] for text in order}
+    partly = [text for text in order if len(rows[text]) < len(whole[text])]
+    return rows, {text: np.searchsorted(whole[text], rows[text]) for text in partly}
+
+
+def _refuse_domains(roles: Roles, domain: Column, leave_out: Sequence[str]) -> None:
+    path, name = roles.path, roles.names[0]
+    if (domain.codes < 0).any():
+        row = int(np.argmax(domain.codes < 0)) + 1
+        remedy = "name its domain, or remove the row"
+        raise DataError(f"{path}: row {row} has no {name}{roles.hint(roles.domain)}; {remedy}")
+    for text in leave_out:
+        if text not in domain.texts:
+            raise DataError(f"{path}: `leave_out` names {text!r}; the domains are {listed(domain.texts)}")
+    if len(domain.texts) > _MOST_DOMAINS:
+        what = f"{name} has {len(domain.texts)} different values, and at most {_MOST_DOMAINS} can be domains"
+        raise DataError(f"{path}: {what}; name another column")
+
+
+def _refuse_unlabelled(roles: Roles, whole: Mapping[str, Array], labelled: Mapping[str, Array]) -> None:
+    lacking = {text: np.setdiff1d(whole[text], labelled[text]) for text in whole}
+    count = sum(map(len, lacking.values()))
+    if not count:
+        return
+    row, domain = min((int(rows[0]), text) for text, rows in lacking.items() if len(rows))
+    who = f"domain {domain!r} has no labels at all"
+    if len(labelled[domain]):
+        who = f"row {row + 1} (domain {domain!r}) has none"
+    what = f"{count} rows have no {roles.names[1]}: {who}{roles.hint(roles.label)}"
+    remedy = "set `unlabelled: drop` to leave such rows out (docs/own-data.md says what can be known without labels)"
+    raise DataError(f"{roles.path}: {what}; {remedy}")
 
 
 def is_regression(numbers: Array, mode: Mode) -> bool:
     """Whether different labels are numbers to predict; NaN stands for other texts."""
     if mode != "auto":
         return mode == "regression"
-    fractions = bool(np.isfinite(numbers).all()) and len(numbers) > _MANY and bool((numbers % 1 != 0).any())
-    return fractions or bool(np.isinf(numbers).any() and not np.isnan(numbers).any())  # all are numbers, and no classes
+    if np.isnan(numbers).any():
+        return False
+    if np.isinf(numbers).any():  # which is no class
+        return True
+    return len(numbers) > _MANY and bool((numbers % 1 != 0).any())
 
 
 def _labels(roles: Roles, label: Column, rows: Mapping[str, Array], mode: Mode) -> tuple[Array, Task, tuple[str, ...]]:
     """Labels of all rows (-1 or NaN where there is none), the task, and the names of the classes."""
-    path, name, numbers = roles.path, roles.names[1], label.numbers
     used = np.unique(np.concatenate([label.codes[mine] for mine in rows.values()]))
-    real = bool(np.isfinite(numbers[used]).all())
-    if is_regression(numbers[used], mode):
-        if not real:
-            text = label.texts[int(used[int(np.argmin(np.isfinite(numbers[used])))])]
-            raise DataError(f"{path}: {name} holds {text!r}, which is no finite number; correct it")
-        values = np.append(numbers, np.nan)
-        if (abs(values[used]) > np.finfo(np.float32).max).any():
-            raise DataError(f"{path}: {name} holds numbers that are too large for float32; scale them")
-        return values[label.codes], Task("regression"), ()
+    if is_regression(label.numbers[used], mode):
+        return _numbers(roles, label, used), Task("regression"), ()
+    path, name, numbers = roles.path, roles.names[1], label.numbers
     if len(used) > _MOST_CLASSES:
         what = f"{name} has {len(used)} different values, and at most {_MOST_CLASSES} can be classes"
         raise DataError(f"{path}: {what}; set `task: regression` (`--task regression`), or name another column")
     if len(used) == 1:
         raise DataError(f"{path}: {name} is {label.texts[int(used[0])]!r} in all rows; there is nothing to predict")
-    order = sorted(used, key=lambda place: (numbers[place] if real else 0, label.texts[place]))
+    for domain, mine in rows.items():
+        kinds = np.unique(label.codes[mine])
+        if len(kinds) == 1:
+            what = f"domain {domain!r} has one class alone, {label.texts[int(kinds[0])]!r}"
+            raise DataError(f"{path}: {what}; add rows of another, or name the domain in `leave_out`")
+    by_number = bool(np.isfinite(numbers[used]).all())
+    order = sorted(used, key=lambda place: (numbers[place] if by_number else 0, label.texts[place]))
     places = np.full(len(label.texts) + 1, -1, np.int64)
     places[order] = np.arange(len(order))
-    for domain, mine in rows.items():
-        if len(of := np.unique(label.codes[mine])) == 1:
-            what = f"domain {domain!r} has one class alone, {label.texts[int(of[0])]!r}"
-            raise DataError(f"{path}: {what}; add rows of another, or name the domain in `leave_out`")
     return places[label.codes], Task("classification", len(order)), tuple(label.texts[place] for place in order)
+
+
+def _numbers(roles: Roles, label: Column, used: Array) -> Array:
+    """Labels of all rows as numbers, NaN where there is none."""
+    path, name, numbers = roles.path, roles.names[1], label.numbers
+    wrong = used[~np.isfinite(numbers[used])]
+    if len(wrong):
+        raise DataError(f"{path}: {name} holds {label.texts[int(wrong[0])]!r}, which is no finite number; correct it")
+    if (abs(numbers[used]) > np.finfo(np.float32).max).any():
+        raise DataError(f"{path}: {name} holds numbers that are too large for float32; scale them")
+    return np.append(numbers, np.nan)[label.codes]
 
 
 def predictions_in(path: Path, part: str, column: Column, parts: Parts) -> Array:
@@ -266,15 +309,16 @@ def predictions_in(path: Path, part: str, column: Column, parts: Parts) -> Array
     used = used[used >= 0]
     if not parts.task.has_classes:
         outputs = np.append(column.numbers, np.nan)[:, None]
-        wrong, what = ~np.isfinite(outputs[used, 0]), "which is no finite number"
+        wrong, what = used[~np.isfinite(outputs[used, 0])], "which is no finite number"
     else:
         texts = plain_texts([*classes, *column.texts], ())
-        outputs = np.full((len(column.texts) + 1, len(classes)), np.nan, np.float32)
-        outputs[:-1] = [[text == name for name in texts[: len(classes)]] for text in texts[len(classes) :]]
-        wrong, what = ~(outputs[used] == 1).any(1), f"which is none of the classes {listed(classes, 20)}"
-    if wrong.any():
-        text = column.texts[int(used[int(np.argmax(wrong))])]
-        raise DataError(f"{path}: {part} holds {text!r}, {what}; correct it, or leave it empty")
+        names, given = texts[: len(classes)], texts[len(classes) :]
+        outputs = np.full((len(given) + 1, len(classes)), np.nan, np.float32)
+        for place, text in enumerate(given):
+            outputs[place] = [text == name for name in names]
+        wrong, what = used[~outputs[used].any(1)], f"which is none of the classes {listed(classes, 20)}"
+    if len(wrong):
+        raise DataError(f"{path}: {part} holds {column.texts[int(wrong[0])]!r}, {what}; correct it, or leave it empty")
     return outputs[column.codes]
 
 
@@ -282,15 +326,16 @@ def _groups(roles: Roles, rows: Mapping[str, Array]) -> tuple[Array | None, bool
     """The group of each row, and whether one has rows in several domains."""
     if roles.group is None:
         return None, False
-    group, what = roles.group.named, roles.names[2]
-    by = {name: np.unique(group.codes[mine]) for name, mine in rows.items()}
-    for name, kinds in by.items():
-        if kinds[0] < 0:
+    path, group, what = roles.path, roles.group.named, roles.names[2]
+    kinds = {name: np.unique(group.codes[mine]) for name, mine in rows.items()}
+    for name, mine in kinds.items():
+        if mine[0] < 0:
             row = int(rows[name][int(np.argmax(group.codes[rows[name]] < 0))]) + 1
             remedy = "give each row a group, even its own"
-            raise DataError(f"{roles.path}: row {row} has no {what}{roles.hint(roles.group)}; {remedy}")
-        if len(kinds) == 1:
-            one = f"all rows of domain {name!r} are of one group, {group.texts[int(kinds[0])]!r}"
-            raise DataError(f"{roles.path}: {one}, so they cannot be split; name another {what}")
+            raise DataError(f"{path}: row {row} has no {what}{roles.hint(roles.group)}; {remedy}")
+        if len(mine) == 1:
+            one = f"all rows of domain {name!r} are of one group, {group.texts[int(mine[0])]!r}"
+            raise DataError(f"{path}: {one}, so they cannot be split; name another {what}")
+    every = np.concatenate([*kinds.values()])
     names = np.array([*group.texts, ""], np.str_)
-    return names[group.codes], len(np.unique(np.concatenate(list(by.values())))) < sum(map(len, by.values()))
+    return names[group.codes], len(np.unique(every)) < len(every)

@@ -11,7 +11,7 @@ from msda_bench.api import Array
 from msda_bench_builtin.datasets.tables.findings import Finding, Look
 from msda_bench_builtin.datasets.tables.keys import keys_among
 from msda_bench_builtin.datasets.tables.official import is_split, tests_among
-from msda_bench_builtin.datasets.tables.read import listed, names_in
+from msda_bench_builtin.datasets.tables.texts import listed, names_in
 
 
 def proposals(look: Look, names: Sequence[str]) -> list[Finding]:
@@ -19,23 +19,38 @@ def proposals(look: Look, names: Sequence[str]) -> list[Finding]:
     splits: list[Finding] = []
     for name in names:
         if is_split(name, look.columns[name]):
-            splits.append(_split(look, name, first=all(finding.fate != "test" for finding in splits)))
-    keys = keys_among(look, [name for name in names if name not in {finding.name for finding in splits}])
-    proposed = next((finding for finding in splits if finding.fate == "test"), None)
-    groups = look.groups
-    chosen = next((finding for finding in keys if finding.fate in {"group", "groups"}), None)
-    if chosen is not None:
-        groups = _groups(look, chosen)
+            is_first = all(finding.fate != "test" for finding in splits)
+            splits.append(_split(look, name, first=is_first))
+    found = {finding.name for finding in splits}
+    keys = keys_among(look, [name for name in names if name not in found])
+    key = next((finding for finding in keys if finding.fate in {"group", "groups"}), None)
+    groups = look.groups if key is None else _groups(look, key)
     if groups is None:
         return [*splits, *keys]
-    if look.test is not None and chosen is not None and (both := _on_both_sides(look, groups, look.test)):
-        remedy = "the test is easier than it seems; without --test the suite keeps them together"
-        parted = Finding("leak", f"{both} values of {look.kind} {chosen.name!r} have training and test rows", "drop")
-        keys = [replace(parted, column=chosen.name, remedy=remedy) if key is chosen else key for key in keys]
-    if proposed is not None and (both := _on_both_sides(look, groups, _mask(look, proposed))):
-        what = f"{proposed.what}, but {both} groups of rows that belong together are on both sides"
-        splits = [Finding("split", what, "drop", proposed.name) if split is proposed else split for split in splits]
-    return [*splits, *keys]
+    return [*(_kept_together(look, split, groups) for split in splits), *(_tested(look, one, groups) for one in keys)]
+
+
+def _kept_together(look: Look, split: Finding, groups: Array) -> Finding:
+    """The finding on a split, which is not proposed if it divides groups."""
+    if split.fate != "test":
+        return split
+    both = _on_both_sides(look, groups, _mask(look, split))
+    if not both:
+        return split
+    what = f"{split.what}, but {both} groups of rows that belong together are on both sides"
+    return Finding("split", what, "drop", split.name)
+
+
+def _tested(look: Look, key: Finding, groups: Array) -> Finding:
+    """The finding on a key, which is not proposed if the user's own test rows divide its groups."""
+    if look.test is None or key.fate not in {"group", "groups"}:
+        return key
+    both = _on_both_sides(look, groups, look.test)
+    if not both:
+        return key
+    what = f"{both} values of {look.kind} {key.name!r} have training and test rows"
+    remedy = "the test is easier than it seems; without --test the suite keeps them together"
+    return Finding("leak", what, "drop", key.name, remedy)
 
 
 def _split(look: Look, name: str, *, first: bool) -> Finding:
@@ -48,13 +63,13 @@ def _split(look: Look, name: str, *, first: bool) -> Finding:
     if look.says_test or not first or asked.endswith("=VALUE"):
         return by_option
     finding = Finding("split", what, "test", asked)
-    codes = look.codes(name)
     mask = _mask(look, finding)
     known = look.labels >= 0
-    whole = [look.names[place] for place in np.unique(look.places[known]) if mask[known & (look.places == place)].all()]
+    labelled = np.unique(look.places[known])
+    whole = [look.names[place] for place in labelled if mask[known & (look.places == place)].all()]
     if whole:
         return replace(by_option, remedy=f"all rows of {listed(whole, 6)} are for the test, so each run draws its own")
-    if (codes[known] < 0).any() or not mask[known].any():
+    if (look.codes(name)[known] < 0).any() or not mask[known].any():
         return replace(by_option, remedy="rows without a value have no side, so each run draws its own")
     return finding
 

@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -19,16 +18,14 @@ from msda_bench.api import Array, DataError
 from msda_bench.functional import MISSING_TEXTS, plain_texts
 from msda_bench_builtin.datasets.tables.folder import TABLES, Part, is_table, parts_of
 from msda_bench_builtin.datasets.tables.lines import NUMBER, decoded, rows_of
+from msda_bench_builtin.datasets.tables.parquet import table_columns
+from msda_bench_builtin.datasets.tables.texts import listed
 
 NO_NAME = ("Unnamed: ", "__index_level_")
 """Begin names of columns without one, as pandas calls them, such as the index of a data frame."""
 _MOST = 1 << 29
 """The maximum size of a file in bytes."""
 _WIDEST = 1 << 17
-_CELLS = 1 << 27
-"""The maximum number of values in a Parquet file, where equal ones take next to no bytes."""
-PARQUET_DAMAGE = (OSError, ValueError, TypeError, LookupError, NotImplementedError, OverflowError, MemoryError)
-"""Exceptions of pyarrow for files that are damaged, encrypted, or hold what it cannot read."""
 _COMMA = re.compile(r"\s*([+-]?(?:\d+|\d{1,3}(?:\.\d{3})+)),(\d+([eE][+-]?\d+)?)\s*")
 _DOTS = re.compile(r"\s*[+-]?\d{1,3}(\.\d{3})+(,\d+)?\s*")
 """Numbers with a comma as their point, and with dots between thousands."""
@@ -234,63 +231,9 @@ def _by_name(path: Path, names: Sequence[str], columns: Sequence[Column]) -> dic
 
 
 def _parquet(path: Path, content: bytes, missing: Collection[str]) -> dict[str, Column]:
-    try:
-        import pyarrow as pa
-        from pyarrow import parquet, types
-    except ImportError:
-        remedy = "pip install '.[parquet]' in the clone, or save the table as CSV"
-        raise DataError(f"{path}: Parquet files need pyarrow: {remedy}") from None
-    try:
-        schema = parquet.read_schema(pa.BufferReader(content))
-        if nested := next((field for field in schema if types.is_nested(field.type)), None):
-            what = f"column {nested.name!r} holds {nested.type}, not one value in each row; leave it out of the file"
-            raise DataError(f"{path}: {what}, or read it as `arrays`, whose inputs may be lists of numbers")
-        # Texts stay as they are encoded: one that repeats may take no bytes, but a copy for each row all memory.
-        texts = [field.name for field in schema if types.is_string(field.type) or types.is_large_string(field.type)]
-        file = parquet.ParquetFile(pa.BufferReader(content), read_dictionary=texts)
-        held = file.metadata
-        size = sum(held.row_group(group).total_byte_size for group in range(held.num_row_groups))
-        if size > _MOST or held.num_rows * held.num_columns > _CELLS:
-            what = f"unpacks to {size} bytes, {held.num_rows} rows of {held.num_columns} columns"
-            raise DataError(f"{path}: {what}, more than {_MOST} bytes or {_CELLS} values; save them as `arrays`")
-        if not held.num_rows:
-            raise DataError(f"{path}: has no rows")
-        # A thread of pyarrow that lets go of `content` while Python ends aborts the process.
-        table = file.read(use_threads=False)
-        names = [str(name) for name in schema.names]
-        columns = [_arrow_column(path, name, table.column(place), missing) for place, name in enumerate(names)]
-    except (*PARQUET_DAMAGE, pa.ArrowException) as error:
-        raise DataError(f"{path}: is no readable Parquet file: {plain(error)}") from None
-    return _by_name(path, names, columns)
-
-
-def _arrow_column(path: Path, name: str, values: Any, missing: Collection[str]) -> Column:
-    import pyarrow as pa
-    from pyarrow import types
-
-    if types.is_float16(values.type):  # which cannot be encoded
-        values = values.cast(pa.float32())
-    held = values.combine_chunks() if types.is_dictionary(values.type) else values.combine_chunks().dictionary_encode()
-    codes = held.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-    try:
-        texts = [text_of(value) for value in held.dictionary.to_pylist()]
-    except UnicodeDecodeError:
-        raise DataError(
-            f"{path}: column {name!r} holds bytes that are no UTF-8 text; save texts, or leave it out of the file"
-        ) from None
-    return Column.of(texts, codes, missing)
-
-
-def text_of(value: object) -> str:
-    """A plain value as a text file has it, "" for NaN and None; a UnicodeDecodeError for bytes that are no text."""
-    if isinstance(value, bytes):
-        return value.decode()
-    return "" if value is None or value != value else str(value)  # noqa: PLR0124 - of NaN
-
-
-def plain(error: Exception) -> str:
-    """An error's text in one line, or its kind."""
-    return " ".join(str(error).split()) or type(error).__name__
+    found = table_columns(path, content)
+    columns = [Column.of(texts, codes, missing) for _, texts, codes in found]
+    return _by_name(path, [name for name, _, _ in found], columns)
 
 
 def column(path: Path, columns: Mapping[str, Column], name: str, what: str) -> Column:
@@ -304,11 +247,6 @@ def column(path: Path, columns: Mapping[str, Column], name: str, what: str) -> C
     return columns[name]
 
 
-def names_in(names: str, columns: Collection[str]) -> list[str]:
-    """The columns that a text names, with commas between them unless a column is called so."""
-    return [names] if names in columns else [name.strip() for name in names.split(",")]
-
-
 def crossed(columns: Sequence[Column]) -> Column:
     """A column with a text for each combination of texts, missing where one of them is."""
     if len(columns) == 1:
@@ -319,10 +257,3 @@ def crossed(columns: Sequence[Column]) -> Column:
     whole = (codes >= 0).all(1)
     made = Column.of(texts, np.where(whole, places.reshape(-1), -1), columns[0].missing)
     return replace(made, gaps=frozenset().union(*(column.gaps for column in columns)))
-
-
-def listed(names: Collection[str], most: int = 12) -> str:
-    """Names in one line; of many the first ones."""
-    every = list(names)
-    shown = ", ".join(every[:most])
-    return shown if len(every) <= most else f"{shown}, ... ({len(every)} in all)"

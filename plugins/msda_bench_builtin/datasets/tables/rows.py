@@ -7,7 +7,7 @@ import hashlib
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from pydantic import AliasChoices, Field
@@ -26,6 +26,7 @@ from msda_bench.api import (
     Inputs,
     InputSpec,
     Size,
+    Stratify,
     Task,
     component,
 )
@@ -33,7 +34,7 @@ from msda_bench.functional import MISSING_TEXTS
 from msda_bench_builtin.datasets.tables.columns import Plan, Standardise
 from msda_bench_builtin.datasets.tables.folder import stamp
 from msda_bench_builtin.datasets.tables.parts import Mode, Parts, Roles, Unlabelled, parts_of
-from msda_bench_builtin.datasets.tables.read import listed
+from msda_bench_builtin.datasets.tables.texts import listed
 
 _EMPTY = ("source_1", "source_2", "target")
 
@@ -90,7 +91,7 @@ class FromFile(Dataset):
     """Of the files that are read."""
 
     train: Size = 0.5
-    stratify: bool | Literal["shares"] = True
+    stratify: Stratify = True
     file: Annotated[str, FilePath()] = ""
     mode: Annotated[Mode, Field(validation_alias=AliasChoices("task", "mode"))] = "auto"
     standardise: Standardise = "sources"

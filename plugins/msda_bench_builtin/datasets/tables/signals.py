@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -88,11 +88,13 @@ def signals_in(x: Array) -> str:
     return f"{size}, {missing:.2g} % of the numbers missing"
 
 
-def network_for(x: Array) -> str:
+def network_for(x: Array) -> dict[str, dict[str, Any]]:
     """A small network for signals (n, channels, time), as a suite names it; of long ones it skips some steps."""
+    settings: dict[str, Any] = {"channels": [32, 64]}
     stride = -(-x.shape[2] // _STEPS)
-    skips = f", stride: {stride}" if stride > 1 else ""
-    return f"{{convnet1d: {{channels: [32, 64]{skips}, norm: batch}}}}"
+    if stride > 1:
+        settings["stride"] = stride
+    return {"convnet1d": settings | {"norm": "batch"}}
 
 
 def padded_axes(gaps: Array) -> list[int]:

@@ -15,14 +15,15 @@ from msda_bench.functional import unspaced
 from msda_bench_builtin.datasets.tables.columns import encoded, fitted, plan_of, ranges_of, with_words
 from msda_bench_builtin.datasets.tables.findings import Look
 from msda_bench_builtin.datasets.tables.folder import TABLES, is_table, said_of, stamp
-from msda_bench_builtin.datasets.tables.identify import given_by, identified, look_through, repaired, unnamed
+from msda_bench_builtin.datasets.tables.identify import identified, look_through, parameters, repaired, unnamed
 from msda_bench_builtin.datasets.tables.judge import gaps_in, judge, used_columns
 from msda_bench_builtin.datasets.tables.new_table import TableReader
 from msda_bench_builtin.datasets.tables.official import Marked, marked_by, named_in
-from msda_bench_builtin.datasets.tables.parquet_arrays import has_lists
+from msda_bench_builtin.datasets.tables.parquet import has_lists
 from msda_bench_builtin.datasets.tables.parts import Parts, Roles, missing_in, predictions_in
-from msda_bench_builtin.datasets.tables.read import Column, column, crossed, names_in, read_table
+from msda_bench_builtin.datasets.tables.read import Column, column, crossed, read_table
 from msda_bench_builtin.datasets.tables.rows import Contents, FromFile
+from msda_bench_builtin.datasets.tables.texts import names_in
 
 
 @component
@@ -67,7 +68,7 @@ class Table(FromFile):
 
     def roles(self) -> Roles:
         """The columns that are no inputs; see `FromFile`."""
-        path, (_, columns) = Path(self.file), self._read()
+        path, (_, columns) = Path(self.file), self.columns()
         self._named(columns)  # which refuses a column with two of them
         return Roles(
             path,
@@ -81,14 +82,14 @@ class Table(FromFile):
 
     def read(self) -> Contents:
         """The table; see `FromFile`."""
-        path, (sha256, columns), parts = Path(self.file), self._read(), self.parts()
+        path, (sha256, columns), parts = Path(self.file), self.columns(), self.parts()
         inputs = self._inputs(columns, parts)
         predictions = None
         if self.predictions is not None:
             given = column(path, columns, self.predictions, "predictions")
             predictions = predictions_in(path, f"column {self.predictions!r}", given, parts)
         plan = plan_of(path, inputs, self.categories, self.text)
-        odd = [finding.line(answered=False) for finding in judge(self._look(columns, parts), self.text)]
+        odd = [finding.line(answered=False) for finding in judge(self.look(columns, parts), self.text)]
         x: Inputs = encoded(plan, inputs, ranges_of(plan, inputs), scaled=self.standardise != "none")
         width, texts = plan.width, None
         if self.text is not None:
@@ -118,13 +119,13 @@ class Table(FromFile):
 
     def new_rows_reader(self, files: Files) -> NewRowsReader:
         """What reads tables with the same columns."""
-        read, (_, columns), parts = self.contents(), self._read(), self.parts()
+        read, (_, columns), parts = self.contents(), self.columns(), self.parts()
         inputs, plan = self._inputs(columns, parts), read.plan
         assert plan is not None  # noqa: S101 - a table has one
         named = {"domain": self.domain, "label": self.label, "predictions": self.predictions}
         read_table.cache_clear()
         return TableReader.of(
-            self._look(columns, parts),
+            self.look(columns, parts),
             plan,
             ranges_of(plan, inputs),
             None if self.text is None else inputs[self.text],
@@ -137,39 +138,49 @@ class Table(FromFile):
             scaled=self.standardise != "none",
         )
 
-    def identify(self, path: Path, sha256: str) -> Identified | None:
-        """None for what is no table, or a folder; a DataError that names the columns for one that is."""
-        if path.is_file() and is_table(path) and not has_lists(path):
-            raise unnamed(path, read_table(path, missing_in(self.missing)[0], self.domain, stamp(path, TABLES))[1])
-        return None
-
-    def identify_columns(self, path: Path, columns: Mapping[str, str]) -> Identified | None:
+    def identify(self, path: Path, sha256: str, options: Mapping[str, str]) -> Identified | None:
         """Looks through a table: its domains and classes, and columns that look like a leak or cannot be used."""
+        if path.is_dir() and "label" not in options:
+            return None
         if not is_table(path) or has_lists(path):
             return None
-        if "signals" in columns:
+        if not options:
+            raise unnamed(path, replace(self, file=str(path)).columns()[1])
+        if not path.is_dir() and not options.keys() >= {"domain", "label"}:
+            raise DataError(f"{path}: a table needs both --domain and --label")
+        if "signals" in options:
             raise DataError(f"{path}: a table has no signals; save them as arrays, (n, channels, time) by numpy.savez")
-        given = given_by(columns)
-        table, more, notes = repaired(replace(self, file=str(path), **given), columns.get("unlabelled", "target"))
-        lines: list[str] = []
-        if "missing" not in given:
-            missing, lines = table._gaps()  # noqa: SLF001 - another of its kind
-            more |= missing
-            table = replace(table, **missing)
-        units = table._units()  # noqa: SLF001
-        if units:
-            what = f"column {table.text!r} puts no blanks between words, so its characters and their pairs are counted"
-            lines.append(f"text: {what} (`units: characters`)")
-        more |= units
-        table = replace(table, **units)
-        kinds, doubts = look_through(
-            table._look(table._read()[1], table.parts(), says_test="test" in columns),  # noqa: SLF001
-            table.text,
-        )
-        more |= kinds
-        return identified(replace(table, **more), given | more, [*said_of(path, TABLES), *notes, *lines, *doubts])
+        given = parameters(options)
+        data, left_out, lines = repaired(replace(self, file=str(path), **given), options["unlabelled"])
+        found: Identified = data.looked_through(given | left_out, lines, says_test="test" in options)
+        return found
 
-    def _read(self) -> tuple[str, dict[str, Column]]:
+    def looked_through(self, given: dict[str, Any], lines: list[str], *, says_test: bool) -> Identified:
+        """The table with the parameters that answer the doubts about its columns.
+
+        Args:
+            given: the parameters so far.
+            lines: what was found so far.
+            says_test: whether the user says which rows are official test rows, or that none are.
+        """
+        table, params = self, dict(given)
+        if "missing" not in given:
+            gaps, about_gaps = self._gaps()
+            lines += about_gaps
+            params |= gaps
+            table = replace(table, **gaps)
+        if table.has_no_blanks():
+            what = f"column {self.text!r} puts no blanks between words, so its characters and their pairs are counted"
+            lines.append(f"text: {what} (`units: characters`)")
+            params["units"] = "characters"
+            table = replace(table, units="characters")
+        look = table.look(table.columns()[1], table.parts(), says_test=says_test)
+        kinds, doubts = look_through(look, table.text)
+        params |= kinds
+        return identified(replace(table, **kinds), params, [*said_of(Path(self.file), TABLES), *lines, *doubts])
+
+    def columns(self) -> tuple[str, dict[str, Column]]:
+        """The sha256 of the file's bytes, and its columns by name."""
         path = Path(self.file)
         everywhere, own = missing_in(self.missing)
         sha256, columns = read_table(path, everywhere, self.domain, stamp(path, TABLES))
@@ -189,25 +200,25 @@ class Table(FromFile):
         column(path, columns, named_in(self.test_rows, columns)[0], "test_rows")
         return marked_by(path, "column", self.test_rows, columns)
 
-    def _look(self, columns: Mapping[str, Column], parts: Parts, *, says_test: bool = False) -> Look:
+    def look(self, columns: Mapping[str, Column], parts: Parts, *, says_test: bool = False) -> Look:
         """The columns of inputs and the rows, to be judged."""
         alike, inputs = self.standardise == "domain", self._inputs(columns, parts)
         return Look.of(Path(self.file), inputs, parts, self.domain, alike=alike, says_test=says_test)
 
-    def _gaps(self) -> tuple[dict[str, tuple[str, ...]], list[str]]:
+    def _gaps(self) -> tuple[dict[str, Any], list[str]]:
         """The texts that stand for missing values, as `missing`, if some numbers among the inputs surely do."""
-        look = self._look(self._read()[1], self.parts())
+        look = self.look(self.columns()[1], self.parts())
         found = [finding for finding in gaps_in(look, used_columns(look, self.text)) if finding.fate == "missing"]
         if not found:
             return {}, []
         texts = [text for finding in found for text in finding.column.split(",")]
         return {"missing": (*sorted(look.gaps), *texts)}, [finding.line(answered=True) for finding in found]
 
-    def _units(self) -> dict[str, Any]:
-        """What words of the text are, as a parameter, where its script puts no blanks between them."""
-        if self.text is None or not unspaced(column(Path(self.file), self._read()[1], self.text, "text").texts):
-            return {}
-        return {"units": "characters"}
+    def has_no_blanks(self) -> bool:
+        """Whether the text is of a script that puts no blanks between words."""
+        if self.text is None:
+            return False
+        return unspaced(column(Path(self.file), self.columns()[1], self.text, "text").texts)
 
     def _inputs(self, columns: Mapping[str, Column], parts: Parts) -> dict[str, Column]:
         """The columns to learn from, as if the rows that are not read were like the others."""
