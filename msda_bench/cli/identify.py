@@ -51,7 +51,7 @@ def identify(
         _say_what_is_expected(path, given)
     if suite is not None:
         if faults and not found:
-            raise DataError(*problems)
+            raise DataError(*dict.fromkeys(problems))
         name, match = _readable(path, found, problems, anyway=anyway)
         write_suite(suite, path, name, match, registry)
     return 2 * warn_of(problems, "error")
@@ -153,4 +153,4 @@ def _readable(
         if match.doubts and not anyway:
             raise DataError(*(f"{no}: {doubt}; --anyway writes it all the same" for doubt in match.doubts))
         return name, match
-    raise DataError(*problems, f"{no}, since no dataset can read it unchanged")
+    raise DataError(*dict.fromkeys(problems), f"{no}, since no dataset can read it unchanged")

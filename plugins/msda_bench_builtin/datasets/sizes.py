@@ -1,4 +1,4 @@
-"""Judges how many examples of each class the domains of the user's data have, for what a first suite says of them."""
+"""Domains with few examples and rare classes in a user's data, and the settings of a first suite that follow."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Imbalance(NamedTuple):
 
     @property
     def line(self) -> str:
-        """What the suite does about it."""
+        """What the suite does because of it, in a line."""
         text = f"{self.why}, so the suite compares `balanced_accuracy`"
         if self.rare is None:
             return text

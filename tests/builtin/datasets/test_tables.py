@@ -218,7 +218,7 @@ def made(folder, dataset=UNLABELLED, **changes):
 @pytest.mark.slow
 def test_it_trains_validators_choose_and_no_score_is_claimed(tmp_path, capsys):
     training = {"epochs": 2, "steps": 5, "batch": 8, "optimizer": {"adam": {"lr": 0.01}}}
-    path = made(tmp_path, seeds=6, keep=["predictions"], training=training, compare={"against": "SRC"})
+    path = made(tmp_path, seeds=6, keep=["predictions"], training=training, compare={"pairs": "baseline"})
     out = str(tmp_path / "out" / "mine")
     assert main(["validate", path]) == 0
     assert "without labels, targets only: d" in capsys.readouterr().out

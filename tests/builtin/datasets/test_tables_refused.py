@@ -120,6 +120,7 @@ CSV = [
     (column("patient", lambda row: f"p{row // 8}"), GROUP, "of one group"),
     (column("patient", lambda row: "" if row == 9 else row), GROUP, "row 10 has no"),
     (PLAIN, {"lable": "disease"}, "lable"),
+    (PLAIN, {"stratify": "class"}, "stratify: must be true, false or shares, not 'class'"),
     (PLAIN, {"train": {"default": 2, "a": 100}}, "domain 'a' has 8 examples to train on, fewer than train.a = 100"),
 ]
 NPZ = [

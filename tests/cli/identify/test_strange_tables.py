@@ -33,13 +33,14 @@ def cut(text):
     return lambda site, row: text.format(quiet(row)) if row % 5 == 0 else quiet(row)
 
 
+GAPS = (" ", "None", "<NA>", "#N/A", "n/a", "-nan", "NaT")
 TABLES = {
     "blanks": lines(label=cut(" {} ")),
     "numbers": lines(label=lambda _, row: ["1", "1.0", "01", "2"][row % 4]),
     "forms": lines(site=lambda s, row: s + ["\u00e9", "e\u0301"][row % 2]),
     "case": lines(label=lambda _, row: ["yes", "Yes", "no"][row % 3]),
     "dot": lines(site=lambda s, row: s + "." * (row % 2)),
-    **{f"gap {text}": lines(label=cut(text)) for text in ("None", "<NA>", "#N/A", "n/a", "-nan", "NaT", " ")},
+    "gaps": lines(label=lambda site, row: quiet(row) if row % 5 else GAPS[row // 5 + (site == "c")]),
     "dash": lines(label=cut("-")),
     "named gap": (lines(label=cut("-")), "--missing=-"),
     "mask": lines(label=lambda s, row: -1 if s == "c" else row % 2),

@@ -1,4 +1,4 @@
-"""The sources of each domain's images: files, where they are published, and what is made of them."""
+"""Where the images of each domain come from: published files, and how they are read or made."""
 
 from __future__ import annotations
 

@@ -46,13 +46,18 @@ class Recipe(NamedTuple):
 def changed(x: Tensor, key: Tensor, size: int, recipe: Recipe) -> Tensor:
     """Images (n, 3, h, w) in 0..1 as (n, 3, size, size), each changed by its own draws from one (2,) key."""
     draws = uniform(key, (len(x), _DRAWS)).to(x.dtype)
-    if recipe.scale is not None or recipe.flip or x.shape[-2:] != (size, size):
-        x = cropped(x, box(draws[:, :4], tuple(x.shape[-2:]), size, recipe.scale), draws[:, 4] < recipe.flip / 2, size)
+    shape = tuple(x.shape[-2:])
+    if recipe.scale is not None or recipe.flip or shape != (size, size):
+        mirrored = draws[:, 4] < recipe.flip / 2
+        x = cropped(x, box(draws[:, :4], shape, size, recipe.scale), mirrored, size)
     if recipe.jitter:
         x = coloured(x, 1 + recipe.jitter * (2 * draws[:, 5:8] - 1))
     if recipe.grey:
-        x = torch.where(_per_image(draws[:, 8] < recipe.grey), luma(x).expand_as(x), x)
-    return _erased(x, draws[:, 9:13], recipe.erase) if recipe.erase else x
+        is_grey = _per_image(draws[:, 8] < recipe.grey)
+        x = torch.where(is_grey, luma(x).expand_as(x), x)
+    if recipe.erase:
+        x = _erased(x, draws[:, 9:13], recipe.erase)
+    return x
 
 
 def centre(x: Tensor, size: int) -> Tensor:
@@ -68,28 +73,37 @@ def box(draws: Tensor, shape: tuple[int, ...], size: int, scale: tuple[float, fl
     again.
     """
     height, width = shape
+    across, down = draws[:, 2], draws[:, 3]
     if scale is None:
-        left = (draws[:, 2] * (width - size + 1)).floor()
-        top = (draws[:, 3] * (height - size + 1)).floor()
+        left = (across * (width - size + 1)).floor()
+        top = (down * (height - size + 1)).floor()
         side = torch.full_like(left, size)
         return torch.stack([left, top, side, side], 1)
-    area = (scale[0] + (scale[1] - scale[0]) * draws[:, 0]) * (height * width)
+    least, most = scale
+    area = (least + (most - least) * draws[:, 0]) * (height * width)
     ratio = torch.exp(math.log(_RATIO) * (2 * draws[:, 1] - 1))
-    wide, high = (area * ratio).sqrt().clamp(max=width), (area / ratio).sqrt().clamp(max=height)
-    return torch.stack([draws[:, 2] * (width - wide), draws[:, 3] * (height - high), wide, high], 1)
+    wide = (area * ratio).sqrt().clamp(max=width)
+    high = (area / ratio).sqrt().clamp(max=height)
+    return torch.stack([across * (width - wide), down * (height - high), wide, high], 1)
 
 
 def cropped(x: Tensor, boxes: Tensor, mirrored: Tensor, size: int) -> Tensor:
     """The boxes (n, 4) of images (n, 3, h, w), optionally mirrored, as squares of `size` pixels (bilinear)."""
     height, width = x.shape[-2:]
     left, top, wide, high = (column.unsqueeze(1) for column in boxes.unbind(1))
-    middle = (torch.arange(size, device=x.device, dtype=x.dtype) + 0.5) / size
+    middle = _middles(size, x)
     across = torch.where(mirrored.unsqueeze(1), 1 - middle, middle)
     # From -1 at the left or upper edge of the image to 1 at the other.
-    columns, rows = 2 * (left + across * wide) / width - 1, 2 * (top + middle * high) / height - 1
+    columns = 2 * (left + across * wide) / width - 1
+    rows = 2 * (top + middle * high) / height - 1
     shape = (len(x), size, size)
     grid = torch.stack([columns.unsqueeze(1).expand(shape), rows.unsqueeze(2).expand(shape)], -1)
     return functional.grid_sample(x, grid, padding_mode="border", align_corners=False)
+
+
+def _middles(pixels: int, like: Tensor) -> Tensor:
+    """The middles of pixels in a row, from 0 to 1."""
+    return (torch.arange(pixels, device=like.device, dtype=like.dtype) + 0.5) / pixels
 
 
 def coloured(x: Tensor, factors: Tensor) -> Tensor:
@@ -109,18 +123,20 @@ def luma(x: Tensor) -> Tensor:
 
 
 def _erased(x: Tensor, draws: Tensor, rate: float) -> Tensor:
-    height, width = x.shape[-2:]
-    area = _ERASED[0] + (_ERASED[1] - _ERASED[0]) * draws[:, 1]
-    side = area.sqrt()
-    across, down = (draws[:, place] * (1 - side) for place in (2, 3))
-    columns = (torch.arange(width, device=x.device, dtype=x.dtype) + 0.5) / width
-    rows = (torch.arange(height, device=x.device, dtype=x.dtype) + 0.5) / height
-    within = [
-        (start.unsqueeze(1) <= pixels) & (pixels < (start + side).unsqueeze(1))
-        for start, pixels in ((down, rows), (across, columns))
-    ]
-    chosen = (draws[:, 0] < rate).view(-1, 1, 1) & within[0].unsqueeze(2) & within[1].unsqueeze(1)
-    return torch.where(chosen.unsqueeze(1), 0.5, x)
+    """Images of which this share has a grey square, by draws (n, 4): whether, how large, how far right and down."""
+    least, most = _ERASED
+    side = (least + (most - least) * draws[:, 1]).sqrt()
+    chosen = (draws[:, 0] < rate).view(-1, 1, 1)
+    rows = _between(_middles(x.shape[-2], x), draws[:, 3] * (1 - side), side)
+    columns = _between(_middles(x.shape[-1], x), draws[:, 2] * (1 - side), side)
+    inside = chosen & rows.unsqueeze(2) & columns.unsqueeze(1)
+    return torch.where(inside.unsqueeze(1), 0.5, x)
+
+
+def _between(middles: Tensor, start: Tensor, length: Tensor) -> Tensor:
+    """(n, pixels): which pixels lie between a start and an end, both (n,)."""
+    first, last = start.unsqueeze(1), (start + length).unsqueeze(1)
+    return (first <= middles) & (middles < last)
 
 
 def _per_image(numbers: Tensor) -> Tensor:

@@ -46,17 +46,25 @@ def placed(rows: Iterable[Row], layout: str) -> list[Placed]:
     """
     words = (_WORDS.get(word) or f"{re.escape(word)}/" for word in layout.split("/"))
     pattern = re.compile("".join(words) + "[^/]+", re.IGNORECASE)
-    matches = ((row, pattern.fullmatch(row.name.removeprefix("./"))) for row in rows)
-    every = [Placed(row, **match.groupdict()) for row, match in matches if match]
-    parts = {(image.domain, image.part) for image in every}
-    several = {domain for domain, count in Counter(domain for domain, _ in parts).items() if count > 1}
+    images: list[Placed] = []
+    for row in rows:
+        match = pattern.fullmatch(row.name.removeprefix("./"))
+        if match:
+            images.append(Placed(row, **match.groupdict()))
+    repeats = _repeats({(image.domain, image.part) for image in images})
+    return [image for image in images if (image.domain, image.part) not in repeats]
+
+
+def _repeats(parts: set[tuple[str, str]]) -> set[tuple[str, str]]:
+    """The parts of domains whose images others of their parts have, too."""
+    count = Counter(domain for domain, _ in parts)
     trained = {domain for domain, part in parts if part_of(part) == "train" and plain(part) != "trainval"}
-    repeats = {
-        (domain, part)
-        for domain, part in parts
-        if (part_of(part) == "full" and domain in several) or (plain(part) == "trainval" and domain in trained)
-    }
-    return [image for image in every if (image.domain, image.part) not in repeats]
+    repeats: set[tuple[str, str]] = set()
+    for domain, part in parts:
+        is_full = part_of(part) == "full" and count[domain] > 1
+        if is_full or (plain(part) == "trainval" and domain in trained):
+            repeats.add((domain, part))
+    return repeats
 
 
 def layout_of(rows: Sequence[Row]) -> tuple[str, bool]:
@@ -69,21 +77,41 @@ def layout_of(rows: Sequence[Row]) -> tuple[str, bool]:
     folders = Counter(tuple(row.name.removeprefix("./").split("/")[:-1]) for row in rows)
     for depth in sorted({len(folder) for folder in folders if len(folder) > 1}):
         below = {folder: count for folder, count in folders.items() if len(folder) >= depth}
-        levels = [{folder[place] for folder in below} for place in range(depth)]
-        words = ["*" if len(names) == 1 else "SPLIT" if all(map(part_of, names)) else "" for names in levels]
-        keys = [place for place, names in enumerate(levels) if not words[place] and are_keys(names)]
-        if words.count("") - len(keys) > 1:  # besides domains and classes
-            words = ["*" if place in keys else word for place, word in enumerate(words)]
+        words = _words_of([{folder[place] for folder in below} for place in range(depth)])
         domain, *others = [place for place, word in enumerate(words) if not word] or [0]
-        if others and words.count("SPLIT") < 2:  # noqa: PLR2004
-            pairs = {place: Counter(name for _, name in {(at[domain], at[place]) for at in below}) for place in others}
-            recurring = [place for place in others if max(pairs[place].values()) > 1]
-            words[domain], words[(recurring or others)[0]] = "DOMAIN", "CLASS"
-            deeper = sum(count for folder, count in below.items() if len(folder) > depth)
-            doubtful = words.index("CLASS") != others[0] or (len(others) > 1 and len(recurring) != 1)
-            doubtful |= 2 * deeper > sum(below.values())
-            return "/".join([*(word or "*" for word in words), *(["**"] if deeper else [])]), doubtful
+        if not others or words.count("SPLIT") > 1:
+            continue
+        recurring = [place for place in others if _recurs(below, domain, place)]
+        label = (recurring or others)[0]
+        words[domain], words[label] = "DOMAIN", "CLASS"
+        deeper = sum(count for folder, count in below.items() if len(folder) > depth)
+        layout = [word or "*" for word in words]
+        if deeper:
+            layout.append("**")
+        doubtful = label != others[0] or (len(others) > 1 and len(recurring) != 1)
+        return "/".join(layout), doubtful or 2 * deeper > sum(below.values())
     return LAST_TWO, False
+
+
+def _words_of(levels: Sequence[set[str]]) -> list[str]:
+    """The word of a layout for each level of folders; "" for those that may be domains or classes."""
+    words: list[str] = []
+    for names in levels:
+        if len(names) == 1:
+            words.append("*")
+        else:
+            words.append("SPLIT" if all(map(part_of, names)) else "")
+    keys = [place for place, names in enumerate(levels) if not words[place] and are_keys(names)]
+    if words.count("") - len(keys) > 1:  # besides domains and classes
+        for place in keys:
+            words[place] = "*"
+    return words
+
+
+def _recurs(folders: Iterable[tuple[str, ...]], domain: int, place: int) -> bool:
+    """Whether a name at this level occurs below several names of the level of domains."""
+    pairs = {(folder[domain], folder[place]) for folder in folders}
+    return max(Counter(name for _, name in pairs).values()) > 1
 
 
 def same(name: str) -> str:
@@ -103,7 +131,7 @@ class FolderImages(Images):
         return LAST_TWO
 
     def plain(self, names: Sequence[str]) -> list[str]:
-        """Names in the form in which those that mean the same are equal."""
+        """Names in a form in which equal meanings are equal texts."""
         return [*map(plain, names)]
 
     def listed(self, domain: str, files: Files) -> Listing:
@@ -260,7 +288,7 @@ class ImageFolder(FolderImages):
         form = layout.removeprefix("**/")
         params = {"domains": list(tree), "classes": len(classes), "layout": layout, **folder_params(path, sha256)}
         return identified(
-            data, f"{{}} images of {len(tree)} domains, {form}/FILE", tree, files, params, classes, doubts, layout
+            data, f"images of {len(tree)} domains, {form}/FILE", tree, files, params, classes, doubts, layout
         )
 
 

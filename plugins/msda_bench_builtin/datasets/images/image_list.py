@@ -208,7 +208,7 @@ class ImageList(ListedImages):
         tree = {name: _placed(data, path, name, rows) for name in lists.domains}
         params = {"domains": list(lists.domains), "classes": classes, **folder_params(path, sha256)}
         params |= {key: value for key, value in named.items() if value not in {None, 0}}
-        what = f"{{}} listed images of {len(tree)} domains, by the lists {lists.list}"
+        what = f"listed images of {len(tree)} domains, by the lists {lists.list}"
         names = [str(first + number) for number in range(classes)]
         files = files._replace(others=files.others - Counter({".txt": lists.files}))
         return identified(data, what, tree, files, params, names)

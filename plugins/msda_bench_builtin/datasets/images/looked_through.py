@@ -78,7 +78,7 @@ def with_patterns(data: _Own, options: Mapping[str, str]) -> _Own:
     except ValidationError as error:
         (first, *_) = error.errors()
         option = {parameter: option for option, parameter in names.items()}[str(first["loc"][0])]
-        raise DataError(f"--{option} {first['ctx']['error']}") from None
+        raise DataError(f"--{option} {first['msg'].removeprefix('Value error, ')}") from None
 
 
 def looked_at(tree: Tree, files: Listed) -> Looked:
@@ -109,7 +109,7 @@ def identified(
 
     Args:
         data: the dataset that reads them.
-        what: what they are; `{}` stands for their number.
+        what: what they are, after their number.
         tree: the images.
         files: all files that are there.
         params: the parameters of the dataset so far.
@@ -129,7 +129,7 @@ def identified(
     lines += about_targets([*looked.counts])
     params = {**params, **looked.params, **_train(tree), **roles}
     suite = first_suite(looked.counts, imbalance)
-    return Identified(what.format(len(looked.rows)), looked.counts, lines, params, suite, doubts, looked.read)
+    return Identified(f"{len(looked.rows)} {what}", looked.counts, lines, params, suite, doubts, looked.read)
 
 
 def part_of(name: str) -> str:

@@ -91,7 +91,7 @@ def _nearly_equal(frames: Mapping[str, Sequence[Row]], folders: Mapping[str, Seq
 
 
 def _seen(rows: Iterable[Row]) -> Iterator[Array]:
-    """Images as a few numbers; without those that cannot be read, which others report."""
+    """Images as a few numbers; unreadable ones are skipped, since `headers` reports them."""
     for row in rows:
         try:
             yield decode(_content(row), _SIDE, None)[0].astype(float)

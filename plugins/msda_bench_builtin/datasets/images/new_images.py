@@ -1,4 +1,4 @@
-"""Reads new images for a model, as those that it learned from were read."""
+"""Reads new images for a trained model in the same way as its training images."""
 
 from __future__ import annotations
 

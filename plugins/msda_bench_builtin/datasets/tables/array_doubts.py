@@ -8,7 +8,7 @@ import numpy as np
 
 from msda_bench.api import Array
 from msda_bench_builtin.datasets.tables.findings import MEASURED, Finding
-from msda_bench_builtin.datasets.tables.judge import copied, recorded
+from msda_bench_builtin.datasets.tables.judge import SAME_UNIT, copied, recorded
 from msda_bench_builtin.datasets.tables.numbers import factor_text, gaps_among, other_unit
 from msda_bench_builtin.datasets.tables.parts import Parts
 from msda_bench_builtin.datasets.tables.texts import listed
@@ -44,26 +44,29 @@ def _findings(
     columns: list[Array], places: Array, parts: Parts, name: str, *, alike: bool, gaps: bool
 ) -> Iterator[Finding]:
     names = list(parts.rows)
-    different = [np.unique(values, return_inverse=True, return_counts=True) for values in columns]
-    codes = [code.reshape(-1) for _, code, _ in different]
-    known = [(values[np.isfinite(values)], counts[np.isfinite(values)]) for values, _, counts in different]
-    coded = {gap.value for values, counts in known for gap in gaps_among(values, counts) if gap.certain}
+    codes: list[Array] = []
+    measured: list[Array] = []
+    coded: set[float] = set()
+    for values in columns:
+        different, code, counts = np.unique(values, return_inverse=True, return_counts=True)
+        codes.append(code.reshape(-1))
+        if len(different) >= MEASURED:
+            measured.append(values)
+        known = np.isfinite(different)
+        coded.update(gap.value for gap in gaps_among(different[known], counts[known]) if gap.certain)
     if coded:
         which = listed([f"{gap:g}" for gap in sorted(coded)])
         what = f"{which} repeats far outside of all other numbers of array {name!r}"
         put = "NaN there" if gaps else "the median there: arrays have no gaps"
         yield Finding("gap", what, remedy=f"if it stands for a missing value, put {put}")
-    if not alike:
-        spreads = np.array([spread(columns, places == place) for place in range(len(names))])
-        if unit := other_unit(spreads, spreads):
-            where = listed([names[place] for place in unit.domains], 6)
-            what = f"array {name!r} in {where} varies {factor_text(unit.factor)} that of other domains"
-            yield Finding(
-                "unit", what, remedy="if its unit differs, correct it; `standardise: domain` makes them alike"
-            )
+    spreads = np.array([spread(columns, places == place) for place in range(len(names))])
+    unit = None if alike else other_unit(spreads, spreads)
+    if unit is not None:
+        where = listed([names[place] for place in unit.domains], 6)
+        what = f"array {name!r} in {where} varies {factor_text(unit.factor)} that of other domains"
+        yield Finding("unit", what, remedy=SAME_UNIT)
     yield from copied(codes, places, names)
     if parts.groups is None:
-        measured = [values for values, (kinds, _, _) in zip(columns, different, strict=True) if len(kinds) >= MEASURED]
         yield from recorded(measured, places)
 
 

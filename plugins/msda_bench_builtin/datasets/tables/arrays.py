@@ -1,4 +1,4 @@
-"""Arrays of the user's, such as features of CLIP, DINOv2 or an EEG: an npz archive of numpy."""
+"""The user's own arrays, such as features of CLIP, DINOv2 or an EEG: an npz archive of numpy."""
 
 from __future__ import annotations
 
@@ -219,7 +219,7 @@ class Arrays(FromFile):
                 given[name] = given.pop(role)
         named = {*given.values(), *given.get("groups", "").split(","), given.get("test_rows", "").partition("=")[0]}
         given["inputs"] = self._found_inputs(path, named)
-        data, left_out, lines = repaired(replace(self, file=str(path), **given), options["unlabelled"])
+        data, left_out, lines = repaired(replace(self, file=str(path), **given), options.get("unlabelled", "target"))
         found: Identified = data.looked_through(given | left_out, lines, says_test="test" in options)
         return found
 

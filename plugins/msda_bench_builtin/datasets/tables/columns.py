@@ -139,21 +139,28 @@ def _kind(path: Path, name: str, column: Column, *, category: bool) -> Kind:
         remedy = f"{said[1]}, `drop` the column, or name it in `categories`"
         raise DataError(f"{path}: column {name!r} holds numbers with {said[0]}; {remedy}")
     if category or len(texts) == len(numbers):
-        if len(column.texts) > max(_FEW, min(_LEVELS, (len(column.codes) - column.unread) // 2)):
-            remedy = (
-                f"`drop` it, or name it as `text` or `group`; a category has at most {_LEVELS}, half as many as rows"
-            )
-            raise DataError(f"{path}: column {name!r} has {len(column.texts)} different texts; {remedy}")
-        return Kind(name, (*sorted(column.named.texts), *([""] if gaps else [])))
-    if len(texts):
-        other = int(texts[0])
-        what = f"column {name!r} holds numbers, but {column.texts[other]!r} in row {column.row_of(other)}"
-        raise DataError(f"{path}: {what}; correct it, or name the column in `categories`")
-    huge = np.flatnonzero(abs(numbers) > HUGE)
-    if len(huge):
-        where = f"{column.texts[int(huge[0])]!r} in row {column.row_of(int(huge[0]))}"
-        raise DataError(f"{path}: column {name!r} has {where}, which is too large; correct it, or `drop` the column")
+        return _category(path, name, column)
+    for places, fault, remedy in (
+        (texts, "holds numbers, but {}", "correct it, or name the column in `categories`"),
+        (np.flatnonzero(abs(numbers) > HUGE), "has {}, which is too large", "correct it, or `drop` the column"),
+    ):
+        if len(places):
+            place = int(places[0])
+            where = f"{column.texts[place]!r} in row {column.row_of(place)}"
+            raise DataError(f"{path}: column {name!r} {fault.replace('{}', where)}; {remedy}")
     return Kind(name, gaps=gaps)
+
+
+def _category(path: Path, name: str, column: Column) -> Kind:
+    read = len(column.codes) - column.unread
+    if len(column.texts) > max(_FEW, min(_LEVELS, read // 2)):
+        most = f"a category has at most {_LEVELS}, half as many as rows"
+        what = f"column {name!r} has {len(column.texts)} different texts"
+        raise DataError(f"{path}: {what}; `drop` it, or name it as `text` or `group`; {most}")
+    levels = sorted(column.named.texts)
+    if (column.codes < 0).any():
+        levels.append("")
+    return Kind(name, tuple(levels))
 
 
 def as_written(column: Column) -> tuple[str, str] | None:

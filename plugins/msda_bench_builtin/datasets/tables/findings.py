@@ -1,4 +1,4 @@
-"""Doubts about the inputs of a file of the user's, each with the option that answers it."""
+"""Doubts about the inputs of a user's file, each with the option that settles it."""
 
 from __future__ import annotations
 

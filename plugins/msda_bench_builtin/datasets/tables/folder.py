@@ -80,7 +80,7 @@ def holds(folder: Path, endings: Sequence[str]) -> bool:
 
 
 def parts_of(path: Path, endings: Sequence[str]) -> list[Part]:
-    """The files with these endings in a folder or in its folders NAME=VALUE, by name; none of what is no folder.
+    """The files with these endings in a folder or in its folders NAME=VALUE, by name; none if the path is no folder.
 
     Raises:
         DataError: the folder cannot be read, or has two files of one name or folders of different names.

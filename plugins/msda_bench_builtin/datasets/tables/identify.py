@@ -1,4 +1,4 @@
-"""Looks through a table of the user's before its first suite: what is odd in it, and which columns to leave out."""
+"""Looks through a user's file and makes its first suite: doubtful columns, domains to leave out, methods."""
 
 from __future__ import annotations
 
@@ -246,7 +246,7 @@ def _counts(read: Contents) -> dict[str, dict[str, int]]:
 
 
 def _how_much(data: FromFile, read: Contents, drop: Sequence[str]) -> str:
-    """How many rows and columns are read, and what is not."""
+    """How many rows and columns are read, and which are not."""
     path, plan = Path(data.file), read.plan
     line = f"read {sum(map(len, read.rows.values()))} of {len(read.y)} rows"
     left: list[str] = []

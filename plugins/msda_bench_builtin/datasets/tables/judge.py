@@ -1,4 +1,4 @@
-"""Judges every column of a table, alone and beside the others: the one place for doubts about inputs."""
+"""Judges every column of a table, alone and beside the others: all doubts about inputs are made here."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def _unfit(look: Look, name: str, column: Column, counted: Array) -> Finding | N
 def _leak(
     name: str, column: Column, codes: Array, domains: Array, labels: Array, counted: Array, *, regression: bool
 ) -> Finding | None:
-    """Whether a column tells the label: each value, of two counted rows on average, has one alone, or by its order."""
+    """Whether a column gives the label away: each value, in two counted rows on average, has one label, or by order."""
     numbers, there = column.numbers, codes >= 0
     values = np.count_nonzero(np.bincount(codes[there]))
     repeats = 2 * values <= np.count_nonzero(there & counted)
@@ -250,7 +250,7 @@ def _determines(codes: Array, others: Array) -> bool:
 
 
 def _compared(look: Look, kept: Mapping[str, Column]) -> Iterator[Finding]:
-    """Columns that differ between domains as no method can mend: in another unit, or missing altogether."""
+    """Columns that differ between domains in a way that no method can repair: another unit, or no value at all."""
     absent: dict[str, list[str]] = {}
     for name, column in kept.items():
         counts = np.bincount(look.places[look.codes(name) >= 0], minlength=len(look.names))

@@ -1,4 +1,4 @@
-"""Reads new arrays for a model, as those that it learned from were read."""
+"""Reads new arrays for a trained model in the same way as its training arrays."""
 
 from __future__ import annotations
 
@@ -97,19 +97,23 @@ class ArraysReader(NewRowsReader):
         if not self.gaps and np.isnan(x).any():
             what = f"array {name!r} has missing numbers (NaN), and none were missing in what was learned from"
             raise DataError(f"{path}: {what}; fill them")
-        doubt = None if self.sees_target else self.usual.doubt(x)
-        units = () if doubt is None else (f"{path.name}: array {name!r} {doubt}: {OTHER_UNIT}",)
+        units: list[str] = []
+        if not self.sees_target and (doubt := self.usual.doubt(x)):
+            units.append(f"array {name!r} {doubt}: {OTHER_UNIT}")
         beside, others = _beside(found.others, len(x))
-        lines = [f"arrays without one value for each row are not copied to the answers: {listed(others)}"] * bool(
-            others
-        )
+        lines: list[str] = []
+        if others:
+            lines.append(f"arrays without one value for each row are not copied to the answers: {listed(others)}")
         if self.source.labels in beside:
             texts = [*dict.fromkeys(beside[self.source.labels])]
             lines.append(not_used(f"array {self.source.labels!r} (label)", texts, self.classes))
         labels = np.full(len(x), -1, np.int64) if self.classes else np.full(len(x), np.nan, np.float32)
-        data = DomainData(x.astype(self.dtype, copy=False), labels)
         return NewRows(
-            data, beside, _domains(path, found.domain), tuple(f"{path.name}: {line}" for line in lines), units
+            DomainData(x.astype(self.dtype, copy=False), labels),
+            beside,
+            _domains(path, found.domain),
+            tuple(f"{path.name}: {line}" for line in lines),
+            tuple(f"{path.name}: {line}" for line in units),
         )
 
 

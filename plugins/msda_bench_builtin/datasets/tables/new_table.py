@@ -1,8 +1,7 @@
-"""Reads new tables for a model, as the table that it learned from was read; and says what is doubtful about them."""
+"""Reads new tables for a trained model in the same way as its training table, and reports doubtful values."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,7 +29,7 @@ from msda_bench_builtin.datasets.tables.read import Column, column, read_table
 from msda_bench_builtin.datasets.tables.texts import listed
 
 FEW = 20
-"""Fewer rows do not tell what is usual in a domain."""
+"""With fewer rows the quartiles of a domain are not used."""
 OTHER_UNIT = "in another unit? correct it, or take a method with `standardise: domain`"
 MOST_OUTSIDE = 0.5
 """A larger share of numbers outside of all that were learned from is doubted."""
@@ -115,15 +114,18 @@ class TableReader(NewRowsReader):
             texts = np.array([*text.texts, ""], object)[text.codes]
             if (text.codes < 0).all():
                 doubts.append(f"column {self.plan.text!r} has no text in any row")
+        doubts += self._unused(columns)
         # Texts of columns that are not read stay as they are written, "NA" too.
         _, written = read_table(path, (), domain, state)
         beside = {name: _written(written[name]) for name in written if name not in inputs}
         labels = np.full(rows, -1, np.int64) if self.classes else np.full(rows, np.nan, np.float32)
-        lines, units = (
-            tuple(f"{path.name}: {line}" for line in some)
-            for some in ([*doubts, *self._unused(columns)], self._units(inputs))
+        return NewRows(
+            DomainData(x, labels, texts=texts),
+            beside,
+            self._domains(path, columns),
+            tuple(f"{path.name}: {line}" for line in doubts),
+            tuple(f"{path.name}: {line}" for line in self._units(inputs)),
         )
-        return NewRows(DomainData(x, labels, texts=texts), beside, self._domains(path, columns), lines, units)
 
     def stored(self, features: Callable[[str, Inputs], Inputs]) -> NewRowsReader:
         """Without groups of words that are no columns: rare ones may be names of people."""
@@ -134,11 +136,16 @@ class TableReader(NewRowsReader):
 
     @property
     def _names(self) -> list[str]:
-        return [*(kind.name for kind in self.plan.kinds), *([self.plan.text] if self.plan.text is not None else [])]
+        names = [kind.name for kind in self.plan.kinds]
+        if self.plan.text is not None:
+            names.append(self.plan.text)
+        return names
 
     def _units(self, inputs: Mapping[str, Column]) -> Iterator[str]:
         """A line on each column of numbers that may have another unit; none where that is made alike."""
-        for name, usual in () if self.sees_target else self.usual.items():
+        if self.sees_target:
+            return
+        for name, usual in self.usual.items():
             column = inputs[name]
             values = column.numbers[column.codes[column.codes >= 0]]
             odd = unusual(values, usual) if len(values) else None
@@ -194,7 +201,7 @@ def _written(of: Column) -> list[str]:
 
 
 def _look_at(kind: Kind, column: Column, faults: list[str], doubts: list[str]) -> None:
-    """Adds why a column cannot be used, or what is doubtful about it."""
+    """Adds the fault that makes a column useless, or doubts about it."""
     if not column.texts:
         stands = "the missing value" if "" in kind.levels else "an unseen one" if kind.levels else "the median"
         doubts.append(f"column {kind.name!r} is empty; {stands} stands for it")
@@ -207,18 +214,18 @@ def _look_at(kind: Kind, column: Column, faults: list[str], doubts: list[str]) -
 def _look_at_category(kind: Kind, column: Column, faults: list[str], doubts: list[str]) -> None:
     known = [level for level in kind.levels if level]
     named = plain_texts([*known, *column.texts], column.missing)
-    there = {*named[: len(known)]}
-    unseen = [place for place, text in enumerate(named[len(known) :]) if text and text not in there]
-    counts = Counter(column.codes.tolist())
-    rows = sum(counts[place] for place in unseen)
+    learned, here = {*named[: len(known)]}, named[len(known) :]
+    unseen = [place for place, text in enumerate(here) if text and text not in learned]
+    rows = int(np.isin(column.codes, unseen).sum())
+    lacking = int((column.codes < 0).sum())
     texts = listed([repr(column.texts[place]) for place in unseen], 5)
-    if unseen and rows == (column.codes >= 0).sum():
+    if unseen and rows == len(column.codes) - lacking:
         what = f"column {kind.name!r} has {texts}, and none of the values that were learned from"
         faults.append(f"{what}, {listed(list(map(repr, known)), 5)}; write these")
     elif unseen:
         doubts.append(f"column {kind.name!r} has values that were never learned from in {rows} rows: {texts}")
-    if counts[-1] and "" not in kind.levels:
-        doubts.append(f"column {kind.name!r} lacks a value in {counts[-1]} rows, and in none that was learned from")
+    if lacking and "" not in kind.levels:
+        doubts.append(f"column {kind.name!r} lacks a value in {lacking} rows, and in none that was learned from")
 
 
 def _look_at_numbers(kind: Kind, column: Column, faults: list[str], doubts: list[str]) -> None:
@@ -245,7 +252,7 @@ def _look_at_numbers(kind: Kind, column: Column, faults: list[str], doubts: list
 
 
 def unusual(values: Array, usual: Usual) -> str | None:
-    """How numbers differ from what is usual as in another unit; None if they do not."""
+    """How numbers differ from the usual ones as if they had another unit; None if they do not."""
     median = float(np.median(values))
     if len(values) >= FEW:
         first, third = np.quantile(values, [0.25, 0.75])

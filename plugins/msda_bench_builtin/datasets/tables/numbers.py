@@ -1,4 +1,4 @@
-"""Judges numbers without knowing what they measure: those that stand for a gap, and those in another unit."""
+"""Finds suspicious numbers without knowing what they measure: codes for gaps, other units, copies, recordings."""
 
 from __future__ import annotations
 

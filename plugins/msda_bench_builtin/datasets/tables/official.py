@@ -1,4 +1,4 @@
-"""Official test rows of a file of the user's: which column or array marks them, and by which values."""
+"""Official test rows of a user's file: the column or array that marks them, and the values that do."""
 
 from __future__ import annotations
 
@@ -112,18 +112,19 @@ def mask_of(path: Path, marked: Marked, rows: Mapping[str, Array], groups: Array
     test = np.isin(column.codes, [column.texts.index(text) for text in tests])
     official = np.zeros(len(test), bool)
     for name, mine in rows.items():
-        if (column.codes[mine] < 0).any():
-            row = int(mine[int(np.argmax(column.codes[mine] < 0))]) + 1
-            raise DataError(
-                f"{path}: row {row} has no {what} (`test_rows`); say of each row whether it is for the test"
-            )
-        if test[mine].all():
+        unmarked = mine[column.codes[mine] < 0]
+        if len(unmarked):
+            remedy = "say of each row whether it is for the test"
+            raise DataError(f"{path}: row {int(unmarked[0]) + 1} has no {what} (`test_rows`); {remedy}")
+        tested, trained = mine[test[mine]], mine[~test[mine]]
+        if not len(trained):
             remedy = "mark some others, or name the domain in `leave_out`"
             raise DataError(f"{path}: all rows of domain {name!r} are official test rows by {what}; {remedy}")
-        official[mine] = test[mine]
+        official[tested] = True
         if groups is None:
             continue
-        if len(both := np.intersect1d(groups[mine[test[mine]]], groups[mine[~test[mine]]])):
+        both = np.intersect1d(groups[tested], groups[trained])
+        if len(both):
             whose = f"group {str(both[0])!r} of domain {name!r} has training rows and official test rows by {what}"
             raise DataError(f"{path}: {whose}; correct it, or leave `test_rows` out")
     if not official.any():
@@ -146,15 +147,18 @@ def official_train(
         test: which rows of all are official test rows.
         groups: of all rows, or None.
     """
-    trained = {name: mine[~test[mine]] for name, mine in rows.items()}
     share = 1.0
     for target, mine in rows.items():
         if groups is None:
             break
         tested = groups[mine[test[mine]]]
-        others = (trained[name] for name in rows if name != target)
-        share = min([share, *(float(np.mean(~np.isin(groups[of], tested))) for of in others)])
+        for name, others in rows.items():
+            if name != target:
+                left = ~np.isin(groups[others[~test[others]]], tested)
+                share = min(share, float(np.mean(left)))
     share = max(0.01, math.floor(90 * share) / 100)
     drawn = [name for name, mine in rows.items() if not test[mine].any()]
     line = f"each run tests on the official test rows and draws {100 * share:.0f} % of the others to train on (`train`)"
-    return ({"default": share} | dict.fromkeys(drawn, 0.5) if drawn else share), line
+    if not drawn:
+        return share, line
+    return {"default": share} | dict.fromkeys(drawn, 0.5), line

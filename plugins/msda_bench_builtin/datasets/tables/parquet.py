@@ -68,7 +68,7 @@ def fields_in(path: Path) -> dict[str, Any]:
 
 
 def shape_in(path: Path, name: str) -> tuple[tuple[int, ...], str] | None:
-    """The shape and the kind of a column as an array's dtype has it, "O" for what is no array; None without the column.
+    """The shape of a column and the kind of its dtype as an array, "O" if it cannot be one; None without the column.
 
     The length of lists that are not of a fixed size is not looked at, and is 0.
     """

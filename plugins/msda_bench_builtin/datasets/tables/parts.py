@@ -1,4 +1,4 @@
-"""Reads domains, labels, groups and predictions from the columns or arrays that a file of the user's names."""
+"""Domains, labels, groups and predictions of the rows of a user's file."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Parts:
         rows: of each domain, in the order of their first rows: where they lie in the file.
         places: of each domain, where these rows lie among all of it; only of domains that lack some.
         y: labels of all rows; -1 or NaN where there is none.
-        task: what is to be predicted.
+        task: the prediction task.
         classes: the names of the classes.
         groups: of all rows, or None.
         shared: whether a group has rows in several domains.

@@ -1,4 +1,4 @@
-"""Reads tables of the user's (CSV, TSV, Parquet, or a folder of them) as columns of texts."""
+"""Reads a user's tables (CSV, TSV, Parquet, or a folder of them) as columns of texts."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Column:
 
     @functools.cached_property
     def named(self) -> Column:
-        """The column with one text for those that mean the same; see `plain_texts`."""
+        """The column in which texts with the same meaning are one; see `plain_texts`."""
         return Column.of(plain_texts(self.texts, self.missing), self.codes, self.missing, self.gaps)
 
     def only(self, rows: Array) -> Column:
@@ -147,22 +147,23 @@ def _refuse_other_columns(files: Sequence[Path], tables: Sequence[Mapping[str, C
     model = next(place for place, columns in enumerate(tables) if usual == columns.keys())
     for file, columns in zip(files, tables, strict=True):
         lacking, more = sorted(usual - columns.keys()), sorted(columns.keys() - usual)
-        if not lacking and not more:
-            continue
         if 2 * len(lacking) > len(usual):
-            what = (
-                f"its columns ({listed(columns, 4)}) are not those of {files[model].name}, {listed(tables[model], 4)}"
-            )
+            there = f"{files[model].name}, {listed(tables[model], 4)}"
+            what = f"its columns ({listed(columns, 4)}) are not those of {there}"
             raise DataError(f"{file}: {what}; move the file that has no rows of the table out of the folder")
-        where = file if lacking else files[model]
-        what = f"{where}: has no column {[*lacking, *more][0]!r}, which another file of the folder has"
-        raise DataError(f"{what}; give it one, empty if need be")
+        if lacking or more:
+            where = file if lacking else files[model]
+            what = f"{where}: has no column {[*lacking, *more][0]!r}, which another file of the folder has"
+            raise DataError(f"{what}; give it one, empty if need be")
 
 
 def _joined(parts: Sequence[Column]) -> Column:
-    starts = np.cumsum([0, *(len(part.texts) for part in parts)])
-    codes = [np.where(part.codes < 0, -1, part.codes + start) for part, start in zip(parts, starts[:-1], strict=True)]
-    texts = [text for part in parts for text in part.texts]
+    """One column below the other."""
+    texts: list[str] = []
+    codes: list[Array] = []
+    for part in parts:
+        codes.append(np.where(part.codes < 0, -1, part.codes + len(texts)))
+        texts += part.texts
     return Column.of(texts, np.concatenate(codes), parts[0].missing, frozenset().union(*(part.gaps for part in parts)))
 
 
@@ -198,19 +199,20 @@ def delimited(
         DataError: a line cannot be read, see `rows_of`, or names repeat.
     """
     header, rows = rows_of(path, text, separator)
-    columns = [_factorized(values, separator == ";", missing) for values in zip(*rows, strict=True)]
+    columns = [_factorized(values, missing, commas=separator == ";") for values in zip(*rows, strict=True)]
     return _by_name(path, header, columns)
 
 
-def _factorized(values: Sequence[str], commas: bool, missing: Collection[str]) -> Column:  # noqa: FBT001
+def _factorized(values: Sequence[str], missing: Collection[str], *, commas: bool) -> Column:
+    """A column of texts; with `commas` those of numbers may be their points."""
     import pandas as pd
 
     codes, different = pd.factorize(np.array(values, object))
     texts: list[str] = different.tolist()
-    commas = commas and any(map(_COMMA.fullmatch, texts))
-    if commas and all(NUMBER.fullmatch(text) or _COMMA.fullmatch(text) or text in missing for text in texts if text):
-        texts = [text.replace(".", "") if _DOTS.fullmatch(text) else text for text in texts]
-        texts = [_COMMA.sub(r"\1.\2", text) for text in texts]
+    if commas and any(map(_COMMA.fullmatch, texts)):
+        numbers = [text for text in texts if text and text not in missing]
+        if all(NUMBER.fullmatch(text) or _COMMA.fullmatch(text) for text in numbers):
+            texts = [_COMMA.sub(r"\1.\2", text.replace(".", "") if _DOTS.fullmatch(text) else text) for text in texts]
     return Column.of(texts, codes, missing)
 
 
@@ -237,7 +239,7 @@ def _parquet(path: Path, content: bytes, missing: Collection[str]) -> dict[str, 
 
 
 def column(path: Path, columns: Mapping[str, Column], name: str, what: str) -> Column:
-    """A column by name; a DataError that names those that are there."""
+    """A column by name; the DataError for an unknown one names the others."""
     if name not in columns:
         import difflib
 

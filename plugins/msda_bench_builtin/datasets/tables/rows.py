@@ -1,4 +1,4 @@
-"""Datasets whose domains, labels and groups one file of the user's names: what tables and arrays have in common."""
+"""The base of tables and arrays: datasets whose domains, labels and groups stand in one file of the user."""
 
 from __future__ import annotations
 
@@ -236,5 +236,5 @@ class FromFile(Dataset):
 
 @functools.lru_cache(maxsize=4)
 def _kept(data: FromFile, _: tuple[int, ...]) -> Contents:
-    """A few files stay in memory, since each split makes the dataset anew."""
+    """A few files stay in memory, since each split creates the dataset again."""
     return data.read()

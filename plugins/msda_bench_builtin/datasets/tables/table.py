@@ -1,4 +1,4 @@
-"""A table of the user's: a CSV, TSV or Parquet file, or a folder of them, with its domains and labels in columns."""
+"""The user's own table: a CSV, TSV or Parquet file, or a folder of them, with domains and labels in columns."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class Table(FromFile):
         spec = InputSpec(
             (width,), sparse=texts is not None, texts=texts is not None, beside=0 if texts is None else plan.width
         )
-        read_table.cache_clear()  # since `contents` keeps what is made of it
+        read_table.cache_clear()  # since `contents` keeps the result
         return Contents(
             **vars(parts),
             sha256=sha256,
@@ -151,7 +151,7 @@ class Table(FromFile):
         if "signals" in options:
             raise DataError(f"{path}: a table has no signals; save them as arrays, (n, channels, time) by numpy.savez")
         given = parameters(options)
-        data, left_out, lines = repaired(replace(self, file=str(path), **given), options["unlabelled"])
+        data, left_out, lines = repaired(replace(self, file=str(path), **given), options.get("unlabelled", "target"))
         found: Identified = data.looked_through(given | left_out, lines, says_test="test" in options)
         return found
 
@@ -226,27 +226,33 @@ class Table(FromFile):
         if self.inputs and self.drop:
             raise DataError(f"{path}: `inputs` and `drop` are both given; name one of them")
         text = () if self.text is None else (self.text,)
-        for key in ("inputs", "drop", "categories", "text"):
-            for name in text if key == "text" else getattr(self, key):
+        for key, names in (("inputs", self.inputs), ("categories", self.categories), ("text", text)):
+            for name in names:
                 column(path, columns, name, key)
-                if key != "drop" and name in roles:
+                if name in roles:
                     what = "the `text`" if key == "text" else f"one of the `{key}`"
                     raise DataError(f"{path}: column {name!r} is the {roles[name]}, so it cannot be {what}")
-        chosen = [name for name in self.inputs or columns if name not in roles and name not in self.drop]
+        for name in self.drop:
+            column(path, columns, name, "drop")
+        left_out = {*roles, *self.drop}
+        chosen = [name for name in self.inputs or columns if name not in left_out]
+        used = {name: columns[name] for name in (*chosen, *text)}
         rows = np.sort(np.concatenate(list(parts.rows.values())))
-        whole = len(rows) == len(parts.y)
-        return {name: columns[name] if whole else columns[name].only(rows) for name in dict.fromkeys([*chosen, *text])}
+        if len(rows) == len(parts.y):
+            return used
+        return {name: held.only(rows) for name, held in used.items()}
 
     def _named(self, columns: Collection[str]) -> dict[str, str]:
         """What columns are that are no inputs."""
         test = None if self.test_rows is None else named_in(self.test_rows, columns)[0]
         named = {"domain": self.domain, "label": self.label, "predictions": self.predictions, "test_rows": test}
-        named |= {"group": self.group}
         roles: dict[str, str] = {}
         for role, name in named.items():
-            if name in roles and role != "group":
+            if name is None:
+                continue
+            if name in roles:
                 raise DataError(f"{self.file}: column {name!r} is both {roles[name]} and {role}; name two columns")
-            roles |= {} if name is None else {name: role}
-        if self.group is not None:
-            roles = dict.fromkeys([self.group, *self.group.split(",")], "group") | roles
-        return roles
+            roles[name] = role
+        if self.group is None:
+            return roles
+        return dict.fromkeys([self.group, *self.group.split(",")], "group") | roles
