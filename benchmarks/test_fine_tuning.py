@@ -16,7 +16,7 @@ from torch import nn
 from benchmarks.costs import measure_steps
 from msda_bench.api import Files, Pretrained, component
 from msda_bench.data import Folders, LocalFiles
-from msda_bench.data.check import tree_sha256
+from msda_bench.data.checksums import tree_sha256
 from msda_bench.engine.train import Trainer
 from msda_bench.plugins import Entry, Registry, discover
 from msda_bench.suite.expand import expand

@@ -14,7 +14,7 @@ from msda_bench.api import File
 from msda_bench.cli.lines import out, say, say_block, say_table, warn_of
 from msda_bench.cli.suites import load
 from msda_bench.cli.tables import TableOptions, show
-from msda_bench.data.check import present
+from msda_bench.data.checksums import present
 from msda_bench.engine.loaded import load_domain
 from msda_bench.errors import BenchError, DataError, PluginError, reported
 from msda_bench.plugins import Registry

@@ -15,7 +15,7 @@ from msda_bench.cli.first_suite import write_suite
 from msda_bench.cli.lines import say, warn_of
 from msda_bench.data import folders
 from msda_bench.data import unpack as parquet
-from msda_bench.data.check import tree_sha256
+from msda_bench.data.checksums import tree_sha256
 from msda_bench.errors import BenchError, DataError, reported
 from msda_bench.plugins import Registry, discover
 from msda_bench.suite.choice import Configured, make

@@ -25,7 +25,7 @@ from urllib.parse import quote, urlsplit
 from msda_bench import __version__
 from msda_bench.api import ByHand, File, Pip, Url
 from msda_bench.atomic import REMEDY, sync, written
-from msda_bench.data.check import fault
+from msda_bench.data.checksums import fault
 from msda_bench.data.files import GIVEN, Folders, LocalFiles, folders
 from msda_bench.errors import DataError, describe, message_of, reported
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from msda_bench.api import Array, ByHand, File, Rows
 from msda_bench.atomic import blocked, cache_folder, owner_lives, read_cache, unfinished, write_cache
-from msda_bench.data.check import fault
+from msda_bench.data.checksums import fault
 from msda_bench.data.rows import remove_if_damaged, rows_in
 from msda_bench.errors import DataError
 

@@ -30,7 +30,7 @@ import numpy as np
 
 from msda_bench.api import Array, Row, Rows
 from msda_bench.atomic import REMEDY, leftovers, written
-from msda_bench.data.check import is_intact, seal, seal_of
+from msda_bench.data.checksums import is_intact, seal, seal_of
 from msda_bench.errors import LONGEST_LINE, BenchError, DataError, PluginError, printable
 from msda_bench.plugin_errors import package, plugin_errors
 from msda_bench.processes import BrokenProcessPool, Worker

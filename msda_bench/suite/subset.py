@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from msda_bench.errors import BenchError
 from msda_bench.suite.issues import hint, shown
@@ -43,11 +43,16 @@ def subset_of(plan: Plan, text: str) -> tuple[PlannedRun, ...]:
     Raises:
         BenchError: it is no selection, a value is not in the plan, or no run meets all conditions.
     """
-    wanted = _parse(text)
-    absent = [line for key, values in wanted.items() for line in _absent(key, values, plan.cells)]
+    wanted: dict[str, set[str]] = {}
+    absent: list[str] = []
+    for key, values in _parse(text).items():
+        known = list(dict.fromkeys(str(getattr(run, key)) for run in plan.cells))
+        found = {value: _named(key, value, known) for value in values}
+        wanted[key] = set().union(*found.values())
+        absent += _absent(key, [value for value in values if not found[value]], known)
     if absent:
         raise BenchError(*absent)
-    runs = {run for run in plan.cells if _meets_all(wanted, run)}
+    runs = {run for run in plan.cells if all(str(getattr(run, key)) in names for key, names in wanted.items())}
     if not runs:
         raise BenchError(f"selection {shown(text)}: no run of suite {plan.suite} meets all conditions")
     tuning = {table.name: table.tuning.seeds for table in plan.experiments if table.tuning is not None}
@@ -58,8 +63,12 @@ def subset_of(plan: Plan, text: str) -> tuple[PlannedRun, ...]:
     return tuple(run for run in plan.cells if run in runs)
 
 
-def _meets_all(wanted: Mapping[str, Sequence[str]], run: PlannedRun) -> bool:
-    return all(any(_meets(key, value, run) for value in values) for key, values in wanted.items())
+def _named(key: str, value: str, known: Sequence[str]) -> set[str]:
+    """The known values that a value names; several if it is a span of seeds."""
+    numbers = span(value) if key == "seed" else None
+    if numbers is None:
+        return {value}.intersection(known)
+    return {seed for seed in known if int(seed) in numbers}
 
 
 def _choice(run: PlannedRun) -> tuple[str, str, str]:
@@ -107,17 +116,8 @@ def _value(text: str, key: str, value: str) -> str:
     return value.lstrip("0") or "0"
 
 
-def _meets(key: str, value: str, run: PlannedRun) -> bool:
-    numbers = span(value) if key == "seed" else None
-    if numbers is not None:
-        return run.seed in numbers
-    return str(getattr(run, key)) == value
-
-
-def _absent(key: str, values: Iterable[str], runs: tuple[PlannedRun, ...]) -> Iterator[str]:
+def _absent(key: str, missing: Sequence[str], known: Sequence[str]) -> Iterator[str]:
     """A line for each value that no run has."""
-    known = list(dict.fromkeys(str(getattr(run, key)) for run in runs))
-    missing = [value for value in values if not any(_meets(key, value, run) for run in runs)]
     special = {",", "|"} & set("".join([*missing, *known]))
     how = "; join alternatives with |, and put a name with a comma or | in quotes" if special else ""
     for value in missing:

@@ -17,7 +17,7 @@ import pytest
 
 from msda_bench.api import ByHand, File, Pip, Url
 from msda_bench.data import Folders, LocalFiles, absent, folders
-from msda_bench.data.check import present, tree_sha256
+from msda_bench.data.checksums import present, tree_sha256
 from msda_bench.errors import DataError
 from tests.data.conftest import make_file, only_line
 from tests.store.faulty import faults

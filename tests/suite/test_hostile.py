@@ -114,7 +114,7 @@ PLACE = re.compile(r"[1-9][0-9]*:[1-9][0-9]*: ")
 MARKS = [*"{}[],:-#&*!|>'\"%@`~? \n0x\t\0", "null", ".inf", "1e999", "- ", ": ", "\n  ", "<<: ", "!!int ", "&a ", "*a"]
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=50)
 @given(data=st.data())
 def test_an_edited_text_loads_or_is_refused_in_single_lines(tmp_path, registry, good, data):
     text = good[: data.draw(st.sampled_from([len(good)] * 3 + [*range(len(good))]))]

@@ -14,7 +14,7 @@ from PIL import Image
 from scipy.io import savemat
 
 from msda_bench.data import Folders, LocalFiles, folders
-from msda_bench.data.check import tree_sha256
+from msda_bench.data.checksums import tree_sha256
 from msda_bench_builtin.datasets import Digits, DigitsFive
 from msda_bench_builtin.datasets import digits_five as module
 from msda_bench_builtin.datasets.digits import origins as known

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from msda_bench.api import DataError
 from msda_bench.data import Folders, LocalFiles
-from msda_bench.data.check import tree_sha256
+from msda_bench.data.checksums import tree_sha256
 from msda_bench_builtin.backbones.headless import torchvision
 from msda_bench_builtin.datasets import DomainNet, ImageFolder, ImageList, Office31, OfficeHomeImages
 from msda_bench_builtin.datasets.images.decode import decode

@@ -17,7 +17,7 @@ from PIL import Image
 
 from msda_bench.cli.main import main
 from msda_bench.data import Folders, LocalFiles
-from msda_bench.data.check import tree_sha256
+from msda_bench.data.checksums import tree_sha256
 from msda_bench_builtin.datasets import ImageFolder
 from tests.cli.identify.conftest import refused
 from tests.store.faulty import faults
