@@ -56,8 +56,8 @@ class _Ref(Struct, frozen=True):
     params: dict[str, Any] = {}
 
 
-class _CellFields(Struct, frozen=True):
-    """What tables read of a cell; its other fields, which are only shown, may hold anything."""
+class _RunFields(Struct, frozen=True):
+    """What tables read of a run; its other fields, which are only shown, may have any value."""
 
     dataset: _Ref | None = None
     target: Text = ""
@@ -289,7 +289,7 @@ def decode(data: bytes) -> Record:
     with _matching():
         refuse_overflow(body)
         record = msgspec.json.decode(body, type=Record)
-        fields = msgspec.convert(record.cell, _CellFields)
+        fields = msgspec.convert(record.cell, _RunFields)
         if fields.split_sources is not None:
             Splitting.model_validate(fields.split_sources)
         msgspec.convert(record.provenance, Provenance)
