@@ -18,7 +18,7 @@ from torch import Tensor
 from msda_bench.api import Array, Inputs, InputSpec
 from msda_bench.engine.fit import TrainingResult, fit
 from msda_bench.engine.model import Components
-from msda_bench.engine.prepare import Prepared
+from msda_bench.engine.prepared import Prepared
 from msda_bench.engine.runs import Predictions, Run
 from msda_bench.engine.settings import deterministic, products
 from msda_bench.engine.single import Single
@@ -73,7 +73,7 @@ class Model:
         sources = dict.fromkeys(cell.sources, (none, np.empty(0)))
         program = Single(_run(cell, self.components, sources, none, where), where)
         program.modules.load_state_dict(self.state)
-        program.carried = {name: value.to(where) for name, value in self.carried.items()}
+        program.state = {name: value.to(where) for name, value in self.carried.items()}
         (seen,) = program.apply([examples])
         return Predictions(seen.features.cpu(), seen.outputs.cpu())
 
@@ -94,7 +94,8 @@ def train_arrays(
         ValueError: training diverged, needs more steps than it has, or needs more memory than this machine has.
         BenchError: a component breaks its contract.
     """
-    where, scales = torch.device(device), _scales(cell, sources, target)
+    where = torch.device(device)
+    scales = _scales(cell, sources, target)
     if scales:
         sources = {name: (scales[name](x), y) for name, (x, y) in sources.items()}
         target = scales[cell.target](target)
@@ -112,13 +113,18 @@ def train_arrays(
     return model_of(run, program, trained, scales)
 
 
-def model_of(run: Run, program: Single, trained: TrainingResult, scales: Mapping[str, Scale]) -> Model:
+def model_of(
+    run: Run,
+    program: Single,
+    trained: TrainingResult,
+    scales: Mapping[str, Scale],
+) -> Model:
     """The model of a trained run."""
     return Model(
         cell=run.cell,
         components=run.components,
         state={name: value.detach().cpu().clone() for name, value in program.modules.state_dict().items()},
-        carried={name: value.cpu() for name, value in program.carried.items()},
+        carried={name: value.cpu() for name, value in program.state.items()},
         weights=_weights(run, trained),
         unit=run.prepared.unit,
         scales=scales,
@@ -148,8 +154,16 @@ def _run(
     target: Inputs,
     device: torch.device,
 ) -> Run:
-    task, standardise = components.dataset.task, cell.standardise_labels and target.shape[0] > 0
-    prepared = Prepared.of_arrays(task, sources, cell.target, target, device, standardise=standardise)
+    task = components.dataset.task
+    standardise = cell.standardise_labels and target.shape[0] > 0
+    prepared = Prepared.of_arrays(
+        task,
+        sources,
+        cell.target,
+        target,
+        device,
+        standardise=standardise,
+    )
     return Run(cell, components, prepared)
 
 
@@ -163,7 +177,8 @@ def _no_rows(input: InputSpec) -> Inputs:
 
 def _check_weights(components: Components) -> None:
     """Refuses rows or layers so wide that the weights do not fit into memory, before anything is allocated."""
-    dataset, backbone = components.dataset, components.backbone
+    dataset = components.dataset
+    backbone = components.backbone
     columns = dataset.input.shape[0]
     if max([columns, *_whole_numbers(backbone.params())]) < _WIDE:
         return
@@ -207,7 +222,8 @@ def _check_memory(needed: int, what: str, remedy: str) -> None:
 
 def _check_steps(run: Run) -> None:
     """Refuses fewer training steps than the scheme has stages, such as those of SHOT on few rows."""
-    stages, steps = len(run.scheme.stages), run.all_steps
+    stages = len(run.scheme.stages)
+    steps = run.all_steps
     if steps < stages:
         raise ValueError(
             f"epochs: scheme {run.scheme.name!r} trains in {stages} stages, and these rows in batches of "
@@ -227,7 +243,12 @@ def settings(cell: RunSpec, device: torch.device) -> Iterator[None]:
 def _weights(run: Run, trained: TrainingResult) -> dict[str, float]:
     """The weight alpha of each source, or of each part of one; pooled ones share their group's by their sizes."""
     weights = dict.fromkeys((source for group in run.groups for source in group), 0.0)
-    for group, sizes, alpha in zip(run.groups, run.sizes, trained.weights.tolist(), strict=True):
+    for group, sizes, alpha in zip(
+        run.groups,
+        run.sizes,
+        trained.weights.tolist(),
+        strict=True,
+    ):
         for source, size in zip(group, sizes, strict=True):
             weights[source] += alpha * size / sum(sizes)
     return weights

@@ -28,7 +28,8 @@ class CompiledBag:
         weight = layer.weight.detach()
         number = weight.numpy().dtype.type
         self._settings = number(lr), number(rho), number(1 - rho), number(eps)
-        squares, deltas = torch.zeros_like(weight), torch.zeros_like(weight)
+        squares = torch.zeros_like(weight)
+        deltas = torch.zeros_like(weight)
         last = torch.zeros(len(weight), dtype=torch.int64)
         self._state = weight.numpy(), squares.numpy(), deltas.numpy(), last.numpy()
         self._steps = 0
@@ -57,18 +58,35 @@ class CompiledBag:
             x = SparseRows.concatenate([x for x, _ in self._pending])
             gradient = torch.cat([gradient for _, gradient in self._pending])
         order = x.columns.argsort(stable=True)
-        columns, rows, values = (part.index_select(0, order).numpy() for part in (x.columns, x.row_of(), x.values))
-        kernels.bag_adadelta(columns, rows, values, gradient.numpy(), self._state, self._steps, self._settings)
+        kernels.bag_adadelta(
+            x.columns.index_select(0, order).numpy(),
+            x.row_of().index_select(0, order).numpy(),
+            x.values.index_select(0, order).numpy(),
+            gradient.numpy(),
+            self._state,
+            self._steps,
+            self._settings,
+        )
         self._pending.clear()
 
 
 class _Product(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, weight: Tensor, x: SparseRows, pending: list[tuple[SparseRows, Tensor]]) -> Tensor:
+    def forward(
+        ctx: Any,
+        weight: Tensor,
+        x: SparseRows,
+        pending: list[tuple[SparseRows, Tensor]],
+    ) -> Tensor:
         ctx.x, ctx.pending = x, pending
         out = weight.new_empty(len(x), weight.shape[1])
-        columns, values, offsets = (part.numpy() for part in (x.columns, x.values, x.offsets))
-        kernels.bag_product(columns, values, offsets, weight.detach().numpy(), out.numpy())
+        kernels.bag_product(
+            x.columns.numpy(),
+            x.values.numpy(),
+            x.offsets.numpy(),
+            weight.detach().numpy(),
+            out.numpy(),
+        )
         return out
 
     @staticmethod
@@ -84,14 +102,22 @@ class CompiledAdadelta:
     `flat` must find a view of each parameter; one without a gradient is left alone.
     """
 
-    def __init__(self, parameters: Sequence[Tensor], lr: float, rho: float, eps: float) -> None:
+    def __init__(
+        self,
+        parameters: Sequence[Tensor],
+        lr: float,
+        rho: float,
+        eps: float,
+    ) -> None:
         self._parameters = parameters
         self._state = []
         for parameter in parameters:
-            values = flat(parameter.detach(), parameter)
-            arrays = values.numpy(), torch.zeros_like(values).numpy(), torch.zeros_like(values).numpy()
-            number = arrays[0].dtype.type
-            self._state.append((*arrays, (number(lr), number(rho), number(1 - rho), number(eps))))
+            weights = flat(parameter.detach(), parameter).numpy()
+            squares = np.zeros_like(weights)
+            deltas = np.zeros_like(weights)
+            number = weights.dtype.type
+            settings = (number(lr), number(rho), number(1 - rho), number(eps))
+            self._state.append((weights, squares, deltas, settings))
 
     def zero_grad(self) -> None:
         """Forgets all gradients."""
@@ -122,8 +148,16 @@ class _Compiled:
         decoupled: whether weights decay apart from the gradient, as in AdamW.
     """
 
-    def __init__(self, parameters: Sequence[Tensor], params: Mapping[str, Any], *, decoupled: bool) -> None:
-        self._parameters, self._params, self._decoupled = parameters, params, decoupled
+    def __init__(
+        self,
+        parameters: Sequence[Tensor],
+        params: Mapping[str, Any],
+        *,
+        decoupled: bool,
+    ) -> None:
+        self._parameters = parameters
+        self._params = params
+        self._decoupled = decoupled
         self._lr = params["lr"]
         self._weights = [flat(parameter.detach(), parameter).numpy() for parameter in parameters]
 
@@ -167,21 +201,28 @@ class CompiledSgd(_Compiled):
         params = self._params
         for place, gradient in self._gradients():
             weights = self._weights[place]
-            settings = tuple(map(weights.dtype.type, (-self._lr, params["momentum"], params["weight_decay"])))
-            kernels.sgd(weights, self._moments[place], gradient, settings, params["nesterov"])
+            settings = (-self._lr, params["momentum"], params["weight_decay"])
+            numbers = tuple(map(weights.dtype.type, settings))
+            kernels.sgd(weights, self._moments[place], gradient, numbers, params["nesterov"])
 
 
 class CompiledAdam(_Compiled):
     """torch.optim.Adam with `foreach`, or AdamW if `decoupled`, without what its passes cost in Python."""
 
-    def __init__(self, parameters: Sequence[Tensor], params: Mapping[str, Any], *, decoupled: bool) -> None:
+    def __init__(
+        self,
+        parameters: Sequence[Tensor],
+        params: Mapping[str, Any],
+        *,
+        decoupled: bool,
+    ) -> None:
         super().__init__(parameters, params, decoupled=decoupled)
         self._means = [np.zeros_like(weights) for weights in self._weights]
         self._squares = [torch.zeros_like(flat(parameter.detach(), parameter)) for parameter in parameters]
         self._steps = [0 for _ in parameters]
-        first, second = params["beta1"], params["beta2"]
+        second = params["beta2"]
         decay = 0.0 if decoupled else params["weight_decay"]
-        settings = (1 - first, second, 1 - second, decay)
+        settings = (1 - params["beta1"], second, 1 - second, decay)
         self._settings = [tuple(map(weights.dtype.type, settings)) for weights in self._weights]
 
     def step(self) -> None:
@@ -189,8 +230,14 @@ class CompiledAdam(_Compiled):
         places = []
         for place, gradient in self._gradients():
             places.append(place)
-            state = self._weights[place], self._means[place], self._squares[place].numpy()
-            kernels.adam_moments(*state, gradient, self._settings[place])
+            squares = self._squares[place].numpy()
+            kernels.adam_moments(
+                self._weights[place],
+                self._means[place],
+                squares,
+                gradient,
+                self._settings[place],
+            )
         # As torch.optim does: its square roots come from a library that rounds in its own way.
         roots = torch._foreach_sqrt([self._squares[place] for place in places])  # noqa: SLF001
         for place, root in zip(places, roots, strict=True):
@@ -199,13 +246,21 @@ class CompiledAdam(_Compiled):
     def _move(self, place: int, root: Tensor) -> None:
         """The step of one parameter."""
         self._steps[place] += 1
-        steps, params = self._steps[place], self._params
-        kept = 1 - self._lr * params["weight_decay"] if self._decoupled else 1.0
+        steps = self._steps[place]
+        params = self._params
+        kept = 1.0
+        if self._decoupled:
+            kept = 1 - self._lr * params["weight_decay"]
         size = -(self._lr / (1 - params["beta1"] ** steps))
         correction = (1 - params["beta2"] ** steps) ** 0.5
         weights = self._weights[place]
-        settings = tuple(map(weights.dtype.type, (kept, size, correction, params["eps"])))
-        kernels.adam_update(weights, self._means[place], root.numpy(), settings)
+        settings = (kept, size, correction, params["eps"])
+        kernels.adam_update(
+            weights,
+            self._means[place],
+            root.numpy(),
+            tuple(map(weights.dtype.type, settings)),
+        )
 
 
 def compiled_dropout(x: Tensor, key: Tensor, rate: float) -> Tensor:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from msda_bench.api import Group
-from msda_bench.engine.prepare import TrainingData
+from msda_bench.engine.prepared import TrainingData
 from msda_bench.engine.runs import Run
 from msda_bench.engine.settings import stream_key
 from msda_bench.functional import random_bits, split_key
@@ -48,50 +48,73 @@ class Sampler:
             places = (in_order % self._size).expand(len(self._index), -1, -1)
         else:
             # Filled, not copied: a copy from the host would make it wait.
-            keys = split_key(self._keys, torch.full((), number, dtype=torch.int32, device=self._keys.device))
+            keys = split_key(
+                self._keys,
+                torch.full(
+                    (),
+                    number,
+                    dtype=torch.int32,
+                    device=self._keys.device,
+                ),
+            )
             bits = random_bits(keys.unsqueeze(1), self._index).long() & 0xFFFFFFFF
             # The high half of a 32 x 32 bit product is uniform on 0..size-1, to within size / 2^32.
             places = (bits * self._size) >> 32
         return self._rows[places + self._start], places
 
 
+def _sampler(run: Run, groups: Sequence[Group], examples: int) -> Sampler:
+    """The batches of some groups, of so many examples each."""
+    keys = torch.stack([stream_key(run.cell, "batches", *group) for group in groups])
+    in_order = run.cell.training.batch == "all"
+    return Sampler(run.data, groups, examples, run.steps, keys, whole=in_order)
+
+
 class Draws:
     """A run's batches and keys, from its own streams; `keyed` names the modules that get a key in every phase."""
 
     def __init__(self, run: Run, keyed: Sequence[str]) -> None:
-        cell, device = run.cell, run.data.y.device
+        cell = run.cell
+        device = run.data.y.device
         self._cell = cell
-        target = [(((cell.target,),), run.batch)] if run.components.draws_target else []
-        self._samplers = []
-        for groups, examples in ((run.groups, run.batch * run.batches), *target):
-            keys = torch.stack([stream_key(cell, "batches", *group) for group in groups])
-            in_order = cell.training.batch == "all"
-            self._samplers.append(Sampler(run.data, groups, examples, run.steps, keys, whole=in_order))
         self._steps = run.steps
+        self._samplers = [_sampler(run, run.groups, run.batch * run.batches)]
+        if run.components.draws_target:
+            self._samplers.append(_sampler(run, ((cell.target,),), run.batch))
         self._passes = stream_key(cell, "passes").to(device)
         self._images = stream_key(cell, "augment").to(device)
         # Separate streams: a critic that draws does not change the network's draws, nor a second phase the first's. The
         # first phase's streams carry no number, as in older results.
-        critic = sum(name.split(".")[0] == "critic" for name in keyed)
-        streams = ("steps", 1 + len(keyed) - critic), ("critic steps", critic)
-        stages = run.scheme.stages
-        numbers = [(phase,) if phase else () for phase in range(max(len(stage.phases) for stage in stages))]
-        self._phases = [
-            [(stream_key(cell, name, *number).to(device), places) for name, places in streams] for number in numbers
-        ]
-        self._stages = len(stages)
+        of_critic = sum(name.split(".")[0] == "critic" for name in keyed)
+        self._phases: list[list[tuple[Tensor, int]]] = []
+        for phase in range(max(len(stage.phases) for stage in run.scheme.stages)):
+            number = (phase,) if phase else ()
+            scheme_and_network = stream_key(cell, "steps", *number).to(device)
+            critic = stream_key(cell, "critic steps", *number).to(device)
+            self._phases.append([(scheme_and_network, 1 + len(keyed) - of_critic), (critic, of_critic)])
+        self._stages = len(run.scheme.stages)
 
     def rows(self, epoch: int) -> Tensor:
         """(steps, 2, n) int64: rows of the training data and their places within each group.
 
         First `Run.batches` batches of each labelled group, then one of the target.
         """
-        drawn = [[part.flatten(1) for part in sampler.epoch(epoch)] for sampler in self._samplers]
-        return torch.stack([torch.cat(parts, dim=1) for parts in zip(*drawn, strict=True)], dim=1)
+        rows = []
+        places = []
+        for sampler in self._samplers:
+            drawn, within = sampler.epoch(epoch)
+            rows.append(drawn.flatten(1))
+            places.append(within.flatten(1))
+        return torch.stack([torch.cat(rows, dim=1), torch.cat(places, dim=1)], dim=1)
 
     def passes(self, epoch: int, stage: int) -> Tensor:
         """(2,) int32: the key of an epoch's pass over the target in a stage."""
-        number = torch.full((), epoch * self._stages + stage, dtype=torch.int32, device=self._passes.device)
+        number = torch.full(
+            (),
+            epoch * self._stages + stage,
+            dtype=torch.int32,
+            device=self._passes.device,
+        )
         return split_key(self._passes, number)
 
     def source_pass(self, stage: int) -> Tensor:
@@ -111,5 +134,10 @@ class Draws:
 
     def _split(self, stream: Tensor, places: int, epoch: int) -> Tensor:
         first = epoch * self._steps * places
-        index = torch.arange(first, first + self._steps * places, dtype=torch.int32, device=stream.device)
+        index = torch.arange(
+            first,
+            first + self._steps * places,
+            dtype=torch.int32,
+            device=stream.device,
+        )
         return split_key(stream, index).view(self._steps, places, 2)

@@ -48,7 +48,8 @@ def evaluate(runs: Sequence[Run], model: _Model, results: Sequence[TrainingResul
             continue
         shift = _correction(run, result, validated[place])
         one = _Evaluated(runs, model, place, result, shift)
-        records.append(one.record(tested[place].outputs, validated[place]))
+        outputs = run.prepared.restored(one.shifted(tested[place].outputs))
+        records.append(one.record(outputs, validated[place]))
     return records
 
 
@@ -64,7 +65,8 @@ def evaluate_given(run: Run, model: FittedModel, result: TrainingResult) -> Reco
     if given is None or lacking:
         what = f"{lacking} of {len(prepared.test.y)} test examples of target {run.cell.target!r} have no prediction"
         raise DataError(f"dataset {run.cell.dataset.name}: {what}")
-    outputs = model.checked(given.cpu().numpy()).to(given.device)
+    # In the user's unit, in float64 if labels are standardised: nothing restores or rounds them.
+    outputs = torch.from_numpy(model.predicted(given.cpu().numpy())).to(given)
     return _Evaluated([run], model, 0, result).record(outputs, [])
 
 
@@ -129,11 +131,11 @@ class _Evaluated:
         """The record: its outcome, the files to keep, and the scores of metrics and validators.
 
         Args:
-            outputs: for the test examples, as the model gives them.
+            outputs: for the test examples, in the user's unit.
             seen: the predictions for `validation_examples`, or for the first of them, or none.
         """
-        run, prepared = self.run, self.run.prepared
-        outputs = prepared.restored(self._shifted(outputs))
+        run = self.run
+        prepared = self.run.prepared
         outcome = test_outcome(outputs, prepared.task, prepared.test.y)
         if outcome is None:
             return _record(run, self.result, message="an output on the target's test examples was not finite")
@@ -158,11 +160,12 @@ class _Evaluated:
         self, outcome: Outcome, outputs: Tensor, seen: Sequence[Predictions]
     ) -> tuple[dict[str, float], dict[str, float], list[tuple[str, str]]]:
         """The scores of validators and of the labels held out, those of metrics, and what failed."""
-        prepared, components = self.run.prepared, self.run.components
+        prepared = self.run.prepared
+        components = self.run.components
         scores: dict[str, float] = {}
         failed: list[tuple[str, str]] = []
         if seen:
-            target = Predictions(seen[0].features, self._shifted(seen[0].outputs))
+            target = Predictions(seen[0].features, self.shifted(seen[0].outputs))
             seen = [target, *seen[1:]]
             scores = target_score(prepared, components.scheme, target)
         tested = partial(view_of, outcome, outputs, prepared.test.y)
@@ -173,7 +176,8 @@ class _Evaluated:
             scores = validated | scores
         return scores, metrics, [*failed, *faults]
 
-    def _shifted(self, outputs: Tensor) -> Tensor:
+    def shifted(self, outputs: Tensor) -> Tensor:
+        """The model's outputs with the shift."""
         return outputs if self.shift is None else outputs + self.shift
 
     def _mixed(self, first: Tensor, second: Tensor, share: float) -> Tensor:
@@ -187,7 +191,7 @@ class _Evaluated:
             # The other runs of a stack predict the same examples, since all runs of it predict together.
             mixed = [share * x + (1 - share) * other] * len(self.runs)
             outputs.append(self.model.apply(mixed)[self.place].outputs)
-        return self._shifted(torch.cat(outputs))
+        return self.shifted(torch.cat(outputs))
 
     def _kept_arrays(self, outputs: Tensor) -> dict[str, bytes]:
         """The files that the run's cell asks for, by name."""
@@ -225,7 +229,8 @@ def source_labels(run: Run) -> NDArray[np.generic]:
 
     That is how many training examples each class has, or the least and the largest label.
     """
-    prepared, training = run.prepared, run.prepared.training
+    prepared = run.prepared
+    training = run.prepared.training
     labels = [prepared.restored(training.y[training.rows[source]]) for source in run.cell.sources]
     return _array(torch.stack([prepared.task.rules.summary(y, prepared.task.classes) for y in labels]))
 

@@ -104,7 +104,8 @@ class FinalModel:
         Raises:
             BenchError: an output is not finite, or a component breaks its contract.
         """
-        where, target = torch.device(device), self.cell.target
+        where = torch.device(device)
+        target = self.cell.target
         with settings(self.cell, where):
             examples = self._examples(data, files, where, device)
             if isinstance(self.learned, Model):
@@ -117,9 +118,17 @@ class FinalModel:
         restored = outputs if self.unit is None else self.unit.restored(outputs)
         return restored.double().numpy()
 
-    def _examples(self, data: DomainData, files: Files, where: torch.device, device: str) -> Examples:
-        target, task = self.cell.target, self.components.dataset.task
-        frozen, vectors = Frozen.of(self.components.backbone, self.components.dataset), {}
+    def _examples(
+        self,
+        data: DomainData,
+        files: Files,
+        where: torch.device,
+        device: str,
+    ) -> Examples:
+        target = self.cell.target
+        task = self.components.dataset.task
+        frozen = Frozen.of(self.components.backbone, self.components.dataset)
+        vectors = {}
         if frozen is not None:
             embedded = frozen.features(data, files, device)
             if frozen.beside:
@@ -127,7 +136,16 @@ class FinalModel:
             else:
                 data = replace(data, x=embedded)
         scales = {} if self.scale is None else {target: self.scale}
-        pick = Picker({target: data}, self.features, vectors, task, where, False, None, scales)  # noqa: FBT003
+        pick = Picker(
+            domains={target: data},
+            features=self.features,
+            vectors=vectors,
+            task=task,
+            device=where,
+            resident=False,
+            unit=None,
+            scales=scales,
+        )
         return pick.examples(target, np.arange(len(data.y)))
 
 
@@ -147,7 +165,13 @@ class Final(NamedTuple):
     labels: Array
 
 
-def train_final(cell: RunSpec, registry: Registry, files: Files, target: DomainData | None, device: str) -> Final:
+def train_final(
+    cell: RunSpec,
+    registry: Registry,
+    files: Files,
+    target: DomainData | None,
+    device: str,
+) -> Final:
     """Trains a cell on all examples of its sources, and on a target that its dataset does not have.
 
     Args:
@@ -165,7 +189,12 @@ def train_final(cell: RunSpec, registry: Registry, files: Files, target: DomainD
         components = Components.of(cell, registry)
         preparer = Preparer(files, where)
         rows = target or _none_of(components.dataset, cell, files)
-        prepared, pick = preparer.prepare_whole(components.dataset, cell, components.backbone, rows)
+        prepared, pick = preparer.prepare_whole(
+            components.dataset,
+            cell,
+            components.backbone,
+            rows,
+        )
         run = Run(cell, components, prepared, files)
         learned, program, result = _learned(run, where)
         added = None

@@ -76,21 +76,22 @@ def fit(runs: Sequence[Run], program: Program) -> list[TrainingResult]:
         PluginError: a component breaks its contract.
     """
     loop = Loop(runs, program)
-    trained = [TrainingResult(run) for run in runs]
+    results = [TrainingResult(run) for run in runs]
     # Our own draws never use torch's generator; seeding it makes third-party layers repeatable, too.
     with seeded(runs[0].cell, "global generator", program.y.device):
         for epoch in range(loop.epochs):
             seen = loop.epoch(epoch)
-            for one, part in zip(trained, seen.unbind(1) if program.lead else [seen], strict=True):
-                if one.diverged_in is None:
-                    one.steps += len(part)
-                    one.close_epoch(part)
-            if all(one.diverged_in is not None for one in trained):
+            of_runs = seen.unbind(1) if program.lead else [seen]
+            for result, of_run in zip(results, of_runs, strict=True):
+                if result.diverged_in is None:
+                    result.steps += len(of_run)
+                    result.close_epoch(of_run)
+            if all(result.diverged_in is not None for result in results):
                 break
         loop.finish()
         if runs[0].components.scheme.target_statistics:
             _take_target_statistics(runs, program)
-    return trained
+    return results
 
 
 @torch.no_grad()
@@ -104,8 +105,8 @@ def _take_target_statistics(runs: Sequence[Run], program: Program) -> None:
     modules = program.modules
     batch_norm = nn.modules.batchnorm._BatchNorm  # noqa: SLF001 - as in `fixed_statistics`
     norms = [module for module in modules.modules() if isinstance(module, batch_norm) and module.training]
-    targets = [run.target_rows for run in runs]
-    rows = (torch.stack(targets) if program.lead else targets[0]) + program.row_offsets[..., None]
+    rows = torch.stack([run.target_rows for run in runs]) if program.lead else runs[0].target_rows
+    rows = rows + program.row_offsets[..., None]
     total = rows.shape[-1]
     if not norms or total == 1:
         return
@@ -118,7 +119,7 @@ def _take_target_statistics(runs: Sequence[Run], program: Program) -> None:
             norm.train()
             norm.momentum = part.shape[-1] / seen
         x = program.augment(batch_of(program.x, where_rows(program.x, part)))
-        program.call(lambda scheme, parts, *given: scheme.predict(parts, *given), x, program.carried)
+        program.call(lambda scheme, parts, *given: scheme.predict(parts, *given), x, program.state)
     for norm, momentum in zip(norms, momenta, strict=True):
         norm.momentum = momentum
     modules.train()

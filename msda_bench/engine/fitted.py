@@ -49,18 +49,18 @@ class FittedModel:
         Raises:
             PluginError: they have another shape, or are no floats.
         """
-        return self.checked(_inputs(self.scheme, examples))
+        return torch.from_numpy(self.predicted(_inputs(self.scheme, examples)).astype(np.float32))
 
-    def checked(self, inputs: Inputs) -> Tensor:
-        """The outputs for inputs as the predictor gets them; see `outputs`."""
+    def predicted(self, inputs: Inputs) -> Array:
+        """The outputs for inputs as the predictor gets them, in its own precision; raises as `outputs`."""
         outputs = np.asarray(self.predict(inputs))
-        wanted = inputs.shape[0], self.task.outputs
+        wanted = (inputs.shape[0], self.task.outputs)
         if outputs.shape != wanted or outputs.dtype.kind != "f":
             raise PluginError(
                 f"scheme {self.scheme.name!r} predicted {outputs.dtype} of shape {outputs.shape}; the contract asks "
                 f"for floats of shape {wanted}"
             )
-        return torch.from_numpy(outputs.astype(np.float32))
+        return outputs
 
     def apply(self, examples: Sequence[Examples]) -> list[Predictions]:
         """The inputs, as features, and the outputs of all examples; a list of one for the one run."""
@@ -96,7 +96,12 @@ def fit_predictor(run: Run) -> tuple[FittedModel, TrainingResult]:
     sizes = torch.tensor([sum(size) for size in run.sizes])
     groups = torch.arange(len(sizes)).repeat_interleave(sizes)
     target = take(run.data.x, run.target_rows if run.components.draws_target else run.target_rows[:0])
-    rows = FitData(_inputs(scheme, x), y.cpu().numpy(), groups.numpy(), _inputs(scheme, target))
+    rows = FitData(
+        _inputs(scheme, x),
+        y.cpu().numpy(),
+        groups.numpy(),
+        _inputs(scheme, target),
+    )
     model = FittedModel(scheme, task, scheme.fit(rows, task, seed))
     losses = task.rules.losses(model.outputs(x).to(y.device), y).cpu()
     risks = torch.stack([losses[groups == group].mean() for group in range(len(sizes))]).double()

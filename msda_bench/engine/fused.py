@@ -22,11 +22,20 @@ class FusedAdadelta:
     view of each; one without a gradient is left alone.
     """
 
-    def __init__(self, parameters: Sequence[Tensor], lr: float, rho: float, eps: float) -> None:
-        self._parameters, self._settings = parameters, (rho, 1 - rho, eps)
+    def __init__(
+        self,
+        parameters: Sequence[Tensor],
+        lr: float,
+        rho: float,
+        eps: float,
+    ) -> None:
+        self._parameters = parameters
+        self._settings = (rho, 1 - rho, eps)
         self._lr = torch.full((), lr, dtype=torch.float32, device=parameters[0].device)
-        weights = [flat(parameter.detach(), parameter) for parameter in parameters]
-        self._state = [(weight, torch.zeros_like(weight), torch.zeros_like(weight)) for weight in weights]
+        self._state = []
+        for parameter in parameters:
+            weight = flat(parameter.detach(), parameter)
+            self._state.append((weight, torch.zeros_like(weight), torch.zeros_like(weight)))
 
     def zero_grad(self) -> None:
         """Forgets all gradients."""
@@ -40,11 +49,20 @@ class FusedAdadelta:
     def step(self) -> None:
         """One update from the gradients."""
         for parameter, state in zip(self._parameters, self._state, strict=True):
-            if parameter.grad is not None:
-                gradient, count = flat(parameter.grad, parameter), parameter.numel()
-                with torch.cuda.device_of(gradient):  # type: ignore[no-untyped-call]  # Triton's is the current GPU
-                    grid = (triton.cdiv(count, _BLOCK),)
-                    _adadelta[grid](gradient, *state, self._lr, *self._settings, count, block=_BLOCK)
+            if parameter.grad is None:
+                continue
+            gradient = flat(parameter.grad, parameter)
+            count = parameter.numel()
+            grid = (triton.cdiv(count, _BLOCK),)
+            with torch.cuda.device_of(gradient):  # type: ignore[no-untyped-call]  # Triton's is the current GPU
+                _adadelta[grid](
+                    gradient,
+                    *state,
+                    self._lr,
+                    *self._settings,
+                    count,
+                    block=_BLOCK,
+                )
 
 
 @triton.jit  # type: ignore[untyped-decorator]
@@ -70,13 +88,22 @@ class _Dropout(torch.autograd.Function):
 
     @staticmethod
     def forward(x: Tensor, key: Tensor, rate: float) -> Tensor:
-        x, key = x.detach().contiguous(), key.contiguous()
+        x = x.detach().contiguous()
+        key = key.contiguous()
         out = torch.empty_like(x)
         runs = max(1, key.numel() // 2)
         count = x.numel() // runs
         with torch.cuda.device_of(x):  # type: ignore[no-untyped-call]  # Triton's is the current GPU
             grid = (triton.cdiv(count, _BLOCK), runs)
-            _dropped[grid](x, key, out, round(rate * (1 << 31)), 1 / (1 - rate), count, block=_BLOCK)
+            _dropped[grid](
+                x,
+                key,
+                out,
+                round(rate * (1 << 31)),
+                1 / (1 - rate),
+                count,
+                block=_BLOCK,
+            )
         return out
 
     @staticmethod
@@ -90,7 +117,13 @@ class _Dropout(torch.autograd.Function):
         return fused_dropout(gradient, key, ctx.rate), None, None
 
     @staticmethod
-    def vmap(info: Any, in_dims: Any, x: Tensor, key: Tensor, rate: float) -> tuple[Tensor, int]:
+    def vmap(
+        info: Any,
+        in_dims: Any,
+        x: Tensor,
+        key: Tensor,
+        rate: float,
+    ) -> tuple[Tensor, int]:
         x, key = (
             value.expand(info.batch_size, *value.shape) if place is None else value.movedim(place, 0)
             for value, place in zip((x, key), in_dims[:2], strict=True)

@@ -12,10 +12,11 @@ from typing import TypeAlias
 import torch
 from torch import Tensor
 
+from msda_bench.api import Component
 from msda_bench.engine import machine
 from msda_bench.engine.runs import Run
 
-Take: TypeAlias = Callable[[Sequence[Tensor]], list[Tensor]]
+StepFunction: TypeAlias = Callable[[Sequence[Tensor]], list[Tensor]]
 """The results of some steps from the tensors that change from step to step; weights change."""
 
 WARM = 3
@@ -30,28 +31,34 @@ def can_replay(run: Run, device: torch.device) -> bool:
     It is known of what stacks and is of this package, each tested on a GPU. A layer from elsewhere may count its calls,
     unless its component says that it is `capturable`. An aggregator builds no layers, so it may be anyone's.
     """
-    cell, made = run.cell, run.components
+    if not machine.records_updates(device):
+        return False
+    cell = run.cell
+    made = run.components
+    if made.aggregator is not None and not made.aggregator.stackable:
+        return False
     used = (cell.backbone, made.backbone), (cell.scheme, made.scheme), (cell.discrepancy, made.discrepancy)
-    known = all(
-        ref is None or part is None or part.capturable or (part.stackable and ref.distribution == "msda-bench")
-        for ref, part in used
-    )
-    return machine.records_updates(device) and known and (made.aggregator is None or made.aggregator.stackable)
+    return all(ref is None or part is None or _is_known(part, ref.distribution) for ref, part in used)
+
+
+def _is_known(component: Component, distribution: str) -> bool:
+    """Whether a component keeps nothing in Python, as its author or our tests say."""
+    return component.capturable or (component.stackable and distribution == "msda-bench")
 
 
 class Replayed:
-    """Takes blocks of steps as `take` does, from the fourth block of a length on by replaying a graph.
+    """Takes blocks of steps as `steps` does, from the fourth block of a length on by replaying a graph.
 
-    What cannot be recorded, because it reads a number on the host, goes on without a graph. `take` must be a function
+    What cannot be recorded, because it reads a number on the host, goes on without a graph. `steps` must be a function
     of its tensors: whatever else it reads stays as it was when the graph was recorded.
 
     Args:
-        take: on the device's tensors alone, weights among them; it may change these.
+        steps: on the device's tensors alone, weights among them; it may change these.
         device: the GPU.
     """
 
-    def __init__(self, take: Take, device: torch.device) -> None:
-        self._take = take
+    def __init__(self, steps: StepFunction, device: torch.device) -> None:
+        self._steps = steps
         self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
         self._taken: Counter[int] = Counter()
         self._graphs: dict[int, tuple[torch.cuda.CUDAGraph, list[Tensor], list[Tensor]] | None] = {}
@@ -69,7 +76,7 @@ class Replayed:
                 self._graphs[length] = None
         recorded = self._graphs[length]
         if recorded is None:
-            return self._take(given)
+            return self._steps(given)
         graph, inputs, results = recorded
         torch._foreach_copy_(inputs, list(given))
         graph.replay()
@@ -80,7 +87,7 @@ class Replayed:
         current = torch.cuda.current_stream(self._stream.device)
         self._stream.wait_stream(current)
         with torch.cuda.stream(self._stream):
-            results = self._take(given)
+            results = self._steps(given)
         current.wait_stream(self._stream)
         return results
 
@@ -92,7 +99,8 @@ class Replayed:
         # Other threads may use the GPU meanwhile.
         with torch.cuda.graph(graph, stream=self._stream, capture_error_mode="thread_local"):
             # Not in the memory of an input, which the next replay overwrites.
-            results = [
-                value.clone() if value.untyped_storage().data_ptr() in memory else value for value in self._take(inputs)
-            ]
+            results = []
+            for value in self._steps(inputs):
+                shared = value.untyped_storage().data_ptr() in memory
+                results.append(value.clone() if shared else value)
         return graph, inputs, results

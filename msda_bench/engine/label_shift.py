@@ -32,10 +32,12 @@ def corrupted(
     if source is None or source not in cell.sources:
         return {}
     y = domains[source].y.copy()
-    for part in ("train", "test"):
-        rows: Array = getattr(splits[source], part)
-        bits = random_bits(stream_key(cell, "corrupt", source, part), torch.arange(len(rows), dtype=torch.int32))
-        y[rows] = y[rows[bits.argsort(stable=True).numpy()]]
+    parts = {"train": splits[source].train, "test": splits[source].test}
+    for part, rows in parts.items():
+        key = stream_key(cell, "corrupt", source, part)
+        bits = random_bits(key, torch.arange(len(rows), dtype=torch.int32))
+        order = bits.argsort(stable=True).numpy()
+        y[rows] = y[rows[order]]
     return {source: replace(domains[source], y=y)}
 
 
@@ -53,18 +55,24 @@ def shifted(
     domain = shifted_domain(dataset, cell.target)
     if domain is None or domain not in splits:
         return splits
-    y, split, classes = domains[domain].y, splits[domain], dataset.task.classes
-    parts = {"train": split.train, "test": split.test}
+    y = domains[domain].y
+    parts = {"train": splits[domain].train, "test": splits[domain].test}
     if domain == cell.target and is_transductive(dataset):
         del parts["test"]
-    counts = {name: np.bincount(y[rows], minlength=classes) for name, rows in parts.items() if len(rows)}
-    shares = _shares(dataset, cell, domain, np.logical_and.reduce([count > 0 for count in counts.values()]))
+    counts: dict[str, Array] = {}
+    for name, rows in parts.items():
+        if len(rows):
+            counts[name] = np.bincount(y[rows], minlength=dataset.task.classes)
+    there = np.logical_and.reduce([count > 0 for count in counts.values()])
+    shares = _shares(dataset, cell, domain, there)
+    asked = shares > 0
     for name, count in counts.items():
-        asked = shares > 0
         most = np.floor(shares * (count[asked] / shares[asked]).min() + _CLOSE).astype(np.int64)
         if not most.sum():
+            why = f"has too few {name} examples"
             lacking = np.flatnonzero(asked & (count == 0))
-            why = f"has no {name} example of class {lacking[0]}" if len(lacking) else f"has too few {name} examples"
+            if len(lacking):
+                why = f"has no {name} example of class {lacking[0]}"
             what = f"{domain!r} {why} for the shares of `label_shift`"
             raise DataError(f"dataset {dataset.name}: {what}; set other shares, or another `train`")
         parts[name] = _first(parts[name], y[parts[name]], most)
@@ -106,11 +114,16 @@ def correction(outputs: Tensor, shares: Tensor) -> Tensor:
         outputs: (n, classes) logits of the target's unlabelled training examples.
         shares: (classes,) float64 of the training examples; a class without any keeps none.
     """
-    p, there = torch.softmax(outputs.double(), 1), shares > 0
-    known, estimate = shares.where(there, torch.ones_like(shares)), shares
+    p = torch.softmax(outputs.double(), 1)
+    tiny = torch.finfo(p.dtype).tiny
+    there = shares > 0
+    known = shares.where(there, torch.ones_like(shares))
+    estimate = shares
     for _ in range(_ROUNDS):
+        before = estimate
         joint = p * torch.where(there, estimate / known, 0.0)
-        before, estimate = estimate, (joint / joint.sum(1, keepdim=True).clamp(min=torch.finfo(p.dtype).tiny)).mean(0)
+        posterior = joint / joint.sum(1, keepdim=True).clamp(min=tiny)
+        estimate = posterior.mean(0)
         if (estimate - before).abs().max() < _CLOSE:
             break
     return torch.where(there, estimate / known, 0.0).clamp(min=_LEAST).log().to(outputs.dtype)

@@ -42,7 +42,9 @@ def fault_of(data: DomainData, dataset: Dataset, domain: str) -> str | None:
 
 
 def _faults(data: DomainData, dataset: Dataset, *, labelled: bool) -> Iterator[str]:
-    has, count, task = f"has {data.x.shape[0]} examples, but", data.x.shape[0], dataset.task
+    has = f"has {data.x.shape[0]} examples, but"
+    count = data.x.shape[0]
+    task = dataset.task
     if dataset.input.bytes and not (isinstance(data.x, np.ndarray) and data.x.dtype == np.uint8):
         held = f"{data.x.dtype} in a {type(data.x).__name__}"
         yield f"has examples of {held}; its `input` promises bytes, an array of uint8"
@@ -53,7 +55,8 @@ def _faults(data: DomainData, dataset: Dataset, *, labelled: bool) -> Iterator[s
     yield from () if data.groups is None else _no_groups(data.groups, count)
     if data.texts is not None and data.texts.shape != (count,):
         yield f"{has} texts of shape {data.texts.shape}; one each is needed"
-    given, wanted = data.predictions, (count, task.outputs)
+    given = data.predictions
+    wanted = (count, task.outputs)
     if given is not None and (given.shape != wanted or given.dtype.kind != "f" or np.isinf(given).any()):
         yield f"has predictions of {given.dtype} and shape {given.shape}; finite floats of shape {wanted} are needed"
     if labelled:

@@ -50,14 +50,19 @@ def accelerate(modules: nn.Module, device: torch.device, *, stacked: bool = Fals
             layer.drop = drop
 
 
-def provenance(device: torch.device, cell: RunSpec, registry: Registry, stack: int) -> dict[str, Any]:
+def provenance(
+    device: torch.device,
+    cell: RunSpec,
+    registry: Registry,
+    stack: int,
+) -> dict[str, Any]:
     """Versions, also of the distributions of the cell's components, device and stack size; of a GPU also its engine.
 
     Without numba's version the plain loops were used, on a GPU without Triton's torch's own Adadelta.
     """
     on_gpu = device.type == "cuda"
     entries = [registry.entry(ref.kind, ref.name) for ref in cell.components]
-    return {
+    found: dict[str, Any] = {
         "msda_bench": __version__,
         "python": platform.python_version(),
         "torch": torch.__version__,
@@ -68,8 +73,11 @@ def provenance(device: torch.device, cell: RunSpec, registry: Registry, stack: i
         "device": device.type,
         "device_name": torch.cuda.get_device_name(device) if on_gpu else processor(),
         "stack": stack,
-        **({"engine": CUDA_ENGINE, "triton": _version("triton") if fuses_for(device) else None} if on_gpu else {}),
     }
+    if on_gpu:
+        found["engine"] = CUDA_ENGINE
+        found["triton"] = _version("triton") if fuses_for(device) else None
+    return found
 
 
 def records_updates(device: torch.device) -> bool:

@@ -33,7 +33,7 @@ from msda_bench.api import (
     Validator,
 )
 from msda_bench.component.backbone import network_input
-from msda_bench.component.dataset import Strength
+from msda_bench.component.domain_data import Strength
 from msda_bench.component.parts import Modules, same_view
 from msda_bench.engine.settings import seeded
 from msda_bench.plugin_errors import line_of
@@ -125,7 +125,8 @@ def tell_domains(norms: Sequence[EachDomain], batch: Batch) -> None:
     """Tells the layers that normalise domain by domain how the rows of a step lie, of one run or of a stack."""
     groups, size = batch.y.shape[-2:]
     for norm in norms:
-        norm.labelled, norm.unlabelled = (size,) * groups, batch.rows.shape[-1] - groups * size
+        norm.labelled = (size,) * groups
+        norm.unlabelled = batch.rows.shape[-1] - groups * size
 
 
 def build_model(
@@ -143,7 +144,13 @@ def build_model(
         network = components.backbone.build(dataset.task, components.input, files)
     with seeded(cell, "init critic"):
         critic = cast("Scheme", components.scheme).build(network, k, components.discrepancy)
-    modules = nn.ModuleDict({"features": network.features, "predictor": network.predictor, "critic": critic})
+    modules = nn.ModuleDict(
+        {
+            "features": network.features,
+            "predictor": network.predictor,
+            "critic": critic,
+        }
+    )
     # Convolutions are faster with the channels last; other modules do not change.
     modules.to(device).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     return modules, network.feature_dim
@@ -159,7 +166,8 @@ def make_parts(
     aggregator: Aggregator | None,
 ) -> Parts:
     """What a scheme sees: the modules as functions that check each component's contract."""
-    task, functions = components.dataset.task, modules.functions()
+    task = components.dataset.task
+    functions = modules.functions()
     return Parts(
         features=_checked(functions["features"], cell, "features", feature_dim),
         predictor=_checked(functions["predictor"], cell, "outputs", task.outputs),
@@ -172,7 +180,12 @@ def make_parts(
     )
 
 
-def _checked(module: Callable[..., Tensor], cell: RunSpec, what: str, width: int) -> Callable[..., Tensor]:
+def _checked(
+    module: Callable[..., Tensor],
+    cell: RunSpec,
+    what: str,
+    width: int,
+) -> Callable[..., Tensor]:
     def call(x: Examples) -> Tensor:
         outputs = module(x)
         if outputs.shape != (len(x), width):
@@ -219,7 +232,8 @@ def _checked_aggregate(
                 f"aggregator {cell.aggregator.name!r} of {cell.aggregator.distribution} gave a {type(given).__name__}; "
                 "the contract asks for an Aggregate of three tensors"
             )
-        objective, weights = given[0], given[1]
+        objective = given[0]
+        weights = given[1]
         if objective.shape != () or weights.shape != risks.shape:
             raise PluginError(
                 f"aggregator {cell.aggregator.name!r} of {cell.aggregator.distribution} gave an objective of shape "

@@ -44,6 +44,12 @@ class Trainable(NamedTuple):
     bags: list[BagLinear]
     trunk: list[Tensor] = []  # noqa: RUF012 - never modified
 
+    @property
+    def learning(self) -> list[Tensor]:
+        """Those that get a gradient, the bags' weights among them."""
+        weights = [*self.parameters, *(bag.weight for bag in self.bags)]
+        return [value for value in weights if value.requires_grad]
+
     def by_rate(self, trunk: float) -> list[tuple[float, Trainable]]:
         """One part for each learning rate, if the pretrained network's is multiplied by a factor."""
         if trunk == 1 or not self.trunk:
@@ -53,7 +59,13 @@ class Trainable(NamedTuple):
         return [(trunk, Trainable(self.trunk, [])), (1.0, Trainable(rest, self.bags))]
 
     @classmethod
-    def of(cls, module: nn.Module, training: protocol.TrainingConfig, *, sparse: bool) -> Trainable:
+    def of(
+        cls,
+        module: nn.Module,
+        training: protocol.TrainingConfig,
+        *,
+        sparse: bool,
+    ) -> Trainable:
         """A module's parameters.
 
         With examples in sparse rows compiled Adadelta updates the weights of occurring words only, unless other words'
@@ -82,20 +94,22 @@ class PhaseOptimizers:
         phases: Sequence[Phase],
         runs: int | None = None,
     ) -> None:
-        self._clip, self._runs, self._parts = training.clip, runs, parts
-        factors, optimizer = training.lr_factors, training.optimizer
+        self._clip = training.clip
+        self._runs = runs
+        self._parts = parts
+        factors = training.lr_factors
+        optimizer = training.optimizer
         shared: dict[tuple[frozenset[str], float], list[Trainable]] = {}
         for name, whole in parts.items():
             trained_in = frozenset(phase.name for phase in phases if name in phase.trains)
             for factor, part in whole.by_rate(factors.trunk):
                 shared.setdefault((trained_in, factor * getattr(factors, name, 1.0)), []).append(part)
-        lr = optimizer.params["lr"]
         self._inputs = {phase.name: self._inputs_of(phase) for phase in phases}
-        self._optimizers = [
-            (trained_in, lr * factor, one)
-            for (trained_in, factor), group in shared.items()
-            for one in _optimizers(optimizer.name, optimizer.params | {"lr": lr * factor}, group)
-        ]
+        self._optimizers: list[tuple[frozenset[str], float, _Optimizer]] = []
+        for (trained_in, factor), group in shared.items():
+            lr = optimizer.params["lr"] * factor
+            for one in _optimizers(optimizer.name, optimizer.params | {"lr": lr}, group):
+                self._optimizers.append((trained_in, lr, one))
 
     def scale(self, share: float) -> None:
         """Sets every learning rate to a share of the protocol's."""
@@ -112,11 +126,10 @@ class PhaseOptimizers:
         return self._inputs[phase.name]
 
     def _inputs_of(self, phase: Phase) -> list[Tensor] | None:
-        weights = {name: [*part.parameters, *(bag.weight for bag in part.bags)] for name, part in self._parts.items()}
-        others = (value for name, values in weights.items() if name not in phase.trains for value in values)
-        if not any(value.requires_grad for value in others):
+        learning = {name: part.learning for name, part in self._parts.items()}
+        if not any(values for name, values in learning.items() if name not in phase.trains):
             return None
-        return [value for name in phase.trains for value in weights[name] if value.requires_grad] or None
+        return [value for name in phase.trains for value in learning[name]] or None
 
     def step(self, phase: Phase, offsets: Mapping[int, Tensor]) -> None:
         """Updates the parts that a phase trains.
@@ -140,12 +153,14 @@ def clip_gradients(parameters: Sequence[Tensor], most: float, runs: int | None) 
     gradients = [value.grad for value in parameters if value.grad is not None]
     if not gradients:
         return
-    norms = torch.stack([torch.linalg.vector_norm(gradient.reshape(runs or 1, -1), dim=1) for gradient in gradients])
+    flat_gradients = [gradient.reshape(runs or 1, -1) for gradient in gradients]
+    norms = torch.stack([torch.linalg.vector_norm(gradient, dim=1) for gradient in flat_gradients])
     share = (most / (torch.linalg.vector_norm(norms, dim=0) + 1e-6)).clamp(max=1)
     if runs is None:
         torch._foreach_mul_(gradients, share.squeeze())
-    else:
-        torch._foreach_mul_(gradients, [share.view(-1, *(1,) * (gradient.dim() - 1)) for gradient in gradients])
+        return
+    shares = [share.view(-1, *(1,) * (gradient.dim() - 1)) for gradient in gradients]
+    torch._foreach_mul_(gradients, shares)
 
 
 def _fast(name: str, params: Mapping[str, Any]) -> bool:
@@ -199,7 +214,8 @@ class _Dense:
 
     def __init__(self, optimizer: torch.optim.Optimizer) -> None:
         self._optimizer = optimizer
-        self.zero_grad, self.step = optimizer.zero_grad, optimizer.step
+        self.zero_grad = optimizer.zero_grad
+        self.step = optimizer.step
 
     def set_lr(self, lr: float) -> None:
         for group in self._optimizer.param_groups:
@@ -211,16 +227,20 @@ class _Dense:
     @torch.no_grad()
     def decay(self, offsets: Mapping[int, Tensor]) -> None:
         """Weight decay's share of the offsets in the coming step, beside that of the weights themselves."""
-        for group in self._optimizer.param_groups if offsets else ():
+        decoupled = isinstance(self._optimizer, torch.optim.AdamW)
+        for group in self._optimizer.param_groups:
+            lr = group["lr"]
+            decay = group["weight_decay"]
             for value in group["params"]:
                 if value.grad is None or id(value) not in offsets:
                     continue
-                if isinstance(group["lr"], Tensor) and isinstance(self._optimizer, torch.optim.AdamW):
-                    value.sub_(offsets[id(value)] * (group["lr"] * group["weight_decay"]))
-                elif isinstance(self._optimizer, torch.optim.AdamW):
-                    value.sub_(offsets[id(value)], alpha=group["lr"] * group["weight_decay"])
+                offset = offsets[id(value)]
+                if not decoupled:
+                    value.grad.add_(offset, alpha=decay)
+                elif isinstance(lr, Tensor):
+                    value.sub_(offset * (lr * decay))
                 else:
-                    value.grad.add_(offsets[id(value)], alpha=group["weight_decay"])
+                    value.sub_(offset, alpha=lr * decay)
 
 
 def _dense(name: str, params: Mapping[str, Any], parameters: list[Tensor]) -> _Optimizer:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from msda_bench.api import Component, SchemeBase, Task, Tested, ValidationView
-from msda_bench.engine.prepare import Prepared
+from msda_bench.engine.prepared import Prepared
 from msda_bench.engine.runs import Predictions
 from msda_bench.engine.tensors import Examples, take
 from msda_bench.errors import BenchError, describe, printable
@@ -42,7 +42,8 @@ def is_hidden(task: Task, labels: Tensor) -> bool:
 
 def class_notes(prepared: Prepared) -> list[str]:
     """Lines on classes that only the target's test has, or only the training examples of its sources."""
-    training, tested = prepared.training, set(prepared.test.y.tolist())
+    training = prepared.training
+    tested = set(prepared.test.y.tolist())
     if not prepared.task.has_classes or is_hidden(prepared.task, prepared.test.y):
         return []
     taught = set(training.y[training.y >= 0].tolist())
@@ -99,7 +100,8 @@ def target_score(prepared: Prepared, scheme: SchemeBase, target: Predictions) ->
     )
     if outcome is None:
         return {}
-    right, wrong = outcome.n_correct, outcome.sum_squared_error or 0.0
+    right = outcome.n_correct
+    wrong = outcome.sum_squared_error or 0.0
     return {TARGET_ACCURACY: (-wrong if right is None else right) / outcome.n_test}
 
 

@@ -43,7 +43,8 @@ def kmeans(points: Tensor, clusters: int, smallest: int, key: Tensor) -> Tensor:
     nearest = torch.cdist(points, centres).argmin(1)
     for _ in range(ROUNDS):
         centres = _means(points, nearest, centres)
-        before, nearest = nearest, torch.cdist(points, centres).argmin(1)
+        before = nearest
+        nearest = torch.cdist(points, centres).argmin(1)
         if torch.equal(before, nearest):
             break
     return _by_size(_filled(torch.cdist(points, centres), nearest, smallest), clusters)
@@ -71,7 +72,8 @@ def _means(points: Tensor, nearest: Tensor, centres: Tensor) -> Tensor:
 
 
 def _filled(distances: Tensor, nearest: Tensor, smallest: int) -> Tensor:
-    nearest, sizes = nearest.clone(), torch.bincount(nearest, minlength=distances.shape[1])
+    nearest = nearest.clone()
+    sizes = torch.bincount(nearest, minlength=distances.shape[1])
     for cluster in sizes.argsort(stable=True).tolist():
         while sizes[cluster] < smallest:
             extra = distances[:, cluster] - distances.gather(1, nearest.unsqueeze(1)).squeeze(1)
@@ -112,9 +114,11 @@ def part_rows(
                 numbers = _by_chance(len(rows), splitting.clusters, key)
             else:
                 smallest = 1 if cell.training.batch == "all" else cell.training.batch
-                numbers = kmeans(_points(examples, key, bags=bags), splitting.clusters, smallest, key)
+                points = _points(examples, key, bags=bags)
+                numbers = kmeans(points, splitting.clusters, smallest, key)
             for number, part in enumerate(source_parts(source, splitting)):
-                lying[part] = rows[(numbers == number).to(rows.device)]
+                mine = (numbers == number).to(rows.device)
+                lying[part] = rows[mine]
     return lying
 
 
@@ -149,15 +153,16 @@ def _matrix(examples: Numbers) -> Tensor:
     if not isinstance(examples, SparseRows):
         return examples.cpu().double().flatten(1)
     places = torch.stack([examples.row_of(), examples.columns]).cpu()
-    size = len(examples), examples.width
     values = examples.values.cpu().double()
+    size = (len(examples), examples.width)
     return torch.sparse_coo_tensor(places, values, size).coalesce()
 
 
 def _of_unit_length(matrix: Tensor) -> Tensor:
     if not matrix.is_sparse:
         return torch.nn.functional.normalize(matrix)
-    row_of, values = matrix.indices()[0], matrix.values()
+    row_of = matrix.indices()[0]
+    values = matrix.values()
     squares = values.new_zeros(len(matrix)).index_add_(0, row_of, values.square())
     scaled = values / squares.sqrt()[row_of].clamp(min=1e-12)
     return torch.sparse_coo_tensor(matrix.indices(), scaled, matrix.shape, is_coalesced=True)

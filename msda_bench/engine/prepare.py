@@ -1,225 +1,31 @@
-"""Loads, splits and places the data of one split; contains the label firewall.
-
-A split is a (dataset, target, seed). What training may see, `TrainingData`, holds no label of the target unless the
-scheme asks for them by name, or the cell for some of them; test labels are reached only through `Prepared.test`.
-"""
+"""Loads, splits and places the data of one split."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from functools import partial
+from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import torch
-from torch import Tensor
 
-from msda_bench.api import Array, Backbone, DataError, Dataset, DomainData, Files, Inputs, SchemeBase, Task, Validator
-from msda_bench.component.sizes import HOLD_OUT, is_transductive, trained_of
+from msda_bench.api import Array, Backbone, DataError, Dataset, DomainData, Files
+from msda_bench.component.sizes import is_transductive
 from msda_bench.data.features import Frozen
 from msda_bench.data.splits import Split, split, whole_splits
 from msda_bench.engine.label_shift import corrupted, shifted
 from msda_bench.engine.loaded import load_domain
-from msda_bench.engine.parts import part_rows
 from msda_bench.engine.picker import Labelled, Learned, Picker, are_bytes
+from msda_bench.engine.prepared import Prepared, TrainingData
 from msda_bench.engine.tensors import (
-    Examples,
     Unit,
-    as_examples,
-    as_labels,
     fits_gpu,
     gathered,
     no_labels,
-    take,
 )
-from msda_bench.suite.protocol import labelled_part
 from msda_bench.suite.run_spec import RunSpec
 
 HELD_OUT = 1000
 """Source examples for validators, besides the training ones: at most so many a source."""
-
-
-@dataclass(frozen=True, eq=False)
-class TrainingData:
-    """The data that training sees.
-
-    Attributes:
-        x: training examples of the sources in order, then of the target.
-        y: their labels; hidden ones are -1 or NaN, which no loss accepts.
-        rows: where the examples of each domain, and of each part of a source, lie in `x`; (n,) int64 each.
-        target: the target's name.
-    """
-
-    x: Examples
-    y: Tensor
-    rows: Mapping[str, Tensor]
-    target: str
-
-
-@dataclass(frozen=True, eq=False)
-class Prepared:
-    """One split's data on the device.
-
-    Attributes:
-        task: the task.
-        bags: whether examples are bags of words.
-        training: the data that every honest method sees.
-        held_out: source examples for validators; empty if a source has none.
-        test: the target's test examples.
-        unit: of the labels in training and held out; None if they are the user's own. Those of the test always are.
-        test_rows: (n,) int64: where the test examples lie among all rows of the target's domain.
-        predictions: (n, outputs) of the test examples that come with the data, or None.
-        tested_in_training: whether the test examples are the target's training examples (transductive protocol).
-    """
-
-    task: Task
-    bags: bool
-    tested_in_training: bool
-    training: TrainingData
-    held_out: tuple[Labelled, ...]
-    test: Labelled
-    _target_labels: Tensor = field(repr=False)
-    _groups: Mapping[str, Array] = field(default_factory=dict, repr=False)
-    predictions: Tensor | None = None
-    unit: Unit | None = None
-    test_rows: Array = field(default_factory=partial(np.zeros, 0, np.int64))
-    _exhausted: tuple[str, ...] = ()
-    # Made on first use, and kept for the other cells of the split.
-    _parts: dict[object, Mapping[str, Tensor]] = field(default_factory=dict, repr=False)
-
-    @classmethod
-    def of_arrays(
-        cls,
-        task: Task,
-        sources: Mapping[str, tuple[Inputs, Array]],
-        name: str,
-        target: Inputs,
-        device: torch.device,
-        *,
-        standardise: bool = False,
-    ) -> Prepared:
-        """A split that trains on every row of these arrays, and tests none; the target has no labels."""
-        unit = Unit.of(np.concatenate([y for _, y in sources.values()])) if standardise else None
-        parts = [as_examples(x, device) for x in (*(x for x, _ in sources.values()), target)]
-        total = sum(map(len, parts))
-        rows = torch.split(torch.arange(total, device=device), [len(part) for part in parts])
-        none = no_labels(task, len(parts[-1]), device)
-        y = torch.cat([*(as_labels(task, labels, device, unit) for _, labels in sources.values()), none])
-        return cls(
-            task=task,
-            bags=not isinstance(target, np.ndarray),
-            training=TrainingData(gathered(parts, total), y, dict(zip((*sources, name), rows, strict=True)), name),
-            held_out=(),
-            test=Labelled(parts[-1][:0], none[:0]),
-            tested_in_training=False,
-            unit=unit,
-            _target_labels=none,
-        )
-
-    def check_validators(self, validators: Iterable[Validator], cell: RunSpec) -> None:
-        """Refuses validators that need held-out examples of the sources if a source has none.
-
-        Raises:
-            DataError: one line that names the validators and the source.
-        """
-        needing = [validator.name for validator in validators if validator.needs_sources]
-        if needing and self._exhausted:
-            names = ", ".join(needing)
-            what = f"{names} needs held-out examples of the sources, and none of {self._exhausted[0]!r} are left"
-            raise DataError(f"dataset {cell.dataset.name}: {what}; {HOLD_OUT}")
-
-    def training_for(self, scheme: SchemeBase, cell: RunSpec) -> TrainingData:
-        """The training data of a cell of this split, with the parts of its sources if the cell splits them.
-
-        It includes the target's labels only for a scheme that declares `needs_target_labels`, or as many as the cell's
-        `labelled_target` asks for. Those are the labels of the first examples, which are in random order and also stay
-        among the unlabelled ones. What a scheme holds out to be scored on is in none of its rows, nor are the sources'
-        examples of the same groups.
-
-        Raises:
-            DataError: the target has fewer examples than labels asked for, or their labels are those of the test.
-        """
-        seen = self.training
-        rows = {**seen.rows, **self._part_rows(cell)}
-        target = seen.rows[seen.target]
-        labels, held_out = self.labelled(scheme)
-        labels = labels or cell.labelled_target
-        if not labels:
-            return replace(seen, rows=rows)
-        if self.tested_in_training:
-            raise DataError(f"{cell.target}: no method may see labels of the test; use `protocol: held_out`")
-        if labels > len(target):
-            raise DataError(f"{cell.target}: labelled_target is {labels}, but it trains on {len(target)} examples")
-        if len(held_out):
-            unseen = self._unseen(labels, held_out)
-            rows = {name: mine[~unseen[mine]] for name, mine in rows.items()}
-            if lacking := [name for name, mine in rows.items() if not len(mine)]:
-                what = f"scheme {scheme.name!r} holds out {scheme.target_holdout:g}, with all groups of {lacking[0]!r}"
-                raise DataError(f"{cell.target}: {what}; set a smaller `hold_out`")
-        rows[labelled_part(cell.target)] = target[:labels]
-        y = seen.y.clone()
-        y[target[:labels]] = self._target_labels[:labels]
-        return replace(seen, y=y, rows=rows)
-
-    def labelled(self, scheme: SchemeBase) -> tuple[int, Tensor]:
-        """How many of the target's training examples give an oracle their labels, and which of the others score it.
-
-        The first ones are learned from. Those that score are the rest, but for groups that are learned from.
-
-        Returns:
-            The number, and (m,) int64 places among the target's training examples; 0 and none for an honest scheme.
-
-        Raises:
-            DataError: it holds examples out, and none are left to learn from or to be scored on.
-        """
-        count = len(self._target_labels) if scheme.needs_target_labels else 0
-        kept = trained_of(count, scheme.target_holdout)
-        groups = self._groups.get(self.training.target)
-        places = torch.arange(kept, count, device=self._target_labels.device)
-        if groups is not None:
-            places = places[torch.from_numpy(~np.isin(groups[kept:count], groups[:kept]))]
-        if count and scheme.target_holdout and not (kept and len(places)):
-            what = f"scheme {scheme.name!r} holds out {scheme.target_holdout:g} of {count} labelled examples"
-            raise DataError(f"{self.training.target}: {what}, which leaves none on one side; set another `hold_out`")
-        return kept, places
-
-    def labels_of(self, places: Tensor) -> Tensor:
-        """The user's labels of some of the target's training examples; asked for those that score an oracle."""
-        return self.restored(self._target_labels[places])
-
-    def restored(self, outputs: Tensor) -> Tensor:
-        """A model's predictions (or labels in training) in the user's unit."""
-        return outputs if self.unit is None else self.unit.restored(outputs)
-
-    def moved(self, outputs: Tensor) -> Tensor:
-        """A copy of them in the user's unit but for their mean, so that float32 holds them: what validators see."""
-        return outputs.clone() if self.unit is None else outputs * self.unit.deviation
-
-    def _unseen(self, kept: int, held_out: Tensor) -> Tensor:
-        """A mask of `training.x`: the target's examples after the first ones, and the sources' of groups held out."""
-        rows, target = self.training.rows, self.training.target
-        unseen = torch.zeros_like(self.training.y, dtype=torch.bool)
-        unseen[rows[target][kept:]] = True
-        for name in self._groups.keys() - {target} if target in self._groups else ():
-            shared = np.isin(self._groups[name], self._groups[target][held_out.cpu().numpy()])
-            unseen[rows[name][torch.from_numpy(shared).to(unseen.device)]] = True
-        return unseen
-
-    def _part_rows(self, cell: RunSpec) -> Mapping[str, Tensor]:
-        splitting = cell.split_sources
-        if splitting is None:
-            return {}
-        identity = (splitting, cell.training.batch)
-        if identity not in self._parts:
-            least = splitting.clusters * (1 if cell.training.batch == "all" else cell.training.batch)
-            for source in cell.sources:
-                if (size := len(self.training.rows[source])) < least:
-                    what = f"split_sources needs {least} training examples of {source!r}, which has {size}"
-                    raise DataError(f"dataset {cell.dataset.name}: {what}; set a larger `train` or fewer clusters")
-            rows = {source: self.training.rows[source] for source in cell.sources}
-            sources = {source: (take(self.training.x, mine), mine) for source, mine in rows.items()}
-            self._parts[identity] = part_rows(cell, splitting, sources, bags=self.bags)
-        return self._parts[identity]
 
 
 class Preparer:
@@ -233,7 +39,12 @@ class Preparer:
         self._vectors: dict[str, Array] = {}
         self._last: tuple[object, Prepared] | None = None
 
-    def prepare(self, dataset: Dataset, cell: RunSpec, backbone: Backbone | None = None) -> Prepared:
+    def prepare(
+        self,
+        dataset: Dataset,
+        cell: RunSpec,
+        backbone: Backbone | None = None,
+    ) -> Prepared:
         """The data of the cell's split; frozen features instead of examples if the backbone has any.
 
         Raises:
@@ -250,7 +61,9 @@ class Preparer:
     def _load(self, dataset: Dataset, domain: str, frozen: Frozen | None) -> DomainData:
         identity = (dataset, frozen and frozen.embedding.identity)
         if self._loaded != identity:
-            self._loaded, self._domains, self._vectors = identity, {}, {}
+            self._loaded = identity
+            self._domains = {}
+            self._vectors = {}
         if domain not in self._domains:
             data = load_domain(replace(dataset), domain, self._files)
             self._domains[domain] = self._embedded(data, domain, frozen)
@@ -272,7 +85,17 @@ class Preparer:
                 f"dataset {dataset.name}: target {cell.target!r} is among its own sources; report it to its author"
             )
         domains = {name: self._load(dataset, name, frozen) for name in (*cell.sources, cell.target)}
-        splits = shifted(dataset, cell, domains, split(dataset, cell.target, domains, seed=cell.seed))
+        splits = shifted(
+            dataset,
+            cell,
+            domains,
+            split(
+                dataset,
+                cell.target,
+                domains,
+                seed=cell.seed,
+            ),
+        )
         domains |= corrupted(dataset, cell, domains, splits)
         pick = self._picker(dataset, cell, frozen, domains, splits)
         return _prepared(dataset, cell, frozen, pick, splits)
@@ -310,7 +133,15 @@ class Preparer:
         resident = fits_gpu([data.x for data in domains.values() if are_bytes(data.x)], self._device)
         trained = [domains[name].y[splits[name].train] for name in cell.sources]
         unit = Unit.of(np.concatenate(trained)) if cell.standardise_labels else None
-        pick = Picker(domains, features, self._vectors, dataset.task, self._device, resident, unit)
+        pick = Picker(
+            domains,
+            features,
+            self._vectors,
+            dataset.task,
+            self._device,
+            resident,
+            unit,
+        )
         if cell.standardise is None:
             return pick
         return pick.standardised({name: splits[name].train for name in domains}, dataset.input)
@@ -319,9 +150,16 @@ class Preparer:
 def _prepared(
     dataset: Dataset, cell: RunSpec, frozen: Frozen | None, pick: Picker, splits: Mapping[str, Split]
 ) -> Prepared:
-    target, places = splits[cell.target], pick.domains[cell.target].places
+    target = splits[cell.target]
+    places = pick.domains[cell.target].places
     exhausted = tuple(name for name in cell.sources if not len(splits[name].test))
-    held_out = () if exhausted else tuple(pick.labelled(name, splits[name].test[:HELD_OUT]) for name in cell.sources)
+    held_out: tuple[Labelled, ...] = ()
+    if not exhausted:
+        held_out = tuple(pick.labelled(name, splits[name].test[:HELD_OUT]) for name in cell.sources)
+    groups: dict[str, Array] = {}
+    for name, data in pick.domains.items():
+        if data.groups is not None:
+            groups[name] = data.groups[splits[name].train].astype(str)
     return Prepared(
         task=dataset.task,
         bags=dataset.input.sparse and frozen is None,
@@ -331,11 +169,7 @@ def _prepared(
         test=pick.tested(cell.target, target.test),
         unit=pick.unit,
         _target_labels=pick.labels(cell.target, target.train),
-        _groups={
-            name: data.groups[splits[name].train].astype(str)
-            for name, data in pick.domains.items()
-            if data.groups is not None
-        },
+        _groups=groups,
         predictions=pick.predictions(cell.target, target.test),
         test_rows=target.test if places is None else places[target.test],
         _exhausted=exhausted,
@@ -354,8 +188,13 @@ def _fitted(dataset: Dataset, domains: Mapping[str, DomainData], splits: Mapping
 def _training(pick: Picker, cell: RunSpec, splits: Mapping[str, Split]) -> TrainingData:
     names = (*cell.sources, cell.target)
     sizes = [len(splits[name].train) for name in names]
-    rows = dict(zip(names, torch.split(torch.arange(sum(sizes), device=pick.device), sizes), strict=True))
+    rows = torch.split(torch.arange(sum(sizes), device=pick.device), sizes)
     labels = [pick.labels(name, splits[name].train) for name in cell.sources]
-    unlabelled = no_labels(pick.task, len(splits[cell.target].train), pick.device)
-    examples = pick.placed(gathered((pick.examples(name, splits[name].train) for name in names), sum(sizes)))
-    return TrainingData(examples, torch.cat([*labels, unlabelled]), rows, cell.target)
+    labels.append(no_labels(pick.task, sizes[-1], pick.device))
+    examples = gathered((pick.examples(name, splits[name].train) for name in names), sum(sizes))
+    return TrainingData(
+        x=pick.placed(examples),
+        y=torch.cat(labels),
+        rows=dict(zip(names, rows, strict=True)),
+        target=cell.target,
+    )

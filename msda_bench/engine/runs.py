@@ -12,7 +12,7 @@ from torch import Tensor
 from msda_bench.api import Files, Group, PluginError, Scheme
 from msda_bench.data.files import LocalFiles
 from msda_bench.engine.model import Components
-from msda_bench.engine.prepare import Prepared, TrainingData
+from msda_bench.engine.prepared import Prepared, TrainingData
 from msda_bench.suite.protocol import Splitting, batches_of, labelled_groups
 from msda_bench.suite.run_spec import RunSpec
 
@@ -66,7 +66,8 @@ class Run:
         Raises:
             PluginError: the scheme's groups cannot see equally many examples.
         """
-        training, scheme = self.cell.training, self.cell.scheme
+        training = self.cell.training
+        scheme = self.cell.scheme
         if training.epoch == "scheme" or training.batch == "all":
             return 1
         try:
@@ -105,7 +106,12 @@ class Run:
     def of_steps(self, steps: int) -> Run:
         """The same run, cut to one epoch of some steps."""
         training = self.cell.training.model_copy(update={"epochs": 1, "steps": steps})
-        return Run(replace(self.cell, training=training), self.components, self.prepared, self.files)
+        return Run(
+            replace(self.cell, training=training),
+            self.components,
+            self.prepared,
+            self.files,
+        )
 
     def _batch(self, sizes: tuple[tuple[int, ...], ...]) -> int:
         batch = self.cell.training.batch
@@ -113,7 +119,13 @@ class Run:
 
     def _groups(self, splitting: Splitting | None) -> tuple[Group, ...]:
         cell = self.cell
-        return labelled_groups(self.components.scheme, cell.sources, cell.target, splitting, cell.labelled_target)
+        return labelled_groups(
+            self.components.scheme,
+            cell.sources,
+            cell.target,
+            splitting,
+            cell.labelled_target,
+        )
 
     def _sizes(self, groups: tuple[Group, ...]) -> tuple[tuple[int, ...], ...]:
         return tuple(tuple(len(self.data.rows[domain]) for domain in group) for group in groups)

@@ -55,7 +55,8 @@ def products(precision: str, device: torch.device) -> Iterator[None]:
     """
     if precision == "tf32" and device.type != "cuda":
         raise BenchError("precision tf32 is a GPU's; this run trains on the CPU: use float32 or bf16 there")
-    former, ours = torch.get_float32_matmul_precision(), "high" if precision == "tf32" else "highest"
+    former = torch.get_float32_matmul_precision()
+    ours = "high" if precision == "tf32" else "highest"
     torch.set_float32_matmul_precision(ours)
     try:
         with torch.backends.cudnn.flags(

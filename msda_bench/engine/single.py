@@ -31,10 +31,14 @@ class Augment:
     """
 
     def __init__(self, run: Run, *, stacked: bool) -> None:
-        dataset, frozen = run.components.dataset, run.components.frozen
-        self._augments = dataset.augment if isinstance(dataset, Augments) and not frozen else None
+        dataset = run.components.dataset
+        self._augments: Callable[[Tensor, Tensor | None], Tensor] | None = None
+        if isinstance(dataset, Augments) and not run.components.frozen:
+            self._augments = dataset.augment
         self.changes = self._augments is not None
-        self._shape, self._ref, self._stacked = dataset.input.shape, run.cell.dataset, stacked
+        self._shape = dataset.input.shape
+        self._ref = run.cell.dataset
+        self._stacked = stacked
 
     @torch.no_grad()
     def __call__(self, x: Numbers, key: Tensor | None = None) -> Numbers:
@@ -60,7 +64,12 @@ class Augment:
             return torch.vmap(lambda batch: checked(batch, None), randomness="error")(x)
         return torch.vmap(checked, randomness="error")(x, key)
 
-    def _checked(self, augment: Callable[[Tensor, Tensor | None], Tensor], x: Tensor, key: Tensor | None) -> Tensor:
+    def _checked(
+        self,
+        augment: Callable[[Tensor, Tensor | None], Tensor],
+        x: Tensor,
+        key: Tensor | None,
+    ) -> Tensor:
         images = augment(x, key)
         wanted = (len(x), *self._shape)
         if images.shape != wanted or images.dtype != torch.float32:
@@ -82,35 +91,51 @@ class Single:
         x: training examples of all runs.
         y: their labels.
         row_offsets: (*lead,) int64: where each run's examples begin in `x`.
-        carried: the values that each run carries besides its weights, by name.
+        state: the values that each run carries besides its weights, by name.
         augment: batches of images to what the network gets; in training with a key of each run.
     """
 
     lead: tuple[int, ...] = ()
 
     def __init__(self, run: Run, device: torch.device) -> None:
-        self._run, cell, components, k = run, run.cell, run.components, len(run.groups)
+        cell = run.cell
+        components = run.components
+        k = len(run.groups)
+        self._run = run
+        self._scheme = run.scheme
+        self._has_stages = len(self._scheme.stages) > 1
+        self._precision = cell.training.precision
         self.modules, self.feature_dim = build_model(cell, components, k, run.files, device)
         functions = Modules(dict(self.modules.items()))
-        self._parts = make_parts(cell, components, k, self.feature_dim, functions, cell.mu, components.aggregator)
-        self._scheme = run.scheme
-        self._staged = len(self._scheme.stages) > 1
-        self._precision = cell.training.precision
+        self._parts = make_parts(
+            cell,
+            components,
+            k,
+            self.feature_dim,
+            functions,
+            cell.mu,
+            components.aggregator,
+        )
         named = keyed(self.modules)
-        self._keyed, self.keyed = list(named.values()), list(named)
-        self._timed = list(timed(self.modules).values())
+        self.keyed = list(named)
+        # Their buffers, since torch takes its time to set an attribute of a module.
+        self._keyed = [module._buffers for module in named.values()]  # noqa: SLF001
+        self._timed = [module._buffers for module in timed(self.modules).values()]  # noqa: SLF001
         self._by_domain = [layer for layer in self.modules.modules() if isinstance(layer, EachDomain)]
         if self._precision != "bf16":  # the compiled dropout takes no bfloat16
             accelerate(self.modules, device)
         self.modules.train()
-        self.x, self.y, self.augment = run.data.x, run.data.y, Augment(run, stacked=False)
-        self.carried: dict[str, Tensor] = {}
+        self.x = run.data.x
+        self.y = run.data.y
+        self.augment = Augment(run, stacked=False)
+        self.state: dict[str, Tensor] = {}
         self.row_offsets = torch.zeros((), dtype=torch.int64, device=device)
 
     @property
     def trainable(self) -> Mapping[str, Trainable]:
         """The parts of the model, for their optimisers."""
-        sparse, training = isinstance(self.x, SparseRows), self._run.cell.training
+        training = self._run.cell.training
+        sparse = isinstance(self.x, SparseRows)
         return {name: Trainable.of(part, training, sparse=sparse) for name, part in self.modules.items()}
 
     @property
@@ -121,32 +146,32 @@ class Single:
     @property
     def averaged(self) -> Sequence[Tensor]:
         """All weights and floating-point buffers."""
-        modules = self.modules
-        return [*modules.parameters(), *(buffer for buffer in modules.buffers() if buffer.is_floating_point())]
+        buffers = [buffer for buffer in self.modules.buffers() if buffer.is_floating_point()]
+        return [*self.modules.parameters(), *buffers]
 
     def call(self, act: Callable[..., Any], *inputs: Any) -> Any:
         """The result of `act(scheme, parts, *inputs)`.
 
         Each stage of a scheme with several gets a copy: nothing that one stage keeps in it reaches the next.
         """
-        scheme = copy.copy(self._scheme) if self._staged else self._scheme
+        scheme = copy.copy(self._scheme) if self._has_stages else self._scheme
         with autocast(self._precision, self.y.device):
             return act(scheme, self._parts, *inputs)
 
     def step(self, batch: Batch, keys: Tensor, state: Tensor, phase: Phase) -> Step:
         """One step's objective; `keys` (keyed, 2) are those of the keyed modules."""
-        for key, layer in zip(keys, self._keyed, strict=True):
-            layer.key = key
-        for following in self._timed:
-            following.progress = torch.as_tensor(batch.progress)
+        for key, buffers in zip(keys.unbind(), self._keyed, strict=True):
+            buffers["key"] = key
+        for buffers in self._timed:
+            buffers["progress"] = torch.as_tensor(batch.progress)
         tell_domains(self._by_domain, batch)
         done: Step = self.call(lambda scheme, parts: scheme.step(parts, batch, state, phase))
         return done
 
     def weights(self, place: int) -> dict[str, Tensor]:  # noqa: ARG002 - there is one run
-        """The weights, the floating-point buffers, and the carried values, by name."""
-        carried = {f"carried.{name}": value for name, value in self.carried.items()}
-        return floating([*self.modules.named_parameters(), *self.modules.named_buffers(), *carried.items()])
+        """The weights, the floating-point buffers, and the state, by name."""
+        state = {f"carried.{name}": value for name, value in self.state.items()}
+        return floating([*self.modules.named_parameters(), *self.modules.named_buffers(), *state.items()])
 
     @torch.no_grad()
     def apply(self, examples: Sequence[Examples]) -> list[Predictions]:
@@ -154,9 +179,15 @@ class Single:
         (given,) = examples
         self.modules.eval()
         width = self._run.prepared.task.outputs
+        batches = torch.split(torch.arange(len(given), device=self.y.device), chunk(given))
         seen = [
-            self.call(predicted, self.augment(batch_of(given, rows)), self.carried, width)
-            for rows in torch.split(torch.arange(len(given), device=self.y.device), chunk(given))
+            self.call(
+                predicted,
+                self.augment(batch_of(given, rows)),
+                self.state,
+                width,
+            )
+            for rows in batches
         ]
         self.modules.train()
         features, outputs = zip(*seen, strict=True)
@@ -168,7 +199,13 @@ def floating(named: Iterable[tuple[str, Tensor]]) -> dict[str, Tensor]:
     return {name: value for name, value in named if value.is_floating_point() and not name.endswith("progress")}
 
 
-def predicted(scheme: Scheme, parts: Parts, x: Numbers, carried: Carried, width: int) -> tuple[Tensor, Tensor]:
+def predicted(
+    scheme: Scheme,
+    parts: Parts,
+    x: Numbers,
+    carried: Carried,
+    width: int,
+) -> tuple[Tensor, Tensor]:
     """Features and outputs as a scheme predicts them.
 
     Raises:

@@ -34,22 +34,34 @@ class Stacked:
 
     def __init__(self, runs: Sequence[Run], device: torch.device) -> None:
         first = runs[0]
-        models = [build_model(run.cell, run.components, len(run.groups), run.files, device) for run in runs]
         self._run = first
+        models = [
+            build_model(
+                run.cell,
+                run.components,
+                len(run.groups),
+                run.files,
+                device,
+            )
+            for run in runs
+        ]
         self.modules, self.feature_dim = models[0]
         self.modules.train()
         if first.cell.training.precision != "bf16":  # the fused dropout takes no bfloat16
             accelerate(self.modules, device, stacked=True)
-        stacks = {name: stack_module_state([modules[name] for modules, _ in models]) for name in self.modules}
-        self._parameters: _State = {name: parameters for name, (parameters, _) in stacks.items()}
-        self._buffers = {name: dict(buffers) for name, (_, buffers) in stacks.items()}
+        self._parameters: dict[str, dict[str, Tensor]] = {}
+        self._buffers: dict[str, dict[str, Tensor]] = {}
+        for name in self.modules:
+            parameters, buffers = stack_module_state([modules[name] for modules, _ in models])
+            self._parameters[name] = parameters
+            self._buffers[name] = buffers
         self.keyed = list(keyed(self.modules))
         self._keyed = [f"{name}.key".split(".", 1) for name in self.keyed]
         self._timed = [f"{name}.progress".split(".", 1) for name in timed(self.modules)]
         self._by_domain = [layer for layer in self.modules.modules() if isinstance(layer, EachDomain)]
         self._numbers = _stack_numbers(runs, device)
         self.lead: tuple[int, ...] = (len(runs),)
-        self.carried: dict[str, Tensor] = {}
+        self.state: dict[str, Tensor] = {}
         self.augment = Augment(first, stacked=True)
         self.x: Examples
         self.x, self.y, self.row_offsets = _joined_data(runs)
@@ -62,13 +74,13 @@ class Stacked:
     @property
     def named(self) -> Mapping[str, Tensor]:
         """All stacked weights by name."""
-        return {f"{part}.{name}": value for part, values in self._parameters.items() for name, value in values.items()}
+        return _flat_names(self._parameters)
 
     @property
     def averaged(self) -> Sequence[Tensor]:
         """All weights and floating-point buffers."""
-        buffers = (buffer for buffers in self._buffers.values() for buffer in buffers.values())
-        return [tensor for tensor in (*self.named.values(), *buffers) if tensor.is_floating_point()]
+        tensors = [*self.named.values(), *_flat_names(self._buffers).values()]
+        return [tensor for tensor in tensors if tensor.is_floating_point()]
 
     def call(self, act: Callable[..., Any], *inputs: Any) -> Any:
         """The result of `act(scheme, parts, *inputs)` for each run; inputs and results have a leading R."""
@@ -78,12 +90,21 @@ class Stacked:
             return mapped(self._parameters, self._buffers, self._numbers, *inputs)
 
     def _one(self, act: Callable[..., Any], parameters: _State, buffers: _State, values: _State, *inputs: Any) -> Any:
-        components, k = self._run.components, len(self._run.groups)
-        aggregator = components.aggregator and _with(components.aggregator, values["aggregator"])
+        run = self._run
+        aggregator = run.components.aggregator
+        if aggregator is not None:
+            aggregator = _with(aggregator, values["aggregator"])
         tensors = {name: {**parameters[name], **buffers[name]} for name in self.modules}
-        modules, mu = Modules(dict(self.modules.items()), tensors), values["cell"]["mu"]
-        parts = make_parts(self._run.cell, components, k, self.feature_dim, modules, mu, aggregator)
-        return act(_with(self._run.scheme, values["scheme"]), parts, *inputs)
+        parts = make_parts(
+            run.cell,
+            run.components,
+            len(run.groups),
+            self.feature_dim,
+            Modules(dict(self.modules.items()), tensors),
+            values["cell"]["mu"],
+            aggregator,
+        )
+        return act(_with(run.scheme, values["scheme"]), parts, *inputs)
 
     def step(self, batch: Batch, keys: Tensor, state: Tensor, phase: Phase) -> Step:
         """One step's objectives (R,); `keys` (R, keyed, 2) are those of the keyed modules."""
@@ -96,22 +117,22 @@ class Stacked:
         return done
 
     def weights(self, place: int) -> dict[str, Tensor]:
-        """The weights of one run, its floating-point buffers, and its carried values, by name."""
-        tensors = {f"carried.{name}": value for name, value in self.carried.items()}
+        """The weights of one run, its floating-point buffers, and its state, by name."""
+        tensors = {f"carried.{name}": value for name, value in self.state.items()}
         for part in self.modules:
-            named = {**self._parameters[part], **self._buffers[part]}
-            tensors |= {f"{part}.{name}": value for name, value in named.items()}
+            tensors |= _flat_names({part: {**self._parameters[part], **self._buffers[part]}})
         return {name: value[place] for name, value in floating(tensors.items()).items()}
 
     @torch.no_grad()
     def apply(self, examples: Sequence[Examples]) -> list[Predictions]:
         """Features and outputs of each run's examples, in evaluation mode; shorter sets are padded for it."""
         self.modules.eval()
+        predict = partial(predicted, width=self._run.prepared.task.outputs)
         sizes = [len(given) for given in examples]
-        width, seen = self._run.prepared.task.outputs, []
+        seen = []
         for rows in torch.split(torch.arange(max(sizes), device=self.y.device), chunk(examples[0])):
             x = torch.stack([dense(batch_of(given, rows.clamp(max=len(given) - 1))) for given in examples])
-            seen.append(self.call(partial(predicted, width=width), self.augment(x), self.carried))
+            seen.append(self.call(predict, self.augment(x), self.state))
         self.modules.train()
         features, outputs = (torch.cat(parts, 1) for parts in zip(*seen, strict=True))
         return [Predictions(features[place, :size], outputs[place, :size]) for place, size in enumerate(sizes)]
@@ -120,16 +141,25 @@ class Stacked:
 Program: TypeAlias = Single | Stacked
 
 
+def _flat_names(tensors: _State) -> dict[str, Tensor]:
+    """Tensors by `part.name`."""
+    named: dict[str, Tensor] = {}
+    for part, values in tensors.items():
+        for name, value in values.items():
+            named[f"{part}.{name}"] = value
+    return named
+
+
 def _stack_numbers(runs: Sequence[Run], device: torch.device) -> _State:
     """The numbers that may differ from run to run, each (R,) float32: mu, and those of aggregator and scheme."""
-    values = [numbers(run.cell, run.components) for run in runs]
-    return {
-        owner: {
-            name: torch.tensor([numbers_of_run[owner][name] for numbers_of_run in values], device=device)
-            for name in values[0][owner]
-        }
-        for owner in values[0]
-    }
+    of_runs = [numbers(run.cell, run.components) for run in runs]
+    stacked: dict[str, dict[str, Tensor]] = {}
+    for owner, names in of_runs[0].items():
+        stacked[owner] = {}
+        for name in names:
+            values = [of_run[owner][name] for of_run in of_runs]
+            stacked[owner][name] = torch.tensor(values, device=device)
+    return stacked
 
 
 def _with(component: Component, values: Mapping[str, Tensor]) -> Any:
@@ -143,11 +173,16 @@ def _with(component: Component, values: Mapping[str, Tensor]) -> Any:
 def _joined_data(runs: Sequence[Run]) -> tuple[Examples, Tensor, Tensor]:
     """Examples and labels of all splits, each split once, and where each run's begin."""
     splits = {id(run.prepared): run for run in runs}
-    starts, start = {}, 0
+    parts: list[Examples] = []
+    labels: list[Tensor] = []
+    starts: dict[int, int] = {}
+    start = 0
     for identity, run in splits.items():
+        x = run.data.x
+        parts.append(x if isinstance(x, HostBytes) else dense(x))
+        labels.append(run.data.y)
         starts[identity] = start
         start += len(run.data.y)
-    parts = [x if isinstance(x := run.data.x, HostBytes) else dense(x) for run in splits.values()]
-    y = torch.cat([run.data.y for run in splits.values()])
+    y = torch.cat(labels)
     offsets = torch.tensor([starts[id(run.prepared)] for run in runs], device=y.device)
     return gathered(parts, start), y, offsets

@@ -125,7 +125,12 @@ class Sizing:
         memory: the device's; None for a GPU's own.
     """
 
-    def __init__(self, device: torch.device, stack: int | None, memory: CudaMemory | None = None) -> None:
+    def __init__(
+        self,
+        device: torch.device,
+        stack: int | None,
+        memory: CudaMemory | None = None,
+    ) -> None:
         self._stack = 1 if stack is None and device.type != "cuda" else stack
         self._memory = memory or (CudaMemory(device) if device.type == "cuda" else None)
 

@@ -12,7 +12,7 @@ from msda_bench.suite.protocol import TrainingConfig
 
 
 @dataclass(frozen=True)
-class Span:
+class StageSteps:
     """The steps of one stage.
 
     Attributes:
@@ -33,7 +33,7 @@ class Span:
 
 
 @dataclass(frozen=True)
-class Leg:
+class OptimizerSegment:
     """Steps with the same optimisers and one course of the learning rate: of one stage or several.
 
     Attributes:
@@ -49,7 +49,7 @@ class Leg:
     last: int
 
 
-class Spans:
+class Stages:
     """Cuts a run, of a stack any one, into its stages, in order.
 
     Raises:
@@ -58,37 +58,57 @@ class Spans:
 
     def __init__(self, run: Run) -> None:
         self._steps = run.steps
-        scheme, total = run.scheme, run.all_steps
-        stages = _checked(scheme, total)
-        shares = [0.0, *accumulate(stage.share for stage in stages)]
-        bounds = [round(share / shares[-1] * total) for share in shares]
-        for place in range(1, len(stages)):  # each stage has at least one step
-            bounds[place] = min(max(bounds[place], bounds[place - 1] + 1), total - len(stages) + place)
-        groups, labelled = len(run.groups), len(run.groups) * run.batch * run.batches
-        self._spans = []
-        for number, (stage, (first, last)) in enumerate(zip(stages, pairwise(bounds), strict=True)):
-            columns = slice(0, None if "target" in stage.sees else labelled)
-            rights = (groups, columns) if "sources" in stage.sees else (0, slice(labelled, None))
-            self._spans.append(Span(stage, number, first, last, *rights))
+        stages = _checked(run.scheme, run.all_steps)
+        bounds = _bounds(stages, run.all_steps)
+        groups = len(run.groups)
+        labelled = groups * run.batch * run.batches
+        self._stages = []
+        for number, stage in enumerate(stages):
+            sees_sources = "sources" in stage.sees
+            sees_target = "target" in stage.sees
+            columns = slice(0 if sees_sources else labelled, None if sees_target else labelled)
+            first = bounds[number]
+            last = bounds[number + 1]
+            self._stages.append(
+                StageSteps(
+                    stage,
+                    number,
+                    first,
+                    last,
+                    groups if sees_sources else 0,
+                    columns,
+                )
+            )
 
-    def legs(self, training: TrainingConfig) -> dict[int, Leg]:
-        """The legs by their first steps: a stage that the protocol names begins one."""
-        begins = [0, *(span.number for span in self._spans[1:] if span.stage.name in training.stages)]
-        legs: dict[int, Leg] = {}
-        for begin, end in pairwise([*begins, len(self._spans)]):
-            spans = self._spans[begin:end]
-            phases = [phase for span in spans for phase in span.stage.phases]
-            own = training.of_stage(spans[0].stage.name)
-            legs[spans[0].first] = Leg(own, phases, spans[0].first, spans[-1].last)
-        return legs
+    def segments(self, training: TrainingConfig) -> dict[int, OptimizerSegment]:
+        """The segments by their first steps: a stage that the protocol names begins one."""
+        named = [stage.number for stage in self._stages[1:] if stage.stage.name in training.stages]
+        segments: dict[int, OptimizerSegment] = {}
+        for begin, end in pairwise([0, *named, len(self._stages)]):
+            stages = self._stages[begin:end]
+            first = stages[0]
+            phases = [phase for stage in stages for phase in stage.stage.phases]
+            own = training.of_stage(first.stage.name)
+            segments[first.first] = OptimizerSegment(own, phases, first.first, stages[-1].last)
+        return segments
 
-    def of_epoch(self, epoch: int) -> Iterator[tuple[Span, range]]:
+    def of_epoch(self, epoch: int) -> Iterator[tuple[StageSteps, range]]:
         """The stages that have steps in an epoch, with these steps, counted within the epoch."""
         start = epoch * self._steps
-        for span in self._spans:
-            first, last = max(span.first - start, 0), min(span.last - start, self._steps)
+        for stage in self._stages:
+            first = max(stage.first - start, 0)
+            last = min(stage.last - start, self._steps)
             if first < last:
-                yield span, range(first, last)
+                yield stage, range(first, last)
+
+
+def _bounds(stages: tuple[Stage, ...], total: int) -> list[int]:
+    """The first step of each stage, by their shares, and the step after the last; each has at least one step."""
+    shares = [0.0, *accumulate(stage.share for stage in stages)]
+    bounds = [round(share / shares[-1] * total) for share in shares]
+    for place in range(1, len(stages)):
+        bounds[place] = min(max(bounds[place], bounds[place - 1] + 1), total - len(stages) + place)
+    return bounds
 
 
 def _checked(scheme: Scheme, total: int) -> tuple[Stage, ...]:

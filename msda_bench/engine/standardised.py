@@ -45,7 +45,8 @@ class Scale:
         """
         if not isinstance(rows, np.ndarray):
             dense = cls._of_columns(rows[:, :beside].toarray())
-            return cls(dense.mean, np.concatenate([dense.deviation, _of_words(rows[:, beside:])]), beside)
+            deviation = np.concatenate([dense.deviation, _of_words(rows[:, beside:])])
+            return cls(dense.mean, deviation, beside)
         refuse_texts(rows)
         known = _with_gaps(rows, mask) if mask else rows
         return replace(cls._of_columns(_columns(known)), mask=mask)
@@ -79,14 +80,18 @@ class Scale:
     def _of_bags(self, rows: csr_matrix) -> csr_matrix:
         from scipy.sparse import csr_matrix, diags_array, hstack
 
-        dense = Scale(self.mean, self.deviation[: self.beside])(rows[:, : self.beside].toarray())
-        words = rows[:, self.beside :] @ diags_array(1 / self.deviation[self.beside :])
-        return csr_matrix(hstack([csr_matrix(dense), words], format="csr"), dtype=np.float32)
+        beside = self.beside
+        scale = Scale(self.mean, self.deviation[:beside])
+        columns = csr_matrix(scale(rows[:, :beside].toarray()))
+        words = rows[:, beside:] @ diags_array(1 / self.deviation[beside:])
+        return csr_matrix(hstack([columns, words], format="csr"), dtype=np.float32)
 
 
 def _columns(rows: Array) -> Array:
     """Rows (n, columns) as they are, examples with several axes as (n * positions, channels); float64."""
-    return by_channel(rows) if rows.ndim > len(_AXES) else rows.astype(np.float64).reshape(len(rows), -1)
+    if rows.ndim > len(_AXES):
+        return by_channel(rows)
+    return rows.astype(np.float64).reshape(len(rows), -1)
 
 
 def _with_gaps(rows: Array, mask: int) -> Array:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
 
 import numpy as np
@@ -54,11 +55,15 @@ class HostBytes:
     @staticmethod
     def concatenate(parts: Sequence[HostBytes]) -> HostBytes:
         """The examples of all parts, in order; an array that several parts share is held once."""
-        arrays = list({id(array): array for part in parts for array in part.arrays}.values())
-        place = {id(array): number for number, array in enumerate(arrays)}
+        arrays: list[Array] = []
+        places: dict[int, int] = {}
         rows = []
         for part in parts:
-            numbers = torch.tensor([place[id(array)] for array in part.arrays])
+            for array in part.arrays:
+                if id(array) not in places:
+                    places[id(array)] = len(arrays)
+                    arrays.append(array)
+            numbers = torch.tensor([places[id(array)] for array in part.arrays])
             rows.append(torch.stack([numbers[part.rows[:, 0]], part.rows[:, 1]], 1))
         return HostBytes(tuple(arrays), torch.cat(rows), parts[0].device)
 
@@ -68,13 +73,14 @@ class HostBytes:
 
     def gather(self, rows: Tensor) -> Tensor:
         """The bytes (*rows.shape, *shape) on the device of the examples at int64 rows; a GPU need not wait for them."""
-        wanted = self.rows[rows.cpu().flatten()].numpy()
+        array_of, row_of = self.rows[rows.cpu().flatten()].numpy().T
+        shape = self.shape[1:]
         on_gpu = self.device.type == "cuda"
-        examples = torch.empty(len(wanted), *self.shape[1:], dtype=torch.uint8, pin_memory=on_gpu)
+        examples = torch.empty(len(row_of), *shape, dtype=torch.uint8, pin_memory=on_gpu)
         for number, array in enumerate(self.arrays):
-            (of_it,) = np.nonzero(wanted[:, 0] == number)
-            examples.numpy()[of_it] = cast("Array", array[wanted[of_it, 1]])
-        return examples.to(self.device, non_blocking=True).view(*rows.shape, *self.shape[1:])
+            (of_it,) = np.nonzero(array_of == number)
+            examples.numpy()[of_it] = cast("Array", array[row_of[of_it]])
+        return examples.to(self.device, non_blocking=True).view(*rows.shape, *shape)
 
     def resident(self) -> Tensor:
         """All bytes (n, *shape), on the device."""
@@ -126,8 +132,12 @@ def _sparse_rows(matrix: scipy.sparse.csr_matrix) -> SparseRows:
     def tensor(values: Array, kind: type[np.generic]) -> Tensor:
         return torch.from_numpy(np.array(values, dtype=kind, order="C"))
 
-    columns, offsets = tensor(matrix.indices, np.int64), tensor(matrix.indptr, np.int64)
-    return SparseRows(columns, tensor(matrix.data, np.float32), offsets, int(matrix.shape[1]))
+    return SparseRows(
+        columns=tensor(matrix.indices, np.int64),
+        values=tensor(matrix.data, np.float32),
+        offsets=tensor(matrix.indptr, np.int64),
+        width=int(matrix.shape[1]),
+    )
 
 
 def fits_gpu(arrays: Sequence[Array], device: torch.device) -> bool:
@@ -143,14 +153,13 @@ def gathered(parts: Iterable[Examples], rows: int) -> Examples:
     rest = iter(parts)
     first = next(rest)
     if isinstance(first, HostBytes):
-        return HostBytes.concatenate([first, *(cast("HostBytes", part) for part in rest)])
+        return HostBytes.concatenate([first, *cast("Iterator[HostBytes]", rest)])
     if isinstance(first, SparseRows):
-        return SparseRows.concatenate([first, *(cast("SparseRows", part) for part in rest)])
+        return SparseRows.concatenate([first, *cast("Iterator[SparseRows]", rest)])
     whole = first.new_empty((rows, *first.shape[1:]))
-    whole[: len(first)] = first
-    start = len(first)
-    for part in rest:
-        whole[start : start + len(part)] = cast("Tensor", part)
+    start = 0
+    for part in chain([first], cast("Iterator[Tensor]", rest)):
+        whole[start : start + len(part)] = part
         start += len(part)
     return whole
 
@@ -205,7 +214,9 @@ def dense(examples: Numbers) -> Tensor:
 
 def _numbers(x: Tensor) -> Tensor:
     # By a tensor: a GPU would multiply by the reciprocal of a number, and its last bits would differ from the CPU's.
-    return x.to(torch.float32).div_(torch.full((), 255.0, device=x.device)) if x.dtype == torch.uint8 else x
+    if x.dtype != torch.uint8:
+        return x
+    return x.to(torch.float32).div_(torch.full((), 255.0, device=x.device))
 
 
 def has_flat_view(parameter: Tensor) -> bool:
@@ -235,7 +246,8 @@ class Unit(NamedTuple):
     def of(cls, labels: Array) -> Unit:
         """Of the (n,) labels of the sources' training rows; equal ones are only moved."""
         y = labels.astype(np.float64)
-        return cls(float(y.mean()), float(y.std()) if y.min() < y.max() else 1.0)
+        deviation = float(y.std()) if y.min() < y.max() else 1.0
+        return cls(float(y.mean()), deviation)
 
     def restored(self, outputs: Tensor) -> Tensor:
         """Predictions or labels of a model in the user's unit, float64."""
@@ -252,7 +264,9 @@ def as_labels(task: Task, y: Array, device: torch.device, unit: Unit | None = No
         return torch.from_numpy(y.astype(np.int64)).to(device)
     numbers = y if unit is None else (y.astype(np.float64) - unit.mean) / unit.deviation
     if lost_in_float32(numbers).any():
-        remedy = "remove `standardise_labels: false`" if unit is None else "scale them, or leave out the domain far off"
+        remedy = "scale them, or leave out the domain far off"
+        if unit is None:
+            remedy = "remove `standardise_labels: false`"
         raise DataError(f"labels from {y.min():.10g} to {y.max():.10g} are too close for float32; {remedy}")
     return torch.from_numpy(numbers.astype(np.float32)).to(device)
 

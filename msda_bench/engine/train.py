@@ -42,7 +42,13 @@ class Trainer:
             networks that convolve.
     """
 
-    def __init__(self, registry: Registry, files: Files, device: str, stack: int | None = None) -> None:
+    def __init__(
+        self,
+        registry: Registry,
+        files: Files,
+        device: str,
+        stack: int | None = None,
+    ) -> None:
         self._registry = registry
         self._device = torch.device(device)
         self._files = files
@@ -84,12 +90,14 @@ class Trainer:
 
     def _in_stacks(self, group: Sequence[RunWithComponents]) -> Iterator[Record]:
         components = group[0][1]
-        size, reason = 1, unstackable_reason(components)
+        size = 1
+        reason = unstackable_reason(components)
         if reason is None:
             size, reason = self._sizing.size(components, lambda: self._probe(group[0]))
         waiting = [group[start : start + size] for start in range(0, len(group), size)]
         while waiting:
-            chunk, records = waiting.pop(0), None
+            chunk = waiting.pop(0)
+            records = None
             try:
                 records = self._together(chunk, reason)
             except torch.OutOfMemoryError:
@@ -101,7 +109,8 @@ class Trainer:
             # Outside the handler, whose traceback would keep the lost attempt's tensors alive.
             if self._device.type == "cuda":
                 torch.cuda.empty_cache()
-            reason, middle = f"{len(chunk)} runs at once did not fit in memory", len(chunk) // 2
+            reason = f"{len(chunk)} runs at once did not fit in memory"
+            middle = len(chunk) // 2
             waiting[:0] = [chunk[:middle], chunk[middle:]]
 
     def _probe(self, member: RunWithComponents) -> None:
@@ -132,7 +141,11 @@ class Trainer:
                 records, ready, done = self._predictor(runs[0])
             else:
                 records, ready, done = self._program(full)
-        spent = {"prepare": ready - start, "train": done - ready, "evaluate": time.perf_counter() - done}
+        spent = {
+            "prepare": ready - start,
+            "train": done - ready,
+            "evaluate": time.perf_counter() - done,
+        }
         shares = {name: seconds / len(runs) for name, seconds in spent.items()}
         shares["prepare"] += loading
         results = zip(runs, records, strict=False)  # the padding's results go
@@ -164,7 +177,14 @@ class Trainer:
         """The record with its timing and provenance."""
         where = provenance(self._device, run.cell, self._registry, stack)
         stages = run.components.scheme.stages
-        rights = [{"name": stage.name, "share": stage.share, "sees": list(stage.sees)} for stage in stages]
+        rights = [
+            {
+                "name": stage.name,
+                "share": stage.share,
+                "sees": list(stage.sees),
+            }
+            for stage in stages
+        ]
         more: dict[str, object] = {"stack_note": note, **record.provenance}
         more["stages"] = rights if len(rights) > 1 else None
         more["class_notes"] = class_notes(run.prepared) or None

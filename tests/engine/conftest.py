@@ -28,7 +28,8 @@ from msda_bench.api import (
 )
 from msda_bench.data import LocalFiles
 from msda_bench.engine.model import Components
-from msda_bench.engine.prepare import Prepared, Preparer
+from msda_bench.engine.prepare import Preparer
+from msda_bench.engine.prepared import Prepared
 from msda_bench.engine.runs import Run
 from msda_bench.engine.train import Trainer
 from msda_bench.plugins import Entry, Registry, discover

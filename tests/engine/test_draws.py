@@ -17,7 +17,7 @@ from msda_bench.api import Dataset, DomainData, Dropout, InputSpec, Phase, Size,
 from msda_bench.engine.draws import Draws, Sampler
 from msda_bench.engine.fit import TrainingResult
 from msda_bench.engine.parts import kmeans
-from msda_bench.engine.prepare import TrainingData
+from msda_bench.engine.prepared import TrainingData
 from msda_bench.engine.settings import stream_key
 from msda_bench.suite.protocol import Splitting
 from msda_bench.suite.run_spec import ComponentSpec

@@ -86,6 +86,17 @@ def test_a_vendors_answers_are_counted_on_the_test_of_every_method(tmp_path, cap
     assert main(["store", "verify", "--strict", str(tmp_path / "out" / "mine")]) == 0
 
 
+def test_given_numbers_are_scored_in_the_users_unit(tmp_path):
+    """Models learn standardised labels; what comes with the data is neither restored nor rounded to float32."""
+    rng = np.random.default_rng(4)
+    y = 1e6 + 1000 * rng.normal(size=len(DOMAINS) * ROWS)
+    theirs = y + np.where(np.arange(len(y)) % 2, 0.5, -0.5)
+    np.savez(tmp_path / "t.npz", x=rng.normal(size=(len(y), 3)), y=y, domain=np.repeat(DOMAINS, ROWS), vendor=theirs)
+    data = {"file": "t.npz", "train": 50, "predictions": "vendor"}
+    runs = results(suite(tmp_path, "arrays", data, targets=["t"], seeds=[SEED], methods=SRC | {"theirs": GIVEN}))
+    assert runs.set_index("method")["score"]["theirs"] == pytest.approx(0.25, rel=1e-6)
+
+
 def test_a_test_row_without_a_prediction_is_one_line(tmp_path, capsys):
     table(tmp_path, lambda row, label: label if row else "")
     assert main(["run", with_given(tmp_path), "--out", str(tmp_path / "out"), "--executor", "inline"]) in {1, 2}

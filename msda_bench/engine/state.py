@@ -1,0 +1,139 @@
+"""The state of runs: values that they carry from step to step besides their weights, and the hooks that change it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from msda_bench.api import Batch, Carried, Phase, PluginError, Sizes, SourcePass, TargetPass
+from msda_bench.engine.draws import Draws
+from msda_bench.engine.model import fixed_statistics
+from msda_bench.engine.runs import Run
+from msda_bench.engine.stacked import Program
+from msda_bench.engine.stacking import overrides
+from msda_bench.engine.stages import StageSteps
+from msda_bench.engine.tensors import take
+
+
+class StateHooks:
+    """Calls a scheme's hooks `carry`, `at_stage`, `at_epoch` and `after_step`, if it has them.
+
+    Runs whose scheme has a state have the same sizes; the program's `state` holds the values.
+    """
+
+    def __init__(self, runs: Sequence[Run], program: Program, draws: Sequence[Draws]) -> None:
+        first = runs[0]
+        self._runs = runs
+        self._program = program
+        self._draws = draws
+        self._scheme = first.scheme
+        self._sizes = Sizes(
+            groups=tuple(map(sum, first.sizes)),
+            target=len(first.target_rows),
+            features=program.feature_dim,
+            outputs=first.prepared.task.outputs,
+        )
+        self._has_carry = overrides(self._scheme, "carry")
+        self._has_at_stage = overrides(self._scheme, "at_stage")
+        self._has_at_epoch = overrides(self._scheme, "at_epoch")
+        self._has_after_step = overrides(self._scheme, "after_step")
+
+    @torch.no_grad()
+    def start(self, stage: StageSteps) -> None:
+        """Sets the state at the start of a stage; earlier values are dropped."""
+        program = self._program
+        program.state = {}
+        if self._has_carry:
+            values = program.call(lambda scheme, parts: dict(scheme.carry(parts, self._sizes, stage.stage)))
+            # Copies, because a scheme may give the weights themselves, which change in place.
+            program.state = {name: value.detach().to(program.y.device).clone() for name, value in values.items()}
+        if self._has_at_stage and "sources" in stage.stage.sees:
+            self._call("at_stage", self._source_pass(stage.number), stage)
+
+    @torch.no_grad()
+    def at_epoch(self, stage: StageSteps, epoch: int, progress: Tensor) -> None:
+        """Starts an epoch: passes over the target if the stage may see it and the scheme asks for it."""
+        if self._has_at_epoch and "target" in stage.stage.sees:
+            self._call("at_epoch", self._target_pass(epoch, stage.number, progress), stage)
+
+    @torch.no_grad()
+    def after_step(self, batch: Batch, phase: Phase) -> None:
+        """Calls the scheme's hook after an update of the weights."""
+        if not self._has_after_step:
+            return
+        now = batch._replace(carried=self._program.state)
+        with fixed_statistics(self._program.modules):
+            values = self._program.call(lambda scheme, parts, given: dict(scheme.after_step(parts, given, phase)), now)
+        self.replace(self.owned(values))
+
+    def replace(self, values: Carried) -> None:
+        """Replaces values of the state by new ones, which `owned` gave."""
+        if values:
+            self._program.state = {**self._program.state, **values}
+
+    def owned(self, values: Carried) -> Carried:
+        """New values without gradients; weights and views of them are copied, since they change in place.
+
+        Raises:
+            PluginError: a value has an unknown name, or its shape or dtype changed.
+        """
+        if not values:
+            return {}
+        former = self._program.state
+        for name, value in values.items():
+            had = _described(former[name]) if name in former else "nothing"
+            if _described(value) != had:
+                raise PluginError(
+                    f"scheme {self._scheme.name!r} gave {_described(value)} to carry as {name!r}, where `carry` gave "
+                    f"{had}"
+                )
+        weights = {_memory(value) for value in self._program.modules.parameters()}
+        for part in self._program.trainable.values():
+            weights.update(map(_memory, part.parameters))
+        detached = {name: value.detach() for name, value in values.items()}
+        return {name: value.clone() if _memory(value) in weights else value for name, value in detached.items()}
+
+    def _call(self, hook: str, seen: SourcePass | TargetPass, stage: StageSteps) -> None:
+        program = self._program
+        program.modules.eval()
+        values = program.call(
+            lambda scheme, parts, *given: dict(getattr(scheme, hook)(parts, *given, stage.stage)), seen, program.state
+        )
+        program.modules.train()
+        self.replace(self.owned(values))
+
+    def _source_pass(self, stage: int) -> SourcePass:
+        rows = [run.labelled_rows for run in self._runs]
+        y = [run.data.y[lying] for run, lying in zip(self._runs, rows, strict=True)]
+        sizes = torch.tensor(self._sizes.groups, device=rows[0].device)
+        # Without the sum a GPU would have to report it, and the host to wait.
+        group = torch.arange(len(sizes), device=sizes.device).repeat_interleave(sizes, output_size=len(y[0]))
+        keys = [draws.source_pass(stage) for draws in self._draws]
+        return SourcePass(*self._passed(rows, y, [group] * len(rows), keys))
+
+    def _target_pass(self, epoch: int, stage: int, progress: Tensor) -> TargetPass:
+        rows = [run.target_rows for run in self._runs]
+        keys = [draws.passes(epoch, stage) for draws in self._draws]
+        features, outputs, key = self._passed(rows, keys)
+        return TargetPass(features, outputs, key, progress)
+
+    def _passed(self, rows: Sequence[Tensor], *more: Sequence[Tensor]) -> list[Tensor]:
+        """Features and outputs of each run's rows, and what each run has more, stacked if the runs are."""
+        seen = self._program.apply([take(run.data.x, lying) for run, lying in zip(self._runs, rows, strict=True)])
+        features = [part.features for part in seen]
+        outputs = [part.outputs for part in seen]
+        columns = [features, outputs, *map(list, more)]
+        return [torch.stack(column) if self._program.lead else column[0] for column in columns]
+
+
+def _memory(value: Tensor) -> int:
+    """Where the memory that a tensor views begins."""
+    return value.untyped_storage().data_ptr()
+
+
+def _described(value: object) -> str:
+    if not isinstance(value, Tensor):
+        return f"a {type(value).__name__}"
+    return f"{str(value.dtype).removeprefix('torch.')} of shape {tuple(value.shape)}"
