@@ -2,19 +2,8 @@
 
 from msda_bench.component.backbone import Backbone, Embedding, Network, Pretrained, load_weights
 from msda_bench.component.base import AddedLater, Component, Count, FilePath, NonNegative, Positive, Rate, component
-from msda_bench.component.dataset import (
-    Augments,
-    Dataset,
-    DomainData,
-    Identified,
-    Identifies,
-    Inputs,
-    InputSpec,
-    NewRows,
-    NewRowsReader,
-    Stratify,
-    Strength,
-)
+from msda_bench.component.dataset import Dataset, Identified, Identifies, NewRows, NewRowsReader, Stratify
+from msda_bench.component.domain_data import Augments, DomainData, Inputs, InputSpec, Strength
 from msda_bench.component.estimator import EstimatorScheme
 from msda_bench.component.files import Array, ByHand, File, Files, Pip, Row, Rows, Url
 from msda_bench.component.parts import Parts

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from msda_bench.component.base import AddedLater, Component, Count, Rate, component
-from msda_bench.component.dataset import InputSpec
+from msda_bench.component.domain_data import InputSpec
 from msda_bench.component.files import File, Files
 from msda_bench.component.task import Task
 from msda_bench.errors import DataError, PluginError, message_of
@@ -120,7 +120,9 @@ class Trunk(nn.Module):
 
     def __init__(self, trunk: nn.Module, *, frozen_statistics: bool, pretrained: bool) -> None:
         super().__init__()
-        self.trunk, self._frozen, self.pretrained = trunk, frozen_statistics, pretrained
+        self.trunk = trunk
+        self._frozen = frozen_statistics
+        self.pretrained = pretrained
 
     def train(self, mode: bool = True) -> Trunk:  # noqa: FBT001, FBT002 - as torch has it
         """Sets the training mode; frozen statistics stay in evaluation mode."""
@@ -296,7 +298,12 @@ def _differences(wanted: dict[str, Tensor], given: dict[str, Tensor]) -> Iterato
         for name, value in wanted.items()
         if name in given and given[name].is_floating_point() != value.is_floating_point()
     ]
-    faults = {"missing": missing, "not in the network": more, "of another shape": shapes, "of another kind": kinds}
+    faults = {
+        "missing": missing,
+        "not in the network": more,
+        "of another shape": shapes,
+        "of another kind": kinds,
+    }
     for what, names in faults.items():
         if names:
             yield f"{len(names)} {what} ({_some(names)})"

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from msda_bench.component.dataset import Inputs
+from msda_bench.component.domain_data import Inputs
 from msda_bench.component.files import Array
 from msda_bench.component.scheme import FitData, Predictor
 from msda_bench.component.step import Group
@@ -67,11 +67,22 @@ class EstimatorScheme(Predictor):
 
         def predict(given: Inputs) -> Array:
             with seeded_globals(seed), on_one_thread():
-                return self._outputs(model, dense_rows(given) if self.dense else given, task, present, more)
+                return self._outputs(
+                    model,
+                    dense_rows(given) if self.dense else given,
+                    task,
+                    present,
+                    more,
+                )
 
         return predict
 
-    def _training(self, rows: FitData, task: Task, present: Array | None) -> tuple[Any, Array, dict[str, Array]]:
+    def _training(
+        self,
+        rows: FitData,
+        task: Task,
+        present: Array | None,
+    ) -> tuple[Any, Array, dict[str, Array]]:
         """Inputs, labels, and what else `fit` is given: domains and weights."""
         x: Any = dense_rows(rows.x) if self.dense else rows.x
         y = rows.y if present is None else np.searchsorted(present, rows.y)
@@ -87,7 +98,14 @@ class EstimatorScheme(Predictor):
         more["sample_domain"] = np.concatenate([rows.groups + 1, np.full(size, -(last + 1))])
         return _stacked(x, target), np.concatenate([y, np.full(size, task.rules.unknown, y.dtype)]), more
 
-    def _outputs(self, model: Any, x: Any, task: Task, present: Array | None, fitted_with: dict[str, Array]) -> Array:
+    def _outputs(
+        self,
+        model: Any,
+        x: Any,
+        task: Task,
+        present: Array | None,
+        fitted_with: dict[str, Array],
+    ) -> Array:
         """Logarithms of probabilities, or numbers."""
         name = "predict_proba" if present is not None and hasattr(model, "predict_proba") else "predict"
         more = {}

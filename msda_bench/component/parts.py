@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from msda_bench.component.dataset import Strength
+from msda_bench.component.domain_data import Strength
 from msda_bench.component.step import Batch, Carried, Examples, Pass
 from msda_bench.component.weighing import Aggregate
 from msda_bench.functional.random import split_key
@@ -55,7 +55,8 @@ def _call(module: nn.Module, tensors: Mapping[str, Tensor], *inputs: Any) -> Any
     """The output of a module or a named submodule, never bfloat16, which is too coarse for risks, gaps and weights."""
     if inputs and isinstance(inputs[0], str):
         path, *inputs = inputs  # type: ignore[assignment]
-        module, prefix = module.get_submodule(path), f"{path}."
+        module = module.get_submodule(path)
+        prefix = f"{path}."
         tensors = {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
     outputs = functional_call(module, dict(tensors), tuple(inputs)) if tensors else module(*inputs)
     return outputs.float() if isinstance(outputs, Tensor) and outputs.dtype == torch.bfloat16 else outputs

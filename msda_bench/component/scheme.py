@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from msda_bench.component.backbone import Network
 from msda_bench.component.base import Component
-from msda_bench.component.dataset import Inputs
+from msda_bench.component.domain_data import Inputs
 from msda_bench.component.files import Array
 from msda_bench.component.parts import Parts
 from msda_bench.component.step import Batch, Carried, Examples, Group, Phase, Sizes, SourcePass, Stage, Step, TargetPass
@@ -170,7 +170,13 @@ class Scheme(SchemeBase):
         """
         return {}
 
-    def at_stage(self, parts: Parts, sources: SourcePass, carried: Carried, stage: Stage) -> Carried:
+    def at_stage(
+        self,
+        parts: Parts,
+        sources: SourcePass,
+        carried: Carried,
+        stage: Stage,
+    ) -> Carried:
         """New carried values at the start of a stage, after `carry` and before `at_epoch`; none unless overridden.
 
         It sees all labelled training examples once, so a stage whose features are fixed may keep theirs. It is called
@@ -184,7 +190,13 @@ class Scheme(SchemeBase):
         """
         return {}
 
-    def at_epoch(self, parts: Parts, target: TargetPass, carried: Carried, stage: Stage) -> Carried:
+    def at_epoch(
+        self,
+        parts: Parts,
+        target: TargetPass,
+        carried: Carried,
+        stage: Stage,
+    ) -> Carried:
         """New carried values at the start of each epoch and of each stage; none unless overridden.
 
         It sees all unlabelled training examples of the target, so it may assign each a pseudo-label, which a step looks

@@ -54,10 +54,21 @@ def _test_size(raw: Any) -> int | float | None:
 
 _PARTS: list[dict[str, Any]] = [
     {"type": "integer", "minimum": 1},
-    {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
+    {
+        "type": "number",
+        "exclusiveMinimum": 0,
+        "exclusiveMaximum": 1,
+    },
     {"const": "all"},
 ]
-_SIZES = [*_PARTS, {"type": "object", "additionalProperties": {"anyOf": _PARTS}, "minProperties": 1}]
+_SIZES = [
+    *_PARTS,
+    {
+        "type": "object",
+        "additionalProperties": {"anyOf": _PARTS},
+        "minProperties": 1,
+    },
+]
 Size = Annotated[Part | dict[str, Part], PlainValidator(_size), WithJsonSchema({"anyOf": _SIZES})]
 """Training examples of each domain: a count, a fraction in (0, 1), "all", or a mapping of these by domain.
 
@@ -116,9 +127,11 @@ def asked(data: Dataset, domain: str, target: str) -> tuple[str, Part]:
     Raises:
         DataError: a mapping names neither the domain nor a default.
     """
-    key, size = "train", data.train
+    key = "train"
+    size = data.train
     if domain == target and data.target_train is not None:
-        key, size = "target_train", data.target_train
+        key = "target_train"
+        size = data.target_train
     if not isinstance(size, Mapping):
         return key, size
     if domain not in size and DEFAULT not in size:

@@ -57,7 +57,13 @@ class Aggregator(Component, ABC):
     kind: ClassVar[str] = "aggregator"
 
     @abstractmethod
-    def __call__(self, risks: Tensor, gaps: Tensor, mu: float | Tensor, state: Tensor) -> Aggregate:
+    def __call__(
+        self,
+        risks: Tensor,
+        gaps: Tensor,
+        mu: float | Tensor,
+        state: Tensor,
+    ) -> Aggregate:
         """The objective of one step.
 
         Args:

@@ -45,7 +45,13 @@ def standardiser(
     return functools.partial(_standardised, scales=scales, pooled=by == "pooled")
 
 
-def _standardised(domain: str, x: Array, *, scales: Mapping[str, tuple[Array, Array]], pooled: bool) -> Array:
+def _standardised(
+    domain: str,
+    x: Array,
+    *,
+    scales: Mapping[str, tuple[Array, Array]],
+    pooled: bool,
+) -> Array:
     mean, deviation = scales["" if pooled else domain]
     return ((x - mean) / deviation).astype(np.float32)
 
@@ -103,7 +109,8 @@ def lost_in_float32(x: Array) -> Array:
         return np.zeros(x.shape[1:], bool)
     with np.errstate(over="ignore", invalid="ignore"):
         moved = abs(x - x.astype(np.float32)).max(0)
-    low, high = x.min(0).astype(np.float64), x.max(0).astype(np.float64)
+    low = x.min(0).astype(np.float64)
+    high = x.max(0).astype(np.float64)
     # What differs by less than float64 rounds by is a constant that was computed in several ways.
     differs = high - low > 64 * np.finfo(np.float64).eps * np.maximum(abs(low), abs(high))
     return np.asarray(differs & np.isfinite(moved) & (1000 * moved > high - low))

@@ -41,7 +41,8 @@ class SparseRows:
         """The rows of all parts, in order."""
         lengths = torch.cat([part.offsets.diff() for part in parts])
         offsets = torch.cat([lengths.new_zeros(1), lengths.cumsum(0)])
-        columns, values = torch.cat([part.columns for part in parts]), torch.cat([part.values for part in parts])
+        columns = torch.cat([part.columns for part in parts])
+        values = torch.cat([part.values for part in parts])
         return SparseRows(columns, values, offsets, parts[0].width)
 
     def row_of(self) -> Tensor:
@@ -57,12 +58,18 @@ class SparseRows:
         torch.cumsum(lengths, 0, out=offsets[1:])
         shift = torch.repeat_interleave(starts - offsets[:-1], lengths)
         picked = shift + torch.arange(len(shift), device=rows.device)
-        columns, values = self.columns.index_select(0, picked), self.values.index_select(0, picked)
+        columns = self.columns.index_select(0, picked)
+        values = self.values.index_select(0, picked)
         return SparseRows(columns, values, offsets, self.width)
 
     def to_dense(self) -> Tensor:
         """The rows as a dense (n, width) float32 tensor."""
-        dense = torch.zeros(len(self), self.width, dtype=self.values.dtype, device=self.values.device)
+        dense = torch.zeros(
+            len(self),
+            self.width,
+            dtype=self.values.dtype,
+            device=self.values.device,
+        )
         return dense.index_put_((self.row_of(), self.columns), self.values, accumulate=True)
 
 
@@ -87,7 +94,12 @@ def drop_entries(x: _X, key: Tensor, rate: float) -> _X:
     kept = keep_mask(key, (row * x.width + x.columns).to(torch.int32), rate)
     places = kept.nonzero().squeeze(1)
     counts = torch.cat([x.offsets.new_zeros(1), kept.cumsum(0)])
-    return SparseRows(x.columns.index_select(0, places), x.values.index_select(0, places), counts[x.offsets], x.width)
+    return SparseRows(
+        x.columns.index_select(0, places),
+        x.values.index_select(0, places),
+        counts[x.offsets],
+        x.width,
+    )
 
 
 def reverse_gradient(x: Tensor) -> Tensor:

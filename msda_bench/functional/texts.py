@@ -79,7 +79,8 @@ def unspaced(texts: Iterable[str]) -> bool:
     for text in texts:
         letters = "".join(char for char in text if char.isalnum())
         mine = sum(map(len, _UNSPACED.findall(letters)))
-        alone, others = alone + mine, others + len(letters) - mine
+        alone = alone + mine
+        others = others + len(letters) - mine
     return alone > others
 
 
@@ -94,7 +95,8 @@ def unspaced_parts(text: str) -> list[tuple[str, bool]]:
         The parts in order, and of each whether its script does without blanks.
     """
     plain = unicodedata.normalize("NFKC", text)
-    parts, end = list[tuple[str, bool]](), 0
+    parts = list[tuple[str, bool]]()
+    end = 0
     for found in _UNSPACED.finditer(plain):
         parts += [(plain[end : found.start()], False), (found.group(), True)]
         end = found.end()

@@ -76,4 +76,9 @@ class Dropout(StepKey):
 
     def _sparse(self, x: SparseRows) -> SparseRows:
         kept = drop_entries(x, self.key, self.rate)
-        return SparseRows(kept.columns, kept.values * (1 / (1 - self.rate)), kept.offsets, x.width)
+        return SparseRows(
+            kept.columns,
+            kept.values * (1 / (1 - self.rate)),
+            kept.offsets,
+            x.width,
+        )

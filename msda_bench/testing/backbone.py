@@ -89,7 +89,12 @@ class BackboneContract(FilesContract, CalledContract):
             x = x * known
         return x
 
-    def features(self, network: Network, case: Case, batch: Tensor | SparseRows | None = None) -> Tensor:
+    def features(
+        self,
+        network: Network,
+        case: Case,
+        batch: Tensor | SparseRows | None = None,
+    ) -> Tensor:
         """The features of a batch; of `self.batch(case)` when None."""
         with self._plugin_errors(f"it can be built for {case}, but fails on it", case):
             features: Tensor = network.features(self.batch(case) if batch is None else batch)
@@ -104,9 +109,19 @@ class BackboneContract(FilesContract, CalledContract):
         for case in self.cases():
             network = self.network(case)
             features = self.features(network, case)
-            self.is_sound(features, (_ROWS, network.feature_dim), f"the features for {case}", torch.float32)
+            self.is_sound(
+                features,
+                (_ROWS, network.feature_dim),
+                f"the features for {case}",
+                torch.float32,
+            )
             outputs = network.predictor(features)
-            self.is_sound(outputs, (_ROWS, case.task.outputs), f"the outputs for {case}", torch.float32)
+            self.is_sound(
+                outputs,
+                (_ROWS, case.task.outputs),
+                f"the outputs for {case}",
+                torch.float32,
+            )
 
     def test_gradient_reaches_every_parameter(self) -> None:
         """The outputs give each parameter a finite gradient."""
@@ -127,10 +142,17 @@ class BackboneContract(FilesContract, CalledContract):
     def test_evaluation_is_deterministic(self) -> None:
         """In evaluation mode an example always has the same features, whatever else is in the batch."""
         for case in self.cases():
-            network, batch = self.network(case), self.batch(case)
+            network = self.network(case)
+            batch = self.batch(case)
             network.features.eval()
-            first, second = self.features(network, case), self.features(network, case)
-            self.close(second, first, f"in evaluation mode a second call changes the features for {case}", 0)
+            first = self.features(network, case)
+            second = self.features(network, case)
+            self.close(
+                second,
+                first,
+                f"in evaluation mode a second call changes the features for {case}",
+                0,
+            )
             failure = "in evaluation mode an example's features depend on the rest of the batch"
             self.close(network.features(batch[:2]), first[:2], failure)
 
@@ -139,7 +161,9 @@ class BackboneContract(FilesContract, CalledContract):
         for _, examples, embedding in self.embeddings():
             module = embedding.module(self.reach()).eval()
             with self.leaves_alone(), torch.no_grad():
-                first, second, few = module(examples), module(examples), module(examples[:2])
+                first = module(examples)
+                second = module(examples)
+                few = module(examples[:2])
             self.is_sound(first, (_ROWS, embedding.width), "the embedding", torch.float32)
             self.close(second, first, "a second call changes the embedding", 0)
             self.close(few, first[:2], "an example's embedding depends on the rest of the batch")
@@ -148,13 +172,19 @@ class BackboneContract(FilesContract, CalledContract):
         """An embedding's identity is fixed text, and its numbers depend only on that identity."""
         remade = cast("Backbone", self.remade())
         for spec, examples, embedding in self.embeddings():
-            name, again = embedding.identity, cast("Embedding", remade.embedding(spec))
+            name = embedding.identity
+            again = cast("Embedding", remade.embedding(spec))
             self.holds(isinstance(name, str) and name, f"the identity is {name!r}, not text")
             failure = "the same parameters give another identity, so cached features would be lost"
             self.holds(again.identity == name, failure)
             first, second = (embedding.module(self.reach()).eval() for _ in range(2))
             with torch.no_grad():
-                self.close(second(examples), first(examples), "building the embedding again changes it", 0)
+                self.close(
+                    second(examples),
+                    first(examples),
+                    "building the embedding again changes it",
+                    0,
+                )
 
     def test_stacked_runs_equal_each_alone(self) -> None:
         """Each run of a stack gets the outputs that it gets alone (dense input only; sparse rows are never stacked)."""
@@ -173,14 +203,20 @@ class BackboneContract(FilesContract, CalledContract):
                 continue
             batches = [self._dense(case, stream) for stream in range(6)]
             asked, replayed = (
-                _passes(nn.Sequential(*self.network(case)[:2]), batches, device, recorded=recorded)
+                _passes(
+                    nn.Sequential(*self.network(case)[:2]),
+                    batches,
+                    device,
+                    recorded=recorded,
+                )
                 for recorded in (False, True)
             )
             failure = f"it declares `capturable = True`, but replayed passes are not the host's for {case}"
             self.close(replayed, asked, failure, 0)
 
     def _call(self, case: Case) -> Call:
-        network, batch = self.network(case), self.batch(case)
+        network = self.network(case)
+        batch = self.batch(case)
         named = {"batch": batch} if isinstance(batch, Tensor) else vars(batch)
         given = {name: part for name, part in named.items() if isinstance(part, Tensor)}
         return Call(lambda: {"outputs": network.predictor(self.features(network, case, batch))}, given)
@@ -211,7 +247,13 @@ def _module(network: Network) -> nn.Module:
     return nn.ModuleDict({"features": network.features, "predictor": network.predictor})
 
 
-def _passes(module: nn.Module, batches: Sequence[Tensor], device: torch.device, *, recorded: bool) -> Tensor:
+def _passes(
+    module: nn.Module,
+    batches: Sequence[Tensor],
+    device: torch.device,
+    *,
+    recorded: bool,
+) -> Tensor:
     """Outputs and gradients of passes on a GPU, all asked for by the host or, after the first few, replayed."""
     from msda_bench.engine.graph import Replayed
 

@@ -70,7 +70,13 @@ class ComponentContract:
         if not here:
             raise unittest.SkipTest(f"{self.who} {otherwise}")
 
-    def is_sound(self, actual: object, shape: tuple[int, ...], what: str, dtype: torch.dtype | None = None) -> None:
+    def is_sound(
+        self,
+        actual: object,
+        shape: tuple[int, ...],
+        what: str,
+        dtype: torch.dtype | None = None,
+    ) -> None:
         """Fails unless `actual` is a tensor of this shape and, if given, this dtype, without NaN or infinity."""
         if not isinstance(actual, Tensor):
             kind = type(actual).__name__
@@ -98,12 +104,29 @@ class ComponentContract:
         sums = f"the sum of {what} is {total:.6g}; the contract asks for the simplex, a sum of 1"
         self.holds(abs(total - 1) <= TOLERANCE, sums)
 
-    def close(self, actual: Tensor, expected: Tensor, failure: str, tolerance: float = TOLERANCE) -> None:
+    def close(
+        self,
+        actual: Tensor,
+        expected: Tensor,
+        failure: str,
+        tolerance: float = TOLERANCE,
+    ) -> None:
         """Fails unless both are equal up to rounding; bit for bit with a tolerance of 0."""
-        same = actual.shape == expected.shape and torch.allclose(actual, expected, rtol=tolerance, atol=tolerance)
+        same = actual.shape == expected.shape and torch.allclose(
+            actual,
+            expected,
+            rtol=tolerance,
+            atol=tolerance,
+        )
         self.holds(same, f"{failure}: {brief(actual)} against {brief(expected)}")
 
-    def gradients(self, objective: Tensor, of: Mapping[str, Tensor], what: str, where: str = "") -> list[Tensor]:
+    def gradients(
+        self,
+        objective: Tensor,
+        of: Mapping[str, Tensor],
+        what: str,
+        where: str = "",
+    ) -> list[Tensor]:
         """The objective's gradients with respect to tensors, by name; fails unless each gets a finite one."""
         failure = f"no gradient flows from {what}{where}; the contract asks for one (was it detached?)"
         self.holds(objective.requires_grad, failure)
@@ -130,7 +153,12 @@ class ComponentContract:
         shared = "which all runs of the process share; the contract asks to leave it alone"
         self.holds(not faults, f"it changed {' and '.join(faults)}, {shared}{how}")
 
-    def reaches_every_parameter(self, module: nn.Module, objective: Tensor, where: str = "") -> None:
+    def reaches_every_parameter(
+        self,
+        module: nn.Module,
+        objective: Tensor,
+        where: str = "",
+    ) -> None:
         """Fails unless each parameter of the module gets a finite gradient from the objective."""
         parameters = {f"parameter {name}": parameter for name, parameter in module.named_parameters()}
         if parameters:
@@ -139,7 +167,8 @@ class ComponentContract:
     def same_weights(self, build: Callable[[], nn.Module]) -> None:
         """Fails unless two builds give equal weights, drawn only from torch's global generator."""
         with self.leaves_alone(torch_generator=False):
-            first, second = build().state_dict(), build().state_dict()
+            first = build().state_dict()
+            second = build().state_dict()
         for name, value in first.items():
             self.close(second[name], value, f"built twice with one seed, {name} differs", 0)
 
@@ -174,7 +203,12 @@ class ComponentContract:
             asked = _FUNCTIONS
         return f"cannot be stacked with other runs: {why}. {asked}"
 
-    def same_in_a_stack(self, modules: Sequence[nn.Module], inputs: Sequence[Sequence[Any]], what: str) -> None:
+    def same_in_a_stack(
+        self,
+        modules: Sequence[nn.Module],
+        inputs: Sequence[Sequence[Any]],
+        what: str,
+    ) -> None:
         """Fails unless each run's module gives its outputs, up to rounding, in one stack with the others, too.
 
         Args:
@@ -195,7 +229,12 @@ class ComponentContract:
 
     def remade(self) -> Component:
         """The component made from its own parameters, as a suite makes it."""
-        return Entry(self.component.kind, type(self.component), "", "").create(self.component.params())
+        return Entry(
+            self.component.kind,
+            type(self.component),
+            "",
+            "",
+        ).create(self.component.params())
 
     def test_is_described(self) -> None:
         """It has a name that a suite can use, a version of at least 1 and a docstring."""
@@ -287,7 +326,12 @@ class RepeatedContract(CalledContract):
                 call.given[what].data.copy_(then)
             second = call.outputs()
             for what, output in first.items():
-                self.close(second[what], output, f"a second call with the same input changes the {what}", 0)
+                self.close(
+                    second[what],
+                    output,
+                    f"a second call with the same input changes the {what}",
+                    0,
+                )
 
 
 class TaskContract(RepeatedContract):

@@ -27,7 +27,8 @@ class DatasetContract(FilesContract):
     def test_domains_are_named(self) -> None:
         """It has at least two distinct domains; each target is a domain with distinct sources other than itself."""
         data = self.component
-        domains, known = data.domains, set(data.domains)
+        domains = data.domains
+        known = set(data.domains)
         self.holds(len(domains) >= 2, f"it has {len(domains)} domains; the contract asks for at least 2")
         self.holds(len(known) == len(domains), f"it names a domain twice: {domains}")
         by_target = data.sources()
@@ -50,7 +51,8 @@ class DatasetContract(FilesContract):
 
     def test_examples_are_well_formed(self) -> None:
         """Every domain has one label per example, the promised dtypes and the declared number of examples."""
-        files, named = self.reach(), set[str]()
+        files = self.reach()
+        named = set[str]()
         for domain in self.component.domains:
             data = self.component.load(domain, files)
             fault = fault_of(data, self.component, domain)
@@ -70,10 +72,17 @@ class DatasetContract(FilesContract):
 
     def test_loading_again_gives_the_same(self) -> None:
         """A second load gives equal examples and labels in the same order."""
-        files, domain = self.reach(), self.component.domains[0]
-        first, second = self.component.load(domain, files), self.component.load(domain, files)
+        files = self.reach()
+        domain = self.component.domains[0]
+        first = self.component.load(domain, files)
+        second = self.component.load(domain, files)
         self.holds(_same(first.x, second.x), f"a second load of {domain!r} changes its examples")
-        for name, what in {"y": "labels", "test": "test marks", "groups": "groups", "identity": "identity"}.items():
+        for name, what in {
+            "y": "labels",
+            "test": "test marks",
+            "groups": "groups",
+            "identity": "identity",
+        }.items():
             same = np.array_equal(getattr(first, name), getattr(second, name))
             self.holds(same, f"a second load of {domain!r} changes its {what}")
 
@@ -85,43 +94,56 @@ class DatasetContract(FilesContract):
 
     def test_every_target_can_be_split(self) -> None:
         """Each target and its sources have enough examples, in groups that are not tested, to train and test on."""
-        files, data = self.reach(), self.component
+        files = self.reach()
+        data = self.component
         loaded = {name: data.load(name, files) for name in data.domains}
         for target, sources in data.sources().items():
             try:
-                split(data, target, {name: loaded[name] for name in (*sources, target)}, seed=0)
+                split(
+                    data,
+                    target,
+                    {name: loaded[name] for name in (*sources, target)},
+                    seed=0,
+                )
             except DataError as error:
                 raise BrokenContractError(f"{self.who}: {error.lines[0].partition(': ')[2]}") from error
 
     def test_fit_gives_the_stated_input(self) -> None:
         """The map that `fit` learns from training inputs gives numbers of the stated shape for every domain."""
-        files, data, spec = self.reach(), self.component, self.component.input
+        files = self.reach()
+        data = self.component
+        spec = self.component.input
         target, sources = next(iter(data.sources().items()))
         loaded = {name: data.load(name, files) for name in (*sources, target)}
         splits = split(data, target, loaded, seed=0)
         inputs = {name: domain.x for name, domain in loaded.items()}
         transform = data.fit({name: x[splits[name].train] for name, x in inputs.items()})
         for name, x in inputs.items():
-            examples, maps = transform(name, x[-7:]), f"fit maps {name!r} to"
-            sparse, kind = not isinstance(examples, np.ndarray), type(examples).__name__
+            examples = transform(name, x[-7:])
+            maps = f"fit maps {name!r} to"
+            sparse = not isinstance(examples, np.ndarray)
+            kind = type(examples).__name__
             self.holds(sparse == spec.sparse, f"{maps} a {kind}; input.sparse is {spec.sparse}")
             if spec.bytes:
                 same = _same(examples, x[-7:])
                 self.holds(same, f"{maps} other examples; bytes must stay as they are, so it needs no fit")
                 continue
-            wanted, shape = (min(7, x.shape[0]), *spec.shape), tuple(examples.shape)
+            wanted = (min(7, x.shape[0]), *spec.shape)
+            shape = tuple(examples.shape)
             self.holds(shape == wanted, f"{maps} shape {shape}; input says {wanted}")
             numeric = examples.dtype.kind in "fiub"
             self.holds(numeric, f"{maps} dtype {examples.dtype}; the contract asks for numbers")
 
     def test_augmented_batches_are_of_the_stated_shape(self) -> None:
         """Bytes become images of the stated shape, with or without a key; stacking does not change them."""
-        data, spec = self.component, self.component.input
+        data = self.component
+        spec = self.component.input
         if not spec.bytes:
             return
         augment = data.augment if isinstance(data, Augments) else lambda x, _: x
         x = data.load(data.domains[0], self.reach()).x[:4]
-        batch, keys = torch.from_numpy(np.array(x)) / 255, torch.tensor([[1, 2], [3, 4]], dtype=torch.int32)
+        batch = torch.from_numpy(np.array(x)) / 255
+        keys = torch.tensor([[1, 2], [3, 4]], dtype=torch.int32)
         given = batch.clone()
         alone = [augment(batch, key) for key in (None, *keys)]
         for augmented in alone:
@@ -135,7 +157,8 @@ class DatasetContract(FilesContract):
         self.holds(same, "stacking changes what augment draws; the contract asks for draws from its key alone")
 
     def _check_inputs(self, domain: str, x: Inputs) -> None:
-        where, values = f"the examples of {domain!r}", x if isinstance(x, np.ndarray) else x.data
+        where = f"the examples of {domain!r}"
+        values = x if isinstance(x, np.ndarray) else x.data
         if not isinstance(x, np.ndarray):
             csr = getattr(x, "format", None) == "csr"
             self.holds(csr, f"{where} are a {type(x).__name__}; the contract asks for an array or a CSR matrix")

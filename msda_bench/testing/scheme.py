@@ -66,7 +66,16 @@ class _TrainedContract(TaskContract):
         who = "msda-bench-testing"
         registry = Registry([Entry(part.kind, type(part), who, "0") for part in parts])
         held = {part.kind: (part.identity(), part.file_paths(), getattr(part, "held", None)) for part in parts}
-        refs = {part.kind: ComponentSpec(part.kind, part.name, part.version, who, *held[part.kind]) for part in parts}
+        refs = {
+            part.kind: ComponentSpec(
+                part.kind,
+                part.name,
+                part.version,
+                who,
+                *held[part.kind],
+            )
+            for part in parts
+        }
         cell = RunSpec(
             dataset=refs["dataset"],
             fingerprint=blobs.fingerprint(),
@@ -105,8 +114,10 @@ class _TrainedContract(TaskContract):
     def test_predicts_each_example_by_itself(self) -> None:
         """Each example has one finite row of predictions, which does not depend on the rest of the batch."""
         for task in self.tasks():
-            predict, x = self.predictor(task), toy.numbers(6, toy.WIDTH, stream=3)
-            whole, first = predict(x), predict(x[:2])
+            predict = self.predictor(task)
+            x = toy.numbers(6, toy.WIDTH, stream=3)
+            whole = predict(x)
+            first = predict(x[:2])
             for what, rows in whole.items():
                 width = rows.shape[1:2] if what == "features" else (task.outputs,)
                 self.is_sound(rows, (len(x), *width), f"the predicted {what}")
@@ -149,7 +160,12 @@ class SchemeContract(_TrainedContract):
         """The phases of all stages, in order."""
         return [phase for stage in self.component.stages for phase in stage.phases]
 
-    def run(self, sources: int = 3, task: Task | None = None, discrepancy: Discrepancy | None = None) -> ToyRun:
+    def run(
+        self,
+        sources: int = 3,
+        task: Task | None = None,
+        discrepancy: Discrepancy | None = None,
+    ) -> ToyRun:
         """A run of a small network; its task defaults to the first that the scheme supports."""
         parts = self.component, discrepancy or self.discrepancy, self.aggregator
         return ToyRun(*parts, self.mu, SOURCES[:sources], task or self.tasks()[0])
@@ -218,10 +234,14 @@ class SchemeContract(_TrainedContract):
     def test_recorded_steps_are_the_hosts(self) -> None:
         """If it is `capturable`: on a GPU, steps that a CUDA graph replays change no bit of the training."""
         device = self.must_replay()
-        blobs, cls = toy.Blobs(regression=not self.tasks()[0].has_classes), type(self.component)
-        by_host = Entry("scheme", type(cls.__name__, (cls,), {"capturable": False}), "", "").create(
-            self.component.params()
-        )
+        blobs = toy.Blobs(regression=not self.tasks()[0].has_classes)
+        cls = type(self.component)
+        by_host = Entry(
+            "scheme",
+            type(cls.__name__, (cls,), {"capturable": False}),
+            "",
+            "",
+        ).create(self.component.params())
         (asked,), (replayed,) = (
             self.trained(blobs, device=str(device), scheme=scheme) for scheme in (by_host, self.component)
         )
@@ -238,7 +258,8 @@ class SchemeContract(_TrainedContract):
         """A run has equal risks, gaps, weights and scores when it trains in a stack of two and alone."""
         self.must_stack()
         blobs = toy.Blobs(regression=not self.tasks()[0].has_classes)
-        alone, together = self.trained(blobs)[0], self.trained(blobs, 2)[0]
+        alone = self.trained(blobs)[0]
+        together = self.trained(blobs, 2)[0]
         note = together.provenance.get("stack_note")
         self.holds(note is None, f"it {self.not_stacked(str(note))}")
         for what in ("risks", "gaps", "weights"):
@@ -263,7 +284,11 @@ class SchemeContract(_TrainedContract):
         k = len(run.groups)
         where = f"with {k} groups, {run.task.kind}, phase {phase.name!r}"
         step = run.step(phase)
-        for what, shape in {"objective": (), "risks": (k,), "gaps": (k,)}.items():
+        for what, shape in {
+            "objective": (),
+            "risks": (k,),
+            "gaps": (k,),
+        }.items():
             given = getattr(step, what)
             if what == "objective" or given.shape != (0,):
                 self.is_sound(given, shape, f"the {what} {where}")
@@ -297,7 +322,8 @@ class PredictorContract(_TrainedContract):
             y = (task.classes * x[:, 0]).long() if task.has_classes else x[:, 0]
             outputs = self._fitted(x, y, task)(x)
             if task.has_classes:
-                best, right = y.bincount().max() / _ROWS, (outputs.argmax(1) == y).float().mean()
+                best = y.bincount().max() / _ROWS
+                right = (outputs.argmax(1) == y).float().mean()
                 self.holds(right > best, f"it is right on {right:.2f} of its examples, a constant on {best:.2f}")
             else:
                 error = (outputs[:, 0] - y).square().mean()
@@ -306,7 +332,8 @@ class PredictorContract(_TrainedContract):
     def test_a_class_may_have_no_example(self) -> None:
         """A class without a labelled example has a finite output, and is not the answer."""
         for task in (task for task in self.tasks() if task.has_classes):
-            x, y = toy.numbers(_ROWS, toy.WIDTH), toy.labels(task, _ROWS) % (task.classes - 1)
+            x = toy.numbers(_ROWS, toy.WIDTH)
+            y = toy.labels(task, _ROWS) % (task.classes - 1)
             outputs = self._fitted(x, y, task)(x)
             self.is_sound(outputs, (_ROWS, task.classes), "the outputs without examples of the last class")
             self.holds((outputs.argmax(1) < task.classes - 1).all(), "its answer is a class without examples")
@@ -316,10 +343,16 @@ class PredictorContract(_TrainedContract):
         from scipy.sparse import csr_matrix
 
         for task in self.tasks():
-            x, y = toy.bag(_ROWS, toy.WIDTH).to_dense().numpy(), toy.labels(task, _ROWS).numpy()
+            x = toy.bag(_ROWS, toy.WIDTH).to_dense().numpy()
+            y = toy.labels(task, _ROWS).numpy()
             forms: tuple[Inputs, ...] = (x, csr_matrix(x))
             plain, sparse = (torch.from_numpy(np.asarray(self._fit(form, y, task)(form))) for form in forms)
-            self.close(sparse, plain, "bags of words give other outputs than the same numbers", 1e-3)
+            self.close(
+                sparse,
+                plain,
+                "bags of words give other outputs than the same numbers",
+                1e-3,
+            )
 
     def _fit(self, x: Inputs, y: Array, task: Task) -> Callable[[Inputs], Array]:
         """Fits to these examples, dealt to the groups in turn, and to a target with equal inputs if it needs one."""
@@ -332,5 +365,6 @@ class PredictorContract(_TrainedContract):
         return lambda rows: torch.from_numpy(np.array(predict(rows.numpy())))
 
     def _call(self, task: Task) -> Call:
-        x, y = toy.numbers(_ROWS, toy.WIDTH), toy.labels(task, _ROWS)
+        x = toy.numbers(_ROWS, toy.WIDTH)
+        y = toy.labels(task, _ROWS)
         return Call(lambda: {f"outputs ({task.kind})": self._fitted(x, y, task)(x)}, {"x": x, "y": y})

@@ -73,7 +73,12 @@ def bag(rows: int, width: int, stream: int = 0) -> SparseRows:
     return SparseRows(stored.nonzero()[:, 1], (3 * dense)[stored], offsets, width)
 
 
-def validation_view(task: Task, sources: int = 2, rows: int = 6, width: int = 4) -> ValidationView:
+def validation_view(
+    task: Task,
+    sources: int = 2,
+    rows: int = 6,
+    width: int = 4,
+) -> ValidationView:
     """What a validator might see of a poor model."""
     counts = [rows + i for i in range(sources)]
     outputs = numbers(rows, task.outputs, stream=31)
@@ -131,7 +136,12 @@ class OneLayer(Backbone):
     name = "toy_one_layer"
     capturable = True
 
-    def build(self, task: Task, input: InputSpec, files: Files | None = None) -> Network:  # noqa: ARG002 - reads none
+    def build(
+        self,
+        task: Task,
+        input: InputSpec,
+        files: Files | None = None,  # noqa: ARG002 - reads none
+    ) -> Network:
         """A linear layer with tanh, and a linear predictor."""
         return Network(nn.Sequential(nn.Linear(input.shape[0], 4), nn.Tanh()), nn.Linear(4, task.outputs), 4)
 
@@ -184,7 +194,13 @@ class Mean(Aggregator):
 
     name = "toy_mean"
 
-    def __call__(self, risks: Tensor, gaps: Tensor, mu: float | Tensor, state: Tensor) -> Aggregate:
+    def __call__(
+        self,
+        risks: Tensor,
+        gaps: Tensor,
+        mu: float | Tensor,
+        state: Tensor,
+    ) -> Aggregate:
         """The mean of risks + mu gaps."""
         return Aggregate((risks + mu * gaps).mean(), torch.full_like(risks, 1 / len(risks)), state)
 
@@ -206,32 +222,50 @@ class ToyRun:
         sources: Group,
         task: Task,
     ) -> None:
-        self.scheme, self.aggregator, self.mu, self.task = scheme, aggregator, mu, task
+        self.scheme = scheme
+        self.aggregator = aggregator
+        self.mu = mu
+        self.task = task
         self.groups = scheme.groups(sources, TARGET)
         k = len(self.groups)
         used = discrepancy if scheme.uses_discrepancy else None  # a scheme with its own critic builds none
         with seeded(0):
             network = OneLayer().build(task, InputSpec((WIDTH,)))
             critic = scheme.build(network, k, used)
-        self.modules = nn.ModuleDict({"features": network.features, "predictor": network.predictor, "critic": critic})
+        self.modules = nn.ModuleDict(
+            {
+                "features": network.features,
+                "predictor": network.predictor,
+                "critic": critic,
+            }
+        )
         named = Modules(dict(self.modules.items()))
         functions: dict[str, Any] = named.functions()
-        self.parts = Parts(**functions, loss=task.rules.losses, aggregate=self._aggregate, mu=mu, modules=named)
+        self.parts = Parts(
+            **functions,
+            loss=task.rules.losses,
+            aggregate=self._aggregate,
+            mu=mu,
+            modules=named,
+        )
         self.sizes = Sizes((_SIZE,) * k, _SIZE, network.feature_dim, task.outputs)
         self._drawn = k + scheme.draws_target(used)
         self.state = aggregator.start(torch.full((k,), float(_SIZE)))
 
     def batch(self, phase: Phase) -> Batch:
         """What the phase's stage may see of a batch, and the tensors that the run carries at its start."""
-        k, stages = len(self.groups), self.scheme.stages
+        k = len(self.groups)
+        stages = self.scheme.stages
         stage = next((stage for stage in stages if phase in stage.phases), stages[0])
         x = numbers(self._drawn * _SIZE, WIDTH)
         y = labels(self.task, k, _SIZE, stream=50)
         if "sources" not in stage.sees:
-            x, y = x[k * _SIZE :], y[:0]
+            x = x[k * _SIZE :]
+            y = y[:0]
         elif "target" not in stage.sees:
             x = x[: k * _SIZE]
-        key, rows = torch.tensor([0, 7], dtype=torch.int32), torch.arange(len(x)) % _SIZE
+        key = torch.tensor([0, 7], dtype=torch.int32)
+        rows = torch.arange(len(x)) % _SIZE
         return Batch(x, y, key, torch.tensor(0.5), rows, self.carried(stage))
 
     def carried(self, stage: Stage) -> dict[str, Tensor]:
@@ -241,7 +275,14 @@ class ToyRun:
 
     def step(self, phase: Phase, batch: Batch | None = None) -> Step:
         """One step, with the phase's own batch when None."""
-        return Step(*self.scheme.step(self.parts, batch or self.batch(phase), self.state, phase))
+        return Step(
+            *self.scheme.step(
+                self.parts,
+                batch or self.batch(phase),
+                self.state,
+                phase,
+            )
+        )
 
     def _aggregate(self, risks: Tensor, gaps: Tensor, state: Tensor) -> Aggregate:
         who = f"scheme {self.scheme.name!r}"

@@ -56,7 +56,12 @@ class DiscrepancyContract(RepeatedContract):
             source, target = self.batch(k)
             same = source[0] if target is not None else None
             for features in ((source, target), (source[:1].expand(k, -1, -1), same)):
-                self.is_sound(self.module(k)(*features), (k,), f"the gaps of {k} sources", torch.float32)
+                self.is_sound(
+                    self.module(k)(*features),
+                    (k,),
+                    f"the gaps of {k} sources",
+                    torch.float32,
+                )
 
     def test_gradient_reaches_the_features(self) -> None:
         """The gaps give the features of the target and of every source a finite gradient that is not all zero."""
@@ -86,7 +91,8 @@ class DiscrepancyContract(RepeatedContract):
         module, (source, target) = self.module(1), self.batch(1)
         if target is None:
             raise BrokenContractError(f"{self.who}: it declares itself symmetric but ignores the target")
-        there, back = module(source, target), module(target.unsqueeze(0), source.squeeze(0))
+        there = module(source, target)
+        back = module(target.unsqueeze(0), source.squeeze(0))
         self.close(back, there, "it declares itself symmetric, but exchanging source and target changes the gap")
 
     def test_identical_samples_are_near_the_floor(self) -> None:
@@ -95,7 +101,8 @@ class DiscrepancyContract(RepeatedContract):
         Critics are trained first, because an untrained critic cannot distinguish domains.
         """
         self.applies(self.component.uses_target, _NO_TARGET)
-        k, sample = 3, toy.numbers(_SIZE, _WIDTH, stream=100)
+        k = 3
+        sample = toy.numbers(_SIZE, _WIDTH, stream=100)
         far = 3 * toy.numbers(k, _SIZE, _WIDTH) + 2
         same = self._trained(k, sample.expand(k, -1, -1), sample)
         apart = self._trained(k, far, sample)
@@ -145,7 +152,11 @@ class AggregatorContract(RepeatedContract):
     def calls(self) -> Iterator[Call]:
         """The first step of a run with seven sources."""
         (risks, gaps), state = _inputs(7), self._start(7)
-        given = {"risks": risks, "gaps": gaps, "state": state}
+        given = {
+            "risks": risks,
+            "gaps": gaps,
+            "state": state,
+        }
         yield Call(lambda: self._aggregate(risks, gaps, state)._asdict(), given)
 
     def test_weights_lie_on_the_simplex(self) -> None:
@@ -156,7 +167,8 @@ class AggregatorContract(RepeatedContract):
     def test_order_of_the_sources_does_not_matter(self) -> None:
         """Permuting the sources permutes the weights and does not change the objective."""
         (risks, gaps), order = _inputs(5), torch.tensor([3, 0, 4, 2, 1])
-        straight, permuted = self.aggregate(risks, gaps), self.aggregate(risks[order], gaps[order])
+        straight = self.aggregate(risks, gaps)
+        permuted = self.aggregate(risks[order], gaps[order])
         self.close(permuted.weights, straight.weights[order], "permuting the sources changes their weights")
         self.close(permuted.objective, straight.objective, "permuting the sources changes the objective")
 
@@ -173,7 +185,8 @@ class AggregatorContract(RepeatedContract):
         The first is measured by central differences. The second, sum_i weights_i dg_i, is the gradient of an aggregator
         that detaches its weights.
         """
-        risks, gaps = toy.features(4).detach().abs().requires_grad_(), toy.numbers(4, stream=1)
+        risks = toy.features(4).detach().abs().requires_grad_()
+        gaps = toy.numbers(4, stream=1)
         aggregate = self.aggregate(risks, gaps)
         gradient = self._gradient(aggregate.objective, risks)
         measured = torch.stack([self._slope(risks.detach(), gaps, i) for i in range(4)])
@@ -187,9 +200,15 @@ class AggregatorContract(RepeatedContract):
     def test_extreme_values_stay_finite(self) -> None:
         """The weights, objective and gradient are finite for equal, zero and huge (1e30) risks and gaps."""
         ones = torch.ones(3)
-        extremes = {"equal": ones, "zero": 0 * ones, "1e30": torch.tensor([1e30, 1, 1]), "all 1e30": 1e30 * ones}
+        extremes = {
+            "equal": ones,
+            "zero": 0 * ones,
+            "1e30": torch.tensor([1e30, 1, 1]),
+            "all 1e30": 1e30 * ones,
+        }
         for what, values in extremes.items():
-            where, risks = f"for {what} risks and gaps", values.clone().requires_grad_()
+            where = f"for {what} risks and gaps"
+            risks = values.clone().requires_grad_()
             aggregate = self.aggregate(risks, values)
             self.on_simplex(aggregate.weights, 3, f"the weights {where}")
             self._gradient(aggregate.objective, risks, f" {where}")
@@ -209,12 +228,21 @@ class AggregatorContract(RepeatedContract):
     def test_stacked_runs_equal_each_alone(self) -> None:
         """Each run of a stack, with its own mu, gets the objective, weights and gradient that it gets alone."""
         self.must_stack()
-        risks, gaps = toy.features(RUNS, 4), toy.numbers(RUNS, 4, stream=1)
-        mu, state = toy.numbers(RUNS, stream=2), torch.stack([self._start(4)] * RUNS)
+        risks = toy.features(RUNS, 4)
+        gaps = toy.numbers(RUNS, 4, stream=1)
+        mu = toy.numbers(RUNS, stream=2)
+        state = torch.stack([self._start(4)] * RUNS)
         together = Aggregate(*self.vmapped(self.component, risks, gaps, mu, state))
         gradient = self._gradient(together.objective.sum(), risks)
         for run, single in enumerate(risks.detach()):
-            alone = Aggregate(*self.component(single.requires_grad_(), gaps[run], mu[run], state[run]))
+            alone = Aggregate(
+                *self.component(
+                    single.requires_grad_(),
+                    gaps[run],
+                    mu[run],
+                    state[run],
+                )
+            )
             self.close(together.weights[run], alone.weights, "stacking changes a run's weights")
             self.close(together.objective[run], alone.objective, "stacking changes a run's objective")
             self.close(gradient[run], self._gradient(alone.objective, single), "stacking changes a run's gradient")
@@ -232,7 +260,8 @@ class AggregatorContract(RepeatedContract):
     def _slope(self, risks: Tensor, gaps: Tensor, i: int) -> Tensor:
         step = torch.zeros_like(risks)
         step[i] = _SLOPE_STEP
-        above, below = self.aggregate(risks + step, gaps).objective, self.aggregate(risks - step, gaps).objective
+        above = self.aggregate(risks + step, gaps).objective
+        below = self.aggregate(risks - step, gaps).objective
         return (above - below).detach() / (2 * _SLOPE_STEP)
 
     def _gradient(self, objective: Tensor, risks: Tensor, where: str = "") -> Tensor:

@@ -32,7 +32,13 @@ class Sharpmax(Aggregator):
     gamma: Positive = 1.0
     scale: Annotated[Literal["text", "code"], AddedLater()] = "text"
 
-    def __call__(self, risks: Tensor, gaps: Tensor, mu: float | Tensor, state: Tensor) -> Aggregate:
+    def __call__(
+        self,
+        risks: Tensor,
+        gaps: Tensor,
+        mu: float | Tensor,
+        state: Tensor,
+    ) -> Aggregate:
         """The bound at its minimum over alpha."""
         g = risks + mu * gaps
         # alpha minimises U, so by the envelope theorem dU/dg = alpha exactly: no gradient need pass through sharpmax.
@@ -56,7 +62,13 @@ class Softmax(Aggregator):
 
     gamma: Positive = 1.0
 
-    def __call__(self, risks: Tensor, gaps: Tensor, mu: float | Tensor, state: Tensor) -> Aggregate:
+    def __call__(
+        self,
+        risks: Tensor,
+        gaps: Tensor,
+        mu: float | Tensor,
+        state: Tensor,
+    ) -> Aggregate:
         """A smooth minimum of the bound terms."""
         scaled = -self.gamma * (risks + mu * gaps)
         return Aggregate(-torch.logsumexp(scaled, dim=-1) / self.gamma, torch.softmax(scaled.detach(), dim=-1), state)
@@ -89,7 +101,13 @@ class Sparsemax(Aggregator):
 
     gamma: Positive = 1.0
 
-    def __call__(self, risks: Tensor, gaps: Tensor, mu: float | Tensor, state: Tensor) -> Aggregate:
+    def __call__(
+        self,
+        risks: Tensor,
+        gaps: Tensor,
+        mu: float | Tensor,
+        state: Tensor,
+    ) -> Aggregate:
         """The bound at its minimum over alpha."""
         g = risks + mu * gaps
         # By the envelope theorem no gradient need pass through the projection.
@@ -110,12 +128,19 @@ class TopK(Aggregator):
 
     n: Count = 2
 
-    def __call__(self, risks: Tensor, gaps: Tensor, mu: float | Tensor, state: Tensor) -> Aggregate:
+    def __call__(
+        self,
+        risks: Tensor,
+        gaps: Tensor,
+        mu: float | Tensor,
+        state: Tensor,
+    ) -> Aggregate:
         """The mean of the least bound terms; of all if there are fewer than `n`."""
         g = risks + mu * gaps
         n = min(self.n, len(g))
         values = g.detach()
         last = values.sort().values[n - 1]
-        better, tied = (values < last).to(g.dtype), (values == last).to(g.dtype)
+        better = (values < last).to(g.dtype)
+        tied = (values == last).to(g.dtype)
         weights = (better + tied * (n - better.sum()) / tied.sum()) / n
         return Aggregate(weights @ g, weights, state)

@@ -34,7 +34,13 @@ class GroupDro(Aggregator):
         """The logarithms of equal weights."""
         return torch.full((len(sizes),), -math.log(len(sizes)))
 
-    def __call__(self, risks: Tensor, gaps: Tensor, mu: float | Tensor, state: Tensor) -> Aggregate:
+    def __call__(
+        self,
+        risks: Tensor,
+        gaps: Tensor,
+        mu: float | Tensor,
+        state: Tensor,
+    ) -> Aggregate:
         """The bound terms by the weights after their update; the state is log q."""
         g = risks + mu * gaps
         # An infinite term takes all weight, where inf - inf would make NaN of it.

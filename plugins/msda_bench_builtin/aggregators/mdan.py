@@ -23,7 +23,13 @@ class LogSumExp(Aggregator):
 
     gamma: Positive = 10.0
 
-    def __call__(self, risks: Tensor, gaps: Tensor, mu: float | Tensor, state: Tensor) -> Aggregate:
+    def __call__(
+        self,
+        risks: Tensor,
+        gaps: Tensor,
+        mu: float | Tensor,
+        state: Tensor,
+    ) -> Aggregate:
         """A smooth maximum of the bound terms."""
         scaled = self.gamma * (risks + mu * gaps)
         # An infinite risk takes all the weight; the softmax of infinity would be NaN.
@@ -45,7 +51,13 @@ class Hardmax(Aggregator):
 
     form: Literal["bound", "code"] = "bound"
 
-    def __call__(self, risks: Tensor, gaps: Tensor, mu: float | Tensor, state: Tensor) -> Aggregate:
+    def __call__(
+        self,
+        risks: Tensor,
+        gaps: Tensor,
+        mu: float | Tensor,
+        state: Tensor,
+    ) -> Aggregate:
         """The largest bound term; in the form "code" the weights are those of the largest risk."""
         if self.form == "code":
             return Aggregate(risks.amax(-1) + mu * gaps.amin(-1), _share_of_largest(risks), state)

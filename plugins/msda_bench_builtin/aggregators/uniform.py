@@ -14,7 +14,13 @@ class Uniform(Aggregator):
 
     name = "uniform"
 
-    def __call__(self, risks: Tensor, gaps: Tensor, mu: float | Tensor, state: Tensor) -> Aggregate:
+    def __call__(
+        self,
+        risks: Tensor,
+        gaps: Tensor,
+        mu: float | Tensor,
+        state: Tensor,
+    ) -> Aggregate:
         """The mean."""
         weights = torch.full_like(risks, 1 / risks.shape[-1])
         return Aggregate((risks + mu * gaps).mean(-1), weights, state)
@@ -34,6 +40,12 @@ class Size(Aggregator):
         """The shares."""
         return sizes / sizes.sum()
 
-    def __call__(self, risks: Tensor, gaps: Tensor, mu: float | Tensor, state: Tensor) -> Aggregate:
+    def __call__(
+        self,
+        risks: Tensor,
+        gaps: Tensor,
+        mu: float | Tensor,
+        state: Tensor,
+    ) -> Aggregate:
         """The mean by the shares, which are the state."""
         return Aggregate(state @ (risks + mu * gaps), state, state)

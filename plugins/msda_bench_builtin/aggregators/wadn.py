@@ -24,7 +24,8 @@ def sized_sharpmax(z: Tensor, sizes: Tensor) -> Tensor:
     scale = sizes.double()
     shifted = torch.maximum(wide - wide.amax(-1, keepdim=True), -1 - scale.amin(-1, keepdim=True).rsqrt())
     order = shifted.argsort(dim=-1, descending=True)
-    ordered, ranked = shifted.gather(-1, order), scale.gather(-1, order)
+    ordered = shifted.gather(-1, order)
+    ranked = scale.gather(-1, order)
     s0, s1, s2 = (part.cumsum(-1) for part in (ranked, ranked * ordered, ranked * ordered.square()))
     # The support grows in this order while the sum over the scores above each one's own height stays below 1.
     inside = s2 - 2 * ordered * s1 + ordered.square() * s0 < 1
@@ -58,7 +59,13 @@ class Wadn(Aggregator):
         """The sizes by their mean."""
         return sizes / sizes.mean()
 
-    def __call__(self, risks: Tensor, gaps: Tensor, mu: float | Tensor, state: Tensor) -> Aggregate:
+    def __call__(
+        self,
+        risks: Tensor,
+        gaps: Tensor,
+        mu: float | Tensor,
+        state: Tensor,
+    ) -> Aggregate:
         """The bound at its minimum over alpha; the state is beta."""
         g = risks + mu * gaps
         # By the envelope theorem no gradient need pass through the weights.

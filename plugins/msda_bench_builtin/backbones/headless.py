@@ -73,7 +73,13 @@ class _Hollow(TorchFunctionMode):
     The device "meta" for everything would be simpler, but RegNet computes its widths with tensors.
     """
 
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(
+        self,
+        func: Any,
+        types: Any,
+        args: Any = (),
+        kwargs: Any = None,
+    ) -> Any:
         given = dict(kwargs or {})
         return func(*args, **(given | {"device": "meta"} if func is torch.empty else given))
 

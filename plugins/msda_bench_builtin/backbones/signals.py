@@ -116,7 +116,16 @@ class _Block(nn.Module):
             return functional.relu(moved if self.norm is None else self.norm(moved))
         moved = self.convolution(functional.pad(x[:, :-1], self.around))
         stride = self.convolution.stride[0]
-        known = x[:, -1:] if stride == 1 else functional.max_pool1d(x[:, -1:], stride, stride, ceil_mode=True)
+        known = (
+            x[:, -1:]
+            if stride == 1
+            else functional.max_pool1d(
+                x[:, -1:],
+                stride,
+                stride,
+                ceil_mode=True,
+            )
+        )
         if self.norm is not None:
             moved = self.norm(torch.cat([moved, known], dim=1))
         return torch.cat([functional.relu(moved) * known, known], dim=1)
@@ -167,11 +176,13 @@ class _KnownBatchNorm(nn.BatchNorm1d):
     momentum: float
 
     def forward(self, x: Tensor) -> Tensor:
-        numbers, known = x[:, :-1].float(), x[:, -1:].float()
+        numbers = x[:, :-1].float()
+        known = x[:, -1:].float()
         if self.training:
             mean, variance = self._moments(numbers, known)
         else:
-            mean, variance = self.running_mean, self.running_var
+            mean = self.running_mean
+            variance = self.running_var
         scale = self.weight / torch.sqrt(variance + self.eps)
         return (numbers - mean[:, None]) * scale[:, None] + self.bias[:, None]
 

@@ -96,7 +96,8 @@ class Torchvision(Pretrained):
         if isinstance(self.weights, str):
             object.__setattr__(self, "weights", {"name": self.weights, "sha256": self._published(self.weights)})
         elif self.weights is not None and "name" in self.weights:
-            now, then = self._published(self.weights["name"]), self.weights["sha256"]
+            now = self._published(self.weights["name"])
+            then = self.weights["sha256"]
             if now != then:
                 raise ValueError(f"{self.weights['name']} has sha256 {now}... in this torchvision, not {then}")
 

@@ -31,7 +31,12 @@ class _StackedLinear(nn.Module):
         return torch.baddbmm(self.bias, x, self.weight)
 
 
-def critics(k: int, inputs: int, hidden: tuple[int, ...], dropout: float = 0.0) -> nn.Sequential:
+def critics(
+    k: int,
+    inputs: int,
+    hidden: tuple[int, ...],
+    dropout: float = 0.0,
+) -> nn.Sequential:
     """Critics side by side, with ReLU and dropout between layers: (k, n, inputs) to logits (k, n, 1)."""
     layers: list[nn.Module] = []
     for narrow, wide in pairwise([inputs, *hidden]):
@@ -43,7 +48,14 @@ Sign = Literal["text", "code"]
 
 
 class _DomainCritics(nn.Module):
-    def __init__(self, feature_dim: int, k: int, hidden: tuple[int, ...], dropout: float, sign: Sign) -> None:
+    def __init__(
+        self,
+        feature_dim: int,
+        k: int,
+        hidden: tuple[int, ...],
+        dropout: float,
+        sign: Sign,
+    ) -> None:
         super().__init__()
         self.critics = critics(k, feature_dim, hidden, dropout)
         self.sign = sign
@@ -57,7 +69,8 @@ class _DomainCritics(nn.Module):
         on_target = nn.functional.softplus(logits[:, size:])
         if weights:  # the gradient through the weights is reversed, too
             of_source, of_target = map(reverse_gradient, weights)
-            on_source, on_target = of_source * on_source, of_target * on_target
+            on_source = of_source * on_source
+            on_target = of_target * on_target
         loss = on_source.mean(1) + on_target.mean(1)
         # Critics lower the loss and, behind the reversal, features raise it. The text's gap is 2 - loss, with a minus;
         # another reversal makes all gradients those of the code's gap.
@@ -88,7 +101,13 @@ class ProxyADistance(Discrepancy):
 
 
 class _WassersteinCritics(StepKey):
-    def __init__(self, feature_dim: int, k: int, hidden: tuple[int, ...], penalty: float) -> None:
+    def __init__(
+        self,
+        feature_dim: int,
+        k: int,
+        hidden: tuple[int, ...],
+        penalty: float,
+    ) -> None:
         super().__init__()
         self.critics = critics(k, feature_dim, hidden)
         self.penalty = penalty

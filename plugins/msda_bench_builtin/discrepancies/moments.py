@@ -41,7 +41,8 @@ class _Moments(nn.Module):
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
         k = len(source)
         distances = moment_distances(torch.cat([source, target.unsqueeze(0)]), self.orders)
-        to_target, between = distances[:k, k], distances[:k, :k].sum(1)
+        to_target = distances[:k, k]
+        between = distances[:k, :k].sum(1)
         return to_target + between / max(1, k - 1) if self.pairs == "all" else to_target
 
 
@@ -111,7 +112,8 @@ class _Spectral(nn.Module):
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
         vector = self.start.expand(len(source), -1)
-        fixed_source, fixed_target = source.detach(), target.detach()
+        fixed_source = source.detach()
+        fixed_target = target.detach()
         for _ in range(self.iterations):
             vector = nn.functional.normalize(self._product(fixed_source, fixed_target, vector), dim=-1)
         # |A v|, not v'Av, so that a tie of +lambda and -lambda does not cancel; v is constant, by the envelope theorem.

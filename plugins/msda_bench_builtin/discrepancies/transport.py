@@ -38,7 +38,8 @@ class _Sinkhorn(nn.Module):
     def _transport(self, cost: Tensor) -> Tensor:
         """Regularised transport cost of uniform samples, in units of epsilon: (k, m, n) to (k,)."""
         fixed = cost.detach()
-        u, v = fixed.new_zeros(fixed.shape[:2]), fixed.new_zeros(fixed.shape[0], fixed.shape[2])
+        u = fixed.new_zeros(fixed.shape[:2])
+        v = fixed.new_zeros(fixed.shape[0], fixed.shape[2])
         for _ in range(self.iterations):
             u, v = (u + _soft_min(fixed, v)) / 2, (v + _soft_min(fixed.mT, u)) / 2
         # At their optimum the potentials have no first-order effect, so the gradient with respect to the costs is the
@@ -90,7 +91,8 @@ class _Sliced(StepKey):
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
         directions = nn.functional.normalize(normal(self.key, self.shape).to(source.dtype), dim=-1)
         # In one dimension the optimal transport keeps the order: the j-th smallest goes to the j-th smallest.
-        ours, theirs = (source @ directions.T).sort(dim=1).values, (target @ directions.T).sort(dim=0).values
+        ours = (source @ directions.T).sort(dim=1).values
+        theirs = (target @ directions.T).sort(dim=0).values
         return (ours - theirs).abs().pow(self.order).mean((1, 2))
 
 

@@ -21,7 +21,8 @@ class _Counts(NamedTuple):
     @classmethod
     def of(cls, tested: Tested) -> _Counts:
         true, predicted, count = tested.confusion.unbind(-1)
-        size, weights = int(tested.confusion[:, :2].max()) + 1, count.double()
+        size = int(tested.confusion[:, :2].max()) + 1
+        weights = count.double()
         has = true.bincount(weights, size)
         taken = predicted.bincount(weights, size)
         return cls(has, taken, true.bincount(weights * (true == predicted), size))
@@ -98,5 +99,6 @@ class Auc(Metric):
 def _area(scores: np.ndarray, mine: np.ndarray) -> float:
     from scipy.stats import rankdata  # takes most of a second, which runs without this metric save
 
-    n, others = int(mine.sum()), int((~mine).sum())
+    n = int(mine.sum())
+    others = int((~mine).sum())
     return float((rankdata(scores)[mine].sum() - n * (n + 1) / 2) / (n * others)) if others else math.nan

@@ -69,7 +69,13 @@ class Aad(SourceFree):
         widths = {"features": sizes.features, "answers": sizes.outputs}
         return {name: first.new_zeros(sizes.target, width) for name, width in widths.items()}
 
-    def at_epoch(self, parts: Parts, target: TargetPass, carried: Carried, stage: Stage) -> Carried:
+    def at_epoch(
+        self,
+        parts: Parts,
+        target: TargetPass,
+        carried: Carried,
+        stage: Stage,
+    ) -> Carried:
         """The memory at the stage's start; later epochs keep what they have."""
         begins = torch.as_tensor(target.progress) == 0
         seen = _seen(target.features, target.outputs)
@@ -81,7 +87,8 @@ class Aad(SourceFree):
         outputs = parts.predictor(features)
         if phase.name == "sources":
             return self.of_sources(parts, outputs, batch)
-        places, answers = batch.target_rows, outputs.softmax(-1)
+        places = batch.target_rows
+        answers = outputs.softmax(-1)
         with torch.no_grad():
             seen = {name: value.to(batch.carried[name]) for name, value in _seen(features, outputs).items()}
             last = _last_of_each(places)

@@ -141,7 +141,13 @@ class Regularised(Adapt):
         assert seen.target is not None  # noqa: S101 - needs_target holds
         gaps = self.gaps(parts, batch, seen)
         objective, alpha, state = parts.aggregate(seen.risks, gaps, state)
-        return Step(objective + self.weight * self._of(parts.predictor(seen.target)), seen.risks, gaps, alpha, state)
+        return Step(
+            objective + self.weight * self._of(parts.predictor(seen.target)),
+            seen.risks,
+            gaps,
+            alpha,
+            state,
+        )
 
     def _of(self, outputs: Tensor) -> Tensor:
         match self.by:

@@ -50,5 +50,11 @@ class Alternate(Scheme):
             with torch.no_grad():
                 seen = parts.forward(batch)
             gaps = parts.critic(seen.source, seen.target)
-            return Step(gaps.sum(), seen.risks, gaps, gaps.new_full(gaps.shape, 1 / len(gaps)), state)
+            return Step(
+                gaps.sum(),
+                seen.risks,
+                gaps,
+                gaps.new_full(gaps.shape, 1 / len(gaps)),
+                state,
+            )
         return Adapt().step(parts, batch, state, phase)

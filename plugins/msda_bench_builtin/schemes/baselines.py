@@ -58,7 +58,8 @@ class Baseline(EstimatorScheme):
 
     def make(self, task: Task, seed: int) -> Any:
         """The model, with what all of them are given."""
-        classes, weight = task.has_classes, None if self.class_weight == "none" else self.class_weight
+        classes = task.has_classes
+        weight = None if self.class_weight == "none" else self.class_weight
         if weight and not classes:
             raise PluginError(f"scheme {self.name!r}: class_weight weighs classes, and this task has none; remove it")
         shared: dict[str, Any] = {"random_state": seed} | ({"class_weight": weight} if classes else {})
@@ -142,7 +143,12 @@ class RandomForest(Baseline):
         from sklearn import ensemble
 
         made = ensemble.RandomForestClassifier if classes else ensemble.RandomForestRegressor
-        return made(n_estimators=self.n_estimators, min_samples_leaf=self.min_samples_leaf, n_jobs=1, **shared)
+        return made(
+            n_estimators=self.n_estimators,
+            min_samples_leaf=self.min_samples_leaf,
+            n_jobs=1,
+            **shared,
+        )
 
 
 @component

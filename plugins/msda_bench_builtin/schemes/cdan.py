@@ -102,7 +102,8 @@ class Cdan(Scheme):
                 f"scheme 'cdan' weighs examples by entropy, but discrepancy {discrepancy.name!r} takes no weights of "
                 "examples; use d_A, or set entropy: false"
             )
-        width, classes = network.feature_dim, _outputs(network)
+        width = network.feature_dim
+        classes = _outputs(network)
         if width * classes <= self.limit:
             return _Conditioned(discrepancy.build(width * classes, k), None)
         scale = 1 / math.sqrt(self.random)

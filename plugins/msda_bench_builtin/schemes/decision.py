@@ -85,7 +85,13 @@ class Decision(SourceFree):
         """In the second stage a pseudo-label of each target example."""
         return {} if stage.name == "start" else {"labels": torch.zeros(sizes.target, dtype=torch.int64)}
 
-    def at_epoch(self, parts: Parts, target: TargetPass, carried: Carried, stage: Stage) -> Carried:
+    def at_epoch(
+        self,
+        parts: Parts,
+        target: TargetPass,
+        carried: Carried,
+        stage: Stage,
+    ) -> Carried:
         """The pseudo-labels now."""
         alpha = parts.critic("weights")
         features = target.features.reshape(len(target.features), len(alpha), -1).unbind(1)
@@ -109,7 +115,8 @@ class Decision(SourceFree):
     def _on_sources(self, parts: Parts, batch: Batch) -> Step:
         k, size = batch.y.shape
         own = [answers(parts, i, batch.x[i * size : (i + 1) * size])[1] for i in range(k)]
-        outputs, labels = torch.cat(own), batch.y.reshape(-1)
+        outputs = torch.cat(own)
+        labels = batch.y.reshape(-1)
         objective = k * functional.cross_entropy(outputs, labels, label_smoothing=self.smoothing)
         risks = parts.loss(outputs, labels).view(k, size).mean(1)
         return Step(objective, risks)
@@ -138,7 +145,9 @@ def joint_labels(features: Sequence[Tensor], outputs: Sequence[Tensor], alpha: T
     Returns:
         (n,) int64. Classes that no network predicts for any example are skipped.
     """
-    rows, middles, there = [], [], []
+    rows = []
+    middles = []
+    there = []
     for own, logits in zip(map(points, features), outputs, strict=True):
         any_class = torch.ones_like(logits[0], dtype=torch.bool)
         shares = one_hot(nearest(own, centres(own, logits.softmax(-1)), any_class), logits)

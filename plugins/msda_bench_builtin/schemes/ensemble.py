@@ -140,7 +140,11 @@ class BestSingle(Ensemble):
         """The models' losses and, if they choose, errors on the other sources, and 1 for the chosen one."""
         nothing = torch.zeros(len(sizes.groups))
         errors = {"errors": nothing} if self.by == "accuracy" and sizes.outputs > 1 else {}
-        return {"elsewhere": nothing, **errors, **super().carry(parts, sizes, stage)}
+        return {
+            "elsewhere": nothing,
+            **errors,
+            **super().carry(parts, sizes, stage),
+        }
 
     def step(self, parts: Parts, batch: Batch, state: Tensor, phase: Phase) -> Step:
         """The sum of the models' risks, each on its own source."""

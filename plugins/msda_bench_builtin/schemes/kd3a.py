@@ -57,7 +57,8 @@ def shapley(values: Tensor, k: int) -> Tensor:
     chance = torch.cat([torch.full((1,), share, device=values.device) for share in chances]).to(values.dtype)
     members = _subsets(k, values.device)
     sizes = members.sum(1)
-    joins, before = chance[(sizes - 1).clamp(min=0)], chance[sizes.clamp(max=k - 1)]
+    joins = chance[(sizes - 1).clamp(min=0)]
+    before = chance[sizes.clamp(max=k - 1)]
     matrix = torch.where(members.T > 0, joins, -before)
     return matrix @ values
 
@@ -126,11 +127,21 @@ class Kd3a(Scheme):
 
     def carry(self, parts: Parts, sizes: Sizes, stage: Stage) -> Carried:
         """Equal alphas, the target's last; offsets by which all extractors start as the target's; an epoch's sums."""
-        k, first = len(sizes.groups), next(iter(parts.weights.values()))
-        sums = {"focus": first.new_zeros(k), "passed": first.new_zeros(()), "seen": first.new_zeros(())}
+        k = len(sizes.groups)
+        first = next(iter(parts.weights.values()))
+        sums = {
+            "focus": first.new_zeros(k),
+            "passed": first.new_zeros(()),
+            "seen": first.new_zeros(()),
+        }
         alpha = first.new_full((k + 1,), 1 / (k + 1))
         offsets = _offsets(parts.weights, k, torch.eye(k + 1, dtype=alpha.dtype, device=alpha.device)[k])
-        return {"alpha": alpha, "epochs": first.new_zeros(()), **sums, **offsets}
+        return {
+            "alpha": alpha,
+            "epochs": first.new_zeros(()),
+            **sums,
+            **offsets,
+        }
 
     def step(self, parts: Parts, batch: Batch, state: Tensor, phase: Phase) -> Step:
         """The sum of all models' losses, each on its own parameters.
@@ -139,7 +150,9 @@ class Kd3a(Scheme):
         sources' shares of alpha.
         """
         k, size = batch.y.shape
-        moved, target, carried = parts.with_offsets(batch.carried), batch.target, batch.carried
+        moved = parts.with_offsets(batch.carried)
+        target = batch.target
+        carried = batch.carried
         outputs = [_local(moved, i, batch.x[i * size : (i + 1) * size]) for i in range(k)]
         risks = torch.stack([parts.loss(outputs[i], batch.y[i]).mean() for i in range(k)])
         with torch.no_grad():
@@ -150,20 +163,42 @@ class Kd3a(Scheme):
             gaps = 1 - (knowledge * consensus).sum(-1).mean(1)
         x, labels = self._mixed(target, consensus, batch.key)
         losses = -(labels * torch.log_softmax(moved.predictor(moved.features(x)), -1)).sum(-1)
-        sums = {"focus": focus, "passed": passed.sum(), "seen": torch.ones_like(passed).sum()}
+        sums = {
+            "focus": focus,
+            "passed": passed.sum(),
+            "seen": torch.ones_like(passed).sum(),
+        }
         renewed = {name: carried[name] + value.to(carried[name]) for name, value in sums.items()}
         shares = carried["alpha"][:k] / carried["alpha"][:k].sum()
-        return Step(risks.sum() + (passed * losses).mean(), risks, gaps, shares, carried=renewed)
+        return Step(
+            risks.sum() + (passed * losses).mean(),
+            risks,
+            gaps,
+            shares,
+            carried=renewed,
+        )
 
-    def at_epoch(self, parts: Parts, target: TargetPass, carried: Carried, stage: Stage) -> Carried:
+    def at_epoch(
+        self,
+        parts: Parts,
+        target: TargetPass,
+        carried: Carried,
+        stage: Stage,
+    ) -> Carried:
         """The average after an epoch, with new sums; before the first epoch nothing changes."""
-        k, alpha = len(carried["focus"]), self._alpha(carried)
+        k = len(carried["focus"])
+        alpha = self._alpha(carried)
         sums = {name: torch.zeros_like(carried[name]) for name in ("focus", "passed", "seen")}
         epochs = carried["epochs"] + (carried["seen"] > 0)
         effective = {name: value + carried.get(name, 0) for name, value in parts.weights.items()}
         offsets = _offsets(effective, k, alpha)
         offsets = {name: carried[name] + value for name, value in offsets.items()}
-        return {"alpha": alpha, "epochs": epochs, **sums, **offsets}
+        return {
+            "alpha": alpha,
+            "epochs": epochs,
+            **sums,
+            **offsets,
+        }
 
     def predict(self, parts: Parts, x: Examples, carried: Carried) -> tuple[Tensor, Tensor]:
         """The outputs of the averaged extractor and the target's classifier."""
@@ -175,8 +210,11 @@ class Kd3a(Scheme):
 
     def _alpha(self, carried: Carried) -> Tensor:
         """The models' weights at the end of an epoch, the target's last; unchanged if it saw nothing."""
-        before, focus, seen = carried["alpha"], carried["focus"].clamp(min=0), carried["seen"]
-        k, total = len(focus), focus.sum()
+        before = carried["alpha"]
+        focus = carried["focus"].clamp(min=0)
+        seen = carried["seen"]
+        k = len(focus)
+        total = focus.sum()
         own = carried["passed"] / seen.clamp(min=1) / (k + 1)
         shares = torch.where(total > 0, focus / torch.where(total > 0, total, 1), 1 / k)
         now = torch.cat([(1 - own) * shares, own.reshape(1)])

@@ -87,16 +87,35 @@ class Mdd(Scheme):
         outputs = parts.predictor(features)
         risks = parts.loss(outputs[: k * size], batch.y.reshape(-1)).view(k, size).mean(1)
         # The classifiers minimise the sum of their losses, the features maximise mu times the mean.
-        share, carried = ramp_share(self.ramp, batch.progress), {}
+        share = ramp_share(self.ramp, batch.progress)
+        carried = {}
         if self.ramp_steps is not None:
             share = torch.tanh(batch.carried["step"] / self.ramp_steps)
             carried = {"step": batch.carried["step"] + 1}
         rows = scaled_gradient(features, -parts.mu * share / k)
-        losses = torch.stack([self._loss(parts, i, rows, outputs.argmax(-1), size) for i in range(k)])
+        losses = torch.stack(
+            [
+                self._loss(
+                    parts,
+                    i,
+                    rows,
+                    outputs.argmax(-1),
+                    size,
+                )
+                for i in range(k)
+            ]
+        )
         floor = (self.margin + 1) * math.log(self.margin + 1) - self.margin * math.log(self.margin)
         return Step(risks.mean() + losses.sum(), risks, floor - losses, carried=carried)
 
-    def _loss(self, parts: Parts, source: int, features: Tensor, classes: Tensor, size: int) -> Tensor:
+    def _loss(
+        self,
+        parts: Parts,
+        source: int,
+        features: Tensor,
+        classes: Tensor,
+        size: int,
+    ) -> Tensor:
         """Gamma * mean -log p_h on the source, plus mean -log(1 - p_h) on the target, whose rows are the last."""
         own = slice(source * size, (source + 1) * size)
         rows, chosen = (torch.cat([both[own], both[-size:]]) for both in (features, classes.unsqueeze(-1)))

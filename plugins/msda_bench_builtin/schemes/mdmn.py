@@ -48,7 +48,12 @@ class Mdmn(Scheme):
         # Every sample of domain s has the same c, 1/n_s of its pair's weight, so the sum over samples is over means.
         domain_loss = (beta * pairs * means).sum() / ((k + 1) * size * (k + 1))
         domain_loss = domain_loss + self.penalty * _gradient_penalty(parts, domains.detach(), batch.key)
-        return Step(seen.risks.mean() + parts.mu * domain_loss, seen.risks, spread[:k], beta[:k])
+        return Step(
+            seen.risks.mean() + parts.mu * domain_loss,
+            seen.risks,
+            spread[:k],
+            beta[:k],
+        )
 
 
 def _weigh(means: Tensor, k: int) -> tuple[Tensor, Tensor, Tensor]:

@@ -86,13 +86,20 @@ class Mfsan(Scheme):
         extractors = Each(nn.Sequential(nn.Linear(width, width), nn.ReLU()) for _ in range(k))
         classifiers = Each(fresh_copy(network.predictor) for _ in range(k))
         mmd = Mmd(kernels=self.kernels).build(width, k)
-        return nn.ModuleDict({"extractors": extractors, "classifiers": classifiers, "mmd": mmd})
+        return nn.ModuleDict(
+            {
+                "extractors": extractors,
+                "classifiers": classifiers,
+                "mmd": mmd,
+            }
+        )
 
     def step(self, parts: Parts, batch: Batch, state: Tensor, phase: Phase) -> Step:
         """The objective; the record's gaps are the MMDs."""
         k, size = batch.y.shape
         features = parts.features(batch.x)
-        source, target = features[: k * size].reshape(k, size, -1), features[k * size :]
+        source = features[: k * size].reshape(k, size, -1)
+        target = features[k * size :]
         own = parts.critic("extractors", torch.cat([source, target.expand(k, *target.shape)], 1))
         outputs = parts.critic("classifiers", own)
         losses = parts.loss(outputs[:, :size].flatten(0, 1), batch.y.reshape(-1))

@@ -136,7 +136,8 @@ class Skada(EstimatorScheme):
             raise PluginError("skada takes labels that are all whole numbers for classes; standardise the labels")
         with _sound(name):
             prepare = self._preparation(rows, seed)
-            x, target = prepare(rows.x), prepare(rows.target)
+            x = prepare(rows.x)
+            target = prepare(rows.target)
             predict = super().fit(rows._replace(x=x, target=target), task, seed)
 
         def outputs(given: Inputs) -> Array:

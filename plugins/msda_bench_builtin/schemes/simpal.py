@@ -72,7 +72,13 @@ class Simpal(Scheme):
             return {}
         return {"labels": torch.zeros(sizes.target, dtype=torch.int64), "agreed": torch.zeros(sizes.target)}
 
-    def at_epoch(self, parts: Parts, target: TargetPass, carried: Carried, stage: Stage) -> Carried:
+    def at_epoch(
+        self,
+        parts: Parts,
+        target: TargetPass,
+        carried: Carried,
+        stage: Stage,
+    ) -> Carried:
         """The classifiers' current predictions."""
         answers = parts.critic(target.features).argmax(-1)
         agreed = (answers == answers[0]).all(0)
@@ -89,7 +95,8 @@ class Simpal(Scheme):
         classifiers = len(outputs)
         losses = parts.loss(outputs[:, : k * size].flatten(0, 1), batch.y.reshape(-1).repeat(classifiers))
         risks = losses.view(classifiers, k, size).mean((0, 2))
-        objective, gaps = risks.mean(), torch.zeros_like(risks)
+        objective = risks.mean()
+        gaps = torch.zeros_like(risks)
         if "agreed" in batch.carried:
             agreed, labels = (batch.carried[name][batch.target_rows] for name in ("agreed", "labels"))
             gaps = gaps + (1 - agreed.mean())

@@ -78,7 +78,9 @@ def pseudo_labels(features: Tensor, outputs: Tensor, rounds: int = 2) -> Tensor:
     Returns:
         (n,) int64.
     """
-    rows, shares, labels = points(features), outputs.softmax(-1), outputs.argmax(-1)
+    rows = points(features)
+    shares = outputs.softmax(-1)
+    labels = outputs.argmax(-1)
     for _ in range(rounds):
         there = one_hot(labels, outputs).any(0)
         labels = nearest(rows, centres(rows, shares), there)
@@ -111,7 +113,15 @@ class SourceFree(Scheme, ABC):
     def stages(self) -> tuple[Stage, ...]:
         """The sources, then only the target."""
         start = Stage("start", sees=("sources",), phases=(self.source_phase,))
-        return (start, Stage("adapt", share=self.adapt, sees=("target",), phases=(self.target_phase,)))
+        return (
+            start,
+            Stage(
+                "adapt",
+                share=self.adapt,
+                sees=("target",),
+                phases=(self.target_phase,),
+            ),
+        )
 
     def of_sources(self, parts: Parts, outputs: Tensor, batch: Batch) -> Step:
         """A step of the first stage, on all sources together."""
@@ -157,7 +167,13 @@ class Shot(SourceFree):
         """In the second stage a pseudo-label of each target example."""
         return {} if stage.name == "start" else {"labels": torch.zeros(sizes.target, dtype=torch.int64)}
 
-    def at_epoch(self, parts: Parts, target: TargetPass, carried: Carried, stage: Stage) -> Carried:
+    def at_epoch(
+        self,
+        parts: Parts,
+        target: TargetPass,
+        carried: Carried,
+        stage: Stage,
+    ) -> Carried:
         """The pseudo-labels now."""
         return {"labels": pseudo_labels(target.features, target.outputs)}
 

@@ -46,7 +46,13 @@ class Transported(Predictor):
         x, target = (dense_rows(given).astype(np.float64) for given in (rows.x, rows.target))
         parts = [rows.groups == group for group in range(rows.groups.max() + 1)]
         with on_one_thread():
-            return self.transported([x[part] for part in parts], [rows.y[part] for part in parts], target, task, seed)
+            return self.transported(
+                [x[part] for part in parts],
+                [rows.y[part] for part in parts],
+                target,
+                task,
+                seed,
+            )
 
     @abstractmethod
     def transported(
@@ -178,4 +184,13 @@ class Wbt(Transported):
             what = f"finds no plan to the target at reg {self.reg:g}, {100 * missed:.0f} % of which lies wrong"
             raise PluginError(f"scheme 'wbt' {what}; set a larger `reg`")
         moved = (plan @ target / plan.sum(1, keepdims=True)).astype(np.float32)
-        return LogisticRegression(c=self.c).fit(FitData(moved, labels, np.zeros_like(labels), target[:0]), task, seed)
+        return LogisticRegression(c=self.c).fit(
+            FitData(
+                moved,
+                labels,
+                np.zeros_like(labels),
+                target[:0],
+            ),
+            task,
+            seed,
+        )

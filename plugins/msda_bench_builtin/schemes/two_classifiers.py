@@ -169,7 +169,8 @@ class M3sda(TwoClassifiers):
         features, outputs, losses = both(parts, batch, phase)
         risks = losses.mean((0, 2))
         distances = moment_distances(features.reshape(k + 1, size, -1), self.orders, centred=self.centred)
-        task, disagreement = 2 * k * risks.mean(), apart(outputs[:, k * size :]).mean()
+        task = 2 * k * risks.mean()
+        disagreement = apart(outputs[:, k * size :]).mean()
         match phase.name:
             case "task":
                 objective = task + parts.mu * self._moment_distance(distances)
@@ -181,7 +182,8 @@ class M3sda(TwoClassifiers):
 
     def _moment_distance(self, distances: Tensor) -> Tensor:
         k = len(distances) - 1
-        to_target, between = distances[:k, k].sum(), distances[:k, :k].sum() / 2
+        to_target = distances[:k, k].sum()
+        between = distances[:k, :k].sum() / 2
         if self.scale == "sum":
             return to_target + between
         return to_target / k + between / max(1, k * (k - 1) // 2)

@@ -120,7 +120,13 @@ class Wjdot(Scheme):
             "key": torch.zeros(2, dtype=torch.int32),
         }
 
-    def at_stage(self, parts: Parts, sources: SourcePass, carried: Carried, stage: Stage) -> Carried:
+    def at_stage(
+        self,
+        parts: Parts,
+        sources: SourcePass,
+        carried: Carried,
+        stage: Stage,
+    ) -> Carried:
         """Features and labels of the examples to be transported, whose number `carry` has chosen."""
         if "source" not in carried:
             return {}
@@ -128,9 +134,19 @@ class Wjdot(Scheme):
         sizes = [int(n) for n in (carried["shares"] > 0).sum(0)]
         rows = torch.cat([order[sources.groups[order] == group][:n] for group, n in enumerate(sizes)])
         labels = sources.y[rows].to(carried["labels"].dtype)
-        return {"source": sources.features[rows], "labels": labels, "key": sources.key}
+        return {
+            "source": sources.features[rows],
+            "labels": labels,
+            "key": sources.key,
+        }
 
-    def at_epoch(self, parts: Parts, target: TargetPass, carried: Carried, stage: Stage) -> Carried:
+    def at_epoch(
+        self,
+        parts: Parts,
+        target: TargetPass,
+        carried: Carried,
+        stage: Stage,
+    ) -> Carried:
         """Features of the target's examples to be transported; the same ones in each epoch."""
         if "target" not in carried:
             return {}
@@ -150,11 +166,17 @@ class Wjdot(Scheme):
             return self._exact(parts, batch)
         with torch.no_grad():
             features = parts.features(batch.x)
-            source, target = features[: k * size], features[k * size :]
+            source = features[: k * size]
+            target = features[k * size :]
             risks = parts.loss(parts.predictor(source), batch.y.flatten()).view(k, size).mean(1)
         cost = self._features_cost(source, target) + losses(parts, parts.predictor(target), batch.y.flatten())
         alpha = batch.carried["alpha"]
-        plan, potentials = transport(cost.detach(), (alpha / size).repeat_interleave(size), self.blur, self.iterations)
+        plan, potentials = transport(
+            cost.detach(),
+            (alpha / size).repeat_interleave(size),
+            self.blur,
+            self.iterations,
+        )
         gaps = potentials.view(k, size).mean(1)
         return self._moved((plan * cost).sum(), risks, gaps, alpha)
 
@@ -163,7 +185,8 @@ class Wjdot(Scheme):
         source, labels, shares, target, alpha = (
             batch.carried[name] for name in ("source", "labels", "shares", "target", "alpha")
         )
-        labels, outputs = labels.to(batch.y.dtype), parts.predictor(target)
+        labels = labels.to(batch.y.dtype)
+        outputs = parts.predictor(target)
         with torch.no_grad():
             risks = parts.loss(parts.predictor(source), labels) @ shares
             kinds, kind = torch.unique(labels, return_inverse=True)
@@ -178,7 +201,13 @@ class Wjdot(Scheme):
     def _moved(self, objective: Tensor, risks: Tensor, gaps: Tensor, alpha: Tensor) -> Step:
         """A step with alpha moved against the gradient of the cost."""
         gaps = gaps - gaps.mean()
-        return Step(objective, risks, gaps, alpha, carried={"alpha": sparsemax(alpha - self.rate * gaps)})
+        return Step(
+            objective,
+            risks,
+            gaps,
+            alpha,
+            carried={"alpha": sparsemax(alpha - self.rate * gaps)},
+        )
 
     def _features_cost(self, source: Tensor, target: Tensor) -> Tensor:
         squares = squared_distances(source, target)
@@ -211,11 +240,22 @@ def exact_transport(cost: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
     import ot
 
     shares = weights.double().cpu().numpy()
-    plan, log = ot.emd(shares / shares.sum(), [], cost.double().cpu().numpy(), numItermax=_ITERATIONS, log=True)
+    plan, log = ot.emd(
+        shares / shares.sum(),
+        [],
+        cost.double().cpu().numpy(),
+        numItermax=_ITERATIONS,
+        log=True,
+    )
     return torch.from_numpy(plan).to(cost), torch.from_numpy(log["u"]).to(cost)
 
 
-def transport(cost: Tensor, weights: Tensor, blur: float, iterations: int) -> tuple[Tensor, Tensor]:
+def transport(
+    cost: Tensor,
+    weights: Tensor,
+    blur: float,
+    iterations: int,
+) -> tuple[Tensor, Tensor]:
     """Entropic optimal transport of n weighted points to m equal ones.
 
     Args:
@@ -229,9 +269,11 @@ def transport(cost: Tensor, weights: Tensor, blur: float, iterations: int) -> tu
         constant.
     """
     epsilon = blur * cost.mean().clamp(min=torch.finfo(cost.dtype).tiny)
-    scaled, logs = cost / epsilon, weights.log()
+    scaled = cost / epsilon
+    logs = weights.log()
     shares = torch.full_like(scaled[0], 1 / len(scaled[0])).log()
-    u, v = torch.zeros_like(scaled[:, 0]), torch.zeros_like(scaled[0])
+    u = torch.zeros_like(scaled[:, 0])
+    v = torch.zeros_like(scaled[0])
     for _ in range(iterations):
         u, v = (u - torch.logsumexp(v + shares - scaled, 1)) / 2, (v - torch.logsumexp((u + logs) - scaled.T, 1)) / 2
     v = -torch.logsumexp((u + logs) - scaled.T, 1)

@@ -84,17 +84,33 @@ def log_ratio(sources: Sequence[Array], target: Array, ridge: float) -> tuple[Ar
     shares = np.concatenate([_shares(sources), np.full(len(target), 1 / len(target))]) / 2
 
     def loss(parameters: Array) -> tuple[float, Array]:
-        w, margins = parameters[:-1], side * (_product(x, parameters[:-1]) + parameters[-1])
+        w = parameters[:-1]
+        margins = side * (_product(x, parameters[:-1]) + parameters[-1])
         slope = -shares * side * expit(-margins)
         value = (shares * np.logaddexp(0, -margins)).sum() + ridge / 2 * (w * w).sum()
         return float(value), np.append(_product(columns, slope) + ridge * w, slope.sum())
 
-    options = {"maxiter": 200, "gtol": 1e-8, "ftol": 1e-12}
-    fitted = minimize(loss, np.zeros(x.shape[1] + 1), jac=True, method="L-BFGS-B", options=options)
+    options = {
+        "maxiter": 200,
+        "gtol": 1e-8,
+        "ftol": 1e-12,
+    }
+    fitted = minimize(
+        loss,
+        np.zeros(x.shape[1] + 1),
+        jac=True,
+        method="L-BFGS-B",
+        options=options,
+    )
     return fitted.x[:-1], float(fitted.x[-1])
 
 
-def _ratios(sources: Sequence[Array], target: Array, ridge: float, examples: int) -> list[Array]:
+def _ratios(
+    sources: Sequence[Array],
+    target: Array,
+    ridge: float,
+    examples: int,
+) -> list[Array]:
     """The ratios of each source's examples, in order."""
     most = max(examples // len(sources), 1)
     ratios = [np.empty(len(features)) for features in sources]

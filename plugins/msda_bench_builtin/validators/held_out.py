@@ -19,7 +19,8 @@ def losses(task: Task, outputs: Tensor, labels: Tensor) -> Tensor:
     Returns:
         (n,) float64 on the CPU.
     """
-    outputs, labels = outputs.detach().double().cpu(), labels.cpu()
+    outputs = outputs.detach().double().cpu()
+    labels = labels.cpu()
     return task.rules.losses(outputs, labels)
 
 

@@ -143,7 +143,8 @@ class Mixval(_OfTarget):
         for label in set(predicted.tolist()):
             of_class = rows[predicted == label]
             following[of_class] = of_class.roll(-1)
-        within, between = following != rows, predicted != predicted.flip(0)
+        within = following != rows
+        between = predicted != predicted.flip(0)
         kinds = [(rows[within], following[within]), (rows[between], rows.flip(0)[between])]
         kept = [
             (view.mix(first, second, self.share).argmax(-1) == predicted[first]).double().mean()

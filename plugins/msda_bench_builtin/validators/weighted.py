@@ -31,9 +31,12 @@ class Dev(Validator):
     def score(self, view: ValidationView) -> float:
         """Minus the controlled risk, each source counting equally."""
         weighed = weighted_losses(view, ridge=self.ridge, examples=self.examples)
-        w, weighted = weighed.ratios, weighed.ratios * weighed.losses
-        mean, risk = weighed.mean(w), weighed.mean(weighted)
-        variance, covariance = weighed.mean((w - mean) ** 2), weighed.mean((w - mean) * (weighted - risk))
+        w = weighed.ratios
+        weighted = weighed.ratios * weighed.losses
+        mean = weighed.mean(w)
+        risk = weighed.mean(weighted)
+        variance = weighed.mean((w - mean) ** 2)
+        covariance = weighed.mean((w - mean) * (weighted - risk))
         eta = -covariance / variance if variance > _ROUND_OFF else 0.0
         return -(risk + eta * (mean - 1))
 
