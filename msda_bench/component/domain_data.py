@@ -58,7 +58,7 @@ class DomainData:
         predictions: (n, task.outputs) float32, outputs of another model that come with the data: logits, probabilities,
             1 for a predicted class, or numbers; NaN for rows without one. None if there are none. Only a `Predictor`
             with `uses_predictions` shows them.
-        places: (n,) int64, where the examples lie among all rows of the domain in the user's file, for
+        places: (n,) int64, the rows of the examples among all of the domain in the user's file, for
             `load_predictions`; None if all are here.
     """
 

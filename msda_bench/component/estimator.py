@@ -52,7 +52,7 @@ class EstimatorScheme(Predictor):
         return None
 
     def groups(self, sources: Group, target: str) -> tuple[Group, ...]:
-        """A group for each source if the estimator is told the domains; otherwise one of them all."""
+        """A group for each source if the estimator gets the domains; otherwise one of all sources."""
         return tuple((source,) for source in sources) if self.needs_target else super().groups(sources, target)
 
     def fit(self, rows: FitData, task: Task, seed: int) -> Callable[[Inputs], Array]:

@@ -79,8 +79,8 @@ def fit_predictor(run: Run) -> tuple[FittedModel, TrainingResult]:
     """Fits the predictor of a run.
 
     Returns:
-        The model, and what a record holds of training: one epoch of no step, with each group's mean loss and equal
-        weights; nothing if the predictor takes predictions as they come with the data.
+        The model, and what a record holds of training: one epoch without steps, with each group's mean loss and equal
+        weights; nothing for a predictor that `uses_predictions`.
 
     Raises:
         PluginError: the model breaks its contract.

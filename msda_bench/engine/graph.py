@@ -49,8 +49,8 @@ def _is_known(component: Component, distribution: str) -> bool:
 class Replayed:
     """Takes blocks of steps as `steps` does, from the fourth block of a length on by replaying a graph.
 
-    What cannot be recorded, because it reads a number on the host, goes on without a graph. `steps` must be a function
-    of its tensors: whatever else it reads stays as it was when the graph was recorded.
+    Steps that cannot be recorded, because they read a number on the host, continue without a graph. `steps` must be a
+    function of its tensors: whatever else it reads stays as it was when the graph was recorded.
 
     Args:
         steps: on the device's tensors alone, weights among them; it may change these.
@@ -96,7 +96,7 @@ class Replayed:
         inputs = [value.clone() for value in given]
         memory = {value.untyped_storage().data_ptr() for value in inputs}
         graph = torch.cuda.CUDAGraph()
-        # Other threads may use the GPU meanwhile.
+        # Other threads may use the GPU at the same time.
         with torch.cuda.graph(graph, stream=self._stream, capture_error_mode="thread_local"):
             # Not in the memory of an input, which the next replay overwrites.
             results = []

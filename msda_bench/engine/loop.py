@@ -72,7 +72,7 @@ class Loop:
         drawn = self._joined([draws.rows(number) for draws in self._draws], dim=1)
         rows, places = drawn.unbind(-2)
         rows = rows + self._program.row_offsets[..., None]
-        lying = where_rows(self._program.x, rows)
+        example_rows = where_rows(self._program.x, rows)
         keys = self._joined([draws.keys(number) for draws in self._draws], dim=1)
         augment = self._joined([draws.augment(number) for draws in self._draws], dim=1)
         before = number * self._steps
@@ -85,7 +85,7 @@ class Loop:
             mine = (cut, ..., stage.columns)
             y = self._program.y[rows[mine][..., : stage.groups * self._drawn]]
             y = y.reshape(len(steps), *self._program.lead, stage.groups, self._drawn)
-            parts = lying[mine], y, keys[cut], progress[cut], places[mine], augment[cut]
+            parts = example_rows[mine], y, keys[cut], progress[cut], places[mine], augment[cut]
             for first, block in self._blocks(steps, parts):
                 if self._lr_shares is not None:
                     self._optimizers.scale(self._lr_shares[before + first - self._segment.first])
@@ -137,11 +137,12 @@ class Loop:
 
     def _run_block(self, first: int, block: Sequence[Tensor]) -> None:
         """Takes a block of steps, and writes their risks, gaps and weights to the log; see `_steps_of`."""
-        program, (lying, *more, augment) = self._program, block
+        program = self._program
+        examples, *more, augment = block
         if not self._takes_rows:
-            lying = dense(program.augment(batch_of(program.x, lying[0]), augment[0])).unsqueeze(0)
+            examples = dense(program.augment(batch_of(program.x, examples[0]), augment[0])).unsqueeze(0)
         known = self._aggregator_state, self._last, *program.state.values()
-        log, self._aggregator_state, *state = self._step_function([lying, *more, augment, *known])
+        log, self._aggregator_state, *state = self._step_function([examples, *more, augment, *known])
         program.state = dict(zip(program.state, state, strict=True))
         self._log[first : first + len(log)] = log
         self._last = log[-1]
@@ -151,8 +152,9 @@ class Loop:
 
         Args:
             stage: the stage.
-            given: of each step where its examples lie, or these, its labels, keys for all phases, progress, places and
-                the key for `augment`; then the aggregator's state, the last step's results, and the state of the run.
+            given: for each step the rows of its examples, or these, its labels, keys for all phases, progress,
+                places and the key for `augment`; then the aggregator's state, the last step's results, and the state of
+                the run.
 
         Returns:
             Risks, gaps and weights, (steps, *lead, 3, k), then the aggregator's state and that of the run.
@@ -171,8 +173,8 @@ class Loop:
     ) -> tuple[Tensor, Tensor]:
         """One step, all its phases; the aggregator's state after it, and its risks, gaps and weights (*lead, 3, k)."""
         program = self._program
-        lying, labels, keys, progress, places, augment = given
-        x = program.augment(batch_of(program.x, lying), augment) if self._takes_rows else lying
+        examples, labels, keys, progress, places, augment = given
+        x = program.augment(batch_of(program.x, examples), augment) if self._takes_rows else examples
         for phase, drawn in zip(stage.stage.phases, keys.unbind(-3), strict=False):
             batch = Batch(x, labels, drawn[..., 0, :], progress, places, program.state)
             taken = self._updated(batch, drawn[..., 1:, :], aggregator_state, phase)

@@ -121,8 +121,8 @@ def fixed_statistics(modules: nn.Module) -> Iterator[None]:
             norm.momentum = momentum
 
 
-def tell_domains(norms: Sequence[EachDomain], batch: Batch) -> None:
-    """Tells the layers that normalise domain by domain how the rows of a step lie, of one run or of a stack."""
+def set_row_layout(norms: Sequence[EachDomain], batch: Batch) -> None:
+    """Passes the row layout of a step, of one run or of a stack, to domain-specific normalisation."""
     groups, size = batch.y.shape[-2:]
     for norm in norms:
         norm.labelled = (size,) * groups

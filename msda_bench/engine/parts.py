@@ -105,7 +105,7 @@ def part_rows(
     clusters and of the batch: each cluster holds at least a batch. Of each source the training examples and their rows
     are given; `bags` says that they are bags of words, sparse or dense.
     """
-    lying = {}
+    part_of = {}
     # torch 2.11 warns of sparse tensors that are not checked unless that is said.
     with deterministic(CPU), torch.sparse.check_sparse_tensor_invariants(enable=False):  # type: ignore[no-untyped-call]
         for source, (examples, rows) in sources.items():
@@ -118,8 +118,8 @@ def part_rows(
                 numbers = kmeans(points, splitting.clusters, smallest, key)
             for number, part in enumerate(source_parts(source, splitting)):
                 mine = (numbers == number).to(rows.device)
-                lying[part] = rows[mine]
-    return lying
+                part_of[part] = rows[mine]
+    return part_of
 
 
 def _by_chance(count: int, parts: int, key: Tensor) -> Tensor:

@@ -38,7 +38,7 @@ class TrainingData:
     Attributes:
         x: training examples of the sources in order, then of the target.
         y: their labels; hidden ones are -1 or NaN, which no loss accepts.
-        rows: where the examples of each domain, and of each part of a source, lie in `x`; (n,) int64 each.
+        rows: the rows of each domain, and of each part of a source, in `x`; (n,) int64 each.
         target: the target's name.
     """
 
@@ -59,7 +59,7 @@ class Prepared:
         held_out: source examples for validators; empty if a source has none.
         test: the target's test examples.
         unit: of the labels in training and held out; None if they are the user's own. Those of the test always are.
-        test_rows: (n,) int64: where the test examples lie among all rows of the target's domain.
+        test_rows: (n,) int64: the rows of the test examples among all of the target's domain.
         predictions: (n, outputs) of the test examples that come with the data, or None.
         tested_in_training: whether the test examples are the target's training examples (transductive protocol).
     """

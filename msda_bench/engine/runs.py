@@ -95,12 +95,12 @@ class Run:
 
     @cached_property
     def labelled_rows(self) -> Tensor:
-        """Where the training examples of the labelled groups lie, group by group."""
+        """The rows of the labelled groups' training examples, group by group."""
         return torch.cat([self.data.rows[domain] for group in self.groups for domain in group])
 
     @cached_property
     def target_rows(self) -> Tensor:
-        """Where the target's training examples lie."""
+        """The rows of the target's training examples."""
         return self.data.rows[self.cell.target]
 
     def of_steps(self, steps: int) -> Run:

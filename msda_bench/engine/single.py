@@ -13,7 +13,7 @@ from torch import Tensor
 from msda_bench.api import Augments, Batch, Carried, EachDomain, Parts, Phase, PluginError, Scheme, Step
 from msda_bench.component.parts import Modules
 from msda_bench.engine.machine import accelerate
-from msda_bench.engine.model import build_model, keyed, make_parts, tell_domains, timed
+from msda_bench.engine.model import build_model, keyed, make_parts, set_row_layout, timed
 from msda_bench.engine.optim import Trainable
 from msda_bench.engine.runs import Predictions, Run
 from msda_bench.engine.settings import autocast
@@ -50,7 +50,7 @@ class Augment:
         if isinstance(x, SparseRows):
             return x
         changed = self._changed(x, key)
-        # As weights of convolutions lie there.
+        # The memory format of a convolution's weights on a GPU.
         turns = x.is_cuda and x.dim() == _IMAGES
         return changed.contiguous(memory_format=torch.channels_last) if turns else changed
 
@@ -164,7 +164,7 @@ class Single:
             buffers["key"] = key
         for buffers in self._timed:
             buffers["progress"] = torch.as_tensor(batch.progress)
-        tell_domains(self._by_domain, batch)
+        set_row_layout(self._by_domain, batch)
         done: Step = self.call(lambda scheme, parts: scheme.step(parts, batch, state, phase))
         return done
 

@@ -14,7 +14,7 @@ from torch.func import stack_module_state
 from msda_bench.api import Batch, Component, EachDomain, Phase, Step
 from msda_bench.component.parts import Modules
 from msda_bench.engine.machine import accelerate
-from msda_bench.engine.model import build_model, keyed, make_parts, tell_domains, timed
+from msda_bench.engine.model import build_model, keyed, make_parts, set_row_layout, timed
 from msda_bench.engine.optim import Trainable
 from msda_bench.engine.runs import Predictions, Run
 from msda_bench.engine.settings import autocast
@@ -112,7 +112,7 @@ class Stacked:
             self._buffers[part][buffer] = keys[:, place]
         for part, buffer in self._timed:
             self._buffers[part][buffer] = torch.as_tensor(batch.progress)
-        tell_domains(self._by_domain, batch)
+        set_row_layout(self._by_domain, batch)
         done: Step = self.call(lambda scheme, parts, *given: scheme.step(parts, *given, phase), batch, state)
         return done
 

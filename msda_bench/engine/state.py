@@ -106,7 +106,7 @@ class StateHooks:
 
     def _source_pass(self, stage: int) -> SourcePass:
         rows = [run.labelled_rows for run in self._runs]
-        y = [run.data.y[lying] for run, lying in zip(self._runs, rows, strict=True)]
+        y = [run.data.y[mine] for run, mine in zip(self._runs, rows, strict=True)]
         sizes = torch.tensor(self._sizes.groups, device=rows[0].device)
         # Without the sum a GPU would have to report it, and the host to wait.
         group = torch.arange(len(sizes), device=sizes.device).repeat_interleave(sizes, output_size=len(y[0]))
@@ -121,7 +121,7 @@ class StateHooks:
 
     def _passed(self, rows: Sequence[Tensor], *more: Sequence[Tensor]) -> list[Tensor]:
         """Features and outputs of each run's rows, and what each run has more, stacked if the runs are."""
-        seen = self._program.apply([take(run.data.x, lying) for run, lying in zip(self._runs, rows, strict=True)])
+        seen = self._program.apply([take(run.data.x, mine) for run, mine in zip(self._runs, rows, strict=True)])
         features = [part.features for part in seen]
         outputs = [part.outputs for part in seen]
         columns = [features, outputs, *map(list, more)]

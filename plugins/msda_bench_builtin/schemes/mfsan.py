@@ -55,7 +55,7 @@ class Mfsan(Scheme):
         ramp: how fast both terms reach their weight; 10 in the paper. null for the full weight throughout.
         turns: updates in a step. In update j the means over i are of the sources j, j + turns and so on, so that with
             as many turns as sources each has an update of its own, in turn, as in the authors' code. All updates of a
-            step see the same batches; theirs draw the target's anew for each. A step costs as many passes.
+            step see the same batches; theirs draw a new batch of the target for each. A step costs as many passes.
 
     mu is 0.5 in the paper, which tries 0.01 to 2, and 1 in the authors' code.
     """
