@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from msda_bench.api import Aggregate, Aggregator, BagLinear, BenchError, Metric, Validator, component
-from msda_bench.engine import machine, prepare
+from msda_bench.engine import machine, picker
 from msda_bench.engine.settings import products
 from msda_bench.suite.run_spec import ComponentSpec
 from tests.engine.conftest import (
@@ -89,7 +89,7 @@ def test_sparse_bags_with_lazy_updates_train_like_dense_ones(monkeypatch, compil
     if not compiled:
         monkeypatch.setitem(sys.modules, "msda_bench.engine.compiled", None)  # as where numba is missing
     (sparse,) = train([make_cell(epochs=3)])
-    monkeypatch.setattr(prepare, "as_examples", lambda inputs, _: torch.from_numpy(inputs.toarray()))
+    monkeypatch.setattr(picker, "as_examples", lambda inputs, _: torch.from_numpy(inputs.toarray()))
     (dense,) = train([make_cell(epochs=3)])
     for one, other in zip(sparse.curves.risks, dense.curves.risks, strict=True):
         assert one == pytest.approx(other, rel=2e-3)
