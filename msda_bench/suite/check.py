@@ -18,7 +18,7 @@ from msda_bench.suite.plan import CHANCE_REFERENCE
 from msda_bench.suite.protocol import Factors, labelled_part, source_parts
 from msda_bench.suite.published import AVERAGE, PublishedNumbers
 from msda_bench.suite.resolved import ResolvedExperiment, takes_parts, weighs_sources
-from msda_bench.suite.search import check_search
+from msda_bench.suite.search_checks import check_search
 
 RESERVED = (AVERAGE, "better", "class", "experiment", "interval", "method", "worse")
 """What no target, method or experiment may be called."""

@@ -11,11 +11,10 @@ from msda_bench.component.dataset import TARGET, corrupted_source
 from msda_bench.component.sizes import is_transductive
 from msda_bench.errors import printable
 from msda_bench.suite.choice import Configured
-from msda_bench.suite.plan import Search
+from msda_bench.suite.plan import FIRST, ORACLE, SELECTED_BY, TARGET_ACCURACY, Search, parts_of
 from msda_bench.suite.protocol import OneOf, StageRule, SuitePart
 from msda_bench.suite.resolved import ResolvedExperiment
-from msda_bench.suite.search import select_notes, source_free_note
-from msda_bench.suite.spec import DEFAULT_AGGREGATOR, MethodSpec
+from msda_bench.suite.spec import DEFAULT_AGGREGATOR, ExperimentFile, MethodSpec, SelectSpec
 
 _LONGEST_VALUE = 100
 EQUAL_STEPS = (
@@ -27,6 +26,12 @@ PROTOCOLS = {
         "Transductive: every method trains on all examples of the target, unlabelled, and is tested on the same ones."
     ),
 }
+_DRAWN = {
+    "random": "drawn at random",
+    "grid": "of a grid",
+    "shared": "(the method's own settings, and others drawn from axes that all methods share and one of its own)",
+}
+"""How candidates are drawn, in words."""
 
 
 def notes_of(experiment: ResolvedExperiment, searches: Mapping[str, Search | None]) -> Iterator[str]:
@@ -39,8 +44,8 @@ def notes_of(experiment: ResolvedExperiment, searches: Mapping[str, Search | Non
     yield from _data_notes(experiment)
     yield from _label_notes(experiment)
     if file.select is not None:
-        yield from select_notes(file.select, searches)
-        yield from source_free_note(file)
+        yield from _select_notes(file.select, searches)
+        yield from _source_free_note(file)
     yield from experiment.data.notes
 
 
@@ -94,6 +99,56 @@ def _label_notes(experiment: ResolvedExperiment) -> Iterator[str]:
     for (_, how_many), names in sorted(seen.items()):
         if how_many:
             yield f"Trained with {how_many} labelled examples of the target: {', '.join(names)}."
+
+
+def _select_notes(select: SelectSpec, tried: Mapping[str, Search | None]) -> Iterator[str]:
+    """Notes for the reader on how settings were selected, from the search of each method."""
+    drawn, tuned = _DRAWN[select.how], select.seeds is not None
+    if tuned:
+        yield f"Candidates: {select.budget} of each method, {drawn.strip('()')}."
+    else:
+        yield f"{SELECTED_BY} {_by(select.by)}, for each target and seed, among {select.budget} candidates {drawn}."
+    searches = {name: search for name, search in tried.items() if search is not None}
+    fewer = []
+    for name, search in searches.items():
+        if len(search.candidates) < select.budget:
+            fewer.append(f"{name} {len(search.candidates)}")
+    if fewer:
+        yield f"Fewer candidates than {select.budget}, since the search space has no more: {', '.join(fewer)}."
+    if tuned:
+        return
+    for by in (TARGET_ACCURACY, ORACLE):
+        others = ", ".join(name for name, search in searches.items() if search.by == by != select.by)
+        if others:
+            yield f"Trained with the target's labels, and so selected {_by(by)}: {others}."
+
+
+def _source_free_note(file: ExperimentFile) -> Iterator[str]:
+    """A note on methods that adapt without the sources, if scores of source examples select their settings."""
+    if file.select is None:
+        return
+    by, of_target = file.select.by, {ORACLE, FIRST}
+    for validator in file.validators or ():
+        if not validator.component.needs_sources:
+            of_target.add(validator.name)
+    if of_target.issuperset(parts_of(by)):
+        return
+    names = []
+    for name, method in file.methods.items():
+        stages = method.scheme.component.stages
+        if stages and "sources" not in stages[-1].sees:
+            names.append(name)
+    if names:
+        what = f"adapt without the sources, whose scores fall meanwhile, so {by} favours settings that adapt least"
+        yield f"{', '.join(names)}: {what}; see infomax in docs/selection.md."
+
+
+def _by(by: str) -> str:
+    if by == ORACLE:
+        return "by oracle, the score on the target's own test labels, which are not available in practice"
+    if by == TARGET_ACCURACY:
+        return f"by {by}, the score on labelled training examples of the target that are held out from them"
+    return f"by {by}, without target labels"
 
 
 def label_shift_of(data: Dataset) -> str | None:

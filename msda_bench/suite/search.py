@@ -1,11 +1,11 @@
-"""The search of each method: the paths that it may set, their checks, and its candidates, of a grid or drawn."""
+"""The search of each method: the paths that it may set, and its candidates, from a grid or drawn."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, TypeAlias
@@ -15,14 +15,12 @@ from pydantic import TypeAdapter, ValidationError
 from torch import Tensor
 
 from msda_bench.api import Backbone, NonNegative, Predictor
-from msda_bench.component.sizes import HOLD_OUT
 from msda_bench.errors import PluginError, message_of
 from msda_bench.functional import random
 from msda_bench.suite.choice import Configured, with_param
-from msda_bench.suite.issues import Issues, Loc, ValidationIssue, explain, hint, shown
-from msda_bench.suite.plan import CHANCE, FIRST, ORACLE, SELECTED_BY, TARGET_ACCURACY, Search, parts_of
+from msda_bench.suite.issues import explain
+from msda_bench.suite.plan import ORACLE, TARGET_ACCURACY, Search
 from msda_bench.suite.protocol import TrainingConfig
-from msda_bench.suite.resolved import ResolvedExperiment
 from msda_bench.suite.spec import ExperimentFile, MethodSpec, SelectSpec
 
 Space: TypeAlias = Mapping[str, tuple[Any, ...]]
@@ -30,8 +28,6 @@ Space: TypeAlias = Mapping[str, tuple[Any, ...]]
 _Candidate: TypeAlias = "tuple[dict[str, Any], Settings]"
 _ATTEMPTS = 64
 """Attempts for each candidate, since duplicates are drawn again."""
-_MOST_SHARED = 10_000
-"""The size up to which a grid is listed to draw from it."""
 _TRAINING = tuple(name for name in TrainingConfig.model_fields if name not in {"optimizer", "stages"})
 """The keys of training that a path can name, beside those of the optimizer."""
 
@@ -235,173 +231,3 @@ def space_of(select: SelectSpec, settings: Settings) -> Space:
     """The suite's space for the method's parameters, overridden by the method's own."""
     known = settings.values
     return {path: values for path, values in select.space.items() if path in known} | settings.method.search
-
-
-def check_search(experiment: ResolvedExperiment) -> Issues:
-    """The mistakes in `select` and `search`; checks that need missing parts are skipped."""
-    file, methods = experiment.file, experiment.file.methods
-    select = file.select
-    if select is not None:
-        yield from _criteria(select, experiment)
-        yield from _tuning(select, file)
-        if file.backbone and file.training and methods:
-            settings = {name: Settings.of(method, file.backbone, file.training) for name, method in methods.items()}
-            yield from _space(select, settings)
-            yield from _grid_sizes(select, settings)
-    elif "select" in file.model_fields_set:
-        for name, method in methods.items():
-            if method.search:
-                what = "searches nothing without select in the suite"
-                yield ValidationIssue(("methods", name, "search"), what, "key")
-
-
-def _criteria(select: SelectSpec, experiment: ResolvedExperiment) -> Issues:
-    for index, name in enumerate(experiment.validators):
-        if name in (ORACLE, CHANCE, FIRST, TARGET_ACCURACY):
-            what = f"{name} has another meaning in select; it cannot be a validator's name"
-            yield ValidationIssue(("validators", index), what)
-    criteria: list[tuple[Loc, str]] = [(("select", "by"), select.by)]
-    for index, by in enumerate(select.tracks):
-        criteria.append((("select", "tracks", index), by))
-    for loc, by in criteria:
-        for what in _unusable(by, select, experiment):
-            yield ValidationIssue(loc, what)
-
-
-def _unusable(by: str, select: SelectSpec, experiment: ResolvedExperiment) -> Iterator[str]:
-    """Why settings cannot be selected by a criterion, which is a sum of validators on tuning seeds."""
-    names, known = [by], [*experiment.validators]
-    if select.seeds is not None and len(parts_of(by)) > 1:
-        names = parts_of(by)
-    else:
-        known.append(ORACLE)
-        if select.seeds is not None:
-            known.append(FIRST)
-    for name in names:
-        if name in known:
-            continue
-        if experiment.file.validators is None and name == experiment.task.rules.validator:
-            yield f"{shown(name)} needs held-out examples of the sources, and none are left; {HOLD_OUT}"
-        else:
-            yield f"{shown(name)} is not a validator of the suite{hint(name, known)}"
-    if len(set(names)) < len(names):
-        yield f"{shown(by)} names a criterion twice"
-
-
-def _tuning(select: SelectSpec, file: ExperimentFile) -> Issues:
-    """Tuning seeds that the suite's tables use, and tracks without tuning seeds or without `by`."""
-    loc = ("select", "tracks")
-    if select.seeds is None:
-        if select.tracks:
-            what = "are of settings that are chosen once; add the seeds to choose on, such as seeds: [100, 101]"
-            yield ValidationIssue(loc, what, "key")
-        return
-    if "seeds" in file.model_fields_set:
-        shared = [seed for seed in file.seeds if seed in select.seeds]
-        if shared:
-            what = f"has {shared[0]}, a seed of the suite's tables; choose on others"
-            yield ValidationIssue(("select", "seeds"), what)
-    if select.tracks and select.by not in select.tracks:
-        yield ValidationIssue(loc, f"must have {shown(select.by)}, by which the tables' settings are chosen")
-    if len(set(select.tracks)) < len(select.tracks):
-        yield ValidationIssue(loc, "names a criterion twice")
-
-
-def _space(select: SelectSpec, methods: Mapping[str, Settings]) -> Issues:
-    """Paths that no method has, and values that a method refuses."""
-    known = {name: settings.values for name, settings in methods.items()}
-    paths = dict.fromkeys(path for values in known.values() for path in values)
-    for path, values in select.space.items():
-        loc: Loc = ("select", "space", path)
-        if path not in paths:
-            yield ValidationIssue(loc, f"no method has this parameter{hint(path, paths)}", "key")
-        sharing = [name for name in methods if path in known[name] and path not in methods[name].method.search]
-        yield from _refused(loc, path, values, [methods[name] for name in sharing])
-    for name, settings in methods.items():
-        for path, values in settings.method.search.items():
-            loc = ("methods", name, "search", path)
-            if path in known[name]:
-                yield from _refused(loc, path, values, [settings])
-            else:
-                yield ValidationIssue(loc, f"is not a parameter of this method{hint(path, known[name])}", "key")
-
-
-def _refused(loc: Loc, path: str, values: Iterable[Any], methods: Iterable[Settings]) -> Issues:
-    for index, value in enumerate(values):
-        for settings in methods:
-            what = settings.refusal_of(path, value)
-            if what is not None:
-                yield ValidationIssue((*loc, index), what)
-                break
-
-
-def _grid_sizes(select: SelectSpec, methods: Mapping[str, Settings]) -> Issues:
-    if select.how == "random":
-        return
-    for name, settings in methods.items():
-        space = space_of(select, settings) if select.how == "grid" else select.space | settings.method.search
-        size = math.prod(map(len, space.values()))
-        if select.how == "grid" and size > select.budget:
-            what = f"is {select.budget}, but the grid of {name} has {size} candidates; list fewer values or raise it"
-            yield ValidationIssue(("select", "budget"), what)
-        elif size > _MOST_SHARED:
-            what = f"draws from a grid, and that of {name} has {size} points, more than {_MOST_SHARED}; list fewer"
-            yield ValidationIssue(("select", "how"), f"{what} values")
-            return
-
-
-_DRAWN = {
-    "random": "drawn at random",
-    "grid": "of a grid",
-    "shared": "(the method's own settings, and others drawn from axes that all methods share and one of its own)",
-}
-
-
-def select_notes(select: SelectSpec, tried: Mapping[str, Search | None]) -> Iterator[str]:
-    """Notes for the reader on how settings were selected, from the search of each method."""
-    drawn, tuned = _DRAWN[select.how], select.seeds is not None
-    if tuned:
-        yield f"Candidates: {select.budget} of each method, {drawn.strip('()')}."
-    else:
-        yield f"{SELECTED_BY} {_by(select.by)}, for each target and seed, among {select.budget} candidates {drawn}."
-    searches = {name: search for name, search in tried.items() if search is not None}
-    fewer = []
-    for name, search in searches.items():
-        if len(search.candidates) < select.budget:
-            fewer.append(f"{name} {len(search.candidates)}")
-    if fewer:
-        yield f"Fewer candidates than {select.budget}, since the search space has no more: {', '.join(fewer)}."
-    if tuned:
-        return
-    for by in (TARGET_ACCURACY, ORACLE):
-        others = ", ".join(name for name, search in searches.items() if search.by == by != select.by)
-        if others:
-            yield f"Trained with the target's labels, and so selected {_by(by)}: {others}."
-
-
-def source_free_note(file: ExperimentFile) -> Iterator[str]:
-    """A note on methods that adapt without the sources, if scores of source examples select their settings."""
-    if file.select is None:
-        return
-    by, of_target = file.select.by, {ORACLE, FIRST}
-    for validator in file.validators or ():
-        if not validator.component.needs_sources:
-            of_target.add(validator.name)
-    if of_target.issuperset(parts_of(by)):
-        return
-    names = []
-    for name, method in file.methods.items():
-        stages = method.scheme.component.stages
-        if stages and "sources" not in stages[-1].sees:
-            names.append(name)
-    if names:
-        what = f"adapt without the sources, whose scores fall meanwhile, so {by} favours settings that adapt least"
-        yield f"{', '.join(names)}: {what}; see infomax in docs/selection.md."
-
-
-def _by(by: str) -> str:
-    if by == ORACLE:
-        return "by oracle, the score on the target's own test labels, which are not available in practice"
-    if by == TARGET_ACCURACY:
-        return f"by {by}, the score on labelled training examples of the target that are held out from them"
-    return f"by {by}, without target labels"
