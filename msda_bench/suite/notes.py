@@ -107,7 +107,8 @@ def _select_notes(select: SelectSpec, tried: Mapping[str, Search | None]) -> Ite
     if tuned:
         yield f"Candidates: {select.budget} of each method, {drawn.strip('()')}."
     else:
-        yield f"{SELECTED_BY} {_by(select.by)}, for each target and seed, among {select.budget} candidates {drawn}."
+        among = f"for each target and seed, among {select.budget} candidates {drawn}"
+        yield f"{SELECTED_BY} {_by_criterion(select.by)}, {among}."
     searches = {name: search for name, search in tried.items() if search is not None}
     fewer = []
     for name, search in searches.items():
@@ -120,7 +121,7 @@ def _select_notes(select: SelectSpec, tried: Mapping[str, Search | None]) -> Ite
     for by in (TARGET_ACCURACY, ORACLE):
         others = ", ".join(name for name, search in searches.items() if search.by == by != select.by)
         if others:
-            yield f"Trained with the target's labels, and so selected {_by(by)}: {others}."
+            yield f"Trained with the target's labels, and so selected {_by_criterion(by)}: {others}."
 
 
 def _source_free_note(file: ExperimentFile) -> Iterator[str]:
@@ -143,7 +144,7 @@ def _source_free_note(file: ExperimentFile) -> Iterator[str]:
         yield f"{', '.join(names)}: {what}; see infomax in docs/selection.md."
 
 
-def _by(by: str) -> str:
+def _by_criterion(by: str) -> str:
     if by == ORACLE:
         return "by oracle, the score on the target's own test labels, which are not available in practice"
     if by == TARGET_ACCURACY:
