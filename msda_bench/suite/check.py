@@ -112,7 +112,7 @@ def _reserved(experiment: ResolvedExperiment) -> Issues:
     name = CHANCE_REFERENCE
     method = experiment.methods.get(name)
     if method is not None and method.scheme.name != name:
-        what = f"the name {name!r} is that of the scheme {name}, with whose score diverged runs count; rename it"
+        what = f"the name {name!r} is reserved for the scheme {name}, whose score counts for diverged runs; rename it"
         yield ValidationIssue(("methods", name), what, "key")
 
 
@@ -128,7 +128,7 @@ def _too_few_sources(experiment: ResolvedExperiment) -> Issues:
     for target in [target for target, count in counts.items() if count == 0]:
         what = f"target {shown(target)} has no source in {name}"
         if wanted is not None:
-            what = f"hold no source of target {shown(target)}; it has {', '.join(experiment.sources[target])}"
+            what = f"have no source for target {shown(target)}, which has {', '.join(experiment.sources[target])}"
         yield ValidationIssue(loc, what)
     lonely = [target for target, count in counts.items() if count == 1]
     names = _weighing(experiment)
@@ -169,7 +169,7 @@ def _untrainable(experiment: ResolvedExperiment) -> Issues:
         elif isinstance(scheme, Predictor) and scheme.uses_inputs and (unfit := _unfit(experiment)):
             yield ValidationIssue(loc, f"{entry.name} {unfit}")
         elif scheme.offsets_weights and (place := _averages(experiment, name)):
-            what = f"means nothing for {name}: {entry.name} replaces weights at each epoch; remove it, or the method"
+            what = f"cannot be used with {name}: {entry.name} replaces weights at each epoch; remove it, or the method"
             yield ValidationIssue(place, what, "key")
 
 
@@ -276,10 +276,10 @@ def _no_baseline(experiment: ResolvedExperiment) -> Issues:
     if experiment.baseline is not None or not experiment.methods:
         return
     if compare.pairs == "baseline":
-        what = "is of comparisons with one method; name that method in baseline"
+        what = "needs a baseline; name a method in baseline"
         yield ValidationIssue(("compare", "pairs"), what, "key")
     if compare.headroom is not None:
-        yield ValidationIssue(("compare", "headroom"), "is over a baseline; name that method in baseline", "key")
+        yield ValidationIssue(("compare", "headroom"), "needs a baseline; name a method in baseline", "key")
 
 
 def _left_out(experiment: ResolvedExperiment) -> Issues:
@@ -288,7 +288,7 @@ def _left_out(experiment: ResolvedExperiment) -> Issues:
     if not file.leave_out_sources:
         return
     if file.select is not None:
-        what = "cannot stand beside select, which would choose other settings without each source"
+        what = "cannot be combined with select, which would choose other settings without each source"
         yield ValidationIssue(loc, what, "key")
     schemes = [method.scheme.component for method in experiment.methods.values()]
     weigh = any(weighs_sources(scheme) for scheme in schemes if not scheme.needs_target_labels)

@@ -31,7 +31,7 @@ def check_search(experiment: ResolvedExperiment) -> Issues:
     elif "select" in file.model_fields_set:
         for name, method in methods.items():
             if method.search:
-                what = "searches nothing without select in the suite"
+                what = "has no effect without select in the suite"
                 yield ValidationIssue(("methods", name, "search"), what, "key")
 
 
@@ -73,16 +73,16 @@ def _tuning(select: SelectSpec, file: ExperimentFile) -> Issues:
     loc = ("select", "tracks")
     if select.seeds is None:
         if select.tracks:
-            what = "are of settings that are chosen once; add the seeds to choose on, such as seeds: [100, 101]"
+            what = "need tuning seeds; add them, such as seeds: [100, 101]"
             yield ValidationIssue(loc, what, "key")
         return
     if "seeds" in file.model_fields_set:
         shared = [seed for seed in file.seeds if seed in select.seeds]
         if shared:
-            what = f"has {shared[0]}, a seed of the suite's tables; choose on others"
+            what = f"has {shared[0]}, which is a seed of the suite, too; use other tuning seeds"
             yield ValidationIssue(("select", "seeds"), what)
     if select.tracks and select.by not in select.tracks:
-        yield ValidationIssue(loc, f"must have {shown(select.by)}, by which the tables' settings are chosen")
+        yield ValidationIssue(loc, f"must contain {shown(select.by)}, the criterion of the tables")
     if len(set(select.tracks)) < len(select.tracks):
         yield ValidationIssue(loc, "names a criterion twice")
 

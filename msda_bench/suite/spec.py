@@ -259,11 +259,13 @@ class MethodSpec(SuitePart):
                 yield ValidationIssue(("mu",), f"scheme {self.scheme.name!r} takes none; remove it", "key")
         elif scheme.uses_discrepancy and not self.adapts:
             if self.mu > 0:
-                yield ValidationIssue(("mu",), f"weighs no discrepancy; name one, or remove mu (it is {self.mu:g})")
+                yield ValidationIssue(
+                    ("mu",), f"has no discrepancy to weigh; name one, or remove mu (it is {self.mu:g})"
+                )
         elif not given:
             # A part without weight would silently have no effect.
             part = "discrepancy" if scheme.uses_discrepancy else "scheme"
-            yield ValidationIssue((part,), "needs its weight; add mu, such as mu: 0.01")
+            yield ValidationIssue((part,), "needs a weight; add mu, such as mu: 0.01")
 
 
 class ExperimentFile(SuitePart):

@@ -139,7 +139,7 @@ def test_numpy_numbers_and_suite_settings_are_accepted(rows):
         (DARN(gamma=-1.0), "aggregator.sharpmax.gamma: must be greater than 0, not -1.0"),
         (DARN(epochs=0), "training.epochs: must be at least 1, not 0"),
         (MSDAClassifier(scheme="adpt"), "scheme: unknown scheme 'adpt' (did you mean 'adapt'?)"),
-        (MSDAClassifier(discrepancy="d_A"), "discrepancy: needs its weight; add mu, such as mu: 0.01"),
+        (MSDAClassifier(discrepancy="d_A"), "discrepancy: needs a weight; add mu, such as mu: 0.01"),
         (MSDAClassifier(scheme="target_only"), "target_only needs labels of the target"),
         (MSDARegressor(scheme="mcd"), "scheme: mcd trains classification, not regression"),
         (SRC(optimizer="sdg"), "unknown optimizer (did you mean 'sgd'?)"),
