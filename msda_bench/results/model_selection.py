@@ -6,7 +6,6 @@ recorded runs are used, so another criterion needs no training.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,7 +21,7 @@ from msda_bench.results.estimates import mean_of, tied
 from msda_bench.results.load import VALIDATOR
 from msda_bench.results.runs import ResultsFrame, results_of, with_results
 from msda_bench.results.small import averaged_targets, small_tests
-from msda_bench.suite.plan import FIRST, ORACLE, TARGET_ACCURACY, Experiment, Method, parts_of
+from msda_bench.suite.plan import FIRST, ORACLE, TARGET_ACCURACY, Experiment, Method, Search, Tuning, parts_of
 
 _OF_PLAN = ["suite", "experiment", "dataset", "task", "target", "method", "reference", "seed", "status"]
 _UNFINISHED = ("failed", "timeout", "oom", "skipped", "missing")
@@ -81,13 +80,15 @@ class Candidates:
         self._scores: dict[str, list[float]] = {}
         self._tried: dict[tuple[str, str], dict[tuple[str, int], dict[int, int]]] = {}
         self.results = results_of(runs)
-        tried = (self.runs["candidate"].notna() & (self.results.selection is None)).to_numpy()
-        columns = (
-            self.runs.loc[tried, name].tolist() for name in ("candidate", "experiment", "method", "target", "seed")
-        )
+        if self.results.selection is not None:
+            return
+        tried = self.runs["candidate"].notna().to_numpy()
+        places = self.runs.loc[tried, ["candidate", "experiment", "method", "target", "seed"]]
+        columns = [places[name].tolist() for name in places]
         rows = zip(*columns, np.flatnonzero(tried).tolist(), strict=True)
         for number, table, method, target, seed, row in sorted(rows, key=lambda row: row[0]):
-            self._tried.setdefault((table, method), {}).setdefault((target, seed), {})[number] = row
+            of_method = self._tried.setdefault((table, method), {})
+            of_method.setdefault((target, seed), {})[number] = row
 
     def methods(self, table: Experiment) -> list[Method]:
         """The methods of an experiment whose settings are selected, in the plan's order."""
@@ -96,43 +97,63 @@ class Candidates:
     def of(self, table: Experiment, method: Method, *, votes: bool) -> dict[tuple[str, int], dict[int, int]]:
         """The candidates of a method's runs that vote or, where these are on tuning seeds, of those that do not."""
         tried, tuning = self._tried.get((table.name, method.name), {}), table.tuning
-        return tried if tuning is None else {at: run for at, run in tried.items() if (at[1] in tuning.seeds) == votes}
+        if tuning is None:
+            return tried
+        return {(target, seed): run for (target, seed), run in tried.items() if (seed in tuning.seeds) == votes}
 
     def choices(self, table: Experiment, method: Method, by: str | None = None) -> Iterator[Choice]:
         """What a criterion chooses for each run or, by tuning seeds, for each target; by default the suite's own."""
         if method.search is None:
             return
-        runs, own, n = self.of(table, method, votes=True), method.search.by, len(method.search.candidates)
         if table.tuning is None:
-            # What trains with the target's labels is not reselected by what the others cannot see, or are not to see.
-            by = own if by is None or (method.reference and own in {ORACLE, TARGET_ACCURACY}) else by
-            yield from (
-                self._choice(by, target, seed, [run], [*run], frozenset(_UNFINISHED))
-                for (target, seed), run in runs.items()
-            )
-            return
-        track, known = by or table.tuning.tracks[0], (self.results.choices or Choices()).of
-        by = own if method.name in table.tuning.oracles else track
+            yield from self._choices_of_runs(table, method, method.search.by, by)
+        else:
+            yield from self._choices_on_tuning_seeds(table, table.tuning, method, method.search, by)
+
+    def _choices_of_runs(self, table: Experiment, method: Method, own: str, by: str | None) -> Iterator[Choice]:
+        # What trains with the target's labels is not reselected by what the others cannot see, or are not to see.
+        sees_labels = method.reference and own in {ORACLE, TARGET_ACCURACY}
+        criterion = own if by is None or sees_labels else by
+        for (target, seed), run in self.of(table, method, votes=True).items():
+            yield self._choice(criterion, target, seed, [run], [*run], frozenset(_UNFINISHED))
+
+    def _choices_on_tuning_seeds(
+        self, table: Experiment, tuning: Tuning, method: Method, search: Search, by: str | None
+    ) -> Iterator[Choice]:
+        runs = self.of(table, method, votes=True)
+        track = by or tuning.tracks[0]
+        criterion = search.by if method.name in tuning.oracles else track
+        known = self.results.choices or Choices()
         for target in table.targets:
-            voters = [runs.get((target, seed), {}) for seed in table.tuning.seeds]
-            choice = known.get((table.name, method.name, target, track))
+            choice = known.of.get((table.name, method.name, target, track))
             if track == FIRST:
                 choice = Choice(FIRST, target, None, 0)
-            yield choice or self._choice(by, target, None, voters, range(n), frozenset({"missing"}))
+            if choice is None:
+                voters = [runs.get((target, seed), {}) for seed in tuning.seeds]
+                numbers = range(len(search.candidates))
+                choice = self._choice(criterion, target, None, voters, numbers, frozenset({"missing"}))
+            yield choice
 
     def _choice(
         self, by: str, target: str, seed: int | None, voters: Sequence[Run], tried: Sequence[int], waits: frozenset[str]
     ) -> Choice:
         """The choice of the runs that vote; none as long as a candidate has a status that `waits` in one of them."""
-        left: Counter[str] = Counter()
-        for number in tried:
-            statuses = {self.status[run[number]] if number in run else "missing" for run in voters}
-            other = "unfinished" if statuses & waits else "diverged" if "diverged" in statuses else "failed"
-            left["ok" if statuses == {"ok"} else other] += 1
-        scores = {} if left["unfinished"] else self.scores(voters, by)
+        states = Counter(self._state(number, voters, waits) for number in tried)
+        about = (states["unfinished"], states["diverged"], states["failed"])
+        if states["unfinished"]:
+            return Choice(by, target, seed, None, *about)
+        scores = self.scores(voters, by)
         best = max(scores, key=scores.__getitem__, default=None)
-        unscored = 0 if left["unfinished"] else left["ok"] - len(scores)
-        return Choice(by, target, seed, best, left["unfinished"], left["diverged"], left["failed"], unscored)
+        return Choice(by, target, seed, best, *about, unscored=states["ok"] - len(scores))
+
+    def _state(self, number: int, voters: Sequence[Run], waits: frozenset[str]) -> str:
+        """The state of a candidate over the runs that vote: `ok`, `unfinished`, `diverged` or `failed`."""
+        statuses = {self.status[run[number]] if number in run else "missing" for run in voters}
+        if statuses == {"ok"}:
+            return "ok"
+        if statuses & waits:
+            return "unfinished"
+        return "diverged" if "diverged" in statuses else "failed"
 
     def scores(self, voters: Sequence[Run], by: str) -> dict[int, float]:
         """The mean score of each candidate over the runs that vote; a sum `a+b` adds the z-scores of two means.
@@ -140,17 +161,24 @@ class Candidates:
         Candidates that are not ok in one of them, or have no score, are left out. A criterion that tells no candidate
         from another adds 0 to a sum.
         """
-        parts = [self._column(part) for part in parts_of(by)]
-        tried = [n for n in voters[0] if all(n in run and self.status[run[n]] == "ok" for run in voters)]
-        means = [{n: _mean([part[run[n]] for run in voters]) for n in tried} for part in parts]
-        numbers = [n for n in tried if not any(math.isnan(mean[n]) for mean in means)]
-        if len(parts) == 1 or not numbers:
-            return {n: means[0][n] for n in numbers}
-        sizes = np.array([[mean[n] for n in numbers] for mean in means])
+        tried = [number for number in voters[0] if all(self._is_ok(run, number) for run in voters)]
+        means = []
+        for part in parts_of(by):
+            column = self._column(part)
+            means.append([_mean([column[run[number]] for run in voters]) for number in tried])
+        sizes = np.array(means).reshape(len(means), len(tried))
+        known = ~np.isnan(sizes).any(axis=0)
+        numbers = [number for number, is_known in zip(tried, known.tolist(), strict=True) if is_known]
+        sizes = sizes[:, known]
+        if len(means) == 1 or not numbers:
+            return dict(zip(numbers, sizes[0].tolist(), strict=True))
         spreads = np.where(np.ptp(sizes, axis=1) > 0, sizes.std(axis=1), np.inf)[:, None]
         # Rounded, so that sums which are equal as fractions are equal.
         sums = ((sizes - sizes.mean(axis=1, keepdims=True)) / spreads).sum(axis=0).round(9)
         return dict(zip(numbers, sums.tolist(), strict=True))
+
+    def _is_ok(self, run: Run, number: int) -> bool:
+        return number in run and self.status[run[number]] == "ok"
 
     def _column(self, by: str) -> list[float]:
         """Each row's score by a single criterion, higher is better; NaN where there is none."""
@@ -212,19 +240,27 @@ class Candidates:
         for table in self.results.plan.experiments:
             if table.headroom is None or table.tuning is None or ORACLE not in table.tuning.tracks:
                 continue
-            pair = [method for method in table.methods if method.name in {table.headroom, table.baseline}]
-            shown = [self.shown(table, method, ORACLE).items() for method in pair]
-            rows = [row for of_method in shown for row, lost in of_method if not lost]
-            runs = self.runs[["method", "target", "seed", "status", "score", "n_test"]].iloc[rows]
-            counted = averaged_targets(table.targets, small_tests(runs))
-            runs = runs[(runs["status"] == "ok") & runs["target"].isin(counted)].astype({"method": object})
-            scores = runs.pivot(index="seed", columns=["method", "target"], values="score")
-            if {table.headroom, table.baseline} <= {*scores.columns.get_level_values("method")}:
-                best, base = (pd.DataFrame(scores[name]) for name in (table.headroom, table.baseline))
-                gap = (best - base).dropna().mean(axis=1)
-                sizes = (table.measure.sign * gap).tolist()
-                gaps[table.name] = dict(zip(gap.index.tolist(), sizes, strict=True))
+            gap = self._gap(table, table.headroom, table.baseline)
+            if gap is not None:
+                gaps[table.name] = gap
         return gaps
+
+    def _gap(self, table: Experiment, reference: str, baseline: str | None) -> dict[int, float] | None:
+        """What the reference gains over the baseline by seed; None if either has no run."""
+        rows: list[int] = []
+        for method in table.methods:
+            if method.name in {reference, baseline}:
+                rows += [row for row, lost in self.shown(table, method, ORACLE).items() if not lost]
+        runs = self.runs[["method", "target", "seed", "status", "score", "n_test"]].iloc[rows]
+        counted = averaged_targets(table.targets, small_tests(runs))
+        runs = runs[(runs["status"] == "ok") & runs["target"].isin(counted)].astype({"method": object})
+        scores = runs.pivot(index="seed", columns=["method", "target"], values="score")
+        if not {reference, baseline} <= {*scores.columns.get_level_values("method")}:
+            return None
+        best, base = pd.DataFrame(scores[reference]), pd.DataFrame(scores[baseline])
+        gap = (best - base).dropna().mean(axis=1)
+        sizes = (table.measure.sign * gap).tolist()
+        return dict(zip(gap.index.tolist(), sizes, strict=True))
 
 
 @dataclass(frozen=True)
