@@ -28,7 +28,7 @@ _MOST = 1000
 """The maximum number of training examples per domain in a first suite."""
 _WORD = re.compile(r'"(?!(?:y|n|yes|no|on|off|true|false|null)")([a-z_][\w.]*)"', re.IGNORECASE)
 """A text in JSON that any YAML reads as the same text without quotes."""
-_LONGEST_LINE = 120
+_LONGEST_LINE = 160
 
 
 def write_suite(suite: Path, path: Path, dataset: str, match: Identified, registry: Registry) -> None:
