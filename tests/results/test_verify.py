@@ -63,7 +63,7 @@ def test_the_committed_file_is_equal_byte_for_byte(name, tmp_path):
     assert (folder / "verify.csv").read_bytes() == (ROOT / "results" / name / "verify.csv").read_bytes()
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(st.integers(0, 200), min_size=1, max_size=9).filter(lambda runs: len({*runs}) > 1 or len(runs) == 1),
     st.floats(0, 100), st.floats(0.01, 50), st.integers(2, 50),
