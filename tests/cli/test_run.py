@@ -171,8 +171,8 @@ def test_a_cell_that_fails_is_named_and_does_not_stop_the_others(talking, capsys
 def test_a_rerun_finishes_a_stopped_or_killed_run():
     Path("tiny.yaml").write_text(SUITE.replace("epochs: 2", "epochs: 40"))
     stored = 0
-    for number, by in ((signal.SIGINT, "--executor=inline"), (signal.SIGKILL, "--workers=1")):
-        command = [*ENTRY, "run", "tiny.yaml", "--device", "cpu", by]
+    for number in (signal.SIGINT, signal.SIGKILL):
+        command = [*ENTRY, "run", "tiny.yaml", "--device", "cpu", "--workers", "1"]
         runner = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         while runner.poll() is None and n_lines(Path("results/tiny")) <= stored:
             time.sleep(0.02)
