@@ -171,12 +171,15 @@ def is_transductive(data: Dataset) -> bool:
 
 def beside_all(data: Dataset) -> Iterator[tuple[str, str]]:
     """Parameters and properties that contradict the transductive protocol, and a message for each."""
-    if is_transductive(data) and data.shared_groups:
+    if not is_transductive(data):
+        return
+    if data.shared_groups:
         what = "`protocol: transductive` would show the test's labels, since its groups are in the sources, too"
         yield "protocol", f"{what}; use `protocol: held_out`"
     remedies = {"target_train": "remove it", "test": "set `test: all`"}
-    for key, remedy in remedies.items() if is_transductive(data) else ():
-        if (value := getattr(data, key)) is not None:
+    for key, remedy in remedies.items():
+        value = getattr(data, key)
+        if value is not None:
             what = f"`{key}` is {value}, but `protocol: transductive` trains on and tests all of the target's examples"
             yield key, f"{what}; {remedy}"
 

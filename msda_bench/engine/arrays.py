@@ -6,7 +6,7 @@ import os
 import sys
 import threading
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -198,9 +198,14 @@ def _whole_numbers(params: Any) -> Iterator[int]:
     """All whole numbers in parameters, however deep."""
     if isinstance(params, int):
         yield params
-    elif isinstance(params, Mapping | list | tuple):
-        for part in params.values() if isinstance(params, Mapping) else params:
-            yield from _whole_numbers(part)
+        return
+    parts: Iterable[Any] = ()
+    if isinstance(params, Mapping):
+        parts = params.values()
+    elif isinstance(params, list | tuple):
+        parts = params
+    for part in parts:
+        yield from _whole_numbers(part)
 
 
 def _check_batch(run: Run) -> None:

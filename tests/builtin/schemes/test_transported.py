@@ -123,7 +123,8 @@ def test_the_exact_plan_its_marginals_and_alphas_gradient_are_pots(alpha, unique
         for step in (1.0, 0.1, 1e-3):  # the cost is convex in alpha
             at = given + step * (towards - given)
             assert least(at) >= least(given) + float(gradient @ (at - given)) - 1e-12
-    for away, to in ((0, 1), (0, 2), (1, 2)) if unique else ():
+    pairs = ((0, 1), (0, 2), (1, 2)) if unique else ()
+    for away, to in pairs:
         at = given.clone()
         at[away] -= 1e-6
         at[to] += 1e-6
