@@ -141,13 +141,14 @@ class _Evaluated:
             return _record(run, self.result, message="an output on the target's test examples was not finite")
         # Components' code comes last: what it changes in the process is put back after the run.
         arrays = self._kept_arrays(outputs)
+        bound = _bound(self.result.weights, [sum(group) for group in run.sizes])
         scores, metrics, faults = self._scores(outcome, outputs, seen)
         traceback = "".join(trace for _, trace in faults)
         return _record(
             run,
             self.result,
             outcome=outcome,
-            bound=_bound(self.result.weights, [sum(group) for group in run.sizes]),
+            bound=bound,
             validation=scores,
             metrics=metrics,
             message="; ".join(line for line, _ in faults) or None,
