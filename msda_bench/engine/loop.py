@@ -215,8 +215,7 @@ class Loop:
         self._check(taken)
         self._optimizers.zero_grad()
         # Runs share no parameter, so the gradient of the sum holds each run's own.
-        total = taken.objective.sum() if self._program.lead else taken.objective
-        total.backward(inputs=self._optimizers.inputs(phase))  # type: ignore[no-untyped-call]
+        taken.objective.sum().backward(inputs=self._optimizers.inputs(phase))  # type: ignore[no-untyped-call]
         return taken
 
     def _check(self, taken: Step) -> None:
