@@ -1,4 +1,4 @@
-"""What stands in the notes on datasets is what was measured, and the measures find what was put into made rows."""
+"""The table of the page on datasets is what was measured, and the measures find what was put into made rows."""
 
 import csv
 import re
@@ -14,15 +14,15 @@ pytest.importorskip("sklearn")
 from forensic import DATASETS, MEASURED, measure
 
 ROOT = Path(__file__).parent.parent
-NOTES = (ROOT / "studies" / "datasets" / "README.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "datasets.md").read_text(encoding="utf-8")
 FORMS = {"rows": ",d", "constant": "d", "lacking": "d"} | dict.fromkeys(("copies", "elsewhere", "contradicting"), ".1f")
 
 
-def test_the_table_of_the_notes_is_the_measurement():
+def test_the_table_of_the_page_is_the_measurement():
     with MEASURED.open(newline="", encoding="utf-8") as file:
         measured = {row.pop("dataset"): row for row in csv.DictReader(file)}
     assert list(measured) == list(DATASETS)
-    table = NOTES.split("| domain by size |\n")[1].split("\n\n")[0]
+    table = PAGE.split("| domain by size |\n")[1].split("\n\n")[0]
     written = {name: cells.split(" | ") for name, cells in re.findall(r"^\| `(\w+)` \| (.*) \|$", table, re.MULTILINE)}
     for name, row in measured.items():
         values = {
