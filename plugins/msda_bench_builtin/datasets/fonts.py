@@ -99,11 +99,14 @@ class Fonts(Dataset):
         from scipy.ndimage import gaussian_filter, uniform_filter
 
         height = _CAPITAL * _ZOOM * self.size
+        side = round(_SIDE * _ZOOM * self.size)
+        letters = glyphs(font_path(_FONTS[domain]), height, side)
         # Averaged over the pixels that one pixel of an image covers, so that thin strokes are not missed.
-        clean = uniform_filter(glyphs(font_path(_FONTS[domain]), height, round(_SIDE * _ZOOM * self.size)), (0, 2, 2))
+        clean = uniform_filter(letters, (0, 2, 2))
         soft = gaussian_filter(clean, (0, height / 8, height / 8))
         which = np.arange(len(LETTERS) * self.per_class) % len(LETTERS)
-        return {"images": self.distorted(clean, soft, which, _ZOOM, Draws((self.name, self.version, domain)))}
+        draws = Draws((self.name, self.version, domain))
+        return {"images": self.distorted(clean, soft, which, _ZOOM, draws)}
 
     def distorted(self, sharp: Array, soft: Array, which: Array, zoom: float, draws: Draws) -> Array:
         """Copies (n, size, size) uint8 of clean images, each distorted uniformly up to the parameters, either way.
@@ -124,14 +127,18 @@ class Fonts(Dataset):
         x = grid[None, None, :] - either_way("shift x", self.shift * size)
         y = grid[None, :, None] - either_way("shift y", self.shift * size)
         angle = np.deg2rad(either_way("rotation", self.rotation))
-        smaller, narrower = -either_way("scale", self.scale), -either_way("aspect", self.aspect) / 2
+        smaller = -either_way("scale", self.scale)
+        narrower = -either_way("aspect", self.aspect) / 2
+        along = np.cos(angle) * x + np.sin(angle) * y
+        across = np.cos(angle) * y - np.sin(angle) * x
         middle = (sharp.shape[1] - 1) / 2
-        column = (np.cos(angle) * x + np.sin(angle) * y) * zoom * np.exp(smaller + narrower) + middle
-        row = (np.cos(angle) * y - np.sin(angle) * x) * zoom * np.exp(smaller - narrower) + middle
+        column = along * zoom * np.exp(smaller + narrower) + middle
+        row = across * zoom * np.exp(smaller - narrower) + middle
         blur = self.blur * draws.uniform("blur", (n, 1, 1))
-        image = (1 - blur) * bilinear(sharp, which, row, column) + blur * bilinear(soft, which, row, column)
-        image = image * (1 - self.fade * draws.uniform("fade", (n, 1, 1))) + self.noise * draws.normal(
-            "noise", image.shape
-        )
+        contrast = 1 - self.fade * draws.uniform("fade", (n, 1, 1))
+        clear = bilinear(sharp, which, row, column)
+        blurred = bilinear(soft, which, row, column)
+        image = ((1 - blur) * clear + blur * blurred) * contrast
+        image = image + self.noise * draws.normal("noise", image.shape)
         # In 256 steps, so that the last bit of a machine's cosine makes no difference.
         return np.rint(np.clip(image, 0, 1) * 255).astype(np.uint8)

@@ -52,8 +52,13 @@ def glyphs(path: Path, height: float, side: int, characters: str = LETTERS) -> A
 
     font = FT2Font(str(path))
     font.set_size(_LARGE, 72)
-    font.set_size(_LARGE * height / len(_ink(font, "H", path)), 72)
-    return np.stack([_centred(_ink(font, letter, path), side, f"{path}: letter {letter}") for letter in characters])
+    measured = len(_ink(font, "H", path))
+    font.set_size(_LARGE * height / measured, 72)
+    squares = []
+    for letter in characters:
+        ink = _ink(font, letter, path)
+        squares.append(_centred(ink, side, f"{path}: letter {letter}"))
+    return np.stack(squares)
 
 
 def _ink(font: FT2Font, letter: str, path: Path) -> Array:
@@ -65,25 +70,31 @@ def _ink(font: FT2Font, letter: str, path: Path) -> Array:
     font.set_text(letter, 0.0, flags=LoadFlags.NO_HINTING)
     font.draw_glyphs_to_bitmap(antialiased=True)
     image = np.asarray(font.get_image())
-    rows, columns = np.flatnonzero(image.any(1)), np.flatnonzero(image.any(0))
+    rows = np.flatnonzero(image.any(1))
+    columns = np.flatnonzero(image.any(0))
     return image[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1] / 255
 
 
 def _centred(ink: Array, side: int, what: str) -> Array:
-    if max(ink.shape) > side:
-        raise DataError(f"{what} is {max(ink.shape)} pixels long and does not fit {side}")
-    top, left = (side - ink.shape[0]) // 2, (side - ink.shape[1]) // 2
+    height, width = ink.shape
+    if max(height, width) > side:
+        raise DataError(f"{what} is {max(height, width)} pixels long and does not fit {side}")
+    top = (side - height) // 2
+    left = (side - width) // 2
     square = np.zeros((side, side))
-    square[top : top + ink.shape[0], left : left + ink.shape[1]] = ink
+    square[top : top + height, left : left + width] = ink
     return square
 
 
 def bilinear(images: Array, which: Array, row: Array, column: Array) -> Array:
     """Values (n, h, w) of images[which[i]] at (row[i], column[i]), interpolated; outside, those of the edge."""
     last = images.shape[1] - 1
-    row, column = np.clip(row, 0, last), np.clip(column, 0, last)
-    top, left = np.minimum(row.astype(np.int64), last - 1), np.minimum(column.astype(np.int64), last - 1)
-    down, right = row - top, column - left
+    row = np.clip(row, 0, last)
+    column = np.clip(column, 0, last)
+    top = np.minimum(row.astype(np.int64), last - 1)
+    left = np.minimum(column.astype(np.int64), last - 1)
+    down = row - top
+    right = column - left
     i = which[:, None, None]
     upper = images[i, top, left] * (1 - right) + images[i, top, left + 1] * right
     lower = images[i, top + 1, left] * (1 - right) + images[i, top + 1, left + 1] * right

@@ -1,4 +1,4 @@
-"""MNIST-M as it is made here: digits blended with parts of a photograph."""
+"""A stand-in for MNIST-M: digits blended with parts of a photograph."""
 
 from __future__ import annotations
 
@@ -46,27 +46,36 @@ def pieces(count: int, draws: Draws) -> Array:
     scales = [_reduced(photo, factor) for factor in _REDUCTIONS]
     orders = np.array([(0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)])
 
-    def choices(purpose: str, most: Array | int) -> Array:
-        return np.floor(draws.uniform(purpose, (count,)) * most).astype(np.int64)
+    def choices(purpose: str, options: Array | int) -> Array:
+        return np.floor(draws.uniform(purpose, (count,)) * options).astype(np.int64)
 
-    scale, order, negative = choices("scale", len(scales)), choices("colours", len(orders)), choices("negative", 2)
-    heights, widths = (np.array([image.shape[axis] for image in scales])[scale] for axis in (1, 2))
-    corners = [
-        np.stack([choices(f"top {place}", heights - SIDE + 1), choices(f"left {place}", widths - SIDE + 1)], 1)
-        for place in range(2)
-    ]
+    scale = choices("scale", len(scales))
+    order = choices("colours", len(orders))
+    is_negative = choices("negative", 2) == 1
+    # Each image's number of possible rows and columns for the upper left corner of a square.
+    rows = np.array([image.shape[1] - SIDE + 1 for image in scales])[scale]
+    columns = np.array([image.shape[2] - SIDE + 1 for image in scales])[scale]
+    tops = [choices(f"top {place}", rows) for place in range(2)]
+    lefts = [choices(f"left {place}", columns) for place in range(2)]
     squares = np.empty((count, 3, SIDE, SIDE), np.uint8)
     for i in range(count):
-        image, places = scales[scale[i]], (corner[i] for corner in corners)
-        parts = [image[:, top : top + SIDE, left : left + SIDE] for top, left in places]
-        squares[i] = max(parts, key=np.var)[orders[order[i]]]
-    squares[negative == 1] = 255 - squares[negative == 1]
+        image = scales[scale[i]]
+        first = _square(image, tops[0][i], lefts[0][i])
+        second = _square(image, tops[1][i], lefts[1][i])
+        better = max(first, second, key=np.var)
+        squares[i] = better[orders[order[i]]]
+    squares[is_negative] = 255 - squares[is_negative]
     return squares
+
+
+def _square(image: Array, top: int, left: int) -> Array:
+    return image[:, top : top + SIDE, left : left + SIDE]
 
 
 def _reduced(photo: Array, factor: int) -> Array:
     """Each square with a side of `factor` pixels as one pixel, rounded down."""
-    height, width = (size // factor for size in photo.shape[1:])
+    height = photo.shape[1] // factor
+    width = photo.shape[2] // factor
     squares = photo[:, : height * factor, : width * factor].reshape(3, height, factor, width, factor)
     sums: Array = squares.sum((2, 4), dtype=np.int64)
     return (sums // factor**2).astype(np.uint8)
@@ -85,5 +94,6 @@ def blend(mnist: Part, count: int, identity: tuple[str | int, ...]) -> Mapping[s
     Returns:
         `x` (count, 3, 32, 32) uint8 and `y` (count,) int64.
     """
-    made = pieces(count, Draws(identity))
-    return {"x": np.where(mnist.x[:count] >= _INK, 255 - made, made), "y": mnist.y[:count]}
+    paper = pieces(count, Draws(identity))
+    is_ink = mnist.x[:count] >= _INK
+    return {"x": np.where(is_ink, 255 - paper, paper), "y": mnist.y[:count]}

@@ -15,11 +15,26 @@ from msda_bench_builtin.datasets.features import Draws
 from msda_bench_builtin.datasets.glyphs import bilinear, font_path, glyphs
 
 _FONTS = (
-    *("DejaVuSans.ttf", "DejaVuSans-Bold.ttf", "DejaVuSans-Oblique.ttf", "DejaVuSans-BoldOblique.ttf"),
-    *("DejaVuSerif.ttf", "DejaVuSerif-Bold.ttf", "DejaVuSerif-Italic.ttf", "DejaVuSerif-BoldItalic.ttf"),
-    *("DejaVuSansMono.ttf", "DejaVuSansMono-Bold.ttf", "DejaVuSansMono-Oblique.ttf"),
-    *("STIXGeneral.ttf", "STIXGeneralBol.ttf", "STIXGeneralItalic.ttf", "STIXGeneralBolIta.ttf"),
-    *("cmr10.ttf", "cmss10.ttf", "cmtt10.ttf", "cmb10.ttf", "cmti10.ttf"),
+    "DejaVuSans.ttf",
+    "DejaVuSans-Bold.ttf",
+    "DejaVuSans-Oblique.ttf",
+    "DejaVuSans-BoldOblique.ttf",
+    "DejaVuSerif.ttf",
+    "DejaVuSerif-Bold.ttf",
+    "DejaVuSerif-Italic.ttf",
+    "DejaVuSerif-BoldItalic.ttf",
+    "DejaVuSansMono.ttf",
+    "DejaVuSansMono-Bold.ttf",
+    "DejaVuSansMono-Oblique.ttf",
+    "STIXGeneral.ttf",
+    "STIXGeneralBol.ttf",
+    "STIXGeneralItalic.ttf",
+    "STIXGeneralBolIta.ttf",
+    "cmr10.ttf",
+    "cmss10.ttf",
+    "cmtt10.ttf",
+    "cmb10.ttf",
+    "cmti10.ttf",
 )
 _HEIGHT = 48
 """Pixels of a clean capital H; an image shows its digits at a third to two thirds of this."""
@@ -28,7 +43,10 @@ _SQUARE = 80
 _OUTLINE = 3
 """Pixels that an outline adds to a clean digit on each side."""
 _AT_ONCE = 500
-"""Images that share a stream of random numbers, so that more images begin with the same ones."""
+"""Images that share a stream of random numbers, so that a larger number of images begins with the same ones."""
+_COLOURS = (3, 1, 1)
+_ONE = (1, 1, 1)
+"""Shapes of what is drawn for an image: a colour, or one number for all channels and pixels."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +89,8 @@ def identity() -> list[str]:
     """Everything besides this code on which the pictures depend: the fonts' bytes and the library that renders them."""
     from matplotlib.ft2font import __freetype_version__
 
-    return [__freetype_version__, *(hashlib.sha256(font_path(name).read_bytes()).hexdigest() for name in _FONTS)]
+    fonts = [hashlib.sha256(font_path(name).read_bytes()).hexdigest() for name in _FONTS]
+    return [__freetype_version__, *fonts]
 
 
 def _clean() -> _Clean:
@@ -83,7 +102,8 @@ def _clean() -> _Clean:
     disc = across[:, None] ** 2 + across**2 <= _OUTLINE**2
     thick = grey_dilation(sharp, footprint=disc[None])
     # Averaged over the pixels that one pixel of a picture covers, so that thin strokes are not missed.
-    ink, outlined = (uniform_filter(images, (0, 2, 2)) for images in (sharp, thick))
+    ink = uniform_filter(sharp, (0, 2, 2))
+    outlined = uniform_filter(thick, (0, 2, 2))
     return _Clean(ink, outlined, sharp.any(1).sum(1))
 
 
@@ -95,16 +115,19 @@ def _pictures(clean: _Clean, labels: Array, draws: Draws) -> Array:
     ink, outline = _number(clean, labels, draws)
     paper = _background(draws, n)
     base = paper.mean((2, 3), keepdims=True)
-    stroke = _apart(between("stroke", 0, 1, 3, 1, 1), base)
-    edge = _apart(between("edge", 0, 1, 3, 1, 1), stroke)
-    has_edge = between("has edge", 0, 1, 1, 1, 1) < 0.4  # noqa: PLR2004
-    image: Array = paper + np.where(has_edge, outline[:, None], 0) * (edge - paper)
+    stroke = _apart(between("stroke", 0, 1, *_COLOURS), base)
+    edge = _apart(between("edge", 0, 1, *_COLOURS), stroke)
+    has_edge = between("has edge", 0, 1, *_ONE) < 0.4  # noqa: PLR2004
+    edges = np.where(has_edge, outline[:, None], 0)
+    image: Array = paper + edges * (edge - paper)
     image += ink[:, None] * (stroke - image)
-    blur = between("blur", 0, 1, 1, 1, 1)
-    image = (1 - blur) * image + blur * gaussian_filter(image, (0, 0, 1.2, 1.2))
-    noise = between("noise level", 0, 0.05, 1, 1, 1) * draws.normal("noise", image.shape)
+    blur = between("blur", 0, 1, *_ONE)
+    blurred = gaussian_filter(image, (0, 0, 1.2, 1.2))
+    image = (1 - blur) * image + blur * blurred
+    level = between("noise level", 0, 0.05, *_ONE)
+    image = image + level * draws.normal("noise", image.shape)
     # In 256 steps, so that the last bit of a machine's cosine makes no difference.
-    rounded: Array = np.rint(np.clip(image + noise, 0, 1) * 255)
+    rounded: Array = np.rint(np.clip(image, 0, 1) * 255)
     return rounded.astype(np.uint8)
 
 
@@ -112,44 +135,64 @@ def _number(clean: _Clean, labels: Array, draws: Draws) -> tuple[Array, Array]:
     """Ink and outline (n, 32, 32) of numbers whose middle digit is the label."""
     n = len(labels)
     between = partial(_between, draws, n)
+    row, column = _distorted_grid(draws, n)
     font = np.floor(draws.uniform("font", (n,)) * len(_FONTS)).astype(np.int64)
-    zoom = _HEIGHT / np.exp(between("height", np.log(0.5), np.log(0.85), 1, 1)) / SIDE
-    angle, shear = np.deg2rad(between("angle", -15, 15, 1, 1)), between("shear", -0.2, 0.2, 1, 1)
+    centre = font * CLASSES + labels
+    gap = between("gap", 0.06, 0.25, 1, 1) * _HEIGHT
+    middle = (_SQUARE - 1) / 2
+    # A filter's rounding leaves numbers just below 0.
+    ink = np.maximum(0, bilinear(clean.ink, centre, row + middle, column + middle))
+    outline = np.maximum(0, bilinear(clean.outlined, centre, row + middle, column + middle))
+    for side in (-1, 1):
+        digit = np.floor(draws.uniform(f"digit {side}", (n,)) * CLASSES).astype(np.int64)
+        neighbour = font * CLASSES + digit
+        there = draws.uniform(f"there {side}", (n, 1, 1)) < 0.5  # noqa: PLR2004
+        widths = clean.width[neighbour] + clean.width[centre]
+        away = side * (gap + widths[:, None, None] / 2)
+        at = (row + middle, column - away + middle)
+        ink = np.maximum(ink, there * bilinear(clean.ink, neighbour, *at))
+        outline = np.maximum(outline, there * bilinear(clean.outlined, neighbour, *at))
+    return ink, outline
+
+
+def _distorted_grid(draws: Draws, n: int) -> tuple[Array, Array]:
+    """Row and column (n, 32, 32) of each pixel in the middle digit's clean square, from that square's middle."""
+    between = partial(_between, draws, n)
+    height = np.exp(between("height", np.log(0.5), np.log(0.85), 1, 1))
+    zoom = _HEIGHT / height / SIDE
+    angle = np.deg2rad(between("angle", -15, 15, 1, 1))
+    shear = between("shear", -0.2, 0.2, 1, 1)
     aspect = np.exp(between("aspect", -0.1, 0.1, 1, 1))
     grid = np.arange(SIDE) - (SIDE - 1) / 2
     x = grid[None, None, :] - between("right", -0.08, 0.08, 1, 1) * SIDE
     y = grid[None, :, None] - between("down", -0.08, 0.08, 1, 1) * SIDE
-    row = (np.cos(angle) * y - np.sin(angle) * x) * zoom / aspect
-    column = (np.cos(angle) * x + np.sin(angle) * y) * zoom * aspect + shear * row
-    middle = (_SQUARE - 1) / 2
-    gap = between("gap", 0.06, 0.25, 1, 1) * _HEIGHT
-    ink, outline = np.zeros((n, SIDE, SIDE)), np.zeros((n, SIDE, SIDE))
-    for side in (0, -1, 1):
-        other = np.floor(draws.uniform(f"digit {side}", (n,)) * CLASSES).astype(np.int64)
-        which = font * CLASSES + (labels if side == 0 else other)
-        there = (draws.uniform(f"there {side}", (n, 1, 1)) < 0.5) | (side == 0)  # noqa: PLR2004
-        away = side * (gap + (clean.width[which] + clean.width[font * CLASSES + labels])[:, None, None] / 2)
-        at = row + middle, column - away + middle
-        ink = np.maximum(ink, there * bilinear(clean.ink, which, *at))
-        outline = np.maximum(outline, there * bilinear(clean.outlined, which, *at))
-    return ink, outline
+    along = np.cos(angle) * x + np.sin(angle) * y
+    across = np.cos(angle) * y - np.sin(angle) * x
+    row = across * zoom / aspect
+    column = along * zoom * aspect + shear * row
+    return row, column
 
 
 def _background(draws: Draws, n: int) -> Array:
     """Papers (n, 3, 32, 32): a colour that fades across the picture, under some bars of other colours."""
     between = partial(_between, draws, n)
     grid = (np.arange(SIDE) - (SIDE - 1) / 2) / SIDE
-    rows, columns = grid[None, :, None], grid[None, None, :]
+    rows = grid[None, :, None]
+    columns = grid[None, None, :]
     direction = between("fade direction", 0, 2 * np.pi, 1, 1)
-    fade = (np.cos(direction) * columns + np.sin(direction) * rows)[:, None]
-    paper: Array = between("paper", 0, 1, 3, 1, 1) + between("fade", -0.3, 0.3, 3, 1, 1) * fade
-    for bar in range(2):
-        direction = between(f"bar {bar} direction", 0, 2 * np.pi, 1, 1)
-        across = np.cos(direction) * columns + np.sin(direction) * rows - between(f"bar {bar} place", -0.6, 0.6, 1, 1)
-        half = between(f"bar {bar} width", 0.02, 0.2, 1, 1)
-        soft = np.clip((half - abs(across)) * SIDE + 0.5, 0, 1) * (between(f"bar {bar} there", 0, 1, 1, 1) < 0.3)  # noqa: PLR2004
-        strength = between(f"bar {bar} strength", 0.1, 0.6, 1, 1)
-        paper += (soft * strength)[:, None] * (between(f"bar {bar} colour", 0, 1, 3, 1, 1) - paper)
+    along = np.cos(direction) * columns + np.sin(direction) * rows
+    fade = between("fade", -0.3, 0.3, *_COLOURS)
+    paper: Array = between("paper", 0, 1, *_COLOURS) + fade * along[:, None]
+    for bar in ("bar 0", "bar 1"):
+        direction = between(f"{bar} direction", 0, 2 * np.pi, 1, 1)
+        along = np.cos(direction) * columns + np.sin(direction) * rows
+        distance = abs(along - between(f"{bar} place", -0.6, 0.6, 1, 1))
+        half = between(f"{bar} width", 0.02, 0.2, 1, 1)
+        soft = np.clip((half - distance) * SIDE + 0.5, 0, 1)
+        there = between(f"{bar} there", 0, 1, 1, 1) < 0.3  # noqa: PLR2004
+        strength = between(f"{bar} strength", 0.1, 0.6, 1, 1)
+        colour = between(f"{bar} colour", 0, 1, *_COLOURS)
+        paper += (soft * there * strength)[:, None] * (colour - paper)
     return paper
 
 
@@ -160,4 +203,5 @@ def _between(draws: Draws, n: int, purpose: str, low: float, high: float, *shape
 def _apart(colours: Array, others: Array) -> Array:
     """Colours, moved away if they are too close to the others."""
     near = abs(colours - others).max(1, keepdims=True) < 0.35  # noqa: PLR2004
-    return np.where(near, others + np.where(others < 0.5, 0.45, -0.45), colours)  # noqa: PLR2004
+    step = np.where(others < 0.5, 0.45, -0.45)  # noqa: PLR2004
+    return np.where(near, others + step, colours)

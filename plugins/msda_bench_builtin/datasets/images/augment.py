@@ -16,7 +16,6 @@ from torch.nn import functional
 
 from msda_bench.functional import uniform
 
-_LUMA = (0.2989, 0.587, 0.114)
 _RATIO = 4 / 3
 """The maximum ratio of width to height of a scaled crop, and of height to width."""
 _DRAWS = 16
@@ -48,10 +47,12 @@ def changed(x: Tensor, key: Tensor, size: int, recipe: Recipe) -> Tensor:
     draws = uniform(key, (len(x), _DRAWS)).to(x.dtype)
     shape = tuple(x.shape[-2:])
     if recipe.scale is not None or recipe.flip or shape != (size, size):
+        boxes = box(draws[:, :4], shape, size, recipe.scale)
         mirrored = draws[:, 4] < recipe.flip / 2
-        x = cropped(x, box(draws[:, :4], shape, size, recipe.scale), mirrored, size)
+        x = cropped(x, boxes, mirrored, size)
     if recipe.jitter:
-        x = coloured(x, 1 + recipe.jitter * (2 * draws[:, 5:8] - 1))
+        either_way = 2 * draws[:, 5:8] - 1
+        x = coloured(x, 1 + recipe.jitter * either_way)
     if recipe.grey:
         is_grey = _per_image(draws[:, 8] < recipe.grey)
         x = torch.where(is_grey, luma(x).expand_as(x), x)
@@ -62,7 +63,9 @@ def changed(x: Tensor, key: Tensor, size: int, recipe: Recipe) -> Tensor:
 
 def centre(x: Tensor, size: int) -> Tensor:
     """The square of `size` pixels in the middle of each image."""
-    top, left = ((side - size) // 2 for side in x.shape[-2:])
+    height, width = x.shape[-2:]
+    top = (height - size) // 2
+    left = (width - size) // 2
     return x[..., top : top + size, left : left + size]
 
 
@@ -73,18 +76,21 @@ def box(draws: Tensor, shape: tuple[int, ...], size: int, scale: tuple[float, fl
     again.
     """
     height, width = shape
-    across, down = draws[:, 2], draws[:, 3]
+    how_large, how_wide, across, down = draws.unbind(1)
     if scale is None:
         left = (across * (width - size + 1)).floor()
         top = (down * (height - size + 1)).floor()
         side = torch.full_like(left, size)
         return torch.stack([left, top, side, side], 1)
     least, most = scale
-    area = (least + (most - least) * draws[:, 0]) * (height * width)
-    ratio = torch.exp(math.log(_RATIO) * (2 * draws[:, 1] - 1))
+    share = least + (most - least) * how_large
+    area = share * (height * width)
+    ratio = torch.exp(math.log(_RATIO) * (2 * how_wide - 1))
     wide = (area * ratio).sqrt().clamp(max=width)
     high = (area / ratio).sqrt().clamp(max=height)
-    return torch.stack([across * (width - wide), down * (height - high), wide, high], 1)
+    left = across * (width - wide)
+    top = down * (height - high)
+    return torch.stack([left, top, wide, high], 1)
 
 
 def cropped(x: Tensor, boxes: Tensor, mirrored: Tensor, size: int) -> Tensor:
@@ -97,7 +103,9 @@ def cropped(x: Tensor, boxes: Tensor, mirrored: Tensor, size: int) -> Tensor:
     columns = 2 * (left + across * wide) / width - 1
     rows = 2 * (top + middle * high) / height - 1
     shape = (len(x), size, size)
-    grid = torch.stack([columns.unsqueeze(1).expand(shape), rows.unsqueeze(2).expand(shape)], -1)
+    columns = columns.unsqueeze(1).expand(shape)
+    rows = rows.unsqueeze(2).expand(shape)
+    grid = torch.stack([columns, rows], -1)
     return functional.grid_sample(x, grid, padding_mode="border", align_corners=False)
 
 
@@ -118,24 +126,29 @@ def coloured(x: Tensor, factors: Tensor) -> Tensor:
 
 def luma(x: Tensor) -> Tensor:
     """(n, 1, h, w): the lightness of each pixel."""
-    red, green, blue = (weight * x[:, place : place + 1] for place, weight in enumerate(_LUMA))
-    return red + green + blue
+    red = x[:, 0:1]
+    green = x[:, 1:2]
+    blue = x[:, 2:3]
+    return 0.2989 * red + 0.587 * green + 0.114 * blue
 
 
 def _erased(x: Tensor, draws: Tensor, rate: float) -> Tensor:
-    """Images of which this share has a grey square, by draws (n, 4): whether, how large, how far right and down."""
+    """Images of which this share has a grey rectangle, by draws (n, 4): whether, how large, how far right and down."""
+    whether, how_large, right, down = draws.unbind(1)
+    height, width = x.shape[-2:]
     least, most = _ERASED
-    side = (least + (most - least) * draws[:, 1]).sqrt()
-    chosen = (draws[:, 0] < rate).view(-1, 1, 1)
-    rows = _between(_middles(x.shape[-2], x), draws[:, 3] * (1 - side), side)
-    columns = _between(_middles(x.shape[-1], x), draws[:, 2] * (1 - side), side)
+    side = (least + (most - least) * how_large).sqrt()
+    chosen = (whether < rate).view(-1, 1, 1)
+    rows = _between(_middles(height, x), down * (1 - side), side)
+    columns = _between(_middles(width, x), right * (1 - side), side)
     inside = chosen & rows.unsqueeze(2) & columns.unsqueeze(1)
     return torch.where(inside.unsqueeze(1), 0.5, x)
 
 
 def _between(middles: Tensor, start: Tensor, length: Tensor) -> Tensor:
     """(n, pixels): which pixels lie between a start and an end, both (n,)."""
-    first, last = start.unsqueeze(1), (start + length).unsqueeze(1)
+    first = start.unsqueeze(1)
+    last = (start + length).unsqueeze(1)
     return (first <= middles) & (middles < last)
 
 
