@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -100,18 +100,30 @@ def _faults(runs: pd.DataFrame) -> Iterator[str]:
         yield "has a row label twice"
     if runs.duplicated([*_RUN]).any():
         yield "has a run twice"
-    tables = results.plan.experiments
-    methods = {(table.name, table.dataset, table.task, method.name) for table in tables for method in table.methods}
-    targets = {(table.name, target) for table in tables for target in table.targets}
-    for names, known in ((["experiment", "dataset", "task", "method"], methods), (["experiment", "target"], targets)):
-        if unknown := {*runs[names].drop_duplicates().astype(object).itertuples(index=False, name=None)} - known:
-            yield f"has {', '.join(map(repr, min(unknown, key=repr)))} in a row, which its plan lacks"
-    numbers = ["seed", *WHOLE, *_REAL, *(name for name in runs if str(name).startswith((VALIDATOR, METRIC)))]
-    yield from (f"has other values than numbers in {name!r}" for name in numbers if not is_numeric_dtype(runs[name]))
+    yield from _unplanned(runs, results.plan)
+    scores = [name for name in runs if str(name).startswith((VALIDATOR, METRIC))]
+    for name in ("seed", *WHOLE, *_REAL, *scores):
+        if not is_numeric_dtype(runs[name]):
+            yield f"has other values than numbers in {name!r}"
     if not {*runs["status"].unique()} <= {"ok", *PROBLEMS}:
         yield "has an unknown status"
-    if not runs.loc[(runs["status"] != "missing").to_numpy(), "key"].map(lambda key: isinstance(key, str)).all():
+    keys = runs.loc[(runs["status"] != "missing").to_numpy(), "key"]
+    if not all(isinstance(key, str) for key in keys):
         yield "has a run without its key"
+
+
+def _unplanned(runs: pd.DataFrame, plan: Plan) -> Iterator[str]:
+    methods: set[tuple[str, ...]] = set()
+    targets: set[tuple[str, ...]] = set()
+    for table in plan.experiments:
+        methods |= {(table.name, table.dataset, table.task, method.name) for method in table.methods}
+        targets |= {(table.name, target) for target in table.targets}
+    for names, planned in ((["experiment", "dataset", "task", "method"], methods), (["experiment", "target"], targets)):
+        rows = runs[names].drop_duplicates().astype(object)
+        unknown = {*rows.itertuples(index=False, name=None)} - planned
+        if unknown:
+            first = min(unknown, key=repr)
+            yield f"has {', '.join(map(repr, first))} in a row, which its plan lacks"
 
 
 def read_runs(store: Store, plan: Plan, metrics: Sequence[str] = ()) -> ResultsFrame:
@@ -140,14 +152,15 @@ def read_runs(store: Store, plan: Plan, metrics: Sequence[str] = ()) -> ResultsF
 
 
 def tuned(plan: Plan, store: Store | None) -> Choices:
-    """What the tracks of a plan choose, from the records at the tuning seeds."""
-    tables = tuple(table for table in plan.experiments if table.tuning is not None)
-    seeds = {table.name: table.tuning.seeds for table in tables if table.tuning is not None}
-    part = replace(
-        plan,
-        experiments=tables,
-        cells=tuple(cell for cell in plan.cells if cell.seed in seeds.get(cell.experiment, ())),
-    )
+    """What the criteria of a plan choose, from the records at the tuning seeds."""
+    tables = []
+    seeds = {}
+    for table in plan.experiments:
+        if table.tuning is not None:
+            tables.append(table)
+            seeds[table.name] = table.tuning.seeds
+    cells = tuple(cell for cell in plan.cells if cell.seed in seeds.get(cell.experiment, ()))
+    part = replace(plan, experiments=tuple(tables), cells=cells)
     runs = runs_frame(Results(part), recorded_rows([])) if store is None else read_runs(store, part)
     return results_of(runs).choices or choices_of(runs)
 
@@ -195,16 +208,19 @@ def own_rows(experiment: Experiment, frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _planned(plan: Plan) -> Iterator[tuple[Any, ...]]:
-    """Every planned run as values of `_PLANNED`, including places of an experiment's grid that have no cell."""
+    """Each planned run as values of `_PLANNED`, including places of an experiment's grid that have no cell."""
     cells: dict[tuple[str, str, str, int], list[PlannedRun]] = {}
     for cell in plan.cells:
         cells.setdefault((cell.experiment, cell.method, cell.target, cell.seed), []).append(cell)
     for table in plan.experiments:
         for method, target, seed in product(table.methods, table.targets, table.every_seed):
             place = table.name, method.name, target, seed
-            for cell in cells.get(place, [PlannedRun(*place, key="")] if seed in table.seeds else ()):
-                run = target, method.name, method.reference, seed, cell.candidate, cell.key or None
-                yield table.name, table.dataset, table.task, *run
+            runs = cells.get(place, [])
+            if not runs and seed in table.seeds:
+                runs = [PlannedRun(*place, key="")]
+            about = table.name, table.dataset, table.task, target, method.name, method.reference, seed
+            for run in runs:
+                yield *about, run.candidate, run.key or None
 
 
 def default_scores(runs: pd.DataFrame) -> Any:
@@ -213,22 +229,23 @@ def default_scores(runs: pd.DataFrame) -> Any:
     Raises:
         StoreError: a run is ok without a possible outcome.
     """
-    tests, correct, error = (
-        runs[name].to_numpy("float64", na_value=np.nan) for name in ("n_test", "n_correct", "sum_squared_error")
-    )
-    classifies, ok = (runs["task"] == "classification").to_numpy(), (runs["status"] == "ok").to_numpy()
+    counts = ("n_test", "n_correct", "sum_squared_error")
+    tests, correct, error = (runs[name].to_numpy("float64", na_value=np.nan) for name in counts)
+    classifies = (runs["task"] == "classification").to_numpy()
+    regresses = (runs["task"] == "regression").to_numpy()
+    ok = (runs["status"] == "ok").to_numpy()
     right = np.isnan(error) & (correct >= 0) & (correct <= tests)
-    near = np.isnan(correct) & (error >= 0) & (runs["task"] == "regression").to_numpy()
+    near = np.isnan(correct) & (error >= 0) & regresses
     unlabelled = (tests == 0) & np.isnan(correct) & np.isnan(error)
-    impossible = ok & ~unlabelled & ~((tests > 0) & np.where(classifies, right, near))
+    labelled = ok & ~unlabelled
+    impossible = labelled & ~((tests > 0) & np.where(classifies, right, near))
     for key, task in runs.loc[impossible, ["key", "task"]].itertuples(index=False):
         raise StoreError(
             f"record {key}: ok, but without a possible outcome of a {task} run; remove its line from the folder's log "
             "or records.jsonl.gz; then `msda-bench run` replaces it"
         )
-    return np.divide(
-        np.where(classifies, 100 * correct, error), tests, out=np.full(len(runs), np.nan), where=ok & ~unlabelled
-    )
+    totals = np.where(classifies, 100 * correct, error)
+    return np.divide(totals, tests, out=np.full(len(runs), np.nan), where=labelled)
 
 
 def load_curves(runs: str | Path | pd.DataFrame, most: int | None = None) -> pd.DataFrame:
@@ -251,22 +268,26 @@ def load_curves(runs: str | Path | pd.DataFrame, most: int | None = None) -> pd.
     most = argument("most", most, PositiveInt | None)
     chosen = select(runs_of(runs))
     if most is not None:
-        chosen = chosen.loc[[row for _, rows in experiments(chosen) for row in _first_seeds(rows, most).index]]
-    curves, rows, names = [], [], dict[str, int]()
-    for row, record, _ in read_records(chosen[chosen["status"].isin(["ok", "diverged"])]):
+        kept = [row for _, own in experiments(chosen) for row in _first_seeds(own, most).index]
+        chosen = chosen.loc[kept]
+    curves = []
+    rows = []
+    names: dict[str, int] = {}
+    trained = chosen[chosen["status"].isin(["ok", "diverged"])]
+    for row, record, _ in read_records(trained):
         if record.curves is not None and record.curves.weights:
             curves.append(_curve(record, record.curves, names))
             rows.append(row)
-    places = chosen[["experiment", "target", "method", "seed", "status"]]
     lengths = [len(curve["epoch"]) for curve in curves]
-    columns = ("epoch", "source", "part_of", "pooled", "risk", "gap", "weight")
-    values: dict[str, Any] = {
-        name: np.concatenate([curve[name] for curve in curves]) if curves else [] for name in columns
-    }
-    for name in ("source", "part_of"):  # millions of rows with few names
-        codes = np.asarray(values[name], np.int32)
-        values[name] = pd.Categorical.from_codes(codes, pd.Index(list(names), dtype=object))
-    return places.loc[np.repeat(rows, lengths)].reset_index(drop=True).assign(**values)
+    places = chosen[["experiment", "target", "method", "seed", "status"]]
+    frame = places.loc[np.repeat(rows, lengths)].reset_index(drop=True)
+    for name in ("epoch", "source", "part_of", "pooled", "risk", "gap", "weight"):
+        values: Any = np.concatenate([curve[name] for curve in curves]) if curves else []
+        if name in {"source", "part_of"}:  # millions of rows with few names
+            codes = np.asarray(values, np.int32)
+            values = pd.Categorical.from_codes(codes, pd.Index(list(names), dtype=object))
+        frame[name] = values
+    return frame
 
 
 _DRAWN = ("experiment", "target", "method", "source", "pooled", "epoch", "risk", "gap", "weight")
@@ -282,20 +303,30 @@ def _first_seeds(rows: pd.DataFrame, most: int) -> pd.DataFrame:
 
 def _curve(record: Record, curves: Curves, names: dict[str, int]) -> dict[str, Any]:
     """A record's curves, epoch by epoch and within an epoch group by group; `names` numbers the sources."""
-    epochs, groups = len(curves.weights), [" + ".join(group) for group in curves.groups]
-    split = record.cell.get("split_sources")
-    parents = {
-        part: source
-        for source in record.cell.get("sources", ())
-        if split
-        for part in source_parts(source, Splitting(**split))
-    }
+    epochs = len(curves.weights)
+    groups = [" + ".join(group) for group in curves.groups]
+    parents = _parents(record.cell)
+    wholes = [parents.get(group, group) for group in groups]
+    for name in (*groups, *wholes):
+        names.setdefault(name, len(names))
     return {
         "epoch": np.repeat(np.arange(1, epochs + 1), len(groups)),
-        "source": np.tile([names.setdefault(group, len(names)) for group in groups], epochs),
-        "part_of": np.tile([names.setdefault(parents.get(group, group), len(names)) for group in groups], epochs),
+        "source": np.tile([names[group] for group in groups], epochs),
+        "part_of": np.tile([names[whole] for whole in wholes], epochs),
         "pooled": [len(group) > 1 for group in curves.groups] * epochs,
         "risk": np.ravel(curves.risks).astype(float),
         "gap": np.ravel(curves.gaps).astype(float),
         "weight": np.ravel(curves.weights).astype(float),
     }
+
+
+def _parents(cell: Mapping[str, Any]) -> dict[str, str]:
+    """By part of a split source, the source."""
+    parents: dict[str, str] = {}
+    split = cell.get("split_sources")
+    if not split:
+        return parents
+    for source in cell.get("sources", ()):
+        parts = source_parts(source, Splitting(**split))
+        parents.update(dict.fromkeys(parts, source))
+    return parents

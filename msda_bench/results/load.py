@@ -31,46 +31,61 @@ VERSION = "version:"
 
 def recorded_rows(heads: Sequence[RecordSummary]) -> pd.DataFrame:
     """A row for each of these records, by key, with columns of a frame of runs; texts are categories."""
-    # What most records have in common is decoded once.
-    codes, made_as = pd.factorize(np.array([bytes(head.provenance) for head in heads], dtype=object))
-    made = [_made(msgspec.json.decode(data, type=Provenance)) for data in made_as]
-    stacks = np.array([of.pop("stack") for of in made], np.float64)
-    datasets = {bytes(head.cell.dataset) for head in heads}
-    params = {data: msgspec.json.decode(data).get("params", {}) for data in datasets}
+    columns: dict[str, Any] = {}
+    for name in ("status", "message"):
+        columns[name] = pd.Categorical([getattr(head, name) for head in heads])
+    for name, values in _numbers(heads).items():
+        columns[name] = np.array(values, np.float64)
+    # Most records share their provenance, so each distinct one is decoded once.
+    codes, distinct = pd.factorize(np.array([bytes(head.provenance) for head in heads], dtype=object))
+    made = [_made(msgspec.json.decode(data, type=Provenance)) for data in distinct]
+    stacks = np.array([where.pop("stack") for where in made], np.float64)
+    columns["stack"] = stacks[codes]
+    for name in dict.fromkeys(name for where in made for name in where):
+        columns[name] = pd.Categorical([where.get(name) for where in made]).take(codes)
+    return pd.DataFrame(columns, index=pd.Index([head.key for head in heads], dtype=object))
+
+
+def _numbers(heads: Sequence[RecordSummary]) -> dict[str, list[Any]]:
+    """The numeric columns, but for those of the provenance."""
+    columns: dict[str, list[Any]] = {}
     outcomes = [head.outcome or Counts() for head in heads]
-    n_train = [
-        _n_train(params[bytes(head.cell.dataset)], head.cell.target, outcome.n_test)
-        for head, outcome in zip(heads, outcomes, strict=True)
-    ]
-    texts: dict[str, list[Any]] = {name: [getattr(head, name) for head in heads] for name in ("status", "message")}
-    numbers: dict[str, Any] = {
-        name: [getattr(outcome, name) for outcome in outcomes] for name in Counts.__struct_fields__
-    }
-    numbers |= {name: [head.bound.get(name) for head in heads] for name in ("effective_sample_size", "weights_norm")}
-    numbers |= {
-        "train_seconds": [_possible(head.timing.get("train"), LONGEST, float) for head in heads],
-        "steps": [_possible(head.timing.get("steps"), MOST_WHOLE, int) for head in heads],
-        "n_train": n_train,
-        "stack": stacks[codes],
-        "target_labels": [head.target_labels for head in heads],
-    }
-    validators = {name for head in heads for name in head.validation}
-    numbers |= {f"{VALIDATOR}{name}": [head.validation.get(name) for head in heads] for name in sorted(validators)}
-    typed: dict[str, Any] = {name: pd.Categorical(values) for name, values in texts.items()}
-    typed |= {name: np.array(values, np.float64) for name, values in numbers.items()}
-    told = dict.fromkeys(name for of in made for name in of)
-    typed |= {name: pd.Categorical([of.get(name) for of in made]).take(codes) for name in told}
-    return pd.DataFrame(typed, index=pd.Index([head.key for head in heads], dtype=object))
+    for name in Counts.__struct_fields__:
+        columns[name] = [getattr(outcome, name) for outcome in outcomes]
+    for name in ("effective_sample_size", "weights_norm"):
+        columns[name] = [head.bound.get(name) for head in heads]
+    columns["train_seconds"] = [_possible(head.timing.get("train"), LONGEST, float) for head in heads]
+    columns["steps"] = [_possible(head.timing.get("steps"), MOST_WHOLE, int) for head in heads]
+    columns["n_train"] = _training_sizes(heads)
+    columns["target_labels"] = [head.target_labels for head in heads]
+    for name in sorted({name for head in heads for name in head.validation}):
+        columns[f"{VALIDATOR}{name}"] = [head.validation.get(name) for head in heads]
+    return columns
+
+
+def _training_sizes(heads: Sequence[RecordSummary]) -> list[int | None]:
+    sizes = []
+    params: dict[bytes, dict[str, Any]] = {}
+    for head in heads:
+        dataset = bytes(head.cell.dataset)
+        if dataset not in params:
+            params[dataset] = msgspec.json.decode(dataset).get("params", {})
+        n_test = head.outcome.n_test if head.outcome else None
+        sizes.append(_n_train(params[dataset], head.cell.target, n_test))
+    return sizes
 
 
 def _made(where: Provenance) -> dict[str, Any]:
-    put_back, versions = where.put_back, sorted(where.distributions.items())
-    return msgspec.structs.asdict(where) | {
-        "numba": None if where.numba is msgspec.UNSET else where.numba or "",
-        "distributions": "; ".join(f"{name} {version}" for name, version in versions),
-        "put_back": " and ".join(map(str, put_back)) if isinstance(put_back, list) else None,
-        **{f"{VERSION}{name}": version for name, version in versions},
-    }
+    made = msgspec.structs.asdict(where)
+    made["numba"] = None if where.numba is msgspec.UNSET else where.numba or ""
+    made["put_back"] = None
+    if isinstance(where.put_back, list):
+        made["put_back"] = " and ".join(map(str, where.put_back))
+    versions = sorted(where.distributions.items())
+    made["distributions"] = "; ".join(f"{name} {version}" for name, version in versions)
+    for name, version in versions:
+        made[f"{VERSION}{name}"] = version
+    return made
 
 
 def _possible(value: float | None, most: float, as_type: Callable[[float], _Number]) -> _Number | None:
@@ -83,29 +98,39 @@ _OFFICIAL = ("test_rows", "test_images")
 
 
 def _n_train(params: dict[str, Any], target: str, n_test: int | None) -> int | None:
-    """The target's training examples, as the cell says how many, or which share of the examples the test is drawn from.
+    """The number of the target's training examples, from the cell: a number, or a share of the examples.
 
-    A share counts where the size of the test is one, too, or the test has the rest. With groups it is about that. With
-    official test rows it is of the others, whose number no record has.
+    A share counts only if the test's size is a share, too, or if the test is the rest. With groups the number is
+    approximate. With official test rows it is a share of the other rows, and no record has their number.
     """
     if any(params.get(name) is not None for name in _OFFICIAL):
         return None
-    size = params.get("train") if params.get("target_train") is None else params["target_train"]
-    if isinstance(size, dict):
-        size = size.get(target, size.get("default"))
     if params.get("protocol") == "transductive":
         return None
+    size = params.get("target_train")
+    if size is None:
+        size = params.get("train")
+    if isinstance(size, dict):
+        size = size.get(target, size.get("default"))
     if type(size) is int:
         return size if abs(size) < MOST_WHOLE else None
-    return _share(size, params.get("test"), n_test) if type(size) is float else None
+    if type(size) is float:
+        return _share(size, params.get("test"), n_test)
+    return None
 
 
 def _share(train: float, test: object, n_test: int | None) -> int | None:
     """The number of training examples that a share makes, if the test has another share, or the rest."""
-    if n_test is None or not (test is None or type(test) is float):
+    rest = 1 - train
+    if test is None:
+        tested = rest
+    elif type(test) is float:
+        tested = min(test, rest)
+    else:
         return None
-    tested = 1 - train if test is None else min(test, 1 - train)
-    return _possible(n_test * train / tested, MOST_WHOLE, round) if 0 < train < 1 and tested > 0 else None
+    if n_test is None or tested <= 0 or not 0 < train < 1:
+        return None
+    return _possible(n_test * train / tested, MOST_WHOLE, round)
 
 
 def load_cells(runs: pd.DataFrame) -> dict[str, dict[str, Any]]:
@@ -118,15 +143,24 @@ def read_records(runs: pd.DataFrame) -> Iterator[tuple[Any, Record, Store]]:
 
     Rows of joined runs are read from their own folders. Skips rows without a record or a folder.
     """
-    results, runs = results_of(runs), runs[(runs["status"] != "missing").to_numpy()]
-    folders = runs["folder"] if "folder" in runs else pd.Series(results.folder, runs.index, dtype=object)
-    stores = {} if results.store is None else {str(results.store.folder): results.store}
-    stores |= {folder: Store(Path(folder)).refresh() for folder in folders.dropna().unique() if folder not in stores}
-    for row, key, folder in zip(runs.index, runs["key"], folders, strict=True):
-        if folder in stores:
-            if (record := stores[folder].read(key)) is None:
-                raise StoreError(f"{folder}: the record of run {key} is gone; run the command again")
-            yield row, record, stores[folder]
+    results = results_of(runs)
+    recorded = runs[(runs["status"] != "missing").to_numpy()]
+    if "folder" not in recorded:
+        recorded = recorded.assign(folder=results.folder)
+    folders = recorded["folder"]
+    stores = {}
+    if results.store is not None:
+        stores[str(results.store.folder)] = results.store
+    for folder in folders.dropna().unique():
+        if folder not in stores:
+            stores[folder] = Store(Path(folder)).refresh()
+    for row, key, folder in zip(recorded.index, recorded["key"], folders, strict=True):
+        if folder not in stores:
+            continue
+        record = stores[folder].read(key)
+        if record is None:
+            raise StoreError(f"{folder}: the record of run {key} is gone; run the command again")
+        yield row, record, stores[folder]
 
 
 def kept_predictions(store: Store, record: Record, *, classifies: bool) -> Mapping[str, NDArray[np.generic]] | None:
@@ -142,10 +176,13 @@ def kept_predictions(store: Store, record: Record, *, classifies: bool) -> Mappi
 
 
 def _are_predictions(arrays: Mapping[str, NDArray[np.generic]], *, classifies: bool) -> bool:
-    """Whether these arrays have numbers for each example, and for a classification an output for each class, too."""
+    """Whether these arrays have a number for each example, and for a classification also an output for each class."""
     names = (*OF_EXAMPLES, "outputs") if classifies else OF_EXAMPLES
     if any(name not in arrays or arrays[name].dtype.kind not in "iuf" for name in names):
         return False
+    if any(arrays[name].ndim != 1 for name in OF_EXAMPLES):
+        return False
+    if classifies and arrays["outputs"].ndim != 2:  # noqa: PLR2004 - examples, classes
+        return False
     sizes = {arrays[name].shape[:1] for name in names}
-    flat = all(arrays[name].ndim == 1 for name in OF_EXAMPLES)
-    return len(sizes) == 1 and flat and (not classifies or arrays["outputs"].ndim == 2)  # noqa: PLR2004 - examples, classes
+    return len(sizes) == 1
