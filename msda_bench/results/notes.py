@@ -62,15 +62,17 @@ def notes(runs: pd.DataFrame, selected: pd.DataFrame | None = None) -> list[Note
 
     `selected` are the runs with the selected settings, if known.
     """
-    candidates, every = Candidates(runs), list[Note]()
+    candidates = Candidates(runs)
     selection = results_of(runs).selection
     by = None if selection is None else selection.track
+    every: list[Note] = []
     for experiment, rows in experiments(select(runs) if selected is None else selected):
-        name = experiment.name
-        own = (line for line in experiment.notes if by is None or not line.startswith(SELECTED_BY))
-        every += [Note("suite", name, line) for line in (*own, *_chosen(experiment, by))]
-        every += [Note("candidates", name, line) for line in _unselected(experiment, candidates, by)]
-        every += [Note(kind, name, line) for kind, line in _remarks(experiment, rows)]
+        lines = [line for line in experiment.notes if by is None or not line.startswith(SELECTED_BY)]
+        lines += _chosen(experiment, by)
+        every += [Note("suite", experiment.name, line) for line in lines]
+        every += [Note("candidates", experiment.name, line) for line in _unselected(experiment, candidates, by)]
+        for kind, remarks in _remarks(experiment, rows):
+            every += [Note(kind, experiment.name, line) for line in remarks]
     return every
 
 
@@ -80,29 +82,38 @@ def _chosen(experiment: Experiment, by: str | None) -> Iterator[str]:
         if by is not None and experiment.criteria:
             yield f"Settings are those that {by} selects."
         return
-    track, seeds = by or tuning.tracks[0], spans(tuning.seeds)
+    track = by or tuning.tracks[0]
     if track == FIRST:
         yield "Settings: candidate 0 of each method, without any selection."
         return
     searches = {method.name: method.search for method in experiment.methods if method.search is not None}
     most = max(len(search.candidates) for search in searches.values())
-    on = f"chosen once for each method and target on tuning seeds {seeds}"
+    on = f"chosen once for each method and target on tuning seeds {spans(tuning.seeds)}"
     yield f"Settings {on} by {_worded(track)}, among {most} candidates."
-    for own in dict.fromkeys(searches[name].by for name in tuning.oracles if name in searches):
-        names = ", ".join(name for name in tuning.oracles if name in searches and searches[name].by == own)
+    oracles: dict[str, list[str]] = {}
+    for name in tuning.oracles:
+        if name in searches:
+            oracles.setdefault(searches[name].by, []).append(name)
+    for own, names in oracles.items():
         if own != track:
-            yield f"Trained with the target's labels, and so chosen by {_worded(own)}: {names}."
+            yield f"Trained with the target's labels, and so chosen by {_worded(own)}: {', '.join(names)}."
 
 
 def _unselected(experiment: Experiment, candidates: Candidates, by: str | None) -> Iterator[str]:
     """How many candidates of each method could not be selected, by reason."""
     methods = candidates.methods(experiment)
-    choices = {method.name: [*candidates.choices(experiment, method, by)] for method in methods}
-    runs = len(experiment.targets) * (1 if experiment.tuning is not None else len(experiment.seeds))
+    runs = len(experiment.targets)
+    if experiment.tuning is None:
+        runs *= len(experiment.seeds)
     planned = {method.name: len(method.search.candidates) * runs for method in methods if method.search}
+    choices = {method.name: [*candidates.choices(experiment, method, by)] for method in methods}
     for what, why in _UNSELECTED.items():
-        counts = {name: sum(getattr(choice, what) for choice in of) for name, of in choices.items()}
-        if some := [f"{name} {count} of {planned[name]}" for name, count in counts.items() if count]:
+        some = []
+        for name, of_method in choices.items():
+            count = sum(getattr(choice, what) for choice in of_method)
+            if count:
+                some.append(f"{name} {count} of {planned[name]}")
+        if some:
             yield f"{why}: {', '.join(some)}"
 
 
@@ -134,7 +145,7 @@ def scorers_raised(selected: pd.DataFrame) -> bool:
 def folder_lines(runs: pd.DataFrame, more: Iterable[str] = (), noted: Iterable[Note] | None = None) -> Iterator[Line]:
     """The notes of all experiments, each once and after `more`, then their problems; `noted` are notes if known."""
     lines = note_lines(notes(runs) if noted is None else noted)
-    where: dict[str, list[str]] = {line: [*lines] for line in more}
+    where = {line: [*lines] for line in more}
     for name, own in lines.items():
         for line in own:
             where.setdefault(line, []).append(name)
@@ -142,7 +153,8 @@ def folder_lines(runs: pd.DataFrame, more: Iterable[str] = (), noted: Iterable[N
     for line, names in where.items():
         some = f"{first_of(names)}: " if 0 < len(names) < every else ""
         yield Line("note", f"{some}{line}")
-    yield from (Line("problem", line) for line in problem_lines(runs))
+    for line in problem_lines(runs):
+        yield Line("problem", line)
 
 
 def note_lines(noted: Iterable[Note]) -> dict[str, list[str]]:
@@ -159,17 +171,21 @@ def problems(runs: pd.DataFrame) -> pd.DataFrame:
     `target`, `seed` and `message` are those of the first run in table order; `planned` counts the method's runs.
     """
     rows = []
-    for experiment, own in experiments(select(runs)[["experiment", "method", "status", "target", "seed", "message"]]):
+    chosen = select(runs)[["experiment", "method", "status", "target", "seed", "message"]]
+    for experiment, own in experiments(chosen):
         planned = Counter(own["method"].astype(object))
+        methods = [*planned]
         bad = own[(own["status"] != "ok").to_numpy()]
         for (method, status), group in _grouped(bad, "method", "status"):
-            first, place = group.iloc[0], ([*planned].index(method), PROBLEMS.index(str(status)))
+            place = experiment.name, methods.index(method), PROBLEMS.index(str(status))
+            first = group.iloc[0]
             message = None if pd.isna(first["message"]) else printable(first["message"], _MESSAGE)
-            counts = len(group), planned[method], first["target"], first["seed"], message
-            rows.append((experiment.name, *place, method, status, *counts))
-    columns = ("experiment", "_", "__", "method", "status", "runs", "planned", "target", "seed", "message")
-    rows.sort(key=lambda row: row[:3])
-    return pd.DataFrame(rows, columns=columns, dtype=object).drop(columns=["_", "__"])
+            counts = len(group), planned[method]
+            row = experiment.name, method, status, *counts, first["target"], first["seed"], message
+            rows.append((place, row))
+    rows.sort(key=lambda placed: placed[0])
+    columns = ("experiment", "method", "status", "runs", "planned", "target", "seed", "message")
+    return pd.DataFrame([row for _, row in rows], columns=columns, dtype=object)
 
 
 def problem_lines(runs: pd.DataFrame) -> Iterator[str]:
@@ -177,7 +193,8 @@ def problem_lines(runs: pd.DataFrame) -> Iterator[str]:
     rows = problems(runs)
     same = ["experiment", "status", "runs", "planned", "target", "seed", "message"]
     for _, group in rows.groupby(same, dropna=False, sort=False):
-        first, each = group.iloc[0], " each" if len(group) > 1 else ""
+        first = group.iloc[0]
+        each = " each" if len(group) > 1 else ""
         which = f"{', '.join(group['method'])}: {first['runs']} of {first['planned']} runs{each}"
         status = _WORDS.get(first["status"], first["status"])
         place = f"first at target {printable(first['target'])}, seed {first['seed']}"
@@ -185,66 +202,95 @@ def problem_lines(runs: pd.DataFrame) -> Iterator[str]:
         yield f"{first['experiment']}: {which} {status}, {place}{why}"
 
 
-def _remarks(experiment: Experiment, rows: pd.DataFrame) -> Iterator[tuple[NoteKind, str]]:
-    yield from (("tests", line) for line in small_tests_notes(experiment.targets, small_tests(rows)))
-    yield from (("answers", line) for line in (*doubted_answers(rows), *lone_answers(rows)))
-    made, results = rows[rows["key"].notna()], results_of(rows)
+def _remarks(experiment: Experiment, rows: pd.DataFrame) -> Iterator[tuple[NoteKind, Iterable[str]]]:
+    made = rows[rows["key"].notna()]
+    yield "tests", small_tests_notes(experiment.targets, small_tests(rows))
+    yield "answers", doubted_answers(rows)
+    yield "answers", lone_answers(rows)
+    yield "store", _faulty(made)
+    yield "scores", _unscored(experiment, made)
+    yield "made", _unusual(made)
+    yield "made", _versions(experiment, made)
+    yield "outliers", _outliers(made)
+    yield "steps", _steps(rows)
+
+
+def _faulty(made: pd.DataFrame) -> Iterator[str]:
+    """Notes runs whose records are in conflict or damaged."""
+    results = results_of(made)
     for keys, what in (
         (results.conflicting, "another result of the same run is stored with the one that counts"),
         (results.damaged, "a damaged record counts as missing; run the suite again to replace it"),
     ):
-        if len(affected := made[made["key"].isin(keys)]):
-            yield "store", f"{what}: {which_runs(affected, made)}"
-    yield from (("scores", line) for line in _unscored(experiment, made))
-    if len(plain := made[(made["device"] == "cpu") & (made["numba"] == "")]):
+        affected = made[made["key"].isin(keys)]
+        if len(affected):
+            yield f"{what}: {which_runs(affected, made)}"
+
+
+def _unusual(made: pd.DataFrame) -> Iterator[str]:
+    """Notes runs without numba, and components that changed the state of the process."""
+    plain = made[(made["device"] == "cpu") & (made["numba"] == "")]
+    if len(plain):
         what = "trained without numba, by plain loops, which are slower and round differently"
-        yield "made", f"{what}: {which_runs(plain, made)}"
+        yield f"{what}: {which_runs(plain, made)}"
     for (what,), affected in _grouped(made, "put_back"):
         changed = f"a component changed {printable(what, _MESSAGE)}, which was restored after its run"
-        yield "made", f"{changed}: {which_runs(affected, made)}"
-    yield from (("made", line) for line in _versions(experiment, made))
+        yield f"{changed}: {which_runs(affected, made)}"
+
+
+def _outliers(made: pd.DataFrame) -> Iterator[str]:
     ok = made[(made["status"] == "ok") & (made["method"] != CHANCE_REFERENCE)]
-    if far := _far(ok, "score"):
-        yield "outliers", f"scores far from those of the method's other seeds: {far}"
-    if _SOURCES in ok and (far := _far(ok.assign(sources=100 * ok[_SOURCES].astype(float)), "sources", least=10)):
+    far = _far(ok, "score")
+    if far:
+        yield f"scores far from those of the method's other seeds: {far}"
+    if _SOURCES not in ok:
+        return
+    far = _far(ok.assign(sources=100 * ok[_SOURCES].astype(float)), "sources", least=10)
+    if far:
         what = "accuracy on the sources' held-out examples far below that of the method's other seeds"
-        yield "outliers", f"{what}, so the training may have failed: {far}"
-    yield from (("steps", line) for line in _steps(rows))
+        yield f"{what}, so the training may have failed: {far}"
 
 
 def _far(ok: pd.DataFrame, column: str, least: float | None = None) -> str:
-    """Names runs far from the median of their method and target, without labels of the target only those far below.
+    """Names runs whose value is far from the median of their method at their target.
 
     Far is ten times the median distance, of the method or of all methods at the target, whichever is larger, so that
-    nearly equal runs have no outliers. With `least` it is this distance, and five times the method's own.
+    nearly equal runs have no outliers. With `least`, only runs below the median count, and far is this distance or five
+    times the method's own median distance, whichever is larger.
     """
-    values, place = ok[column].astype(float), [ok["method"].astype(object), ok["target"].astype(object)]
-    medians, counts = (values.groupby(place).transform(what) for what in ("median", "count"))
+    values = ok[column].astype(float)
+    target = ok["target"].astype(object)
+    place = [ok["method"].astype(object), target]
+    medians = values.groupby(place).transform("median")
+    counts = values.groupby(place).transform("count")
     away = (values - medians).abs()
     usual = away.groupby(place).transform("median")
     if least is None:
-        limit = 10 * usual.clip(lower=usual.groupby(place[1]).transform("median"))
+        of_all = usual.groupby(target).transform("median")
+        limit = 10 * usual.clip(lower=of_all)
     else:
-        limit, away = (5 * usual).clip(lower=least), medians - values
-    rows = ok[["method", "target", "seed", column]].assign(median=medians, away=away)[
-        (counts >= _MIN_RUNS) & (away > limit)
-    ]
-    return first_of(
-        f"{row['method']} at target {printable(row['target'])}, seed {row['seed']} "
-        f"({row[column]:.4g}, median {row['median']:.4g})"
-        for row in rows.sort_values("away", ascending=False, kind="stable").to_dict("records")
-    )
+        away = medians - values
+        limit = (5 * usual).clip(lower=least)
+    rows = ok[["method", "target", "seed", column]].assign(median=medians, away=away)
+    far = rows[(counts >= _MIN_RUNS) & (away > limit)]
+    lines = []
+    for row in far.sort_values("away", ascending=False, kind="stable").to_dict("records"):
+        run = f"{row['method']} at target {printable(row['target'])}, seed {row['seed']}"
+        lines.append(f"{run} ({row[column]:.4g}, median {row['median']:.4g})")
+    return first_of(lines)
 
 
 def _unscored(experiment: Experiment, made: pd.DataFrame) -> Iterator[str]:
-    without = made[(made["status"] == "ok") & made["score"].isna() & made["message"].isna()]
+    ok = made[made["status"] == "ok"]
+    without = ok[ok["score"].isna() & ok["message"].isna()]
     if experiment.metric is not None and len(without):
         measure = experiment.measure
         yield f"without {measure.label}: {which_runs(without, made)}: {why_unmeasured(measure)}"
-    for _, affected in _grouped(made[(made["status"] == "ok") & made["message"].notna()], "method"):
+    for _, affected in _grouped(ok[ok["message"].notna()], "method"):
         why = printable(affected["message"].iloc[0], _MESSAGE)
         whose = "its metric" if why.startswith("metric ") else "a validator's score"
-        yield f"without {whose}: {which_runs(affected, made)}: {why}{_AFTER_MENDING if _RAISED in why else ''}"
+        again = _AFTER_MENDING if _RAISED in why else ""
+        yield f"without {whose}: {which_runs(affected, made)}: {why}{again}"
 
 
 def environments(made: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
@@ -252,27 +298,31 @@ def environments(made: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     about = made[["platform", "torch", "device", "device_name"]].astype(object)
     rows = [*about.where(about.notna(), None).itertuples(index=False, name=None)]
     words = {row: made_on(dict(zip(about, row, strict=True))) for row in {*rows}}
-    groups = made.groupby(np.array([words[row] for row in rows], dtype=object))
-    return sorted(((str(on), own) for on, own in groups), key=lambda one: (-len(one[1]), one[0]))
+    by_system = made.groupby(np.array([words[row] for row in rows], dtype=object))
+    groups = [(str(system), own) for system, own in by_system]
+    return sorted(groups, key=lambda group: (-len(group[1]), group[0]))
 
 
 def _versions(experiment: Experiment, made: pd.DataFrame) -> Iterator[str]:
-    """Notes runs of more than one system, and distributions whose versions are not the plan's, or are mixed."""
+    """Notes runs of more than one system, and distributions whose versions are mixed or are not the plan's."""
     planned: dict[str, set[str]] = {}
     for distribution in (text for method in experiment.methods for text in method.distributions):
         name, _, version = distribution.rpartition(" ")
         planned.setdefault(name, set()).add(version)
-    columns = sorted(str(column) for column in made if str(column).startswith(VERSION))
-    by_name = {name.removeprefix(VERSION): [(str(v), own) for (v,), own in _grouped(made, name)] for name in columns}
-    for name, groups in {"system": environments(made), **by_name}.items():
-        known = planned.get(name, {value for value, _ in groups})
-        strange = [(value, own) for value, own in groups if value not in known]
-        if strange or len(groups) > 1:
-            what = (
-                f"another {name} than the plan's {' and '.join(sorted(known))}" if strange else f"more than one {name}"
-            )
-            which = sorted(f"{printable(value)} ({which_runs(own, made)})" for value, own in strange or groups)
-            yield f"made with {what}: {'; '.join(which)}"
+    by_name = {"system": environments(made)}
+    for column in sorted(str(column) for column in made if str(column).startswith(VERSION)):
+        groups = [(str(version), own) for (version,), own in _grouped(made, column)]
+        by_name[column.removeprefix(VERSION)] = groups
+    for name, groups in by_name.items():
+        strange = [(value, own) for value, own in groups if name in planned and value not in planned[name]]
+        if strange:
+            what = f"another {name} than the plan's {' and '.join(sorted(planned[name]))}"
+        elif len(groups) > 1:
+            what = f"more than one {name}"
+        else:
+            continue
+        which = sorted(f"{printable(value)} ({which_runs(own, made)})" for value, own in strange or groups)
+        yield f"made with {what}: {'; '.join(which)}"
 
 
 def _steps(rows: pd.DataFrame) -> Iterator[str]:
@@ -285,7 +335,8 @@ def _steps(rows: pd.DataFrame) -> Iterator[str]:
     by_steps: dict[str, list[str]] = {}
     for (method,), own in _grouped(taken, "method"):
         low, high = own["steps"].min(), own["steps"].max()
-        by_steps.setdefault(f"{low}" if low == high else f"{low} to {high}", []).append(method)
+        steps = f"{low}" if low == high else f"{low} to {high}"
+        by_steps.setdefault(steps, []).append(method)
     text = "; ".join(f"{', '.join(methods)} {steps}" for steps, methods in by_steps.items())
     references = list(dict.fromkeys(taken.loc[taken["reference"].astype(bool), "method"].astype(object)))
     bound = f"; {' and '.join(references)} need not be an upper bound" if references else ""
@@ -301,8 +352,11 @@ def which_runs(affected: pd.DataFrame, made: pd.DataFrame) -> str:
     """Names runs: `all runs`, or each method with `all runs`, or with their number and the first one."""
     if len(affected) == len(made):
         return "all runs"
-    of, parts = Counter(made["method"].astype(object)), []
+    totals = Counter(made["method"].astype(object))
+    parts = []
     for (method,), own in _grouped(affected, "method"):
-        part = f"{len(own)} of {of[method]} runs, first at target {own['target'].iloc[0]}, seed {own['seed'].iloc[0]}"
-        parts.append(f"{method}, {'all runs' if len(own) == of[method] else part}")
+        total = totals[method]
+        first = own.iloc[0]
+        some = f"{len(own)} of {total} runs, first at target {first['target']}, seed {first['seed']}"
+        parts.append(f"{method}, {'all runs' if len(own) == total else some}")
     return "; ".join(parts)
