@@ -1,9 +1,10 @@
-"""Features of inputs that a dataset's `fit` may return: word groups of texts, standardised columns."""
+"""Features that a dataset's `fit` may learn: counts of words and word groups, and standardised columns."""
 
 from __future__ import annotations
 
 import functools
 import html
+import itertools
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
@@ -37,12 +38,11 @@ def standardiser(
         A picklable function of a domain's name and its inputs (n, ...) that returns float32 of equal shape. With
         "domain" it raises `KeyError` for a domain without training inputs.
     """
-    whole = {"": np.concatenate(list(train.values()))} if by == "pooled" else train
-    if channels:
-        scales = {domain: _of_signals(x) for domain, x in whole.items() if len(x)}
-    else:
-        scales = {domain: _scale(x.astype(np.float64)) for domain, x in whole.items() if len(x)}
-    return functools.partial(_standardised, scales=scales, pooled=by == "pooled")
+    pooled = by == "pooled"
+    parts = {"": np.concatenate(list(train.values()))} if pooled else train
+    scale = _of_signals if channels else _of_columns
+    scales = {domain: scale(x) for domain, x in parts.items() if len(x)}
+    return functools.partial(_standardised, scales=scales, pooled=pooled)
 
 
 def _standardised(
@@ -56,11 +56,14 @@ def _standardised(
     return ((x - mean) / deviation).astype(np.float32)
 
 
-def _scale(x: Array) -> tuple[Array, Array]:
-    deviation = x.std(0)
+def _of_columns(x: Array) -> tuple[Array, Array]:
+    """The mean and the deviation of each column."""
+    wide = x.astype(np.float64)
     # Rounding can make the deviation of a constant column slightly larger than 0.
-    constant = x.min(0) == x.max(0)
-    return np.where(constant, x[0], x.mean(0)), np.where(constant, 1, deviation)
+    constant = wide.min(0) == wide.max(0)
+    mean = np.where(constant, wide[0], wide.mean(0))
+    deviation = np.where(constant, 1, wide.std(0))
+    return mean, deviation
 
 
 def _of_signals(x: Array) -> tuple[Array, Array]:
@@ -154,7 +157,8 @@ def fit_ngrams(
         A picklable function from a domain's name, which does not matter, and n texts to a CSR matrix (n, columns),
         float32 with sorted indices.
     """
-    counts, vocabulary = ngram_counts([text for texts in train.values() for text in texts], longest)
+    every = list(itertools.chain.from_iterable(train.values()))
+    counts, vocabulary = ngram_counts(every, longest)
     kept = frequent_columns([counts], columns, least)
     place = {vocabulary[column]: number for number, column in enumerate(kept.tolist())}
     return functools.partial(_bags, place=place, longest=longest, width=columns, binary=binary)
@@ -201,18 +205,23 @@ def ngram_counts(
     """
     split = characters_of if units == "characters" else tokens
     runs = [_runs(split(text), longest) for text in texts]
-    known = sorted({run for words in runs for run in words}) if vocabulary is None else [*vocabulary]
-    return _matrix(runs, {run: number for number, run in enumerate(known)}, len(known)), known
+    known = sorted(set().union(*runs)) if vocabulary is None else list(vocabulary)
+    column = {run: number for number, run in enumerate(known)}
+    return _matrix(runs, column, len(known)), known
 
 
 def _matrix(runs: Sequence[Sequence[str]], column: Mapping[str, int], width: int) -> csr_matrix:
     """Counts of the runs that have a column."""
     from scipy.sparse import csr_matrix
 
-    known = [[column[run] for run in text if run in column] for text in runs]
-    indices = np.fromiter((place for text in known for place in text), np.int32)
-    starts = np.concatenate([[0], np.cumsum([len(text) for text in known])]).astype(np.int32)
-    counts = csr_matrix((np.ones(len(indices), np.float32), indices, starts), shape=(len(known), width))
+    indices: list[int] = []
+    starts = [0]
+    for text in runs:
+        indices += [column[run] for run in text if run in column]
+        starts.append(len(indices))
+    ones = np.ones(len(indices), np.float32)
+    places = np.array(indices, np.int32), np.array(starts, np.int32)
+    counts = csr_matrix((ones, *places), shape=(len(runs), width))
     counts.sum_duplicates()
     return counts
 
@@ -228,9 +237,11 @@ def frequent_columns(counts: Sequence[csr_matrix], most: int, least: int) -> Arr
     Returns:
         Column indices, int64, at most `most`.
     """
-    rows = sum(np.bincount(part.indices[part.data > 0], minlength=part.shape[1]) for part in counts)
-    order = np.argsort(-np.asarray(rows), kind="stable")[:most]
-    return order[np.asarray(rows)[order] >= least]
+    rows = np.zeros(counts[0].shape[1], np.int64)
+    for part in counts:
+        rows += np.bincount(part.indices[part.data > 0], minlength=part.shape[1])
+    order = np.argsort(-rows, kind="stable")[:most]
+    return order[rows[order] >= least]
 
 
 def select_columns(counts: csr_matrix, columns: Array, width: int) -> csr_matrix:
@@ -244,5 +255,6 @@ def select_columns(counts: csr_matrix, columns: Array, width: int) -> csr_matrix
 def _runs(words: list[str], longest: int) -> list[str]:
     runs = list(words)
     for length in range(2, longest + 1):
-        runs += [" ".join(words[start : start + length]) for start in range(len(words) - length + 1)]
+        starts = range(len(words) - length + 1)
+        runs += [" ".join(words[start : start + length]) for start in starts]
     return runs

@@ -49,7 +49,8 @@ def uniform(key: Tensor, shape: tuple[int, ...]) -> Tensor:
 def normal(key: Tensor, shape: tuple[int, ...]) -> Tensor:
     """Standard normal float32 numbers of the given shape, from a (2,) int32 key (Box and Muller 1958)."""
     first, second = uniform(key, (2, *shape)).unbind()
-    return (-2 * torch.log1p(-first)).sqrt() * torch.cos(2 * math.pi * second)
+    radius = (-2 * torch.log1p(-first)).sqrt()
+    return radius * torch.cos(2 * math.pi * second)
 
 
 def keep_mask(key: Tensor, index: Tensor, rate: float) -> Tensor:
@@ -68,4 +69,6 @@ def split_key(key: Tensor, index: Tensor) -> Tensor:
     Returns:
         int32 of the broadcast shape, with a last dimension of 2.
     """
-    return torch.stack([random_bits(key, 2 * index), random_bits(key, 2 * index + 1)], dim=-1)
+    first = random_bits(key, 2 * index)
+    second = random_bits(key, 2 * index + 1)
+    return torch.stack([first, second], dim=-1)

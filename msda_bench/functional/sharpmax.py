@@ -53,7 +53,9 @@ class _Sharpmax(torch.autograd.Function):
     @staticmethod
     def forward(z: Tensor) -> Tensor:
         # The iteration reads its numbers to decide when to stop, which on a GPU would make the host wait.
-        return _by_newton(z) if z.shape[-1] > FEW and z.is_cpu else _by_sorting(z)
+        if z.shape[-1] > FEW and z.is_cpu:
+            return _by_newton(z)
+        return _by_sorting(z)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:  # noqa: ARG004
@@ -64,9 +66,10 @@ class _Sharpmax(torch.autograd.Function):
         (alpha,) = ctx.saved_tensors
         if alpha.numel() <= BLOCK:
             return _jacobian_product(alpha, grad)
-        rows, slopes = (x.reshape(-1, x.shape[-1]) for x in (alpha, grad))
-        blocks = zip(_blocks(rows), _blocks(slopes), strict=True)
-        return torch.cat([_jacobian_product(some, slope) for some, slope in blocks]).view(alpha.shape)
+        rows = _blocks(alpha.reshape(-1, alpha.shape[-1]))
+        slopes = _blocks(grad.reshape(-1, grad.shape[-1]))
+        products = [_jacobian_product(some, slope) for some, slope in zip(rows, slopes, strict=True)]
+        return torch.cat(products).view(alpha.shape)
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[int], z: Tensor) -> tuple[Tensor, int]:  # noqa: ARG004

@@ -36,13 +36,20 @@ def plain_texts(texts: Sequence[str], missing: Collection[str] = MISSING_TEXTS) 
         texts: the different texts of a whole column, or all names of a kind.
         missing: texts that stand for a missing value besides the empty one.
     """
-    plain = [unicodedata.normalize("NFC", " ".join(_NO_WIDTH.sub(" ", text).split())) for text in texts]
-    plain = ["" if text in missing else text for text in plain]
+    plain: list[str] = []
+    for text in texts:
+        words = _NO_WIDTH.sub(" ", text).split()
+        composed = unicodedata.normalize("NFC", " ".join(words))
+        plain.append("" if composed in missing else composed)
     different = set(plain) - {""}
-    if not all(map(_NUMBER.fullmatch, different)) or any(abs(float(text)) >= _EXACT for text in different):
+    if not all(map(_NUMBER.fullmatch, different)):
         return plain
-    numbers = {text: _plain_number(float(text)) for text in different}
-    numbers = {text: "" if number in missing else number for text, number in numbers.items()} | {"": ""}
+    if any(abs(float(text)) >= _EXACT for text in different):
+        return plain
+    numbers = {"": ""}
+    for text in different:
+        number = _plain_number(float(text))
+        numbers[text] = "" if number in missing else number
     if any(map(_ZEROS.match, different)) and len(set(numbers.values())) == len(numbers):
         return plain
     return [numbers[text] for text in plain]
@@ -65,8 +72,11 @@ def alike(texts: Iterable[str]) -> list[tuple[str, ...]]:
 
 
 def _folded(text: str) -> str:
-    seen = "".join(char for char in unicodedata.normalize("NFKC", text) if unicodedata.category(char) != "Cf")
-    return _plain_number(float(seen)) if _NUMBER.fullmatch(seen) else " ".join(seen.casefold().rstrip(" .").split())
+    compatible = unicodedata.normalize("NFKC", text)
+    visible = "".join(char for char in compatible if unicodedata.category(char) != "Cf")
+    if _NUMBER.fullmatch(visible):
+        return _plain_number(float(visible))
+    return " ".join(visible.casefold().rstrip(" .").split())
 
 
 def unspaced(texts: Iterable[str]) -> bool:

@@ -62,8 +62,14 @@ class Sine(Dataset):
 
     def _window(self, domain: str) -> tuple[float, float]:
         """Mean and standard deviation of a domain's x."""
-        (kind, number), count = domain.split("_"), len(_SOURCES)
-        first, step = (np.pi / count, 2 * np.pi / count) if self.means == "centres" else (0.0, 2 * np.pi / (count - 1))
+        kind, number = domain.split("_")
+        count = len(_SOURCES)
+        if self.means == "centres":
+            first = np.pi / count
+            step = 2 * np.pi / count
+        else:
+            first = 0.0
+            step = 2 * np.pi / (count - 1)
         if kind == "source":
             return -np.pi + first + step * int(number), 0.2
         return -np.pi + first + step * (2 * int(number) + 0.5), 0.4

@@ -90,19 +90,22 @@ class Stress(Dataset):
         return self.target_size if domain in _TARGETS else self.size
 
     def _draw(self, domain: str, draws: Draws, count: int) -> tuple[Array, Array]:
-        y = np.searchsorted(np.cumsum(_frequencies(domain))[:-1], draws.uniform("y", (count,)), side="right")
+        limits = np.cumsum(_frequencies(domain))[:-1]
+        y = np.searchsorted(limits, draws.uniform("y", (count,)), side="right")
         noise = draws.normal("x", (count, _COLUMNS))
         return self._means(domain)[y] + noise, y.astype(np.int64)
 
     def _best(self, domain: str, x: Array) -> Array:
         """The likeliest class by Bayes' rule; all means are equally far from the origin."""
-        likeliest: Array = (x @ self._means(domain).T + np.log(_frequencies(domain))).argmax(1)
+        scores = x @ self._means(domain).T + np.log(_frequencies(domain))
+        likeliest: Array = scores.argmax(1)
         return likeliest
 
     def _means(self, domain: str) -> Array:
         angles = {"near": self.near, "duplicate": self.near, "far": self.far, "flipped": 90.0}
         turn = math.radians(angles.get(domain, 0.0))
-        own, following = np.eye(_CLASSES), np.roll(np.eye(_CLASSES), 1, axis=1)
+        own = np.eye(_CLASSES)
+        following = np.roll(own, 1, axis=1)
         means = np.zeros((_CLASSES, _COLUMNS))
         first = _CLASSES if domain == "irrelevant" else 0
         means[:, first : first + _CLASSES] = math.cos(turn) * own + math.sin(turn) * following

@@ -40,12 +40,13 @@ class Part:
 
 def whole(train: Part, test: Part) -> DomainData:
     """Both parts as one domain, the test part marked."""
-    official = np.arange(len(train.y) + len(test.y)) >= len(train.y)
+    is_test = np.repeat([False, True], [len(train.y), len(test.y)])
     if train.x.strides[1] == test.x.strides[1] == 0:  # grey: the three channels keep sharing their memory
         x = colours(np.concatenate([train.x[:, 0], test.x[:, 0]]))
     else:
         x = np.concatenate([train.x, test.x])
-    return DomainData(x, np.concatenate([train.y, test.y]), official)
+    y = np.concatenate([train.y, test.y])
+    return DomainData(x, y, is_test)
 
 
 def colours(grey: Array) -> Array:
@@ -73,8 +74,10 @@ def enlarge(images: Array) -> Array:
     """
     side = images.shape[1]
     # The shares of the old pixels in each new one, pixels being squares and not points.
-    at = np.clip((np.arange(SIDE) + 0.5) * side / SIDE - 0.5, 0, side - 1)
-    weights = np.maximum(1 - abs(at[:, None] - np.arange(side)), 0).astype(np.float32)
+    middles = (np.arange(SIDE) + 0.5) * side / SIDE - 0.5
+    inside = np.clip(middles, 0, side - 1)
+    distances = abs(inside[:, None] - np.arange(side))
+    weights = np.maximum(1 - distances, 0).astype(np.float32)
     larger = np.empty((len(images), SIDE, SIDE), np.uint8)
     for start in range(0, len(images), _AT_ONCE):
         some = images[start : start + _AT_ONCE].astype(np.float32)
@@ -88,7 +91,9 @@ def read_mnist(images: Path, labels: Path) -> Part:
     Raises:
         DataError: the files have another format.
     """
-    return Part(colours(enlarge(_read_idx(images, 3))), digits(_read_idx(labels, 1), labels))
+    grey = _read_idx(images, 3)
+    classes = digits(_read_idx(labels, 1), labels)
+    return Part(colours(enlarge(grey)), classes)
 
 
 def _read_idx(path: Path, dimensions: int) -> Array:
@@ -142,7 +147,10 @@ def read_arrays(path: Path, *names: str) -> list[Array]:
 def _check_size(path: Path, names: Sequence[str]) -> None:
     from scipy.io import whosmat
 
-    size = sum(math.prod(shape) * _BYTES.get(kind, 8) for name, shape, kind in whosmat(path) if name in names)
+    size = 0
+    for name, shape, kind in whosmat(path):
+        if name in names:
+            size += math.prod(shape) * _BYTES.get(kind, 8)
     if size > _MOST_MAT:
         raise ValueError(f"it claims {size} bytes, more than {_MOST_MAT}")
 
@@ -159,22 +167,27 @@ def read_mnist_m(path: Path) -> tuple[Part, Part]:
             stream = archive.extractfile(member)
             if stream is not None:
                 contents[member.name] = stream.read()
-        return _mnist_m_part(contents, "mnist_m/mnist_m_train"), _mnist_m_part(contents, "mnist_m/mnist_m_test")
+        train = _mnist_m_part(contents, "mnist_m/mnist_m_train")
+        test = _mnist_m_part(contents, "mnist_m/mnist_m_test")
+        return train, test
 
 
 def _mnist_m_part(contents: Mapping[str, bytes], folder: str) -> Part:
     from PIL import Image
 
-    lines = [line.split() for line in contents[f"{folder}_labels.txt"].decode("ascii").splitlines()]
+    text = contents[f"{folder}_labels.txt"].decode("ascii")
+    lines = [line.split() for line in text.splitlines()]
     images = np.empty((len(lines), 3, SIDE, SIDE), np.uint8)
     for place, (name, _) in enumerate(lines):
-        with Image.open(io.BytesIO(contents[f"{folder}/{name}"]), formats=["PNG"]) as image:
+        content = io.BytesIO(contents[f"{folder}/{name}"])
+        with Image.open(content, formats=["PNG"]) as image:
             images[place] = np.asarray(image).transpose(2, 0, 1)
-    return Part(images, digits(np.array([int(label) for _, label in lines]), folder))
+    labels = np.array([int(label) for _, label in lines])
+    return Part(images, digits(labels, folder))
 
 
 def read_usps(path: Path) -> Part:
-    """Digits of USPS as LIBSVM publishes it: bzip2 of lines `label 1:value ... 256:value`, of which zeros may lack.
+    """Digits of USPS as LIBSVM publishes it: bzip2 of lines `label 1:value ... 256:value`, where zeros may be missing.
 
     They are enlarged to 32 x 32; values -1..1 become 0..255, label 1 is the digit 0.
 
@@ -185,7 +198,10 @@ def read_usps(path: Path) -> Part:
         lines = [line.replace(b":", b" ").split() for line in stream.read().splitlines()]
         values = np.zeros((len(lines), _USPS_SIDE * _USPS_SIDE))
         for row, (_, *pairs) in enumerate(lines):
-            values[row, np.array(pairs[0::2], np.int64) - 1] = np.array(pairs[1::2], np.float64)
+            places = np.array(pairs[0::2], np.int64) - 1
+            values[row, places] = np.array(pairs[1::2], np.float64)
         labels = np.array([float(label) for label, *_ in lines])
-    grey = np.rint((values + 1) / 2 * 255).astype(np.uint8).reshape(-1, _USPS_SIDE, _USPS_SIDE)
-    return Part(colours(enlarge(grey)), digits(labels, path, 1, CLASSES) - 1)
+    grey = np.rint((values + 1) / 2 * 255).astype(np.uint8)
+    images = grey.reshape(-1, _USPS_SIDE, _USPS_SIDE)
+    classes = digits(labels, path, 1, CLASSES) - 1
+    return Part(colours(enlarge(images)), classes)

@@ -48,9 +48,13 @@ def _found(path: Path) -> tuple[tuple[Row, ...], tuple[str, ...]]:
     """The images, and a line on other files."""
     if path.is_file() and not is_archive(path):
         state = path.stat()
-        return (Row(path.name, str(path), 0, state.st_size, state.st_mtime_ns),), ()
+        row = Row(path.name, str(path), 0, state.st_size, state.st_mtime_ns)
+        return (row,), ()
     found = files_of(path)
     others = ", ".join(f"{count} {ending}" for ending, count in sorted(found.others.items()))
     if not found.images:
-        raise DataError(f"{path}: has no images{f', but {others}' if others else ''}")
-    return found.images, (f"{path.name}: not read, since they are no images: {others}",) if others else ()
+        beside = f", but {others}" if others else ""
+        raise DataError(f"{path}: has no images{beside}")
+    if not others:
+        return found.images, ()
+    return found.images, (f"{path.name}: not read, since they are no images: {others}",)

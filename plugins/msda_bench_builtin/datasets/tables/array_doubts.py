@@ -14,7 +14,7 @@ from msda_bench_builtin.datasets.tables.parts import Parts
 from msda_bench_builtin.datasets.tables.texts import listed
 
 _COLUMNS = 32
-"""So many numbers of each row are looked at, evenly spaced."""
+"""The most numbers of each row that are examined; they are evenly spaced."""
 
 
 def doubts_in(x: Array, parts: Parts, name: str, *, alike: bool, gaps: bool) -> list[str]:
@@ -27,10 +27,11 @@ def doubts_in(x: Array, parts: Parts, name: str, *, alike: bool, gaps: bool) -> 
         alike: whether each domain is standardised by itself.
         gaps: whether NaN may stand for a missing number.
     """
-    rows = np.concatenate(list(parts.rows.values()))
-    places = np.repeat(np.arange(len(parts.rows)), [len(mine) for mine in parts.rows.values()])
-    columns = sampled(x, rows)
-    return [finding.line(answered=False) for finding in _findings(columns, places, parts, name, alike=alike, gaps=gaps)]
+    of_domains = list(parts.rows.values())
+    columns = sampled(x, np.concatenate(of_domains))
+    places = np.repeat(np.arange(len(of_domains)), [len(rows) for rows in of_domains])
+    findings = _findings(columns, places, parts, name, alike=alike, gaps=gaps)
+    return [finding.line(answered=False) for finding in findings]
 
 
 def sampled(x: Array, rows: Array) -> list[Array]:
@@ -53,7 +54,8 @@ def _findings(
         if len(different) >= MEASURED:
             measured.append(values)
         known = np.isfinite(different)
-        coded.update(gap.value for gap in gaps_among(different[known], counts[known]) if gap.certain)
+        found = gaps_among(different[known], counts[known])
+        coded.update(gap.value for gap in found if gap.certain)
     if coded:
         which = listed([f"{gap:g}" for gap in sorted(coded)])
         what = f"{which} repeats far outside of all other numbers of array {name!r}"
@@ -72,6 +74,9 @@ def _findings(
 
 def spread(columns: list[Array], mine: Array) -> float:
     """The median quartile distance of columns in some rows; 0 if it is not known."""
-    known = [values[mine & np.isfinite(values)] for values in columns]
-    distances = [np.subtract(*np.quantile(values, [0.75, 0.25])) for values in known if len(values)]
+    distances = []
+    for values in columns:
+        known = values[mine & np.isfinite(values)]
+        if len(known):
+            distances.append(np.subtract(*np.quantile(known, [0.75, 0.25])))
     return float(np.median(distances)) if distances else 0.0

@@ -48,7 +48,8 @@ def gaps_among(values: Array, counts: Array) -> list[Gap]:
     """
     best: list[Gap] = []
     for low, high in itertools.product(range(_PEELED), repeat=2):
-        if low + high > len(best) and low + high + 2 <= len(values):
+        peeled = low + high
+        if peeled > len(best) and peeled + 2 <= len(values):
             best = _outside(values, counts, low, high) or best
     return best
 
@@ -56,25 +57,33 @@ def gaps_among(values: Array, counts: Array) -> list[Gap]:
 def _outside(values: Array, counts: Array, low: int, high: int) -> list[Gap]:
     """The numbers at both ends, if all of them may stand for gaps."""
     kept = slice(low, len(values) - high)
-    rest, weights = values[kept], counts[kept]
-    first, middle, third = _quartiles(rest, weights)
-    spread = third - first or float(np.subtract(*np.quantile(rest, [0.75, 0.25]))) or abs(middle) or 1.0
-    made = []
+    rest = values[kept]
+    first, middle, third = _quartiles(rest, counts[kept])
+    spread = third - first
+    if not spread:
+        spread = float(np.subtract(*np.quantile(rest, [0.75, 0.25]))) or abs(middle) or 1.0
+    least, greatest = float(rest[0]), float(rest[-1])
+    gaps = []
     for place in [*range(low), *range(len(values) - high, len(values))]:
-        value, count = float(values[place]), int(counts[place])
+        value = float(values[place])
+        count = int(counts[place])
         known = value in _CODES or abs(value) >= _FILL
-        away, alone, least = _KNOWN if known or value == 0 else _UNKNOWN
-        nearest = rest[0] if place < low else rest[-1]
-        far = abs(value - middle) >= away * spread and abs(value - nearest) >= alone * spread
-        if not far or count < least:
+        from_middle, from_nearest, times = _KNOWN if known or value == 0 else _UNKNOWN
+        nearest = least if place < low else greatest
+        if abs(value - middle) < from_middle * spread:
             return []
-        made.append(Gap(value, count, float(rest[0]), float(rest[-1]), known and len(rest) >= _FEWEST))
-    return made
+        if abs(value - nearest) < from_nearest * spread:
+            return []
+        if count < times:
+            return []
+        gaps.append(Gap(value, count, least, greatest, known and len(rest) >= _FEWEST))
+    return gaps
 
 
 def _quartiles(values: Array, counts: Array) -> tuple[float, float, float]:
     ends = np.cumsum(counts)
-    first, middle, third = values[np.searchsorted(ends, ends[-1] * np.array([0.25, 0.5, 0.75]))].tolist()
+    places = np.searchsorted(ends, ends[-1] * np.array([0.25, 0.5, 0.75]))
+    first, middle, third = values[places].tolist()
     return first, middle, third
 
 
@@ -93,15 +102,20 @@ def other_unit(medians: Array, spreads: Array) -> Unit | None:
         spreads: of each domain, above 0.
     """
     known = np.flatnonzero(np.isfinite(medians) & (medians != 0) & (spreads > 0))
-    if len(known) < len(("one", "other")) or np.ptp(np.sign(medians[known])):
+    if len(known) < 2 or np.ptp(np.sign(medians[known])):  # noqa: PLR2004 - one unit and another
         return None
-    order = known[np.argsort(abs(medians[known]), kind="stable")]
+    sizes = abs(medians[known])
+    order = known[np.argsort(sizes, kind="stable")]
     logs = np.log(abs(medians[order]))
     steps = np.diff(logs)
     cut = int(np.argmax(steps)) + 1
-    low, high = order[:cut], order[cut:]
-    if steps[cut - 1] < np.log(_FACTOR) or max(np.ptp(logs[:cut]), np.ptp(logs[cut:])) > steps[cut - 1] / 2:
+    largest_step = steps[cut - 1]
+    if largest_step < np.log(_FACTOR):
         return None
+    if max(np.ptp(logs[:cut]), np.ptp(logs[cut:])) > largest_step / 2:
+        return None
+    low = order[:cut]
+    high = order[cut:]
     factor = float(np.median(medians[high]) / np.median(medians[low]))
     wider = float(np.median(spreads[high]) / np.median(spreads[low]))
     if not factor / 3 < wider < factor * 3:
@@ -121,7 +135,7 @@ def moves_slowly(columns: Sequence[Array], domains: Array) -> bool:
 
     That compares the squared differences of neighbours with those of any two rows (von Neumann's ratio).
     """
-    ratios = [*_ratios(columns, domains)]
+    ratios = list(_ratios(columns, domains))
     return len(ratios) > 1 and float(np.median(ratios)) < _SLOW
 
 
@@ -157,7 +171,10 @@ def within(values: Array, groups: Array) -> float:
     counts = np.bincount(groups)
     means = np.bincount(groups, values) / np.maximum(counts, 1)
     free = len(values) - np.count_nonzero(counts)
-    return float(((values - means[groups]) ** 2).sum() / free) if free > 0 else np.nan
+    if free <= 0:
+        return np.nan
+    squares = (values - means[groups]) ** 2
+    return float(squares.sum() / free)
 
 
 def prints_of(columns: Sequence[Array]) -> Array:
@@ -176,9 +193,13 @@ def copies_among(columns: Sequence[Array]) -> tuple[int, Array]:
     """
     prints = prints_of(columns)
     _, first, places, counts = np.unique(prints, return_index=True, return_inverse=True, return_counts=True)
-    repeated = counts[places.reshape(-1)] > 1
-    # The exponent allows for columns that depend on each other.
-    chance = np.prod([((np.bincount(of[first] + 1) / len(first)) ** 2).sum() ** 0.75 for of in columns])
-    copies = len(places) - len(first)
-    by_chance = copies <= _COPIES * len(places) or chance * len(first) > _COPIES
-    return (0, np.zeros(len(places), bool)) if by_chance else (copies, repeated)
+    chances = []
+    for column in columns:
+        shares = np.bincount(column[first] + 1) / len(first)
+        # The exponent allows for columns that depend on each other.
+        chances.append((shares**2).sum() ** 0.75)
+    by_chance = np.prod(chances) * len(first)
+    copies = len(prints) - len(first)
+    if copies <= _COPIES * len(prints) or by_chance > _COPIES:
+        return 0, np.zeros(len(prints), bool)
+    return copies, counts[places.reshape(-1)] > 1
