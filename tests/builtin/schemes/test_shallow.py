@@ -22,7 +22,7 @@ NEEDED = {
     "KLIEPReweight": {"gamma": 0.1},
     "MMDLSConSMapping": {"gamma": 0.1},
     "MMDTarSReweight": {"gamma": 0.1},
-    "TransferSubspaceLearning": {"n_components": 2},
+    "TransferSubspaceLearning": {"n_components": 6},
 }
 ADAPTERS = sorted({name.removesuffix("Adapter") for name in dir(skada) if name.endswith("Adapter")} - {"Base"})
 
@@ -102,7 +102,7 @@ def test_a_probability_of_0_does_not_stop_jdot(tmp_path):
 
 
 def test_weights_are_of_the_target_over_the_sources():
-    adapter = Skada(adapter="DiscriminatorReweight").make(type("Task", (), {"kind": "classification"}), 0)[0]
+    adapter = Skada(adapter="DiscriminatorReweight").make(Task("classification", 2), 0)[0]
     x = np.random.default_rng(0).normal(size=(200, 1))
     x[100:] += 1
     domain = np.repeat([1, -2], 100)
