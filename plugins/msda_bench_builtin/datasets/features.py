@@ -48,15 +48,19 @@ class Standardised(Published):
     @property
     def notes(self) -> tuple[str, ...]:
         """How the features are standardised, if they are."""
-        how = {"pooled": "over all domains", "domain": "in each domain"}.get(self.standardise)
-        return () if how is None else (f"{self.name}: features are standardised {how}, by training examples.",)
+        if self.standardise == "none":
+            return ()
+        where = "over all domains" if self.standardise == "pooled" else "in each domain"
+        return (f"{self.name}: features are standardised {where}, by training examples.",)
 
     def fit(self, train: Mapping[str, Inputs]) -> Callable[[str, Inputs], Inputs]:
         """Learns to standardise, if requested."""
         if self.standardise == "none":
             return lambda _, inputs: inputs
-        inputs, channels = cast("Mapping[str, Array]", train), len(self.input.shape) > 1
-        return cast("Callable[[str, Inputs], Inputs]", standardiser(inputs, self.standardise, channels=channels))
+        inputs = cast("Mapping[str, Array]", train)
+        is_signals = len(self.input.shape) > 1
+        learned = standardiser(inputs, self.standardise, channels=is_signals)
+        return cast("Callable[[str, Inputs], Inputs]", learned)
 
 
 def read_table(path: Path, columns: int) -> Array:

@@ -75,10 +75,13 @@ def _recordings(path: Path) -> Iterator[tuple[str, Array]]:
     """Name and samples, in [-1, 1), of each recording in an archive, compressed or not."""
     with tarfile.open(path) as archive:
         for member in archive:
-            place, stream = PurePosixPath(member.name), archive.extractfile(member)
-            if stream is not None and place.suffix == ".wav" and place.parent.name == "recordings":
-                with wave.open(stream) as sound:
-                    yield place.name, np.frombuffer(sound.readframes(sound.getnframes()), "<i2") / 2**15
+            place = PurePosixPath(member.name)
+            stream = archive.extractfile(member)
+            if stream is None or place.suffix != ".wav" or place.parent.name != "recordings":
+                continue
+            with wave.open(stream) as sound:
+                samples = sound.readframes(sound.getnframes())
+            yield place.name, np.frombuffer(samples, "<i2") / 2**15
 
 
 def log_mel(samples: Array) -> Array:
@@ -88,7 +91,8 @@ def log_mel(samples: Array) -> Array:
         (1280,) float32, stretched to this length from any number of samples.
     """
     samples = np.pad(samples, (0, max(0, _LENGTH - len(samples))))
-    windows = np.lib.stride_tricks.sliding_window_view(samples, _LENGTH)[::_HOP] * np.hanning(_LENGTH + 1)[:-1]
+    parts = np.lib.stride_tricks.sliding_window_view(samples, _LENGTH)[::_HOP]
+    windows = parts * np.hanning(_LENGTH + 1)[:-1]
     energy = np.abs(np.fft.rfft(windows)) ** 2 @ _mel().T
     frames = np.log(energy / _LENGTH + _QUIET)
     times = np.linspace(0, len(frames) - 1, _FRAMES)

@@ -83,7 +83,8 @@ class Watch(Standardised):
     def load(self, domain: str, files: Files) -> DomainData:
         """The windows of one person, (n, 60) or (n, 6, 100) float32, recording by recording."""
         raw = self.form == "signals"
-        name = f"watch{' signals' if raw else ''} v{self.version} {_FILE.sha256}"
+        what = "watch signals" if raw else "watch"
+        name = f"{what} v{self.version} {_FILE.sha256}"
         arrays = files.derived(name, lambda: _windows(files.path(_FILE), raw=raw))
         rows = arrays["person"] == self.domains.index(domain) + 1
         return DomainData(arrays["x"][rows], arrays["y"][rows], groups=arrays["recording"][rows])

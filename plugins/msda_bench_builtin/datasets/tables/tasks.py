@@ -105,14 +105,16 @@ class Hospitals(TableTask):
         texts = [files.path(file).read_text(encoding="ascii") for file in self.files]
         bodies = [text[text.index("\n") + 1 :] if text.startswith("age") else text for text in texts]
         lines = [line for body in bodies for line in body.splitlines() if line]
-        columns = delimited(files.path(self.files[0]), "\n".join([_HEADER, *lines]))
+        text = "\n".join([_HEADER, *lines])
+        columns = delimited(files.path(self.files[0]), text)
         for name in ("trestbps", "chol"):
             column = columns[name]
-            zeros = np.flatnonzero(column.numbers == 0)
-            columns[name] = Column.of(column.texts, np.where(np.isin(column.codes, zeros), -1, column.codes))
+            is_zero = np.isin(column.codes, np.flatnonzero(column.numbers == 0))
+            columns[name] = Column.of(column.texts, np.where(is_zero, -1, column.codes))
         target = columns.pop("target")
+        is_ill = (target.numbers > 0).astype(np.int64)
         places = np.repeat(np.arange(len(self.domains)), list(self.published.values()))
-        return columns, places, (target.numbers > 0).astype(np.int64)[target.codes], None
+        return columns, places, is_ill[target.codes], None
 
 
 _DESCRIPTORS = (
@@ -161,7 +163,9 @@ class Solubility(TableTask):
     @property
     def task(self) -> Task:
         """Poor (0), fair (1) or good (2), or the logarithm of the solubility in mol per litre."""
-        return Task("classification", 3) if self.mode == "classification" else Task("regression")
+        if self.mode == "regression":
+            return Task("regression")
+        return Task("classification", 3)
 
     def rows(self, files: Files) -> TaskRows:
         """All molecules; see `TableTask`."""
@@ -173,5 +177,7 @@ class Solubility(TableTask):
         values = solubility.numbers[solubility.codes]
         classes = (values >= _POOR).astype(np.int64) + (values >= _FAIR)
         labels = classes if self.mode == "classification" else values.astype(np.float32)
-        skeletons = np.array([text[:_SKELETON] for text in columns["InChIKey"].texts])[columns["InChIKey"].codes]
-        return {name: columns[name] for name in _DESCRIPTORS}, places[numbers.codes], labels, skeletons
+        keys = columns["InChIKey"]
+        skeletons = np.array([text[:_SKELETON] for text in keys.texts])
+        inputs = {name: columns[name] for name in _DESCRIPTORS}
+        return inputs, places[numbers.codes], labels, skeletons[keys.codes]
