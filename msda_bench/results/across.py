@@ -128,14 +128,9 @@ def standings(comparison: Across) -> pd.DataFrame:
     """Builds the frame that `across` returns."""
     names = dict.fromkeys([*comparison.methods, *(row["method"] for row in comparison.gains)])
     gains = [f"gain:{name}" for name in comparison.experiments]
-    frame = pd.DataFrame(
-        [_standing(comparison, name) for name in names],
-        columns=[
-            *("method", "reference", *_WHOLE, *_COUNTS),
-            *gains,
-            *(f"outcome:{name}" for name in comparison.experiments),
-        ],
-    )
+    outcomes = [f"outcome:{name}" for name in comparison.experiments]
+    rows = [_standing(comparison, name) for name in names]
+    frame = pd.DataFrame(rows, columns=["method", "reference", *_WHOLE, *_COUNTS, *gains, *outcomes])
     frame = frame.astype(dict.fromkeys([*_WHOLE, *gains], float))
     is_baseline = frame["method"] == comparison.baseline
     gain = frame["mean_gain"].mask(is_baseline, 0.0)
@@ -147,22 +142,23 @@ def standings(comparison: Across) -> pd.DataFrame:
 def _standing(comparison: Across, method: str) -> Gain:
     mine = [row for row in comparison.gains if row["method"] == method]
     known = [row for row in mine if row["gain"] is not None]
-    row: Gain = {"method": method, "reference": any(row["reference"] for row in mine)}
-    row |= {"mean_rank": comparison.mean_ranks.get(method), "n_experiments": len(known)}
-    for name, outcome in (("n_better", BETTER), ("n_worse", WORSE)):
-        row[name] = sum(gain["outcome"] == outcome for gain in mine)
-    row["n_tested"] = sum(map(_is_testable, mine))
+    row: Gain = {
+        "method": method,
+        "reference": any(gain["reference"] for gain in mine),
+        "mean_rank": comparison.mean_ranks.get(method),
+        "n_experiments": len(known),
+        "n_better": sum(gain["outcome"] == BETTER for gain in mine),
+        "n_worse": sum(gain["outcome"] == WORSE for gain in mine),
+        "n_tested": sum(map(_is_testable, mine)),
+    }
     for gain in mine:
-        row |= {f"{what}:{gain['experiment']}": gain[what] for what in ("gain", "outcome")}
+        row[f"gain:{gain['experiment']}"] = gain["gain"]
+        row[f"outcome:{gain['experiment']}"] = gain["outcome"]
     if known:
-        mean = _mean_gain(known)
+        mean = MeanGain.of([(gain["gain"], gain["error"], gain["n"]) for gain in known])
         low, high = mean.interval(comparison.alpha)
         row |= {"mean_gain": mean.mean, "mean_gain_low": low, "mean_gain_high": high}
     return row
-
-
-def _mean_gain(gains: Sequence[Gain]) -> MeanGain:
-    return MeanGain.of([(gain["gain"], gain["error"], gain["n"]) for gain in gains])
 
 
 def _is_testable(row: Gain) -> bool:
@@ -182,10 +178,7 @@ def across_datasets(tables: Sequence[ScoreTable], pairs: Sequence[Sequence[Paire
     one with an altered domain only if no other uses its dataset unaltered. `pairs` are the decided comparisons of each
     of the `tables`, on average at least; None for fewer than two datasets.
     """
-    of_accuracy = [grid.experiment for grid in tables if grid.metric == METRIC]
-    sound = {table.dataset for table in of_accuracy if not table.is_altered}
-    counting = [table for table in of_accuracy if not (table.is_altered and table.dataset in sound)]
-    counted = [grid for grid in tables if grid.experiment in counting and grid.has_results and grid.has_headroom]
+    counted = _counted(tables)
     by_dataset: dict[str, list[ScoreTable]] = {}
     for grid in counted:
         by_dataset.setdefault(grid.experiment.dataset, []).append(grid)
@@ -201,12 +194,11 @@ def across_datasets(tables: Sequence[ScoreTable], pairs: Sequence[Sequence[Paire
     ranks = {str(name): float(rank) for name, rank in ranked.mean().items()}
     best_first = sorted(names, key=lambda name: ranks.get(name, 0.0))
     different = [row.pair for row in rows if row.outcome in OPPOSITE]
-    gains = [
-        row
-        for grid, rows in zip(tables, pairs, strict=True)
-        if grid in counted and baseline is not None
-        for row in _gains(grid, rows, baseline)
-    ]
+    gains: list[Gain] = []
+    if baseline is not None:
+        for grid, decided in zip(tables, pairs, strict=True):
+            if grid in counted:
+                gains += _gains(grid, decided, baseline)
     return Across(
         datasets=tuple(by_dataset),
         methods=tuple(best_first),
@@ -222,6 +214,17 @@ def across_datasets(tables: Sequence[ScoreTable], pairs: Sequence[Sequence[Paire
     )
 
 
+def _counted(tables: Sequence[ScoreTable]) -> list[ScoreTable]:
+    of_accuracy = [grid for grid in tables if grid.metric == METRIC]
+    unaltered = {grid.experiment.dataset for grid in of_accuracy if not grid.experiment.is_altered}
+    counted = []
+    for grid in of_accuracy:
+        repeated = grid.experiment.is_altered and grid.experiment.dataset in unaltered
+        if grid.has_results and grid.has_headroom and not repeated:
+            counted.append(grid)
+    return counted
+
+
 def _headroom(counted: Sequence[ScoreTable], gains: Sequence[Gain]) -> str | None:
     """The reference that shows the headroom of all experiments, by its mean gain over those that have it."""
     named = {grid.experiment.headroom for grid in counted}
@@ -231,8 +234,9 @@ def _headroom(counted: Sequence[ScoreTable], gains: Sequence[Gain]) -> str | Non
     for row in gains:
         if row["method"] in labelled and row["gain"] is not None:
             by_method.setdefault(row["method"], []).append(row["gain"])
-    means = {name: mean_of(of) for name, of in by_method.items()}
-    return tells_headroom(named.pop() if len(named) == 1 else None, recipes, means)
+    means = {name: mean_of(gained) for name, gained in by_method.items()}
+    shared = named.pop() if len(named) == 1 else None
+    return tells_headroom(shared, recipes, means)
 
 
 def _gains(grid: ScoreTable, pairs: Sequence[PairedComparison], baseline: str) -> Iterator[Gain]:
@@ -260,14 +264,19 @@ def _gains(grid: ScoreTable, pairs: Sequence[PairedComparison], baseline: str) -
 
 
 def _compared(datasets: Mapping[str, Sequence[ScoreTable]], pair: tuple[str, str], alpha: float) -> PairedComparison:
-    differences, complete = [], True
+    differences = []
+    complete = True
     for of_dataset in datasets.values():
-        merits = [(grid, grid.merits[None].paired(*pair)) for grid in of_dataset]
-        complete &= all(len(first) == len(grid.seeds) for grid, (first, _) in merits)
-        means = [(mean_of(first), mean_of(second)) for _, (first, second) in merits if first]
-        if means:
-            first, second = map(mean_of, zip(*means, strict=True))
-            differences.append(first - second)
+        firsts = []
+        seconds = []
+        for grid in of_dataset:
+            first, second = grid.merits[None].paired(*pair)
+            complete &= len(first) == len(grid.seeds)
+            if first:
+                firsts.append(mean_of(first))
+                seconds.append(mean_of(second))
+        if firsts:
+            differences.append(mean_of(firsts) - mean_of(seconds))
     decimals = min(grid.merits[None].decimals for of_dataset in datasets.values() for grid in of_dataset)
     return paired_statistics(
         "across_datasets",
@@ -296,12 +305,13 @@ def _ranks(datasets: Mapping[str, Sequence[ScoreTable]], names: Sequence[str]) -
     """A row for each dataset where every method has a mean: the ranks of its means in the dataset's experiments."""
     rows = []
     for of_dataset in datasets.values():
-        means = {
-            name: [mean_of(seeds.values()) for grid in of_dataset if (seeds := grid.merits[None].by_seed[name])]
-            for name in names
-        }
-        if all(means.values()):
-            merits = {name: tied(mean_of(of_tables)) for name, of_tables in means.items()}
+        merits = {}
+        for name in names:
+            scores = [grid.merits[None].by_seed[name] for grid in of_dataset]
+            means = [mean_of(by_seed.values()) for by_seed in scores if by_seed]
+            if means:
+                merits[name] = tied(mean_of(means))
+        if len(merits) == len(names):
             rows.append(pd.Series(merits).rank(ascending=False))
     return pd.DataFrame(rows)
 
@@ -312,7 +322,8 @@ def cliques(names: Sequence[str], different: Iterable[tuple[str, str]]) -> tuple
     for first, second in different:
         neighbours[first].discard(second)
         neighbours[second].discard(first)
-    places = sorted(sorted(map(names.index, group)) for group in _grown(frozenset(), {*names}, set(), neighbours))
+    groups = _grown(frozenset(), {*names}, set(), neighbours)
+    places = sorted(sorted(map(names.index, group)) for group in groups)
     return tuple(tuple(names[place] for place in group) for group in places if len(group) > 1)
 
 
@@ -333,20 +344,24 @@ def _grown(
 def _skipped(tables: Sequence[ScoreTable], counted: Sequence[ScoreTable], names: Sequence[str]) -> Iterator[str]:
     left: dict[str, list[str]] = {}
     for grid in tables:
-        table, base = grid.experiment, name_of(grid.experiment.baseline)
-        if not grid.has_results:
-            why = "no results yet"
-        elif grid.metric != METRIC:
-            why = f"its metric is {grid.metric}, not accuracy"
-        elif not grid.has_headroom:
-            why = f"no headroom, since {name_of(table.headroom)} is not shown to gain over {base}"
-        else:
-            what = printable(table.label_shift or "a source is left out")
-            if table.corrupted is not None:
-                what = f"the labels of source {name_of(table.corrupted)} are shuffled"
-            why = f"{what}, and {name_of(table.dataset)} itself counts"
         if grid not in counted:
-            left.setdefault(why, []).append(name_of(table.name))
+            left.setdefault(_why_skipped(grid), []).append(name_of(grid.experiment.name))
     others = dict.fromkeys(name_of(name) for grid in counted for name in grid.ranked if name not in names)
-    left |= {"not ranked in every experiment": [*others]} if others else {}
-    yield from (f"{first_of(skipped)}: {why}" for why, skipped in left.items())
+    if others:
+        left["not ranked in every experiment"] = [*others]
+    for why, skipped in left.items():
+        yield f"{first_of(skipped)}: {why}"
+
+
+def _why_skipped(grid: ScoreTable) -> str:
+    table = grid.experiment
+    if not grid.has_results:
+        return "no results yet"
+    if grid.metric != METRIC:
+        return f"its metric is {grid.metric}, not accuracy"
+    if not grid.has_headroom:
+        return f"no headroom, since {name_of(table.headroom)} is not shown to gain over {name_of(table.baseline)}"
+    what = printable(table.label_shift or "a source is left out")
+    if table.corrupted is not None:
+        what = f"the labels of source {name_of(table.corrupted)} are shuffled"
+    return f"{what}, and {name_of(table.dataset)} itself counts"

@@ -63,15 +63,18 @@ def criteria(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
         Scores are in percent, or squared errors; regrets are at least 0.
     """
     runs = runs_of(runs)
-    candidates, suite = Candidates(runs), results_of(runs).plan.suite
-    rows = [
-        {"suite": suite, "experiment": table.name, **row}
-        for table, methods in _searched(candidates)
-        if (judged := [method for method in methods if not method.reference])
-        for row in _judgements(candidates, table, judged)
-    ]
-    tuned = any(table.tuning is not None for table in results_of(runs).plan.experiments)
-    return pd.DataFrame(rows, columns=[*COLUMNS, *(EVALUATED_COLUMNS if tuned else ())])
+    plan = results_of(runs).plan
+    candidates = Candidates(runs)
+    rows: list[dict[str, Any]] = []
+    for table, methods in _searched(candidates):
+        judged = [method for method in methods if not method.reference]
+        if judged:
+            about = {"suite": plan.suite, "experiment": table.name}
+            rows += [about | row for row in _judgements(candidates, table, judged)]
+    columns = [*COLUMNS]
+    if any(table.tuning is not None for table in plan.experiments):
+        columns += EVALUATED_COLUMNS
+    return pd.DataFrame(rows, columns=columns)
 
 
 def sensitivity(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
@@ -81,7 +84,8 @@ def sensitivity(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
         `experiment, method, parameter, value, score`: a row for each candidate and each of its numeric values, with the
         candidate's mean score over targets and seeds.
     """
-    candidates, rows = Candidates(runs_of(runs)), []
+    candidates = Candidates(runs_of(runs))
+    rows = []
     for table, methods in _searched(candidates):
         for method in methods:
             scored = [candidates.scores([run], ORACLE) for run in candidates.of(table, method, votes=True).values()]
@@ -109,25 +113,32 @@ SENSITIVITY = FrameSchema("candidates", "sensitivity", _POINTS, _POINTS[:3], _PO
 
 def _searched(candidates: Candidates) -> Iterator[tuple[Experiment, list[Method]]]:
     for table in results_of(candidates.runs).plan.experiments:
-        if table.criteria and (searched := candidates.methods(table)):
+        searched = candidates.methods(table) if table.criteria else []
+        if searched:
             yield table, searched
 
 
 def _judgements(candidates: Candidates, table: Experiment, methods: Sequence[Method]) -> Iterator[dict[str, Any]]:
     """The rows of one experiment: each target by itself, then all targets together if there are several."""
-    sign, places = table.measure.sign, {target: [at] for at, target in enumerate(table.targets)}
+    sign = table.measure.sign
+    places = {target: [place] for place, target in enumerate(table.targets)}
     if len(table.targets) > 1:
         small = small_tests(own_rows(table, candidates.runs))
-        places[AVERAGE] = [place for name in averaged_targets(table.targets, small) for place in places[name]]
-    groups = {ALL: [*range(len(methods))]} | {method.name: [at] for at, method in enumerate(methods)}
-    seeds = table.tuning.seeds if table.tuning is not None else table.seeds
-    true = [
-        {at: candidates.scores([run], ORACLE) for at, run in candidates.of(table, method, votes=True).items()}
-        for method in methods
-    ]
-    best, best_later = (_merits(candidates, table, methods, ORACLE, votes=votes) for votes in (True, False))
-    for by in (*(by for by in table.criteria if by != ORACLE), CHANCE, ORACLE):
-        merits, later = (_merits(candidates, table, methods, by, votes=votes) for votes in (True, False))
+        averaged = averaged_targets(table.targets, small)
+        places[AVERAGE] = [table.targets.index(target) for target in averaged]
+    groups = {ALL: [*range(len(methods))]}
+    for place, method in enumerate(methods):
+        groups[method.name] = [place]
+    true = []
+    for method in methods:
+        own = candidates.of(table, method, votes=True)
+        true.append({place: candidates.scores([run], ORACLE) for place, run in own.items()})
+    best = _merits(candidates, table, methods, ORACLE, votes=True)
+    best_later = _merits(candidates, table, methods, ORACLE, votes=False)
+    validators = [by for by in table.criteria if by != ORACLE]
+    for by in (*validators, CHANCE, ORACLE):
+        merits = _merits(candidates, table, methods, by, votes=True)
+        later = _merits(candidates, table, methods, by, votes=False)
         ranks = _ranks(candidates, table, methods, by, true)
         of_each = merits, best - merits, later, best_later - later
         for target, at in places.items():
@@ -142,7 +153,7 @@ def _judgements(candidates: Candidates, table: Experiment, methods: Sequence[Met
                     "target_labels": by == ORACLE,
                     "selects": search is not None and search.by == by,
                     "metric": table.measure.column,
-                    "n_planned": len(seeds),
+                    "n_planned": len(_voting_seeds(table)),
                     "n": int((~np.isnan(scores)).sum()),
                     **_summary("mean", 0.0 + sign * scores),  # avoids -0.0
                     **_summary("regret", regrets),
@@ -152,27 +163,33 @@ def _judgements(candidates: Candidates, table: Experiment, methods: Sequence[Met
                 }
 
 
+def _voting_seeds(table: Experiment) -> Sequence[int]:
+    return table.seeds if table.tuning is None else table.tuning.seeds
+
+
 def _summary(name: str, values: _Array) -> dict[str, Any]:
     n, mean, error = summarize(values[~np.isnan(values)].tolist())
     return {name: mean, f"{name}_standard_error": error, f"n_{name}": n}
 
 
 def _merits(candidates: Candidates, table: Experiment, methods: Sequence[Method], by: str, *, votes: bool) -> _Array:
-    """The scores on the target of what a criterion chooses, by chance the mean over the candidates; higher is better.
+    """The target scores of a criterion's choices, for chance the mean over the candidates; higher is better.
 
-    They are those at the seeds that vote or, of what was chosen on tuning seeds, at the others.
+    With `votes` they are from the seeds that select, otherwise from the reported seeds if there are tuning seeds.
     """
-    tuning, chance = table.tuning, by == CHANCE
-    seeds = [*(table.seeds if tuning is None or not votes else tuning.seeds)]
+    seeds = _voting_seeds(table) if votes else table.seeds
     merits = np.full((len(methods), len(table.targets), len(seeds)), np.nan)
-    for place, method in enumerate(methods if votes or (tuning is not None and not chance) else ()):
-        choices = candidates.choices(table, method, ORACLE if chance else by)
+    if not votes and (table.tuning is None or by == CHANCE):
+        return merits
+    for place, method in enumerate(methods):
+        choices = candidates.choices(table, method, ORACLE if by == CHANCE else by)
         numbers = {(choice.target, choice.seed): choice.number for choice in choices}
         for (target, seed), run in candidates.of(table, method, votes=votes).items():
-            number = numbers[target, None if tuning is not None else seed]
+            number = numbers[target, seed if table.tuning is None else None]
             if number in run:
                 merit = candidates.merit(run[number])
-                merit = mean_of(candidates.scores([run], ORACLE).values()) if chance else merit
+                if by == CHANCE:
+                    merit = mean_of(candidates.scores([run], ORACLE).values())
                 merits[place, table.targets.index(target), seeds.index(seed)] = merit
     return merits
 
@@ -180,12 +197,15 @@ def _merits(candidates: Candidates, table: Experiment, methods: Sequence[Method]
 def _ranks(
     candidates: Candidates, table: Experiment, methods: Sequence[Method], by: str, true: Sequence[_Scores]
 ) -> _Array:
-    """Each run's rank correlation of a criterion with the score on the target, which is `true`, by method."""
-    seeds = [*(table.seeds if table.tuning is None else table.tuning.seeds)]
+    """Each run's rank correlation between a criterion and the score on the target; `true` has these by method."""
+    seeds = _voting_seeds(table)
     correlations = np.full((len(methods), len(table.targets), len(seeds)), np.nan)
-    for place, method in enumerate(methods if by not in {CHANCE, FIRST, ORACLE} else ()):
+    if by in {CHANCE, FIRST, ORACLE}:
+        return correlations
+    for place, method in enumerate(methods):
         for (target, seed), run in candidates.of(table, method, votes=True).items():
-            scores, known = candidates.scores([run], by), true[place][target, seed]
+            scores = candidates.scores([run], by)
+            known = true[place][target, seed]
             pairs = [(score, known[number]) for number, score in scores.items() if number in known]
             correlations[place, table.targets.index(target), seeds.index(seed)] = _rank_correlation(pairs)
     return correlations

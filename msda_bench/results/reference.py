@@ -22,7 +22,7 @@ from pydantic import TypeAdapter, ValidationError
 import msda_bench
 from msda_bench.atomic import named, read_file
 from msda_bench.errors import BenchError, StoreError
-from msda_bench.results.frame import TEXTS, WHOLE, default_scores, experiments, load_results, runs_of, typed
+from msda_bench.results.frame import TEXTS, WHOLE, default_scores, experiments, load_results, own_rows, runs_of, typed
 from msda_bench.results.load import LONGEST, MOST_WHOLE, VALIDATOR, load_cells
 from msda_bench.results.metric import METRIC
 from msda_bench.results.model_selection import select
@@ -47,6 +47,8 @@ _PARTS = ("engine", "dataset", "fingerprint", "backbone", "training", "labelled_
 """The parts of a cell that are the protocol's; the rest is the method's, or the place in the table."""
 _OWN = tuple(f"training.{name}" for name in UpdateRule.model_fields)
 """Prefixes of settings that a method may replace: how its weights are updated."""
+_OWN_SCORE = f"{METRIC}own"
+"""The column with the scores of experiments that have a metric of their own; the others follow from the outcomes."""
 _MOST = 3
 
 
@@ -104,9 +106,10 @@ class Reference:
             frame = pd.DataFrame(self.runs).merge(planned, "left", ["experiment", "method"])
             keys = [f"{self.name} {row}" for row in range(len(frame))]
             frame = frame.assign(suite=self.plan.suite, key=keys, score=np.nan)
-            stored = frame[f"{METRIC}own"].astype("float64") if f"{METRIC}own" in frame else frame["score"]
-            frame = typed(frame.drop(columns=f"{METRIC}own", errors="ignore"))
-            frame["score"] = stored.fillna(pd.Series(default_scores(frame)))
+            stored = frame[_OWN_SCORE].astype("float64") if _OWN_SCORE in frame else frame["score"]
+            frame = typed(frame.drop(columns=_OWN_SCORE, errors="ignore"))
+            computed = pd.Series(default_scores(frame))
+            frame["score"] = stored.fillna(computed)
             return runs_of(with_results(frame, Results(self.plan)))
         except (LookupError, TypeError, ValueError, OverflowError, StoreError) as error:
             raise _unusable(self.name, str(error)) from None
@@ -114,9 +117,11 @@ class Reference:
 
 def _is_possible(number: object, column: str) -> bool:
     """Whether a run can have such a number in a column; larger ones fit into no frame."""
+    if isinstance(number, bool):
+        return False
     if column == "train_seconds":
-        return isinstance(number, int | float) and not isinstance(number, bool) and 0 <= number <= LONGEST
-    return isinstance(number, int) and not isinstance(number, bool) and 0 <= number <= MOST_WHOLE
+        return isinstance(number, int | float) and 0 <= number <= LONGEST
+    return isinstance(number, int) and 0 <= number <= MOST_WHOLE
 
 
 def _unusable(name: str, why: str) -> BenchError:
@@ -161,49 +166,60 @@ def _read(path: Path, name: str) -> Reference:
     if reference.protocols.keys() != {table.name for table in reference.plan.experiments}:
         raise _unusable(name, "its protocols are not those of its experiments")
     reference = replace(reference, name=name)
-    reference.frame()  # refuses what is no run now, not after training
+    reference.frame()  # refuses impossible runs now, not after training
     return reference
 
 
 def _joined(parts: Sequence[Reference]) -> Reference:
-    first, *_ = parts
-    sizes = [len(part.runs["seed"]) for part in parts]
-    return replace(
-        first,
-        plan=replace(first.plan, experiments=tuple(table for part in parts for table in part.plan.experiments)),
-        protocols={name: protocol for part in parts for name, protocol in part.protocols.items()},
-        runs={
-            column: [value for part, n in zip(parts, sizes, strict=True) for value in part.runs.get(column, [None] * n)]
-            for column in dict.fromkeys(column for part in parts for column in part.runs)
-        },
-    )
+    first = parts[0]
+    tables: list[Experiment] = []
+    protocols: dict[str, ReferenceProtocol] = {}
+    runs: dict[str, list[Any]] = {column: [] for part in parts for column in part.runs}
+    for part in parts:
+        tables += part.plan.experiments
+        protocols |= part.protocols
+        missing = [None] * len(part.runs["seed"])
+        for column, values in runs.items():
+            values.extend(part.runs.get(column, missing))
+    plan = replace(first.plan, experiments=tuple(tables))
+    return replace(first, plan=plan, protocols=protocols, runs=runs)
 
 
 def reference_of(runs: pd.DataFrame) -> Reference:
     """The reference that the runs of a result folder make."""
     results = results_of(runs)
-    protocols, tables, lines = {}, [], _suite_lines(runs)
+    lines = _suite_lines(runs)
+    protocols = {}
+    tables = []
     for table, rows in experiments(runs):
-        searches = [method.search for method in table.methods if method.search and not method.reference]
-        tried = rows[(rows["status"] != "missing").to_numpy()]
-        tried = tried[~tried["reference"].to_numpy(dtype=bool)]
-        cells = load_cells(tried[~tried.duplicated(["method", "target", "candidate"])])
-        most = max((len(search.candidates) for search in searches), default=1)
-        by = _criterion(table, searches[0]) if searches else None
-        protocols[table.name] = ReferenceProtocol(_values(cells.values()), most, by)
+        protocols[table.name] = _protocol(table, rows)
         methods = tuple(replace(method, search=None) for method in table.methods)
-        told = (*dict.fromkeys(lines.get(table.name, ())),)
-        bare = replace(table, methods=methods, notes=told, criteria=(), published=None, tuning=None)
-        tables.append(bare)
-    chosen = select(runs)
-    own = chosen["score"].where(chosen["experiment"].isin([table.name for table in tables if table.metric]))
-    columns = {str(name): chosen[name] for name in chosen if not str(name).startswith((VALIDATOR, METRIC))}
-    kept = {name: _plain(column) for name, column in columns.items() if name not in _LEFT_OUT} | {
-        f"{METRIC}own": _plain(own)
-    }
-    kept = {name: values for name, values in kept.items() if any(value is not None for value in values)}
+        own = tuple(dict.fromkeys(lines.get(table.name, ())))
+        tables.append(replace(table, methods=methods, notes=own, criteria=(), published=None, tuning=None))
     plan = replace(results.plan, experiments=tuple(tables), cells=())
-    return Reference(plan, protocols, kept, name=results.folder or "")
+    measured = [table.name for table in tables if table.metric]
+    return Reference(plan, protocols, _columns(select(runs), measured), name=results.folder or "")
+
+
+def _protocol(table: Experiment, rows: pd.DataFrame) -> ReferenceProtocol:
+    tried = rows[(rows["status"] != "missing").to_numpy() & ~rows["reference"].to_numpy(dtype=bool)]
+    of_one_seed = tried[~tried.duplicated(["method", "target", "candidate"])]
+    values = _values(load_cells(of_one_seed).values())
+    searches = [method.search for method in table.methods if method.search and not method.reference]
+    if not searches:
+        return ReferenceProtocol(values)
+    most = max(len(search.candidates) for search in searches)
+    return ReferenceProtocol(values, most, _criterion(table, searches[0]))
+
+
+def _columns(chosen: pd.DataFrame, measured: Sequence[str]) -> dict[str, list[Any]]:
+    """The columns that a reference keeps; `measured` are the experiments with a metric of their own."""
+    columns = {}
+    for column in map(str, chosen):
+        if column not in _LEFT_OUT and not column.startswith((VALIDATOR, METRIC)):
+            columns[column] = _plain(chosen[column])
+    columns[_OWN_SCORE] = _plain(chosen["score"].where(chosen["experiment"].isin(measured)))
+    return {column: values for column, values in columns.items() if any(value is not None for value in values)}
 
 
 def _suite_lines(runs: pd.DataFrame) -> dict[str, list[str]]:
@@ -226,9 +242,14 @@ def _plain(column: pd.Series[Any]) -> list[Any]:
 def _values(cells: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
     """The values of the protocol's settings, by path, in a fixed order."""
     flat = [dict(_settings(cell)) for cell in cells]
-    paths = sorted({path for settings in flat for path in settings})
-    known = {path: {canonical_json(value := settings.get(path)): value for settings in flat} for path in paths}
-    return {path: [values[text] for text in sorted(values)] for path, values in known.items()}
+    values = {}
+    for path in sorted({path for settings in flat for path in settings}):
+        by_text = {}
+        for settings in flat:
+            value = settings.get(path)
+            by_text[canonical_json(value)] = value
+        values[path] = [by_text[text] for text in sorted(by_text)]
+    return values
 
 
 def _settings(cell: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -260,10 +281,12 @@ def deviations(reference: Reference, plan: Plan, places: Iterable[tuple[str, Map
             yield f"{table.name}: is no experiment of {reference.name}{hint(table.name, known)}"
             continue
         protocol = reference.protocols[table.name]
-        if faults := [*_of_table(table, there, protocol), *_of_cells(cells.get(table.name, ()), protocol)]:
+        faults = [*_of_table(table, there, protocol), *_of_cells(cells.get(table.name, ()), protocol)]
+        if faults:
             more = f"; and {len(faults) - _MOST} more" if len(faults) > _MOST else ""
             yield f"{table.name}: cannot stand beside {reference.name}: {'; '.join(faults[:_MOST])}{more}"
-        if taken := {method.name for method in table.methods} & {method.name for method in there.methods}:
+        taken = {method.name for method in table.methods} & {method.name for method in there.methods}
+        if taken:
             yield f"{table.name}: {reference.name} has a method {listed(sorted(taken))}, too; give yours another name"
 
 
@@ -276,32 +299,40 @@ def _of_table(table: Experiment, there: Experiment, protocol: ReferenceProtocol)
         "metric": (table.measure.name, there.measure.name),
         "alpha": (table.alpha, there.alpha),
     }
-    yield from (f"{what} {ours}, not {theirs}" for what, (ours, theirs) in pairs.items() if ours != theirs)
+    for what, (ours, theirs) in pairs.items():
+        if ours != theirs:
+            yield f"{what} {ours}, not {theirs}"
     for method in table.methods:
         if method.search is None or method.reference:
             continue
-        if len(method.search.candidates) > protocol.candidates:
-            yield f"{method.name} has {len(method.search.candidates)} candidates, more than {protocol.candidates}"
-        if protocol.by not in {None, by := _criterion(table, method.search)}:
+        candidates = len(method.search.candidates)
+        if candidates > protocol.candidates:
+            yield f"{method.name} has {candidates} candidates, more than {protocol.candidates}"
+        by = _criterion(table, method.search)
+        if protocol.by not in {None, by}:
             yield f"{method.name} is selected by {by}, not {protocol.by}"
 
 
 def _of_cells(cells: Iterable[Mapping[str, Any]], protocol: ReferenceProtocol) -> Iterator[str]:
-    """The settings of cells that no ranked run of the protocol has, but for how a method updates its weights."""
-    odd: dict[str, dict[str, None]] = {}
+    """The settings that no ranked run of the protocol has, except for how a method updates its weights."""
+    strange: dict[str, dict[str, None]] = {}
     for cell in cells:
         settings = dict(_settings(cell))
         for path in dict.fromkeys((*settings, *protocol.values)):
-            if settings.get(path) not in protocol.values.get(path, [None]) and not path.startswith(_OWN):
-                odd.setdefault(path, {})[_shown(settings.get(path))] = None
-    for path, values in odd.items():
-        yield f"{path} {' and '.join(values)}, not {' or '.join(map(_shown, protocol.values.get(path, [None])))}"
+            value = settings.get(path)
+            if value not in protocol.values.get(path, [None]) and not path.startswith(_OWN):
+                strange.setdefault(path, {})[_shown(value)] = None
+    for path, values in strange.items():
+        ranked = map(_shown, protocol.values.get(path, [None]))
+        yield f"{path} {' and '.join(values)}, not {' or '.join(ranked)}"
 
 
 def _shown(value: Any) -> str:
     if isinstance(value, list | dict):
         return canonical_json(value)[:200]
-    return "none" if value is None else shown(value[:12] if isinstance(value, str) else value)
+    if value is None:
+        return "none"
+    return shown(value[:12] if isinstance(value, str) else value)
 
 
 def beside(runs: pd.DataFrame, reference: Reference) -> pd.DataFrame:
@@ -317,22 +348,22 @@ def beside(runs: pd.DataFrame, reference: Reference) -> pd.DataFrame:
     cells = load_cells(runs)
     planned = ((name, cells[key]) for name, key in zip(runs["experiment"], runs["key"], strict=True) if key in cells)
     results = results_of(runs)
-    if refused := [*deviations(reference, results.plan, planned)]:
+    refused = [*deviations(reference, results.plan, planned)]
+    if refused:
         raise BenchError(*refused)
     lines = _suite_lines(runs)
-    known, tables = {table.name: table for table in reference.plan.experiments}, []
+    known = {table.name: table for table in reference.plan.experiments}
+    tables = []
     for table in results.plan.experiments:
         there = known[table.name]
         origin = f"Not trained here, but recorded in {reference.name}: {counted(len(there.methods), 'method')}."
-        said = dict.fromkeys((*there.notes, *lines.get(table.name, ()), origin))
+        every = dict.fromkeys((*there.notes, *lines.get(table.name, ()), origin))
         methods = (*there.methods, *(replace(method, search=None) for method in table.methods))
-        tables.append(replace(there, methods=methods, notes=tuple(said)))
+        tables.append(replace(there, methods=methods, notes=tuple(every)))
     mine = select(runs)
     mine = mine.assign(candidate=pd.Series(pd.NA, mine.index, dtype="Int64"), folder=results.folder)
     theirs = reference.frame().assign(folder=None)
-    joined = pd.concat(
-        [part[(part["experiment"] == table.name).to_numpy()] for table in tables for part in (theirs, mine)]
-    )
-    joined = typed(joined.reset_index(drop=True))
+    parts = [own_rows(table, frame) for table in tables for frame in (theirs, mine)]
+    joined = typed(pd.concat(parts, ignore_index=True))
     plan = replace(results.plan, experiments=tuple(tables))
     return with_results(joined, replace(results, plan=plan))

@@ -107,40 +107,63 @@ def sources(runs: pd.DataFrame, worth: SourceTransferability) -> pd.DataFrame:
         `p_holm` is corrected over the sources.
     """
     chosen = select(runs)
-    known, rows = {grid.experiment.name: grid for grid in score_tables(chosen)}, []
-    wholes = {name: of for name, grid in known.items() if (of := _whole(grid.experiment, known)) is not None}
+    known = {grid.experiment.name: grid for grid in score_tables(chosen)}
+    wholes = {name: _whole(grid.experiment, known) for name, grid in known.items()}
     curves = final_weights(load_curves(chosen))
     weights = {place: own.set_index("source")["weight"] for place, own in curves.groupby(_PLACE)}
+    rows: list[dict[str, Any]] = []
     for place, cell in _cells(runs).items():
-        if place[0] in wholes:
+        experiment, method, target = place
+        if wholes[experiment] is not None:
             continue
-        whole, method, target = known[place[0]], *place[1:]
-        others = {
-            str(less.experiment.without): less
-            for name, less in known.items()
-            if wholes.get(name) == place[0] and method in less.methods and target in less.targets
-        }
+        others = {}
+        for name, less in known.items():
+            if wholes[name] == experiment and method in less.methods and target in less.targets:
+                others[str(less.experiment.without)] = less
         if place not in weights and not others:
             continue
         weighed = weights.get(place, pd.Series(dtype=float))
-        own = pd.DataFrame({
-            "weight": weighed,
-            "worth": pd.Series(worth.of(cell["dataset"], target), dtype=float),
-        }).reindex([*dict.fromkeys([*cell["sources"], *weighed.index])])  # fmt: skip
-        compared = test_family([_compare(whole, less, method, target) for less in others.values()], "sources")
-        without = {
-            source: {name: getattr(row, name) for name in _OF_COMPARISON} | _without(whole, less, method, target)
-            for (source, less), row in zip(others.items(), compared, strict=True)
-        }
-        score = summarize(whole.merits[target].by_seed[method].values())
-        about = {"dataset": whole.experiment.dataset, "metric": whole.metric, "alpha": whole.experiment.alpha}
-        about |= dict(zip(_PLACE, place, strict=True))
-        about |= {"n_ok": score.n, "mean": whole.sign * score.mean, "standard_error": score.standard_error}
-        rows += [
-            without.get(str(source), {}) | about | {"source": source, **values} for source, values in own.iterrows()
-        ]
+        of_source = worth.of(cell["dataset"], target)
+        own = pd.DataFrame({"weight": weighed, "worth": pd.Series(of_source, dtype=float)})
+        own = own.reindex([*dict.fromkeys([*cell["sources"], *weighed.index])])
+        about = _about(known[experiment], method, target)
+        without = _without(known[experiment], others, method, target)
+        for source, values in own.iterrows():
+            rows.append(without.get(str(source), {}) | about | {"source": source, **values})
     frame = with_results(pd.DataFrame(rows, columns=[*COLUMNS]), results_of(runs))
-    return frame.astype(dict.fromkeys(_WHOLE, "Int64") | dict.fromkeys(set(COLUMNS).difference(_WHOLE, _TEXTS), float))
+    numbers = set(COLUMNS).difference(_WHOLE, _TEXTS)
+    return frame.astype(dict.fromkeys(_WHOLE, "Int64") | dict.fromkeys(numbers, float))
+
+
+def _about(whole: ScoreTable, method: str, target: str) -> dict[str, Any]:
+    """What all sources of a method and target have in common."""
+    score = summarize(whole.merits[target].by_seed[method].values())
+    return {
+        "experiment": whole.experiment.name,
+        "dataset": whole.experiment.dataset,
+        "method": method,
+        "target": target,
+        "metric": whole.metric,
+        "alpha": whole.experiment.alpha,
+        "n_ok": score.n,
+        "mean": whole.sign * score.mean,
+        "standard_error": score.standard_error,
+    }
+
+
+def _without(
+    whole: ScoreTable, others: Mapping[str, ScoreTable], method: str, target: str
+) -> dict[str, dict[str, Any]]:
+    """By source, the comparison with the experiment without it."""
+    compared = test_family([_compare(whole, less, method, target) for less in others.values()], "sources")
+    rows = {}
+    for (source, less), comparison in zip(others.items(), compared, strict=True):
+        _, scores = paired(whole.merits[target].by_seed[method], less.merits[target].by_seed[method])
+        row = {name: getattr(comparison, name) for name in _OF_COMPARISON}
+        row["without"] = less.experiment.name
+        row["mean_without"] = less.sign * mean_of(scores)
+        rows[source] = row
+    return rows
 
 
 def _whole(experiment: Experiment, known: Mapping[str, ScoreTable]) -> str | None:
@@ -172,11 +195,6 @@ def _compare(whole: ScoreTable, less: ScoreTable, method: str, target: str) -> P
         decimals=merits.decimals,
         overlap=max(whole.overlap[target], less.overlap[target]),
     )
-
-
-def _without(whole: ScoreTable, less: ScoreTable, method: str, target: str) -> dict[str, Any]:
-    _, without = paired(whole.merits[target].by_seed[method], less.merits[target].by_seed[method])
-    return {"without": less.experiment.name, "mean_without": less.sign * mean_of(without)}
 
 
 def sources_tables(rows: pd.DataFrame) -> Iterator[Table]:
