@@ -47,16 +47,19 @@ def doubted_answers(rows: pd.DataFrame) -> Iterator[str]:
 
     `rows` are the selected runs of one experiment; those that keep no predictions are not judged.
     """
-    unlabelled = rows[((rows["status"] == "ok") & (rows["n_test"] == 0)).to_numpy(dtype=bool)]
+    is_unlabelled = (rows["status"] == "ok") & (rows["n_test"] == 0)
+    unlabelled = rows[is_unlabelled.to_numpy(dtype=bool)]
     if unlabelled.empty:
         return
     parts: dict[tuple[str, str], list[_Answers]] = {}
     for row, record, store in read_records(unlabelled):
         arrays = store.kept(record, "predictions")
-        if arrays is not None and "sources" in arrays and len(arrays["predicted"]):
-            of = unlabelled.loc[row]
-            right = of.get(f"{VALIDATOR}source_accuracy", np.nan)
-            parts.setdefault((str(of["target"]), str(of["method"])), []).append(_answers(arrays, float(right)))
+        if arrays is None or "sources" not in arrays or not len(arrays["predicted"]):
+            continue
+        run = unlabelled.loc[row]
+        right = run.get(f"{VALIDATOR}source_accuracy", np.nan)
+        place = str(run["target"]), str(run["method"])
+        parts.setdefault(place, []).append(_answers(arrays, float(right)))
     by_target: dict[str, dict[str, _Answers]] = {}
     for (target, method), answers in parts.items():
         by_target.setdefault(target, {})[method] = _mean(answers)
@@ -80,20 +83,21 @@ def doubts_of(target: str, method: str, outputs: Array, sources: Array, classes:
 
 
 def lone_answers(rows: pd.DataFrame) -> Iterator[str]:
-    """A sentence on the runs that answered one class alone in a test of several.
+    """A sentence on the runs that predicted a single class where the test has several.
 
     `rows` are the selected runs of one experiment.
     """
-    ok = rows[((rows["status"] == "ok") & (rows["task"] == "classification")).to_numpy(dtype=bool)]
-    ok = ok[(ok["method"] != CHANCE_REFERENCE).to_numpy(dtype=bool)]
+    classifies = (rows["status"] == "ok") & (rows["task"] == "classification")
+    ok = rows[(classifies & (rows["method"] != CHANCE_REFERENCE)).to_numpy(dtype=bool)]
     classes = tested_classes(ok)
     several = {place: {*counts.values()} for place, counts in classes.items() if len(counts) > 1}
-    # Such a run is right of all examples of one class, so that few records need to be read.
+    # Such a run is right for all examples of one class, so only few records need to be read.
     places = zip(ok["target"].astype(object), ok["seed"], ok["n_correct"], strict=True)
     may_be = np.array([n_correct in several.get((target, seed), ()) for target, seed, n_correct in places], bool)
     found: dict[str, list[tuple[str, int]]] = {}
     for row, record, _ in read_records(ok[may_be]):
-        answers = {predicted for _, predicted, _ in (record.outcome and record.outcome.confusion) or ()}
+        confusion = (record.outcome and record.outcome.confusion) or ()
+        answers = {predicted for _, predicted, _ in confusion}
         if len(answers) == 1:
             place = str(ok.loc[row, "target"]), answers.pop()
             found.setdefault(str(ok.loc[row, "method"]), []).append(place)
@@ -104,17 +108,20 @@ def lone_answers(rows: pd.DataFrame) -> Iterator[str]:
 
 def _lone(method: str, found: Sequence[tuple[str, int]], ok: pd.DataFrame) -> str:
     """A method with its targets, and its class if it is the same at all of them."""
-    targets, classes = dict.fromkeys(target for target, _ in found), {number for _, number in found}
+    targets = dict.fromkeys(target for target, _ in found)
+    classes = {number for _, number in found}
     runs = int(((ok["method"] == method) & ok["target"].isin(targets)).sum())
     which = f"class {classes.pop()}, " if len(classes) == 1 else ""
     return f"{name_of(method)} at {first_of(map(name_of, targets))} ({which}{len(found)} of {counted(runs, 'run')})"
 
 
 def _answers(arrays: Mapping[str, Any], right: float) -> _Answers:
-    predicted, sources = arrays["predicted"], np.asarray(arrays["sources"], float)
+    predicted = arrays["predicted"]
+    sources = np.asarray(arrays["sources"], float)
     if np.issubdtype(predicted.dtype, np.floating):
         low, high = float(sources[:, 0].min()), float(sources[:, 1].max())
-        return _Answers((float(((predicted < low) | (predicted > high)).mean()),), ((low, high),), np.nan, right)
+        outside = (predicted < low) | (predicted > high)
+        return _Answers((float(outside.mean()),), ((low, high),), np.nan, right)
     from scipy.special import softmax
 
     of_sources = sources / sources.sum(axis=1, keepdims=True)
@@ -125,9 +132,13 @@ def _answers(arrays: Mapping[str, Any], right: float) -> _Answers:
 
 
 def _mean(answers: list[_Answers]) -> _Answers:
-    shares = [mean_of(of_runs) for of_runs in zip(*(one.shares for one in answers), strict=True)]
-    sure, right = (mean_of(getattr(one, name) for one in answers) for name in ("sure", "right"))
-    return _Answers(tuple(shares), answers[0].sources, sure, right)
+    by_class = zip(*(one.shares for one in answers), strict=True)
+    return _Answers(
+        shares=tuple(map(mean_of, by_class)),
+        sources=answers[0].sources,
+        sure=mean_of(one.sure for one in answers),
+        right=mean_of(one.right for one in answers),
+    )
 
 
 def _sentences(target: str, methods: Mapping[str, _Answers], classes: Sequence[str] = ()) -> Iterator[str]:
