@@ -1,17 +1,15 @@
 import io
 import tarfile
 import zipfile
-from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
 from scipy.io import savemat
 
-from msda_bench.api import DataError
 from msda_bench.testing import checks, contract
-from tests.data.conftest import where
+from tests.data.conftest import in_this_process, where
 
-__all__ = ["where"]
+__all__ = ["in_this_process", "where"]
 
 
 class OneFolder:
@@ -55,26 +53,6 @@ def mat(**arrays):
     packed = io.BytesIO()
     savemat(packed, arrays, do_compression=True)
     return packed.getvalue()
-
-
-class ThisProcess:
-    """A worker that starts no process; tests/data has those that do."""
-
-    def submit(self, call, *args):
-        future = Future()
-        try:
-            future.set_result(call(*args))
-        except DataError as error:
-            future.set_exception(error)
-        return future
-
-    def kill(self):
-        pass
-
-
-@pytest.fixture
-def in_this_process(monkeypatch):
-    monkeypatch.setattr("msda_bench.data.rows.Worker", ThisProcess)
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import http.server
 import re
 import threading
 import time
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 
 import pytest
@@ -109,3 +110,23 @@ def serving(site):
         finally:
             server.shutdown()
             thread.join()
+
+
+class ThisProcess:
+    """A worker that starts no process; tests/data has those that do."""
+
+    def submit(self, call, *args):
+        future = Future()
+        try:
+            future.set_result(call(*args))
+        except DataError as error:
+            future.set_exception(error)
+        return future
+
+    def kill(self):
+        pass
+
+
+@pytest.fixture
+def in_this_process(monkeypatch):
+    monkeypatch.setattr("msda_bench.data.rows.Worker", ThisProcess)

@@ -4,7 +4,6 @@ import hashlib
 import os
 import shutil
 import signal
-from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import pytest
 from msda_bench.api import Row, Rows
 from msda_bench.data import Folders, LocalFiles
 from msda_bench.errors import DataError
+from tests.data.conftest import ThisProcess
 
 MAKE = f"{__name__}:row"
 REMEDY = "replace or remove them, then run the same command again: only what is missing is made"
@@ -36,21 +36,6 @@ def row(content):
     return np.full((2, 2), int(content), np.uint8), "odd" if int(content) % 2 else None
 
 
-class Here:
-    """Works in this process, since starting one takes seconds."""
-
-    def submit(self, call, *args):
-        future = Future()
-        try:
-            future.set_result(call(*args))
-        except DataError as error:
-            future.set_exception(error)
-        return future
-
-    def kill(self):
-        """There is nothing to end."""
-
-
 @pytest.fixture
 def processes(monkeypatch):
     """Real ones, which get this process's path."""
@@ -58,9 +43,9 @@ def processes(monkeypatch):
 
 
 @pytest.fixture(autouse=True)
-def _here(request, monkeypatch):
+def _here(request):
     if "processes" not in request.fixturenames:
-        monkeypatch.setattr("msda_bench.data.rows.Worker", Here)
+        request.getfixturevalue("in_this_process")
 
 
 @pytest.fixture
@@ -78,7 +63,7 @@ def made(tmp_path_factory):
     """The numbers and a cache with their array, not to be changed."""
     folder = tmp_path_factory.mktemp("made")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("msda_bench.data.rows.Worker", Here)
+        patch.setattr("msda_bench.data.rows.Worker", ThisProcess)
         local(folder / "cache", 1).rows("numbers", rows(numbers.__wrapped__(folder)))
     return folder / "in", folder / "cache"
 
