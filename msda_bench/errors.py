@@ -1,4 +1,4 @@
-"""Mistakes that the user is shown in a line, and text from outside made fit to show."""
+"""User-facing errors, and the sanitising of untrusted text."""
 
 from __future__ import annotations
 

@@ -125,7 +125,7 @@ def _is_possible(number: object, column: str) -> bool:
 
 
 def _unusable(name: str, why: str) -> BenchError:
-    again = "install msda-bench again" if name == PACKAGED else "write it anew with `msda-bench store reference`"
+    again = "install msda-bench again" if name == PACKAGED else "write it again with `msda-bench store reference`"
     return BenchError(f"{name}: is no usable reference ({why}); {again}")
 
 

@@ -119,9 +119,9 @@ class Method:
 class Tuning:
     """The seeds on which settings are chosen, once for each method and target; the other seeds train the choices.
 
-    `tracks` are the criteria whose choices train, first the one whose choices the tables show. A criterion such as
-    `source_accuracy+infomax` adds standardised scores. `oracles` are the methods that see labels of the target: in
-    every track but `FIRST` their own criterion chooses, `Search.by`.
+    `tracks` are the criteria whose choices are trained, first the one whose choices the tables show. A criterion such
+    as `source_accuracy+infomax` adds standardised scores. `oracles` are the methods that see labels of the target: for
+    every criterion but `FIRST` they are selected by their own, `Search.by`.
     """
 
     seeds: Annotated[tuple[Whole, ...], SOME]

@@ -202,7 +202,7 @@ def test_a_damaged_reference_is_one_line(home, capsys):
         Path("clouds.json.gz").write_bytes(data)
         error = refused(capsys, "leaderboard", "results/clouds-mine")
         assert error.startswith("msda-bench: error: clouds.json.gz: is no usable reference ("), data[:99]
-        assert error.endswith("); write it anew with `msda-bench store reference`")
+        assert error.endswith("); write it again with `msda-bench store reference`")
     Path("clouds.json.gz").unlink()
     assert "clouds.json.gz: cannot be read: No such file" in refused(capsys, "leaderboard", "results/clouds-mine")
 
