@@ -251,16 +251,21 @@ def clamped(field: str, interval: tuple[str, str] | None = None, reach: int = 6)
         own_out="max(datum.own_lower - datum.value, datum.value - datum.own_upper)",
         limit="datum.room * (datum.own_n < 4 || datum.own_out > datum.own_room ? 1 : 2)",
         far="datum.room > 0 && datum.out > datum.limit ? (datum.value < datum.lower ? -1 : 1) : 0",
-        floor="datum.room > 0 ? min(datum.value, datum.lower - datum.room) : -MAX_VALUE",
-        ceiling="datum.room > 0 ? max(datum.value, datum.upper + datum.room) : MAX_VALUE",
         # An end of an interval that is not known is where the value is.
         start=f"isValid(datum.{low}) ? datum.{low} : datum.value",
         end=f"isValid(datum.{high}) ? datum.{high} : datum.value",
+    )
+    # Most intervals are drawn whole, however wide they are beside the distances of their values.
+    steps = steps.transform_joinaggregate(usual_start="q1(start)", usual_end="q3(end)").transform_calculate(
+        floor="datum.room > 0 ? min(datum.value, datum.lower - datum.room, datum.usual_start) : -MAX_VALUE",
+        ceiling="datum.room > 0 ? max(datum.value, datum.upper + datum.room, datum.usual_end) : MAX_VALUE",
         kept_start="datum.far ? null : clamp(datum.start, datum.floor, datum.ceiling)",
         kept_end="datum.far ? null : clamp(datum.end, datum.floor, datum.ceiling)",
     )
     steps = steps.transform_joinaggregate(least="min(kept_start)", most="max(kept_end)")
     return steps.transform_calculate(
+        # A row far outside may still lie where the others' intervals are.
+        far="datum.value < datum.least || datum.value > datum.most ? datum.far : 0",
         edge="(datum.most - datum.least) * 0.06",
         **{
             at: f"isValid(datum.{name}) ? clamp(datum.{name}, datum.least - datum.edge, datum.most + datum.edge) : null"

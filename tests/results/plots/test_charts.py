@@ -78,6 +78,8 @@ def test_a_mean_or_an_interval_beyond_the_edge_is_drawn_at_the_edge(table):
     assert ticks(mb.plots.forest(board))[0] > 84
     board.loc[board["method"] == "m0", "mean_low"] = 5.0
     assert ticks(mb.plots.forest(board))[0] > 70
+    wide = board.assign(mean_low=board["mean"] - 60, mean_high=board["mean"] + 9)
+    assert ticks(mb.plots.forest(wide))[0] < 40, "most intervals are drawn whole, however near their means are"
 
 
 def test_scales_follow_the_shown_methods_and_colours_stay(table):
