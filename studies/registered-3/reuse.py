@@ -2,7 +2,8 @@
 
 `python studies/registered-3/reuse.py [SUITE ...]`: SRC, MCC, BNM, MMD and DARN with their candidates, JOINT and chance
 of `registered`, AdaBN of `registered-2`; by default of the whole suite `registered-3`, otherwise of its named parts.
-Equal keys are equal runs; `msda-bench run` then trains the others.
+Runs of a task that is not whole yet wait in `pending.jsonl.gz`, which no table reads: the unsealed log of a stopped
+recording. Equal keys are equal runs; `msda-bench run` then trains the others.
 """
 
 from __future__ import annotations
@@ -20,7 +21,11 @@ from msda_bench.suite.files import find_suite
 from msda_bench.suite.load import load_suite
 
 RESULTS = Path(__file__).parents[2] / "results"
-EARLIER = ("registered", "registered-2")
+EARLIER = (
+    RESULTS / "registered" / "records.jsonl.gz",
+    RESULTS / "registered-2" / "records.jsonl.gz",
+    Path(__file__).parent / "pending.jsonl.gz",
+)
 _KEY = re.compile(rb'"key":"([0-9a-f]{64})"')
 
 
@@ -34,8 +39,10 @@ def copied(keys: set[bytes], log: Path) -> int:
     """Writes the lines of the earlier records with these keys, each once; how many there were."""
     left = set(keys)
     with log.open("wb") as kept:
-        for folder in EARLIER:
-            with gzip.open(RESULTS / folder / "records.jsonl.gz") as lines:
+        for earlier in EARLIER:
+            if not earlier.exists():
+                continue
+            with gzip.open(earlier) as lines:
                 for line in lines:
                     found = _KEY.search(line)
                     if found and found[1] in left:
