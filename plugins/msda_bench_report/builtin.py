@@ -201,8 +201,11 @@ def published(results: Results) -> Section | None:
     numbers = verification.numbers[verification.numbers["comparable"]]
     if numbers.empty:
         return None
+    places = {source: f"[{place}]" for place, source in enumerate(numbers["source"].unique(), 1)}
+    sources = "; ".join(f"{place} {source}" for source, place in places.items())
     shown = numbers[["method", "target", "published_mean", "source", "source_table", "mean", "z"]]
-    text = f"{verification.sentence[:1].upper()}{verification.sentence[1:]}."
+    shown = shown.assign(source=shown["source"].map(places))
+    text = f"{verification.sentence[:1].upper()}{verification.sentence[1:]}. Sources: {sources}"
     return Section("published", "Published numbers", text, table=shown.rename(columns={"mean": "ours"}))
 
 

@@ -164,7 +164,8 @@ def test_comparable_published_numbers_are_beside_ours(tmp_path):
     folder = build(tmp_path / "one", make, published=numbers)
     page = report(folder)
     assert re.search(r"\d of 3 published numbers within 2 standard errors; 1 are not comparable", page.said)
-    assert re.search(r"DARN x 64\.07 Old Table 1 88\.25 .* DARN x 99\.60 New Table 1 88\.25", page.said)
+    assert "Sources: [1] Old; [2] New" in page.said
+    assert re.search(r"DARN x 64\.07 \[1\] Table 1 88\.25 .* DARN x 99\.60 \[2\] Table 1 88\.25", page.said)
     assert "suite-published" not in report(folder, "--metric", "macro_f1").values("id")
 
 
