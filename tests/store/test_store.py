@@ -20,8 +20,6 @@ from msda_bench.store.record import encode
 from tests.store.conftest import forked, kept_with, make_record
 from tests.store.test_codec import forged
 
-GOLDEN = Path(__file__).parent / "golden" / "schema-1"
-
 
 def names(folder):
     return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
