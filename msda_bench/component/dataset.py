@@ -181,6 +181,8 @@ class Dataset(Component, ABC):
         stratify: draws groups (`DomainData.groups`) class by class, so that training has rows of every class that has
             two groups; "shares" also gives test and training a like share of each class's groups, which a rare class
             needs; by default, at random.
+        duplicates: "drop" leaves out the rows of each domain that are equal to an earlier row of it, whatever their
+            labels; an official test example counts as earlier than the others. "keep" leaves all of them.
 
     Facts:
         licence: of the data.
@@ -206,6 +208,7 @@ class Dataset(Component, ABC):
     stratify: Annotated[Stratify, AddedLater()] = False
     corrupt: Annotated[Corruption | None, AddedLater()] = None
     label_shift: Annotated[Annotated[LabelShift, AfterValidator(_shift)] | None, AddedLater()] = None
+    duplicates: Annotated[Literal["keep", "drop"], AddedLater()] = "keep"
 
     @property
     @abstractmethod
@@ -343,7 +346,7 @@ def _unchanged(_: str, inputs: Inputs) -> Inputs:
 
 
 def sizes_of(data: Dataset, files: Files | None = None) -> dict[str, Extent]:
-    """The known sizes of a dataset's domains.
+    """The known sizes of a dataset's domains; none if duplicates are left out of them.
 
     Raises:
         TypeError: the dataset gives something else than counts.
@@ -354,7 +357,12 @@ def sizes_of(data: Dataset, files: Files | None = None) -> dict[str, Extent]:
         parts = size if isinstance(size, tuple) else (size,)
         if len(parts) not in {1, 2} or any(type(part) is not int for part in parts):
             raise TypeError(f"sizes gives {size!r} for {domain!r}; the contract asks for a count, or two")
-    return sizes
+    return {} if drops_duplicates(data) else sizes
+
+
+def drops_duplicates(data: Dataset) -> bool:
+    """Whether rows that are equal to an earlier one of their domain are left out."""
+    return data.duplicates == "drop"
 
 
 def corrupted_source(data: Dataset) -> str | None:

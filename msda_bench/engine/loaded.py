@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from msda_bench.api import Array, DataError, Dataset, DomainData, Files
+from msda_bench.component.dataset import drops_duplicates
+from msda_bench.data.near import digests
 
 
 def load_domain(dataset: Dataset, domain: str, files: Files) -> DomainData:
-    """All examples of a domain, read-only, since every split shares them.
+    """All examples of a domain but for duplicates, if the dataset drops them; read-only, since every split shares them.
 
     Inputs that are not finite pass: such a run diverges, and training reports it.
 
@@ -23,10 +26,35 @@ def load_domain(dataset: Dataset, domain: str, files: Files) -> DomainData:
         raise DataError(
             f"dataset {dataset.name}: domain {domain!r}: {fault}; report it to its author or repair its files"
         )
+    if drops_duplicates(dataset):
+        data = _without_duplicates(data)
     inputs = (data.x,) if isinstance(data.x, np.ndarray) else (data.x.data, data.x.indices, data.x.indptr)
     for array in (*inputs, data.y, data.test, data.groups, data.texts, data.predictions):
         _freeze(array)
     return data
+
+
+def _without_duplicates(data: DomainData) -> DomainData:
+    """The rows that are equal to no earlier one, in their order; official test examples come before the others."""
+    rows = np.arange(len(data.y))
+    if data.test is not None:
+        rows = np.concatenate([rows[data.test], rows[~data.test]])
+    first = np.unique(digests(data.x)[rows], return_index=True)[1]
+    kept = np.sort(rows[first])
+    test, groups, texts, predictions = (
+        None if values is None else values[kept] for values in (data.test, data.groups, data.texts, data.predictions)
+    )
+    return replace(
+        data,
+        x=data.x[kept],
+        y=data.y[kept],
+        test=test,
+        identity=None if data.identity is None else f"{data.identity} without duplicates",
+        groups=groups,
+        texts=texts,
+        predictions=predictions,
+        places=kept if data.places is None else data.places[kept],
+    )
 
 
 def _freeze(array: object) -> None:

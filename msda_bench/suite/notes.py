@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from msda_bench.api import Dataset, Predictor
-from msda_bench.component.dataset import TARGET, corrupted_source
+from msda_bench.component.dataset import TARGET, corrupted_source, drops_duplicates
 from msda_bench.component.sizes import is_transductive
 from msda_bench.errors import printable
 from msda_bench.suite.choice import Configured
@@ -78,6 +78,8 @@ def _data_notes(experiment: ResolvedExperiment) -> Iterator[str]:
         yield f"The labels of source {source} are shuffled (`corrupt`)."
     if shift is not None:
         yield f"Label shift (`label_shift`): {shift}."
+    if drops_duplicates(data):
+        yield "Rows that are equal to an earlier one of their domain are left out (`duplicates: drop`)."
     if experiment.file.standardise_labels and not experiment.task.has_classes:
         yield (
             "Labels are standardised by the sources' training rows for every method; predictions and errors are in "

@@ -113,6 +113,8 @@ def test_independent_rows_are_no_leak_and_repeated_rows_of_the_target_are_found(
     assert (code, pairs["a"]["equal"], pairs["a"]["near"]) == (1, 100, 100)
     assert 30 <= pairs["a"]["equal_seen"] == pairs["a"]["near_seen"] <= 70
     assert [pairs[source]["leak"] for source in "bc"] == [False, False]
+    code, pairs = leaks(form=form, plant="repeated", duplicates="drop", train=50)
+    assert (code, pairs["a"]["tested"], pairs["a"]["equal"], pairs["a"]["near"]) == (0, 50, 0, 0)
 
 
 @FORMS

@@ -96,6 +96,41 @@ def test_a_batch_of_one_is_not_normalised_without_a_word(tmp_path: Path, capsys:
         assert ("norm: " in capsys.readouterr().err) == (batch == 1 and norm != "layer")
 
 
+def test_dropped_duplicates_are_neither_trained_on_nor_tested_and_rows_keep_their_places(
+    tmp_path: Path, capsys: Any
+) -> None:
+    x, y = X.copy(), CLASS.copy()
+    start = N  # of domain b
+    x[start + 20 : start + 35] = x[start : start + 15]
+    y[start + 20] = 1 - y[start]  # a copy with another label is a copy, too
+    x[start + 50] = x[3]  # a row of another domain is none
+    asked = {"targets": ["b"], "keep": ["predictions"], "methods": {"SRC": {"scheme": "pooled"}}}
+    drop = {"duplicates": "drop", "protocol": "transductive"}
+    runs = results(made(tmp_path / "drop", x, y, drop, **asked))
+    assert "earlier one of their domain are left out (`duplicates: drop`)" in " ".join(capsys.readouterr().out.split())
+    assert runs["n_test"].eq(N - 15).all()
+    kept = mb.load_predictions(runs)
+    assert sorted(kept["row"].unique()) == [row for row in range(N) if row not in range(20, 35)]
+    assert kept["label"].astype(int).tolist() == y[start + kept["row"]].tolist()
+    without = results(made(tmp_path / "keep", x, y, {"protocol": "transductive"}, **asked))
+    assert without["n_test"].eq(N).all()
+    assert not set(runs["key"]) & set(without["key"])
+
+
+def test_an_official_test_row_stays_and_its_copy_in_training_goes(tmp_path: Path) -> None:
+    x = X.copy()
+    x[N : N + 10] = x[2 * N - 10 : 2 * N]
+    folder = tmp_path / "own"
+    folder.mkdir()
+    marks = np.where(np.arange(3 * N) % N < N - 10, "train", "test")
+    np.savez(folder / "own.npz", x=x, y=CLASS, domain=DOMAIN, split=marks)
+    data = {"file": "own.npz", "test_rows": "split=test", "train": "all", "duplicates": "drop"}
+    path = suite(folder, "arrays", data, targets=["b"], methods=METHODS, training=TRAINING)
+    runs = results(path)
+    assert runs["n_test"].eq(10).all()
+    assert main(["data", "leaks", path]) == 0
+
+
 DOMAINS = ("a", "b", "t")
 BOTH = {"SRC": {"scheme": "pooled"}, "EM": {"scheme": "pooled", "prior_correction": "em"}}
 

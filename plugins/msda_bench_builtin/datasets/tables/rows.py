@@ -131,7 +131,7 @@ class FromFile(Dataset):
             raise DataError(f"dataset {self.name}: needs `file`, the path of your file")
         # Other parameters change nothing of it, and may be mappings, which have no hash.
         unset: dict[str, Any] = dict.fromkeys(("test", "target_train", "corrupt", "label_shift"))
-        bare = replace(self, train=1, protocol="held_out", **unset)
+        bare = replace(self, train=1, protocol="held_out", duplicates="keep", **unset)
         return _kept(bare, stamp(Path(self.file), self.reads()))
 
     @property
