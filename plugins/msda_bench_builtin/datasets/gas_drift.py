@@ -7,11 +7,12 @@ import re
 import zipfile
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 
 from msda_bench.api import (
+    AddedLater,
     Array,
     ByHand,
     DataError,
@@ -100,6 +101,7 @@ class GasDrift(Standardised):
             too large for it to be checked here. "uci" reads all ten from UCI's archive, which you place at
             `gas_drift/uci.zip`.
         sha256: of that archive, which is not read without it; the message says which it has.
+        gases: "shared" leaves out toluene, the last of the six, which some batches lack.
 
     Vergara, Vembu, Ayhan, Ryan, Homer, Huerta. Chemical gas sensor drift compensation using classifier ensembles.
     Sensors and Actuators B: Chemical 2012.
@@ -116,6 +118,7 @@ class GasDrift(Standardised):
     mode: Literal["classification", "regression"] = "classification"
     copies: Literal["github", "uci"] = "github"
     sha256: Sha256 | None = None
+    gases: Annotated[Literal["all", "shared"], AddedLater()] = "all"
 
     @property
     def domains(self) -> tuple[str, ...]:
@@ -125,7 +128,9 @@ class GasDrift(Standardised):
     @property
     def task(self) -> Task:
         """The gas, in the order of UCI's numbers, or the logarithm of its concentration."""
-        return Task("classification", len(_GASES)) if self.mode == "classification" else Task("regression")
+        if self.mode == "regression":
+            return Task("regression")
+        return Task("classification", len(_GASES) - (self.gases == "shared"))
 
     @property
     def files(self) -> tuple[File, ...]:
@@ -136,20 +141,26 @@ class GasDrift(Standardised):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Which batches there are, and how the features are standardised."""
+        """Which batches and gases there are, and how the features are standardised."""
         eight = ("gas_drift: eight of the ten batches; 7 and 10 are missing.",) if self.copies == "github" else ()
-        return (*eight, *super().notes)
+        five = ("gas_drift: five of the six gases; toluene is left out.",) if self.gases == "shared" else ()
+        return (*eight, *five, *super().notes)
 
     def sizes(self, files: Files | None = None) -> dict[str, Extent]:
-        """Measurements of each batch."""
+        """Measurements of each batch; not known without toluene."""
+        if self.gases == "shared":
+            return {}
         return {domain: _SIZES[domain] for domain in self.domains}
 
     def load(self, domain: str, files: Files) -> DomainData:
-        """The measurements of one batch, (n, 128) float32, in the file's order."""
+        """The measurements of one batch, (n, 128) float32, in the file's order, of the gases that are read."""
         file = self.files[0 if self.copies == "uci" else self.domains.index(domain)]
         path = files.path(file)
         name = json.dumps([self.name, self.version, domain, file.checksum])
         arrays = files.derived(name, lambda: _arrays(path, domain)._asdict())
+        if self.gases == "shared":
+            shared = arrays["gas"] < len(_GASES) - 1
+            arrays = {part: values[shared] for part, values in arrays.items()}
         if self.mode == "classification":
             return DomainData(arrays["x"], arrays["gas"])
         return DomainData(arrays["x"], np.log10(arrays["ppm"]).astype(np.float32))

@@ -6,11 +6,12 @@ import tarfile
 import wave
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
+from pydantic import Field
 
-from msda_bench.api import Array, DomainData, File, Files, InputSpec, Size, Task, Url, component
+from msda_bench.api import AddedLater, Array, DomainData, File, Files, InputSpec, Size, Task, Url, component
 from msda_bench_builtin.datasets.features import Standardised
 from msda_bench_builtin.datasets.unpacked import reading
 
@@ -28,6 +29,8 @@ _FILE = File(
     # Its folder of recordings alone, not compressed.
     same=(("fd786690c964edc9b7957f71c1c1ff344d62b4fb4338acfe52358c9033c4cdc4", 23429120),),
 )
+_LONGEST = 0.05
+"""Seconds that may be left out at each end; the shortest recording has 0.14."""
 _QUIET = 1e-6
 """Added to energies, so that silence has a logarithm; full scale is 1."""
 
@@ -37,6 +40,9 @@ class SpokenDigits(Standardised):
     """The digits 0 to 9, spoken fifty times each by six speakers: logarithms of energy in 40 bands at 32 times.
 
     A spectrogram has Hann windows of 256 samples every 80, bands of equal width in mel, and is stretched to 32 frames.
+
+    Parameters:
+        trim: seconds that are left out at both ends of each recording, where the cut and the room tell the speaker.
 
     Jackson and others. Free Spoken Digit Dataset.
     """
@@ -52,22 +58,33 @@ class SpokenDigits(Standardised):
     files = (_FILE,)
 
     train: Size = 250
+    trim: Annotated[float, Field(ge=0, le=_LONGEST, allow_inf_nan=False), AddedLater()] = 0.0
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """How the features are standardised, and what is left out."""
+        if not self.trim:
+            return super().notes
+        return (*super().notes, f"spoken_digits: {self.trim:g} s are left out at both ends of each recording.")
 
     def load(self, domain: str, files: Files) -> DomainData:
         """The recordings of one speaker, (500, 1280) float32, by digit and take; frame by frame."""
-        name = f"spoken_digits v{self.version} {_FILE.sha256}"
-        arrays = files.derived(name, lambda: _features(files.path(_FILE)))
+        left_out = round(self.trim * _RATE)
+        trimmed = f" trim {left_out}" if left_out else ""
+        name = f"spoken_digits v{self.version}{trimmed} {_FILE.sha256}"
+        arrays = files.derived(name, lambda: _features(files.path(_FILE), left_out))
         return DomainData(arrays[domain], np.repeat(np.arange(_DIGITS), _TAKES))
 
 
-def _features(path: Path) -> Mapping[str, Array]:
-    """Rows of each speaker, by digit and take."""
+def _features(path: Path, left_out: int) -> Mapping[str, Array]:
+    """Rows of each speaker, by digit and take, without so many samples at both ends of each recording."""
     features: dict[str, Array] = {}
     with reading(path, "cannot be read", "run `msda-bench data fetch spoken_digits`"):
         sounds = dict(_recordings(path))
         for speaker in _SPEAKERS:
             names = [f"{digit}_{speaker}_{take}.wav" for digit in range(_DIGITS) for take in range(_TAKES)]
-            features[speaker] = np.stack([log_mel(sounds[name]) for name in names])
+            kept = [sounds[name][left_out : len(sounds[name]) - left_out] for name in names]
+            features[speaker] = np.stack([log_mel(samples) for samples in kept])
     return features
 
 

@@ -58,6 +58,18 @@ def test_columns_become_numbers_and_validate_says_which(tmp_path, capsys):
     assert x["b"][:, 6:].tolist() == [[0, 0, 0, 1, 0], [0, 0, 0, 0, 1]]
 
 
+def test_filled_gaps_look_like_any_other_value(tmp_path, capsys):
+    lines = ["a,0,1,f", "a,1,,", "a,0,3,f", "a,1,5,m", "b,1,,", "b,0,9,"]
+    data = table(tmp_path, "\n".join(["site,ill,age,sex", *lines]), gaps="fill", standardise="none")
+    x = fitted_rows(data, {"a": 4, "b": 1})
+    # The age, whether it is missing; f, m, missing, any other.
+    assert x["a"].tolist() == [[1, 0, 1, 0, 0, 0], [3, 0, 1, 0, 0, 0], [3, 0, 1, 0, 0, 0], [5, 0, 0, 1, 0, 0]]
+    assert x["b"].tolist() == [[3, 0, 1, 0, 0, 0], [9, 0, 1, 0, 0, 0]]
+    params = {"domain": "site", "label": "ill", "gaps": "fill"}
+    assert main(["validate", suite(tmp_path, "table", {"file": "t.csv", **params})]) == 0
+    assert "numbers with missing values (median): age" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("how", "wanted"), [("sources", [76.0, 78.0]), ("domain", [-1.0, 1.0]), ("none", [1000385.0, 1000395.0])]
 )

@@ -193,6 +193,18 @@ def test_a_tone_is_loudest_in_its_band_at_all_times(crafted, tmp_path):
     assert abs(loudest[:, 0] - nearest).max() <= 1
 
 
+def test_a_trimmed_recording_is_that_without_its_ends(crafted, tmp_path):
+    tone = np.sin(np.arange(960))
+    click = np.concatenate([np.full(80, 1.5), tone, np.full(80, -1.5)])
+    names = [*itertools.product(range(10), SpokenDigits().domains, range(50))]
+    loaded = []
+    for samples, trim in ((click, 0.01), (tone, 0.0)):
+        content = sound(samples)
+        recordings(tmp_path, {f"{digit}_{who}_{take}.wav": content for digit, who, take in names})
+        loaded.append(SpokenDigits(trim=trim).load("theo", crafted).x)
+    np.testing.assert_array_equal(*loaded)
+
+
 INTENTS = (
     *(f"Hass{what}Timer" for what in ("Start", "Increase", "Decrease", "Pause", "Unpause", "Cancel")),
     *(f"Hass{what}" for what in ("TurnOn", "TurnOff", "LightSet", "GetState", "TimerStatus", "MediaNext")),

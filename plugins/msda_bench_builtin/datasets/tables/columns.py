@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 Standardise: TypeAlias = Literal["sources", "domain", "none"]
 """The training rows over which numbers get mean 0 and variance 1: those of all sources, of each domain, or none."""
+Gaps: TypeAlias = Literal["mark", "fill"]
+"""Whether missing values are marked in columns of their own, or filled so that nobody sees where they were."""
 _LEVELS = 1000
 """The maximum number of different texts in a category."""
 _FEW = 50
@@ -71,11 +73,13 @@ class Plan:
         kinds: of the inputs, in order.
         dropped: columns left out, and why.
         text: the column that is read as words, or None.
+        gaps: whether missing values are marked; if not, the columns that would mark them are 0.
     """
 
     kinds: tuple[Kind, ...]
     dropped: tuple[tuple[str, str], ...] = ()
     text: str | None = None
+    gaps: Gaps = "mark"
 
     @property
     def raw(self) -> int:
@@ -90,9 +94,10 @@ class Plan:
     def lines(self) -> list[str]:
         """What became of the columns, a line for each fate."""
         missing = [kind.name for kind in self.kinds if kind.gaps]
+        marked = ", and a column that says so" if self.gaps == "mark" else ""
         fates = {
             "numbers": [kind.name for kind in self.kinds if not kind.levels],
-            "numbers with missing values (median, and a column that says so)": missing,
+            f"numbers with missing values (median{marked})": missing,
             "categories (a column for each value, and one for unseen ones)": [
                 f"{kind.name} ({len(kind.levels)})" for kind in self.kinds if kind.levels
             ],
@@ -250,6 +255,7 @@ class Encoding:
         known: the places of each category's texts that occur in training rows.
         vocabulary: the columns of words that are kept, (m,) int64; None without a text.
         words: how many columns they become.
+        usual: the place of each category's most frequent text, which fills its gaps; none if gaps are marked.
     """
 
     plan: Plan
@@ -257,19 +263,26 @@ class Encoding:
     known: Mapping[Kind, Array]
     vocabulary: Array | None
     words: int
+    usual: Mapping[Kind, int] | None = None
 
     def __call__(self, domain: str, rows: Inputs) -> Inputs:
         """The domain's examples as the network gets them."""
         held = _dense(rows, self.plan.raw)
         made = [np.zeros((len(held), 0), np.float32)]
+        usual = self.usual or {}
         for kind, mine in _slices(self.plan).items():
             if kind.levels:
                 # A column for each level, then one for those that no training row has.
                 places, last = held[:, mine.start], len(kind.levels)
+                if kind in usual:
+                    places = np.where(places == kind.levels.index(""), usual[kind], places)
                 known = np.where(np.isin(places, self.known[kind]), places, last).astype(np.int64)
                 made.append(np.eye(last + 1, dtype=np.float32)[known])
             else:
-                made.append(_scaled(held[:, mine], self.scales.get((domain, kind)) or self.scales["", kind]))
+                scaled = _scaled(held[:, mine], self.scales.get((domain, kind)) or self.scales["", kind])
+                if self.usual is not None:
+                    scaled[:, 1:] = 0
+                made.append(scaled)
         whole = np.concatenate(made, axis=1, dtype=np.float32)
         if self.vocabulary is None:
             return whole
@@ -287,10 +300,13 @@ def fitted(plan: Plan, train: Mapping[str, Inputs], standardise: Standardise, wo
     every = np.concatenate(list(dense.values()))
     scales: dict[tuple[str, Kind], _Scale] = {}
     known: dict[Kind, Array] = {}
+    usual: dict[Kind, int] = {}
     for kind, mine in _slices(plan).items():
         if kind.levels:
             there = np.unique(every[:, mine.start])
             known[kind] = there[there >= 0]  # others are of no level
+            if "" in kind.levels:
+                usual[kind] = _most_frequent(kind, pooled[:, mine.start])
             continue
         scales["", kind] = _scale(pooled[:, mine], 0.0, plain=standardise == "none")
         by = dense if standardise == "domain" else {}
@@ -299,7 +315,14 @@ def fitted(plan: Plan, train: Mapping[str, Inputs], standardise: Standardise, wo
     if words:
         counts = [cast("csr_matrix", rows)[:, plan.raw :] for rows in train.values()]
         vocabulary = frequent_columns(counts, words, 2)
-    return Encoding(plan, scales, known, vocabulary, words)
+    return Encoding(plan, scales, known, vocabulary, words, usual if plan.gaps == "fill" else None)
+
+
+def _most_frequent(kind: Kind, places: Array) -> int:
+    """The place of the text of a category that most rows have, of those that have one; the first if none has."""
+    counts = np.bincount(places[places >= 0].astype(np.int64), minlength=len(kind.levels))
+    counts[kind.levels.index("")] = 0
+    return int(counts.argmax())
 
 
 def _slices(plan: Plan) -> dict[Kind, slice]:

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from msda_bench.api import AddedLater, Count, DataError, Files, Identified, Inputs, InputSpec, NewRowsReader, component
 from msda_bench.functional import unspaced
-from msda_bench_builtin.datasets.tables.columns import encoded, fitted, plan_of, ranges_of, with_words
+from msda_bench_builtin.datasets.tables.columns import Gaps, encoded, fitted, plan_of, ranges_of, with_words
 from msda_bench_builtin.datasets.tables.findings import Look
 from msda_bench_builtin.datasets.tables.folder import TABLES, is_table, said_of, stamp
 from msda_bench_builtin.datasets.tables.identify import identified, look_through, parameters, repaired, unnamed
@@ -48,6 +48,8 @@ class Table(FromFile):
         words: columns of the bag of words: the words and word groups in the most training rows.
         ngrams: longest group of words.
         units: what words are: "words", or "characters" in scripts without blanks such as Chinese, Japanese or Thai.
+        gaps: "mark" has columns that say where a value was missing; "fill" hides that, where it tells the domain or the
+            class: a missing number is the median, a missing category the most frequent one of the sources.
     """
 
     name = "table"
@@ -65,6 +67,7 @@ class Table(FromFile):
     words: Count = 2000
     ngrams: Annotated[int, Field(ge=1, le=5)] = 2
     units: Annotated[Literal["words", "characters"], AddedLater()] = "words"
+    gaps: Annotated[Gaps, AddedLater()] = "mark"
 
     def roles(self) -> Roles:
         """The columns that are no inputs; see `FromFile`."""
@@ -88,7 +91,7 @@ class Table(FromFile):
         if self.predictions is not None:
             given = column(path, columns, self.predictions, "predictions")
             predictions = predictions_in(path, f"column {self.predictions!r}", given, parts)
-        plan = plan_of(path, inputs, self.categories, self.text)
+        plan = replace(plan_of(path, inputs, self.categories, self.text), gaps=self.gaps)
         odd = [finding.line(answered=False) for finding in judge(self.look(columns, parts), self.text)]
         x: Inputs = encoded(plan, inputs, ranges_of(plan, inputs), scaled=self.standardise != "none")
         width, texts = plan.width, None

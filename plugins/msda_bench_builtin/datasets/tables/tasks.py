@@ -4,13 +4,27 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from typing import ClassVar, Literal, TypeAlias
+from dataclasses import replace
+from typing import Annotated, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
-from msda_bench.api import Array, DomainData, File, Files, Inputs, InputSpec, Size, Task, TestSize, Url, component
+from msda_bench.api import (
+    AddedLater,
+    Array,
+    DomainData,
+    File,
+    Files,
+    Inputs,
+    InputSpec,
+    Size,
+    Task,
+    TestSize,
+    Url,
+    component,
+)
 from msda_bench_builtin.datasets.features import Published
-from msda_bench_builtin.datasets.tables.columns import Kind, Plan, Standardise, encoded, fitted, ranges_of
+from msda_bench_builtin.datasets.tables.columns import Gaps, Kind, Plan, Standardise, encoded, fitted, ranges_of
 from msda_bench_builtin.datasets.tables.read import Column, delimited
 
 _UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases/heart-disease/"
@@ -78,6 +92,10 @@ class Hospitals(TableTask):
     A diagnosis more than a benchmark: from 36 to 93 % of the patients are ill, so that most of what differs between the
     hospitals is how often; look at `balanced_accuracy`. A cholesterol or blood pressure of 0 counts as missing.
 
+    Parameters:
+        gaps: "mark" has columns that say where a value was missing, which tells much about the hospital; "fill" hides
+            that: a missing number is the median, a missing category the most frequent one of the sources.
+
     Detrano, Janosi, Steinbrunn, Pfisterer, Schmid, Sandhu, Guppy, Lee, Froelicher. International application of a new
     probability algorithm for the diagnosis of coronary artery disease. American Journal of Cardiology 1989.
     """
@@ -99,6 +117,17 @@ class Hospitals(TableTask):
         Kind("thalach", gaps=True), Kind("exang", ("0", "1", "")), Kind("oldpeak", gaps=True),
         Kind("slope", ("1", "2", "3", "")), Kind("ca", gaps=True), Kind("thal", ("3", "6", "7", "")),
     ))  # fmt: skip
+
+    gaps: Annotated[Gaps, AddedLater()] = "mark"
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Whether missing values are hidden."""
+        return ("hospitals: missing values are filled, and not marked.",) if self.gaps == "fill" else ()
+
+    def fit(self, train: Mapping[str, Inputs]) -> Callable[[str, Inputs], Inputs]:
+        """Learns from training rows how columns become numbers, and what fills gaps."""
+        return fitted(replace(self.plan, gaps=self.gaps), train, self.standardise)
 
     def rows(self, files: Files) -> TaskRows:
         """All patients; see `TableTask`."""
