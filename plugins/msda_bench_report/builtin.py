@@ -16,9 +16,11 @@ from msda_bench.results.verify import verifications
 from msda_bench.results.words import counted, listed, name_of
 from msda_bench.store.shift import Shift
 from msda_bench.suite.plan import ORACLE
-from msda_bench_report import plots
 from msda_bench_report.figures import Figure, Make, Results, Section, slugs
+from msda_bench_report.plots import epochs, scores
 from msda_bench_report.plots.epochs import LAST, MOST_LINES, last_weights, over_sources, weighing
+from msda_bench_report.plots.pairs import differences
+from msda_bench_report.plots.pairs import pairs as draw_pairs
 from msda_bench_report.plots.scores import MOST_DOMAINS, WORST, at_targets
 from msda_bench_report.plots.shift import middles
 from msda_bench_report.plots.shift import shift as draw_shift
@@ -54,7 +56,7 @@ def _means(results: Results) -> Iterator[Figure]:
         return
     values = rows[["method", "rank", "mean", "standard_error", "mean_low", "mean_high", "n_ok"]]
     label = f"Mean of each method with its {100 * (1 - results.experiment.alpha):g} % interval"
-    yield Figure("forest", "Means", f"{label}; dashed: the baseline", plots.forest(rows), values, wide=True)
+    yield Figure("forest", "Means", f"{label}; dashed: the baseline", scores.forest(rows), values, wide=True)
     yield from _domains(results.leaderboard)
     pairs = main_pairs(results.comparisons)
     if not len(pairs):
@@ -66,7 +68,7 @@ def _means(results: Results) -> Iterator[Figure]:
     if testable(turned).any():
         label = f"Difference of each method from {name_of(to)}, paired by seed, with p after Holm's correction"
         title = f"Differences from {name_of(to)}"
-        yield Figure("differences", title, label, plots.differences(pairs, to), turned, wide=True)
+        yield Figure("differences", title, label, differences(pairs, to), turned, wide=True)
 
 
 def _domains(leaderboard: pd.DataFrame) -> Iterator[Figure]:
@@ -83,7 +85,7 @@ def _domains(leaderboard: pd.DataFrame) -> Iterator[Figure]:
         text += f" {counted(many, 'domain')} with better scores left out."
     values = rows.sort_values(["column", "order"])[["target", "method", "mean", "standard_error", "gain"]]
     label = f"Mean score of each method at each domain. {worst}"
-    yield Figure("domains", "Domains, the worst first", label, plots.domains(leaderboard), values, text=text)
+    yield Figure("domains", "Domains, the worst first", label, scores.domains(leaderboard), values, text=text)
 
 
 def worst_target(rows: pd.DataFrame) -> str:
@@ -135,7 +137,7 @@ def every_run(results: Results) -> Section | None:
     def values(rows: pd.DataFrame) -> pd.DataFrame:
         return rows.groupby("method", sort=False)["score"].agg(["count", "mean", "min", "max"]).reset_index()
 
-    figures = results.by_target("runs", "Scores of every run by method", results.ok, plots.points, values)
+    figures = results.by_target("runs", "Scores of every run by method", results.ok, scores.points, values)
     return results.section("runs", "Every run", text, figures)
 
 
@@ -170,7 +172,7 @@ def pairs(results: Results) -> Section | None:
             f"pairs-{ids[where]}",
             name_of(where),
             f"p-values of pairs of methods: {name_of(where)}",
-            plots.pairs(compared),
+            draw_pairs(compared),
             compared[_PAIRS],
         )
         for where, compared in rows.items()
@@ -227,7 +229,7 @@ def classes(results: Results) -> Section | None:
         return wide.sort_index(axis=1).reset_index()
 
     label = "Accuracy on each class by method"
-    figures = results.by_target("classes", label, results.classes, plots.classes, values)
+    figures = results.by_target("classes", label, results.classes, scores.classes, values)
     return results.section("classes", title, text, figures)
 
 
@@ -243,7 +245,7 @@ def weights(results: Results) -> Section | None:
         f"reaches at least 0.05 to both sides, so that noise does not look like a preference.{_sampled(results)}"
     )
     label, values = "Weight of each source by method", ["method", "source", "weight", "equal", "seeds"]
-    figures = results.by_target("weights", label, last, plots.weight_map, lambda rows: rows[values])
+    figures = results.by_target("weights", label, last, epochs.weight_map, lambda rows: rows[values])
     return results.section("weights", title, text, figures)
 
 
@@ -256,7 +258,7 @@ def course(results: Results) -> Section | None:
     label = "Weight of each source over the epochs, one row per method,"
     text = "One row per method; lines are means over seeds with a band of one standard deviation; grey: equal weights."
     values = ["method", "source", "epoch", "weight", "deviation"]
-    figures = results.by_target("course", label, few, plots.weights, lambda rows: _ends(rows)[values])
+    figures = results.by_target("course", label, few, epochs.weights, lambda rows: _ends(rows)[values])
     return results.section("course", "Weights over the epochs", text + _sampled(results), figures) if figures else None
 
 
@@ -288,7 +290,7 @@ def _curves(results: Results, what: Literal["risk", "gap"]) -> tuple[Figure, ...
         return _ends(over_sources(rows, what))[["method", "epoch", "value"]].rename(columns={"value": what})
 
     label = f"{what.capitalize()} of each method over the epochs"
-    return results.by_target(what, label, rows, partial(plots.curves, what=what), values, f"{what.capitalize()} at ")
+    return results.by_target(what, label, rows, partial(epochs.curves, what=what), values, f"{what.capitalize()} at ")
 
 
 def time(results: Results) -> Section | None:
@@ -304,7 +306,7 @@ def time(results: Results) -> Section | None:
     values = values.assign(milliseconds_a_step=1000 * values["seconds"] / values["steps"])
     title = "Seconds of training, best mean first"
     label = "Mean seconds of training of each method, the best mean score first"
-    return Section("time", "Time", text, (Figure("cost", title, label, plots.cost(results.ok), values, wide=True),))
+    return Section("time", "Time", text, (Figure("cost", title, label, scores.cost(results.ok), values, wide=True),))
 
 
 def settings(results: Results) -> Section | None:
@@ -316,7 +318,7 @@ def settings(results: Results) -> Section | None:
     whole = judged[((judged["method"] == ALL) & (judged["target"] == place)).to_numpy()]
     label, regret = "Regret to the oracle of each criterion", []
     if whole.loc[whole["criterion"] != ORACLE, "regret"].notna().any():
-        chart = plots.regrets(judged)
+        chart = scores.regrets(judged)
         regret = [Figure("regret", "Regret by criterion", label, chart, whole[_CRITERIA], wide=True)]
     rows = {parameter: tried[(tried["parameter"] == parameter).to_numpy()] for parameter in tried["parameter"].unique()}
     by_parameter = (
@@ -324,7 +326,7 @@ def settings(results: Results) -> Section | None:
             f"by-{slug}",
             parameter,
             f"Score on the target by {parameter}",
-            plots.sensitivity(rows[parameter]),
+            scores.sensitivity(rows[parameter]),
             rows[parameter][["method", "value", "score"]],
         )
         for parameter, slug in list(slugs(rows).items())[:_MOST_PARAMETERS]

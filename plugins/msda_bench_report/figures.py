@@ -15,7 +15,8 @@ from msda_bench.errors import printable
 from msda_bench.results.words import name_of
 from msda_bench.store.shift import Shift
 from msda_bench.suite.plan import Experiment
-from msda_bench_report.plots.parts import COLOURS, CONFIG, Chart, svg_text
+from msda_bench_report.plots.parts import COLOURS, CONFIG, svg_text
+from msda_bench_report.plots.vega import Spec
 
 _STILL = 300
 """The width of a plot in a still picture, in pixels, with which its words can be read where a phone scales it."""
@@ -35,7 +36,7 @@ class Figure(NamedTuple):
     name: str
     title: str
     label: str
-    chart: Chart
+    chart: Spec
     values: pd.DataFrame
     wide: bool = False
     text: str = ""
@@ -87,7 +88,7 @@ class Results:
         name: str,
         label: str,
         rows: pd.DataFrame,
-        draw: Callable[[pd.DataFrame], Chart],
+        draw: Callable[[pd.DataFrame], Spec],
         values: Callable[[pd.DataFrame], pd.DataFrame],
         title: str = "",
     ) -> tuple[Figure, ...]:
@@ -123,7 +124,7 @@ class Drawn(NamedTuple):
 
     id: str
     figure: Figure
-    spec: dict[str, Any]
+    spec: Spec
     values: pd.DataFrame
     still: Markup | None
     """The chart as SVG, for print and for browsers without scripts; None where the numbers stand in for it."""
@@ -136,9 +137,7 @@ def drawn(figure: Figure, within: str, shown: Sequence[str], *, is_still: bool =
 
     `is_still` draws it as a still picture, too.
     """
-    spec: dict[str, Any] = figure.chart.to_dict(validate=False)
-    spec.pop("config", None)
-    spec.pop("$schema", None)
+    spec = figure.chart
     for parameter in spec.get("params", ()):
         if parameter["name"] == "shown":
             parameter["value"] = [method for method in parameter["value"] if method in shown]
@@ -147,19 +146,19 @@ def drawn(figure: Figure, within: str, shown: Sequence[str], *, is_still: bool =
     return Drawn(f"{within}-{figure.name}", figure, spec, figure.values.dropna(axis=1, how="all"), still, zooms)
 
 
-def picture(chart: Chart) -> Markup:
+def picture(chart: Spec) -> Markup:
     """Draws a chart as SVG in the colours of the page, for an element that says what it shows."""
-    return _picture(chart.to_dict(validate=False)).replace("<svg ", Markup('<svg aria-hidden="true" '), 1)
+    return _picture(chart).replace("<svg ", Markup('<svg aria-hidden="true" '), 1)
 
 
-def _picture(spec: dict[str, Any]) -> Markup:
+def _picture(spec: Spec) -> Markup:
     svg = svg_text(_narrowed(spec) | {"padding": _PADDING}, CONFIG)
     for colour, name in COLOURS.items():
         svg = svg.replace(f'"{colour}"', f'"{name}"')
     return Markup(svg)  # noqa: S704 - the library escapes what it writes
 
 
-def _narrowed(spec: dict[str, Any]) -> dict[str, Any]:
+def _narrowed(spec: Spec) -> Spec:
     """The chart, or the charts one above the other, with plots that are no wider than `_STILL`."""
     if "vconcat" in spec:
         return spec | {"vconcat": [_narrowed(part) for part in spec["vconcat"]]}
@@ -167,7 +166,7 @@ def _narrowed(spec: dict[str, Any]) -> dict[str, Any]:
     return spec | {"width": min(width, _STILL)} if isinstance(width, int | float) else spec
 
 
-def _add_zoom(spec: dict[str, Any]) -> bool:
+def _add_zoom(spec: Spec) -> bool:
     """Adds zooming (Shift and the wheel) and panning (dragging) to a horizontal axis of numbers, if there is one.
 
     Vega-Lite then clips everything at the plot's edge, so charts with words next to the plot do not zoom.

@@ -7,13 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-import altair as alt
 import pandas as pd
 
 from msda_bench.results.argument_checks import argument
 from msda_bench.results.words import name_of
 from msda_bench_report.plots import parts
-from msda_bench_report.plots.parts import KINDS, WIDTH, Chart, layered, names, tips
+from msda_bench_report.plots.parts import KINDS, WIDTH, layered, names, tips
+from msda_bench_report.plots.vega import Layer, Spec, channel, facetted
 
 _MOST_EPOCHS, _LEAST_EPOCHS = 40, 8
 """The most and fewest epochs in a line; of more, evenly spaced ones are drawn, with the first and the last."""
@@ -74,7 +74,7 @@ def weighing(curves: pd.DataFrame) -> pd.DataFrame:
     ]
 
 
-def weights(curves: str | Path | pd.DataFrame) -> Chart:
+def weights(curves: str | Path | pd.DataFrame) -> Spec:
     """Draws the weight of each source over the epochs, one row per method and one panel per target.
 
     A line is the mean over seeds, with a band of one standard deviation. Grey: equal weights.
@@ -89,35 +89,34 @@ def weights(curves: str | Path | pd.DataFrame) -> Chart:
     return parts.panels("curves", weighing(curves), _METHOD[:2], _weights)
 
 
-def _weights(rows: pd.DataFrame) -> Chart:
+def _weights(rows: pd.DataFrame) -> Spec:
     thinned = _thinned(rows, lines=len(rows[["method", "source"]].drop_duplicates()))
     half = thinned["deviation"].fillna(0)
     lines = thinned[["method", "source", "epoch", "equal", "weight"]]
     lines = lines.assign(low=lines["weight"] - half, high=lines["weight"] + half)
-    across, up = _epoch(), alt.Y("weight:Q", title="weight", scale=alt.Scale(zero=False))
+    across, up = _epoch(), channel("weight:Q", title="weight", scale={"zero": False})
     known = [name_of(name) for name in rows["source"].cat.categories]
     below = parts.legend(3, symbolOpacity=1, symbolType="stroke", symbolStrokeWidth=2)
     look = parts.look("source", names(rows, "source"), below, known)
     seen = tips("method source epoch", "weight low high", ".3f")
-    base = alt.Chart()
-    band = base.mark_area(opacity=0.22).encode(x=across, y=alt.Y("low:Q", title="weight"), y2=alt.Y2("high:Q"))
-    dots = base.mark_point(filled=True, size=26, opacity=0)
+    base = Layer()
+    low, high = channel("low:Q", title="weight"), {"field": "high"}
+    dots = base.draw("point", filled=True, size=26, opacity=0)
     marks = [
-        *(base.mark_point(opacity=0).encode(x=across, y=alt.Y(f"{end}:Q")) for end in ("floor", "ceiling")),
-        base.mark_rule(opacity=0.35).encode(y=alt.Y("mean(equal):Q")),
-        band.encode(color=look["color"]),
-        base.mark_line(strokeWidth=2).encode(x=across, y=up, **look),
+        *(base.draw("point", opacity=0).encode(x=across, y=channel(f"{end}:Q")) for end in ("floor", "ceiling")),
+        base.draw("rule", opacity=0.35).encode(y=channel("mean(equal):Q")),
+        base.draw("area", opacity=0.22).encode(x=across, y=low, y2=high, color=look["color"]),
+        base.draw("line", strokeWidth=2).encode(x=across, y=up, **look),
         dots.encode(x=across, y=up, color=look["color"], tooltip=seen),
     ]
-    header = alt.Header(title=None, orient="top", labelAnchor="start", labelPadding=2, labelLimit=WIDTH)
-    row = alt.Row("method:N", header=header, sort=names(rows, "method"))
-    panels = layered(lines, *marks, width=WIDTH, height=90).facet(row=row, spacing=6)
+    header = {"title": None, "orient": "top", "labelAnchor": "start", "labelPadding": 2, "labelLimit": WIDTH}
+    row = channel("method:N", header=header, sort=names(rows, "method"))
     ends = {"floor": f"max(0, datum.equal - {_SPAN})", "ceiling": f"datum.equal + {_SPAN}"}
-    panels.transform = alt.Chart().transform_calculate(**ends).transform_filter(parts.SHOWN).transform
-    return panels
+    steps = Layer().calculate(**ends).filter(parts.SHOWN)
+    return facetted(layered(lines, *marks, width=WIDTH, height=90), row, steps, spacing=6)
 
 
-def weight_map(curves: str | Path | pd.DataFrame) -> Chart:
+def weight_map(curves: str | Path | pd.DataFrame) -> Spec:
     """Draws the weights at the last epoch, mean over seeds; colours show the difference from equal weights.
 
     Args:
@@ -136,14 +135,14 @@ def last_weights(curves: pd.DataFrame) -> pd.DataFrame:
     return weighed[weighed["epoch"] == LAST]
 
 
-def _weight_map(rows: pd.DataFrame) -> Chart:
+def _weight_map(rows: pd.DataFrame) -> Spec:
     last = rows[["method", "source", "seeds", "weight", "equal"]]
-    number, seen = alt.Text("weight:Q", format=".2f"), tips("method source seeds", "weight equal", ".3f")
-    steps = parts.only_shown().transform_calculate(away="datum.weight - datum.equal")
+    number, seen = channel("weight:Q", format=".2f"), tips("method source seeds", "weight equal", ".3f")
+    steps = parts.only_shown().calculate(away="datum.weight - datum.equal")
     return parts.matrix(last, "source", number, seen, steps, _SPAN)
 
 
-def curves(curves: str | Path | pd.DataFrame, what: Literal["risk", "gap"] = "risk") -> Chart:
+def curves(curves: str | Path | pd.DataFrame, what: Literal["risk", "gap"] = "risk") -> Spec:
     """Draws risk or gap over the epochs, mean over sources and seeds, one panel per target.
 
     Args:
@@ -165,29 +164,29 @@ def over_sources(curves: pd.DataFrame, what: str) -> pd.DataFrame:
     return values[(values["value"].abs() > 0).groupby(values["method"].astype(object)).transform("any")]
 
 
-def _curves(rows: pd.DataFrame, what: str) -> Chart:
+def _curves(rows: pd.DataFrame, what: str) -> Spec:
     lines = _thinned(rows, lines=rows["method"].nunique())[["method", "epoch", "value"]]
     title = {"risk": "risk of the sources", "gap": "gap between source and target"}[what]
-    base = alt.Chart().encode(x=_epoch(), y=_values(lines["value"], title))
-    line = base.mark_line(strokeWidth=2).encode(**parts.by_method(names(rows, "method")))
-    dots = base.mark_point(filled=True, size=30, opacity=0).encode(tooltip=tips("method epoch", "value"))
+    base = Layer().encode(x=_epoch(), y=_values(lines["value"], title))
+    line = base.draw("line", strokeWidth=2).encode(**parts.by_method(names(rows, "method")))
+    dots = base.draw("point", filled=True, size=30, opacity=0).encode(tooltip=tips("method epoch", "value"))
     return layered(lines, line, dots, steps=parts.only_shown(), width=WIDTH, height=190)
 
 
-def _values(values: pd.Series[float], title: str) -> alt.Y:
+def _values(values: pd.Series[float], title: str) -> Spec:
     """An axis for values of any sign, on which large values of one method do not squeeze the others."""
     sizes = values.abs()
     usual, most = float(sizes.quantile(0.75)), float(sizes.max())
     if values.min() > 0 or most <= _FAR * usual or not usual:
-        return alt.Y("value:Q", title=title, scale=parts.scale_of(values, padding=6))
+        return channel("value:Q", title=title, scale=parts.scale_of(values, padding=6))
     powers = [10.0**power for power in range(math.ceil(math.log10(usual)), math.ceil(math.log10(most)) + 1)]
-    axis = alt.Axis(values=[*(-power for power in powers), 0, *powers])
-    scale = alt.Scale(type="symlog", constant=usual, padding=6, nice=False)
-    return alt.Y("value:Q", title=f"{title}, log scale", scale=scale, axis=axis)
+    axis = {"values": [*(-power for power in powers), 0, *powers]}
+    scale = {"type": "symlog", "constant": usual, "padding": 6, "nice": False}
+    return channel("value:Q", title=f"{title}, log scale", scale=scale, axis=axis)
 
 
-def _epoch() -> alt.X:
-    return alt.X("epoch:Q", title="epoch", axis=alt.Axis(tickMinStep=1), scale=alt.Scale(nice=False, zero=False))
+def _epoch() -> Spec:
+    return channel("epoch:Q", title="epoch", axis={"tickMinStep": 1}, scale={"nice": False, "zero": False})
 
 
 def _thinned(rows: pd.DataFrame, lines: int) -> pd.DataFrame:

@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import altair as alt
 import pandas as pd
-from altair.utils.schemapi import debug_mode
 
 from msda_bench.results.across import Across, across_of, standings
 from msda_bench.results.argument_checks import argument
@@ -19,14 +17,15 @@ from msda_bench.results.verdict import too_few_datasets
 from msda_bench.results.words import name_of
 from msda_bench.suite.issues import hint, shown
 from msda_bench_report.plots import parts
-from msda_bench_report.plots.parts import BLUE, GREEN, GREY, KINDS, ORANGE, ROW, WIDTH, Chart, layered, tips
+from msda_bench_report.plots.parts import BLUE, GREEN, GREY, KINDS, ORANGE, ROW, WIDTH, layered, step, tips
+from msda_bench_report.plots.vega import Layer, Spec, channel, in_order, joined
 
 _COLOURS = {"better": GREEN, "worse": ORANGE, "same": GREY, "unknown": GREY}
 _MOST_WIDE = 12
 """The number of methods beyond which the columns of a matrix are narrower."""
 
 
-def differences(comparisons: str | Path | pd.DataFrame, to: str | None = None) -> Chart:
+def differences(comparisons: str | Path | pd.DataFrame, to: str | None = None) -> Spec:
     """Draws the difference of each method from one method, with its interval, paired by seed.
 
     Args:
@@ -44,7 +43,7 @@ def differences(comparisons: str | Path | pd.DataFrame, to: str | None = None) -
     return parts.panels("comparisons", rows, ("experiment",), lambda rows: _differences(rows, to or best_of(rows)))
 
 
-def _differences(rows: pd.DataFrame, to: str) -> Chart:
+def _differences(rows: pd.DataFrame, to: str) -> Spec:
     turned = relative_to(to, rows).sort_values("difference", ascending=False, kind="stable")
     metric = rows["metric"].iloc[0]
     form = "{:+.2f}" if metric.endswith("_percent") else "{:+.3g}"
@@ -55,14 +54,12 @@ def _differences(rows: pd.DataFrame, to: str) -> Chart:
     seen = tips("method outcome reason pairs", "difference low high p detectable")
     title = [f"difference from {name_of(to)}", f"{unit}; left is worse"]
     marks = parts.interval(title, parts.kinds("outcome", _COLOURS, turned["outcome"]), seen)
-    none = (
-        alt.Chart(alt.InlineData(values=[{"at": 0}])).mark_rule(strokeDash=[4, 3], opacity=0.7).encode(x=alt.X("at:Q"))
-    )
+    none = Layer(rows=[{"at": 0}]).draw("rule", strokeDash=[4, 3], opacity=0.7).encode(x=channel("at:Q"))
     steps = parts.clamped("difference", ("low", "high"), reach=3)
-    return layered(turned, none, *marks, steps=steps, width=2 * WIDTH, height=alt.Step(ROW + 4))
+    return layered(turned, none, *marks, steps=steps, width=2 * WIDTH, height=step(ROW + 4))
 
 
-def pairs(comparisons: str | Path | pd.DataFrame) -> Chart:
+def pairs(comparisons: str | Path | pd.DataFrame) -> Spec:
     """Draws the two-sided p-values of all pairs after Holm's correction, as one matrix per target and for their mean.
 
     Colours show whether the method of a cell's row is better than the method of its column. Panels without enough pairs
@@ -78,7 +75,7 @@ def pairs(comparisons: str | Path | pd.DataFrame) -> Chart:
     return parts.panels("comparisons", rows, ("experiment", "place"), _pairs)
 
 
-def _pairs(rows: pd.DataFrame) -> Chart:
+def _pairs(rows: pd.DataFrame) -> Spec:
     first, second = rows["first"].astype(object), rows["second"].astype(object)
     wins = first.where(rows["mean_difference"] > 0, second)[rows["mean_difference"] != 0].value_counts()
     methods = sorted(dict.fromkeys([*first, *second]), key=lambda name: -wins.get(name, 0))
@@ -96,14 +93,15 @@ def _pairs(rows: pd.DataFrame) -> Chart:
     across = parts.columns_of("method", labelLimit=60, orient="top", labelAngle=-40)
     colour = parts.kinds("outcome", _COLOURS, cells["outcome"], "the row's method is")
     seen = tips("row method outcome reason pairs", "p difference low high detectable")
-    marks = alt.Chart().mark_rect(cornerRadius=3, opacity=0.35).encode(x=across, y=up, color=colour, tooltip=seen)
-    text = alt.Chart().mark_text(fontSize=10).encode(x=across, y=up, text=alt.Text("text:N"))
-    steps = parts.only_shown().transform_filter("indexof(shown, datum.row) >= 0")
-    side = alt.Step(46 if len(methods) <= _MOST_WIDE else 30)
-    return layered(cells, marks, text, steps=steps, width=side, height=alt.Step(ROW + 2))
+    cell = Layer().encode(x=across, y=up)
+    marks = cell.draw("rect", cornerRadius=3, opacity=0.35).encode(color=colour, tooltip=seen)
+    text = cell.draw("text", fontSize=10).encode(text=channel("text:N"))
+    steps = parts.only_shown().filter("indexof(shown, datum.row) >= 0")
+    side = step(46 if len(methods) <= _MOST_WIDE else 30)
+    return layered(cells, marks, text, steps=steps, width=side, height=step(ROW + 2))
 
 
-def gains(across: Across) -> Chart:
+def gains(across: Across) -> Spec:
     """Draws the mean gain of each method over the baseline with its interval.
 
     References, and methods without a score in some experiment, are not drawn.
@@ -115,18 +113,17 @@ def gains(across: Across) -> Chart:
     rows = frame[["method", *columns]].rename(columns=columns).assign(order=range(len(frame)))
     rows["text"] = rows["gain"].map("{:+.2f}".format)
     title = f"mean gain over {name_of(across.baseline)}, with {100 * (1 - across.alpha):g} % interval"
-    once, base = alt.Chart().transform_aggregate(n="count()"), alt.Chart().encode(y=parts.rows_of())
-    with debug_mode(arg=False):  # skips validation, as in `parts.panels`
-        marks = [
-            once.mark_rule(strokeDash=[4, 3], opacity=0.7).encode(x=alt.datum(0)),
-            base.mark_rule(strokeWidth=3, color=BLUE).encode(x=alt.X("low:Q", title=title), x2=alt.X2("high:Q")),
-            base.mark_point(filled=True, size=90, opacity=1, color=BLUE).encode(x=alt.X("gain:Q", title=title)),
-            base.mark_text(align="left", dx=12).encode(x=parts.AT_RIGHT, text=alt.Text("text:N")),
-        ]
-        return layered(rows, *marks, width=2 * WIDTH, height=alt.Step(ROW))
+    base = Layer().encode(y=parts.rows_of())
+    low, high = channel("low:Q", title=title), {"field": "high"}
+    zero = Layer().aggregate(n="count()").draw("rule", strokeDash=[4, 3], opacity=0.7).encode(x={"datum": 0})
+    bars = base.draw("rule", strokeWidth=3, color=BLUE).encode(x=low, x2=high)
+    dots = base.draw("point", filled=True, size=90, opacity=1, color=BLUE)
+    dots = dots.encode(x=channel("gain:Q", title=title))
+    text = base.draw("text", align="left", dx=12).encode(x=parts.AT_RIGHT, text=channel("text:N"))
+    return layered(rows, zero, bars, dots, text, width=2 * WIDTH, height=step(ROW))
 
 
-def critical_difference(runs: str | Path | pd.DataFrame | Across) -> Chart:
+def critical_difference(runs: str | Path | pd.DataFrame | Across) -> Spec:
     """Draws mean ranks over datasets; bars join methods between which no difference was shown.
 
     Text at the right shows on how many datasets a method is significantly better or worse than the baseline. The dashed
@@ -141,14 +138,12 @@ def critical_difference(runs: str | Path | pd.DataFrame | Across) -> Chart:
     across = runs if isinstance(runs, Across) else across_of(runs_of(runs))
     if across is None or not across.mean_ranks:
         raise ValueError("runs: nothing to draw: ranks need at least two datasets with scores of all methods")
-    with debug_mode(arg=False):  # skips validation, as in `parts.panels`
-        scale = alt.Scale(domain=[1, max(2, len(across.mean_ranks))], nice=False, padding=12)
-        ranks = _ranks(across, scale)
-        chart: Chart = alt.vconcat(ranks, _groups(across, scale)) if across.cliques else ranks
-        return chart
+    scale = {"domain": [1, max(2, len(across.mean_ranks))], "nice": False, "padding": 12}
+    ranks = _ranks(across, scale)
+    return joined("vconcat", [ranks, _groups(across, scale)]) if across.cliques else ranks
 
 
-def _ranks(across: Across, scale: alt.Scale) -> Chart:
+def _ranks(across: Across, scale: Spec) -> Spec:
     ranked = standings(across).dropna(subset="mean_rank").sort_values("mean_rank", kind="stable")
     rows = ranked[["method"]].assign(
         rank=ranked["mean_rank"],
@@ -157,26 +152,24 @@ def _ranks(across: Across, scale: alt.Scale) -> Chart:
         is_base=ranked["method"] == across.baseline,
         text=[_beside(across, row) for row in ranked.to_dict("records")],
     )
-    base = alt.Chart().encode(y=parts.rows_of())
-    x = alt.X("rank:Q", title="mean rank over datasets, 1 is best", scale=scale)
-    dots = base.mark_point(filled=True, size=90, opacity=1, color=BLUE)
-    ranks = base.mark_text(align="left", dx=9).encode(x=x, text=alt.Text("rank:Q", format=".2f"))
+    base = Layer().encode(y=parts.rows_of())
+    x = channel("rank:Q", title="mean rank over datasets, 1 is best", scale=scale)
+    dots = base.draw("point", filled=True, size=90, opacity=1, color=BLUE)
+    ranks = base.draw("text", align="left", dx=9).encode(x=x, text=channel("rank:Q", format=".2f"))
     marks = [dots.encode(x=x, tooltip=tips("method text", "rank gain")), ranks]
     if across.baseline:
-        line = alt.Chart().transform_filter("datum.is_base").mark_rule(strokeDash=[4, 3], opacity=0.7).encode(x=x)
-        marks = [
-            line,
-            base.mark_text(align="left", dx=34).encode(x=parts.AT_RIGHT, text=alt.Text("text:N")),
-            *marks,
-        ]
-    chart = layered(rows, *marks, width=2 * WIDTH, height=alt.Step(ROW))
+        line = Layer().filter("datum.is_base").draw("rule", strokeDash=[4, 3], opacity=0.7).encode(x=x)
+        beside = base.draw("text", align="left", dx=34).encode(x=parts.AT_RIGHT, text=channel("text:N"))
+        marks = [line, beside, *marks]
+    chart = layered(rows, *marks, width=2 * WIDTH, height=step(ROW))
     if across.baseline:
         what = f"significantly better or worse than {name_of(across.baseline)} within a dataset"
-        chart.title = alt.Title(what, anchor="end", fontSize=11, fontWeight="normal")
+        title = {"text": what, "anchor": "end", "fontSize": 11, "fontWeight": "normal"}
+        chart = in_order(chart | {"title": title})
     return chart
 
 
-def _groups(across: Across, scale: alt.Scale) -> Chart:
+def _groups(across: Across, scale: Spec) -> Spec:
     ranks = [[across.mean_ranks[name] for name in group] for group in across.cliques]
     rows = pd.DataFrame(
         {
@@ -187,12 +180,10 @@ def _groups(across: Across, scale: alt.Scale) -> Chart:
         }
     )
     title = ["groups in which no difference was shown", *([] if across.separates else [too_few_datasets(across)])]
-    bars = alt.Chart().mark_rule(strokeWidth=5, strokeCap="round", color=GREY)
-    bars = bars.encode(
-        x=alt.X("low:Q", title=title, scale=scale), x2=alt.X2("high:Q"), tooltip=tips("methods", "low high")
-    )
-    bars = bars.encode(y=parts.rows_of("methods", labels=False))
-    return layered(rows, bars, width=2 * WIDTH, height=alt.Step(ROW // 2))
+    low, high = channel("low:Q", title=title, scale=scale), {"field": "high"}
+    bars = Layer().draw("rule", strokeWidth=5, strokeCap="round", color=GREY)
+    bars = bars.encode(x=low, x2=high, y=parts.rows_of("methods", labels=False), tooltip=tips("methods", "low high"))
+    return layered(rows, bars, width=2 * WIDTH, height=step(ROW // 2))
 
 
 def _beside(across: Across, row: Mapping[Any, Any]) -> str:

@@ -7,11 +7,9 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
-import altair as alt
 import pandas as pd
-from altair.utils.schemapi import debug_mode
 
 from msda_bench.results.argument_checks import FrameSchema, argument
 from msda_bench.results.compare import COMPARISONS
@@ -23,8 +21,10 @@ from msda_bench.results.predictions import PER_CLASS
 from msda_bench.results.runs import known_results
 from msda_bench.results.words import name_of
 from msda_bench.suite.plan import DEFAULT_METRICS, MetricInfo
+from msda_bench_report.plots.vega import Layer, Spec, channel, in_order, joined, layer_chart
 
-Chart: TypeAlias = alt.Chart | alt.LayerChart | alt.FacetChart | alt.ConcatChart | alt.VConcatChart
+if TYPE_CHECKING:
+    from altair import TopLevelMixin
 
 KINDS: Mapping[str, FrameSchema] = MappingProxyType(
     {kind.parameter: kind for kind in (COMPARISONS, CRITERIA, CURVES, LEADERBOARD, PER_CLASS, RUNS, SENSITIVITY)}
@@ -65,12 +65,10 @@ ROW = 24
 HUES = ("#2580bd", "#d06a10", "#14926b", "#bb5f94", "#9c7d0a", "#7d63c9", "#7d858c")
 """Colours that colour-blind readers can distinguish, with a contrast of 3 on a white and on a dark page."""
 BLUE, ORANGE, GREEN, *_, GREY = HUES
-OF_REFERENCE = alt.ColorValue(BLUE, condition=[{"test": "datum.reference", "value": GREY}])
+OF_REFERENCE: Spec = {"condition": [{"test": "datum.reference", "value": GREY}], "value": BLUE}
 """Grey for references, blue for the other methods."""
-# As objects, since Altair takes long to find out what `alt.value` is meant for.
-AT_RIGHT = alt.XValue("width")  # type: ignore[no-untyped-call]
+AT_RIGHT: Spec = {"value": "width"}
 """Beside the plot."""
-AT_TOP, AT_BOTTOM = alt.YValue(0), alt.Y2Value("height")  # type: ignore[no-untyped-call]
 _DASHES = ([1, 0], [6, 2], [2, 2], [8, 2, 2, 2], [10, 4])
 _DIVERGING = ["#e59a52", "#f1f1ee", "#62abdb"]
 """The colours of less, equal and more, light enough for dark numbers."""
@@ -82,22 +80,24 @@ SHOWN = "indexof(shown, datum.method) >= 0"
 """A Vega expression: whether a row's method is in the parameter `shown`."""
 
 
-def layered(frame: pd.DataFrame, *layers: alt.Chart, steps: alt.Chart | None = None, **size: Any) -> alt.LayerChart:
+def layered(frame: pd.DataFrame, *layers: Layer, steps: Layer | None = None, **size: Any) -> Spec:
     """Layers marks on rows of plain JSON values: seven significant digits, None for missing values, printable texts.
 
-    `steps` is a chart without marks that holds the transforms of all layers, since adding one to a chart copies layers.
+    `steps` holds the transforms that all layers share.
     """
     columns = {str(name): _plain(frame[name]) for name in frame}
-    rows = tuple(dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
-    data = alt.InlineData(values=rows)  # a tuple, since Altair copies lists
-    chart = alt.LayerChart(data=data, transform=steps.transform if steps else alt.Undefined, **size)
-    chart.layer = [*layers]  # given above, Altair would copy each of them four times, in search of what they share
-    return chart
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    return layer_chart(rows, layers, steps, size)
 
 
-def only_shown() -> alt.Chart:
-    """A chart with only the filter for the shown methods, to which other transforms can be added."""
-    return alt.Chart().transform_filter(SHOWN)
+def step(pixels: float) -> Spec:
+    """The size of a plot with this many pixels for each name on its axis."""
+    return {"step": pixels}
+
+
+def only_shown() -> Layer:
+    """Only the filter for the shown methods, to which other transforms can be added."""
+    return Layer().filter(SHOWN)
 
 
 def names(frame: pd.DataFrame, column: str) -> list[str]:
@@ -116,7 +116,7 @@ def measure_of(frame: pd.DataFrame) -> MetricInfo:
     return shown[0] if shown else DEFAULT_METRICS[task]
 
 
-def panels(parameter: str, frame: pd.DataFrame, by: Sequence[str], draw: Callable[[pd.DataFrame], Chart]) -> Chart:
+def panels(parameter: str, frame: pd.DataFrame, by: Sequence[str], draw: Callable[[pd.DataFrame], Spec]) -> Spec:
     """Draws one chart for each group of rows, side by side with titles; a single chart for one group.
 
     If the rows have methods, the chart has the parameter `shown` with their names, by which `SHOWN` filters.
@@ -127,87 +127,86 @@ def panels(parameter: str, frame: pd.DataFrame, by: Sequence[str], draw: Callabl
     if frame.empty:
         raise ValueError(f"{parameter}: there is nothing to draw: no rows with what this chart shows")
     varying = [name for name in by if frame[name].nunique() > 1]
-    with debug_mode(arg=False):  # skips repeated validation of the data against Vega-Lite's schema
-        if varying:
-            groups = frame.groupby(varying, observed=True, sort=False)
-            made = [draw(rows).properties(title=", ".join(map(name_of, place))) for place, rows in groups]
-            chart: Chart = alt.concat(*made, columns=3).resolve_scale(color="independent", strokeDash="independent")
-        else:
-            chart = draw(frame)
+    if varying:
+        made = []
+        for place, rows in frame.groupby(varying, observed=True, sort=False):
+            made.append(in_order(draw(rows) | {"title": ", ".join(map(name_of, place))}))
+        scales = {"color": "independent", "strokeDash": "independent"}
+        chart = joined("concat", made, columns=3, resolve={"scale": scales})
+    else:
+        chart = draw(frame)
     shown = [name for column in ("method", "first", "second") if column in frame for name in names(frame, column)]
-    # Not by add_params, which moves the parameter into panels and fails if these have rows themselves.
-    chart.params = [alt.VariableParameter(name="shown", value=list(dict.fromkeys(shown)))] if shown else alt.Undefined
+    if shown:
+        chart = in_order(chart | {"params": [{"name": "shown", "value": list(dict.fromkeys(shown))}]})
     return chart
 
 
-def tips(words: str, numbers: str, form: str = ".4~g") -> list[alt.Tooltip]:
+def tips(words: str, numbers: str, form: str = ".4~g") -> list[Spec]:
     """Tooltips: columns of words, and columns of numbers."""
-    return [
-        *(alt.Tooltip(name, type="nominal") for name in words.split()),
-        *(alt.Tooltip(name, type="quantitative", format=form) for name in numbers.split()),
-    ]
+    of_words = [channel(f"{name}:N") for name in words.split()]
+    of_numbers = [channel(f"{name}:Q", format=form) for name in numbers.split()]
+    return of_words + of_numbers
 
 
-def legend(columns: int = 1, **options: Any) -> alt.Legend:
+def legend(columns: int = 1, **options: Any) -> Spec:
     """A legend under a chart."""
     limit = {1: 320, 2: 160}.get(columns, 110)
-    return alt.Legend(**{"title": None, "orient": "bottom", "columns": columns, "labelLimit": limit} | options)
+    return {"title": None, "orient": "bottom", "columns": columns, "labelLimit": limit} | options
 
 
-def by_method(methods: Sequence[str]) -> dict[str, Any]:
+def by_method(methods: Sequence[str]) -> dict[str, Spec]:
     """A colour and dashes for each method, independent of which methods are shown; the legend lists the shown ones."""
-    return look("method", methods, legend(3, values=alt.ExprRef("shown")))
+    return look("method", methods, legend(3, values={"expr": "shown"}))
 
 
-def look(column: str, domain: Sequence[str], below: alt.Legend, known: Sequence[str] = ()) -> dict[str, Any]:
+def look(column: str, domain: Sequence[str], below: Spec, known: Sequence[str] = ()) -> dict[str, Spec]:
     """A colour for each name, equal in all charts of the known names, and dashes for readers who see no colours."""
     places = [(known or domain).index(name) for name in domain]
     hues = [HUES[place % len(HUES)] for place in places]
     dashes = [_DASHES[place % len(_DASHES)] for place in places]
-    common: dict[str, Any] = {"shorthand": column, "type": "nominal", "legend": below}
     return {
-        "color": alt.Color(**common, scale=alt.Scale(domain=list(domain), range=hues)),
-        "strokeDash": alt.StrokeDash(**common, scale=alt.Scale(domain=list(domain), range=dashes)),
+        "color": channel(f"{column}:N", legend=below, scale={"domain": list(domain), "range": hues}),
+        "strokeDash": channel(f"{column}:N", legend=below, scale={"domain": list(domain), "range": dashes}),
     }
 
 
-def kinds(column: str, known: Mapping[str, str], used: pd.Series[Any], title: str | None = None) -> alt.Color:
+def kinds(column: str, known: Mapping[str, str], used: pd.Series[Any], title: str | None = None) -> Spec:
     """The colours of those known kinds that occur."""
     there = [kind for kind in known if (used == kind).any()]
-    scale = alt.Scale(domain=there, range=[known[kind] for kind in there])
-    return alt.Color(column, type="nominal", scale=scale, legend=legend(title=title))
+    scale = {"domain": there, "range": [known[kind] for kind in there]}
+    return channel(f"{column}:N", scale=scale, legend=legend(title=title))
 
 
-def rows_of(column: str = "method", order: str = "order", **options: Any) -> alt.Y:
+def rows_of(column: str = "method", order: str = "order", **options: Any) -> Spec:
     """A row for each name, ordered by a column of numbers."""
-    return alt.Y(**_names(column, order, options))
+    return _names(column, order, options)
 
 
-def columns_of(column: str, **options: Any) -> alt.X:
+def columns_of(column: str, **options: Any) -> Spec:
     """A column for each name, ordered by the numbers in `column`."""
-    return alt.X(**_names(column, "column", options))
+    return _names(column, "column", options)
 
 
-def _names(column: str, order: str, options: dict[str, Any]) -> dict[str, Any]:
+def _names(column: str, order: str, options: Spec) -> Spec:
     plain = {"title": None, "labelLimit": 120, "ticks": False, "domain": False, "labelPadding": 6}
-    sort = alt.EncodingSortField(field=order, op="min")
-    return {"shorthand": column, "type": "nominal", "sort": sort, "axis": alt.Axis(**plain | options)}
+    return channel(f"{column}:N", sort={"field": order, "op": "min"}, axis=plain | options)
 
 
 def matrix(
     rows: pd.DataFrame,
     column: str,
-    number: alt.Text,
-    tooltip: list[alt.Tooltip],
-    steps: alt.Chart,
+    number: Spec,
+    tooltip: list[Spec],
+    steps: Layer,
     span: float,
     label: str | None = None,
-) -> alt.LayerChart:
+    above: Sequence[Layer] = (),
+) -> Spec:
     """Draws one row per method and one column per name, with numbers if there are few enough columns to read them.
 
     Colours show `away`, which `steps` computes, on a scale around 0 that reaches at least `span` to both sides. `label`
-    is a Vega expression for the names of columns. Rows and columns are ordered by the numbers in `order` and `column`,
-    if the frame has them, and by their first rows otherwise.
+    is a Vega expression for the names of columns, and `above` is drawn over the cells. Rows and columns are ordered by
+    the numbers in `order` and `column`, if the frame has them, and by their first rows otherwise.
     """
     columns, methods = names(rows, column), names(rows, "method")
     places = {
@@ -220,18 +219,18 @@ def matrix(
     if label is not None:
         labels["labelExpr"] = label
     across, up = columns_of(column, **labels), rows_of()
-    scale = alt.Scale(domain=[-1, 0, 1], range=_DIVERGING, interpolate="rgb")
-    cells = alt.Chart().mark_rect().encode(x=across, y=up, color=alt.Color("tone:Q", scale=scale, legend=None))
-    marks = [cells.encode(tooltip=tooltip)]
+    scale = {"domain": [-1, 0, 1], "range": _DIVERGING, "interpolate": "rgb"}
+    colour = channel("tone:Q", scale=scale, legend=None)
+    marks = [Layer().draw("rect").encode(x=across, y=up, color=colour, tooltip=tooltip)]
     if len(columns) <= _MOST_NUMBERS:
-        marks.append(alt.Chart().mark_text(fontSize=10, color=NUMBERS).encode(x=across, y=up, text=number))
-    steps = steps.transform_calculate(size="abs(datum.away)").transform_joinaggregate(most="max(size)")
-    steps = steps.transform_calculate(tone=f"datum.away / max({span}, datum.most)")
+        marks.append(Layer().draw("text", fontSize=10, color=NUMBERS).encode(x=across, y=up, text=number))
+    steps = steps.calculate(size="abs(datum.away)").join_aggregate(most="max(size)")
+    steps = steps.calculate(tone=f"datum.away / max({span}, datum.most)")
     width = max(WIDTH // 2, min(2 * WIDTH, 40 * len(columns)))
-    return layered(rows.assign(**places), *marks, steps=steps, width=width, height=alt.Step(ROW + 2))
+    return layered(rows.assign(**places), *marks, *above, steps=steps, width=width, height=step(ROW + 2))
 
 
-def clamped(field: str, interval: tuple[str, str] | None = None, reach: int = 6) -> alt.Chart:
+def clamped(field: str, interval: tuple[str, str] | None = None, reach: int = 6) -> Layer:
     """Transforms that keep the shown methods and compute the positions at which rows are drawn.
 
     `at` is the position of the column `field`; `at_low` and `at_high` are those of the ends of an interval. `far` is -1
@@ -242,8 +241,8 @@ def clamped(field: str, interval: tuple[str, str] | None = None, reach: int = 6)
     """
     low, high = interval or (field, field)
     quartiles: dict[str, Any] = {"own_lower": f"q1({field})", "own_upper": f"q3({field})", "own_n": "count()"}
-    steps = only_shown().transform_joinaggregate(lower=f"q1({field})", upper=f"q3({field})", n="count()")
-    steps = steps.transform_joinaggregate(**quartiles, groupby=["method"]).transform_calculate(
+    steps = only_shown().join_aggregate(lower=f"q1({field})", upper=f"q3({field})", n="count()")
+    steps = steps.join_aggregate(["method"], **quartiles).calculate(
         value=f"datum.{field}",
         room=f"datum.n > 3 ? {reach} * (datum.upper - datum.lower) : 0",
         out="max(datum.lower - datum.value, datum.value - datum.upper)",
@@ -256,14 +255,14 @@ def clamped(field: str, interval: tuple[str, str] | None = None, reach: int = 6)
         end=f"isValid(datum.{high}) ? datum.{high} : datum.value",
     )
     # Most intervals are drawn whole, however wide they are beside the distances of their values.
-    steps = steps.transform_joinaggregate(usual_start="q1(start)", usual_end="q3(end)").transform_calculate(
+    steps = steps.join_aggregate(usual_start="q1(start)", usual_end="q3(end)").calculate(
         floor="datum.room > 0 ? min(datum.value, datum.lower - datum.room, datum.usual_start) : -MAX_VALUE",
         ceiling="datum.room > 0 ? max(datum.value, datum.upper + datum.room, datum.usual_end) : MAX_VALUE",
         kept_start="datum.far ? null : clamp(datum.start, datum.floor, datum.ceiling)",
         kept_end="datum.far ? null : clamp(datum.end, datum.floor, datum.ceiling)",
     )
-    steps = steps.transform_joinaggregate(least="min(kept_start)", most="max(kept_end)")
-    return steps.transform_calculate(
+    steps = steps.join_aggregate(least="min(kept_start)", most="max(kept_end)")
+    return steps.calculate(
         # A row far outside may still lie where the others' intervals are.
         far="datum.value < datum.least || datum.value > datum.most ? datum.far : 0",
         edge="(datum.most - datum.least) * 0.06",
@@ -274,41 +273,43 @@ def clamped(field: str, interval: tuple[str, str] | None = None, reach: int = 6)
     )
 
 
-def pointed() -> alt.ShapeValue:
+def pointed() -> Spec:
     """Circles, or at the edge arrows that point towards outliers."""
-    # Not by alt.when, which validates against the whole schema of Altair.
     below = {"test": "datum.far < 0", "value": "triangle-left"}
     above = {"test": "datum.far > 0", "value": "triangle-right"}
-    return alt.ShapeValue("circle", condition=[below, above])
+    return {"condition": [below, above], "value": "circle"}
 
 
-def interval(title: str | list[str], color: alt.Color, tooltip: list[alt.Tooltip]) -> list[alt.Chart]:
+def interval(title: str | list[str], color: Spec, tooltip: list[Spec]) -> list[Layer]:
     """Bars from `low` to `high` with a mark, arrows on bars that continue beyond the edge, and `text` at the right."""
-    across = alt.X("at:Q", title=title, axis=alt.Axis(tickCount=6), scale=alt.Scale(zero=False, nice=False, padding=10))
-    low = alt.X("at_low:Q", title=title)
-    base = alt.Chart().encode(y=rows_of())
-    arrows = [
-        base.transform_filter(f"datum.far == 0 && datum.{end} {sign} datum.at_{end}")
-        .mark_point(filled=True, size=50, opacity=1, shape=f"triangle-{side}")
-        .encode(x=alt.X(f"at_{end}:Q"), color=color)
-        for end, side, sign in (("low", "left", "<"), ("high", "right", ">"))
-    ]
-    bars = base.transform_filter("datum.far == 0").mark_rule(strokeWidth=3)
-    dots = base.mark_point(filled=True, size=90, opacity=1)
+    scale = {"zero": False, "nice": False, "padding": 10}
+    across = channel("at:Q", title=title, axis={"tickCount": 6}, scale=scale)
+    low, high = channel("at_low:Q", title=title), {"field": "at_high"}
+    base = Layer().encode(y=rows_of())
+    bars = base.filter("datum.far == 0").draw("rule", strokeWidth=3)
+    dots = base.draw("point", filled=True, size=90, opacity=1)
     return [
-        bars.encode(x=low, x2=alt.X2("at_high:Q"), color=color, tooltip=tooltip),
-        *arrows,
+        bars.encode(x=low, x2=high, color=color, tooltip=tooltip),
+        _arrow(base, "low", "<", "left").encode(color=color),
+        _arrow(base, "high", ">", "right").encode(color=color),
         dots.encode(x=across, color=color, shape=pointed(), tooltip=tooltip),
-        base.mark_text(align="left", dx=12).encode(x=AT_RIGHT, text=alt.Text("text:N")),
+        base.draw("text", align="left", dx=12).encode(x=AT_RIGHT, text=channel("text:N")),
     ]
 
 
-def scale_of(values: pd.Series[Any], padding: int = 0) -> alt.Scale:
+def _arrow(base: Layer, end: str, sign: str, side: str) -> Layer:
+    """An arrow where this end of an interval lies beyond the edge."""
+    beyond = base.filter(f"datum.far == 0 && datum.{end} {sign} datum.at_{end}")
+    arrow = beyond.draw("point", filled=True, size=50, opacity=1, shape=f"triangle-{side}")
+    return arrow.encode(x=channel(f"at_{end}:Q"))
+
+
+def scale_of(values: pd.Series[Any], padding: int = 0) -> Spec:
     """A scale that need not include 0; logarithmic if values are positive and span more than a factor of 20."""
     known = values.dropna()
     if len(known) and known.min() > 0 and known.max() > 20 * known.min():
-        return alt.Scale(type="log", padding=padding)
-    return alt.Scale(zero=False, padding=padding, nice=False)
+        return {"type": "log", "padding": padding}
+    return {"zero": False, "padding": padding, "nice": False}
 
 
 def _plain(values: pd.Series[Any]) -> list[Any]:
@@ -346,7 +347,7 @@ def svg_text(spec: dict[str, Any], config: dict[str, Any]) -> str:
     return vl_convert.vegalite_to_svg(json.dumps(spec), config={**config, "aria": False})
 
 
-def save(chart: Chart, path: str | Path) -> Path:
+def save(chart: TopLevelMixin, path: str | Path) -> Path:
     """Writes a chart as an SVG file, dark on white, completely or not at all; returns its path.
 
     Raises:
@@ -354,7 +355,9 @@ def save(chart: Chart, path: str | Path) -> Path:
         ValueError: `path` does not end in .svg.
         StoreError: the file cannot be written; an existing one is intact.
     """
-    if not isinstance(chart, alt.TopLevelMixin):
+    from altair import TopLevelMixin
+
+    if not isinstance(chart, TopLevelMixin):
         raise TypeError(f"chart: must be an Altair chart, not a {type(chart).__name__}")
     file = Path(argument("path", path, str | Path))
     if file.suffix.lower() != ".svg":

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import altair as alt
 import pandas as pd
 
 from msda_bench.results.compare import main_rows
@@ -15,7 +14,8 @@ from msda_bench.results.report import mean_text
 from msda_bench.results.words import name_of
 from msda_bench.suite.plan import ORACLE
 from msda_bench_report.plots import parts
-from msda_bench_report.plots.parts import BLUE, GREEN, GREY, KINDS, ORANGE, ROW, WIDTH, Chart, layered, tips
+from msda_bench_report.plots.parts import BLUE, GREEN, GREY, KINDS, ORANGE, ROW, WIDTH, layered, step, tips
+from msda_bench_report.plots.vega import Layer, Spec, channel
 
 _GROUPS = {
     "best mean": GREEN,
@@ -50,7 +50,7 @@ WORST = "▾"
 """Stands in a map of domains beside each method's worst score."""
 
 
-def points(runs: str | Path | pd.DataFrame) -> Chart:
+def points(runs: str | Path | pd.DataFrame) -> Spec:
     """Draws every run as a point and the mean of each method as a line across its row, one panel per target.
 
     Args:
@@ -67,29 +67,28 @@ def _ok(runs: pd.DataFrame) -> pd.DataFrame:
     return ok.assign(method=ok["method"].astype(object).map(name_of))
 
 
-def _points(runs: pd.DataFrame) -> Chart:
+def _points(runs: pd.DataFrame) -> Spec:
     rows = runs[["method", "reference", "seed", "score"]].assign(order=_order(runs))
     rows = pd.concat([_thinned(runs) for _, runs in rows.groupby("method", sort=False)])
     measure = parts.measure_of(runs)
-    across = alt.X("at:Q", title=measure.unit, scale=alt.Scale(zero=False, nice=False, padding=8))
-    base = alt.Chart().encode(y=parts.rows_of())
-    dots = base.mark_point(filled=True, size=34, opacity=0.75)
+    across = channel("at:Q", title=measure.unit, scale={"zero": False, "nice": False, "padding": 8})
+    base = Layer().encode(y=parts.rows_of())
+    dots = base.draw("point", filled=True, size=34, opacity=0.75)
     dots = dots.encode(x=across, color=parts.OF_REFERENCE, shape=parts.pointed(), tooltip=tips("method seed", "score"))
     form = ".2f" if measure.percent else ".3~g"
     text = f"format(datum.low, '{form}') + (datum.n > 1 ? ' to ' + format(datum.high, '{form}') : '')"
-    ends: dict[str, Any] = {"low": "min(score)", "high": "max(score)", "at": "min(at)"}
-    ends |= {"order": "min(order)", "n": "count()"}
-    far = base.transform_filter("datum.far != 0").transform_aggregate(**ends, groupby=["method", "far"])
-    far = far.transform_calculate(text=text).mark_text(dy=-9, align=alt.ExprRef("datum.far < 0 ? 'left' : 'right'"))
+    ends = {"low": "min(score)", "high": "max(score)", "at": "min(at)", "order": "min(order)", "n": "count()"}
+    far = base.filter("datum.far != 0").aggregate(["method", "far"], **ends).calculate(text=text)
+    far = far.draw("text", dy=-9, align={"expr": "datum.far < 0 ? 'left' : 'right'"})
     # The mean is of the scores, not of the positions, since outliers are drawn at the edge.
-    means: dict[str, Any] = {"mean": "mean(score)", "order": "min(order)"}
+    means = {"mean": "mean(score)", "order": "min(order)"}
     means |= {"least": "min(least)", "most": "max(most)", "edge": "max(edge)"}
-    mean = base.transform_aggregate(**means, groupby=["method"])
-    mean = mean.transform_calculate(at="clamp(datum.mean, datum.least - datum.edge, datum.most + datum.edge)")
-    mean = mean.mark_tick(thickness=2.5, size=16, color=ORANGE, opacity=1)
-    mean = mean.encode(x=alt.X("at:Q"), tooltip=tips("method", "mean"))
-    marks = dots, far.encode(x=alt.X("at:Q"), text=alt.Text("text:N")), mean
-    return layered(rows, *marks, steps=parts.clamped("score", reach=3), width=WIDTH, height=alt.Step(ROW - 2))
+    mean = base.aggregate(["method"], **means)
+    mean = mean.calculate(at="clamp(datum.mean, datum.least - datum.edge, datum.most + datum.edge)")
+    mean = mean.draw("tick", thickness=2.5, size=16, color=ORANGE, opacity=1)
+    mean = mean.encode(x=channel("at:Q"), tooltip=tips("method", "mean"))
+    marks = dots, far.encode(x=channel("at:Q"), text=channel("text:N")), mean
+    return layered(rows, *marks, steps=parts.clamped("score", reach=3), width=WIDTH, height=step(ROW - 2))
 
 
 def _order(runs: pd.DataFrame) -> pd.Series[int]:
@@ -106,7 +105,7 @@ def _thinned(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.sort_values("score", kind="stable").iloc[places]
 
 
-def forest(leaderboard: str | Path | pd.DataFrame) -> Chart:
+def forest(leaderboard: str | Path | pd.DataFrame) -> Spec:
     """Draws the mean over targets of each method with its interval, coloured by comparison with the best.
 
     Args:
@@ -119,7 +118,7 @@ def forest(leaderboard: str | Path | pd.DataFrame) -> Chart:
     return parts.panels("leaderboard", rows[rows["mean"].notna()], ("experiment",), _forest)
 
 
-def _forest(board: pd.DataFrame) -> Chart:
+def _forest(board: pd.DataFrame) -> Spec:
     rows = board[["method", "mean", "standard_error", "n_ok", "n_planned"]].assign(
         low=board["mean_low"],
         high=board["mean_high"],
@@ -130,14 +129,10 @@ def _forest(board: pd.DataFrame) -> Chart:
     )
     seen = tips("method group n_ok n_planned", "mean standard_error low high")
     marks = parts.interval(parts.measure_of(board).unit, parts.kinds("group", _GROUPS, rows["group"]), seen)
-    base = (
-        alt.Chart()
-        .transform_filter("datum.is_baseline")
-        .mark_rule(strokeDash=[4, 3], opacity=0.7)
-        .encode(x=alt.X("at:Q"))
-    )
+    base = Layer().filter("datum.is_baseline").draw("rule", strokeDash=[4, 3], opacity=0.7)
+    base = base.encode(x=channel("at:Q"))
     steps = parts.clamped("mean", ("low", "high"))
-    return layered(rows, base, *marks, steps=steps, width=2 * WIDTH, height=alt.Step(ROW + 4))
+    return layered(rows, base, *marks, steps=steps, width=2 * WIDTH, height=step(ROW + 4))
 
 
 def _group(row: pd.Series[Any]) -> str:
@@ -149,7 +144,7 @@ def _group(row: pd.Series[Any]) -> str:
     return unknown if pd.isna(row["bold_holm"]) else same if row["bold_holm"] else worse
 
 
-def domains(leaderboard: str | Path | pd.DataFrame) -> Chart:
+def domains(leaderboard: str | Path | pd.DataFrame) -> Spec:
     """Draws the mean score of each method at each target as a map; the worst target comes first, in a frame.
 
     Each method's worst target has a mark. Colours show the difference from the mean over the shown methods.
@@ -190,7 +185,7 @@ def _placed(board: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(level=level, column=column, order=order)
 
 
-def _domains(board: pd.DataFrame) -> Chart:
+def _domains(board: pd.DataFrame) -> Spec:
     measure, board = parts.measure_of(board), board[board["column"] < MOST_DOMAINS]
     decimals = 1 if board["target"].nunique() <= _MOST_DECIMALS else 0
     form = f"{{:.{decimals}f}}" if measure.percent else "{:.3g}"
@@ -202,25 +197,25 @@ def _domains(board: pd.DataFrame) -> Chart:
     )
     # References, such as chance, are coloured as the others are, but do not stretch the scale.
     span = _SPAN if measure.percent else 1e-12
-    steps = parts.only_shown().transform_joinaggregate(middle="mean(ranked)")
-    steps = steps.transform_calculate(step="isValid(datum.ranked) ? abs(datum.ranked - datum.middle) : 0")
-    steps = steps.transform_joinaggregate(reach="max(step)")
+    steps = parts.only_shown().join_aggregate(middle="mean(ranked)")
+    steps = steps.calculate(step="isValid(datum.ranked) ? abs(datum.ranked - datum.middle) : 0")
+    steps = steps.join_aggregate(reach="max(step)")
     reach = f"max(datum.reach, {span})"
-    steps = steps.transform_calculate(away=f"clamp(datum.level - datum.middle, -{reach}, {reach})")
+    steps = steps.calculate(away=f"clamp(datum.level - datum.middle, -{reach}, {reach})")
     label = "datum.index === 0 ? '▼ ' + datum.label : datum.label"
     seen = tips("method target", "mean standard_error gain n_ok")
-    chart = parts.matrix(rows, "target", alt.Text("text:N"), seen, steps, span, label)
-    ends: dict[str, Any] = {"column": "min(column)"}
-    worst = alt.Chart().transform_filter("datum.column == 0").transform_aggregate(**ends, groupby=["target"])
-    same = alt.EncodingSortField(field="column", op="min")
-    for side in (0, 1):
-        across = alt.X("target", type="nominal", sort=same, bandPosition=side)
-        frame = worst.mark_rule(strokeWidth=2, color=parts.NUMBERS).encode(x=across, y=parts.AT_TOP, y2=parts.AT_BOTTOM)
-        chart.layer.append(frame)
-    return chart
+    worst = Layer().filter("datum.column == 0").aggregate(["target"], column="min(column)")
+    worst = worst.draw("rule", strokeWidth=2, color=parts.NUMBERS).encode(y={"value": 0}, y2={"value": "height"})
+    frame = [worst.encode(x=_side_of_target(side)) for side in (0, 1)]
+    return parts.matrix(rows, "target", channel("text:N"), seen, steps, span, label, frame)
 
 
-def classes(per_class: str | Path | pd.DataFrame) -> Chart:
+def _side_of_target(side: int) -> Spec:
+    """The left (0) or right (1) side of a target's column."""
+    return channel("target:N", sort={"field": "column", "op": "min"}, bandPosition=side)
+
+
+def classes(per_class: str | Path | pd.DataFrame) -> Spec:
     """Draws the accuracy of each method on each class, one panel per target.
 
     Colours show the difference from the mean of the shown methods.
@@ -234,15 +229,15 @@ def classes(per_class: str | Path | pd.DataFrame) -> Chart:
     return parts.panels("per_class", KINDS["per_class"].take(per_class), ("experiment", "target"), _classes)
 
 
-def _classes(per_class: pd.DataFrame) -> Chart:
+def _classes(per_class: pd.DataFrame) -> Spec:
     rows = per_class[["method", "class", "n", "accuracy", "taken_for"]].sort_values("class", kind="stable")
-    number, seen = alt.Text("accuracy:Q", format=".0f"), tips("method class n taken_for", "accuracy middle", ".1f")
-    steps = parts.only_shown().transform_joinaggregate(middle="mean(accuracy)", groupby=["class"])
-    steps = steps.transform_calculate(away="datum.accuracy - datum.middle")
+    number, seen = channel("accuracy:Q", format=".0f"), tips("method class n taken_for", "accuracy middle", ".1f")
+    steps = parts.only_shown().join_aggregate(["class"], middle="mean(accuracy)")
+    steps = steps.calculate(away="datum.accuracy - datum.middle")
     return parts.matrix(rows, "class", number, seen, steps, _SPAN)
 
 
-def cost(runs: str | Path | pd.DataFrame) -> Chart:
+def cost(runs: str | Path | pd.DataFrame) -> Spec:
     """Draws the mean training time of each method in seconds, the best mean score first; the scores are at the right.
 
     Args:
@@ -255,24 +250,24 @@ def cost(runs: str | Path | pd.DataFrame) -> Chart:
     return parts.panels("runs", ok[ok["train_seconds"].notna()], ("experiment",), _cost)
 
 
-def _cost(runs: pd.DataFrame) -> Chart:
+def _cost(runs: pd.DataFrame) -> Spec:
     of = runs.assign(order=_order(runs)).groupby("method", sort=False)
     means = of.agg(seconds=("train_seconds", "mean"), steps=("steps", "mean"), score=("score", "mean"))
     rows = means.join(of[["order", "reference"]].first())
     measure = parts.measure_of(runs)
     title = ["seconds of training a run, mean", f"at the right: mean {measure.unit}"]
     scale = parts.scale_of(rows["seconds"], padding=10)
-    across = alt.X("seconds:Q", title=title, scale=scale, axis=alt.Axis(tickCount=6))
-    base = alt.Chart().encode(y=parts.rows_of())
-    dots = base.mark_point(filled=True, size=90, opacity=1).encode(x=across, color=parts.OF_REFERENCE)
+    across = channel("seconds:Q", title=title, scale=scale, axis={"tickCount": 6})
+    base = Layer().encode(y=parts.rows_of())
+    dots = base.draw("point", filled=True, size=90, opacity=1).encode(x=across, color=parts.OF_REFERENCE)
     form = ".2f" if measure.percent else ".4~g"
-    text = base.mark_text(align="left", dx=12).encode(x=parts.AT_RIGHT, text=alt.Text("score:Q", format=form))
+    text = base.draw("text", align="left", dx=12).encode(x=parts.AT_RIGHT, text=channel("score:Q", format=form))
     marks = dots.encode(tooltip=tips("method", "seconds steps score")), text
     steps = parts.only_shown()
-    return layered(rows.reset_index(), *marks, steps=steps, width=2 * WIDTH, height=alt.Step(ROW + 4))
+    return layered(rows.reset_index(), *marks, steps=steps, width=2 * WIDTH, height=step(ROW + 4))
 
 
-def regrets(criteria: str | Path | pd.DataFrame) -> Chart:
+def regrets(criteria: str | Path | pd.DataFrame) -> Spec:
     """Draws the regret of selecting with each criterion, mean over methods with its standard error.
 
     Args:
@@ -288,19 +283,19 @@ def regrets(criteria: str | Path | pd.DataFrame) -> Chart:
     return parts.panels("criteria", rows.drop(columns="method"), ("experiment",), _regrets)
 
 
-def _regrets(criteria: pd.DataFrame) -> Chart:
+def _regrets(criteria: pd.DataFrame) -> Spec:
     error = criteria["regret_standard_error"].astype(float).fillna(0)
     rows = criteria[["criterion", "mean", "regret", "regret_standard_error", "rank_correlation"]]
     rows = rows.assign(low=criteria["regret"] - error, high=criteria["regret"] + error)
-    base = alt.Chart().encode(y=parts.rows_of("criterion", "regret", labelLimit=170))
-    bars = base.mark_rule(strokeWidth=3, color=BLUE)
-    dots = base.mark_point(filled=True, size=80, opacity=1, color=BLUE)
+    base = Layer().encode(y=parts.rows_of("criterion", "regret", labelLimit=170))
+    bars = base.draw("rule", strokeWidth=3, color=BLUE)
+    dots = base.draw("point", filled=True, size=80, opacity=1, color=BLUE)
     seen = tips("criterion", "mean regret regret_standard_error rank_correlation")
-    bars = bars.encode(x=alt.X("low:Q", title="regret to the oracle"), x2=alt.X2("high:Q"))
-    return layered(rows, bars, dots.encode(x=alt.X("regret:Q"), tooltip=seen), width=2 * WIDTH, height=alt.Step(ROW))
+    bars = bars.encode(x=channel("low:Q", title="regret to the oracle"), x2={"field": "high"})
+    return layered(rows, bars, dots.encode(x=channel("regret:Q"), tooltip=seen), width=2 * WIDTH, height=step(ROW))
 
 
-def sensitivity(candidates: str | Path | pd.DataFrame) -> Chart:
+def sensitivity(candidates: str | Path | pd.DataFrame) -> Spec:
     """Draws the mean score on the target of every candidate by each of its parameters, one panel per parameter.
 
     Args:
@@ -312,12 +307,12 @@ def sensitivity(candidates: str | Path | pd.DataFrame) -> Chart:
     return parts.panels("candidates", KINDS["candidates"].take(candidates), ("experiment", "parameter"), _sensitivity)
 
 
-def _sensitivity(rows: pd.DataFrame) -> Chart:
-    up = alt.Y("score:Q", title="score on the target", scale=alt.Scale(zero=False, padding=8))
-    base = alt.Chart().encode(x=alt.X("value:Q", title=None, scale=parts.scale_of(rows["value"], padding=8)))
+def _sensitivity(rows: pd.DataFrame) -> Spec:
+    up = channel("score:Q", title="score on the target", scale={"zero": False, "padding": 8})
+    base = Layer().encode(x=channel("value:Q", title=None, scale=parts.scale_of(rows["value"], padding=8)))
     look = parts.by_method(parts.names(rows, "method"))
-    dots = base.mark_point(filled=True, size=40)
+    dots = base.draw("point", filled=True, size=40)
     dots = dots.encode(y=up, color=look["color"], tooltip=tips("method", "value score"))
-    line = base.mark_line(strokeWidth=1.5).encode(y=alt.Y("mean(score):Q"), **look)
+    line = base.draw("line", strokeWidth=1.5).encode(y=channel("mean(score):Q"), **look)
     marks = rows[["method", "value", "score"]], dots, line
     return layered(*marks, steps=parts.only_shown(), width=WIDTH, height=190)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import altair as alt
 import numpy as np
 import pandas as pd
 
 from msda_bench.store.shift import Shift
 from msda_bench_report.plots import parts
-from msda_bench_report.plots.parts import GREY, HUES, WIDTH, Chart, layered, tips
+from msda_bench_report.plots.parts import GREY, HUES, WIDTH, layered, tips
+from msda_bench_report.plots.vega import Layer, Spec, channel
 
 MOST_COLOURED = 14
 """The number of domains with a colour and a shape of their own: those farthest from the others."""
@@ -45,7 +43,7 @@ def middles(shift: Shift) -> pd.DataFrame:
     return frame.sort_values("distance", ascending=False, kind="stable")
 
 
-def shift(picture: Shift) -> Chart:
+def shift(picture: Shift) -> Spec:
     """Draws each row of a picture as a point, and the middle of each domain as a large mark."""
     rows = pd.concat(
         pd.DataFrame(cloud.points, columns=["first", "second"]).assign(domain=cloud.domain) for cloud in picture.clouds
@@ -58,27 +56,24 @@ def shift(picture: Shift) -> Chart:
     return parts.panels("shift", frame, (), lambda frame: _shift(frame, picture, is_named=len(centres) <= _MOST_NAMED))
 
 
-def _shift(frame: pd.DataFrame, picture: Shift, *, is_named: bool) -> Chart:
+def _shift(frame: pd.DataFrame, picture: Shift, *, is_named: bool) -> Spec:
     domains = sorted(parts.names(frame, "group"), key=lambda name: name == OTHERS)
     hues = [GREY if name == OTHERS else HUES[place % len(HUES)] for place, name in enumerate(domains)]
     # As many shapes as colours, and the second round begins with another one, so that no pair comes twice.
     shapes = [_SHAPES[(place + place // len(HUES)) % len(_SHAPES)] for place in range(len(domains))]
-    common: dict[str, Any] = {"shorthand": "group", "type": "nominal", "legend": parts.legend(3, symbolOpacity=1)}
-    look: dict[str, Any] = {
-        "color": alt.Color(**common, scale=alt.Scale(domain=domains, range=hues)),
-        "shape": alt.Shape(**common, scale=alt.Scale(domain=domains, range=shapes)),
+    below = parts.legend(3, symbolOpacity=1)
+    look = {
+        "color": channel("group:N", legend=below, scale={"domain": domains, "range": hues}),
+        "shape": channel("group:N", legend=below, scale={"domain": domains, "range": shapes}),
     }
     titles = [f"component {n}, {100 * share:.0f} % of the variance" for n, share in enumerate(picture.explained, 1)]
-    scale = alt.Scale(zero=False, nice=False, padding=12)
-    place: dict[str, Any] = {
-        "x": alt.X("first:Q", title=titles[0], scale=scale),
-        "y": alt.Y("second:Q", title=titles[1], scale=scale),
-    }
-    base = alt.Chart().encode(**place)
-    points = base.transform_filter("!datum.is_middle").mark_point(filled=True, size=16, opacity=0.45).encode(**look)
-    middle = base.transform_filter("datum.is_middle")
+    scale = {"zero": False, "nice": False, "padding": 12}
+    across, up = channel("first:Q", title=titles[0], scale=scale), channel("second:Q", title=titles[1], scale=scale)
+    base = Layer().encode(x=across, y=up)
+    points = base.filter("!datum.is_middle").draw("point", filled=True, size=16, opacity=0.45).encode(**look)
+    middle = base.filter("datum.is_middle")
     seen = tips("domain", "rows distance")
-    marks = [points, middle.mark_point(filled=True, size=190, opacity=1).encode(**look, tooltip=seen)]
+    marks = [points, middle.draw("point", filled=True, size=190, opacity=1).encode(**look, tooltip=seen)]
     if is_named:
-        marks.append(middle.mark_text(dy=-13, fontWeight=600).encode(text=alt.Text("domain:N")))
+        marks.append(middle.draw("text", dy=-13, fontWeight=600).encode(text=channel("domain:N")))
     return layered(frame, *marks, width=WIDTH, height=260)
