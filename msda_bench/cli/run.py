@@ -165,6 +165,7 @@ def _conclude(training: Training, summary: Summary, store: Store, reference: Ref
     """Writes the tables of a result folder, unless interrupted, and prints them, among those of the reference."""
     from msda_bench.cli.tables import TableOptions, show
     from msda_bench.results.command_reports import folder_report
+    from msda_bench.results.experiment_tables import views
     from msda_bench.results.notes import all_ok, scorers_raised
     from msda_bench.results.ranking import against_report
     from msda_bench.store.record import RESULTS
@@ -180,7 +181,7 @@ def _conclude(training: Training, summary: Summary, store: Store, reference: Ref
     analysis = _write_tables(store, plan)
     conflicts = list(store.conflicting(cell.key for cell in plan.cells).values())
     if reference is None:
-        report = folder_report("run", analysis, conflicts)
+        report = folder_report("run", analysis, tuple(views(analysis)), conflicts)
     else:
         report = against_report("run", analysis.runs, reference)
     whole = not scorers_raised(analysis.selected) if options.is_part else all_ok(analysis.selected)

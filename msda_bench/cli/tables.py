@@ -13,6 +13,7 @@ import pandas as pd
 from msda_bench.cli.lines import out, out_width, say, say_text, say_whole, warn
 from msda_bench.errors import BenchError, StoreError
 from msda_bench.results.command_reports import folder_report
+from msda_bench.results.experiment_tables import views
 from msda_bench.results.files import write_results
 from msda_bench.results.frame import load_results
 from msda_bench.results.leaderboard import analyse
@@ -100,8 +101,9 @@ def show_folder(folder: Path, options: TableOptions, command: str) -> int:
     if reference is not None:
         return show(against_report(command, runs, reference), options)
     analysis = analyse(runs)
-    report = folder_report(command, analysis, results_of(runs).fault_lines)
-    return show(report, options, None if options.is_part else partial(write_results, folder, analysis))
+    shown_views = tuple(views(analysis))
+    report = folder_report(command, analysis, shown_views, results_of(runs).fault_lines)
+    return show(report, options, None if options.is_part else partial(write_results, folder, analysis, shown_views))
 
 
 def show(report: Report, options: TableOptions, write: Callable[[], Path | None] | None = None) -> int:

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from msda_bench.results.chance import tested_classes
 from msda_bench.results.estimates import mean_of
-from msda_bench.results.load import VALIDATOR, read_records
+from msda_bench.results.load import VALIDATOR, read_records, tested_classes
 from msda_bench.results.words import counted, first_of, name_of
 from msda_bench.suite.plan import CHANCE_REFERENCE
 

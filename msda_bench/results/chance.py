@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -10,7 +9,7 @@ import pandas as pd
 
 from msda_bench.results.estimates import mean_of
 from msda_bench.results.frame import AVERAGE
-from msda_bench.results.load import read_records
+from msda_bench.results.load import tested_classes
 from msda_bench.results.small import averaged_targets, small_tests
 from msda_bench.results.words import first_of, name_of
 from msda_bench.suite.plan import Experiment, MetricInfo
@@ -98,26 +97,13 @@ def _levels(experiment: Experiment, runs: pd.DataFrame) -> dict[str, float]:
     return levels
 
 
-def _level(measure: MetricInfo, counts: Counter[int]) -> float:
+def _level(measure: MetricInfo, counts: Mapping[int, int]) -> float:
+    total = sum(counts.values())
     if measure.name in {"auc", "auroc"}:
         return 50.0
     if measure.name == "balanced_accuracy":
         return 100 / len(counts)
     if measure.name == "accuracy":
-        return 100 * max(counts.values()) / counts.total()
+        return 100 * max(counts.values()) / total
     positive = measure.params.get("positive", 1)
-    return 100 * counts[positive] / counts.total() if isinstance(positive, int) else 0.0
-
-
-def tested_classes(runs: pd.DataFrame) -> dict[tuple[str, int], Counter[int]]:
-    """The test's examples of each class by target and seed, as the records of one method at each target tell them."""
-    ok = runs[(runs["status"] == "ok").to_numpy(dtype=bool)]
-    of_first = ok.groupby(ok["target"].astype(object), sort=False)["method"].transform("first")
-    tested: dict[tuple[str, int], Counter[int]] = {}
-    for row, record, _ in read_records(ok[(ok["method"] == of_first).to_numpy(dtype=bool)]):
-        counts: Counter[int] = Counter()
-        for true, _predicted, count in (record.outcome and record.outcome.confusion) or ():
-            counts[true] += count
-        if counts:
-            tested[str(ok.loc[row, "target"]), int(ok.loc[row, "seed"])] = counts
-    return tested
+    return 100 * counts.get(positive, 0) / total if isinstance(positive, int) else 0.0

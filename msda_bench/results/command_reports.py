@@ -25,13 +25,14 @@ from msda_bench.results.report import Line, Report, Section
 from msda_bench.results.verdict import conclusion, how_to_read, verdict_across
 
 
-def folder_report(command: str, analysis: Analysis, faults: Sequence[str], *, among_recorded: bool = False) -> Report:
+def folder_report(
+    command: str, analysis: Analysis, shown: Sequence[View], faults: Sequence[str], *, among_recorded: bool = False
+) -> Report:
     """The report of `run` and `leaderboard`, and of `compare` for all methods of a folder.
 
-    `faults` has a line for each record that is damaged or in conflict. Methods that are ranked `among_recorded` ones
-    have tables without marks and verdicts.
+    `shown` are the views of the analysis, and `faults` has a line for each record that is damaged or in conflict.
+    Methods that are ranked `among_recorded` ones have tables without marks and verdicts.
     """
-    shown = list(views(analysis, among_recorded=among_recorded))
     complete = not faults and all_ok(analysis.selected)
     lines = tuple(folder_lines(analysis.runs, noted=analysis.notes))
     if command == "compare":

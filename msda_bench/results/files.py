@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -33,19 +33,23 @@ _WRITTEN = "% Written by msda-bench, which writes it anew after each run. In the
 _NOT_KEPT = ("train_seconds", "stack", "n_train")
 
 
-def write_results(folder: Path, analysis: Analysis) -> None:
+def write_results(folder: Path, analysis: Analysis, shown: Sequence[View] | None = None) -> None:
     """Writes runs.csv, leaderboard.csv, comparisons.csv, tables.md and tables.tex, each completely or not at all.
+
+    `shown` are the views of the analysis, if they are known.
 
     Raises:
         StoreError: the folder cannot be written.
     """
-    for name, text in result_files(analysis).items():
+    for name, text in result_files(analysis, shown).items():
         replace_file(folder / name, text.encode())
 
 
-def result_files(analysis: Analysis) -> dict[str, str]:
+def result_files(analysis: Analysis, shown: Sequence[View] | None = None) -> dict[str, str]:
     """The contents of the text files of `write_results`, by name."""
-    return {RUNS: runs_file(analysis), **table_files(analysis, views(analysis))}
+    if shown is None:
+        shown = tuple(views(analysis))
+    return {RUNS: runs_file(analysis), **table_files(analysis, shown)}
 
 
 def runs_file(analysis: Analysis) -> str:

@@ -67,11 +67,11 @@ def _training_sizes(heads: Sequence[RecordSummary]) -> list[int | None]:
     sizes = []
     params: dict[bytes, dict[str, Any]] = {}
     for head in heads:
-        dataset = bytes(head.cell.dataset)
+        dataset = bytes(head.dataset)
         if dataset not in params:
             params[dataset] = msgspec.json.decode(dataset).get("params", {})
         n_test = head.outcome.n_test if head.outcome else None
-        sizes.append(_n_train(params[dataset], head.cell.target, n_test))
+        sizes.append(_n_train(params[dataset], head.target, n_test))
     return sizes
 
 
@@ -143,24 +143,48 @@ def read_records(runs: pd.DataFrame) -> Iterator[tuple[Any, Record, Store]]:
 
     Rows of joined runs are read from their own folders. Skips rows without a record or a folder.
     """
+    for row, key, store in _recorded(runs):
+        record = store.read(key)
+        if record is None:
+            raise StoreError(f"{store.folder}: the record of run {key} is gone; run the command again")
+        yield row, record, store
+
+
+def tested_classes(runs: pd.DataFrame) -> dict[tuple[str, int], dict[int, int]]:
+    """The number of test examples of each class, by target and seed, as the records of a frame tell it.
+
+    All methods are tested on the same examples, so those of each target's first method that is ok tell them.
+    """
+    columns = (runs[name].tolist() for name in ("target", "method", "seed", "status"))
+    first: dict[str, str] = {}
+    places: dict[Any, tuple[str, int]] = {}
+    for row, target, method, seed, status in zip(runs.index, *columns, strict=True):
+        if status == "ok" and method == first.setdefault(target, method):
+            places[row] = target, seed
+    tested: dict[tuple[str, int], dict[int, int]] = {}
+    for row, key, store in _recorded(runs.loc[[*places]]):
+        classes = store.classes(key)
+        if classes:
+            tested[places[row]] = classes
+    return tested
+
+
+def _recorded(runs: pd.DataFrame) -> Iterator[tuple[Any, str, Store]]:
+    """The label of each row that has a record, with the key of the record and its store."""
     results = results_of(runs)
     recorded = runs[(runs["status"] != "missing").to_numpy()]
-    if "folder" not in recorded:
-        recorded = recorded.assign(folder=results.folder)
-    folders = recorded["folder"]
+    folders = [results.folder] * len(recorded)
+    if "folder" in recorded:
+        folders = recorded["folder"].tolist()
     stores = {}
     if results.store is not None:
         stores[str(results.store.folder)] = results.store
-    for folder in folders.dropna().unique():
+    for row, key, folder in zip(recorded.index, recorded["key"], folders, strict=True):
+        if folder is None or pd.isna(folder):
+            continue
         if folder not in stores:
             stores[folder] = Store(Path(folder)).refresh()
-    for row, key, folder in zip(recorded.index, recorded["key"], folders, strict=True):
-        if folder not in stores:
-            continue
-        record = stores[folder].read(key)
-        if record is None:
-            raise StoreError(f"{folder}: the record of run {key} is gone; run the command again")
-        yield row, record, stores[folder]
+        yield row, key, stores[folder]
 
 
 def kept_predictions(store: Store, record: Record, *, classifies: bool) -> Mapping[str, NDArray[np.generic]] | None:

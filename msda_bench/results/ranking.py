@@ -11,6 +11,7 @@ import pandas as pd
 from msda_bench.results.command_reports import folder_report
 from msda_bench.results.compare import main_rows
 from msda_bench.results.decision import PairedComparison, compared_at, holm
+from msda_bench.results.experiment_tables import views
 from msda_bench.results.frame import own_rows
 from msda_bench.results.leaderboard import Analysis, analyse
 from msda_bench.results.reference import Reference, beside
@@ -36,7 +37,8 @@ class _Question(NamedTuple):
 def against_report(command: str, runs: pd.DataFrame, reference: Reference) -> Report:
     """The report of a folder's runs `beside` those of a reference, with a sentence for each of its methods."""
     analysis = analyse(beside(runs, reference))
-    report = folder_report(command, analysis, results_of(runs).fault_lines, among_recorded=True)
+    shown = tuple(views(analysis, among_recorded=True))
+    report = folder_report(command, analysis, shown, results_of(runs).fault_lines, among_recorded=True)
     lines = tuple(Line("verdict", line) for line in standing(analysis, own_methods(runs)))
     return replace(report, sections=(*report.sections, Section(lines=lines)))
 

@@ -2,7 +2,8 @@
 
 A log is `log/<machine>-<process>-<time>.jsonl`. Its writer appends whole lines; a crash leaves at most a torn last
 line. The sealed file is a row of gzip members of whole lines, so that a damaged byte costs the lines near it alone.
-What was read is kept as gzip, so that a record is the same later, whatever becomes of its file.
+It stays open, and what was read of a log is kept as gzip, so that a record can be read again after another process has
+replaced its file.
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ import functools
 import gzip
 import os
 import time
+import weakref
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from msda_bench.atomic import host, make_folder, opened, read_file, sync
+from msda_bench.atomic import host, make_folder, opened, sync
 from msda_bench.store.record import LIMIT
 
 SEALED = "records.jsonl.gz"
@@ -41,17 +43,70 @@ RECORD = b'{"record":'
 """How every record's line begins."""
 
 
+class SealedFile:
+    """A sealed file, which is read in blocks and stays open, so that its bytes stay there if another replaces it.
+
+    Attributes:
+        path: its path when it was opened.
+        size: the number of its bytes.
+
+    Raises:
+        OSError: it cannot be opened, is not a regular file, or is too large.
+    """
+
+    def __init__(self, path: Path) -> None:
+        with opened(path, os.O_RDONLY) as handle:
+            self.size = os.fstat(handle).st_size
+            if self.size > _LARGEST:
+                raise OSError(errno.EFBIG, f"Larger than {_LARGEST} bytes")
+            self._handle = os.dup(handle)
+        self.path = path
+        self._block, self._block_at = b"", 0
+        weakref.finalize(self, os.close, self._handle)
+
+    def __reduce__(self) -> tuple[type[SealedFile], tuple[Path]]:
+        return type(self), (self.path,)
+
+    def read(self, start: int, stop: int) -> bytes:
+        """The bytes from one place to another; fewer at the end of the file."""
+        before = start - self._block_at
+        if not 0 <= before <= len(self._block) - (stop - start):
+            self._block = os.pread(self._handle, max(_BLOCK, stop - start), start)
+            self._block_at, before = start, 0
+        return self._block[before : before + stop - start]
+
+    def next_member(self, at: int) -> int:
+        """The place of the next gzip member from a place on, or the end."""
+        while at < self.size:
+            some = self.read(at, at + _BLOCK)
+            place = some.find(_GZIP)
+            if place >= 0:
+                return at + place
+            if len(some) < len(_GZIP):
+                break
+            at += len(some) - len(_GZIP) + 1  # it may begin at the end of a block
+        return self.size
+
+
+class Member(NamedTuple):
+    """A gzip member of a sealed file, from one byte to another."""
+
+    file: SealedFile
+    start: int
+    stop: int
+
+
 class Line(NamedTuple):
     """A line: its place in what a gzip member expands to, or, with a `fault`, what is wrong in its place."""
 
     path: Path
-    member: bytes
+    member: Member | bytes
     start: int
     stop: int
     fault: str = ""
 
     def read(self) -> bytes:
-        """Its bytes."""
+        """Its bytes; others, or none, if its file was changed in place."""
         return _expanded(self.member)[self.start : self.stop]
 
 
@@ -61,17 +116,17 @@ def read_sealed(path: Path) -> Iterator[tuple[Line, bytes]]:
     The whole file is read, since others may have been joined to it, as by `cat`: after its empty last member more
     members may follow, or lines that nobody compressed.
     """
-    data, at = read_file(path, _LARGEST), 0
+    file, at = SealedFile(path), 0
     is_ended, fault = False, ""
-    while at < len(data):
-        if data.startswith(_GZIP, at):
-            text, end, fault = _inflate(data, at)
-            yield from _lines(path, data[at:end], text, fault)
+    while at < file.size:
+        if file.read(at, at + len(_GZIP)) == _GZIP:
+            text, end, fault = _inflate(file, at)
+            yield from _lines(path, Member(file, at, end), text, fault)
             is_ended = not fault and not text
-            at = _next(data, at + 1) if fault else end
+            at = file.next_member(at + 1) if fault else end
         else:
-            end = _next(data, at)
-            text = data[at:end]
+            end = file.next_member(at)
+            text = file.read(at, end)
             fault = "" if RECORD in text else "is damaged"
             yield from _lines(path, b"", b"", fault) if fault else _uncompressed(path, text)
             at = end
@@ -88,12 +143,6 @@ def _uncompressed(path: Path, text: bytes) -> Iterator[tuple[Line, bytes]]:
         start = stop
 
 
-def _next(data: bytes, at: int) -> int:
-    """The place of the next gzip member from a place on, or the end."""
-    place = data.find(_GZIP, at)
-    return len(data) if place < 0 else place
-
-
 def read_log(path: Path, start: int) -> Iterator[tuple[Line, bytes]]:
     """The lines of a log from a byte on, with their bytes; raises as `read_sealed`."""
     with opened(path, os.O_RDONLY) as handle:
@@ -108,7 +157,7 @@ def read_log(path: Path, start: int) -> Iterator[tuple[Line, bytes]]:
             yield Line(path, b"", 0, len(rest), fault), b""
 
 
-def _lines(path: Path, member: bytes, text: bytes, fault: str = "") -> Iterator[tuple[Line, bytes]]:
+def _lines(path: Path, member: Member | bytes, text: bytes, fault: str = "") -> Iterator[tuple[Line, bytes]]:
     start = 0
     while stop := text.find(b"\n", start) + 1:
         yield Line(path, member, start, stop), text[start:stop]
@@ -118,16 +167,22 @@ def _lines(path: Path, member: bytes, text: bytes, fault: str = "") -> Iterator[
 
 
 @functools.lru_cache(maxsize=64)  # neighbours are read one after the other, or in a few rows
-def _expanded(member: bytes) -> bytes:
-    return zlib.decompressobj(wbits=31).decompress(member)
+def _expanded(member: Member | bytes) -> bytes:
+    if isinstance(member, bytes):
+        return zlib.decompressobj(wbits=31).decompress(member)
+    data = member.file.read(member.start, member.stop)
+    try:
+        return zlib.decompressobj(wbits=31).decompress(data)
+    except zlib.error:
+        return b""
 
 
-def _inflate(data: bytes, at: int) -> tuple[bytes, int, str]:
+def _inflate(file: SealedFile, at: int) -> tuple[bytes, int, str]:
     """What the gzip member at a place expands to, the place after it, and what is wrong with it, if anything."""
     inflater, parts = zlib.decompressobj(wbits=31), list[bytes]()
     try:
         while not inflater.eof:
-            if not (piece := data[at : at + _PIECE]):
+            if not (piece := file.read(at, at + _PIECE)):
                 return b"".join(parts), at, "is truncated"
             parts.append(inflater.decompress(piece, _MOST))
             if inflater.unconsumed_tail:

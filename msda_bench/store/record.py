@@ -47,6 +47,9 @@ RESULTS = frozenset({"ok", "diverged"})
 """Statuses that running the cell again would give again; the rest are failures."""
 _ROUNDING, _TINY = 1e-6, 1e-290
 """How far sums may be apart for rounding, relatively, and where they are too small for that."""
+_UNMATCHED = (msgspec.MsgspecError, ValueError, RecursionError)
+"""What reading JSON that does not match its schema raises."""
+_EMPTY = Raw(b"")
 _LINE = re.compile(rb'\{"record":(\{.*\}),"schema":([0-9]{1,9}),"sha256":"([0-9a-f]{64})"\}\n', re.DOTALL)
 
 
@@ -207,14 +210,9 @@ class Record:
     arrays: Annotated[dict[str, bytes], Meta(max_length=0)] = field(default_factory=dict, compare=False, repr=False)
 
 
-class _Dataset(Struct, frozen=True, gc=False):
+class _OfCell(Struct, frozen=True, gc=False):
     dataset: Raw = Raw(b"{}")
     target: Text = ""
-
-
-class _Keyed(Struct, frozen=True, gc=False):
-    cell: Raw
-    key: str
 
 
 class Counts(Struct, frozen=True, gc=False):
@@ -225,14 +223,23 @@ class Counts(Struct, frozen=True, gc=False):
     sum_squared_error: float | None = None
 
 
+class _Confusion(Struct, frozen=True, gc=False):
+    confusion: Pairs | None = None
+
+
+class _Tested(Struct, frozen=True, gc=False):
+    outcome: _Confusion | None = None
+
+
 class RecordSummary(Struct, frozen=True, gc=False):
     """What tables need of a record; `dataset` and `provenance` stay JSON, since they are the same in most records.
 
-    `digest` is the sha256 of the line, by which equal lines are known, as 64 hexadecimal digits.
+    `cell` is empty once its parts are read. `digest` is the sha256 of the line, by which equal lines are known, as 64
+    hexadecimal digits.
     """
 
     key: Digest
-    cell: _Dataset
+    cell: Raw
     status: Status
     outcome: Counts | None = None
     bound: Numbers = {}
@@ -242,6 +249,8 @@ class RecordSummary(Struct, frozen=True, gc=False):
     timing: Numbers = {}
     provenance: Raw = Raw(b"{}")
     saved: Saved = {}
+    dataset: Raw = msgspec.field(name="dataset of the cell", default=Raw(b"{}"))
+    target: Text = msgspec.field(name="target of the cell", default="")
     digest: bytes = msgspec.field(name="sha256 of the line", default=b"")
 
     @property
@@ -301,23 +310,43 @@ def decode(data: bytes) -> Record:
 def decode_summary(data: bytes) -> RecordSummary:
     """The summary of a line; raises as `decode`, and a BadRecordError if its cell does not have its key."""
     body = _body(data)
-    with _matching():
+    try:  # not by `_matching`, which takes as long as reading a short record
         summary = msgspec.json.decode(body, type=RecordSummary)
-        # Raw is a view, which would keep the whole line, with its curves.
-        force_setattr(summary.cell, "dataset", _shared(bytes(summary.cell.dataset), _Ref))
-        force_setattr(summary, "provenance", _shared(bytes(summary.provenance), Provenance))
-        force_setattr(summary, "digest", data[-67:-3])
-        _refuse_other_cell(body)
+        cell = msgspec.json.decode(summary.cell, type=_OfCell)
+        dataset = _shared(bytes(cell.dataset), _Ref)
+        provenance = _shared(bytes(summary.provenance), Provenance)
+        _refuse_other_cell(summary)
+    except _UNMATCHED as error:
+        raise _unmatched(error) from error
+    # Raw is a view, which would keep the whole line, with its curves.
+    force_setattr(summary, "cell", _EMPTY)
+    force_setattr(summary, "dataset", dataset)
+    force_setattr(summary, "target", cell.target)
+    force_setattr(summary, "provenance", provenance)
+    force_setattr(summary, "digest", data[-67:-3])
     return summary
 
 
-def _refuse_other_cell(body: memoryview) -> None:
+def _refuse_other_cell(read: RecordSummary) -> None:
     """Refuses a record whose key is not that of its cell, since tables are made from the key and read the cell."""
-    kept = msgspec.json.decode(body, type=_Keyed)
-    if hashlib.sha256(kept.cell).hexdigest() == kept.key:  # canonical JSON, as we write it
+    if hashlib.sha256(read.cell).hexdigest() == read.key:  # canonical JSON, as we write it
         return
-    if hashlib.sha256(canonical_json(msgspec.json.decode(kept.cell)).encode()).hexdigest() != kept.key:
+    if hashlib.sha256(canonical_json(msgspec.json.decode(read.cell)).encode()).hexdigest() != read.key:
         raise BadRecordError("has a `cell` that does not have its key")
+
+
+def decode_classes(data: bytes) -> dict[int, int]:
+    """The number of test examples of each class, as the confusion counts of a line tell it; raises as `decode`.
+
+    Empty without such counts, which regression and older records do not have.
+    """
+    body = _body(data)
+    with _matching():
+        outcome = msgspec.json.decode(body, type=_Tested).outcome
+    sizes: dict[int, int] = {}
+    for true, _predicted, count in (outcome and outcome.confusion) or ():
+        sizes[true] = sizes.get(true, 0) + count
+    return sizes
 
 
 @functools.lru_cache(maxsize=1000)
@@ -331,8 +360,12 @@ def _shared(data: bytes, of: type[Struct]) -> Raw:
 def _matching() -> Iterator[None]:
     try:
         yield
-    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise BadRecordError(f"does not match its schema: {error}") from error
+    except _UNMATCHED as error:
+        raise _unmatched(error) from error
+
+
+def _unmatched(error: Exception) -> BadRecordError:
+    return BadRecordError(f"does not match its schema: {error}")
 
 
 def _body(data: bytes) -> memoryview:

@@ -58,6 +58,7 @@ from msda_bench.store.record import (
     Record,
     RecordSummary,
     decode,
+    decode_classes,
     decode_summary,
     encode,
     same_result,
@@ -234,13 +235,26 @@ class Store:
             self.results[summary.key] = summary
 
     def line(self, stored: RecordSummary) -> bytes:
-        """The bytes of a record that was read."""
-        return self.lines[stored.digest].read()
+        """The bytes of a record that was read; a StoreError if its file was changed in place since."""
+        line = self.lines[stored.digest]
+        with named(line.path, "cannot be read"):
+            data = line.read()
+        if data[-67:-3] != stored.digest:
+            raise StoreError(f"{line.path}: has changed while it was read; run the command again")
+        return data
 
     def read(self, key: str) -> Record | None:
         """The record of `latest`; a StoreError if it does not match its schema."""
         stored = self.latest(key)
         return None if stored is None else self._whole(stored)
+
+    def classes(self, key: str) -> dict[int, int]:
+        """The number of test examples of each class, as the record of `latest` tells it; empty if it does not."""
+        stored = self.latest(key)
+        if stored is None:
+            return {}
+        with self._matching(stored):
+            return decode_classes(self.line(stored))
 
     def latest(self, key: str) -> RecordSummary | None:
         """The result of a cell, or else its latest failure, as of the last `refresh`; None if there is neither."""
@@ -274,8 +288,13 @@ class Store:
 
     def _whole(self, stored: RecordSummary) -> Record:
         """The record of a summary; a StoreError, which names its file, if it does not match its schema."""
-        try:
+        with self._matching(stored):
             return decode(self.line(stored))
+
+    @contextlib.contextmanager
+    def _matching(self, stored: RecordSummary) -> Iterator[None]:
+        try:
+            yield
         except BadRecordError as bad:
             raise StoreError(f"{self.lines[stored.digest].path}: record {stored.key} {bad}") from bad
 

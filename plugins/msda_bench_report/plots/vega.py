@@ -27,7 +27,8 @@ def channel(shorthand: str, **options: Any) -> Spec:
     if name.endswith(")"):
         operation, _, of = name[:-1].partition("(")
         what |= {"aggregate": operation, "field": of}
-    return _ordered(what | options)
+    ordered: Spec = _ordered(what | options)
+    return ordered
 
 
 def _ordered(value: Any) -> Any:
@@ -152,7 +153,12 @@ def as_chart(spec: Spec) -> TopLevelMixin:
     """The Altair chart of a specification."""
     import altair as alt
 
-    kinds = {"layer": alt.LayerChart, "concat": alt.ConcatChart, "vconcat": alt.VConcatChart, "facet": alt.FacetChart}
+    kinds: dict[str, Any] = {
+        "layer": alt.LayerChart,
+        "concat": alt.ConcatChart,
+        "vconcat": alt.VConcatChart,
+        "facet": alt.FacetChart,
+    }
     (kind,) = [kinds[name] for name in kinds if name in spec]
     chart: TopLevelMixin = kind.from_dict(spec, validate=False)
     return chart
