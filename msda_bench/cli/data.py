@@ -21,6 +21,7 @@ from msda_bench.plugins import Registry
 from msda_bench.results import formats
 from msda_bench.results.report import Column, Line, Report, Section, Table
 from msda_bench.running.data import domains_of, used
+from msda_bench.running.flaws import find_flaws
 from msda_bench.running.leaks import MOST, find_leaks
 from msda_bench.suite.choice import Configured, make
 from msda_bench.suite.expand import Expansion
@@ -133,19 +134,21 @@ def _chosen(names: Sequence[str], problems: list[str], *, every: bool) -> Iterat
 
 
 def leaks(*, suite: Path, **shown: Any) -> int:
-    """Looks for test rows that training has seen elsewhere."""
+    """Looks for test rows that training has seen elsewhere, and for other flaws of the rows."""
     registry, _, expansion = load(suite)
     problems: list[str] = []
-    tables = list(_tables(expansion, registry, problems))
-    if tables:
-        rows = pd.concat(tables, ignore_index=True)
-        report = Report(tuple(map(_section, tables)), rows, complete=not rows["leak"].any())
-        show(report, TableOptions(**shown))
-    return 2 if warn_of(problems, "error") else int(any(rows["leak"].any() for rows in tables))
+    found = list(_found(expansion, registry, problems))
+    if found:
+        rows = pd.concat([table for table, _ in found], ignore_index=True)
+        sections = tuple(_section(table, flaws) for table, flaws in found)
+        show(Report(sections, rows, complete=not rows["leak"].any()), TableOptions(**shown))
+    return 2 if warn_of(problems, "error") else int(any(table["leak"].any() for table, _ in found))
 
 
-def _tables(expansion: Expansion, registry: Registry, problems: list[str]) -> Iterator[pd.DataFrame]:
-    """What is found on each dataset; adds lines to `problems` for those that cannot be read."""
+def _found(
+    expansion: Expansion, registry: Registry, problems: list[str]
+) -> Iterator[tuple[pd.DataFrame, Sequence[str]]]:
+    """Leaks and flaws of each dataset; adds lines to `problems` for those that cannot be read."""
     for dataset, cells in used("dataset", expansion.cells.values(), registry):
         files, keys = data.LocalFiles(dataset=dataset.name), {cell.key for cell in cells}
         with reported(problems):
@@ -153,11 +156,12 @@ def _tables(expansion: Expansion, registry: Registry, problems: list[str]) -> It
                 domains = {name: load_domain(dataset, name, files) for name in domains_of(dataset, cells)}
             rows = find_leaks(dataset, cells, domains)
             experiments = dict.fromkeys(place.experiment for place in expansion.plan.cells if place.key in keys)
-            yield rows.assign(dataset=dataset.name, experiments=", ".join(experiments))
+            table = rows.assign(dataset=dataset.name, experiments=", ".join(experiments))
+            yield table, find_flaws(dataset, domains)
 
 
-def _section(rows: pd.DataFrame) -> Section:
-    """The verdict on a dataset, and its table with a row for each target and domain."""
+def _section(rows: pd.DataFrame, flaws: Sequence[str]) -> Section:
+    """The verdict on a dataset, its table with a row for each target and domain, and its flaws."""
     leaks = [f"{row.target} in {row.domain}" for row in rows[rows["leak"]].itertuples()]
     what = f"leak suspected: {', '.join(leaks)}" if leaks else "nothing found of the kinds that were looked for"
     title = f"{rows['dataset'].iloc[0]} ({rows['experiments'].iloc[0]}): {what}"
@@ -167,4 +171,4 @@ def _section(rows: pd.DataFrame) -> Section:
         *(Column(head, formats.share, [count, total]) for head, count, total in _SHARES),
     )
     table = Table(rows["experiments"].iloc[0].partition(",")[0], title, rows, columns, about=())
-    return Section((table,), (Line("caption", _LEGEND.format(most=MOST)),))
+    return Section((table,), (*(Line("line", flaw) for flaw in flaws), Line("caption", _LEGEND.format(most=MOST))))

@@ -14,6 +14,7 @@ from msda_bench.functional.features import (
 from msda_bench.functional.random import keep_mask, normal, random_bits, split_key, uniform
 from msda_bench.functional.rows import SparseRows, drop_entries, reverse_gradient
 from msda_bench.functional.sharpmax import sharpmax
+from msda_bench.functional.telling import codes_of, share_told
 from msda_bench.functional.texts import MISSING_TEXTS, alike, plain_texts, unspaced
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "SparseRows",
     "alike",
     "characters_of",
+    "codes_of",
     "dense_rows",
     "drop_entries",
     "fit_ngrams",
@@ -37,6 +39,7 @@ __all__ = [
     "reverse_gradient",
     "seeded_globals",
     "select_columns",
+    "share_told",
     "sharpmax",
     "split_key",
     "standardiser",
