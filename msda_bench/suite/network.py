@@ -62,8 +62,7 @@ def _refusal(experiment: ResolvedExperiment, backbone: Configured[Backbone]) -> 
     component, task = backbone.component, experiment.task
     try:
         seen = network_input(component, experiment.data.input)
-        # Not all that runs can do so without numbers, so a fault on the device "meta" is looked at again.
-        fault = _fault(component, task, seen, device="meta") and _fault(component, task, seen, device="cpu")
+        fault = _fault(component, task, seen)
     except BlamedError:
         return None
     except PluginError as error:
@@ -75,10 +74,11 @@ def _refusal(experiment: ResolvedExperiment, backbone: Configured[Backbone]) -> 
     return f"backbone {backbone.name} of {backbone.entry.origin} cannot take input of shape {seen.shape}: {fault}"
 
 
-def _fault(backbone: Backbone, task: Task, input: InputSpec, device: str) -> str | None:
+def _fault(backbone: Backbone, task: Task, input: InputSpec) -> str | None:
     """Builds a network and passes two examples; why they do not pass, or None.
 
-    Parts whose weights are files are left out, and bags of words do not pass. On the device "meta" nothing is computed.
+    Parts whose weights are files are left out. Bags of words do not pass, and a network for them, which may be large,
+    is built without its numbers. Others are on the CPU, since torch's device "meta" imports its compiler, for a second.
 
     Raises:
         PluginError: the backbone refuses the input.
@@ -86,6 +86,7 @@ def _fault(backbone: Backbone, task: Task, input: InputSpec, device: str) -> str
     """
     import torch
 
+    device = "meta" if input.sparse else "cpu"
     with warnings.catch_warnings(), restored(), torch.device(device):
         warnings.simplefilter("ignore")
         with plugin_errors(()):
