@@ -123,7 +123,7 @@ COMMANDS: Mapping[str, Mapping[str, Command]] = MappingProxyType({
                     "identify:identify", arguments.DATA_IDENTIFY, "recognise a folder or file as a known dataset"
                 ),
                 "leaks": Action(
-                    "data:leaks",
+                    "leaks:leaks",
                     arguments.DATA_LEAKS,
                     "look for test rows of a suite that training has seen elsewhere",
                 ),

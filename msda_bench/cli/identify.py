@@ -11,7 +11,6 @@ from typing import Any, cast
 
 from msda_bench.api import Identified, Identifies
 from msda_bench.cli.counts import say_counts
-from msda_bench.cli.first_suite import write_suite
 from msda_bench.cli.lines import say, warn_of
 from msda_bench.data import folders
 from msda_bench.data import unpack as parquet
@@ -28,7 +27,7 @@ def identify(
     *, path: Path, suite: Path | None, unpack: Path | None, anyway: bool, unlabelled: str, **options: str | None
 ) -> int:
     """Recognises a folder or file, and writes a first suite for it; `options` say what columns and values mean."""
-    registry = discover()
+    registry = discover(kinds=("dataset",))
     problems = registry.problems
     given = {name: value for name, value in options.items() if value is not None}
     path = Path(os.path.expanduser(path))  # noqa: PTH111 - `~name` of no user is a folder of that name
@@ -52,8 +51,10 @@ def identify(
     if suite is not None:
         if faults and not found:
             raise DataError(*dict.fromkeys(problems))
+        from msda_bench.cli.first_suite import write_suite
+
         name, match = _readable(path, found, problems, anyway=anyway)
-        write_suite(suite, path, name, match, registry)
+        write_suite(suite, path, name, match, discover())
     return 2 * warn_of(problems, "error")
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from msda_bench.api import Array, Backbone, Dataset, DomainData, Embedding, Files, Inputs, InputSpec, Rows
+from msda_bench.api import Array, Dataset, DomainData, Files, Inputs, InputSpec, Rows
 from msda_bench.data.files import LocalFiles
 from msda_bench.errors import DataError, PluginError
 from msda_bench.plugin_errors import package, package_of, plugin_errors
@@ -22,6 +22,8 @@ from msda_bench.plugins import Entry
 if TYPE_CHECKING:
     import torch
     from torch import nn
+
+    from msda_bench.api import Backbone, Embedding
 
 _VERSION = 1
 """Raised when a change below changes the numbers."""
@@ -156,6 +158,8 @@ def embed(
 def _module(backbone: str, params: str, spec: InputSpec, device: str) -> tuple[nn.Module, int, bool]:
     """The module, its width, and whether it reads texts, once in each process."""
     import torch
+
+    from msda_bench.api import Backbone
 
     torch.set_num_threads(1)
     torch.backends.cudnn.allow_tf32 = torch.backends.cudnn.benchmark = False

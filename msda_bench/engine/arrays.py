@@ -25,7 +25,8 @@ from msda_bench.engine.single import Single
 from msda_bench.engine.standardised import Scale
 from msda_bench.engine.tensors import Examples, Unit, as_examples
 from msda_bench.plugins import Registry
-from msda_bench.plugins.process_state import neutral, restored
+from msda_bench.plugins.process_state import restored
+from msda_bench.plugins.torch_state import neutral
 from msda_bench.suite.protocol import source_parts
 from msda_bench.suite.run_spec import RunSpec
 

@@ -25,7 +25,8 @@ from msda_bench.engine.single import Single
 from msda_bench.engine.stacked import Stacked
 from msda_bench.engine.stacking import RunWithComponents, Sizing, padded, same_shapes, stack_groups, unstackable_reason
 from msda_bench.plugins import Registry
-from msda_bench.plugins.process_state import neutral, restored
+from msda_bench.plugins.process_state import restored
+from msda_bench.plugins.torch_state import neutral
 from msda_bench.store.record import Record
 from msda_bench.suite.run_spec import RunSpec
 

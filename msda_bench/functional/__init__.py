@@ -1,5 +1,11 @@
-"""Building blocks for components: differentiable tensor functions such as sharpmax, and features of inputs."""
+"""Building blocks for components: differentiable tensor functions such as sharpmax, and features of inputs.
 
+Those of tensors are imported when they are first used.
+"""
+
+from typing import TYPE_CHECKING
+
+from msda_bench.deferred import deferred
 from msda_bench.functional.estimators import LEAST, dense_rows, log_shares, on_one_thread, seeded_globals
 from msda_bench.functional.features import (
     characters_of,
@@ -11,11 +17,22 @@ from msda_bench.functional.features import (
     standardiser,
     tokens,
 )
-from msda_bench.functional.random import keep_mask, normal, random_bits, split_key, uniform
-from msda_bench.functional.rows import SparseRows, drop_entries, reverse_gradient
-from msda_bench.functional.sharpmax import sharpmax
 from msda_bench.functional.telling import codes_of, share_told
 from msda_bench.functional.texts import MISSING_TEXTS, alike, plain_texts, unspaced
+
+if TYPE_CHECKING:
+    from msda_bench.functional.random import keep_mask, normal, random_bits, split_key, uniform
+    from msda_bench.functional.rows import SparseRows, drop_entries, reverse_gradient
+    from msda_bench.functional.simplex import sharpmax
+else:
+    __getattr__ = deferred(
+        __name__,
+        {
+            "msda_bench.functional.random": "keep_mask normal random_bits split_key uniform",
+            "msda_bench.functional.rows": "SparseRows drop_entries reverse_gradient",
+            "msda_bench.functional.simplex": "sharpmax",
+        },
+    )
 
 __all__ = [
     "LEAST",

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
-import torch
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -36,6 +35,8 @@ def seeded_globals(seed: int) -> Iterator[None]:
 
     All of it is put back after. A model short of its optimum is a model, so scikit-learn's warning of it is not shown.
     """
+    import torch
+
     states = random.getstate(), np.random.get_state()  # noqa: NPY002 - what libraries draw from
     try:
         with torch.random.fork_rng(devices=[]), warnings.catch_warnings(), _routing():

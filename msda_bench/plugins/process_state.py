@@ -8,6 +8,7 @@ import logging
 import os
 import random
 import signal
+import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
@@ -15,13 +16,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import torch
 
 from msda_bench import streams
 
 _LIBRARIES = {"CUDA_MODULE_LOADING", "TORCHINDUCTOR_CACHE_DIR", "KMP_DUPLICATE_LIB_OK", "KMP_INIT_AT_FORK"}
 """Environment variables that torch and scikit-learn set when they are imported or first used."""
-_DEVICES = ("cpu", "cuda")
 
 
 @contextlib.contextmanager
@@ -29,6 +28,7 @@ def restored(write: Callable[[str], object] | None = None) -> Iterator[list[str]
     """Restores what the block changes of the process that later runs share, even if it raises.
 
     Streams, signals and the like are restored in the main thread alone: elsewhere another thread may have changed them.
+    Torch's state is restored if torch was imported before the block.
 
     Args:
         write: gets what the block writes to stdout and stderr; without it, the text goes where it went before.
@@ -38,7 +38,9 @@ def restored(write: Callable[[str], object] | None = None) -> Iterator[list[str]
     """
     changed: list[str] = []
     alone = threading.current_thread() is threading.main_thread()
-    state = _STATE | _SURROUNDINGS if alone else _STATE
+    state = number_state()
+    if alone:
+        state |= _SURROUNDINGS
     before = [read() for read, _ in state.values()]
     with streams.kept(changed, write) if alone else contextlib.nullcontext():
         try:
@@ -50,46 +52,22 @@ def restored(write: Callable[[str], object] | None = None) -> Iterator[list[str]
                     changed.append(what)
 
 
-@contextlib.contextmanager
-def neutral() -> Iterator[None]:
-    """Within the block the process computes as after its start, whatever its caller has set.
+def number_state() -> dict[str, tuple[Callable[[], Any], Callable[[Any], object]]]:
+    """What changes the numbers of later runs, torch's part if it is imported: how each is read, and written."""
+    if "torch" not in sys.modules:
+        return {**_STATE}
+    from msda_bench.plugins.torch_state import TORCH_STATE
 
-    That is with gradients, in float32, on the CPU, without autocast and anomaly detection, and with a warning where
-    NumPy divides by zero.
-    """
-    dtype, autocast = torch.get_default_dtype(), [torch.is_autocast_enabled(device) for device in _DEVICES]
-    elsewhere = torch.get_default_device().type != "cpu"
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(torch.inference_mode(mode=False))  # turns gradients on, too
-        stack.enter_context(np.errstate(divide="warn", over="warn", under="ignore", invalid="warn"))
-        if elsewhere:
-            stack.enter_context(torch.device("cpu"))
-        if torch.is_anomaly_enabled():
-            stack.enter_context(torch.autograd.set_detect_anomaly(mode=False))
-        stack.callback(torch.set_default_dtype, dtype)
-        stack.callback(_set_autocast, autocast)
-        torch.set_default_dtype(torch.float32)
-        _set_autocast([False for _ in _DEVICES])
-        yield
+    return {**TORCH_STATE, **_STATE}
 
 
 def _same(before: Any, after: Any) -> bool:
     # Comparing tuples of arrays with == is ambiguous, so numpy's state is compared item by item.
-    if isinstance(before, torch.Tensor):
-        return torch.equal(before, after)
+    if hasattr(before, "equal"):  # a tensor
+        return bool(before.equal(after))
     if isinstance(before, tuple) and any(isinstance(item, np.ndarray) for item in before):
         return all(np.array_equal(item, other) for item, other in zip(before, after, strict=True))
     return bool(before == after)
-
-
-def _set_default_device(device: torch.device) -> None:
-    # Setting the CPU would leave a mode active that slows every torch call; None is the initial state.
-    torch.set_default_device(None if device.type == "cpu" else device)
-
-
-def _set_autocast(enabled: list[bool]) -> None:
-    for device, value in zip(_DEVICES, enabled, strict=True):
-        torch.set_autocast_enabled(device, value)
 
 
 def _environment() -> dict[str, str]:
@@ -171,21 +149,13 @@ def _umask() -> int:
 
 
 _STATE: dict[str, tuple[Callable[[], Any], Callable[[Any], object]]] = {
-    "torch's default device": (torch.get_default_device, _set_default_device),
-    "torch's global random generator": (torch.get_rng_state, torch.set_rng_state),
     "numpy's global random generator": (np.random.get_state, np.random.set_state),
     "Python's global random generator": (random.getstate, random.setstate),
-    "torch's default dtype": (torch.get_default_dtype, torch.set_default_dtype),
-    "torch's number of threads": (torch.get_num_threads, torch.set_num_threads),
-    "torch's gradient mode": (torch.is_grad_enabled, torch.set_grad_enabled),
-    "torch's deterministic mode": (torch.get_deterministic_debug_mode, torch.set_deterministic_debug_mode),
-    "torch's float32 matmul precision": (torch.get_float32_matmul_precision, torch.set_float32_matmul_precision),
-    "torch's autocast": (lambda: [torch.is_autocast_enabled(device) for device in _DEVICES], _set_autocast),
     "numpy's error handling": (np.geterr, lambda kept: np.seterr(**kept)),
     "the environment's variables": (_environment, _set_environment),
     "the working folder": (_folder, _set_folder),
 }
-"""What changes the numbers of later runs: how each is read, and written."""
+"""What changes the numbers of later runs apart from torch's: how each is read, and written."""
 _SURROUNDINGS: dict[str, tuple[Callable[[], Any], Callable[[Any], object]]] = {
     "the warnings' filters": (_warnings, _set_warnings),
     "the root logger": (_logging, _set_logging),

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import importlib
 import importlib.metadata
 import inspect
 import json
 import re
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import chain
@@ -28,16 +29,17 @@ from msda_bench.plugins.process_state import restored
 from msda_bench.streams import NamedLines
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
-_HOOKS: dict[str, type[api.Component]] = {
-    "msda_datasets": api.Dataset,
-    "msda_backbones": api.Backbone,
-    "msda_discrepancies": api.Discrepancy,
-    "msda_aggregators": api.Aggregator,
-    "msda_schemes": api.SchemeBase,
-    "msda_validators": api.Validator,
-    "msda_metrics": api.Metric,
+_BASES = {
+    "dataset": ("msda_datasets", "Dataset"),
+    "backbone": ("msda_backbones", "Backbone"),
+    "discrepancy": ("msda_discrepancies", "Discrepancy"),
+    "aggregator": ("msda_aggregators", "Aggregator"),
+    "scheme": ("msda_schemes", "SchemeBase"),
+    "validator": ("msda_validators", "Validator"),
+    "metric": ("msda_metrics", "Metric"),
 }
-KINDS = tuple(base.kind for base in _HOOKS.values())
+"""By kind: its hook, and the base in `msda_bench.api`, which is imported when components of the kind are asked for."""
+KINDS = tuple(_BASES)
 """The kinds of component that a suite can name."""
 _ORDER = (*KINDS, "executor")
 
@@ -202,15 +204,25 @@ def _conflict(group: list[Entry]) -> str:
 def discover(
     entry_points: Iterable[importlib.metadata.EntryPoint] | None = None,
     group: str = PROJECT,
-    hooks: Mapping[str, type[api.Component]] = _HOOKS,
+    hooks: Mapping[str, type[api.Component]] | None = None,
+    kinds: Collection[str] | None = None,
 ) -> Registry:
     """All installed components, and every plugin that could not be used with the reason.
 
     Args:
         entry_points: replace the installed entry points in tests.
         group: of entry points.
-        hooks: the names of the group's hooks, and the base of the classes that each returns.
+        hooks: the names of another group's hooks, and the base of the classes that each returns.
+        kinds: load only components of these kinds, so that what others need, such as torch, is not imported; None for
+            all kinds. Torch's state is then guarded only if torch is imported: load all kinds in what trains.
     """
+    if kinds is None:
+        importlib.import_module("torch")  # so that a plugin which changes its state is noticed
+    if hooks is None:
+        hooks = {}
+        for kind, (hook, base) in _BASES.items():
+            if kinds is None or kind in kinds:
+                hooks[hook] = getattr(api, base)
     entries: list[Entry] = []
     broken: list[BrokenPlugin] = []
     changed: list[str] = []
@@ -258,10 +270,11 @@ def _classes(
     except BenchError as fault:
         yield str(fault)
         return
-    if others := sorted(names - {*hooks}):
+    known = {hook for hook, _ in _BASES.values()} if point.group == PROJECT else {*hooks}
+    if others := sorted(names - known):
         yield f"{what}: {' and '.join(others)} cannot be in the entry-point group {point.group}"
     elif not names:
-        yield f"{what}: implements no hook; mark a function such as {min(hooks)} with @hookimpl"
+        yield f"{what}: implements no hook; mark a function such as {min(known)} with @hookimpl"
     for hook, base in hooks.items():
         try:
             with plugin_errors(packages, f"hook {hook}"):
@@ -301,7 +314,7 @@ def _name(cls: object) -> str:
 def fault_of(cls: Any, base: type[api.Component]) -> str | None:
     """Why a class cannot be a component of this base, in a few words; None if it can."""
     if not (isinstance(cls, type) and issubclass(cls, base)):
-        door = "api" if hasattr(api, base.__name__) else "executors"
+        door = "api" if base.__name__ in api.__all__ else "executors"
         return f"is not a subclass of msda_bench.{door}.{base.__name__}"
     name = getattr(cls, "name", None)
     if not (isinstance(name, str) and NAME.fullmatch(name)):

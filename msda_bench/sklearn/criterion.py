@@ -15,7 +15,7 @@ from torch import Tensor
 
 from msda_bench.api import Array, ValidationView, Validator
 from msda_bench.errors import printable
-from msda_bench.plugins.process_state import neutral
+from msda_bench.plugins.torch_state import neutral
 from msda_bench.sklearn.cell import make_validator
 from msda_bench.sklearn.estimators import Estimator
 from msda_bench.sklearn.inputs import labels_of, read_domains, sound

@@ -8,17 +8,20 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar, cast
 
 from pydantic import PlainValidator, ValidationError, ValidationInfo, WithJsonSchema
 
-from msda_bench.api import Component, Metric
+from msda_bench.api import Component
 from msda_bench.component.base import before_added, path_parameters
 from msda_bench.errors import PluginError, message_of
 from msda_bench.plugins import Entry, Registry
 from msda_bench.suite.issues import Loc, ValidationIssue, dotted, issues_of, refusal, shown
 from msda_bench.suite.plan import MetricInfo
 from msda_bench.suite.run_spec import ComponentSpec
+
+if TYPE_CHECKING:
+    from msda_bench.api import Metric
 
 C = TypeVar("C", bound=Component)
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from msda_bench.api import Aggregator, Backbone, Dataset, Discrepancy, Metric, SchemeBase, Validator, hookimpl
+from msda_bench.api import hookimpl
+
+if TYPE_CHECKING:
+    from msda_bench.api import Aggregator, Backbone, Dataset, Discrepancy, Metric, SchemeBase, Validator
 
 
 def _all(module: ModuleType) -> list[Any]:

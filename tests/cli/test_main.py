@@ -26,6 +26,8 @@ def python(*words, **changed):
     return subprocess.run([sys.executable, *words], capture_output=True, text=True, check=False, env=environ)
 
 
+TABLE = "site,y,age\n" + "".join(f"{'ab'[i % 2]},{'no' if i % 3 else 'yes'},{i}\n" for i in range(40))
+IDENTIFY = "data identify golden; data identify table.csv --domain site --label y"
 READS = """leaderboard golden; compare golden; compare golden same; verify same; store verify golden; store seal golden;
 store merge merged golden; store reference golden"""
 PROCESSES = {
@@ -37,6 +39,10 @@ PROCESSES = {
         (f"run({READS!r})", "torch altair vl_convert jinja2"),
         ("run('report golden')", "torch"),
         ("import msda_bench.engine.train; run('plugins')", "torchvision sklearn"),
+    ),
+    "before a first run": (
+        (f"run('data list; {IDENTIFY}')", "torch sklearn scipy.stats altair matplotlib"),
+        ("run('validate tiny.yaml')", "torch._dynamo torchvision sklearn msda_bench.engine.train"),
     ),
     "running again": (
         (
@@ -59,6 +65,7 @@ def run(commands):
 def test_nothing_that_is_not_needed_is_imported(tiny, name):
     for folder in ("golden", "same"):
         shutil.copytree(GOLDEN, folder)
+    Path("table.csv").write_text(TABLE)
     if name == "running again":
         assert program.main(list(INLINE)) == 0
     code = RUN_ALL

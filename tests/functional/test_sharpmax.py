@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from msda_bench.functional import sharpmax
 
-module = importlib.import_module("msda_bench.functional.sharpmax")
+module = importlib.import_module("msda_bench.functional.simplex")
 LENGTHS = st.integers(1, 40) | st.integers(module.FEW + 1, 300)
 INF = float("inf")
 

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from msda_bench.api import Strength
 from msda_bench.functional import uniform
 
 _RATIO = 4 / 3
@@ -40,6 +41,13 @@ class Recipe(NamedTuple):
     jitter: float = 0.0
     grey: float = 0.0
     erase: float = 0.0
+
+
+VIEWS: dict[Strength, Recipe] = {
+    "weak": Recipe((0.7, 1.0), flip=True),
+    "strong": Recipe((0.7, 1.0), flip=True, jitter=0.4, grey=0.2, erase=0.5),
+}
+"""The changes in the views of an image, see `Dataset.view`."""
 
 
 def changed(x: Tensor, key: Tensor, size: int, recipe: Recipe) -> Tensor:

@@ -20,7 +20,6 @@ from msda_bench.api import (
     DataError,
     Dataset,
     DomainData,
-    Examples,
     Extent,
     File,
     Files,
@@ -34,7 +33,6 @@ from msda_bench.api import (
     component,
 )
 from msda_bench_builtin.datasets.first_suite import Recipes, Settings, comparison, plain_methods
-from msda_bench_builtin.datasets.images.augment import Recipe, centre, changed
 from msda_bench_builtin.datasets.images.decode import decoder, fingerprint
 from msda_bench_builtin.datasets.images.listing import listed, plain
 from msda_bench_builtin.datasets.images.new_images import ImagesReader
@@ -42,6 +40,8 @@ from msda_bench_builtin.datasets.sizes import Imbalance
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+    from msda_bench.api import Examples
 
 Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
@@ -57,10 +57,6 @@ def _pattern(text: str) -> str:
 Pattern = Annotated[str, Field(min_length=1, max_length=500), AfterValidator(_pattern)]
 """A regular expression."""
 Share = Annotated[float, Field(ge=0, le=1)]
-_VIEWS: dict[Strength, Recipe] = {
-    "weak": Recipe((0.7, 1.0), flip=True),
-    "strong": Recipe((0.7, 1.0), flip=True, jitter=0.4, grey=0.2, erase=0.5),
-}
 Counts = Mapping[str, Mapping[str, int]]
 _FEATURES = 512
 """Of a ResNet-18."""
@@ -307,6 +303,8 @@ class Images(Dataset):
 
     def augment(self, x: Tensor, key: Tensor | None) -> Tensor:
         """Random changes in training; the centre in tests."""
+        from msda_bench_builtin.datasets.images.augment import Recipe, centre, changed
+
         if key is None:
             return centre(x, self._square)
         return changed(x, key, self._square, Recipe(self.scale, self.flip, self.jitter, self.grey))
@@ -316,7 +314,9 @@ class Images(Dataset):
 
         In half of the strong views a rectangle is erased, and a fifth lose their colours.
         """
-        return changed(cast("Tensor", x), key, self._square, _VIEWS[strength])
+        from msda_bench_builtin.datasets.images.augment import VIEWS, changed
+
+        return changed(cast("Tensor", x), key, self._square, VIEWS[strength])
 
     def fingerprint(self) -> str:
         """Changes with the folder, the parameters, and the pixels that the libraries decode from a file."""
