@@ -14,9 +14,16 @@ from msda_bench.results.small import averaged_targets, small_tests
 from msda_bench.results.words import first_of, name_of
 from msda_bench.suite.plan import Experiment, MetricInfo
 
-_FREQUENT, _CHANCE = "always answering the most frequent class", "chance"
-_NAMES = {"accuracy": _FREQUENT, **dict.fromkeys(("balanced_accuracy", "auc", "auroc", "auprc"), _CHANCE)}
-"""What a score has to be better than, by metric; others have no such level."""
+_LEVELS = {
+    "accuracy": "always answering the most frequent class",
+    "balanced_accuracy": "chance",
+    "auc": "chance",
+    "auroc": "chance",
+    "auprc": "chance",
+}
+"""What a score has to be better than, in words by metric; other metrics have no such level."""
+_TOLERANCE = 1e-9
+"""Rounding errors by which a mean may exceed its level without being better."""
 
 
 @dataclass(frozen=True)
@@ -40,21 +47,22 @@ class BesideChance:
         levels = _levels(experiment, runs)
         ranked = board[board["rank"].notna()]
         level = ranked["target"].astype(object).map(levels)
-        is_low = (ranked["mean"] - 2 * ranked["standard_error"].fillna(0.0) <= level + 1e-9).to_numpy(dtype=bool)
-        places = ranked.loc[is_low, ["target", "method"]].astype(object).itertuples(index=False, name=None)
-        return cls(_NAMES.get(experiment.measure.name, ""), levels, frozenset(places))
+        surely = ranked["mean"] - 2 * ranked["standard_error"].fillna(0.0)
+        is_low = (surely <= level + _TOLERANCE).to_numpy(dtype=bool)
+        low = frozenset(_places(ranked[is_low]))
+        return cls(_LEVELS.get(experiment.measure.name, ""), levels, low)
 
     @property
     def column(self) -> str:
         """The mean over targets, or the only target, where a level is known."""
-        return AVERAGE if AVERAGE in self.levels else [*self.levels][-1]
+        return AVERAGE if AVERAGE in self.levels else list(self.levels)[-1]
 
     def places(self, method: str) -> list[str]:
         """The targets where a method's mean is not clearly above the level."""
         return [name for name in self.levels if name != AVERAGE and (name, method) in self.low]
 
     def shown(self, targets: Iterable[str]) -> str:
-        """Names targets with their levels."""
+        """Targets with their levels, in words."""
         return first_of(f"{name_of(target)} ({self.levels[target]:.1f} %)" for target in targets)
 
 
@@ -63,19 +71,30 @@ def chance_sentences(experiment: Experiment, board: pd.DataFrame, chance: Beside
     ranked = board[board["rank"].notna()]
     if not chance.levels or ranked.empty:
         return
-    what, base, levels, column = chance.what, str(experiment.baseline), chance.levels, chance.column
-    methods: dict[str, list[str]] = {}
-    for target, method in ranked[["target", "method"]].astype(object).itertuples(index=False, name=None):
-        methods.setdefault(target, []).append(method)
-    low = {target: [name for name in methods.get(target, ()) if (target, name) in chance.low] for target in levels}
-    nobody = [target for target in levels if target != AVERAGE and low[target] == methods.get(target, [])]
+    methods: dict[str, list[str]] = {column: [] for column in chance.levels}
+    low: dict[str, list[str]] = {column: [] for column in chance.levels}
+    for column, method in _places(ranked[ranked["target"].isin(chance.levels)]):
+        methods[column].append(method)
+        if (column, method) in chance.low:
+            low[column].append(method)
+    targets = [column for column in chance.levels if column != AVERAGE]
+    nobody = [target for target in targets if low[target] == methods[target]]
     if nobody:
-        yield f"At {chance.shown(nobody)} no method does clearly better than {what}."
-    if low[column] and {*nobody} < levels.keys() - {AVERAGE}:
-        where = "on average" if column == AVERAGE else f"at {name_of(column)}"
-        yield f"Not clearly better {where} than {what} ({levels[column]:.1f} %): {first_of(map(name_of, low[column]))}."
-    if places := [name for name in chance.places(base) if name not in {*nobody, column}]:
-        yield f"{name_of(base)} does not do clearly better than {what} at {chance.shown(places)}."
+        yield f"At {chance.shown(nobody)} no method does clearly better than {chance.what}."
+    below = low[chance.column]
+    if below and len(nobody) < len(targets):
+        where = "on average" if chance.column == AVERAGE else f"at {name_of(chance.column)}"
+        level = f"{chance.what} ({chance.levels[chance.column]:.1f} %)"
+        yield f"Not clearly better {where} than {level}: {first_of(map(name_of, below))}."
+    baseline = str(experiment.baseline)
+    places = [target for target in chance.places(baseline) if target not in {*nobody, chance.column}]
+    if places:
+        yield f"{name_of(baseline)} does not do clearly better than {chance.what} at {chance.shown(places)}."
+
+
+def _places(rows: pd.DataFrame) -> Iterator[tuple[str, str]]:
+    """The target and method of each row."""
+    return zip(rows["target"].astype(object), rows["method"].astype(object), strict=True)
 
 
 def _levels(experiment: Experiment, runs: pd.DataFrame) -> dict[str, float]:
@@ -83,21 +102,23 @@ def _levels(experiment: Experiment, runs: pd.DataFrame) -> dict[str, float]:
 
     All methods are tested on the same examples, so that the records of one tell the classes of all.
     """
-    if experiment.task != "classification" or experiment.measure.name not in _NAMES:
+    if experiment.task != "classification" or experiment.measure.name not in _LEVELS:
         return {}
     small = small_tests(runs)
-    targets = [target for target in experiment.targets if target not in small]
-    of_runs: dict[str, list[float]] = {}
-    for (target, _), counts in tested_classes(runs[runs["target"].isin(targets).to_numpy()]).items():
-        of_runs.setdefault(target, []).append(_level(experiment.measure, counts))
-    levels = {target: mean_of(of_target) for target, of_target in of_runs.items()}
+    large = [target for target in experiment.targets if target not in small]
+    tested = tested_classes(runs[runs["target"].isin(large).to_numpy()])
+    by_seed: dict[str, list[float]] = {}
+    for (target, _seed), counts in tested.items():
+        by_seed.setdefault(target, []).append(_level(experiment.measure, counts))
+    levels = {target: mean_of(scores) for target, scores in by_seed.items()}
     averaged = averaged_targets(experiment.targets, small)
-    if len(averaged) > 1 and levels.keys() >= {*averaged}:
+    if len(averaged) > 1 and levels.keys() >= set(averaged):
         levels[AVERAGE] = mean_of(levels[target] for target in averaged)
     return levels
 
 
 def _level(measure: MetricInfo, counts: Mapping[int, int]) -> float:
+    """The score of the best constant answer, in percent, where the test has so many examples of each class."""
     total = sum(counts.values())
     if measure.name in {"auc", "auroc"}:
         return 50.0
@@ -106,4 +127,6 @@ def _level(measure: MetricInfo, counts: Mapping[int, int]) -> float:
     if measure.name == "accuracy":
         return 100 * max(counts.values()) / total
     positive = measure.params.get("positive", 1)
-    return 100 * counts.get(positive, 0) / total if isinstance(positive, int) else 0.0
+    if not isinstance(positive, int):
+        return 0.0
+    return 100 * counts.get(positive, 0) / total

@@ -1,9 +1,9 @@
-"""Compares two result folders run by run: what differs between their records, and the scores, by exact tests."""
+"""Compares two result folders run by run: how their records differ, and their scores by exact tests."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -20,8 +20,7 @@ from msda_bench.results.model_selection import select
 from msda_bench.results.notes import folder_lines
 from msda_bench.results.report import Column, Line, Report, Section, Table
 from msda_bench.results.runs import results_of
-from msda_bench.results.scores import ScoreColumn as Target
-from msda_bench.results.scores import ScoreTable, paired, score_tables
+from msda_bench.results.scores import ScoreColumn, ScoreTable, paired, score_tables
 from msda_bench.results.words import spans
 from msda_bench.store import Record
 from msda_bench.store.record import same_result
@@ -77,51 +76,110 @@ def compare_folders(a: pd.DataFrame, b: pd.DataFrame, match: Mapping[str, str]) 
         BenchError: a method or experiment to match is missing, or two paired experiments use different metrics.
         StoreError: a record cannot be read.
     """
-    a, b = select(a), select(b)
-    ours, theirs = results_of(a).plan.experiments, results_of(b).plan.experiments
-    _refuse_unknown("A", ours, list(match))
-    _refuse_unknown("B", theirs, list(match.values()))
-    named = [(one, other) for one in ours for other in theirs if match.get(one.name) == other.name]
-    alike = [(one, other) for one in ours for other in theirs if _identity(one) == _identity(other)]
-    for one, other in named or alike:
+    a = select(a)
+    b = select(b)
+    experiments_a = results_of(a).plan.experiments
+    experiments_b = results_of(b).plan.experiments
+    _refuse_unknown("A", experiments_a, list(match))
+    _refuse_unknown("B", experiments_b, list(match.values()))
+    for one, other in _experiment_pairs(experiments_a, experiments_b, match):
         if one.measure != other.measure:
             metrics = f"{one.measure.name} in A and {other.measure.name} in B"
             raise BenchError(f"{one.name}: uses {metrics}; name one metric for both with --metric")
-        there = {method.name for method in other.methods}
-        partners = {method.name: match.get(method.name, method.name) for method in one.methods}
-        methods = {name: partner for name, partner in partners.items() if partner in there}
+        methods = _method_pairs(one, other, match)
         yield _compared(one, other, own_rows(one, a), own_rows(other, b), methods)
+
+
+def _experiment_pairs(
+    experiments_a: Sequence[Experiment], experiments_b: Sequence[Experiment], match: Mapping[str, str]
+) -> list[tuple[Experiment, Experiment]]:
+    """The experiments that `match` pairs; if it pairs none, those of the same name, dataset and task."""
+    named = []
+    alike = []
+    for one in experiments_a:
+        for other in experiments_b:
+            if match.get(one.name) == other.name:
+                named.append((one, other))
+            if _identity(one) == _identity(other):
+                alike.append((one, other))
+    return named or alike
 
 
 def _identity(experiment: Experiment) -> tuple[str, str, str]:
     return experiment.name, experiment.dataset, experiment.task
 
 
+def _method_pairs(one: Experiment, other: Experiment, match: Mapping[str, str]) -> dict[str, str]:
+    """The names of methods in B by their names in A, for methods that both experiments have."""
+    names_b = {method.name for method in other.methods}
+    pairs = {}
+    for method in one.methods:
+        name_b = match.get(method.name, method.name)
+        if name_b in names_b:
+            pairs[method.name] = name_b
+    return pairs
+
+
 def _refuse_unknown(side: str, experiments: Sequence[Experiment], names: Sequence[str]) -> None:
-    known = [method.name for experiment in experiments for method in experiment.methods]
+    known: list[str] = []
+    for experiment in experiments:
+        known += [method.name for method in experiment.methods]
     known += [experiment.name for experiment in experiments]
-    what = f"--match: {side} has no method or experiment"
-    if absent := [f"{what} {shown(name)}{hint(name, dict.fromkeys(known))}" for name in names if name not in known]:
+    absent = []
+    for name in names:
+        if name not in known:
+            similar = hint(name, dict.fromkeys(known))
+            absent.append(f"--match: {side} has no method or experiment {shown(name)}{similar}")
+    if absent:
         raise BenchError(*absent)
 
 
 def _compared(
-    ours: Experiment, theirs: Experiment, a: pd.DataFrame, b: pd.DataFrame, methods: Mapping[str, str]
+    one: Experiment, other: Experiment, a: pd.DataFrame, b: pd.DataFrame, methods: Mapping[str, str]
 ) -> ComparedExperiment:
+    runs_a, runs_b = _paired_runs(a, b, methods)
+    is_recorded = ((runs_a["status"] != "missing") & (runs_b["status"] != "missing")).to_numpy()
+    changes, equal = _compare_records(runs_a[is_recorded], runs_b[is_recorded])
+    is_ok = (runs_a["status"] == "ok") & (runs_b["status"] == "ok")
+    rows = _scores(a, b, methods)
+    rows["experiment_a"] = one.name
+    rows["experiment_b"] = other.name
+    return ComparedExperiment(
+        a=one,
+        b=other,
+        methods=methods,
+        rows=rows,
+        changes=changes,
+        planned=len(runs_a),
+        ok=int(is_ok.sum()),
+        equal=equal,
+    )
+
+
+def _paired_runs(a: pd.DataFrame, b: pd.DataFrame, methods: Mapping[str, str]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The rows of the runs that both folders plan: two frames of equal length, in the order of A."""
     place = ["method", "target", "seed"]
-    runs = a[place].astype({"method": object, "target": object}).assign(a=a.index)
-    runs["method"] = runs["method"].map(dict(methods)).astype(object)
-    both = runs.merge(b[place].astype({"method": object, "target": object}).assign(b=b.index), on=place)
-    first, second = a.loc[both["a"]].reset_index(drop=True), b.loc[both["b"]].reset_index(drop=True)
-    there = ((first["status"] != "missing") & (second["status"] != "missing")).to_numpy()
+    texts = {"method": object, "target": object}  # since the categories of two folders differ
+    places_a = a[place].astype(texts)
+    places_a["method"] = places_a["method"].map(dict(methods)).astype(object)
+    places_a["row_a"] = a.index
+    places_b = b[place].astype(texts)
+    places_b["row_b"] = b.index
+    both = places_a.merge(places_b, on=place)
+    runs_a = a.loc[both["row_a"]].reset_index(drop=True)
+    runs_b = b.loc[both["row_b"]].reset_index(drop=True)
+    return runs_a, runs_b
+
+
+def _compare_records(runs_a: pd.DataFrame, runs_b: pd.DataFrame) -> tuple[Counter[str], int]:
+    """How many paired runs differ in each setting, and how many have an equal result."""
     changes: Counter[str] = Counter()
     equal = 0
-    for (_, record, _), (_, other, _) in zip(read_records(first[there]), read_records(second[there]), strict=True):
-        changes.update(_different_settings(record, other))
-        equal += record.status == "ok" and same_result(record, other)
-    ok = int(((first["status"] == "ok") & (second["status"] == "ok")).sum())
-    rows = _scores(a, b, methods).assign(experiment_a=ours.name, experiment_b=theirs.name)
-    return ComparedExperiment(ours, theirs, methods, rows[[*COLUMNS]], changes, len(both), ok, equal)
+    for (_, record_a, _), (_, record_b, _) in zip(read_records(runs_a), read_records(runs_b), strict=True):
+        changes.update(_different_settings(record_a, record_b))
+        if record_a.status == "ok" and same_result(record_a, record_b):
+            equal += 1
+    return changes, equal
 
 
 def _different_settings(a: Record, b: Record) -> list[str]:
@@ -133,64 +191,99 @@ def _different_settings(a: Record, b: Record) -> list[str]:
 def _scores(a: pd.DataFrame, b: pd.DataFrame, methods: Mapping[str, str]) -> pd.DataFrame:
     """The rows of an experiment: the pairs of methods at each target, and on average."""
     common = set(a["target"]) & set(b["target"])
-    ours, theirs = (list(score_tables(runs[runs["target"].isin(common)])) for runs in (a, b))
+    # The runs are of one experiment each, which has a single table, or none if no target is in both.
+    tables_a = score_tables(a[a["target"].isin(common)])
+    tables_b = score_tables(b[b["target"].isin(common)])
     rows: list[dict[str, Any]] = []
-    for grid_a, grid_b in zip(ours, theirs, strict=True):  # at most one experiment each
-        for target in grid_a.columns:
-            pairs = [_methods_compared(grid_a, grid_b, names, target) for names in methods.items()]
-            for names, pair in zip(methods.items(), test_family(pairs, "methods"), strict=True):
-                rows.append(asdict(pair) | _means(grid_a, grid_b, names, target))
+    for table_a, table_b in zip(tables_a, tables_b, strict=True):
+        for target in table_a.columns:
+            compared = [_compare_methods(table_a, table_b, names, target) for names in methods.items()]
+            for comparison in test_family(compared, "methods"):
+                row = asdict(comparison)
+                row.update(_means(table_a, table_b, comparison, target))
+                rows.append(row)
     return pd.DataFrame(rows, columns=COLUMNS).astype({"n_planned": "Int64", "n_paired": "Int64"})
 
 
-def _methods_compared(ours: ScoreTable, theirs: ScoreTable, names: tuple[str, str], target: Target) -> PairedComparison:
-    """A method of B against one of A, over the seeds that both have."""
-    merits_a, merits_b = ours.merits[target], theirs.merits[target]
-    values_a, values_b = paired(merits_a.by_seed[names[0]], merits_b.by_seed[names[1]])
+def _compare_methods(
+    table_a: ScoreTable, table_b: ScoreTable, names: tuple[str, str], target: ScoreColumn
+) -> PairedComparison:
+    """Compares a method of B with one of A, over the seeds that both have; `names` are those in A and in B."""
+    name_a, name_b = names
+    merits_a = table_a.merits[target]
+    merits_b = table_b.merits[target]
+    values_a, values_b = paired(merits_a.by_seed[name_a], merits_b.by_seed[name_b])
+    seeds = set(table_a.seeds) & set(table_b.seeds)
     return paired_statistics(
         "target" if target else "average",
         target or AVERAGE,
-        (names[1], names[0]),
+        (name_b, name_a),
         [second - first for first, second in zip(values_a, values_b, strict=True)],
-        len({*ours.seeds} & {*theirs.seeds}),
-        metric=ours.metric,
-        alpha=ours.experiment.alpha,
+        len(seeds),
+        metric=table_a.metric,
+        alpha=table_a.experiment.alpha,
         decimals=min(merits_a.decimals, merits_b.decimals),
-        overlap=max(ours.overlap[target], theirs.overlap[target]),
+        overlap=max(table_a.overlap[target], table_b.overlap[target]),
     )
 
 
-def _means(ours: ScoreTable, theirs: ScoreTable, names: tuple[str, str], target: Target) -> dict[str, Any]:
-    """The mean of both methods over these seeds, with its standard error."""
-    both = paired(ours.merits[target].by_seed[names[0]], theirs.merits[target].by_seed[names[1]])
-    row: dict[str, Any] = {}
-    for side, name, values in zip("ab", names, both, strict=True):
-        _, mean, error = summarize(values)
-        row |= {f"method_{side}": name, f"mean_{side}": abs(mean), f"standard_error_{side}": error}
-    return row
+def _means(
+    table_a: ScoreTable, table_b: ScoreTable, comparison: PairedComparison, target: ScoreColumn
+) -> dict[str, Any]:
+    """Both methods with their means over these seeds, and the standard errors of these."""
+    name_b, name_a = comparison.pair
+    values_a, values_b = paired(table_a.merits[target].by_seed[name_a], table_b.merits[target].by_seed[name_b])
+    summary_a = summarize(values_a)
+    summary_b = summarize(values_b)
+    return {
+        "method_a": name_a,
+        "mean_a": abs(summary_a.mean),
+        "standard_error_a": summary_a.standard_error,
+        "method_b": name_b,
+        "mean_b": abs(summary_b.mean),
+        "standard_error_b": summary_b.standard_error,
+    }
 
 
 def folders_report(a: pd.DataFrame, b: pd.DataFrame, match: Mapping[str, str], *, complete: bool) -> Report:
-    """What `msda-bench compare A B` answers; `complete` tells whether both folders are."""
-    pairs = [*compare_folders(a, b, match)]
-    sections, last = [], [Line("caption", LEGEND)] if pairs else []
-    for side, runs, known in (("A", a, {pair.a.name for pair in pairs}), ("B", b, {pair.b.name for pair in pairs})):
-        results = results_of(runs)
-        sections.append(Section(lines=(Line("line", f"{side}: {results.folder} (suite {results.plan.suite})"),)))
-        alone = [f"{one.name} ({one.dataset})" for one in results.plan.experiments if one.name not in known]
-        last += [Line("line", f"only in {side}: {name}, a whole experiment") for name in alone]
-        last += [line._replace(text=f"{side}: {line.text}") for line in folder_lines(runs)]
+    """The report of `msda-bench compare A B`; `complete` tells whether both folders are."""
+    pairs = list(compare_folders(a, b, match))
+    sections = [Section(lines=(_folder_line("A", a),)), Section(lines=(_folder_line("B", b),))]
     for pair in pairs:
-        lines = tuple(Line("line", line) for line in (*_sentences(pair), ""))
-        sections.append(Section((_table(pair),) if len(pair.rows) else (), lines))
-    rows = pd.concat([pair.rows for pair in pairs] or [pd.DataFrame(columns=COLUMNS)], ignore_index=True)
-    sections.append(Section(lines=(*last, Line("verdict", _verdict(pairs, rows)))))
+        tables = () if pair.rows.empty else (_table(pair),)
+        lines = [Line("line", sentence) for sentence in _sentences(pair)]
+        sections.append(Section(tables, (*lines, Line("line", ""))))
+    rows = pd.DataFrame(columns=COLUMNS)
+    last: list[Line] = []
+    if pairs:
+        rows = pd.concat([pair.rows for pair in pairs], ignore_index=True)
+        last.append(Line("caption", LEGEND))
+    last += _lines_of_side("A", a, {pair.a.name for pair in pairs})
+    last += _lines_of_side("B", b, {pair.b.name for pair in pairs})
+    last.append(Line("verdict", _verdict(pairs, rows)))
+    sections.append(Section(lines=tuple(last)))
     return Report(tuple(sections), rows, complete and any(pair.ok for pair in pairs))
 
 
+def _folder_line(side: str, runs: pd.DataFrame) -> Line:
+    results = results_of(runs)
+    return Line("line", f"{side}: {results.folder} (suite {results.plan.suite})")
+
+
+def _lines_of_side(side: str, runs: pd.DataFrame, compared: Collection[str]) -> Iterator[Line]:
+    """The experiments of a folder that are not compared, and its notes and problems."""
+    for experiment in results_of(runs).plan.experiments:
+        if experiment.name not in compared:
+            yield Line("line", f"only in {side}: {experiment.name} ({experiment.dataset}), a whole experiment")
+    for line in folder_lines(runs):
+        yield line._replace(text=f"{side}: {line.text}")
+
+
 def _table(pair: ComparedExperiment) -> Table:
-    rows, names = pair.rows, ("method_a", "method_b")
-    unit = Unit.of(pair.a.measure, rows.groupby("target", sort=False)[["mean_a", "mean_b"]].min().min(axis=1))
+    rows = pair.rows
+    names = ("method_a", "method_b")
+    least = rows.groupby("target", sort=False)[["mean_a", "mean_b"]].min()
+    unit = Unit.of(pair.a.measure, least.min(axis=1))
     columns = (
         Column("method", formats.text, names),
         Column("target", formats.text, ["target"]),
@@ -205,40 +298,62 @@ def _table(pair: ComparedExperiment) -> Table:
 
 
 def _name(pair: ComparedExperiment) -> str:
-    both = pair.a.name if pair.a.name == pair.b.name else f"{pair.a.name}, in B {pair.b.name}"
-    return f"{both} ({pair.a.dataset})"
+    name = pair.a.name
+    if pair.b.name != name:
+        name = f"{name}, in B {pair.b.name}"
+    return f"{name} ({pair.a.dataset})"
 
 
 def _sentences(pair: ComparedExperiment) -> Iterator[str]:
     if pair.rows.empty:
         yield f"{_name(pair)}: no method and target in common"
-    a, b = pair.a, pair.b
-    for side, own, other, known in (("A", a, b, pair.methods.keys()), ("B", b, a, pair.methods.values())):
-        only = {
-            "methods": ", ".join(method.name for method in own.methods if method.name not in known),
-            "targets": ", ".join(target for target in own.targets if target not in other.targets),
-            "seeds": spans(seed for seed in own.seeds if seed not in other.seeds),
-        }
-        if parts := [f"{what} {names}" for what, names in only.items() if names]:
-            yield f"only in {side}: {'; '.join(parts)}"
-    if a.alpha != b.alpha:
-        yield f"differs: alpha: A {a.alpha:g}, B {b.alpha:g}; that of A counts here"
+    only_a = _only_in(pair.a, pair.b, pair.methods.keys())
+    if only_a:
+        yield f"only in A: {only_a}"
+    only_b = _only_in(pair.b, pair.a, pair.methods.values())
+    if only_b:
+        yield f"only in B: {only_b}"
+    if pair.a.alpha != pair.b.alpha:
+        yield f"differs: alpha: A {pair.a.alpha:g}, B {pair.b.alpha:g}; that of A counts here"
     if pair.changes:
-        yield f"differs: {', '.join(f'{name} in {count} runs' for name, count in sorted(pair.changes.items()))}"
+        settings = [f"{name} in {count} runs" for name, count in sorted(pair.changes.items())]
+        yield f"differs: {', '.join(settings)}"
     yield f"same: {pair.ok} of {pair.planned} runs that both plan are ok in both, {pair.equal} with an equal result"
+
+
+def _only_in(own: Experiment, other: Experiment, compared: Collection[str]) -> str:
+    """The methods, targets and seeds that the other experiment does not have; `compared` are the paired methods."""
+    methods = [method.name for method in own.methods if method.name not in compared]
+    targets = [target for target in own.targets if target not in other.targets]
+    seeds = [seed for seed in own.seeds if seed not in other.seeds]
+    parts = []
+    if methods:
+        parts.append(f"methods {', '.join(methods)}")
+    if targets:
+        parts.append(f"targets {', '.join(targets)}")
+    if seeds:
+        parts.append(f"seeds {spans(seeds)}")
+    return "; ".join(parts)
 
 
 def _verdict(pairs: Sequence[ComparedExperiment], rows: pd.DataFrame) -> str:
     n_ok = sum(pair.ok for pair in pairs)
-    if not n_ok:
+    if n_ok == 0:
         return "nothing in common: no run is ok in both; --match X=Y pairs methods or experiments of other names"
     if sum(pair.equal for pair in pairs) == n_ok:
         return f"the same: {n_ok} runs have equal results"
     means = rows[(rows["target"] == AVERAGE).to_numpy()]
-    parts = []
-    for word, outcome in (("better", BETTER), ("worse", WORSE)):
-        names = means.loc[means["outcome"] == outcome, "method_a"].tolist()
-        parts.append(f"{word} for {len(names)}" + (f" ({', '.join(names)})" if names else ""))
-    without = sum(pair.planned for pair in pairs) - n_ok
-    rest = f"; {without} runs are not ok in both" if without else ""
-    return f"of {len(means)} methods B is {', '.join(parts)}{rest}"
+    better = _count_and_names(means, BETTER)
+    worse = _count_and_names(means, WORSE)
+    text = f"of {len(means)} methods B is better for {better}, worse for {worse}"
+    not_ok = sum(pair.planned for pair in pairs) - n_ok
+    if not_ok:
+        text += f"; {not_ok} runs are not ok in both"
+    return text
+
+
+def _count_and_names(means: pd.DataFrame, outcome: str) -> str:
+    names = means.loc[means["outcome"] == outcome, "method_a"].tolist()
+    if not names:
+        return "0"
+    return f"{len(names)} ({', '.join(names)})"

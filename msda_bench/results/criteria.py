@@ -1,7 +1,7 @@
 """Judges how well each criterion selects settings: regret to the oracle, and rank correlation with the target score.
 
-The oracle selects the candidate that is best on the target's test labels. It serves to judge criteria. A method's
-result is the oracle's only if the suite sets `by: oracle`.
+The oracle selects the candidate that is best on the target's test labels. It is there to judge the criteria; a method's
+own result uses it only if the suite sets `by: oracle`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from msda_bench.results.frame import AVERAGE, own_rows, runs_of
 from msda_bench.results.model_selection import Candidates
 from msda_bench.results.runs import results_of
 from msda_bench.results.small import averaged_targets, small_tests
-from msda_bench.suite.plan import CHANCE, FIRST, ORACLE, Experiment, Method
+from msda_bench.suite.plan import CHANCE, FIRST, ORACLE, Experiment, Method, Search
 
 ALL = "all methods"
 """The entry for the mean over methods in the column of method names, which contain no blank."""
@@ -69,40 +69,56 @@ def criteria(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
     for table, methods in _searched(candidates):
         judged = [method for method in methods if not method.reference]
         if judged:
-            about = {"suite": plan.suite, "experiment": table.name}
-            rows += [about | row for row in _judgements(candidates, table, judged)]
-    columns = [*COLUMNS]
+            rows += _judgements(candidates, table, judged)
+    columns = list(COLUMNS)
     if any(table.tuning is not None for table in plan.experiments):
         columns += EVALUATED_COLUMNS
-    return pd.DataFrame(rows, columns=columns)
+    frame = pd.DataFrame(rows, columns=columns)
+    frame["suite"] = plan.suite
+    return frame
 
 
 def sensitivity(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
-    """The score on the target as a function of each parameter with at least two numeric values: the oracle's view.
+    """The score on the target by the value of each parameter that has at least two numeric values.
 
     Returns:
         `experiment, method, parameter, value, score`: a row for each candidate and each of its numeric values, with the
         candidate's mean score over targets and seeds.
     """
     candidates = Candidates(runs_of(runs))
-    rows = []
+    rows: list[tuple[str, str, str, float, float]] = []
     for table, methods in _searched(candidates):
         for method in methods:
-            scored = [candidates.scores([run], ORACLE) for run in candidates.of(table, method, votes=True).values()]
-            for number, values in enumerate(method.search.candidates if method.search else ()):
-                merits = [scores[number] for scores in scored if number in scores]
-                score = 0.0 + table.measure.sign * mean_of(merits)  # avoids -0.0
-                for path, value in values.items():
-                    if merits and isinstance(value, int | float) and not isinstance(value, bool):
-                        rows.append((table.name, method.name, path, float(value), score))
+            if method.search is not None:
+                rows += _points(candidates, table, method, method.search)
     points = pd.DataFrame(rows, columns=["experiment", "method", "parameter", "value", "score"])
     several = points.groupby(["experiment", "parameter"])["value"].transform("nunique") > 1
     return points[several].reset_index(drop=True)
 
 
+def _points(
+    candidates: Candidates, table: Experiment, method: Method, search: Search
+) -> Iterator[tuple[str, str, str, float, float]]:
+    """The rows of `sensitivity` of one method."""
+    runs = candidates.of(table, method, votes=True).values()
+    scores_of_runs = [candidates.scores([run], ORACLE) for run in runs]
+    for number, values in enumerate(search.candidates):
+        merits = [scores[number] for scores in scores_of_runs if number in scores]
+        if not merits:
+            continue
+        score = 0.0 + table.measure.sign * mean_of(merits)  # avoids -0.0
+        for path, value in values.items():
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                yield table.name, method.name, path, float(value), score
+
+
 def criteria_notes(rows: pd.DataFrame) -> list[str]:
     """Explains the rows of `criteria`, and the criteria that are not validators."""
-    return [_LEGEND, *(_EXPLAINED[by] for by in rows["criterion"].unique() if by in _EXPLAINED)]
+    lines = [_LEGEND]
+    for by in rows["criterion"].unique():
+        if by in _EXPLAINED:
+            lines.append(_EXPLAINED[by])
+    return lines
 
 
 _DRAWN = ("experiment", "target", "method", "criterion", "mean", "regret", "regret_standard_error", "rank_correlation")
@@ -112,41 +128,39 @@ SENSITIVITY = FrameSchema("candidates", "sensitivity", _POINTS, _POINTS[:3], _PO
 
 
 def _searched(candidates: Candidates) -> Iterator[tuple[Experiment, list[Method]]]:
+    """The experiments that select settings, with their methods that have candidates."""
     for table in results_of(candidates.runs).plan.experiments:
-        searched = candidates.methods(table) if table.criteria else []
+        if not table.criteria:
+            continue
+        searched = candidates.methods(table)
         if searched:
             yield table, searched
 
 
 def _judgements(candidates: Candidates, table: Experiment, methods: Sequence[Method]) -> Iterator[dict[str, Any]]:
     """The rows of one experiment: each target by itself, then all targets together if there are several."""
-    sign = table.measure.sign
-    places = {target: [place] for place, target in enumerate(table.targets)}
+    columns = {target: [place] for place, target in enumerate(table.targets)}
     if len(table.targets) > 1:
         small = small_tests(own_rows(table, candidates.runs))
         averaged = averaged_targets(table.targets, small)
-        places[AVERAGE] = [table.targets.index(target) for target in averaged]
-    groups = {ALL: [*range(len(methods))]}
+        columns[AVERAGE] = [table.targets.index(target) for target in averaged]
+    groups = {ALL: list(range(len(methods)))}
     for place, method in enumerate(methods):
         groups[method.name] = [place]
-    true = []
-    for method in methods:
-        own = candidates.of(table, method, votes=True)
-        true.append({place: candidates.scores([run], ORACLE) for place, run in own.items()})
     best = _merits(candidates, table, methods, ORACLE, votes=True)
-    best_later = _merits(candidates, table, methods, ORACLE, votes=False)
+    best_evaluated = _merits(candidates, table, methods, ORACLE, votes=False)
+    known = _oracle_scores(candidates, table, methods)
     validators = [by for by in table.criteria if by != ORACLE]
     for by in (*validators, CHANCE, ORACLE):
         merits = _merits(candidates, table, methods, by, votes=True)
-        later = _merits(candidates, table, methods, by, votes=False)
-        ranks = _ranks(candidates, table, methods, by, true)
-        of_each = merits, best - merits, later, best_later - later
-        for target, at in places.items():
-            means = [values[:, at].mean(axis=1) for values in of_each]
+        evaluated = _merits(candidates, table, methods, by, votes=False)
+        ranks = _ranks(candidates, table, methods, by, known)
+        for target, places in columns.items():
             for name, group in groups.items():
-                scores, regrets, evaluated, evaluated_regrets = (values[group].mean(axis=0) for values in means)
+                scores = _mean(merits, group, places)
                 search = methods[group[0]].search
                 yield {
+                    "experiment": table.name,
                     "target": target,
                     "method": name,
                     "criterion": by,
@@ -155,11 +169,11 @@ def _judgements(candidates: Candidates, table: Experiment, methods: Sequence[Met
                     "metric": table.measure.column,
                     "n_planned": len(_voting_seeds(table)),
                     "n": int((~np.isnan(scores)).sum()),
-                    **_summary("mean", 0.0 + sign * scores),  # avoids -0.0
-                    **_summary("regret", regrets),
-                    **_summary("rank_correlation", ranks[group][:, at].ravel()),
-                    **_summary("evaluated_mean", 0.0 + sign * evaluated),
-                    **_summary("evaluated_regret", evaluated_regrets),
+                    **_summary("mean", _as_score(table, scores)),
+                    **_summary("regret", _mean(best - merits, group, places)),
+                    **_summary("rank_correlation", ranks[group][:, places].ravel()),
+                    **_summary("evaluated_mean", _as_score(table, _mean(evaluated, group, places))),
+                    **_summary("evaluated_regret", _mean(best_evaluated - evaluated, group, places)),
                 }
 
 
@@ -167,9 +181,30 @@ def _voting_seeds(table: Experiment) -> Sequence[int]:
     return table.seeds if table.tuning is None else table.tuning.seeds
 
 
+def _mean(values: _Array, methods: Sequence[int], targets: Sequence[int]) -> _Array:
+    """The mean by seed over some targets, then over some methods."""
+    of_methods: _Array = values[:, targets].mean(axis=1)
+    mean: _Array = of_methods[methods].mean(axis=0)
+    return mean
+
+
+def _as_score(table: Experiment, merits: _Array) -> _Array:
+    """The scores of merits, of which higher ones are better, whatever the metric."""
+    return 0.0 + table.measure.sign * merits  # avoids -0.0
+
+
 def _summary(name: str, values: _Array) -> dict[str, Any]:
     n, mean, error = summarize(values[~np.isnan(values)].tolist())
     return {name: mean, f"{name}_standard_error": error, f"n_{name}": n}
+
+
+def _oracle_scores(candidates: Candidates, table: Experiment, methods: Sequence[Method]) -> list[_Scores]:
+    """The scores on the target of each method's candidates."""
+    of_methods: list[_Scores] = []
+    for method in methods:
+        runs = candidates.of(table, method, votes=True)
+        of_methods.append({place: candidates.scores([run], ORACLE) for place, run in runs.items()})
+    return of_methods
 
 
 def _merits(candidates: Candidates, table: Experiment, methods: Sequence[Method], by: str, *, votes: bool) -> _Array:
@@ -185,37 +220,43 @@ def _merits(candidates: Candidates, table: Experiment, methods: Sequence[Method]
         choices = candidates.choices(table, method, ORACLE if by == CHANCE else by)
         numbers = {(choice.target, choice.seed): choice.number for choice in choices}
         for (target, seed), run in candidates.of(table, method, votes=votes).items():
-            number = numbers[target, seed if table.tuning is None else None]
-            if number in run:
-                merit = candidates.merit(run[number])
-                if by == CHANCE:
-                    merit = mean_of(candidates.scores([run], ORACLE).values())
-                merits[place, table.targets.index(target), seeds.index(seed)] = merit
+            voting_seed = seed if table.tuning is None else None
+            number = numbers[target, voting_seed]
+            if number not in run:
+                continue
+            merit = candidates.merit(run[number])
+            if by == CHANCE:
+                merit = mean_of(candidates.scores([run], ORACLE).values())
+            merits[place, table.targets.index(target), seeds.index(seed)] = merit
     return merits
 
 
 def _ranks(
-    candidates: Candidates, table: Experiment, methods: Sequence[Method], by: str, true: Sequence[_Scores]
+    candidates: Candidates, table: Experiment, methods: Sequence[Method], by: str, known: Sequence[_Scores]
 ) -> _Array:
-    """Each run's rank correlation between a criterion and the score on the target; `true` has these by method."""
+    """Each run's rank correlation between a criterion and the score on the target; `known` has these by method."""
     seeds = _voting_seeds(table)
     correlations = np.full((len(methods), len(table.targets), len(seeds)), np.nan)
     if by in {CHANCE, FIRST, ORACLE}:
         return correlations
     for place, method in enumerate(methods):
         for (target, seed), run in candidates.of(table, method, votes=True).items():
-            scores = candidates.scores([run], by)
-            known = true[place][target, seed]
-            pairs = [(score, known[number]) for number, score in scores.items() if number in known]
+            on_target = known[place][target, seed]
+            pairs = []
+            for number, score in candidates.scores([run], by).items():
+                if number in on_target:
+                    pairs.append((score, on_target[number]))
             correlations[place, table.targets.index(target), seeds.index(seed)] = _rank_correlation(pairs)
     return correlations
 
 
 def _rank_correlation(pairs: Sequence[tuple[float, float]]) -> float:
     """Spearman's rho, with mean ranks for ties; NaN for fewer than three pairs, or if one side is constant."""
-    if len(pairs) < _MIN_RANKED or any(len(set(side)) == 1 for side in zip(*pairs, strict=True)):
+    if len(pairs) < _MIN_RANKED:
         return np.nan
     sides = np.array(pairs).T[:, :, None]
+    if (sides == sides[:, :1]).all(axis=1).any():
+        return np.nan
     twice = (sides > sides.mT).sum(axis=2) + (sides >= sides.mT).sum(axis=2)
     # Whole numbers, so that the correlation of equal ranks is exactly 1.
     away = len(pairs) * twice - twice.sum(axis=1, keepdims=True)
