@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 import pandas as pd
 
 from msda_bench.results import formats
-from msda_bench.results.power import POWER, Pilot
+from msda_bench.results.estimates import POWER
+from msda_bench.results.power import Pilot
 from msda_bench.results.report import Column, Line, Report, Section, Table
 from msda_bench.results.words import counted, name_of
 from msda_bench.running.forecast import hours_text, stored_runs

@@ -12,7 +12,8 @@ from msda_bench.errors import BenchError, reported
 from msda_bench.results.files import refuse_result_folders, replace_file, result_files
 from msda_bench.results.frame import load_results
 from msda_bench.results.leaderboard import analyse
-from msda_bench.results.notes import is_whole, problem_lines
+from msda_bench.results.notes import is_whole
+from msda_bench.results.problems import problem_lines
 from msda_bench.results.reference import read_reference, reference_of
 from msda_bench.results.runs import results_of
 from msda_bench.results.tables import csv_text

@@ -1,6 +1,6 @@
 """Compares methods across datasets: mean ranks, tests of pairs, groups in which no difference was shown, and gains.
 
-Each experiment decides the gains over the baseline over its own seeds; the other tests are over the datasets.
+Gains over the baseline are decided in each experiment, over its seeds; the other tests are over the datasets.
 """
 
 from __future__ import annotations
@@ -126,23 +126,26 @@ def across(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
 
 def standings(comparison: Across) -> pd.DataFrame:
     """Builds the frame that `across` returns."""
-    names = dict.fromkeys([*comparison.methods, *(row["method"] for row in comparison.gains)])
+    names = dict.fromkeys(comparison.methods)
+    names.update(dict.fromkeys(row["method"] for row in comparison.gains))
+    rows = [_standing(comparison, name) for name in names]
     gains = [f"gain:{name}" for name in comparison.experiments]
     outcomes = [f"outcome:{name}" for name in comparison.experiments]
-    rows = [_standing(comparison, name) for name in names]
     frame = pd.DataFrame(rows, columns=["method", "reference", *_WHOLE, *_COUNTS, *gains, *outcomes])
     frame = frame.astype(dict.fromkeys([*_WHOLE, *gains], float))
     is_baseline = frame["method"] == comparison.baseline
     gain = frame["mean_gain"].mask(is_baseline, 0.0)
     known = frame["n_experiments"].mask(is_baseline, frame["n_experiments"].max())
     order = pd.DataFrame({"reference": frame["reference"], "known": -known, "gain": -gain})
-    return frame.loc[order.sort_values([*order], kind="stable").index].reset_index(drop=True)
+    order = order.sort_values(["reference", "known", "gain"], kind="stable")
+    return frame.loc[order.index].reset_index(drop=True)
 
 
-def _standing(comparison: Across, method: str) -> Gain:
+def _standing(comparison: Across, method: str) -> dict[str, Any]:
+    """The row of one method; columns that it lacks have no value."""
     mine = [row for row in comparison.gains if row["method"] == method]
     known = [row for row in mine if row["gain"] is not None]
-    row: Gain = {
+    row: dict[str, Any] = {
         "method": method,
         "reference": any(gain["reference"] for gain in mine),
         "mean_rank": comparison.mean_ranks.get(method),
@@ -156,13 +159,13 @@ def _standing(comparison: Across, method: str) -> Gain:
         row[f"outcome:{gain['experiment']}"] = gain["outcome"]
     if known:
         mean = MeanGain.of([(gain["gain"], gain["error"], gain["n"]) for gain in known])
-        low, high = mean.interval(comparison.alpha)
-        row |= {"mean_gain": mean.mean, "mean_gain_low": low, "mean_gain_high": high}
+        row["mean_gain"] = mean.mean
+        row["mean_gain_low"], row["mean_gain_high"] = mean.interval(comparison.alpha)
     return row
 
 
-def _is_testable(row: Gain) -> bool:
-    return row["outcome"] in OPPOSITE or row["reason"] == NOT_SIGNIFICANT
+def _is_testable(gain: Gain) -> bool:
+    return gain["outcome"] in OPPOSITE or gain["reason"] == NOT_SIGNIFICANT
 
 
 def across_of(runs: pd.DataFrame) -> Across | None:
@@ -185,15 +188,16 @@ def across_datasets(tables: Sequence[ScoreTable], pairs: Sequence[Sequence[Paire
     if len(by_dataset) < 2:  # noqa: PLR2004
         return None
     names = [name for name in counted[0].ranked if all(name in grid.ranked for grid in counted)]
-    baselines = {grid.experiment.baseline for grid in counted}
-    baseline = baselines.pop() if len(baselines) == 1 and baselines <= {*names} else None
+    baseline = _shared_baseline(counted, names)
     alpha = min(grid.experiment.alpha for grid in counted)
     compared = [_compared(by_dataset, pair, alpha) for pair in combinations(names, 2)]
     rows = _decided(compared, baseline if len(names) > MOST_ALL_PAIRS else None)
     ranked = _ranks(by_dataset, names)
     ranks = {str(name): float(rank) for name, rank in ranked.mean().items()}
     best_first = sorted(names, key=lambda name: ranks.get(name, 0.0))
-    different = [row.pair for row in rows if row.outcome in OPPOSITE]
+    groups: tuple[tuple[str, ...], ...] = ()
+    if len(by_dataset) >= MIN_PAIRS_ACROSS:
+        groups = cliques(best_first, [row.pair for row in rows if row.outcome in OPPOSITE])
     gains: list[Gain] = []
     if baseline is not None:
         for grid, decided in zip(tables, pairs, strict=True):
@@ -205,7 +209,7 @@ def across_datasets(tables: Sequence[ScoreTable], pairs: Sequence[Sequence[Paire
         mean_ranks=ranks,
         n_ranked=len(ranked),
         rows=tuple(rows),
-        cliques=cliques(best_first, different) if len(by_dataset) >= MIN_PAIRS_ACROSS else (),
+        cliques=groups,
         skipped=tuple(_skipped(tables, counted, names)),
         alpha=alpha,
         baseline=baseline,
@@ -215,21 +219,35 @@ def across_datasets(tables: Sequence[ScoreTable], pairs: Sequence[Sequence[Paire
 
 
 def _counted(tables: Sequence[ScoreTable]) -> list[ScoreTable]:
+    """The experiments that are compared; see `across_datasets`."""
     of_accuracy = [grid for grid in tables if grid.metric == METRIC]
     unaltered = {grid.experiment.dataset for grid in of_accuracy if not grid.experiment.is_altered}
     counted = []
     for grid in of_accuracy:
-        repeated = grid.experiment.is_altered and grid.experiment.dataset in unaltered
-        if grid.has_results and grid.has_headroom and not repeated:
+        is_repeated = grid.experiment.is_altered and grid.experiment.dataset in unaltered
+        if grid.has_results and grid.has_headroom and not is_repeated:
             counted.append(grid)
     return counted
 
 
+def _shared_baseline(counted: Sequence[ScoreTable], names: Sequence[str]) -> str | None:
+    """The baseline of all experiments, if it is the same and one of the compared methods."""
+    baselines = {grid.experiment.baseline for grid in counted}
+    if len(baselines) > 1:
+        return None
+    baseline = baselines.pop()
+    return baseline if baseline in names else None
+
+
 def _headroom(counted: Sequence[ScoreTable], gains: Sequence[Gain]) -> str | None:
-    """The reference that shows the headroom of all experiments, by its mean gain over those that have it."""
-    named = {grid.experiment.headroom for grid in counted}
-    labelled = {name for grid in counted for name in grid.labelled}
-    recipes = {method.name: method.recipe for grid in counted for method in grid.experiment.methods}
+    """The reference that shows the headroom of all experiments, by its mean gain over the experiments that have it."""
+    named: set[str | None] = set()
+    labelled: set[str] = set()
+    recipes: dict[str, str] = {}
+    for grid in counted:
+        named.add(grid.experiment.headroom)
+        labelled.update(grid.labelled)
+        recipes.update({method.name: method.recipe for method in grid.experiment.methods})
     by_method: dict[str, list[float]] = {}
     for row in gains:
         if row["method"] in labelled and row["gain"] is not None:
@@ -264,20 +282,23 @@ def _gains(grid: ScoreTable, pairs: Sequence[PairedComparison], baseline: str) -
 
 
 def _compared(datasets: Mapping[str, Sequence[ScoreTable]], pair: tuple[str, str], alpha: float) -> PairedComparison:
+    """Compares two methods by the difference of their means on each dataset; not decided yet."""
     differences = []
+    decimals = []
     complete = True
     for of_dataset in datasets.values():
         firsts = []
         seconds = []
         for grid in of_dataset:
             first, second = grid.merits[None].paired(*pair)
-            complete &= len(first) == len(grid.seeds)
+            decimals.append(grid.merits[None].decimals)
+            if len(first) < len(grid.seeds):
+                complete = False
             if first:
                 firsts.append(mean_of(first))
                 seconds.append(mean_of(second))
         if firsts:
             differences.append(mean_of(firsts) - mean_of(seconds))
-    decimals = min(grid.merits[None].decimals for of_dataset in datasets.values() for grid in of_dataset)
     return paired_statistics(
         "across_datasets",
         None,
@@ -286,13 +307,13 @@ def _compared(datasets: Mapping[str, Sequence[ScoreTable]], pair: tuple[str, str
         len(datasets),
         metric=METRIC,
         alpha=alpha,
-        decimals=decimals,
+        decimals=min(decimals),
         complete=complete,
     )
 
 
 def _decided(rows: Sequence[PairedComparison], baseline: str | None) -> list[PairedComparison]:
-    """All pairs as one family; of many methods those with the baseline are a family of their own."""
+    """All pairs as one family; with a baseline, its pairs are a family of their own."""
     every = test_family(rows, ALL_PAIRS)
     places = [place for place, row in enumerate(rows) if baseline in row.pair]
     own = test_family([rows[place] for place in places], f"against {baseline}")
@@ -323,8 +344,12 @@ def cliques(names: Sequence[str], different: Iterable[tuple[str, str]]) -> tuple
         neighbours[first].discard(second)
         neighbours[second].discard(first)
     groups = _grown(frozenset(), {*names}, set(), neighbours)
-    places = sorted(sorted(map(names.index, group)) for group in groups)
-    return tuple(tuple(names[place] for place in group) for group in places if len(group) > 1)
+    places_of_groups = sorted(sorted(map(names.index, group)) for group in groups)
+    several = []
+    for places in places_of_groups:
+        if len(places) > 1:
+            several.append(tuple(names[place] for place in places))
+    return tuple(several)
 
 
 def _grown(
@@ -338,30 +363,35 @@ def _grown(
     pivot = max(sorted(more | seen), key=lambda name: len(more & neighbours[name]))
     for name in sorted(more - neighbours[pivot]):
         yield from _grown(group | {name}, more & neighbours[name], seen & neighbours[name], neighbours)
-        more, seen = more - {name}, seen | {name}
+        more = more - {name}
+        seen = seen | {name}
 
 
 def _skipped(tables: Sequence[ScoreTable], counted: Sequence[ScoreTable], names: Sequence[str]) -> Iterator[str]:
-    left: dict[str, list[str]] = {}
+    """The experiments and methods that are not compared, and why."""
+    by_reason: dict[str, list[str]] = {}
     for grid in tables:
         if grid not in counted:
-            left.setdefault(_why_skipped(grid), []).append(name_of(grid.experiment.name))
-    others = dict.fromkeys(name_of(name) for grid in counted for name in grid.ranked if name not in names)
-    if others:
-        left["not ranked in every experiment"] = [*others]
-    for why, skipped in left.items():
+            by_reason.setdefault(_why_skipped(grid), []).append(name_of(grid.experiment.name))
+    for why, skipped in by_reason.items():
         yield f"{first_of(skipped)}: {why}"
+    others: dict[str, None] = {}
+    for grid in counted:
+        others.update(dict.fromkeys(name_of(name) for name in grid.ranked if name not in names))
+    if others:
+        yield f"{first_of(others)}: not ranked in every experiment"
 
 
 def _why_skipped(grid: ScoreTable) -> str:
-    table = grid.experiment
+    experiment = grid.experiment
     if not grid.has_results:
         return "no results yet"
     if grid.metric != METRIC:
         return f"its metric is {grid.metric}, not accuracy"
     if not grid.has_headroom:
-        return f"no headroom, since {name_of(table.headroom)} is not shown to gain over {name_of(table.baseline)}"
-    what = printable(table.label_shift or "a source is left out")
-    if table.corrupted is not None:
-        what = f"the labels of source {name_of(table.corrupted)} are shuffled"
-    return f"{what}, and {name_of(table.dataset)} itself counts"
+        reference = name_of(experiment.headroom)
+        return f"no headroom, since {reference} is not shown to gain over {name_of(experiment.baseline)}"
+    altered = printable(experiment.label_shift or "a source is left out")
+    if experiment.corrupted is not None:
+        altered = f"the labels of source {name_of(experiment.corrupted)} are shuffled"
+    return f"{altered}, and {name_of(experiment.dataset)} itself counts"

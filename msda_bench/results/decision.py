@@ -1,4 +1,4 @@
-"""Decides each comparison of two methods, in one place: tables, charts and sentences only report it."""
+"""Decides each comparison of two methods, in one place; tables, charts and sentences only report it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BETTER, WORSE, SAME, UNKNOWN = "better", "worse", "same", "unknown"
 INCOMPLETE, TOO_FEW, NOT_SIGNIFICANT = "incomplete", "too few pairs", "not significant"
 TOO_SMALL = "too few test rows"
 UNTESTED = frozenset({INCOMPLETE, TOO_FEW, TOO_SMALL})
-"""The reasons for which no data of this size could have shown a difference."""
+"""The reasons why no data of this size could have shown a difference."""
 OPPOSITE = {BETTER: WORSE, WORSE: BETTER}
 """The outcome of the second method against the first, where it differs."""
 MIN_PAIRS_ACROSS = 6
@@ -114,10 +114,12 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
     The j-th smallest of m becomes the running maximum of (m - j + 1) p_(j), capped at 1 (Holm 1979).
     """
-    p, order, m = np.asarray(p_values, float), np.argsort(p_values, kind="stable"), len(p_values)
-    adjusted = np.empty(m)
-    adjusted[order] = np.maximum.accumulate(np.minimum(1.0, np.arange(m, 0, -1) * p[order]))
-    return [*map(float, adjusted)]
+    p = np.asarray(p_values, float)
+    order = np.argsort(p, kind="stable")
+    multiplied = np.arange(len(p), 0, -1) * p[order]
+    adjusted = np.empty(len(p))
+    adjusted[order] = np.maximum.accumulate(np.minimum(1.0, multiplied))
+    return [float(value) for value in adjusted]
 
 
 def test_baseline(experiment: Experiment, ranked: Sequence[str]) -> str | None:
@@ -140,29 +142,36 @@ def tests_with_baseline(experiment: Experiment) -> int:
 def comparisons(grid: ScoreTable, *, whole: bool = True) -> list[PairedComparison]:
     """The decided comparisons of an experiment at each target and on average.
 
-    Without `whole` those on average alone, which are the same, since each target has families of its own.
+    Without `whole` only those on average, which are the same, since each target has families of its own.
     """
     columns: Sequence[ScoreColumn] = grid.columns if whole else (None,)
-    return [comparison for column in columns for comparison in _in_column(grid, column)]
+    every: list[PairedComparison] = []
+    for column in columns:
+        every += _in_column(grid, column)
+    return every
 
 
 def _in_column(grid: ScoreTable, column: ScoreColumn) -> Iterator[PairedComparison]:
-    ranked, baseline = grid.ranked, test_baseline(grid.experiment, grid.ranked)
+    pairs = list(combinations(grid.ranked, 2))
+    baseline = test_baseline(grid.experiment, grid.ranked)
     if baseline is None:
-        pairs = [*combinations(ranked, 2)]
-        yield from test_family([compared_at(grid, column, pair) for pair in pairs], ALL_PAIRS)
+        yield from _family(grid, column, pairs, ALL_PAIRS)
         return
+    with_baseline = [pair for pair in pairs if baseline in pair]
+    yield from _family(grid, column, with_baseline, f"against {baseline}")
     best = best_method(grid, column)
-    with_baseline = [pair for pair in combinations(ranked, 2) if baseline in pair]
-    with_best = [pair for pair in combinations(ranked, 2) if best in pair and baseline not in pair]
-    for family, pairs in ((baseline, with_baseline), (best, with_best)):
-        yield from test_family([compared_at(grid, column, pair) for pair in pairs], f"against {family}")
+    with_best = [pair for pair in pairs if best in pair and baseline not in pair]
+    yield from _family(grid, column, with_best, f"against {best}")
+
+
+def _family(grid: ScoreTable, column: ScoreColumn, pairs: Sequence[Pair], family: str) -> list[PairedComparison]:
+    return test_family([compared_at(grid, column, pair) for pair in pairs], family)
 
 
 def best_method(grid: ScoreTable, column: ScoreColumn) -> str | None:
     """The ranked method with the best mean, of those with enough seeds for any test; None without one.
 
-    So a method that survived at a few seeds alone is not the best.
+    So a method that has results at a few seeds only is not the best.
     """
     merits = grid.merits[column]
     means = merits.means(grid.ranked)
@@ -172,7 +181,8 @@ def best_method(grid: ScoreTable, column: ScoreColumn) -> str | None:
 
 def compared_at(grid: ScoreTable, column: ScoreColumn, pair: Pair) -> PairedComparison:
     """Two methods over the seeds at a target, or on average; not decided yet."""
-    merits, experiment = grid.merits[column], grid.experiment
+    merits = grid.merits[column]
+    experiment = grid.experiment
     comparison = paired_statistics(
         "average" if column is None else "target",
         column,
@@ -202,9 +212,9 @@ def paired_statistics(
 ) -> PairedComparison:
     """Compares two methods by their differences in merit; nothing is decided yet.
 
-    For the test, differences are rounded, once, to these `decimals`, so that exact ties and zeros stay so; sizes are
-    rounded themselves. The interval allows for the `overlap` of the splits. `complete` tells whether no run is missing
-    behind the differences.
+    The test takes differences rounded once to these `decimals`, so that exact ties and zeros stay what they are; means
+    and intervals are computed before they are rounded. The interval allows for the `overlap` of the splits. `complete`
+    tells whether no run is missing behind the differences.
     """
     n = len(differences)
     tests = signed_rank_tests(np.round(np.asarray(differences, float), decimals))
@@ -246,10 +256,10 @@ def test_family(comparisons: Sequence[PairedComparison], family: str) -> list[Pa
     """Decides comparisons that are one family, by Holm's correction."""
     corrected = holm([1.0 if row.p is None else row.p for row in comparisons])
     attainable = holm([row.attainable_p for row in comparisons])
-    return [
-        _decided(row, family, len(comparisons), p, least)
-        for row, p, least in zip(comparisons, corrected, attainable, strict=True)
-    ]
+    decided = []
+    for row, p, least_p in zip(comparisons, corrected, attainable, strict=True):
+        decided.append(_decided(row, family, len(comparisons), p, least_p))
+    return decided
 
 
 def _decided(row: PairedComparison, family: str, n_family: int, p: float, attainable: float) -> PairedComparison:
@@ -257,7 +267,8 @@ def _decided(row: PairedComparison, family: str, n_family: int, p: float, attain
     detectable = None
     if reason not in UNTESTED and row.deviation:
         shift = detectable_shift(row.n_paired, row.alpha / n_family)
-        detectable = None if shift is None else shift * row.deviation
+        if shift is not None:
+            detectable = shift * row.deviation
     return replace(
         row,
         outcome=outcome,
@@ -275,8 +286,8 @@ def _outcome(row: PairedComparison, p_corrected: float, attainable: float) -> tu
         return UNKNOWN, TOO_SMALL
     if 0 < row.n_paired == row.n_zero:
         return SAME, None
-    is_few_datasets = row.scope == "across_datasets" and row.n_paired < MIN_PAIRS_ACROSS
-    if attainable > row.alpha or is_few_datasets:
+    are_few_datasets = row.scope == "across_datasets" and row.n_paired < MIN_PAIRS_ACROSS
+    if attainable > row.alpha or are_few_datasets:
         return UNKNOWN, TOO_FEW if row.is_whole else INCOMPLETE
     if p_corrected > row.alpha:
         return UNKNOWN, NOT_SIGNIFICANT

@@ -1,4 +1,4 @@
-"""Means with their errors, the smallest difference that a test would find, and gains over data sets."""
+"""Means with their errors, the smallest difference that a test would find, and mean gains over data sets."""
 
 from __future__ import annotations
 
@@ -39,14 +39,18 @@ class Summary(NamedTuple):
 
     def interval(self, alpha: float) -> tuple[float, float]:
         """The interval of the mean of level 1 - alpha; NaN without a standard error."""
-        half = _quantile(self.n - 1, 1 - alpha / 2) * self.standard_error if self.n > 1 else math.nan
+        if self.n <= 1:
+            return math.nan, math.nan
+        half = _quantile(self.n - 1, 1 - alpha / 2) * self.standard_error
         return self.mean - half, self.mean + half
 
 
 def mean_of(values: Iterable[float]) -> float:
     """The mean, whose sum is rounded once, so that the order does not matter; NaN without values."""
     numbers = list(values)
-    return math.fsum(numbers) / len(numbers) if numbers else math.nan
+    if not numbers:
+        return math.nan
+    return math.fsum(numbers) / len(numbers)
 
 
 def tied(value: float) -> float:
@@ -60,17 +64,19 @@ def summarize(values: Iterable[float]) -> Summary:
     n, mean = len(numbers), mean_of(numbers)
     if n < 2:  # noqa: PLR2004 - one number has no spread
         return Summary(n, mean, math.nan)
-    spread = math.hypot(*(number - mean for number in numbers)) if min(numbers) < max(numbers) else 0.0
+    if min(numbers) == max(numbers):  # their mean may differ from them by rounding
+        return Summary(n, mean, 0.0)
+    spread = math.hypot(*(number - mean for number in numbers))
     return Summary(n, mean, spread / math.sqrt(n * (n - 1)))
 
 
 @lru_cache(maxsize=256)
-def detectable_shift(n: int, level: float, power: float = POWER) -> float | None:
-    """The smallest shift of n normal differences, in standard deviations, that the test finds with this probability.
+def detectable_shift(n: int, level: float) -> float | None:
+    """The smallest shift of n normal differences, in standard deviations, that the test finds with probability 0.8.
 
     The two-sided signed-rank test at this level finds a positive shift where the lower end of the Hodges-Lehmann
-    interval, a Walsh average, lies above zero. Shifting the differences shifts it as much, so the shift sought is a
-    quantile of this end, negated, over samples of unshifted differences. These come from a counter-based stream, the
+    interval, a Walsh average, lies above zero. Shifting the differences shifts this end as much, so the smallest shift
+    is a quantile of the negated end over samples of unshifted differences. These come from a counter-based stream, the
     same on every machine. For many pairs it is Student's approximation at the test's asymptotic efficiency, 3 / pi.
 
     Returns:
@@ -79,8 +85,9 @@ def detectable_shift(n: int, level: float, power: float = POWER) -> float | None
     if 0.5**n > level / 2:
         return None
     if n > _MOST_SAMPLED:
-        return (_student(1 - level / 2, n - 1) + _student(power, n - 1)) / math.sqrt(3 / math.pi * n)
-    return float(np.quantile(_negated_ends(n, level), power))
+        quantiles = _student(1 - level / 2, n - 1) + _student(POWER, n - 1)
+        return quantiles / math.sqrt(3 / math.pi * n)
+    return float(np.quantile(_negated_ends(n, level), POWER))
 
 
 @lru_cache(maxsize=256)
@@ -88,7 +95,8 @@ def _negated_ends(n: int, level: float) -> Reals:
     """The lower ends of the Hodges-Lehmann intervals of samples of n normal differences, negated."""
     cut = walsh_cut(n, level)
     raw: NDArray[np.uint64] = np.random.Philox(key=n).random_raw((4, 2, _SAMPLES // 4, n))
-    radius, angle = (((raw >> np.uint64(11)) + 0.5) / 2.0**53).swapaxes(0, 1).reshape(2, _SAMPLES, n)
+    uniform = ((raw >> np.uint64(11)) + 0.5) / 2.0**53
+    radius, angle = uniform.swapaxes(0, 1).reshape(2, _SAMPLES, n)
     normal = np.sqrt(-2 * np.log(radius)) * np.cos(2 * np.pi * angle)  # Box and Muller 1958
     first, second = _pairs(n)
     walsh = (normal[:, first] + normal[:, second]) / 2
@@ -104,7 +112,7 @@ def _student(share: float, df: int) -> float:
 class MeanGain(NamedTuple):
     """A mean over experiments of equal weight, its standard error, and Welch's and Satterthwaite's degrees of freedom.
 
-    The variances of the gains add up, since the seeds of one experiment say nothing of another's.
+    The variances of the gains add up, since experiments have independent seeds.
     """
 
     mean: float
@@ -114,20 +122,23 @@ class MeanGain(NamedTuple):
     @classmethod
     def of(cls, gains: Sequence[tuple[float, float, int]]) -> MeanGain:
         """The mean of gains, each with its standard error and number of seeds."""
-        mean, variances = sum(gain for gain, *_ in gains) / len(gains), [error**2 for _, error, _ in gains]
-        total: float = sum(variances)
+        mean = sum(gain for gain, _, _ in gains) / len(gains)
+        total = sum(error**2 for _, error, _ in gains)
         if total == 0 or math.isnan(total):
             return cls(mean, total, math.nan)
-        weighed = sum(variance**2 / (n - 1) for variance, (*_, n) in zip(variances, gains, strict=True))
+        weighed = sum((error**2) ** 2 / (n - 1) for _, error, n in gains)
         return cls(mean, math.sqrt(total) / len(gains), total**2 / weighed)
 
     def interval(self, alpha: float) -> tuple[float, float]:
-        """The interval of level 1 - alpha."""
-        half = self.error * _quantile(self.freedom, 1 - alpha / 2) if not math.isnan(self.freedom) else self.error
+        """The interval of level 1 - alpha; without degrees of freedom the error is 0 or NaN, and so is its width."""
+        half = self.error
+        if not math.isnan(self.freedom):
+            half *= _quantile(self.freedom, 1 - alpha / 2)
         return self.mean - half, self.mean + half
 
 
 def _quantile(freedom: float, share: float) -> float:
+    """A quantile of Student's t."""
     from scipy.special import stdtrit
 
     return float(stdtrit(freedom, share))

@@ -1,4 +1,4 @@
-"""Builds the tables of an experiment, leaderboard, averages and pairs of methods, and those across datasets."""
+"""Builds the tables of an experiment (leaderboard, averages, pairs of methods) and those across datasets."""
 
 from __future__ import annotations
 
@@ -80,51 +80,60 @@ class View:
         return test_baseline(self.experiment, [*dict.fromkeys(ranked)])
 
     def outcome(self, row: Any) -> str:
-        """What the method of a row of the leaderboard is against the baseline, where tests are against it."""
+        """The outcome of the method of a row of the leaderboard against the baseline; empty where it has no test."""
         if self.baseline is None or self.among_recorded:
             return ""
-        return self._against_baseline.get((row["target"], row["method"]), "")
+        return self._outcomes.get((row["target"], row["method"]), "")
 
     @cached_property
-    def _against_baseline(self) -> dict[tuple[str, str], str]:
-        turned = relative_to(self.baseline or "", self.pairs)
-        targets = self.pairs.loc[turned.index, "target"].fillna(AVERAGE)
-        return dict(zip(zip(targets, turned["method"], strict=True), turned["outcome"], strict=True))
+    def _outcomes(self) -> dict[tuple[str, str], str]:
+        """The outcomes against the baseline, by target and method."""
+        others = relative_to(self.baseline or "", self.pairs)
+        targets = self.pairs.loc[others.index, "target"].fillna(AVERAGE)
+        outcomes = {}
+        for target, method, outcome in zip(targets, others["method"], others["outcome"], strict=True):
+            outcomes[target, method] = outcome
+        return outcomes
 
 
 def views(analysis: Analysis, *, among_recorded: bool = False) -> Iterator[View]:
     """A view of each experiment of an analysis that has rows, in the plan's order."""
     plan = results_of(analysis.runs).plan
     for experiment in plan.experiments:
-        frames = analysis.selected, analysis.leaderboard, analysis.comparisons
-        runs, board, pairs = (own_rows(experiment, frame) for frame in frames)
-        if len(board):
-            noted = tuple(note for note in analysis.notes if note.experiment == experiment.name)
-            if among_recorded:
-                board = board.assign(bold_holm=pd.Series(pd.NA, board.index, dtype="boolean"))
-            yield View(experiment, runs, board, pairs, noted, among_recorded)
+        board = own_rows(experiment, analysis.leaderboard)
+        if board.empty:
+            continue
+        if among_recorded:
+            board = board.assign(bold_holm=pd.Series(pd.NA, board.index, dtype="boolean"))
+        runs = own_rows(experiment, analysis.selected)
+        pairs = own_rows(experiment, analysis.comparisons)
+        notes = tuple(note for note in analysis.notes if note.experiment == experiment.name)
+        yield View(experiment, runs, board, pairs, notes, among_recorded)
 
 
 def leaderboard_table(view: View) -> Table:
     """The experiment's table as in a paper: one row per method, references last, and one column per target."""
-    experiment, board = view.experiment, view.board
-    board = board[board["target"].isin(view.columns)].sort_values("reference", kind="stable")
-    partial = (board["n_ok"].astype(str) + "/" + board["n_planned"].astype(str)).where(_are_partial(board), "")
-    rows = board.assign(
-        mark=board["bold_holm"].eq(other=True).fillna(value=False).map({True: BEST_MARK, False: ""}), partial=partial
+    experiment = view.experiment
+    rows = view.board[view.board["target"].isin(view.columns)].sort_values("reference", kind="stable")
+    is_best = rows["bold_holm"].eq(other=True).fillna(value=False)
+    some_runs = rows["n_ok"].astype(str) + "/" + rows["n_planned"].astype(str)
+    rows = rows.assign(
+        mark=is_best.map({True: BEST_MARK, False: ""}),
+        partial=some_runs.where(_are_partial(rows), ""),
     )
-    shown = [
-        Column(name, formats.mean, _MEAN, view.unit, ("target", name)) for name in dict.fromkeys(view.board["target"])
-    ]
-    columns = [Column("method", formats.text, ["method"]), *(column for column in shown if column.name in view.columns)]
-    title = f"{experiment.name} ({experiment.dataset}): {view.unit.label}, mean +- standard error of {_seeds_of(board)}"
-    notes = tuple(_caption(view, is_marked=bool((rows["mark"] != "").any())))
+    columns = [Column("method", formats.text, ["method"])]
+    for target in view.columns:
+        columns.append(Column(target, formats.mean, _MEAN, view.unit, ("target", target)))
+    title = f"{experiment.name} ({experiment.dataset}): {view.unit.label}, mean +- standard error of {_seeds_of(rows)}"
+    notes = tuple(_caption(view, is_marked=bool(is_best.any())))
     return Table(experiment.name, title, rows, tuple(columns), "method", notes, view.verdict)
 
 
 def summary_table(view: View) -> Table:
     """The mean over targets, or the only target: ranks, intervals, gains over the baseline, regrets to the oracle."""
-    experiment, unit, column = view.experiment, view.unit, view.columns[-1]
+    experiment = view.experiment
+    unit = view.unit
+    column = view.columns[-1]
     level = f"{100 * (1 - experiment.alpha):g} %"
     rows = view.board[view.board["target"] == column].sort_values("reference", kind="stable")
     rows = rows.assign(loss=rows["negative_transfer"].map({True: " NT"}).fillna(""))
@@ -143,11 +152,15 @@ def summary_table(view: View) -> Table:
 
 def pairs_tables(view: View) -> Iterator[Table]:
     """The comparisons with the baseline, or all: a table for each target, and one for their mean."""
-    pairs = view.pairs if len(view.columns) > 1 else view.pairs[view.pairs["scope"] == "target"]
+    pairs = view.pairs
+    if len(view.columns) == 1:
+        pairs = pairs[pairs["scope"] == "target"]
     pairs = with_baseline(pairs, view.baseline)
     for (scope, target), block in pairs.groupby(["scope", "target"], dropna=False, sort=False):
         column = str(target) if scope == "target" else AVERAGE
-        name = f"{view.experiment.name}-pairs" + ("" if column == view.columns[-1] else f"-{column}")
+        name = f"{view.experiment.name}-pairs"
+        if column != view.columns[-1]:
+            name += f"-{column}"
         title = f"{view.experiment.name}: pairs of methods, {column}, {view.unit.label}"
         yield Table(name, title, block, _pair_columns(view.unit), about=_PAIR)
 
@@ -157,13 +170,13 @@ def pairs_notes(view: View) -> tuple[str, ...]:
     if view.pairs.empty:
         what = "fewer than two methods are ranked, so no pair is compared"
         return (f"{view.experiment.name}: {what}; `--against REFERENCE` compares with recorded methods.",)
-    alpha, family = view.experiment.alpha, _family(view)
+    level = f"{100 * (1 - view.experiment.alpha):g} %"
     read = (
         "a > b: a is significantly better, and differences are positive where a is better; a = b: every pair is equal; "
-        f"a against b: nothing is shown, so nothing is ordered. difference: the mean, with its {100 * (1 - alpha):g} % "
-        "interval, which allows for the examples that seeds share; p: exact two-sided Wilcoxon signed-rank test; "
-        f"Holm: p after Holm's correction over {family} in the same table; 80 %: the smallest true difference that "
-        "the test would find with probability 0.8; n: pairs at hand, of those planned."
+        f"a against b: nothing is shown, so nothing is ordered. difference: the mean, with its {level} interval, which "
+        "allows for the examples that seeds share; p: exact two-sided Wilcoxon signed-rank test; Holm: p after Holm's "
+        f"correction over {_family(view)} in the same table; 80 %: the smallest true difference that the test would "
+        "find with probability 0.8; n: pairs at hand, of those planned."
     )
     return (read,)
 
@@ -187,10 +200,15 @@ def _are_partial(board: pd.DataFrame) -> pd.Series[bool]:
 
 
 def _seeds_of(board: pd.DataFrame) -> str:
-    low, high, planned = board["n_ok"].min(), board["n_ok"].max(), board["n_planned"].iloc[0]
+    """The number of seeds of the means, in words."""
+    low = board["n_ok"].min()
+    high = board["n_ok"].max()
+    planned = board["n_planned"].iloc[0]
     if low < high:
         return f"up to {counted(high, 'seed')}"
-    return counted(planned, "seed") if high == planned else f"{high} of {counted(planned, 'seed')}"
+    if high < planned:
+        return f"{high} of {counted(planned, 'seed')}"
+    return counted(planned, "seed")
 
 
 def _caption(view: View, *, is_marked: bool) -> Iterator[str]:
@@ -208,16 +226,23 @@ def _caption(view: View, *, is_marked: bool) -> Iterator[str]:
 
 
 def _mark_read(view: View, pairs: pd.DataFrame) -> str:
-    alpha, counts = view.experiment.alpha, pairs.loc[pairs["n_paired"] > 0, "n_paired"]
-    low, high = (counts.min(), counts.max()) if len(counts) else (0, 0)
+    """How to read the marks of the best methods; `pairs` are the comparisons of the columns that are shown."""
+    counts = pairs.loc[pairs["n_paired"] > 0, "n_paired"]
+    low = counts.min() if len(counts) else 0
+    high = counts.max() if len(counts) else 0
     seeds = counted(high, "seed") if low == high else f"{low} to {high} seeds"
-    test = f"paired over {seeds}, alpha {alpha:g}"
-    holm = f"exact two-sided Wilcoxon signed-rank tests {test}, Holm's correction over {_family(view)}"
-    holm += "" if view.baseline is None else ", and over the others with the best"
-    return f"{BEST_MARK}: the best mean, and every method that was not shown to be worse ({holm})."
+    tests = f"exact two-sided Wilcoxon signed-rank tests paired over {seeds}, alpha {view.experiment.alpha:g}"
+    family = _family(view)
+    if view.baseline is not None:
+        family += ", and over the others with the best"
+    return (
+        f"{BEST_MARK}: the best mean, and every method that was not shown to be worse ({tests}, Holm's correction over "
+        f"{family})."
+    )
 
 
 def _family(view: View) -> str:
+    """The comparisons with which a test is corrected, in words."""
     ranked = view.board.loc[~view.board["reference"].astype(bool), "method"].nunique()
     if view.baseline is None:
         return f"all {ranked * (ranked - 1) // 2} pairs"
@@ -251,14 +276,14 @@ def across_tables(across: Across | None) -> Iterator[Table]:
         sizes = ["mean_gain", "mean_gain_low", "mean_gain_high"]
         rows[sizes] = rows[sizes].mask(rows["method"] == across.baseline)
         columns += [
-            Column("mean gain", formats.difference, sizes[:1], unit),
-            Column("interval", formats.interval, sizes[1:], unit),
+            Column("mean gain", formats.difference, ["mean_gain"], unit),
+            Column("interval", formats.interval, ["mean_gain_low", "mean_gain_high"], unit),
+            Column("better", formats.of_tested, ["n_better", "n_tested"]),
+            Column("worse", formats.of_tested, ["n_worse", "n_tested"]),
         ]
-        columns += [Column(what, formats.of_tested, [f"n_{what}", "n_tested"]) for what in ("better", "worse")]
     columns.append(Column("mean rank", formats.two_decimals, ["mean_rank"]))
-    columns += [
-        Column(name, formats.gain_with_mark, [f"gain:{name}", f"outcome:{name}"], unit) for name in across.experiments
-    ]
+    for name in across.experiments:
+        columns.append(Column(name, formats.gain_with_mark, [f"gain:{name}", f"outcome:{name}"], unit))
     notes = tuple(_across_notes(across))
     yield Table("across-datasets", title, rows, tuple(columns), notes=notes, verdict=verdict_across(across))
     if across.concludes:
@@ -270,18 +295,20 @@ def across_tables(across: Across | None) -> Iterator[Table]:
 
 def _across_notes(across: Across) -> Iterator[str]:
     if across.baseline is not None:
-        better, worse = (MARKS[outcome].strip() for outcome in (BETTER, WORSE))
+        level = f"{100 * (1 - across.alpha):g} %"
+        marks = f"{MARKS[BETTER].strip()}, {MARKS[WORSE].strip()}"
         yield (
             f"mean gain and the columns of experiments: gain over {across.baseline} in points of accuracy, mean over "
-            f"targets and seeds, each experiment with equal weight, with its {100 * (1 - across.alpha):g} % interval, "
-            f"which allows for the examples that seeds share; {better}, {worse} after a gain: significantly better or "
-            f"worse than {across.baseline} by the experiment's own tests; better, worse: in how many experiments, of "
-            "those where a test could show it."
+            f"targets and seeds, each experiment with equal weight, with its {level} interval, which allows for the "
+            f"examples that seeds share; {marks} after a gain: significantly better or worse than {across.baseline} by "
+            "the experiment's own tests; better, worse: in how many experiments, of those where a test could show it."
         )
     if across.mean_ranks:
         yield f"Mean rank: {across.reason}."
     if across.separates:
-        yield from (f"No difference was shown within {', '.join(group)}." for group in across.cliques)
+        for group in across.cliques:
+            yield f"No difference was shown within {', '.join(group)}."
     elif across.concludes:
         yield f"One group: {too_few_datasets(across)}."
-    yield from (f"Not included: {line}." for line in across.skipped)
+    for line in across.skipped:
+        yield f"Not included: {line}."

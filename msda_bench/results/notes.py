@@ -1,4 +1,4 @@
-"""Writes notes on how runs were made, and lines on their problems."""
+"""Writes notes on how runs were made."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ import pandas as pd
 
 from msda_bench.errors import printable
 from msda_bench.results.answered import doubted_answers, lone_answers
-from msda_bench.results.frame import PROBLEMS, experiments
+from msda_bench.results.frame import experiments
 from msda_bench.results.load import VALIDATOR, VERSION
 from msda_bench.results.metric import why_unmeasured
 from msda_bench.results.model_selection import Candidates, select
+from msda_bench.results.problems import problem_lines
 from msda_bench.results.report import Line
 from msda_bench.results.runs import results_of
 from msda_bench.results.small import small_tests, small_tests_notes
@@ -45,7 +46,6 @@ _UNSELECTED = {
     "failed": "candidates that failed at a tuning seed, which cannot be selected",
     "unscored": "candidates without the score that selects, which cannot be selected",
 }
-_WORDS = {"timeout": "timed out", "oom": "out of memory"}
 
 
 @dataclass(frozen=True)
@@ -65,15 +65,26 @@ def notes(runs: pd.DataFrame, selected: pd.DataFrame | None = None) -> list[Note
     candidates = Candidates(runs)
     selection = results_of(runs).selection
     by = None if selection is None else selection.track
-    every: list[Note] = []
-    for experiment, rows in experiments(select(runs) if selected is None else selected):
-        lines = [line for line in experiment.notes if by is None or not line.startswith(SELECTED_BY)]
-        lines += _chosen(experiment, by)
-        every += [Note("suite", experiment.name, line) for line in lines]
-        every += [Note("candidates", experiment.name, line) for line in _unselected(experiment, candidates, by)]
-        for kind, remarks in _remarks(experiment, rows):
-            every += [Note(kind, experiment.name, line) for line in remarks]
+    if selected is None:
+        selected = select(runs)
+    every = []
+    for experiment, rows in experiments(selected):
+        remarks: list[tuple[NoteKind, Iterable[str]]] = [
+            ("suite", _of_suite(experiment, by)),
+            ("candidates", _unselected(experiment, candidates, by)),
+            *_remarks(experiment, rows),
+        ]
+        for kind, lines in remarks:
+            every += [Note(kind, experiment.name, line) for line in lines]
     return every
+
+
+def _of_suite(experiment: Experiment, by: str | None) -> Iterator[str]:
+    """The suite's own notes, and how settings are selected; `by` is a criterion that replaces the suite's."""
+    for line in experiment.notes:
+        if by is None or not line.startswith(SELECTED_BY):
+            yield line
+    yield from _chosen(experiment, by)
 
 
 def _chosen(experiment: Experiment, by: str | None) -> Iterator[str]:
@@ -88,8 +99,11 @@ def _chosen(experiment: Experiment, by: str | None) -> Iterator[str]:
         return
     searches = {method.name: method.search for method in experiment.methods if method.search is not None}
     most = max(len(search.candidates) for search in searches.values())
-    on = f"chosen once for each method and target on tuning seeds {spans(tuning.seeds)}"
-    yield f"Settings {on} by {_worded(track)}, among {most} candidates."
+    seeds = spans(tuning.seeds)
+    yield (
+        f"Settings chosen once for each method and target on tuning seeds {seeds} by {_worded(track)}, among {most} "
+        "candidates."
+    )
     oracles: dict[str, list[str]] = {}
     for name in tuning.oracles:
         if name in searches:
@@ -106,18 +120,19 @@ def _unselected(experiment: Experiment, candidates: Candidates, by: str | None) 
     if experiment.tuning is None:
         runs *= len(experiment.seeds)
     planned = {method.name: len(method.search.candidates) * runs for method in methods if method.search}
-    choices = {method.name: [*candidates.choices(experiment, method, by)] for method in methods}
-    for what, why in _UNSELECTED.items():
+    choices = {method.name: list(candidates.choices(experiment, method, by)) for method in methods}
+    for reason, sentence in _UNSELECTED.items():
         some = []
         for name, of_method in choices.items():
-            count = sum(getattr(choice, what) for choice in of_method)
+            count = sum(getattr(choice, reason) for choice in of_method)
             if count:
                 some.append(f"{name} {count} of {planned[name]}")
         if some:
-            yield f"{why}: {', '.join(some)}"
+            yield f"{sentence}: {', '.join(some)}"
 
 
 def _worded(by: str) -> str:
+    """A criterion, with what it needs to know."""
     if by == ORACLE:
         return "oracle, the score on the target's own test labels, which are not available in practice"
     if by == TARGET_ACCURACY:
@@ -138,21 +153,21 @@ def all_ok(selected: pd.DataFrame) -> bool:
 
 def scorers_raised(selected: pd.DataFrame) -> bool:
     """Whether a metric or a validator raised an exception in a run that is ok."""
-    said = selected["message"].where(selected["status"] == "ok").dropna()
-    return bool(said.astype(str).str.contains(_RAISED, regex=False).any())
+    messages = selected["message"].where(selected["status"] == "ok").dropna()
+    return bool(messages.astype(str).str.contains(_RAISED, regex=False).any())
 
 
 def folder_lines(runs: pd.DataFrame, more: Iterable[str] = (), noted: Iterable[Note] | None = None) -> Iterator[Line]:
     """The notes of all experiments, each once and after `more`, then their problems; `noted` are notes if known."""
-    lines = note_lines(notes(runs) if noted is None else noted)
-    where = {line: [*lines] for line in more}
-    for name, own in lines.items():
-        for line in own:
-            where.setdefault(line, []).append(name)
-    every = len(results_of(runs).plan.experiments)
+    every = list(notes(runs) if noted is None else noted)
+    with_notes = dict.fromkeys(note.experiment for note in every)
+    where = {line: list(with_notes) for line in more}
+    for note in every:
+        where.setdefault(note.line, []).append(note.experiment)
+    planned = len(results_of(runs).plan.experiments)
     for line, names in where.items():
-        some = f"{first_of(names)}: " if 0 < len(names) < every else ""
-        yield Line("note", f"{some}{line}")
+        is_of_some = 0 < len(names) < planned
+        yield Line("note", f"{first_of(names)}: {line}" if is_of_some else line)
     for line in problem_lines(runs):
         yield Line("problem", line)
 
@@ -165,44 +180,8 @@ def note_lines(noted: Iterable[Note]) -> dict[str, list[str]]:
     return lines
 
 
-def problems(runs: pd.DataFrame) -> pd.DataFrame:
-    """Groups runs that are not ok by experiment, method and status, the worst status first.
-
-    `target`, `seed` and `message` are those of the first run in table order; `planned` counts the method's runs.
-    """
-    rows = []
-    chosen = select(runs)[["experiment", "method", "status", "target", "seed", "message"]]
-    for experiment, own in experiments(chosen):
-        planned = Counter(own["method"].astype(object))
-        methods = [*planned]
-        bad = own[(own["status"] != "ok").to_numpy()]
-        for (method, status), group in _grouped(bad, "method", "status"):
-            place = experiment.name, methods.index(method), PROBLEMS.index(str(status))
-            first = group.iloc[0]
-            message = None if pd.isna(first["message"]) else printable(first["message"], _MESSAGE)
-            counts = len(group), planned[method]
-            row = experiment.name, method, status, *counts, first["target"], first["seed"], message
-            rows.append((place, row))
-    rows.sort(key=lambda placed: placed[0])
-    columns = ("experiment", "method", "status", "runs", "planned", "target", "seed", "message")
-    return pd.DataFrame([row for _, row in rows], columns=columns, dtype=object)
-
-
-def problem_lines(runs: pd.DataFrame) -> Iterator[str]:
-    """The problems as sentences; methods with equal problems share one."""
-    rows = problems(runs)
-    same = ["experiment", "status", "runs", "planned", "target", "seed", "message"]
-    for _, group in rows.groupby(same, dropna=False, sort=False):
-        first = group.iloc[0]
-        each = " each" if len(group) > 1 else ""
-        which = f"{', '.join(group['method'])}: {first['runs']} of {first['planned']} runs{each}"
-        status = _WORDS.get(first["status"], first["status"])
-        place = f"first at target {printable(first['target'])}, seed {first['seed']}"
-        why = "" if pd.isna(first["message"]) else f": {first['message']}"
-        yield f"{first['experiment']}: {which} {status}, {place}{why}"
-
-
 def _remarks(experiment: Experiment, rows: pd.DataFrame) -> Iterator[tuple[NoteKind, Iterable[str]]]:
+    """The notes that the records give rise to, by kind."""
     made = rows[rows["key"].notna()]
     yield "tests", small_tests_notes(experiment.targets, small_tests(rows))
     yield "answers", doubted_answers(rows)
@@ -218,13 +197,14 @@ def _remarks(experiment: Experiment, rows: pd.DataFrame) -> Iterator[tuple[NoteK
 def _faulty(made: pd.DataFrame) -> Iterator[str]:
     """Notes runs whose records are in conflict or damaged."""
     results = results_of(made)
-    for keys, what in (
-        (results.conflicting, "another result of the same run is stored with the one that counts"),
-        (results.damaged, "a damaged record counts as missing; run the suite again to replace it"),
-    ):
-        affected = made[made["key"].isin(keys)]
-        if len(affected):
-            yield f"{what}: {which_runs(affected, made)}"
+    conflicting = made[made["key"].isin(results.conflicting)]
+    if len(conflicting):
+        what = "another result of the same run is stored with the one that counts"
+        yield f"{what}: {which_runs(conflicting, made)}"
+    damaged = made[made["key"].isin(results.damaged)]
+    if len(damaged):
+        what = "a damaged record counts as missing; run the suite again to replace it"
+        yield f"{what}: {which_runs(damaged, made)}"
 
 
 def _unusual(made: pd.DataFrame) -> Iterator[str]:
@@ -239,6 +219,7 @@ def _unusual(made: pd.DataFrame) -> Iterator[str]:
 
 
 def _outliers(made: pd.DataFrame) -> Iterator[str]:
+    """Notes runs whose scores are far from those of the method's other seeds."""
     ok = made[(made["status"] == "ok") & (made["method"] != CHANCE_REFERENCE)]
     far = _far(ok, "score")
     if far:
@@ -281,6 +262,7 @@ def _far(ok: pd.DataFrame, column: str, least: float | None = None) -> str:
 
 
 def _unscored(experiment: Experiment, made: pd.DataFrame) -> Iterator[str]:
+    """Notes runs that are ok without a score of the experiment's metric, or of a validator."""
     ok = made[made["status"] == "ok"]
     without = ok[ok["score"].isna() & ok["message"].isna()]
     if experiment.metric is not None and len(without):
@@ -289,58 +271,75 @@ def _unscored(experiment: Experiment, made: pd.DataFrame) -> Iterator[str]:
     for _, affected in _grouped(ok[ok["message"].notna()], "method"):
         why = printable(affected["message"].iloc[0], _MESSAGE)
         whose = "its metric" if why.startswith("metric ") else "a validator's score"
-        again = _AFTER_MENDING if _RAISED in why else ""
-        yield f"without {whose}: {which_runs(affected, made)}: {why}{again}"
+        line = f"without {whose}: {which_runs(affected, made)}: {why}"
+        if _RAISED in why:
+            line += _AFTER_MENDING
+        yield line
 
 
 def environments(made: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     """Groups runs by the system that made them, most runs first; skips runs whose record does not name it."""
     about = made[["platform", "torch", "device", "device_name"]].astype(object)
-    rows = [*about.where(about.notna(), None).itertuples(index=False, name=None)]
-    words = {row: made_on(dict(zip(about, row, strict=True))) for row in {*rows}}
-    by_system = made.groupby(np.array([words[row] for row in rows], dtype=object))
-    groups = [(str(system), own) for system, own in by_system]
+    rows = list(about.where(about.notna(), None).itertuples(index=False, name=None))
+    words = {row: made_on(dict(zip(about, row, strict=True))) for row in set(rows)}
+    systems = np.array([words[row] for row in rows], dtype=object)
+    groups = [(str(system), own) for system, own in made.groupby(systems)]
     return sorted(groups, key=lambda group: (-len(group[1]), group[0]))
 
 
 def _versions(experiment: Experiment, made: pd.DataFrame) -> Iterator[str]:
     """Notes runs of more than one system, and distributions whose versions are mixed or are not the plan's."""
-    planned: dict[str, set[str]] = {}
-    for distribution in (text for method in experiment.methods for text in method.distributions):
-        name, _, version = distribution.rpartition(" ")
-        planned.setdefault(name, set()).add(version)
+    planned = _planned_versions(experiment)
     by_name = {"system": environments(made)}
-    for column in sorted(str(column) for column in made if str(column).startswith(VERSION)):
-        groups = [(str(version), own) for (version,), own in _grouped(made, column)]
-        by_name[column.removeprefix(VERSION)] = groups
+    for column in sorted(map(str, made)):
+        if column.startswith(VERSION):
+            groups = [(str(version), own) for (version,), own in _grouped(made, column)]
+            by_name[column.removeprefix(VERSION)] = groups
     for name, groups in by_name.items():
-        strange = [(value, own) for value, own in groups if name in planned and value not in planned[name]]
+        strange = []
+        if name in planned:
+            strange = [(version, own) for version, own in groups if version not in planned[name]]
         if strange:
-            what = f"another {name} than the plan's {' and '.join(sorted(planned[name]))}"
+            versions = " and ".join(sorted(planned[name]))
+            yield f"made with another {name} than the plan's {versions}: {_with_runs(strange, made)}"
         elif len(groups) > 1:
-            what = f"more than one {name}"
-        else:
-            continue
-        which = sorted(f"{printable(value)} ({which_runs(own, made)})" for value, own in strange or groups)
-        yield f"made with {what}: {'; '.join(which)}"
+            yield f"made with more than one {name}: {_with_runs(groups, made)}"
+
+
+def _planned_versions(experiment: Experiment) -> dict[str, set[str]]:
+    """The versions of each distribution that the plan's methods are from."""
+    planned: dict[str, set[str]] = {}
+    for method in experiment.methods:
+        for distribution in method.distributions:
+            name, _, version = distribution.rpartition(" ")
+            planned.setdefault(name, set()).add(version)
+    return planned
+
+
+def _with_runs(groups: Iterable[tuple[str, pd.DataFrame]], made: pd.DataFrame) -> str:
+    """Versions or systems, each with its runs."""
+    return "; ".join(sorted(f"{printable(value)} ({which_runs(own, made)})" for value, own in groups))
 
 
 def _steps(rows: pd.DataFrame) -> Iterator[str]:
     """Notes methods that took different numbers of training steps per run at a target."""
-    # What is fitted at once has a note of its own, and a run that diverged stopped early.
+    # A method that is fitted at once has a note of its own, and a run that diverged stopped early.
     taken = rows[(rows["steps"] > 0) & (rows["status"] == "ok")]
     # Source sizes differ between targets, and with them the steps; only differences within a target count.
-    if not (taken.groupby("target", observed=True)["steps"].nunique() > 1).any():
+    numbers = taken.groupby("target", observed=True)["steps"].nunique()
+    if not (numbers > 1).any():
         return
     by_steps: dict[str, list[str]] = {}
     for (method,), own in _grouped(taken, "method"):
-        low, high = own["steps"].min(), own["steps"].max()
+        low = own["steps"].min()
+        high = own["steps"].max()
         steps = f"{low}" if low == high else f"{low} to {high}"
         by_steps.setdefault(steps, []).append(method)
-    text = "; ".join(f"{', '.join(methods)} {steps}" for steps, methods in by_steps.items())
-    references = list(dict.fromkeys(taken.loc[taken["reference"].astype(bool), "method"].astype(object)))
-    bound = f"; {' and '.join(references)} need not be an upper bound" if references else ""
-    yield f"different numbers of training steps per run: {text}{bound}"
+    parts = [f"{', '.join(methods)} {steps}" for steps, methods in by_steps.items()]
+    references = taken.loc[taken["reference"].astype(bool), "method"].astype(object).unique()
+    if len(references):
+        parts.append(f"{' and '.join(references)} need not be an upper bound")
+    yield f"different numbers of training steps per run: {'; '.join(parts)}"
 
 
 def _grouped(rows: pd.DataFrame, *columns: str) -> Iterator[tuple[tuple[Any, ...], pd.DataFrame]]:
@@ -355,8 +354,10 @@ def which_runs(affected: pd.DataFrame, made: pd.DataFrame) -> str:
     totals = Counter(made["method"].astype(object))
     parts = []
     for (method,), own in _grouped(affected, "method"):
-        total = totals[method]
+        if len(own) == totals[method]:
+            parts.append(f"{method}, all runs")
+            continue
         first = own.iloc[0]
-        some = f"{len(own)} of {total} runs, first at target {first['target']}, seed {first['seed']}"
-        parts.append(f"{method}, {'all runs' if len(own) == total else some}")
+        place = f"first at target {first['target']}, seed {first['seed']}"
+        parts.append(f"{method}, {len(own)} of {totals[method]} runs, {place}")
     return "; ".join(parts)

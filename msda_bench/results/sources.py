@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import pandas as pd
@@ -48,7 +48,7 @@ _PLACE = ["experiment", "method", "target"]
 
 
 class SourceTransferability:
-    """The worth of sources by dataset and target; notes why there is none."""
+    """The worth of sources by dataset and target; `notes` tell where it is unknown, and why."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
@@ -63,16 +63,20 @@ class SourceTransferability:
                 self._known[asked] = self._ask(dataset, target)
             except BenchError as error:
                 self._known[asked] = {}
-                self.notes[f"the worth of the sources of {dataset.get('name')} is unknown: {error.lines[0]}"] = None
+                note = f"the worth of the sources of {dataset.get('name')} is unknown: {error.lines[0]}"
+                self.notes[note] = None
         return self._known[asked]
 
     def _ask(self, dataset: Mapping[str, Any], target: str) -> Mapping[str, float]:
-        entry, version = self._registry.entry("dataset", str(dataset.get("name"))), dataset.get("version")
+        entry = self._registry.entry("dataset", str(dataset.get("name")))
+        version = dataset.get("version")
         if entry.cls.version != version:
             raise PluginError(f"version {entry.cls.version} is installed, the records have version {version}")
         with plugin_errors(()):
             component = entry.recreate(dataset.get("params", {}))
-            return dict(component.relatedness(target)) if isinstance(component, Dataset) else {}
+            if not isinstance(component, Dataset):
+                return {}
+            return dict(component.relatedness(target))
 
 
 def final_weights(curves: pd.DataFrame) -> pd.DataFrame:
@@ -84,15 +88,20 @@ def final_weights(curves: pd.DataFrame) -> pd.DataFrame:
     """
     run = [*_PLACE, "seed"]
     ok = curves[curves["status"] == "ok"].astype(dict.fromkeys(_PLACE, object))
-    last = ok[ok["epoch"] == ok.groupby(run)["epoch"].transform("max")]
+    last_epoch = ok.groupby(run)["epoch"].transform("max")
+    last = ok[ok["epoch"] == last_epoch]
     of_run = last.groupby(run)
-    last = last[~of_run["pooled"].transform("any").astype(bool) & (of_run["source"].transform("size") > 1)]
-    parts = last.groupby([*_PLACE, "part_of", "source"], sort=False, as_index=False)
-    means = parts.agg(weight=("weight", "mean"), n=("weight", "size"))
-    means = means.merge(last.groupby(_PLACE)["seed"].nunique().rename("n_seeds"), on=_PLACE)
+    is_pooled = of_run["pooled"].transform("any").astype(bool)
+    n_sources = of_run["source"].transform("size")
+    last = last[~is_pooled & (n_sources > 1)]
+    of_part = last.groupby([*_PLACE, "part_of", "source"], sort=False, as_index=False)
+    means = of_part.agg(weight=("weight", "mean"), n=("weight", "size"))
+    seeds = last.groupby(_PLACE)["seed"].nunique().rename("n_seeds")
+    means = means.merge(seeds, on=_PLACE)
     means["weight"] = means["weight"].where(means["n"] == means["n_seeds"])
-    domains = means.rename(columns={"part_of": "source", "source": "part"}).groupby([*_PLACE, "source"], sort=False)
-    return domains["weight"].sum(skipna=False).reset_index()
+    means["source"] = means["part_of"]
+    of_domain = means.groupby([*_PLACE, "source"], sort=False)
+    return of_domain["weight"].sum(skipna=False).reset_index()
 
 
 def sources(runs: pd.DataFrame, worth: SourceTransferability) -> pd.DataFrame:
@@ -107,36 +116,46 @@ def sources(runs: pd.DataFrame, worth: SourceTransferability) -> pd.DataFrame:
         `p_holm` is corrected over the sources.
     """
     chosen = select(runs)
-    known = {grid.experiment.name: grid for grid in score_tables(chosen)}
-    wholes = {name: _whole(grid.experiment, known) for name, grid in known.items()}
+    tables = {table.experiment.name: table for table in score_tables(chosen)}
     curves = final_weights(load_curves(chosen))
     weights = {place: own.set_index("source")["weight"] for place, own in curves.groupby(_PLACE)}
     rows: list[dict[str, Any]] = []
     for place, cell in _cells(runs).items():
         experiment, method, target = place
-        if wholes[experiment] is not None:
+        whole = tables[experiment]
+        if _whole(whole.experiment, tables) is not None:
             continue
-        others = {}
-        for name, less in known.items():
-            if wholes[name] == experiment and method in less.methods and target in less.targets:
-                others[str(less.experiment.without)] = less
-        if place not in weights and not others:
+        left_out = _left_out(experiment, tables, method, target)
+        if place not in weights and not left_out:
             continue
-        weighed = weights.get(place, pd.Series(dtype=float))
-        of_source = worth.of(cell["dataset"], target)
-        own = pd.DataFrame({"weight": weighed, "worth": pd.Series(of_source, dtype=float)})
-        own = own.reindex([*dict.fromkeys([*cell["sources"], *weighed.index])])
-        about = _about(known[experiment], method, target)
-        without = _without(known[experiment], others, method, target)
-        for source, values in own.iterrows():
-            rows.append(without.get(str(source), {}) | about | {"source": source, **values})
+        weight = weights.get(place, pd.Series(dtype=float))
+        worth_of = worth.of(cell["dataset"], target)
+        about = _about(whole, method, target)
+        without = _without(whole, left_out, method, target)
+        for source in dict.fromkeys([*cell["sources"], *weight.index]):
+            row = dict(without.get(source, {}))
+            row.update(about)
+            row["source"] = source
+            row["weight"] = weight.get(source)
+            row["worth"] = worth_of.get(source)
+            rows.append(row)
     frame = with_results(pd.DataFrame(rows, columns=[*COLUMNS]), results_of(runs))
     numbers = set(COLUMNS).difference(_WHOLE, _TEXTS)
     return frame.astype(dict.fromkeys(_WHOLE, "Int64") | dict.fromkeys(numbers, float))
 
 
+def _left_out(whole: str, tables: Mapping[str, ScoreTable], method: str, target: str) -> dict[str, ScoreTable]:
+    """The experiments that repeat a whole one without a source, by this source."""
+    left_out = {}
+    for less in tables.values():
+        is_repeated = method in less.methods and target in less.targets
+        if is_repeated and _whole(less.experiment, tables) == whole:
+            left_out[str(less.experiment.without)] = less
+    return left_out
+
+
 def _about(whole: ScoreTable, method: str, target: str) -> dict[str, Any]:
-    """What all sources of a method and target have in common."""
+    """The columns that are equal for all sources of a method and target."""
     score = summarize(whole.merits[target].by_seed[method].values())
     return {
         "experiment": whole.experiment.name,
@@ -152,12 +171,13 @@ def _about(whole: ScoreTable, method: str, target: str) -> dict[str, Any]:
 
 
 def _without(
-    whole: ScoreTable, others: Mapping[str, ScoreTable], method: str, target: str
+    whole: ScoreTable, left_out: Mapping[str, ScoreTable], method: str, target: str
 ) -> dict[str, dict[str, Any]]:
-    """By source, the comparison with the experiment without it."""
-    compared = test_family([_compare(whole, less, method, target) for less in others.values()], "sources")
+    """By source, the columns that compare the experiment without it with the whole one."""
+    comparisons = [_compare(whole, less, method, target) for less in left_out.values()]
     rows = {}
-    for (source, less), comparison in zip(others.items(), compared, strict=True):
+    for source, comparison in zip(left_out, test_family(comparisons, "sources"), strict=True):
+        less = left_out[source]
         _, scores = paired(whole.merits[target].by_seed[method], less.merits[target].by_seed[method])
         row = {name: getattr(comparison, name) for name in _OF_COMPARISON}
         row["without"] = less.experiment.name
@@ -166,30 +186,37 @@ def _without(
     return rows
 
 
-def _whole(experiment: Experiment, known: Mapping[str, ScoreTable]) -> str | None:
-    """The experiment that this one repeats without a source."""
-    names = (name for name in known if experiment.without and experiment.name.startswith(f"{name}-without-"))
+def _whole(experiment: Experiment, known: Collection[str]) -> str | None:
+    """The name of the experiment that this one repeats without a source; None if it repeats none."""
+    if not experiment.without:
+        return None
+    names = [name for name in known if experiment.name.startswith(f"{name}-without-")]
     return max(names, key=len, default=None)
 
 
 def _cells(runs: pd.DataFrame) -> dict[tuple[str, str, str], Mapping[str, Any]]:
     """The cell of the first run of each experiment, method and target that has a record with sources."""
     recorded = runs[(runs["status"] != "missing").to_numpy()].astype(dict.fromkeys(_PLACE, object))
-    recorded = recorded.drop_duplicates(_PLACE)
-    cells = load_cells(recorded)
-    places = recorded[["key", *_PLACE]].itertuples(index=False, name=None)
-    return {(name, method, at): cells[key] for key, name, method, at in places if "sources" in cells.get(key, {})}
+    first = recorded.drop_duplicates(_PLACE)
+    cells = load_cells(first)
+    of_places: dict[tuple[str, str, str], Mapping[str, Any]] = {}
+    for key, experiment, method, target in first[["key", *_PLACE]].itertuples(index=False, name=None):
+        cell = cells.get(key)
+        if cell is not None and "sources" in cell:
+            of_places[experiment, method, target] = cell
+    return of_places
 
 
 def _compare(whole: ScoreTable, less: ScoreTable, method: str, target: str) -> PairedComparison:
     merits = whole.merits[target]
     with_all, without = paired(merits.by_seed[method], less.merits[target].by_seed[method])
+    seeds = set(whole.seeds) & set(less.seeds)
     return paired_statistics(
         "target",
         target,
         (method, method),
         [score - whole_score for score, whole_score in zip(without, with_all, strict=True)],
-        len({*whole.seeds} & {*less.seeds}),
+        len(seeds),
         metric=whole.metric,
         alpha=whole.experiment.alpha,
         decimals=merits.decimals,
@@ -224,11 +251,12 @@ def sources_tables(rows: pd.DataFrame) -> Iterator[Table]:
 
 
 def sources_report(runs: pd.DataFrame, worth: SourceTransferability) -> Report:
-    """What `msda-bench sources` answers: each source's part in each method and target."""
+    """The report of `msda-bench sources`: each source's part in each method and target."""
     rows = sources(runs, worth)
     line = Line("caption", LEGEND)
     if rows.empty:
         none = "no method here weighs single sources, no run leaves one out, or none of them has a result"
         line = Line("nothing", none, wrapped=False)
+    tables = Section(tuple(sources_tables(rows)))
     below = Section(lines=(line, *folder_lines(runs, worth.notes)))
-    return Report((Section(tuple(sources_tables(rows))), below), rows, is_whole(runs))
+    return Report((tables, below), rows, is_whole(runs))

@@ -1,4 +1,4 @@
-"""Renders tables as text, in any of tabulate's formats, and frames as CSV; cleans what comes from outside."""
+"""Renders tables as text, in any of tabulate's formats, and frames as CSV; cleans text from outside."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 from tabulate import MIN_PADDING, tabulate
@@ -34,6 +34,7 @@ _MARKUP: Mapping[str, Sequence[tuple[str, str]]] = {
     "latex": ((r"\textbf{", "}"), (r"\underline{", "}"), (r"{\scriptsize ", "}")),
     "markdown": (("**", "**"), ("", ""), ("", "")),
 }
+"""How the best, the second best and small print begin and end."""
 
 
 def check_methods(tables: Sequence[Table], methods: Sequence[str]) -> None:
@@ -42,17 +43,26 @@ def check_methods(tables: Sequence[Table], methods: Sequence[str]) -> None:
     Raises:
         BenchError: no table has such a method.
     """
-    known = dict.fromkeys(name for table in tables for names in table.methods for name in names)
+    if not tables:
+        return
+    known: dict[str, None] = {}
+    for table in tables:
+        for names in table.methods:
+            known.update(dict.fromkeys(names))
     for name in methods:
-        if tables and name not in known:
+        if name not in known:
             raise BenchError(f"--methods: {shown(name)} is not a method of any table here{hint(name, known)}")
 
 
 def aligned(cells: Sequence[str]) -> list[str]:
     """Pads the cells of a column whose mark is shorter than that of others, so that their digits are aligned."""
-    lengths = [max((len(mark) for mark in _CELL_MARKS if cell.endswith(mark)), default=0) for cell in cells]
+    lengths = [_mark_length(cell) for cell in cells]
     longest = max(lengths, default=0)
     return [cell + " " * (longest - length) for cell, length in zip(cells, lengths, strict=True)]
+
+
+def _mark_length(cell: str) -> int:
+    return max((len(mark) for mark in _CELL_MARKS if cell.endswith(mark)), default=0)
 
 
 def render(table: Table, form: str = "simple", width: int = TABLE_WIDTH, *, unicode: bool = False) -> str:
@@ -60,20 +70,24 @@ def render(table: Table, form: str = "simple", width: int = TABLE_WIDTH, *, unic
     kind = _kind(form)
     cells = table.cells.map(lambda cell: _escaped(cell, form))
     cells.columns = [_escaped(str(name), form) for name in cells]
-    parts = _parts(cells, width) if kind == "plain" else [cells]
-    text = "\n\n".join(_tabulated(part, form) for part in parts)
-    for (start, end), (begins, ends) in zip((BOLD, SECOND, SMALL), _MARKUP.get(kind, ()), strict=False):
+    if kind == "plain":
+        parts = [_tabulated(part, form) for part in _parts(cells, width)]
+        text = "\n\n".join(parts)
+        return text.replace("+-", "±") if unicode else text
+    text = _tabulated(cells, form)
+    for (start, end), (begins, ends) in zip((BOLD, SECOND, SMALL), _MARKUP[kind], strict=True):
         text = text.replace(start, begins).replace(end, ends)
-    if kind in {"latex", "markdown"}:
-        text = re.sub(" {2,}", " ", text)  # markup has made the padding uneven
-    if kind == "latex":
-        return text.replace("+-", r"$\pm$").replace(_NOTHING, "{}").replace(_BAR, _TEX["|"])
-    return text.replace("+-", "±") if kind == "markdown" or unicode else text
+    text = re.sub(" {2,}", " ", text)  # markup has made the padding uneven
+    if kind == "markdown":
+        return text.replace("+-", "±")
+    return text.replace("+-", r"$\pm$").replace(_NOTHING, "{}").replace(_BAR, _TEX["|"])
 
 
 def heading(table: Table, form: str) -> str:
     """The title above one of several tables; empty in LaTeX, where it would be read as text between them."""
-    return "" if _kind(form) == "latex" else f"{_escaped(clean(table.title), form)}\n\n"
+    if _kind(form) == "latex":
+        return ""
+    return f"{_escaped(clean(table.title), form)}\n\n"
 
 
 def latex_text(table: Table) -> str:
@@ -84,15 +98,18 @@ def latex_text(table: Table) -> str:
         f"  \\caption{{{tex(clean(table.title))}}}",
         f"  \\label{{tab:{table.name}}}",
         render(table, "latex_booktabs"),
-        *(f"  \\par\\footnotesize {tex(clean(text))}" for text in (" ".join(table.verdict), *table.notes) if text),
-        r"\end{table}",
     ]
+    for text in (" ".join(table.verdict), *table.notes):
+        if text:
+            lines.append(f"  \\par\\footnotesize {tex(clean(text))}")
+    lines.append(r"\end{table}")
     return "\n".join(lines)
 
 
 def markdown_text(table: Table) -> str:
     """Writes a table as GitHub's Markdown, with its title and notes."""
-    title, verdict = (_escaped(clean(text), "pipe") for text in (table.title, " ".join(table.verdict)))
+    title = _escaped(clean(table.title), "pipe")
+    verdict = _escaped(clean(" ".join(table.verdict)), "pipe")
     parts = (f"### {title}", verdict, render(table, "pipe"), markdown_list(table.notes))
     return "\n\n".join(part for part in parts if part).replace("+-", "±")
 
@@ -103,7 +120,7 @@ def markdown_list(lines: Iterable[object]) -> str:
 
 
 def clean(text: str) -> str:
-    """Prose without anything that a terminal or an editor would obey."""
+    """Prose without characters that control a terminal or an editor."""
     return printable(text, _LONGEST)
 
 
@@ -118,21 +135,32 @@ def paragraph(text: str, width: int = WIDTH, indent: str = "  ") -> str:
 
 
 def _tabulated(cells: pd.DataFrame, form: str) -> str:
-    places, plain = ("left", *("right" for _ in cells.columns[1:])), _kind(form) == "plain"
-    columns = {name: aligned(cells[name].tolist()) if plain else cells[name].tolist() for name in cells}
+    is_plain = _kind(form) == "plain"
+    places = ["left"] + ["right"] * (len(cells.columns) - 1)
+    columns = {}
+    for name in cells:
+        texts = cells[name].tolist()
+        columns[name] = aligned(texts) if is_plain else texts
     text = tabulate(
-        columns, headers="keys", tablefmt=form, disable_numparse=True, colalign=places, headersalign=places,
-        preserve_whitespace=plain,
-    )  # fmt: skip
+        columns,
+        headers="keys",
+        tablefmt=form,
+        disable_numparse=True,
+        colalign=places,
+        headersalign=places,
+        preserve_whitespace=is_plain,
+    )
     return "\n".join(line.rstrip() for line in str(text).splitlines())
 
 
 def _parts(cells: pd.DataFrame, width: int) -> Iterator[pd.DataFrame]:
     """Splits the columns into tables of this width, each with the first column."""
-    widths = [
-        max(len(str(name)) + MIN_PADDING, *(len(cell) for cell in aligned(cells[name].tolist()))) for name in cells
-    ]
-    starts, used = [1], widths[0]
+    widths = []
+    for name in cells:
+        lengths = [len(cell) for cell in aligned(cells[name].tolist())]
+        widths.append(max(len(str(name)) + MIN_PADDING, *lengths))
+    starts = [1]
+    used = widths[0]
     for place in range(1, len(widths)):
         used += 2 + widths[place]
         if used > width and place > starts[-1]:
@@ -142,8 +170,11 @@ def _parts(cells: pd.DataFrame, width: int) -> Iterator[pd.DataFrame]:
         yield cells.iloc[:, [0, *range(start, end)]]
 
 
-def _kind(form: str) -> str:
-    return {"simple": "plain", "github": "markdown", "pipe": "markdown"}.get(form, "latex")
+def _kind(form: str) -> Literal["plain", "markdown", "latex"]:
+    """The kind of markup of one of tabulate's formats."""
+    if form == "simple":
+        return "plain"
+    return "markdown" if form in {"github", "pipe"} else "latex"
 
 
 def _escaped(text: str, form: str) -> str:
@@ -152,10 +183,9 @@ def _escaped(text: str, form: str) -> str:
         return "".join(char for char in text if not "\ue000" <= char <= "\ue005")
     if kind == "markdown":
         return "".join(f"\\{char}" if char in r"\`*_[]<>|#" else char for char in text)
-    if kind == "latex":
-        # LaTeX would read [ or * after the end of a row as an option.
-        text = text.replace("|", _BAR)  # tabulate does not escape it
-        return f"{_NOTHING}{text}" if text.startswith(("[", "*")) else text
+    text = text.replace("|", _BAR)  # tabulate does not escape it
+    if text.startswith(("[", "*")):
+        return f"{_NOTHING}{text}"  # LaTeX would read [ or * after the end of a row as an option
     return text
 
 
@@ -185,15 +215,20 @@ def csv_text(frame: pd.DataFrame) -> str:
 
 
 def _fields(column: pd.Series[Any]) -> list[str]:
-    show: Callable[[Any], str] = functools.cache(_text)
-    if pd.api.types.is_bool_dtype(column.dtype):
-        show = {True: "true", False: "false"}.__getitem__
-    elif pd.api.types.is_float_dtype(column.dtype):
-        show = "{:.6g}".format
-    elif pd.api.types.is_numeric_dtype(column.dtype):
-        show = str
+    show = _writer(column)
     known = column.notna().tolist()
     return [show(value) if is_known else "" for value, is_known in zip(column.tolist(), known, strict=True)]
+
+
+def _writer(column: pd.Series[Any]) -> Callable[[Any], str]:
+    """Writes the values of a column, other than missing ones."""
+    if pd.api.types.is_bool_dtype(column.dtype):
+        return {True: "true", False: "false"}.__getitem__
+    if pd.api.types.is_float_dtype(column.dtype):
+        return "{:.6g}".format
+    if pd.api.types.is_numeric_dtype(column.dtype):
+        return str
+    return functools.cache(_text)
 
 
 def _text(value: Any) -> str:
@@ -203,7 +238,6 @@ def _text(value: Any) -> str:
 
 def rows_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """A frame's rows as plain JSON values; missing values are None."""
-    plain = frame.astype(object)
-    return [
-        {str(name): value for name, value in row.items()} for row in plain.where(plain.notna(), None).to_dict("records")
-    ]
+    values = frame.astype(object)
+    rows = values.where(values.notna(), None).to_dict("records")
+    return [{str(name): value for name, value in row.items()} for row in rows]

@@ -1,4 +1,4 @@
-"""Compares our runs with published numbers, which may come from several sources, disagree, or not be comparable."""
+"""Compares our runs with published numbers, which may be from several sources, disagree, or not be comparable."""
 
 from __future__ import annotations
 
@@ -34,9 +34,15 @@ COLUMNS = (
 VERIFIED = "verify.csv"
 FAR = 2.0
 """A rule of thumb: a difference of more standard errors is more than noise."""
-_NAMES = {"table": "source_table"} | {
-    name: f"published_{name}" for name in ("method", "mean", "spread", "spread_is", "runs")
+_NAMES = {
+    "table": "source_table",
+    "method": "published_method",
+    "mean": "published_mean",
+    "spread": "published_spread",
+    "spread_is": "published_spread_is",
+    "runs": "published_runs",
 }
+"""The columns of verify.csv that hold fields of a published number under another name."""
 _SPREADS = {"standard error": "", "standard deviation": " sd", "not said": " ?"}
 _ABOUT = {"backbone": "Network", "protocol": "Protocol", "certainty": "Certainty"}
 LEGEND = (
@@ -61,7 +67,8 @@ def verify(runs: str | Path | pd.DataFrame, table: str | None = None) -> pd.Data
     Raises:
         BenchError: there is no such table, the suite names none, or the table is of other targets or another metric.
     """
-    runs, table = runs_of(runs), argument("table", table, str | None)
+    runs = runs_of(runs)
+    table = argument("table", table, str | None)
     if runs.empty:
         raise ValueError("runs: there are no rows to compare")
     return verified_frame(verifications(runs, table))
@@ -101,58 +108,82 @@ class Verification:
             return f"none of {rest} published numbers is of the suite's network and protocol"
         within = comparable["within_2_se"]
         text = f"{within.sum()} of {len(within)} published numbers within {FAR:g} standard errors"
-        if within.isna().any():
-            text += f", {within.isna().sum()} with too few runs"
-        return text + (f"; {rest} are not comparable" if rest else "")
+        unknown = within.isna().sum()
+        if unknown:
+            text += f", {unknown} with too few runs"
+        if rest:
+            text += f"; {rest} are not comparable"
+        return text
 
 
 def verifications(runs: pd.DataFrame, table: str | None = None) -> tuple[Verification, ...]:
     """Compares each experiment with its published numbers, if it has any; see `verify`."""
-    chosen, published = select(runs), _tables(runs, table)
-    return tuple(
-        _verified(experiment, published[experiment.name], rows)
-        for experiment, rows in experiments(chosen)
-        if experiment.name in published
-    )
+    published = _suites_tables(runs) if table is None else _named_table(runs, table)
+    verified = []
+    for experiment, rows in experiments(select(runs)):
+        numbers = published.get(experiment.name)
+        if numbers is not None:
+            verified.append(_verified(experiment, numbers, rows))
+    return tuple(verified)
 
 
-def _tables(runs: pd.DataFrame, name: str | None) -> dict[str, PublishedNumbers]:
-    plan, folder = results_of(runs).plan, results_of(runs).folder or "these runs"
-    if name is None:
-        tables = {table.name: table.published for table in plan.experiments if table.published is not None}
-        if not tables:
-            raise BenchError(
-                f"{folder}: its suite names no published table; give one with --table (known: "
-                f"{', '.join(known_tables())}, or a {ENDING} file), or add `published:` to the suite and run it again"
-            )
-        return tables
+def _folder(runs: pd.DataFrame) -> str:
+    return results_of(runs).folder or "these runs"
+
+
+def _suites_tables(runs: pd.DataFrame) -> dict[str, PublishedNumbers]:
+    """The published numbers that the suite names, by experiment."""
+    tables = {}
+    for experiment in results_of(runs).plan.experiments:
+        if experiment.published is not None:
+            tables[experiment.name] = experiment.published
+    if not tables:
+        raise BenchError(
+            f"{_folder(runs)}: its suite names no published table; give one with --table (known: "
+            f"{', '.join(known_tables())}, or a {ENDING} file), or add `published:` to the suite and run it again"
+        )
+    return tables
+
+
+def _named_table(runs: pd.DataFrame, name: str) -> dict[str, PublishedNumbers]:
+    """The published numbers of a table that the user names, by experiment.
+
+    Which networks, protocols and names of methods are comparable is taken from the suite's own table, if it names one.
+    """
     try:
         numbers = find_table(name)
     except UnreadableError as error:
         raise BenchError(f"{name}: {error}") from None
-    alike = [table for table in plan.experiments if not numbers.targets.isdisjoint(table.targets)]
-    if not alike:
-        raise BenchError(f"{folder}: has no results on any of the targets, the subject of table {numbers.name}")
-    # A table that the user names has the networks, protocols and method names of the suite's own.
-    return {
-        table.name: replace(numbers, backbones=own.backbones, protocols=own.protocols, methods=own.methods)
-        for table in alike
-        for own in [table.published or numbers]
-    }
+    tables = {}
+    for experiment in results_of(runs).plan.experiments:
+        if not numbers.targets.isdisjoint(experiment.targets):
+            own = experiment.published or numbers
+            tables[experiment.name] = replace(
+                numbers, backbones=own.backbones, protocols=own.protocols, methods=own.methods
+            )
+    if not tables:
+        where = _folder(runs)
+        raise BenchError(f"{where}: has no results on any of the targets, the subject of table {numbers.name}")
+    return tables
 
 
 def _verified(experiment: Experiment, table: PublishedNumbers, rows: pd.DataFrame) -> Verification:
-    if (metric := experiment.measure.column) != table.metric:
+    metric = experiment.measure.column
+    if metric != table.metric:
         raise BenchError(f"{experiment.name}: table {table.name} is of {table.metric}, the runs are of {metric}")
     rows = rows.astype({"method": object, "target": object})
-    methods, targets = list(rows["method"].unique()), list(rows["target"].unique())
+    methods = list(rows["method"].unique())
+    targets = list(rows["target"].unique())
     published = _published(table, methods, targets)
-    common = rows[rows["method"].isin(published["method"]) & rows["target"].isin(published["target"])]
+    published_methods = set(published["method"])
+    published_targets = set(published["target"])
+    common = rows[rows["method"].isin(published_methods) & rows["target"].isin(published_targets)]
     absent = {
-        "methods": [name for name in methods if name not in set(published["method"])],
-        "targets": [name for name in targets if name not in set(published["target"])],
+        "methods": [name for name in methods if name not in published_methods],
+        "targets": [name for name in targets if name not in published_targets],
     }
-    return Verification(experiment, table, common, _compared(experiment, table, published, common), absent)
+    numbers = _compared(experiment, table, published, common)
+    return Verification(experiment, table, common, numbers, absent)
 
 
 def _published(table: PublishedNumbers, methods: list[str], targets: list[str]) -> pd.DataFrame:
@@ -160,21 +191,22 @@ def _published(table: PublishedNumbers, methods: list[str], targets: list[str]) 
     columns = [column.name for column in fields(PublishedNumber)]
     numbers = pd.DataFrame([asdict(number) for number in table.numbers], columns=columns, dtype=object)
     numbers = numbers.rename(columns=_NAMES).fillna({"backbone": "", "protocol": ""})
-    over = numbers["target"].where(numbers["target"] != AVERAGE)
-    sources = over.groupby([numbers[column] for column in ORIGIN])
-    over = sources.transform(lambda names: set(names.dropna()) == set(targets))
-    numbers = numbers[numbers["target"].isin(targets) | ((numbers["target"] == AVERAGE) & over.astype(bool))]
-    pairs = [(method, name) for method in methods for name in table.names(method)]
-    numbers = pd.DataFrame(pairs, columns=["method", "published_method"]).merge(numbers, "inner", "published_method")
-    place = numbers["target"].map({name: index for index, name in enumerate([*targets, AVERAGE])})
-    return numbers.iloc[place.argsort(kind="stable")]
+    is_mean = numbers["target"] == AVERAGE
+    of_source = numbers["target"].mask(is_mean).groupby([numbers[column] for column in ORIGIN])
+    has_our_targets = of_source.transform(lambda names: set(names.dropna()) == set(targets)).astype(bool)
+    numbers = numbers[numbers["target"].isin(targets) | (is_mean & has_our_targets)]
+    names = [(method, name) for method in methods for name in table.names(method)]
+    our_names = pd.DataFrame(names, columns=["method", "published_method"])
+    numbers = our_names.merge(numbers, "inner", "published_method")
+    order = {target: place for place, target in enumerate([*targets, AVERAGE])}
+    return numbers.iloc[numbers["target"].map(order).argsort(kind="stable")]
 
 
 def _compared(
     experiment: Experiment, table: PublishedNumbers, published: pd.DataFrame, common: pd.DataFrame
 ) -> pd.DataFrame:
     """Joins the published numbers with ours; differences only where network and protocol are the suite's."""
-    board = leaderboard(common)[[*_OURS]] if len(common) else pd.DataFrame(columns=[*_OURS])
+    board = pd.DataFrame(columns=[*_OURS]) if common.empty else leaderboard(common)[[*_OURS]]
     rows = published.merge(board, "left", ["target", "method"])
     by_network = rows["backbone"].isin(["", *table.backbones])
     by_protocol = rows["protocol"].isin(["", *table.protocols])
@@ -203,7 +235,8 @@ def _error_of_difference(rows: pd.DataFrame) -> pd.Series[float]:
     so the standard deviation of the published runs replaces it; z then shows how well the run fits among them. A
     published mean without a spread is taken as exact.
     """
-    spread, runs = rows["published_spread"], rows["published_runs"].astype(float)
+    spread = rows["published_spread"]
+    runs = rows["published_runs"].astype(float)
     kind = rows["published_spread_is"]
     published = spread.where(kind == "standard error")
     published = published.mask(kind == "standard deviation", spread / runs**0.5)
@@ -214,28 +247,36 @@ def _error_of_difference(rows: pd.DataFrame) -> pd.Series[float]:
 
 
 def verify_report(runs: pd.DataFrame, verified: Sequence[Verification]) -> Report:
-    """What `msda-bench verify` answers; it is complete if all runs are there."""
-    names = {verification.experiment.name for verification in verified}
-    without = [table.name for table in results_of(runs).plan.experiments if table.name not in names]
-    sections = [Section(tuple(_table(verification)), tuple(_sentences(verification))) for verification in verified]
+    """The report of `msda-bench verify`; it is complete if all runs are there."""
+    results = results_of(runs)
+    sections = []
+    for verification in verified:
+        tables = () if verification.numbers.empty else (_table(verification),)
+        sections.append(Section(tables, tuple(_sentences(verification))))
     last = [Line("line", "", wrapped=False)]
-    last += [Line("note", f"{name} names no published table and is not verified", wrapped=False) for name in without]
+    names = {verification.experiment.name for verification in verified}
+    for experiment in results.plan.experiments:
+        if experiment.name not in names:
+            note = f"{experiment.name} names no published table and is not verified"
+            last.append(Line("note", note, wrapped=False))
     last += [Line("verdict", _verdict(verification), wrapped=False) for verification in verified]
-    whole = all((verification.runs["status"] == "ok").all() for verification in verified)
-    report = (*sections, Section(lines=tuple(last)))
-    return Report(report, verified_frame(verified), whole and not results_of(runs).fault_lines)
+    sections.append(Section(lines=tuple(last)))
+    are_ok = all((verification.runs["status"] == "ok").all() for verification in verified)
+    return Report(tuple(sections), verified_frame(verified), are_ok and not results.fault_lines)
 
 
 def _sources(verification: Verification) -> pd.DataFrame:
+    """The lists of published numbers, each with its number in the table."""
     sources = verification.numbers[[*ORIGIN, "comparable"]].drop_duplicates(ignore_index=True)
     return sources.assign(number=[f"[{place}]" for place in range(1, len(sources) + 1)])
 
 
-def _table(verification: Verification) -> Iterator[Table]:
-    """A row for each published number, if there are any."""
-    unit, experiment = Unit("accuracy in percent"), verification.experiment.name
+def _table(verification: Verification) -> Table:
+    """A row for each published number."""
+    unit = Unit("accuracy in percent")
     rows = verification.numbers.merge(_sources(verification), "left", [*ORIGIN, "comparable"])
-    spread = rows["published_spread_is"].map(_SPREADS).where(rows["published_spread"].notna(), "").fillna("")
+    kind = rows["published_spread_is"].map(_SPREADS)
+    rows["spread"] = kind.where(rows["published_spread"].notna(), "").fillna("")
     columns = (
         Column("method", formats.text, ["method"]),
         Column("target", formats.text, ["target"]),
@@ -246,24 +287,32 @@ def _table(verification: Verification) -> Iterator[Table]:
         Column("difference", formats.difference_if, ["difference", "comparable"], unit),
         Column("z", formats.z_if, ["z", "comparable"]),
     )
+    experiment = verification.experiment.name
     title = f"{experiment}: {unit.label} beside the numbers of {verification.table.name}"
-    if len(rows):
-        yield Table(f"{experiment}-verify", title, rows.assign(spread=spread), columns)
+    return Table(f"{experiment}-verify", title, rows, columns)
 
 
 def _sentences(verification: Verification) -> Iterator[Line]:
     """Each source and its certainty, how to read the table, and what is wrong with our runs."""
     for row in _sources(verification).to_dict("records"):
-        about = "".join(f" {word}: {row[name]}." for name, word in _ABOUT.items() if row[name])
-        about += "" if row["comparable"] else " Not comparable: another network or protocol than the suite names."
-        yield Line("caption", f"{row['number']} {row['source']}, {row['source_table']}.{about}")
+        text = f"{row['number']} {row['source']}, {row['source_table']}."
+        for column, word in _ABOUT.items():
+            if row[column]:
+                text += f" {word}: {row[column]}."
+        if not row["comparable"]:
+            text += " Not comparable: another network or protocol than the suite names."
+        yield Line("caption", text)
     yield Line("caption", LEGEND)
-    absent = {what: ", ".join(names) for what, names in verification.absent.items() if names}
-    lines = [f"{what} without a published number, skipped: {names}" for what, names in absent.items()]
-    yield from folder_lines(verification.runs, lines)
+    skipped = []
+    for what, names in verification.absent.items():
+        if names:
+            skipped.append(f"{what} without a published number, skipped: {', '.join(names)}")
+    yield from folder_lines(verification.runs, skipped)
 
 
 def _verdict(verification: Verification) -> str:
-    missing = int((verification.runs["status"] != "ok").sum())
-    why = f" ({missing} of {len(verification.runs)} runs are not ok)" if missing else ""
-    return f"{verification.experiment.name}: {verification.sentence}{why}"
+    text = f"{verification.experiment.name}: {verification.sentence}"
+    not_ok = int((verification.runs["status"] != "ok").sum())
+    if not_ok:
+        text += f" ({not_ok} of {len(verification.runs)} runs are not ok)"
+    return text

@@ -22,8 +22,8 @@ from msda_bench.results.files import LATEX, LEADERBOARD, MARKDOWN, RUNS, runs_fi
 from msda_bench.results.frame import AVERAGE, PROBLEMS, own_rows
 from msda_bench.results.leaderboard import Analysis, analyse
 from msda_bench.results.load import load_cells
-from msda_bench.results.notes import problems
 from msda_bench.results.predictions import per_class
+from msda_bench.results.problems import problems
 from msda_bench.results.ranking import own_methods, standing
 from msda_bench.results.reference import Reference, beside
 from msda_bench.results.report import Table

@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from msda_bench.results.notes import folder_lines, notes, problem_lines
+from msda_bench.results.notes import folder_lines, notes
+from msda_bench.results.problems import problem_lines
 from msda_bench.store.record import Record
 from msda_bench.suite.plan import Method, Plan
 from tests.results.conftest import frame, frame_of, planned
