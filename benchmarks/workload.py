@@ -71,7 +71,7 @@ def reference_train(work: Work, device: str) -> Callable[[int], None]:
     make: Callable[[], Networks] = amazon_networks if work == "amazon" else digits_networks
     dataset: Dataset = AmazonLike(train=2000) if work == "amazon" else DigitsLike(train=500)
     settings = Settings(20, 0.9, device) if work == "amazon" else Settings(128, 0.1, device)
-    *sources, target = (_dense(dataset, name) for name in dataset.domains)
+    *sources, target = (dense(dataset, name) for name in dataset.domains)
 
     def run(steps: int) -> None:
         torch.manual_seed(0)
@@ -84,7 +84,7 @@ def reference_train(work: Work, device: str) -> Callable[[int], None]:
 def brief_train(method: str) -> Callable[[int], None]:
     """Trains SRC or DARN on the table for a number of steps, in a plain loop."""
     dataset = TableLike(train=200)
-    *sources, target = (_dense(dataset, name) for name in dataset.domains)
+    *sources, target = (dense(dataset, name) for name in dataset.domains)
 
     def run(steps: int) -> None:
         torch.manual_seed(0)
@@ -94,8 +94,9 @@ def brief_train(method: str) -> Callable[[int], None]:
     return run
 
 
-def _dense(dataset: Dataset, domain: str) -> Domain:
+def dense(dataset: Dataset, domain: str) -> Domain:
+    """The training part of a domain as arrays."""
     data = dataset.load(domain, LocalFiles())
     x = data.x[: dataset.train]
-    dense = x if isinstance(x, np.ndarray) else x.toarray()
-    return Domain(np.ascontiguousarray(dense, dtype=np.float32), data.y[: dataset.train])
+    rows = x if isinstance(x, np.ndarray) else x.toarray()
+    return Domain(np.ascontiguousarray(rows, dtype=np.float32), data.y[: dataset.train])
