@@ -7,15 +7,17 @@ from typing import Any, TypeAlias
 import numpy as np
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+_FEWEST = 5
+"""Rows with the same code, from which on it tells something."""
 _BINS = 20
 """Of numbers with more different values."""
 
 
 def share_told(codes: Array, of: Array) -> float:
-    """The share of rows whose class the other rows with the same code name, by the most of them.
+    """The share of rows whose class is the most frequent one among the rows with the same code.
 
-    A row has no vote on itself, so that codes which mean nothing tell no more than the most frequent class does. Where
-    no other row has the code, or votes are tied, the most frequent class is named.
+    A code of fewer than five rows tells nothing: there, and where two classes are equally frequent, the most frequent
+    class of all rows is named.
 
     Args:
         codes: (n,) whole numbers from 0; see `codes_of`.
@@ -24,20 +26,14 @@ def share_told(codes: Array, of: Array) -> float:
     if not len(of):
         return 0.0
     _, place, counts = np.unique(codes, return_inverse=True, return_counts=True)
+    place = place.reshape(-1)
     votes = np.zeros((len(counts), int(of.max()) + 1), np.int32)
-    np.add.at(votes, (place.reshape(-1), of), 1)
-    own = votes[place.reshape(-1), of]
-    second, most = _two_largest(votes)[:, place.reshape(-1)]
-    rival = np.where(own == most, second, most)
+    np.add.at(votes, (place, of), 1)
+    most = votes.max(1)
+    tells = (counts >= _FEWEST) & ((votes == most[:, None]).sum(1) == 1)
     is_usual = of == np.bincount(of).argmax()
-    return float(np.where(own - 1 == rival, is_usual, own - 1 > rival).mean())
-
-
-def _two_largest(votes: Array) -> Array:
-    """The second largest and the largest number of each row, (2, n)."""
-    if votes.shape[1] == 1:
-        return np.stack([np.zeros(len(votes), np.int32), votes[:, 0]])
-    return np.partition(votes, -2, axis=1)[:, -2:].T
+    is_most = votes[place, of] == most[place]
+    return float(np.where(tells[place], is_most, is_usual).mean())
 
 
 def codes_of(values: Array) -> Array:

@@ -8,7 +8,7 @@ import numpy as np
 
 from msda_bench.api import Array
 from msda_bench_builtin.datasets.tables.findings import MEASURED, Finding
-from msda_bench_builtin.datasets.tables.judge import SAME_UNIT, copied, recorded
+from msda_bench_builtin.datasets.tables.judge import SAME_UNIT, copied, ordered, recorded
 from msda_bench_builtin.datasets.tables.numbers import factor_text, gaps_among, other_unit
 from msda_bench_builtin.datasets.tables.parts import Parts
 from msda_bench_builtin.datasets.tables.texts import listed
@@ -67,9 +67,22 @@ def _findings(
         where = listed([names[place] for place in unit.domains], 6)
         what = f"array {name!r} in {where} varies {factor_text(unit.factor)} that of other domains"
         yield Finding("unit", what, remedy=SAME_UNIT)
-    yield from copied(codes, places, names)
+    rows = np.concatenate(list(parts.rows.values()))
+    labels = _labels(parts, rows)
+    yield from copied(codes, places, labels, names)
+    if parts.classes:
+        yield from ordered(labels, places, names)
     if parts.groups is None:
         yield from recorded(measured, places)
+
+
+def _labels(parts: Parts, rows: Array) -> Array:
+    """The place of each row's label, -1 where there is none."""
+    y = parts.y[rows]
+    if parts.classes:
+        return y.astype(np.int64)
+    labels = np.unique(y, return_inverse=True)[1]
+    return np.where(np.isfinite(y), labels.reshape(-1), -1)
 
 
 def spread(columns: list[Array], mine: Array) -> float:

@@ -94,6 +94,7 @@ class Look:
         test: which of these rows are official test rows, if the user says so.
         says_test: whether the user says which are, or that none are.
         alike: whether the numbers of each domain are standardised by themselves.
+        fills: whether missing values are hidden.
         gaps: texts that stand for missing values somewhere in the file.
         beside: numbers of each of these rows that rows are compared by, too.
         kind: what the columns are in the file.
@@ -114,6 +115,7 @@ class Look:
     gaps: frozenset[str]
     beside: tuple[Array, ...] = ()
     kind: Literal["column", "array"] = "column"
+    fills: bool = False
 
     @classmethod
     def of(

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from msda_bench.api import Array, DataError
-from msda_bench.functional import characters_of, unspaced
+from msda_bench.functional import characters_of, codes_of, share_told, unspaced
 from msda_bench_builtin.datasets.tables.columns import as_written, plan_of
 from msda_bench_builtin.datasets.tables.dates import date_in
 from msda_bench_builtin.datasets.tables.findings import MEASURED, Finding, Look
@@ -38,6 +38,12 @@ _SMALL = 20
 """Numbers of a domain, from which on its median is compared."""
 SAME_UNIT = "if its unit differs, correct it; `standardise: domain` makes them alike"
 _BY_TEXT = "to learn from its words name it by --text"
+_ENOUGH = 40
+"""Rows, from which on what one column tells is measured."""
+_TOLD, _TOLD_BY_GAPS = 0.75, 0.25
+"""Rows told by one column, or by which values are missing: from none more than the most frequent, 0, to all, 1."""
+_ORDERED = 0.5
+"""Neighbours with the same label: from none more than in a random order, 0, to all, 1."""
 _KNOWN = "take it out only if it is known before the label is"
 
 
@@ -59,7 +65,8 @@ def judge(look: Look, text: str | None) -> list[Finding]:
     kept = {name: column for name, column in used.items() if name not in found}
     grouped = look.groups is not None or any(finding.fate == "group" for finding in found.values())
     ordered = [found[name] for name in used if name in found]
-    return [*dict.fromkeys(ordered), *gaps_in(look, kept), *_compared(look, kept), *_rows(look, kept, grouped=grouped)]
+    compared = [*gaps_in(look, kept), *_compared(look, kept), *_telling(look, kept)]
+    return [*dict.fromkeys(ordered), *compared, *_rows(look, kept, grouped=grouped)]
 
 
 def used_columns(look: Look, text: str | None) -> dict[str, Column]:
@@ -252,10 +259,13 @@ def _determines(codes: Array, others: Array) -> bool:
 def _compared(look: Look, kept: Mapping[str, Column]) -> Iterator[Finding]:
     """Columns that differ between domains in a way that no method can repair: another unit, or no value at all."""
     absent: dict[str, list[str]] = {}
+    constant: dict[str, list[str]] = {}
     for name, column in kept.items():
         counts = np.bincount(look.places[look.codes(name) >= 0], minlength=len(look.names))
         for place in np.flatnonzero(counts == 0):
             absent.setdefault(look.names[place], []).append(name)
+        for alone, text in _of_one_value(look, name, column):
+            constant.setdefault(look.names[alone], []).append(f"{name} ({text})")
         if look.alike or len(column.numbers) < MEASURED or not np.isfinite(column.numbers).all():
             continue
         first, medians, third = look.quartiles(name, _SMALL)
@@ -267,24 +277,99 @@ def _compared(look: Look, kept: Mapping[str, Column]) -> Iterator[Finding]:
     for domain, names in absent.items():
         what = f"{domain} has no value at all in {listed(names, 8)}"
         yield Finding("missing", what, remedy="the median stands for it; `drop` leaves such a column out")
+    for domain, names in constant.items():
+        what = f"{domain} has one value alone in {listed(names, 8)}, other domains more"
+        yield Finding("constant", what, remedy="that tells the domain; `drop` leaves such a column out")
+
+
+def _of_one_value(look: Look, name: str, column: Column) -> Iterator[tuple[int, str]]:
+    """The domains of enough rows in which a column has one value alone, and the value."""
+    codes = look.codes(name)
+    for place in range(len(look.names)):
+        mine = codes[look.places == place]
+        values = np.unique(mine[mine >= 0])
+        if len(mine) >= _SMALL and len(values) == 1:
+            yield place, column.texts[int(values[0])]
+
+
+def _telling(look: Look, kept: Mapping[str, Column]) -> Iterator[Finding]:
+    """What tells the domain or the label by itself: a column, or which values are missing."""
+    known = look.labels >= 0
+    if not kept or len(look.rows) < _ENOUGH or known.sum() < _ENOUGH:
+        return
+    asked = [("domain", np.ones(len(known), bool), look.places)]
+    if not look.regression:
+        asked.append(("label", known, look.labels))
+    codes = {name: _codes(look, name) for name in kept}
+    gaps = np.stack([look.codes(name) < 0 for name in kept], axis=1)
+    _, pattern = np.unique(gaps, axis=0, return_inverse=True)
+    by_gaps: list[str] = []
+    for what, rows, of in asked:
+        usual = float(np.bincount(of[rows]).max() / rows.sum())
+        share = share_told(pattern.reshape(-1)[rows], of[rows])
+        if share - usual > _TOLD_BY_GAPS * (1 - usual):
+            by_gaps.append(f"the {what} of {_shares(share, usual)}")
+        for name, of_column in codes.items():
+            alike = what == "domain" and look.alike and name in look.measured
+            share = share_told(of_column[rows], of[rows])
+            if share - usual > _TOLD * (1 - usual) and not alike:
+                told = f"column {name!r} alone tells the {what} of {_shares(share, usual)}"
+                remedy = _KNOWN if what == "label" else "`drop` leaves it out"
+                yield Finding("telling", told, remedy=remedy)
+    if by_gaps and not look.fills:
+        told = f"which values are missing tells {' and '.join(by_gaps)}"
+        yield Finding("telling", told, remedy="`gaps: fill` hides it")
+
+
+def _codes(look: Look, name: str) -> Array:
+    """A column's values as codes; see `codes_of`."""
+    return codes_of(look.measured[name]) if name in look.measured else look.codes(name) + 1
+
+
+def _shares(share: float, usual: float) -> str:
+    return f"{100 * share:.0f} % of the rows (always the most frequent: {100 * usual:.0f} %)"
 
 
 def _rows(look: Look, kept: Mapping[str, Column], *, grouped: bool) -> Iterator[Finding]:
     """Rows that occur many times, and rows that follow each other as in a recording."""
     if kept:
-        yield from copied([look.codes(name) for name in kept], look.places, look.names)
+        yield from copied([look.codes(name) for name in kept], look.places, look.labels, look.names)
+    if not look.regression:
+        yield from ordered(look.labels, look.places, look.names)
     if not grouped:
         yield from recorded([look.measured[name] for name in kept if name in look.measured], look.places)
 
 
-def copied(columns: Sequence[Array], places: Array, names: Sequence[str]) -> Iterator[Finding]:
-    """A doubt about rows that occur many times; the columns hold whole numbers."""
+def copied(columns: Sequence[Array], places: Array, labels: Array, names: Sequence[str]) -> Iterator[Finding]:
+    """A doubt about rows that occur many times; the columns and labels are whole numbers, -1 for a missing one."""
     copies, repeated = copies_among(columns)
-    if copies:
-        where = listed([names[place] for place in np.unique(places[repeated])], 6)
-        what = f"{copies} of {len(places)} rows are copies of other rows, in {where}"
-        remedy = "remove them, or they are trained on and tested on at once (oversampling belongs after the split)"
-        yield Finding("rows", what, remedy=remedy)
+    if not copies:
+        return
+    prints = prints_of(columns)
+    known = labels >= 0
+    within = len(prints) - len(np.unique(prints_of([*columns, places])))
+    labelled = len(np.unique(prints_of([*(of[known] for of in columns), labels[known]])))
+    differ = labelled - len(np.unique(prints[known]))
+    of_which = f"{within} in their own domain, {copies - within} in another, {differ or 'none'} with another label"
+    where = listed([names[place] for place in np.unique(places[repeated])], 6)
+    what = f"{copies} of {len(places)} rows are copies of other rows, in {where} ({of_which})"
+    remedy = "remove them, or they are trained on and tested on at once (oversampling belongs after the split)"
+    yield Finding("rows", what, remedy=f"{remedy}; `duplicates: drop` leaves out those in their own domain")
+
+
+def ordered(labels: Array, places: Array, names: Sequence[str]) -> Iterator[Finding]:
+    """A doubt about domains whose rows lie in the order of their classes; -1 stands for no label."""
+    found: list[str] = []
+    for place, name in enumerate(names):
+        y = labels[(places == place) & (labels >= 0)]
+        if len(y) < _SMALL:
+            continue
+        same, chance = float((y[1:] == y[:-1]).mean()), float((np.bincount(y) ** 2).sum()) / len(y) ** 2
+        if same - chance > _ORDERED * (1 - chance):
+            found.append(f"{name} {100 * same:.0f} % ({100 * chance:.0f} %)")
+    if found:
+        what = f"rows with the label of the row before, beside those in a random order: {listed(found, 6)}"
+        yield Finding("order", what, remedy="runs draw their splits at random, and so should you")
 
 
 def recorded(columns: Sequence[Array], places: Array) -> Iterator[Finding]:

@@ -117,12 +117,27 @@ class Parts:
             yield f"domains without a class of another domain, {listed(strange)}; {remedy}"
 
     def remarks(self) -> Iterator[str]:
-        """Official test rows, and classes that only one domain has."""
+        """Official test rows, and classes that only one domain has, or that some lack."""
         if self.test is not None:
             yield self._tested(self.test)
             yield from self._one_sided(self.test)
         for name, classes in self._alone().items():
             yield f"only {name} has the classes {listed(classes)}: no source can teach them when it is the target"
+        yield from self._lacking()
+
+    def _lacking(self) -> Iterator[str]:
+        """Classes of several domains that others lack."""
+        alone = {name for of in self._alone().values() for name in of}
+        some: list[str] = []
+        for name, rows in self.rows.items():
+            if name in self.unlabelled:
+                continue
+            here = np.unique(self.y[rows])
+            lacking = [of for place, of in enumerate(self.classes) if place not in here and of not in alone]
+            if lacking:
+                some.append(f"{name} has no row of {listed(lacking, 6)}")
+        if some:
+            yield f"classes: {listed(some, 6)}; methods answer them there all the same"
 
     def _tested(self, test: Array) -> str:
         """How many official test rows each domain has."""

@@ -206,7 +206,8 @@ class Table(FromFile):
     def look(self, columns: Mapping[str, Column], parts: Parts, *, says_test: bool = False) -> Look:
         """The columns of inputs and the rows, to be judged."""
         alike, inputs = self.standardise == "domain", self._inputs(columns, parts)
-        return Look.of(Path(self.file), inputs, parts, self.domain, alike=alike, says_test=says_test)
+        look = Look.of(Path(self.file), inputs, parts, self.domain, alike=alike, says_test=says_test)
+        return replace(look, fills=self.gaps == "fill")
 
     def _gaps(self) -> tuple[dict[str, Any], list[str]]:
         """The texts that stand for missing values, as `missing`, if some numbers among the inputs surely do."""
