@@ -171,7 +171,7 @@ def _is_testable(gain: Gain) -> bool:
 def across_of(runs: pd.DataFrame) -> Across | None:
     """Compares the methods of a frame of runs across its datasets; see `across_datasets`."""
     tables = list(score_tables(runs))
-    return across_datasets(tables, [comparisons(grid, whole=False) for grid in tables])
+    return across_datasets(tables, [comparisons(table, whole=False) for table in tables])
 
 
 def across_datasets(tables: Sequence[ScoreTable], pairs: Sequence[Sequence[PairedComparison]]) -> Across | None:
@@ -183,13 +183,13 @@ def across_datasets(tables: Sequence[ScoreTable], pairs: Sequence[Sequence[Paire
     """
     counted = _counted(tables)
     by_dataset: dict[str, list[ScoreTable]] = {}
-    for grid in counted:
-        by_dataset.setdefault(grid.experiment.dataset, []).append(grid)
+    for table in counted:
+        by_dataset.setdefault(table.experiment.dataset, []).append(table)
     if len(by_dataset) < 2:  # noqa: PLR2004
         return None
-    names = [name for name in counted[0].ranked if all(name in grid.ranked for grid in counted)]
+    names = [name for name in counted[0].ranked if all(name in table.ranked for table in counted)]
     baseline = _shared_baseline(counted, names)
-    alpha = min(grid.experiment.alpha for grid in counted)
+    alpha = min(table.experiment.alpha for table in counted)
     compared = [_compared(by_dataset, pair, alpha) for pair in combinations(names, 2)]
     rows = _decided(compared, baseline if len(names) > MOST_ALL_PAIRS else None)
     ranked = _ranks(by_dataset, names)
@@ -200,9 +200,9 @@ def across_datasets(tables: Sequence[ScoreTable], pairs: Sequence[Sequence[Paire
         groups = cliques(best_first, [row.pair for row in rows if row.outcome in OPPOSITE])
     gains: list[Gain] = []
     if baseline is not None:
-        for grid, decided in zip(tables, pairs, strict=True):
-            if grid in counted:
-                gains += _gains(grid, decided, baseline)
+        for table, decided in zip(tables, pairs, strict=True):
+            if table in counted:
+                gains += _gains(table, decided, baseline)
     return Across(
         datasets=tuple(by_dataset),
         methods=tuple(best_first),
@@ -220,19 +220,19 @@ def across_datasets(tables: Sequence[ScoreTable], pairs: Sequence[Sequence[Paire
 
 def _counted(tables: Sequence[ScoreTable]) -> list[ScoreTable]:
     """The experiments that are compared; see `across_datasets`."""
-    of_accuracy = [grid for grid in tables if grid.metric == METRIC]
-    unaltered = {grid.experiment.dataset for grid in of_accuracy if not grid.experiment.is_altered}
+    of_accuracy = [table for table in tables if table.metric == METRIC]
+    unaltered = {table.experiment.dataset for table in of_accuracy if not table.experiment.is_altered}
     counted = []
-    for grid in of_accuracy:
-        is_repeated = grid.experiment.is_altered and grid.experiment.dataset in unaltered
-        if grid.has_results and grid.has_headroom and not is_repeated:
-            counted.append(grid)
+    for table in of_accuracy:
+        is_repeated = table.experiment.is_altered and table.experiment.dataset in unaltered
+        if table.has_results and table.has_headroom and not is_repeated:
+            counted.append(table)
     return counted
 
 
 def _shared_baseline(counted: Sequence[ScoreTable], names: Sequence[str]) -> str | None:
     """The baseline of all experiments, if it is the same and one of the compared methods."""
-    baselines = {grid.experiment.baseline for grid in counted}
+    baselines = {table.experiment.baseline for table in counted}
     if len(baselines) > 1:
         return None
     baseline = baselines.pop()
@@ -244,10 +244,10 @@ def _headroom(counted: Sequence[ScoreTable], gains: Sequence[Gain]) -> str | Non
     named: set[str | None] = set()
     labelled: set[str] = set()
     recipes: dict[str, str] = {}
-    for grid in counted:
-        named.add(grid.experiment.headroom)
-        labelled.update(grid.labelled)
-        recipes.update({method.name: method.recipe for method in grid.experiment.methods})
+    for table in counted:
+        named.add(table.experiment.headroom)
+        labelled.update(table.labelled)
+        recipes.update({method.name: method.recipe for method in table.experiment.methods})
     by_method: dict[str, list[float]] = {}
     for row in gains:
         if row["method"] in labelled and row["gain"] is not None:
@@ -257,19 +257,19 @@ def _headroom(counted: Sequence[ScoreTable], gains: Sequence[Gain]) -> str | Non
     return tells_headroom(shared, recipes, means)
 
 
-def _gains(grid: ScoreTable, pairs: Sequence[PairedComparison], baseline: str) -> Iterator[Gain]:
+def _gains(table: ScoreTable, pairs: Sequence[PairedComparison], baseline: str) -> Iterator[Gain]:
     """Each method's gain over the baseline, on the mean over targets, as decided in the experiment."""
     decisions = {row.other(baseline): row for row in pairs if row.scope == "average" and baseline in row.pair}
-    for name in grid.methods:
+    for name in table.methods:
         if name == baseline:
             continue
-        gain = grid.merits[None].gain(name, baseline).allowing(grid.overlap[None])
-        low, high = gain.interval(grid.experiment.alpha)
+        gain = table.merits[None].gain(name, baseline).allowing(table.overlap[None])
+        low, high = gain.interval(table.experiment.alpha)
         row = decisions.get(name)
         yield {
-            "experiment": grid.experiment.name,
+            "experiment": table.experiment.name,
             "method": name,
-            "reference": name in grid.references,
+            "reference": name in table.references,
             "gain": gain.mean if gain.n else None,
             "error": gain.standard_error,
             "low": low,
@@ -289,10 +289,10 @@ def _compared(datasets: Mapping[str, Sequence[ScoreTable]], pair: tuple[str, str
     for of_dataset in datasets.values():
         firsts = []
         seconds = []
-        for grid in of_dataset:
-            first, second = grid.merits[None].paired(*pair)
-            decimals.append(grid.merits[None].decimals)
-            if len(first) < len(grid.seeds):
+        for table in of_dataset:
+            first, second = table.merits[None].paired(*pair)
+            decimals.append(table.merits[None].decimals)
+            if len(first) < len(table.seeds):
                 complete = False
             if first:
                 firsts.append(mean_of(first))
@@ -328,7 +328,7 @@ def _ranks(datasets: Mapping[str, Sequence[ScoreTable]], names: Sequence[str]) -
     for of_dataset in datasets.values():
         merits = {}
         for name in names:
-            scores = [grid.merits[None].by_seed[name] for grid in of_dataset]
+            scores = [table.merits[None].by_seed[name] for table in of_dataset]
             means = [mean_of(by_seed.values()) for by_seed in scores if by_seed]
             if means:
                 merits[name] = tied(mean_of(means))
@@ -370,25 +370,25 @@ def _grown(
 def _skipped(tables: Sequence[ScoreTable], counted: Sequence[ScoreTable], names: Sequence[str]) -> Iterator[str]:
     """The experiments and methods that are not compared, and why."""
     by_reason: dict[str, list[str]] = {}
-    for grid in tables:
-        if grid not in counted:
-            by_reason.setdefault(_why_skipped(grid), []).append(name_of(grid.experiment.name))
+    for table in tables:
+        if table not in counted:
+            by_reason.setdefault(_why_skipped(table), []).append(name_of(table.experiment.name))
     for why, skipped in by_reason.items():
         yield f"{first_of(skipped)}: {why}"
     others: dict[str, None] = {}
-    for grid in counted:
-        others.update(dict.fromkeys(name_of(name) for name in grid.ranked if name not in names))
+    for table in counted:
+        others.update(dict.fromkeys(name_of(name) for name in table.ranked if name not in names))
     if others:
         yield f"{first_of(others)}: not ranked in every experiment"
 
 
-def _why_skipped(grid: ScoreTable) -> str:
-    experiment = grid.experiment
-    if not grid.has_results:
+def _why_skipped(table: ScoreTable) -> str:
+    experiment = table.experiment
+    if not table.has_results:
         return "no results yet"
-    if grid.metric != METRIC:
-        return f"its metric is {grid.metric}, not accuracy"
-    if not grid.has_headroom:
+    if table.metric != METRIC:
+        return f"its metric is {table.metric}, not accuracy"
+    if not table.has_headroom:
         reference = name_of(experiment.headroom)
         return f"no headroom, since {reference} is not shown to gain over {name_of(experiment.baseline)}"
     altered = printable(experiment.label_shift or "a source is left out")

@@ -11,7 +11,7 @@ import pandas as pd
 
 from msda_bench.errors import BenchError
 from msda_bench.results import formats
-from msda_bench.results.decision import BETTER, WORSE, PairedComparison, paired_statistics, test_family
+from msda_bench.results.decision import BETTER, WORSE, PairedComparison, compared_between, test_family
 from msda_bench.results.estimates import summarize
 from msda_bench.results.formats import Unit
 from msda_bench.results.frame import AVERAGE, own_rows
@@ -197,34 +197,14 @@ def _scores(a: pd.DataFrame, b: pd.DataFrame, methods: Mapping[str, str]) -> pd.
     rows: list[dict[str, Any]] = []
     for table_a, table_b in zip(tables_a, tables_b, strict=True):
         for target in table_a.columns:
-            compared = [_compare_methods(table_a, table_b, names, target) for names in methods.items()]
+            pairs = [(name_b, name_a) for name_a, name_b in methods.items()]
+            compared = [compared_between(table_b, table_a, target, pair) for pair in pairs]
             for comparison in test_family(compared, "methods"):
                 row = asdict(comparison)
+                row["target"] = AVERAGE if target is None else target
                 row.update(_means(table_a, table_b, comparison, target))
                 rows.append(row)
     return pd.DataFrame(rows, columns=COLUMNS).astype({"n_planned": "Int64", "n_paired": "Int64"})
-
-
-def _compare_methods(
-    table_a: ScoreTable, table_b: ScoreTable, names: tuple[str, str], target: ScoreColumn
-) -> PairedComparison:
-    """Compares a method of B with one of A, over the seeds that both have; `names` are those in A and in B."""
-    name_a, name_b = names
-    merits_a = table_a.merits[target]
-    merits_b = table_b.merits[target]
-    values_a, values_b = paired(merits_a.by_seed[name_a], merits_b.by_seed[name_b])
-    seeds = set(table_a.seeds) & set(table_b.seeds)
-    return paired_statistics(
-        "target" if target else "average",
-        target or AVERAGE,
-        (name_b, name_a),
-        [second - first for first, second in zip(values_a, values_b, strict=True)],
-        len(seeds),
-        metric=table_a.metric,
-        alpha=table_a.experiment.alpha,
-        decimals=min(merits_a.decimals, merits_b.decimals),
-        overlap=max(table_a.overlap[target], table_b.overlap[target]),
-    )
 
 
 def _means(

@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from msda_bench.results.estimates import detectable_shift, summarize
-from msda_bench.results.scores import ScoreColumn, ScoreTable
+from msda_bench.results.scores import ScoreColumn, ScoreTable, paired
 from msda_bench.results.signed_rank import signed_rank_tests
 from msda_bench.suite.plan import Experiment
 
@@ -139,62 +139,72 @@ def tests_with_baseline(experiment: Experiment) -> int:
     return len(ranked) * (len(ranked) - 1) // 2
 
 
-def comparisons(grid: ScoreTable, *, whole: bool = True) -> list[PairedComparison]:
+def comparisons(table: ScoreTable, *, whole: bool = True) -> list[PairedComparison]:
     """The decided comparisons of an experiment at each target and on average.
 
     Without `whole` only those on average, which are the same, since each target has families of its own.
     """
-    columns: Sequence[ScoreColumn] = grid.columns if whole else (None,)
+    columns: Sequence[ScoreColumn] = table.columns if whole else (None,)
     every: list[PairedComparison] = []
     for column in columns:
-        every += _in_column(grid, column)
+        every += _in_column(table, column)
     return every
 
 
-def _in_column(grid: ScoreTable, column: ScoreColumn) -> Iterator[PairedComparison]:
-    pairs = list(combinations(grid.ranked, 2))
-    baseline = test_baseline(grid.experiment, grid.ranked)
+def _in_column(table: ScoreTable, column: ScoreColumn) -> Iterator[PairedComparison]:
+    pairs = list(combinations(table.ranked, 2))
+    baseline = test_baseline(table.experiment, table.ranked)
     if baseline is None:
-        yield from _family(grid, column, pairs, ALL_PAIRS)
+        yield from _family(table, column, pairs, ALL_PAIRS)
         return
     with_baseline = [pair for pair in pairs if baseline in pair]
-    yield from _family(grid, column, with_baseline, f"against {baseline}")
-    best = best_method(grid, column)
+    yield from _family(table, column, with_baseline, f"against {baseline}")
+    best = best_method(table, column)
     with_best = [pair for pair in pairs if best in pair and baseline not in pair]
-    yield from _family(grid, column, with_best, f"against {best}")
+    yield from _family(table, column, with_best, f"against {best}")
 
 
-def _family(grid: ScoreTable, column: ScoreColumn, pairs: Sequence[Pair], family: str) -> list[PairedComparison]:
-    return test_family([compared_at(grid, column, pair) for pair in pairs], family)
+def _family(table: ScoreTable, column: ScoreColumn, pairs: Sequence[Pair], family: str) -> list[PairedComparison]:
+    return test_family([compared_at(table, column, pair) for pair in pairs], family)
 
 
-def best_method(grid: ScoreTable, column: ScoreColumn) -> str | None:
+def best_method(table: ScoreTable, column: ScoreColumn) -> str | None:
     """The ranked method with the best mean, of those with enough seeds for any test; None without one.
 
     So a method that has results at a few seeds only is not the best.
     """
-    merits = grid.merits[column]
-    means = merits.means(grid.ranked)
-    enough = [name for name in means if 0.5 ** len(merits.by_seed[name]) <= grid.experiment.alpha]
+    merits = table.merits[column]
+    means = merits.means(table.ranked)
+    enough = [name for name in means if 0.5 ** len(merits.by_seed[name]) <= table.experiment.alpha]
     return max(enough, key=means.__getitem__, default=None)
 
 
-def compared_at(grid: ScoreTable, column: ScoreColumn, pair: Pair) -> PairedComparison:
+def compared_at(table: ScoreTable, column: ScoreColumn, pair: Pair) -> PairedComparison:
     """Two methods over the seeds at a target, or on average; not decided yet."""
-    merits = grid.merits[column]
-    experiment = grid.experiment
-    comparison = paired_statistics(
+    comparison = compared_between(table, table, column, pair)
+    return replace(comparison, experiment=table.experiment.name, is_small=table.is_small(column))
+
+
+def compared_between(first: ScoreTable, second: ScoreTable, column: ScoreColumn, pair: Pair) -> PairedComparison:
+    """A method of one experiment and a method of another over the seeds that both have; not decided yet.
+
+    The metric and the level are those of the second experiment.
+    """
+    merits = first.merits[column]
+    others = second.merits[column]
+    values = paired(merits.by_seed[pair[0]], others.by_seed[pair[1]])
+    seeds = set(first.seeds) & set(second.seeds)
+    return paired_statistics(
         "average" if column is None else "target",
         column,
         pair,
-        merits.differences(*pair),
-        len(grid.seeds),
-        metric=grid.metric,
-        alpha=experiment.alpha,
-        decimals=merits.decimals,
-        overlap=grid.overlap[column],
+        [value - other for value, other in zip(*values, strict=True)],
+        len(seeds),
+        metric=second.metric,
+        alpha=second.experiment.alpha,
+        decimals=min(merits.decimals, others.decimals),
+        overlap=max(first.overlap[column], second.overlap[column]),
     )
-    return replace(comparison, experiment=experiment.name, is_small=grid.is_small(column))
 
 
 def paired_statistics(

@@ -93,23 +93,20 @@ def _chosen(experiment: Experiment, by: str | None) -> Iterator[str]:
         if by is not None and experiment.criteria:
             yield f"Settings are those that {by} selects."
         return
-    track = by or tuning.tracks[0]
-    if track == FIRST:
+    criterion = by or tuning.tracks[0]
+    if criterion == FIRST:
         yield "Settings: candidate 0 of each method, without any selection."
         return
     searches = {method.name: method.search for method in experiment.methods if method.search is not None}
     most = max(len(search.candidates) for search in searches.values())
-    seeds = spans(tuning.seeds)
-    yield (
-        f"Settings chosen once for each method and target on tuning seeds {seeds} by {_worded(track)}, among {most} "
-        "candidates."
-    )
+    where = f"once for each method and target on tuning seeds {spans(tuning.seeds)}"
+    yield f"Settings chosen {where} by {_worded(criterion)}, among {most} candidates."
     oracles: dict[str, list[str]] = {}
     for name in tuning.oracles:
         if name in searches:
             oracles.setdefault(searches[name].by, []).append(name)
     for own, names in oracles.items():
-        if own != track:
+        if own != criterion:
             yield f"Trained with the target's labels, and so chosen by {_worded(own)}: {', '.join(names)}."
 
 
@@ -182,45 +179,45 @@ def note_lines(noted: Iterable[Note]) -> dict[str, list[str]]:
 
 def _remarks(experiment: Experiment, rows: pd.DataFrame) -> Iterator[tuple[NoteKind, Iterable[str]]]:
     """The notes that the records give rise to, by kind."""
-    made = rows[rows["key"].notna()]
+    recorded = rows[rows["key"].notna()]
     yield "tests", small_tests_notes(experiment.targets, small_tests(rows))
     yield "answers", doubted_answers(rows)
     yield "answers", lone_answers(rows)
-    yield "store", _faulty(made)
-    yield "scores", _unscored(experiment, made)
-    yield "made", _unusual(made)
-    yield "made", _versions(experiment, made)
-    yield "outliers", _outliers(made)
+    yield "store", _faulty(recorded)
+    yield "scores", _unscored(experiment, recorded)
+    yield "made", _unusual(recorded)
+    yield "made", _versions(experiment, recorded)
+    yield "outliers", _outliers(recorded)
     yield "steps", _steps(rows)
 
 
-def _faulty(made: pd.DataFrame) -> Iterator[str]:
+def _faulty(recorded: pd.DataFrame) -> Iterator[str]:
     """Notes runs whose records are in conflict or damaged."""
-    results = results_of(made)
-    conflicting = made[made["key"].isin(results.conflicting)]
+    results = results_of(recorded)
+    conflicting = recorded[recorded["key"].isin(results.conflicting)]
     if len(conflicting):
         what = "another result of the same run is stored with the one that counts"
-        yield f"{what}: {which_runs(conflicting, made)}"
-    damaged = made[made["key"].isin(results.damaged)]
+        yield f"{what}: {which_runs(conflicting, recorded)}"
+    damaged = recorded[recorded["key"].isin(results.damaged)]
     if len(damaged):
         what = "a damaged record counts as missing; run the suite again to replace it"
-        yield f"{what}: {which_runs(damaged, made)}"
+        yield f"{what}: {which_runs(damaged, recorded)}"
 
 
-def _unusual(made: pd.DataFrame) -> Iterator[str]:
+def _unusual(recorded: pd.DataFrame) -> Iterator[str]:
     """Notes runs without numba, and components that changed the state of the process."""
-    plain = made[(made["device"] == "cpu") & (made["numba"] == "")]
+    plain = recorded[(recorded["device"] == "cpu") & (recorded["numba"] == "")]
     if len(plain):
         what = "trained without numba, by plain loops, which are slower and round differently"
-        yield f"{what}: {which_runs(plain, made)}"
-    for (what,), affected in _grouped(made, "put_back"):
+        yield f"{what}: {which_runs(plain, recorded)}"
+    for (what,), affected in _grouped(recorded, "put_back"):
         changed = f"a component changed {printable(what, _MESSAGE)}, which was restored after its run"
-        yield f"{changed}: {which_runs(affected, made)}"
+        yield f"{changed}: {which_runs(affected, recorded)}"
 
 
-def _outliers(made: pd.DataFrame) -> Iterator[str]:
+def _outliers(recorded: pd.DataFrame) -> Iterator[str]:
     """Notes runs whose scores are far from those of the method's other seeds."""
-    ok = made[(made["status"] == "ok") & (made["method"] != CHANCE_REFERENCE)]
+    ok = recorded[(recorded["status"] == "ok") & (recorded["method"] != CHANCE_REFERENCE)]
     far = _far(ok, "score")
     if far:
         yield f"scores far from those of the method's other seeds: {far}"
@@ -261,39 +258,39 @@ def _far(ok: pd.DataFrame, column: str, least: float | None = None) -> str:
     return first_of(lines)
 
 
-def _unscored(experiment: Experiment, made: pd.DataFrame) -> Iterator[str]:
+def _unscored(experiment: Experiment, recorded: pd.DataFrame) -> Iterator[str]:
     """Notes runs that are ok without a score of the experiment's metric, or of a validator."""
-    ok = made[made["status"] == "ok"]
+    ok = recorded[recorded["status"] == "ok"]
     without = ok[ok["score"].isna() & ok["message"].isna()]
     if experiment.metric is not None and len(without):
         measure = experiment.measure
-        yield f"without {measure.label}: {which_runs(without, made)}: {why_unmeasured(measure)}"
+        yield f"without {measure.label}: {which_runs(without, recorded)}: {why_unmeasured(measure)}"
     for _, affected in _grouped(ok[ok["message"].notna()], "method"):
         why = printable(affected["message"].iloc[0], _MESSAGE)
         whose = "its metric" if why.startswith("metric ") else "a validator's score"
-        line = f"without {whose}: {which_runs(affected, made)}: {why}"
+        line = f"without {whose}: {which_runs(affected, recorded)}: {why}"
         if _RAISED in why:
             line += _AFTER_MENDING
         yield line
 
 
-def environments(made: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+def environments(recorded: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     """Groups runs by the system that made them, most runs first; skips runs whose record does not name it."""
-    about = made[["platform", "torch", "device", "device_name"]].astype(object)
+    about = recorded[["platform", "torch", "device", "device_name"]].astype(object)
     rows = list(about.where(about.notna(), None).itertuples(index=False, name=None))
     words = {row: made_on(dict(zip(about, row, strict=True))) for row in set(rows)}
     systems = np.array([words[row] for row in rows], dtype=object)
-    groups = [(str(system), own) for system, own in made.groupby(systems)]
+    groups = [(str(system), own) for system, own in recorded.groupby(systems)]
     return sorted(groups, key=lambda group: (-len(group[1]), group[0]))
 
 
-def _versions(experiment: Experiment, made: pd.DataFrame) -> Iterator[str]:
+def _versions(experiment: Experiment, recorded: pd.DataFrame) -> Iterator[str]:
     """Notes runs of more than one system, and distributions whose versions are mixed or are not the plan's."""
     planned = _planned_versions(experiment)
-    by_name = {"system": environments(made)}
-    for column in sorted(map(str, made)):
+    by_name = {"system": environments(recorded)}
+    for column in sorted(map(str, recorded)):
         if column.startswith(VERSION):
-            groups = [(str(version), own) for (version,), own in _grouped(made, column)]
+            groups = [(str(version), own) for (version,), own in _grouped(recorded, column)]
             by_name[column.removeprefix(VERSION)] = groups
     for name, groups in by_name.items():
         strange = []
@@ -301,9 +298,9 @@ def _versions(experiment: Experiment, made: pd.DataFrame) -> Iterator[str]:
             strange = [(version, own) for version, own in groups if version not in planned[name]]
         if strange:
             versions = " and ".join(sorted(planned[name]))
-            yield f"made with another {name} than the plan's {versions}: {_with_runs(strange, made)}"
+            yield f"made with another {name} than the plan's {versions}: {_with_runs(strange, recorded)}"
         elif len(groups) > 1:
-            yield f"made with more than one {name}: {_with_runs(groups, made)}"
+            yield f"made with more than one {name}: {_with_runs(groups, recorded)}"
 
 
 def _planned_versions(experiment: Experiment) -> dict[str, set[str]]:
@@ -316,9 +313,9 @@ def _planned_versions(experiment: Experiment) -> dict[str, set[str]]:
     return planned
 
 
-def _with_runs(groups: Iterable[tuple[str, pd.DataFrame]], made: pd.DataFrame) -> str:
+def _with_runs(groups: Iterable[tuple[str, pd.DataFrame]], recorded: pd.DataFrame) -> str:
     """Versions or systems, each with its runs."""
-    return "; ".join(sorted(f"{printable(value)} ({which_runs(own, made)})" for value, own in groups))
+    return "; ".join(sorted(f"{printable(value)} ({which_runs(own, recorded)})" for value, own in groups))
 
 
 def _steps(rows: pd.DataFrame) -> Iterator[str]:
@@ -347,11 +344,11 @@ def _grouped(rows: pd.DataFrame, *columns: str) -> Iterator[tuple[tuple[Any, ...
     return iter(rows.groupby(list(columns), observed=True, sort=False))
 
 
-def which_runs(affected: pd.DataFrame, made: pd.DataFrame) -> str:
+def which_runs(affected: pd.DataFrame, recorded: pd.DataFrame) -> str:
     """Names runs: `all runs`, or each method with `all runs`, or with their number and the first one."""
-    if len(affected) == len(made):
+    if len(affected) == len(recorded):
         return "all runs"
-    totals = Counter(made["method"].astype(object))
+    totals = Counter(recorded["method"].astype(object))
     parts = []
     for (method,), own in _grouped(affected, "method"):
         if len(own) == totals[method]:

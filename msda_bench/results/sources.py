@@ -12,7 +12,7 @@ from msda_bench.errors import BenchError, PluginError
 from msda_bench.plugin_errors import plugin_errors
 from msda_bench.plugins import Registry
 from msda_bench.results import formats
-from msda_bench.results.decision import PairedComparison, paired_statistics, test_family
+from msda_bench.results.decision import compared_between, test_family
 from msda_bench.results.estimates import mean_of, summarize
 from msda_bench.results.formats import Unit
 from msda_bench.results.frame import load_curves
@@ -174,7 +174,7 @@ def _without(
     whole: ScoreTable, left_out: Mapping[str, ScoreTable], method: str, target: str
 ) -> dict[str, dict[str, Any]]:
     """By source, the columns that compare the experiment without it with the whole one."""
-    comparisons = [_compare(whole, less, method, target) for less in left_out.values()]
+    comparisons = [compared_between(less, whole, target, (method, method)) for less in left_out.values()]
     rows = {}
     for source, comparison in zip(left_out, test_family(comparisons, "sources"), strict=True):
         less = left_out[source]
@@ -205,23 +205,6 @@ def _cells(runs: pd.DataFrame) -> dict[tuple[str, str, str], Mapping[str, Any]]:
         if cell is not None and "sources" in cell:
             of_places[experiment, method, target] = cell
     return of_places
-
-
-def _compare(whole: ScoreTable, less: ScoreTable, method: str, target: str) -> PairedComparison:
-    merits = whole.merits[target]
-    with_all, without = paired(merits.by_seed[method], less.merits[target].by_seed[method])
-    seeds = set(whole.seeds) & set(less.seeds)
-    return paired_statistics(
-        "target",
-        target,
-        (method, method),
-        [score - whole_score for score, whole_score in zip(without, with_all, strict=True)],
-        len(seeds),
-        metric=whole.metric,
-        alpha=whole.experiment.alpha,
-        decimals=merits.decimals,
-        overlap=max(whole.overlap[target], less.overlap[target]),
-    )
 
 
 def sources_tables(rows: pd.DataFrame) -> Iterator[Table]:
