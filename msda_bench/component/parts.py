@@ -39,7 +39,8 @@ class Modules:
         tensors: dict[str, Tensor] = {}
         for part, module in self.modules.items():
             given = self.tensors.get(part, {})
-            tensors |= {f"{part}.{name}": given.get(name, value) for name, value in module.named_parameters()}
+            for name, own in module.named_parameters():
+                tensors[f"{part}.{name}"] = given.get(name, own)
         return tensors
 
     def having(self, tensors: Mapping[str, Tensor]) -> Modules:
@@ -59,7 +60,9 @@ def _call(module: nn.Module, tensors: Mapping[str, Tensor], *inputs: Any) -> Any
         prefix = f"{path}."
         tensors = {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
     outputs = functional_call(module, dict(tensors), tuple(inputs)) if tensors else module(*inputs)
-    return outputs.float() if isinstance(outputs, Tensor) and outputs.dtype == torch.bfloat16 else outputs
+    if isinstance(outputs, Tensor) and outputs.dtype == torch.bfloat16:
+        return outputs.float()
+    return outputs
 
 
 def same_view(x: Examples, strength: Strength, key: Tensor) -> Examples:  # noqa: ARG001 - as `Dataset.view`
@@ -111,10 +114,10 @@ class Parts:
         Raises:
             ValueError: no name is that of a weight.
         """
-        known = self.modules.live().keys() & weights.keys()
+        known = sorted(self.modules.live().keys() & weights.keys())
         if not known:
             raise ValueError(f"none of these names a weight of the parts: {', '.join(weights) or 'there are none'}")
-        return self._of(self.modules.having({name: weights[name].detach() for name in sorted(known)}))
+        return self._with({name: weights[name].detach() for name in known})
 
     def with_offsets(self, offsets: Carried) -> Parts:
         """The same parts with tensors added to weights; a gradient reaches the weights as if nothing were added.
@@ -126,20 +129,22 @@ class Parts:
             offsets: by name as in `weights`; missing ones change nothing, and other names are ignored.
         """
         live = self.modules.live()
-        return self._of(self.modules.having({name: live[name] + offsets[name] for name in offsets if name in live}))
+        return self._with({name: live[name] + offsets[name] for name in offsets if name in live})
 
     def with_key(self, key: Tensor) -> Parts:
         """The same parts, whose dropout and other random layers draw from this (2,) key instead of the phase's."""
-        names = [
-            f"{part}.{name}.key" if name else f"{part}.key"
-            for part, module in self.modules.modules.items()
-            for name, inner in module.named_modules()
-            if isinstance(inner, StepKey)
-        ]
+        names = []
+        for part, module in self.modules.modules.items():
+            for name, inner in module.named_modules(prefix=part):
+                if isinstance(inner, StepKey):
+                    names.append(f"{name}.key")
         index = torch.arange(len(names), dtype=torch.int32, device=key.device)
-        return self._of(self.modules.having(dict(zip(names, split_key(key, index).unbind(), strict=True))))
+        keys = split_key(key, index).unbind()
+        return self._with(dict(zip(names, keys, strict=True)))
 
-    def _of(self, modules: Modules) -> Parts:
+    def _with(self, tensors: Mapping[str, Tensor]) -> Parts:
+        """The same parts with tensors named `part.name` instead of their own."""
+        modules = self.modules.having(tensors)
         functions: dict[str, Any] = modules.functions()
         return replace(self, modules=modules, **functions)
 
@@ -154,7 +159,11 @@ class Parts:
         features = self.features(batch.x)
         labelled = features[: k * size]
         losses = self.loss(self.predictor(labelled), batch.y.reshape(-1))
-        target = features[k * size :] if len(batch.x) > k * size else None
-        if k and target is not None and len(target) < size:
+        sources = labelled.reshape(k, size, features.shape[-1])
+        risks = losses.view(k, size).mean(1)
+        if len(batch.x) == k * size:
+            return Pass(sources, None, risks)
+        target = features[k * size :]
+        if k and len(target) < size:
             target = target.repeat(size // len(target), 1)
-        return Pass(labelled.reshape(k, size, features.shape[-1]), target, losses.view(k, size).mean(1))
+        return Pass(sources, target, risks)

@@ -59,19 +59,26 @@ def vectors(domains: Mapping[str, Inputs]) -> dict[str, Matrix]:
             raise DataError(f"rows of {first!r} are {usual}, but those of {name!r} {_shape(x)}")
     if usual == "texts":
         domains = _bags(cast("Mapping[str, Array]", domains))
-    return {name: _dense(x) if isinstance(x, np.ndarray) else _sparse(x) for name, x in domains.items()}
+    found: dict[str, Matrix] = {}
+    for name, x in domains.items():
+        found[name] = _dense(x) if isinstance(x, np.ndarray) else _sparse(x)
+    return found
 
 
 def _shape(x: Inputs) -> str:
+    """The kind and shape of a domain's rows, in words."""
     if not isinstance(x, np.ndarray):
         return f"sparse {tuple(x.shape[1:])}"
     return "texts" if x.dtype == object else str(tuple(x.shape[1:]))
 
 
 def _bags(texts: Mapping[str, Array]) -> dict[str, Inputs]:
+    """The texts of each domain as counts of units and pairs of them: words, or characters of unspaced writing."""
     from msda_bench.functional import ngram_counts, unspaced
 
-    every = [str(text) for rows in texts.values() for text in rows]
+    every: list[str] = []
+    for rows in texts.values():
+        every += map(str, rows)
     counts, _ = ngram_counts(every, 2, units="characters" if unspaced(every) else "words")
     bags: dict[str, Inputs] = {}
     start = 0
@@ -94,12 +101,15 @@ def _sparse(x: csr_matrix) -> Matrix:
 def _dense(x: Array) -> Matrix:
     with np.errstate(all="ignore"):
         x = _filled(x)
-        return _columns(x) if x.ndim == len(("rows", "columns")) else _images(x)
+        if x.ndim == len(("rows", "columns")):
+            return _columns(x)
+        return _images(x)
 
 
 def _columns(x: Array) -> Array:
     """Columns with mean 0 and variance 1."""
-    mean, deviation = x.mean(0, dtype=np.float64), x.std(0, dtype=np.float64)
+    mean = x.mean(0, dtype=np.float64)
+    deviation = x.std(0, dtype=np.float64)
     # Rounding can make the deviation of a constant column slightly larger than 0.
     scale = np.where(deviation > 1e-9 * abs(mean), deviation, np.inf)
     return np.asarray(np.nan_to_num((x - mean) / scale), np.float32)
@@ -109,10 +119,12 @@ def _images(x: Array) -> Array:
     """Small images less their mean, each with mean 0 and length 1."""
     if not len(x):
         return np.empty((0, 1), np.float32)
-    rows = np.concatenate([_shrunk(x[start : start + _CHUNK]) for start in range(0, len(x), _CHUNK)])
+    chunks = [_shrunk(x[start : start + _CHUNK]) for start in range(0, len(x), _CHUNK)]
+    rows = np.concatenate(chunks)
     rows = np.nan_to_num(rows - rows.mean(0, dtype=np.float64)).astype(np.float32)
     rows -= rows.mean(1, keepdims=True)
-    return cast("Array", rows / _positive(np.sqrt(_squares(rows)))[:, None])
+    lengths = _positive(np.sqrt(_squares(rows)))
+    return cast("Array", rows / lengths[:, None])
 
 
 def _filled(x: Array) -> Array:
@@ -120,11 +132,13 @@ def _filled(x: Array) -> Array:
     known = np.isfinite(x)
     if known.all():
         return x
-    mean = np.where(known, x, 0).sum(0, dtype=np.float64) / np.maximum(known.sum(0), 1)
+    sums = np.where(known, x, 0).sum(0, dtype=np.float64)
+    mean = sums / np.maximum(known.sum(0), 1)
     return np.where(known, x, mean).astype(x.dtype)
 
 
 def _shrunk(x: Array) -> Array:
+    """Images as rows of their cells' means."""
     x = _averaged(x, -1)
     if x.ndim > len(("rows", "channels", "columns")):
         x = _averaged(x, -2)
@@ -139,15 +153,18 @@ def _averaged(x: Array, axis: int) -> Array:
     edges = np.arange(_CELLS + 1) * side // _CELLS
     sums: Array = np.add.reduceat(x, edges[:-1], axis, dtype=np.float32)
     lengths = np.diff(edges).astype(np.float32)
-    return np.asarray(sums / lengths.reshape(-1, *[1] * (-1 - axis)))
+    axes_behind = [1] * (-1 - axis)
+    return np.asarray(sums / lengths.reshape(-1, *axes_behind))
 
 
 def _squares(x: Matrix) -> Array:
+    """The squared length of each row."""
     products = x * x if isinstance(x, np.ndarray) else x.multiply(x)
     return np.asarray(products.sum(1)).ravel()
 
 
 def _positive(x: Array) -> Array:
+    """Lengths to divide by: 1 in place of 0."""
     return np.where(x > 0, x, 1)
 
 
@@ -156,13 +173,15 @@ def distances(queries: Matrix, rows: Matrix, own: Array | None = None) -> Array:
 
     `own` are the places of the queries among the rows, where they are of the same domain: none is its own neighbour.
     """
-    nearest, squares = np.full(queries.shape[0], np.inf), _squares(queries)
+    nearest = np.full(queries.shape[0], np.inf)
+    squares = _squares(queries)
     for start in range(0, rows.shape[0], _CHUNK):
         chunk = rows[start : start + _CHUNK]
         products = queries @ chunk.T
         if not isinstance(products, np.ndarray):
             products = products.toarray()
-        apart = np.sqrt(np.maximum(squares[:, None] + _squares(chunk) - 2 * products, 0))
+        squared = squares[:, None] + _squares(chunk) - 2 * products
+        apart = np.sqrt(np.maximum(squared, 0))
         if own is not None:
             here = np.flatnonzero((own >= start) & (own < start + _CHUNK))
             apart[here, own[here] - start] = np.inf

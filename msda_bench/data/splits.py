@@ -37,11 +37,11 @@ def split(data: Dataset, target: str, domains: Mapping[str, DomainData], *, seed
 
     Groups come in a random order that all domains share; with `stratify` the first group of each class in that order
     comes first, then the second of each, and so on, domain by domain; with "shares" the groups of a class lie evenly
-    among the others instead. A group is of the class of most of its rows. The
-    target trains on its first rows and is tested on its last ones. A source trains on the first rows of groups that are
-    not tested; the rows that share no group with the test, nor with training in any domain, are held out. Training sets
-    have exactly the size that is asked for: where one ends within a group, the rest of the group is not used. A
-    training set is a prefix of a larger one for the same test.
+    among the others instead. The class of a group is that of most of its rows. The target trains on its first rows and
+    is tested on its last ones. A source trains on the first rows of groups that are not tested; the rows that share no
+    group with the test, nor with training in any domain, are held out. Training sets have exactly the size that is
+    asked for: where one ends within a group, the rest of the group is not used. A training set is a prefix of a larger
+    one for the same test.
 
     Args:
         data: the dataset, whose parameters set the numbers of examples.
@@ -63,12 +63,18 @@ def split(data: Dataset, target: str, domains: Mapping[str, DomainData], *, seed
     training = {target: train}
     for name in domains:
         if name != target:
-            training[name] = _of_source(data, name, rows[name], sizes[name][0], tested)
-    used = np.concatenate([tested, *(rows[name].groups_of(some) for name, some in training.items())])
+            trained, _ = sizes[name]
+            training[name] = _of_source(data, name, rows[name], trained, tested)
+    trained_on = [rows[name].groups_of(some) for name, some in training.items()]
+    used = np.concatenate([tested, *trained_on])
     splits = {}
     for name in domains:
-        held_out = rows[name].outside(used, rows[name].left_by(training[name]))[: sizes[name][1]]
-        splits[name] = Split(training[name], test if name == target else held_out)
+        if name == target:
+            splits[name] = Split(train, test)
+            continue
+        _, held_out = sizes[name]
+        left = rows[name].left_by(training[name])
+        splits[name] = Split(training[name], rows[name].outside(used, left)[:held_out])
     return splits
 
 
@@ -125,7 +131,8 @@ class _Rows:
         if domain.groups is None:
             return cls(order, official, None)
         names, group_of = np.unique(domain.groups, return_inverse=True)
-        numbers = np.array([_number(run, str(group)) for group in names], np.uint64)[group_of]
+        number_of = np.array([_number(run, str(group)) for group in names], np.uint64)
+        numbers = number_of[group_of]
         turns = _turns(numbers, domain.y, by_class) if by_class else numbers
         by_turn_then_group = np.lexsort((numbers[order], turns[order]))
         return cls(order[by_turn_then_group], official, numbers)
@@ -167,7 +174,8 @@ def _of_target(data: Dataset, target: str, rows: _Rows, trained: int, tested: in
     if not len(rest):
         what = f"target {target!r} has no test examples left in groups that it does not train on"
         raise DataError(f"dataset {data.name}: {what}; set a smaller `train`")
-    return train, rest[:tested] if rows.groups is None else rest[-tested:]
+    test = rest[:tested] if rows.groups is None else rest[-tested:]
+    return train, test
 
 
 def _of_source(data: Dataset, source: str, rows: _Rows, trained: int, tested: Array) -> Array:
@@ -183,12 +191,12 @@ def _turns(numbers: Array, classes: Array, by_class: Stratify) -> Array:
     """For each row how many groups of the same class come before its own, (n,) float64; with "shares", their share."""
     groups, group_of = np.unique(numbers, return_inverse=True)
     kinds, kind_of = np.unique(classes, return_inverse=True)  # -1 in a domain without labels
-    counts = np.zeros((len(groups), len(kinds)), np.int64)
-    np.add.at(counts, (group_of, kind_of), 1)
-    of_most = counts.argmax(1)
+    rows_of = np.zeros((len(groups), len(kinds)), np.int64)
+    np.add.at(rows_of, (group_of, kind_of), 1)
+    class_of_group = rows_of.argmax(1)
     turns = np.zeros(len(groups), np.float64)
-    for kind in np.unique(of_most):
-        mine = of_most == kind
+    for kind in np.unique(class_of_group):
+        mine = class_of_group == kind
         before = np.arange(mine.sum())
         turns[mine] = before / len(before) if by_class == "shares" else before
     return np.asarray(turns[group_of])

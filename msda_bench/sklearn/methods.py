@@ -1,7 +1,4 @@
-"""The methods of the paper and the field as estimators, one line per method.
-
-See `Estimator.recipe` for their recipes.
-"""
+"""The methods of the paper and the field as estimators, one line per method; `Estimator.recipe` explains recipes."""
 
 from __future__ import annotations
 
@@ -16,8 +13,10 @@ from msda_bench.sklearn.estimators import Estimator, MSDAClassifier, MSDARegress
 def _init(defaults: Mapping[str, Any]) -> Callable[..., None]:
     """An `__init__` that stores its arguments, with the signature from which scikit-learn reads the parameters."""
     self = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    named = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=value) for name, value in defaults.items()]
-    signature = inspect.Signature([self, *named])
+    parameters = [self]
+    for name, default in defaults.items():
+        parameters.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default))
+    signature = inspect.Signature(parameters)
 
     def init(*args: Any, **given: Any) -> None:
         bound = signature.bind(*args, **given)
@@ -30,17 +29,23 @@ def _init(defaults: Mapping[str, Any]) -> Callable[..., None]:
 
 
 def _method(base: type[Estimator], name: str, what: str, recipe: Mapping[str, Any], **own: Any) -> Any:
-    lines = "".join(f"\n        {key}: {value!r} by default." for key, value in own.items())
-    given = f"\n\n    Parameters of this method:{lines}" if lines else ""
-    parameters = inspect.signature(Estimator.__init__).parameters.values()
-    shared = {parameter.name: parameter.default for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY}
-    space = {
-        "__doc__": f"{what}{given}\n\n    See `{base.__name__}` for the shared parameters.\n    ",
+    """An estimator of this recipe; `own` are the method's parameters with their defaults, `what` says what it is."""
+    paragraphs = [what]
+    if own:
+        lines = [f"        {key}: {value!r} by default." for key, value in own.items()]
+        paragraphs.append("\n".join(["    Parameters of this method:", *lines]))
+    paragraphs.append(f"    See `{base.__name__}` for the shared parameters.\n    ")
+    shared = {}
+    for parameter in inspect.signature(Estimator.__init__).parameters.values():
+        if parameter.kind is parameter.KEYWORD_ONLY:
+            shared[parameter.name] = parameter.default
+    attributes = {
+        "__doc__": "\n\n".join(paragraphs),
         "__init__": _init({**own, **shared}),
         "__module__": __name__,
         "recipe": dict(recipe),
     }
-    return type(name, (base,), space)
+    return type(name, (base,), attributes)
 
 
 _classifier = partial(_method, MSDAClassifier)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from msda_bench.errors import BenchError
 from msda_bench.suite.issues import hint, shown
@@ -24,14 +24,17 @@ def span(text: str) -> range | None:
     match = _SPAN.fullmatch(text)
     if not match:
         return None
-    first, last = int(match[1]), int(match[2])
+    first = int(match[1])
+    last = int(match[2])
     return range(first, last + 1) if first <= last else None
 
 
 def meant_span(text: str) -> str | None:
     """The number or span that text such as `0..4` or `4-0` probably means; None with no number or more than two."""
     numbers = sorted(map(int, re.findall(r"[0-9]{1,10}", text)))
-    return "-".join(map(str, numbers)) if len(numbers) in {1, 2} else None
+    if len(numbers) not in {1, 2}:
+        return None
+    return "-".join(map(str, numbers))
 
 
 def subset_of(plan: Plan, text: str) -> tuple[PlannedRun, ...]:
@@ -43,16 +46,8 @@ def subset_of(plan: Plan, text: str) -> tuple[PlannedRun, ...]:
     Raises:
         BenchError: it is no selection, a value is not in the plan, or no run meets all conditions.
     """
-    wanted: dict[str, set[str]] = {}
-    absent: list[str] = []
-    for key, values in _parse(text).items():
-        known = list(dict.fromkeys(str(getattr(run, key)) for run in plan.cells))
-        found = {value: _named(key, value, known) for value in values}
-        wanted[key] = set().union(*found.values())
-        absent += _absent(key, [value for value in values if not found[value]], known)
-    if absent:
-        raise BenchError(*absent)
-    runs = {run for run in plan.cells if all(str(getattr(run, key)) in names for key, names in wanted.items())}
+    wanted = _wanted(plan, text)
+    runs = {run for run in plan.cells if _meets(run, wanted)}
     if not runs:
         raise BenchError(f"selection {shown(text)}: no run of suite {plan.suite} meets all conditions")
     tuning = {table.name: table.tuning.seeds for table in plan.experiments if table.tuning is not None}
@@ -61,6 +56,29 @@ def subset_of(plan: Plan, text: str) -> tuple[PlannedRun, ...]:
         if run.seed in tuning.get(run.experiment, ()) and _choice(run) in chosen:
             runs.add(run)
     return tuple(run for run in plan.cells if run in runs)
+
+
+def _wanted(plan: Plan, text: str) -> dict[str, set[str]]:
+    """The values in a plan that a selection names, by key."""
+    wanted: dict[str, set[str]] = {}
+    absent: list[str] = []
+    for key, values in _parse(text).items():
+        known = list(dict.fromkeys(str(getattr(run, key)) for run in plan.cells))
+        wanted[key] = set()
+        missing = []
+        for value in values:
+            found = _named(key, value, known)
+            wanted[key].update(found)
+            if not found:
+                missing.append(value)
+        absent += _absent(key, missing, known)
+    if absent:
+        raise BenchError(*absent)
+    return wanted
+
+
+def _meets(run: PlannedRun, wanted: Mapping[str, Collection[str]]) -> bool:
+    return all(str(getattr(run, key)) in values for key, values in wanted.items())
 
 
 def _named(key: str, value: str, known: Sequence[str]) -> set[str]:
@@ -72,15 +90,16 @@ def _named(key: str, value: str, known: Sequence[str]) -> set[str]:
 
 
 def _choice(run: PlannedRun) -> tuple[str, str, str]:
-    """What settings are chosen for, on tuning seeds."""
+    """The experiment, method and target for which settings are chosen on tuning seeds."""
     return run.experiment, run.method, run.target
 
 
 def _parse(text: str) -> dict[str, tuple[str, ...]]:
     """The alternatives that a selection gives for each key."""
     wanted: dict[str, tuple[str, ...]] = {}
-    plain = _QUOTED.sub(lambda match: match[2].translate(_HIDDEN), text)
-    for condition in _TARGET.sub(lambda match: match[0].replace(",", _COMMA), plain).split(","):
+    hidden = _QUOTED.sub(lambda match: match[2].translate(_HIDDEN), text)
+    hidden = _TARGET.sub(lambda match: match[0].replace(",", _COMMA), hidden)
+    for condition in hidden.split(","):
         key, equals, values = (part.strip() for part in condition.partition("="))
         if not equals:
             meant = f" (did you mean {shown(_meant(key))}?)" if key else ""
@@ -100,10 +119,13 @@ def _meant(condition: str) -> str:
     close = difflib.get_close_matches(key, _KEYS, n=1)
     if value and close:
         return f"{close[0]}={value.strip()}"
-    return f"seed={condition}" if span(condition) or condition.isdigit() else f"method={condition}"
+    if span(condition) or condition.isdigit():
+        return f"seed={condition}"
+    return f"method={condition}"
 
 
 def _value(text: str, key: str, value: str) -> str:
+    """A value as plans have it; refuses an empty one, and a seed that is no number or span."""
     if not value:
         raise BenchError(f"selection {shown(text)}: {key} has an empty value")
     if key != "seed" or span(value) is not None:
@@ -118,8 +140,8 @@ def _value(text: str, key: str, value: str) -> str:
 
 def _absent(key: str, missing: Sequence[str], known: Sequence[str]) -> Iterator[str]:
     """A line for each value that no run has."""
-    special = {",", "|"} & set("".join([*missing, *known]))
-    how = "; join alternatives with |, and put a name with a comma or | in quotes" if special else ""
+    has_special = any("," in name or "|" in name for name in (*missing, *known))
+    how = "; join alternatives with |, and put a name with a comma or | in quotes" if has_special else ""
     for value in missing:
         close = hint("" if key == "seed" else value, known)  # seeds are listed, since numbers cannot be misspelt
         yield f"selection: no {key} {shown(value)} in this suite{close}{how}"
