@@ -206,29 +206,41 @@ class Images(Dataset):
     def _load(self, domain: str, files: Files) -> tuple[DomainData, Sequence[str]]:
         listing = self.listed(domain, files)
         kept = self._kept(listing)
-        options = self._options()
         rows = tuple(row for row, _, _ in kept)
-        make = Rows("msda_bench_builtin.datasets.images.decode:decode", rows, (3, self.side, self.side), options)
-        names = json.dumps({row.name: row.size for row in rows}).encode(errors="surrogateescape")
-        rows_here = hashlib.sha256(names).hexdigest()
-        identity = [self.name, self.version, self.folder, [file.sha256 for file in self.files], rows_here]
-        name = json.dumps(["images", domain, *identity, options])
+        labels = np.array([label for _, label, _ in kept], np.int64)
+        official = np.array([is_test for _, _, is_test in kept], np.bool_)
         groups = self._groups(domain, [row.name for row in rows], listing.groups)
-        official = np.array([test for _, _, test in kept], np.bool_)
-        if groups is not None and len(both := np.intersect1d(groups[official], groups[~official])):
-            what = f"group {str(both[0])!r} has official test images and others"
-            raise DataError(f"{self.name}: {domain}: {what}; correct `groups` or the official test, or leave one out")
+        if groups is not None:
+            self._check_groups(domain, groups, official)
+        options = self._options()
+        make = Rows("msda_bench_builtin.datasets.images.decode:decode", rows, (3, self.side, self.side), options)
+        name = self._cache_name(domain, rows, options)
         try:
             x = files.rows(name, make)
         except DataError as error:
             raise DataError(*(f"{self.name}: {domain}: {line}" for line in error.lines)) from None
-        labels = np.array([label for _, label, _ in kept], np.int64)
         return DomainData(x, labels, official if official.any() else None, name, groups), listing.odd
+
+    def _cache_name(self, domain: str, rows: Sequence[Row], options: Mapping[str, Any]) -> str:
+        """The name of decoded images in the cache, which tells them from all others."""
+        names = json.dumps({row.name: row.size for row in rows}).encode(errors="surrogateescape")
+        rows_here = hashlib.sha256(names).hexdigest()
+        identity = [self.name, self.version, self.folder, [file.sha256 for file in self.files], rows_here]
+        return json.dumps(["images", domain, *identity, options])
+
+    def _check_groups(self, domain: str, groups: Array, official: Array) -> None:
+        """Refuses groups with official test images and others."""
+        both = np.intersect1d(groups[official], groups[~official])
+        if len(both):
+            what = f"group {str(both[0])!r} has official test images and others"
+            raise DataError(f"{self.name}: {domain}: {what}; correct `groups` or the official test, or leave one out")
 
     def _options(self) -> dict[str, Any]:
         """How an image is decoded."""
-        options = {"side": self.side, "short": self.short, "decoder": decoder()}
-        return options | ({"upright": True} if self.upright else {})
+        options: dict[str, Any] = {"side": self.side, "short": self.short, "decoder": decoder()}
+        if self.upright:
+            options["upright"] = True
+        return options
 
     def class_names(self, files: Files) -> tuple[str, ...]:
         """The names of the classes, in order; their numbers unless overridden.
@@ -260,26 +272,38 @@ class Images(Dataset):
         """
         if listed_groups is not None:
             return self._groups_of(domain, [listed_groups[name] for name in names])
-        return None if self.grouping is None else self.grouped_by(self.grouping, domain, names)
+        if self.grouping is not None:
+            return self.grouped_by(self.grouping, domain, names)
+        return None
 
     def grouped_by(self, pattern: str, domain: str, names: Sequence[str]) -> Array:
         """The group of each image by a regular expression of its path; raises as `_groups`."""
-        matches = {name: re.search(pattern, name.removeprefix("./")) for name in names}
-        without = [name for name, match in matches.items() if match is None]
+        groups: dict[str, str] = {}
+        without = []
+        for name in names:
+            match = re.search(pattern, name.removeprefix("./"))
+            if match is None:
+                without.append(name)
+            else:
+                groups[name] = "/".join(match.groups("")) or match[0]
         if without:
-            what = f"`groups` ({pattern}) matches nothing in the paths of images, {listed(without)}"
+            what = f"`groups` ({pattern}) matches nothing in the paths of images, {listed(dict.fromkeys(without))}"
             raise DataError(f"{self.name}: {domain}: {what}; correct it")
-        return self._groups_of(domain, ["/".join(match.groups("")) or match[0] for match in matches.values() if match])
+        return self._groups_of(domain, list(groups.values()))
 
-    def _groups_of(self, domain: str, found: Sequence[str]) -> Array:
-        if len(found) > 1 and len({*found}) == 1:
-            what = f"all images are of one group, {found[0]!r}, so they cannot be split"
+    def _groups_of(self, domain: str, groups: Sequence[str]) -> Array:
+        if len(groups) > 1 and len(set(groups)) == 1:
+            what = f"all images are of one group, {groups[0]!r}, so they cannot be split"
             raise DataError(f"{self.name}: {domain}: {what}; correct `groups`")
-        return np.array([f"{domain}/{group}" for group in found], np.str_)
+        return np.array([f"{domain}/{group}" for group in groups], np.str_)
 
     def _kept(self, listing: Listing) -> list[tuple[Row, int, bool]]:
-        kept = (item for item in listing.images if item[0].name not in self.without)
-        return [(row, label, test or self.is_test(row.name)) for row, label, test in kept]
+        """The images that are not skipped, with official test images by list or by pattern."""
+        kept = []
+        for row, label, is_listed_test in listing.images:
+            if row.name not in self.without:
+                kept.append((row, label, is_listed_test or self.is_test(row.name)))
+        return kept
 
     @property
     def testing(self) -> str | None:
@@ -291,7 +315,7 @@ class Images(Dataset):
         return self.testing is not None and re.search(self.testing, name.removeprefix("./")) is not None
 
     def augmentation(self) -> tuple[str, ...]:
-        """Those of `crop`, `scale`, `flip`, `jitter` and `grey` that change an image."""
+        """The parameters among `crop`, `scale`, `flip`, `jitter` and `grey` that change an image."""
         used = {
             "crop": self._square != self.side,
             "scale": self.scale is not None,
@@ -325,23 +349,25 @@ class Images(Dataset):
 
 def first_suite(counts: Counts, imbalance: Imbalance | None = None) -> Settings:
     """What a first suite of these domains of images needs below its `dataset`."""
-    several = len(counts) > len(("source", "target"))
-    classes = {name for of in counts.values() for name in of}
-    domains = {"discrepancy": "d_A", "mu": 0.01}
-    methods: Recipes = {"SRC": {"scheme": "pooled"}, "DANN": {"scheme": "pooled"} | domains}
-    if several:
-        methods["DARN"] = domains | {"aggregator": {"sharpmax": {"gamma": 1.0}}}
-    methods |= plain_methods(_FEATURES, len(classes), several=several)
+    has_several_sources = len(counts) > len(("source", "target"))
+    classes = set[str]().union(*counts.values())
+    methods: Recipes = {
+        "SRC": {"scheme": "pooled"},
+        "DANN": {"scheme": "pooled", "discrepancy": "d_A", "mu": 0.01},
+    }
+    if has_several_sources:
+        methods["DARN"] = {"discrepancy": "d_A", "mu": 0.01, "aggregator": {"sharpmax": {"gamma": 1.0}}}
+    methods.update(plain_methods(_FEATURES, len(classes), several=has_several_sources))
     methods["TAR"] = {"scheme": "target_only", "reference": True}
     settings: Settings = {"backbone": ({"torchvision": _NETWORK}, _ABOUT_NETWORK), "training": (_TRAINING, "")}
     if imbalance is not None:
-        settings |= imbalance.settings
-    return comparison([*counts], methods, settings)
+        settings.update(imbalance.settings)
+    return comparison(list(counts), methods, settings)
 
 
 def what_is_missing(counts: Counts, published: Mapping[str, int], classes: int | None) -> Iterator[str]:
     """A line for each domain that differs from the published one, and for each without images of a class."""
-    every = {name for of_class in counts.values() for name in of_class}
+    every = set[str]().union(*counts.values())
     here = {plain(domain): of_class for domain, of_class in counts.items()}
     for domain, expected in published.items():
         number = sum(here.get(plain(domain), {}).values())
@@ -352,5 +378,6 @@ def what_is_missing(counts: Counts, published: Mapping[str, int], classes: int |
     if classes is not None and len(every) != classes:
         yield f"differs: {len(every)} classes, published are {classes}"
     for domain, of_class in counts.items():
-        if missing := every - set(of_class):
+        missing = every - set(of_class)
+        if missing:
             yield f"missing: domain {domain} has no images of classes {listed(missing)}"

@@ -26,6 +26,7 @@ LARGEST = 1 << 28
 """Bytes of the largest file that is read."""
 _TOO_LARGE = f"larger than {MEGAPIXELS} megapixels"
 _DEEP = "16 bits a pixel or colour (kept the upper 8)"
+_NOT_TURNED = "not turned by its EXIF orientation (`upright: true` does that)"
 
 
 def decode(
@@ -61,12 +62,14 @@ def decode(
         if turn is not None and upright:
             colours = colours.transpose(turn)
         elif turn is not None:
-            note = "; ".join(filter(None, (note, "not turned by its EXIF orientation (`upright: true` does that)")))
-        return np.asarray(_square(colours, side, _check_size(colours, side, short))).transpose(2, 0, 1), note
+            note = _NOT_TURNED if note is None else f"{note}; {_NOT_TURNED}"
+        size = _check_size(colours, side, short)
+        pixels = np.asarray(_square(colours, side, size))
+        return pixels.transpose(2, 0, 1), note
 
 
 def header(row: Row, side: int) -> tuple[str | None, bool]:
-    """What the first bytes show: why it will not be decoded to a square of this side, and whether EXIF turns it."""
+    """Why an image cannot be decoded to a square of this side, by its first bytes, and whether EXIF turns it."""
     if not row.size:
         return "empty (0 bytes)", False
     if row.size > LARGEST:
@@ -74,7 +77,9 @@ def header(row: Row, side: int) -> tuple[str | None, bool]:
     try:
         with Path(row.path).open("rb") as stream:
             stream.seek(row.offset)
-            with _opened(stream if not row.offset else io.BytesIO(stream.read(row.size))) as image:
+            # Pillow seeks from the start of a stream, so an image within an archive gets one of its own.
+            source = io.BytesIO(stream.read(row.size)) if row.offset else stream
+            with _opened(source) as image:
                 _check_size(image, side, None)
                 return None, _turn(image) is not None
     except OSError as error:
@@ -168,15 +173,24 @@ def fingerprint() -> str:
 def _check_size(image: Image, side: int, short: int | None) -> tuple[int, int]:
     """Width and height after resizing; raises DataError if the image takes too much memory, before it is decoded."""
     width, height = image.size
-    wide, high = side, side
+    wide = side
+    high = side
     if short is not None:
         least = min(width, height)
-        wide, high = (short if length == least else max(short, int(short * length / least)) for length in image.size)
+        wide = _resized(width, least, short)
+        high = _resized(height, least, short)
     if width * height > MEGAPIXELS * 1_000_000:
         raise DataError(_TOO_LARGE)
     if max(width, wide) * max(height, high) > MEGAPIXELS * 1_000_000:  # Pillow resizes one side after the other
         raise DataError(f"{_TOO_LARGE} while it is resized")
     return wide, high
+
+
+def _resized(length: int, least: int, short: int) -> int:
+    """A side's length after resizing, where the shorter side is `least` before and `short` after."""
+    if length == least:
+        return short
+    return max(short, int(short * length / least))
 
 
 def _rgb(image: ImageFile) -> tuple[Image, str | None]:
@@ -194,13 +208,18 @@ def _rgb(image: ImageFile) -> tuple[Image, str | None]:
         return fromarray(np.clip(values, 0, 255).astype(np.uint8)).convert("RGB"), _DEEP
     if mode == "CMYK":
         return image.convert("RGB"), "CMYK (converted to RGB)"
-    # Transparent images with a palette go through RGBA, since Pillow warns of the direct way.
-    return (image.convert("RGBA") if "transparency" in image.info else image).convert("RGB"), _DEEP if deep else None
+    note = _DEEP if deep else None
+    if "transparency" in image.info:
+        # By way of RGBA, since Pillow warns of a direct conversion of transparent images with a palette.
+        return image.convert("RGBA").convert("RGB"), note
+    return image.convert("RGB"), note
 
 
 def _square(image: Image, side: int, size: tuple[int, int]) -> Image:
     """The centre of the image after resizing."""
     from PIL.Image import Resampling
 
-    left, top = (round((length - side) / 2) for length in size)
+    width, height = size
+    left = round((width - side) / 2)
+    top = round((height - side) / 2)
     return image.resize(size, Resampling.BILINEAR).crop((left, top, left + side, top + side))

@@ -62,7 +62,8 @@ def _repeats(parts: set[tuple[str, str]]) -> set[tuple[str, str]]:
     repeats: set[tuple[str, str]] = set()
     for domain, part in parts:
         is_full = part_of(part) == "full" and count[domain] > 1
-        if is_full or (plain(part) == "trainval" and domain in trained):
+        is_trainval = plain(part) == "trainval" and domain in trained
+        if is_full or is_trainval:
             repeats.add((domain, part))
     return repeats
 
@@ -78,18 +79,21 @@ def layout_of(rows: Sequence[Row]) -> tuple[str, bool]:
     for depth in sorted({len(folder) for folder in folders if len(folder) > 1}):
         below = {folder: count for folder, count in folders.items() if len(folder) >= depth}
         words = _words_of([{folder[place] for folder in below} for place in range(depth)])
-        domain, *others = [place for place, word in enumerate(words) if not word] or [0]
-        if not others or words.count("SPLIT") > 1:
+        free = [place for place, word in enumerate(words) if not word]
+        if len(free) < len(("DOMAIN", "CLASS")) or words.count("SPLIT") > 1:
             continue
+        domain, *others = free
         recurring = [place for place in others if _recurs(below, domain, place)]
-        label = (recurring or others)[0]
-        words[domain], words[label] = "DOMAIN", "CLASS"
-        deeper = sum(count for folder, count in below.items() if len(folder) > depth)
+        label = recurring[0] if recurring else others[0]
+        words[domain] = "DOMAIN"
+        words[label] = "CLASS"
         layout = [word or "*" for word in words]
+        deeper = sum(count for folder, count in below.items() if len(folder) > depth)
         if deeper:
             layout.append("**")
-        doubtful = label != others[0] or (len(others) > 1 and len(recurring) != 1)
-        return "/".join(layout), doubtful or 2 * deeper > sum(below.values())
+        is_doubtful = label != others[0] or (len(others) > 1 and len(recurring) != 1)
+        is_mostly_deeper = 2 * deeper > sum(below.values())
+        return "/".join(layout), is_doubtful or is_mostly_deeper
     return LAST_TWO, False
 
 
@@ -132,7 +136,7 @@ class FolderImages(Images):
 
     def plain(self, names: Sequence[str]) -> list[str]:
         """Names in a form in which equal meanings are equal texts."""
-        return [*map(plain, names)]
+        return [plain(name) for name in names]
 
     def listed(self, domain: str, files: Files) -> Listing:
         """The domain's images by class and name; odd are missing classes and folders spelt in two ways."""
@@ -149,19 +153,22 @@ class FolderImages(Images):
             expected = f"{self.classes} classes expected, it has {listed(classes)}"
             raise DataError(f"{path}: {expected}; {self._remedy('classes')}")
         mine = tree[domain]
-        rows = [
-            (image.row, place, part_of(image.part) == "test")
-            for place, name in enumerate(classes)
-            for image in mine.get(name, ())
-        ]
+        rows = []
+        for place, name in enumerate(classes):
+            for image in mine.get(name, ()):
+                rows.append((image.row, place, part_of(image.part) == "test"))
+        odd = []
         missing = set(classes) - set(mine)
-        odd = [f"no images of classes {listed(missing)}"] if missing else []
-        return Listing(rows, [*odd, *merged({domain: mine})])
+        if missing:
+            odd.append(f"no images of classes {listed(missing)}")
+        odd += merged({domain: mine})
+        return Listing(rows, odd)
 
     def class_names(self, files: Files) -> tuple[str, ...]:
         """As most of their folders are called."""
-        images = placed(files_of(files.path(self.files[0])).images, self.layout)
-        return tuple(self._tree(images, self.domains)[1])
+        path = files.path(self.files[0])
+        _, classes = self._tree(placed(files_of(path).images, self.layout), self.domains)
+        return tuple(classes)
 
     def _tree(self, images: Sequence[Placed], known: Collection[str]) -> tuple[Tree, list[str]]:
         """The images of the known domains, or of all if none is known, and the classes in order."""
@@ -170,21 +177,25 @@ class FolderImages(Images):
         labels = self._names([image.label for image in here])
         tree: Tree = {}
         for image in here:
-            tree.setdefault(domains[image.domain], {}).setdefault(labels[image.label], []).append(image)
-        return tree, [*dict.fromkeys(labels.values())]
+            by_class = tree.setdefault(domains[image.domain], {})
+            by_class.setdefault(labels[image.label], []).append(image)
+        return tree, list(dict.fromkeys(labels.values()))
 
     def _names(self, folders: Sequence[str], known: Collection[str] = ()) -> dict[str, str]:
         """For each folder, by its plain name, the known spelling, or else that of most images."""
         counts = Counter(sorted(folders))
-        every = [*dict.fromkeys([*known, *counts])]
+        every = list(dict.fromkeys([*known, *counts]))
         keys = dict(zip(every, self.plain(every), strict=True))
+        most_first = [name for name, _ in counts.most_common()]
         names: dict[str, str] = {}
-        for name in [*known, *(name for name, _ in counts.most_common())]:
+        for name in (*known, *most_first):
             names.setdefault(keys[name], name)
-        return {folder: names[keys[folder]] for folder in sorted(counts, key=lambda folder: keys[folder])}
+        return {folder: names[keys[folder]] for folder in sorted(counts, key=keys.__getitem__)}
 
     def _remedy(self, key: str) -> str:
-        return "complete the folder, or read it as an image_folder" if self.published else f"set `{key}` in the suite"
+        if self.published:
+            return "complete the folder, or read it as an image_folder"
+        return f"set `{key}` in the suite"
 
     def identify(self, path: Path, sha256: str, options: Mapping[str, str]) -> Identified | None:
         """Recognises a copy of the published set if most of its domains are there."""
@@ -195,27 +206,35 @@ class FolderImages(Images):
         if len(tree) <= len(self.published) / 2:
             return None
         found = looked_at(tree, files)
-        missing = [*what_is_missing(found.counts, self.published, self.classes)]
+        missing = list(what_is_missing(found.counts, self.published, self.classes))
         state = "incomplete, or another copy" if missing else "as many images of each domain as published"
         what = self.copies_known.get(sha256) or f"{len(found.rows)} images; {state}"
-        params = folder_params(path, sha256) | found.params
-        whole = len(classes) == self.classes and len(tree) == len(self.published)
-        suite = first_suite(found.counts) if whole else {}
-        return Identified(what, found.counts, [*missing, *found.lines, *self.facts], params, suite, read=found.read)
+        lines = [*missing, *found.lines, *self.facts]
+        params = {**folder_params(path, sha256), **found.params}
+        is_whole = len(classes) == self.classes and len(tree) == len(self.published)
+        suite = first_suite(found.counts) if is_whole else {}
+        return Identified(what, found.counts, lines, params, suite, read=found.read)
 
 
 def _doubts(tree: Tree) -> Iterator[str]:
     """Why a user's folders may mean something else."""
-    for kind, names in (("domains", {*tree}), ("classes", {label for of in tree.values() for label in of})):
+    domains_with = Counter[str]()
+    merged_lines: dict[str, None] = {}
+    for domain, by_class in tree.items():
+        domains_with.update(by_class.keys())
+        merged_lines.update(dict.fromkeys(merged({domain: by_class})))
+    for kind, names in (("domains", tree), ("classes", domains_with)):
         parts = [name for name in names if part_of(name)]
         if len(parts) > 1:
             yield f"{kind} are named as parts of one domain are, {listed(parts)}; give each its own folder"
-    for line in dict.fromkeys(line for domain, of in tree.items() for line in merged({domain: of})):
+    for line in merged_lines:
         yield f"{line} beside each other; rename them if they mean two things"
-    shared = {label for label, count in Counter(label for of in tree.values() for label in of).items() if count > 1}
-    if alone := [name for name, of in tree.items() if shared.isdisjoint(of)]:
+    shared = {label for label, count in domains_with.items() if count > 1}
+    alone = [name for name, by_class in tree.items() if shared.isdisjoint(by_class)]
+    if alone:
         yield f"domains without a class of another domain, {listed(alone)}; correct the names or levels of folders"
-    if tests := [name for name, count in parts_in(tree).items() if not count["train"]]:
+    tests = [name for name, count in parts_in(tree).items() if not count["train"]]
+    if tests:
         yield f"domains of which all images are an official test, {listed(tests)}; move some to another part"
 
 
@@ -261,12 +280,12 @@ class ImageFolder(FolderImages):
         """Refuses a layout without a place for domains or classes."""
         super().__post_init__()
         words = self.layout.split("/")
-        if (words.count("DOMAIN"), words.count("CLASS"), words.count("SPLIT") > 1) != (1, 1, False):
+        if words.count("DOMAIN") != 1 or words.count("CLASS") != 1 or words.count("SPLIT") > 1:
             raise ValueError(f"layout is {self.layout!r}; it must name DOMAIN and CLASS once, and SPLIT at most once")
 
     def plain(self, names: Sequence[str]) -> list[str]:
         """As labels of tables are compared, and without case and the kind of separator."""
-        return [*map(same, plain_texts(names, ()))]
+        return [same(name) for name in plain_texts(names, ())]
 
     def identify(self, path: Path, sha256: str, options: Mapping[str, str]) -> Identified | None:
         """Recognises folders of two or more domains; how they lie is said, or doubted."""
@@ -275,25 +294,24 @@ class ImageFolder(FolderImages):
         files = files_of(path)
         layout, nested = layout_of(files.images)
         data = with_patterns(self, options)
-        images = placed(files.images, layout)
-        tree, classes = self._tree(
-            [image._replace(part="test") if data.is_test(image.row.name) else image for image in images], ()
-        )
+        images = []
+        for image in placed(files.images, layout):
+            is_test = data.is_test(image.row.name)
+            images.append(image._replace(part="test") if is_test else image)
+        tree, classes = self._tree(images, ())
         if len(tree) < len(("source", "target")):
             return None
-        doubts = [*_doubts(tree)]
+        doubts = list(_doubts(tree))
         if nested and not _explained(data.grouping, files.images, layout):
             wrong = f"nested folders, such as {images[0].row.name}, are read as {layout}/FILE"
             doubts.insert(0, f"{wrong}; move them, or correct `layout` in the suite")
-        form = layout.removeprefix("**/")
         params = {"domains": list(tree), "classes": len(classes), "layout": layout, **folder_params(path, sha256)}
-        return identified(
-            data, f"images of {len(tree)} domains, {form}/FILE", tree, files, params, classes, doubts, layout
-        )
+        what = f"images of {len(tree)} domains, {layout.removeprefix('**/')}/FILE"
+        return identified(data, what, tree, files, params, classes, doubts, layout)
 
 
 def _explained(pattern: str | None, rows: Sequence[Row], layout: str) -> bool:
-    """Whether what images of one group have in common is a folder that is neither domain nor class."""
+    """Whether the images of each group share the name of a folder that is neither domain nor class."""
     if pattern is None:
         return False
     free = [place for place, word in enumerate(layout.split("/")) if word in {"*", "**"}]
@@ -301,6 +319,7 @@ def _explained(pattern: str | None, rows: Sequence[Row], layout: str) -> bool:
         name = row.name.removeprefix("./")
         match = re.search(pattern, name)
         folders = name.split("/")[:-1]
-        if match is None or match[0].strip("/") not in [folders[place] for place in free if place < len(folders)]:
+        free_folders = [folders[place] for place in free if place < len(folders)]
+        if match is None or match[0].strip("/") not in free_folders:
             return False
     return True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any
@@ -57,63 +57,98 @@ class ListedImages(Images):
         counts: dict[str, dict[str, int]] = {}
         for domain in domains:
             try:
-                names = [name for list_ in self.lists if list_ for name, _, _ in self.entries(path, list_, domain)]
+                names = self._names(path, domain)
             except DataError as error:
                 lines.extend(f"missing: {line}" for line in error.lines)
                 continue
             counts[domain] = dict(Counter(PurePosixPath(name).parent.name for name in names if name in here))
-            if absent := [name for name in names if name not in here]:
+            absent = [name for name in names if name not in here]
+            if absent:
                 lines.append(f"missing: domain {domain}, listed files are not there, {listed(absent)}")
-        what = f"{sum(sum(of.values()) for of in counts.values())} listed images"
-        suite = first_suite(counts) if not lines and len(counts) == len(self.published) else {}
-        lines += [*what_is_missing(counts, self.published, self.classes), *self.facts]
-        return Identified(what, counts, lines, folder_params(path, sha256), suite)
+        images = sum(sum(by_class.values()) for by_class in counts.values())
+        is_whole = not lines and len(counts) == len(self.published)
+        suite = first_suite(counts) if is_whole else {}
+        lines += what_is_missing(counts, self.published, self.classes)
+        lines += self.facts
+        return Identified(f"{images} listed images", counts, lines, folder_params(path, sha256), suite)
+
+    def _names(self, folder: Path, domain: str) -> list[str]:
+        """The paths in a domain's lists."""
+        names: list[str] = []
+        for pattern in self.lists:
+            if pattern:
+                names += [name for name, _, _ in self.entries(folder, pattern, domain)]
+        return names
 
     def listed(self, domain: str, files: Files) -> Listing:
         """The domain's images in the order of its lists; odd are missing classes and images listed twice."""
         folder = files.path(self.files[0])
         train, test = self.lists
         entries = [(*entry, False) for entry in self.entries(folder, train, domain)]
-        entries += [] if test is None else [(*entry, True) for entry in self.entries(folder, test, domain)]
-        here = {name: row_of(folder, name) for name, *_ in entries}
-        absent = [name for name, row in here.items() if row is None and name not in self.without]
+        if test is not None:
+            entries += [(*entry, True) for entry in self.entries(folder, test, domain)]
+        lines_of = Counter(name for name, *_ in entries)
+        rows = {name: row_of(folder, name) for name in lines_of}
+        absent = [name for name, row in rows.items() if row is None and name not in self.without]
         if absent:
             remedy = _remedy(folder, domain, absent[0])
             raise DataError(f"{folder}: {domain}: listed files are not there, {listed(absent)}; {remedy}")
+        images = []
+        for name, label, _, official in entries:
+            row = rows[name]
+            if row is not None:
+                images.append((row, label, official))
+        odd = []
         missing = set(range(self.classes)) - {label for _, label, *_ in entries}
-        twice = [name for name, count in Counter(name for name, *_ in entries).items() if count > 1]
-        odd = [f"no images of classes {listed(map(str, missing))}"] if missing else []
-        odd += [f"images that are listed more than once, {listed(twice)}"] if twice else []
-        images = [(row, label, official) for name, label, _, official in entries if (row := here[name]) is not None]
+        if missing:
+            odd.append(f"no images of classes {listed(map(str, missing))}")
+        twice = [name for name, count in lines_of.items() if count > 1]
+        if twice:
+            odd.append(f"images that are listed more than once, {listed(twice)}")
         groups = {name: group for name, _, group, _ in entries} if self.has_groups else None
         return Listing(images, odd, groups)
 
     def entries(self, folder: Path, pattern: str, domain: str) -> list[tuple[str, int, str]]:
         """The path, class and group of each line of a list; a DataError for each kind of fault."""
-        name = pattern.replace("{domain}", domain)
-        path = next((path for path in (folder / name, folder / "txt" / name) if path.is_file()), None)
-        if path is None:
-            remedy = "" if self.published else ", or correct `domains` and `list`"
-            raise DataError(f"{folder}: no list {name}, there or in txt; put it there{remedy}")
+        path = self._list(folder, pattern.replace("{domain}", domain))
         entries: list[tuple[str, int, str]] = []
         bad: dict[str, list[str]] = {}
         for number, line in enumerate(_text(path).splitlines(), 1):
             if not line.strip():
                 continue
-            *pair, group = line.strip().rsplit(maxsplit=1) if self.has_groups else (line, "")
-            name, label, fault = _entry("".join(pair))
+            pair, group = line, ""
+            if self.has_groups:
+                *pairs, group = line.strip().rsplit(maxsplit=1)
+                pair = "".join(pairs)
+            name, label, fault = _entry(pair)
             entries.append((name, label, group))
             if fault:
                 bad.setdefault(fault, []).append(f"line {number} ({line.strip()[:80]})")
         if bad:
             raise DataError(*(f"{path}: {len(lines)} lines {fault}, first {lines[0]}" for fault, lines in bad.items()))
-        first, labels = self.first_label, [label for _, label, _ in entries] or [self.first_label]
-        least, most = min(labels), max(labels)
-        if least < first or most >= first + self.classes:
-            wanted = f"set `first_label: {least}` and `classes: {max(self.classes, most - least + 1)}` if that is right"
-            known = f"labels from {least} to {most}, but `first_label` is {first} and `classes` {self.classes}"
-            raise DataError(f"{path}: {known}; {'replace it by the published list' if self.published else wanted}")
-        return [(name, label - first, group) for name, label, group in entries]
+        self._check_labels(path, [label for _, label, _ in entries])
+        return [(name, label - self.first_label, group) for name, label, group in entries]
+
+    def _list(self, folder: Path, name: str) -> Path:
+        """The list of this name, in the folder or in `txt` below it."""
+        for path in (folder / name, folder / "txt" / name):
+            if path.is_file():
+                return path
+        remedy = "" if self.published else ", or correct `domains` and `list`"
+        raise DataError(f"{folder}: no list {name}, there or in txt; put it there{remedy}")
+
+    def _check_labels(self, path: Path, labels: Sequence[int]) -> None:
+        """Refuses labels outside the dataset's classes."""
+        first = self.first_label
+        least = min(labels, default=first)
+        most = max(labels, default=first)
+        if first <= least and most < first + self.classes:
+            return
+        remedy = f"set `first_label: {least}` and `classes: {max(self.classes, most - least + 1)}` if that is right"
+        if self.published:
+            remedy = "replace it by the published list"
+        known = f"labels from {least} to {most}, but `first_label` is {first} and `classes` {self.classes}"
+        raise DataError(f"{path}: {known}; {remedy}")
 
 
 def _remedy(folder: Path, domain: str, name: str) -> str:
@@ -125,8 +160,10 @@ def _remedy(folder: Path, domain: str, name: str) -> str:
         f"remove {first}/ in the list": rest,
         f"write {domain}/ before each path in the list": f"{domain}/{name}",
     }
-    remedies = (what for what, other in tries.items() if other not in {"", name} and row_of(folder, other) is not None)
-    return next(remedies, "complete the folder")
+    for remedy, other in tries.items():
+        if other not in {"", name} and row_of(folder, other) is not None:
+            return remedy
+    return "complete the folder"
 
 
 def _text(path: Path) -> str:
@@ -153,14 +190,17 @@ def _entry(line: str) -> tuple[str, int, str]:
 
 def _placed(data: ListedImages, folder: Path, domain: str, rows: Mapping[str, Row]) -> dict[str, list[Placed]]:
     """The images of a domain's lists that are there, by their label as it is written."""
-    found: dict[str, list[Placed]] = {}
-    for place, name in enumerate(name for name in data.lists if name is not None):
-        for image, label, _ in data.entries(folder, name, domain):
+    found: dict[int, list[Placed]] = {}
+    train, test = data.lists
+    for pattern, part_of_list in ((train, ""), (test, "test")):
+        if pattern is None:
+            continue
+        for image, number, _ in data.entries(folder, pattern, domain):
             if image in rows:
-                written = str(label + data.first_label)
-                part = "test" if place or data.is_test(image) else ""
-                found.setdefault(written, []).append(Placed(rows[image], domain, written, part))
-    return dict(sorted(found.items(), key=lambda item: int(item[0])))
+                label = number + data.first_label
+                part = "test" if data.is_test(image) else part_of_list
+                found.setdefault(label, []).append(Placed(rows[image], domain, str(label), part))
+    return {str(label): found[label] for label in sorted(found)}
 
 
 @component
@@ -207,7 +247,7 @@ class ImageList(ListedImages):
         data = replace(data, domains=lists.domains, classes=classes, **named)
         tree = {name: _placed(data, path, name, rows) for name in lists.domains}
         params = {"domains": list(lists.domains), "classes": classes, **folder_params(path, sha256)}
-        params |= {key: value for key, value in named.items() if value not in {None, 0}}
+        params.update({key: value for key, value in named.items() if value not in {None, 0}})
         what = f"listed images of {len(tree)} domains, by the lists {lists.list}"
         names = [str(first + number) for number in range(classes)]
         files = files._replace(others=files.others - Counter({".txt": lists.files}))

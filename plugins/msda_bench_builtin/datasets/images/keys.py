@@ -46,20 +46,35 @@ def are_keys(names: set[str]) -> bool:
 
 def key_in(names: Mapping[str, Sequence[str]], levels: Sequence[int]) -> Key | None:
     """The coarsest key in the paths of images by domain; `levels` are the folders that say nothing else, from 0."""
-    patterns = [*PATTERNS, *(rf"^(?:[^/]+/){{{level}}}([^/]+)/" for level in levels)]
-    key = next((key for pattern in patterns if (key := _key(pattern, names)) is not None), None)
-    if key is None:
-        return None
+    of_levels = [rf"^(?:[^/]+/){{{level}}}([^/]+)/" for level in levels]
+    for pattern in (*PATTERNS, *of_levels):
+        key = _key(pattern, names)
+        if key is not None:
+            return _simplified(key, names)
+    return None
+
+
+def _simplified(key: Key, names: Mapping[str, Sequence[str]]) -> Key:
+    r"""The key with a pattern of its own word, such as `(patient\d+)`, if that finds the same groups."""
     word = re.escape(key.example.rstrip("0123456789"))
-    plain = [rf"({word}\d+)", rf"(?:^|[/_. -])({word}\d+)"] if word and key.pattern in PATTERNS else []
-    same = (pattern for pattern in plain if _groups(pattern, names) == _groups(key.pattern, names))
-    return key._replace(pattern=next(same, key.pattern))
+    if not word or key.pattern not in PATTERNS:
+        return key
+    groups = _groups(key.pattern, names)
+    for pattern in (rf"({word}\d+)", rf"(?:^|[/_. -])({word}\d+)"):
+        if _groups(pattern, names) == groups:
+            return key._replace(pattern=pattern)
+    return key
 
 
 def _groups(pattern: str, names: Mapping[str, Sequence[str]]) -> list[str | None]:
-    """What a pattern matches in each path."""
-    search = re.compile(pattern).search
-    return [match[1] if (match := search(path)) else None for paths in names.values() for path in paths]
+    """The text that a pattern's group matches in each path."""
+    expression = re.compile(pattern)
+    groups = []
+    for paths in names.values():
+        for path in paths:
+            match = expression.search(path)
+            groups.append(None if match is None else match[1])
+    return groups
 
 
 def _key(pattern: str, names: Mapping[str, Sequence[str]]) -> Key | None:

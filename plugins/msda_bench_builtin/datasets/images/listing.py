@@ -64,8 +64,10 @@ def plain(name: str) -> str:
 def listed(names: Iterable[str]) -> str:
     """`4: a, b, c and 1 more`, sorted."""
     every = sorted(names)
-    more = f" and {len(every) - _SHOWN} more" if len(every) > _SHOWN else ""
-    return f"{len(every)}: {', '.join(every[:_SHOWN])}{more}"
+    text = f"{len(every)}: {', '.join(every[:_SHOWN])}"
+    if len(every) > _SHOWN:
+        text += f" and {len(every) - _SHOWN} more"
+    return text
 
 
 def files_of(path: Path) -> Listed:
@@ -76,7 +78,9 @@ def files_of(path: Path) -> Listed:
     """
     try:
         status = path.stat()
-        return _sorted(_folder_rows(path)) if path.is_dir() else _tar_rows(path, status.st_mtime_ns, status.st_size)
+        if path.is_dir():
+            return _sorted(_folder_rows(path))
+        return _tar_rows(path, status.st_mtime_ns, status.st_size)
     except (tarfile.TarError, EOFError, ValueError, OverflowError, RecursionError) as error:
         raise DataError(f"{path}: not a tar archive, or a compressed or damaged one ({error}); unpack it") from None
     except OSError as error:
@@ -84,7 +88,7 @@ def files_of(path: Path) -> Listed:
 
 
 def is_archive(path: Path) -> bool:
-    """Whether a file begins as a tar archive does, or as a compressed file, which `images_of` refuses; reads no more.
+    """Whether a file begins as a tar archive does, or as a compressed file, which `files_of` refuses; reads no more.
 
     Raises:
         DataError: it cannot be read.
@@ -112,7 +116,8 @@ def row_of(folder: Path, name: str) -> Row | None:
 
 
 def _sorted(rows: Iterable[Row]) -> Listed:
-    images, others = [], Counter[str]()
+    images = []
+    others = Counter[str]()
     for row in rows:
         if any(part.startswith(".") and part != "." for part in row.name.split("/")):
             continue
@@ -133,8 +138,9 @@ def _start(row: Row) -> bytes:
 def _folder_rows(folder: Path) -> Iterator[Row]:
     for parent, _, names in os.walk(folder, followlinks=True):  # as the checksum does
         below = Path(parent).relative_to(folder).as_posix()
-        for name in (f"{below}/{file}".removeprefix("./") for file in names):
-            if (row := row_of(folder, name)) is not None:
+        for name in names:
+            row = row_of(folder, f"{below}/{name}".removeprefix("./"))
+            if row is not None:
                 yield row
 
 

@@ -1,4 +1,4 @@
-"""What user's folders and lists of images have in common when they are looked through before a first suite."""
+"""Looks through a user's folders and lists of images before a first suite."""
 
 from __future__ import annotations
 
@@ -72,27 +72,44 @@ def folder_params(path: Path, sha256: str) -> dict[str, Any]:
 
 def with_patterns(data: _Own, options: Mapping[str, str]) -> _Own:
     """The dataset with the regular expressions that the user gives; a DataError for one that is none."""
-    names = {"group": "groups", "test": "test_images"}
+    given: dict[str, Any] = {}
+    if "group" in options:
+        given["groups"] = options["group"]
+    if "test" in options:
+        given["test_images"] = options["test"]
     try:
-        return replace(data, **{names[name]: text for name, text in options.items() if name in names})  # type: ignore[arg-type]
+        return replace(data, **given)
     except ValidationError as error:
-        (first, *_) = error.errors()
-        option = {parameter: option for option, parameter in names.items()}[str(first["loc"][0])]
+        first = error.errors()[0]
+        option = "group" if first["loc"][0] == "groups" else "test"
         raise DataError(f"--{option} {first['msg'].removeprefix('Value error, ')}") from None
 
 
 def looked_at(tree: Tree, files: Listed) -> Looked:
     """Counts images, and reads the first bytes of each."""
-    rows = [image.row for of in tree.values() for images in of.values() for image in images]
-    counts = {name: {label: len(images) for label, images in of.items()} for name, of in tree.items()}
+    rows: list[Row] = []
+    counts: dict[str, dict[str, int]] = {}
+    for domain, by_class in tree.items():
+        rows += [image.row for image in _images(by_class)]
+        counts[domain] = {label: len(images) for label, images in by_class.items()}
     lines, turned = _headers(rows)
     lines += [f"odd: {line}" for line in merged(tree)]
-    if line := deep_line(rows):
-        lines.append(line)
-    if not turned:
-        return Looked(rows, counts, lines, {}, _how_much(files, rows))
-    lines.append(f"turned: {turned} images, as their EXIF orientation says (`upright`)")
-    return Looked(rows, counts, lines, {"upright": True}, _how_much(files, rows))
+    deep = deep_line(rows)
+    if deep is not None:
+        lines.append(deep)
+    params: dict[str, Any] = {}
+    if turned:
+        lines.append(f"turned: {turned} images, as their EXIF orientation says (`upright`)")
+        params["upright"] = True
+    return Looked(rows, counts, lines, params, _how_much(files, rows))
+
+
+def _images(by_class: Mapping[str, Sequence[Placed]]) -> list[Placed]:
+    """The images of a domain."""
+    every: list[Placed] = []
+    for images in by_class.values():
+        every += images
+    return every
 
 
 def identified(
@@ -105,7 +122,7 @@ def identified(
     doubts: Sequence[str] = (),
     layout: str = "**",
 ) -> Identified:
-    """What `data identify` says of a user's own images, and their first suite.
+    """What `data identify` reports on a user's own images, and their first suite.
 
     Args:
         data: the dataset that reads them.
@@ -118,7 +135,7 @@ def identified(
         layout: what the folders are.
 
     Raises:
-        DataError: what the user says of groups or official tests does not fit the images.
+        DataError: the user's groups or official tests do not fit the images.
     """
     looked = looked_at(tree, files)
     roles, about_roles = _roles(data, tree, layout)
@@ -141,8 +158,8 @@ def merged(tree: Tree) -> Iterator[str]:
     """A line for domains, and one for classes, that have folders of several names."""
     domains: dict[tuple[str, str], str] = {}
     classes: dict[tuple[str, str], str] = {}
-    for domain, of in tree.items():
-        for label, images in of.items():
+    for domain, by_class in tree.items():
+        for label, images in by_class.items():
             for image in images:
                 domains.setdefault((domain, image.domain), image.domain)
                 classes.setdefault((label, image.label), f"{image.domain}/{image.label}")
@@ -154,17 +171,20 @@ def merged(tree: Tree) -> Iterator[str]:
 
 
 def parts_in(tree: Tree) -> dict[str, Counter[str]]:
-    """Images for the test, and others, in each domain."""
+    """How many images of each domain are for the test, and how many are not."""
     counts: dict[str, Counter[str]] = {}
-    for name, of in tree.items():
-        parts = [part_of(image.part) for images in of.values() for image in images]
-        counts[name] = Counter("test" if part == "test" else "train" for part in parts)
+    for name, by_class in tree.items():
+        counts[name] = Counter("test" if _is_test(image) else "train" for image in _images(by_class))
     return counts
+
+
+def _is_test(image: Placed) -> bool:
+    return part_of(image.part) == "test"
 
 
 def _roles(data: Images, tree: Tree, layout: str) -> tuple[dict[str, Any], list[str]]:
     """The parameters that say which images belong together and which are the official test, and a line on each."""
-    tests = {name: of["test"] for name, of in parts_in(tree).items()}
+    tests = {name: count["test"] for name, count in parts_in(tree).items()}
     params: dict[str, Any] = {}
     if data.testing is not None:
         params["test_images"] = data.testing
@@ -172,22 +192,25 @@ def _roles(data: Images, tree: Tree, layout: str) -> tuple[dict[str, Any], list[
             raise DataError(f"{data.name}: `test_images` ({data.testing}) matches no path of an image; correct it")
     groups, lines = _groups(data, tree, layout)
     if groups is not None:
-        params |= {"groups": groups, "stratify": "shares"}
+        params["groups"] = groups
+        params["stratify"] = "shares"
     return params, [*_official(tests), *lines]
 
 
 def _groups(data: Images, tree: Tree, layout: str) -> tuple[str | None, list[str]]:
-    """What says which images belong together, as a parameter, and a line on it."""
+    """The parameter that says which images belong together, and a line on it."""
     if data.has_groups:
         line = "groups: the third word of each line says which images belong together (`groups: column`)"
         return "column", [line]
     if data.grouping is not None:
-        if parted := _parted(data, tree, data.grouping):
+        parted = _parted(data, tree, data.grouping)
+        if parted:
             what = f"{parted} groups have official test images and others"
             raise DataError(f"{data.name}: {what}; correct --group ({data.grouping}), or leave it out")
         return data.grouping, []
     pattern, line = _proposed(tree, layout)
-    if pattern is not None and (parted := _parted(data, tree, pattern)):
+    parted = 0 if pattern is None else _parted(data, tree, pattern)
+    if parted:
         what = line.partition(": ")[2].partition(", so ")[0]
         return None, [f"leak: {what}; {parted} of them have official test images and others"]
     return pattern, [line] if line else []
@@ -196,10 +219,10 @@ def _groups(data: Images, tree: Tree, layout: str) -> tuple[str | None, list[str
 def _parted(data: Images, tree: Tree, pattern: str) -> int:
     """How many groups by this pattern have official test images and others."""
     parted = 0
-    for name, of in tree.items():
-        images = [image for some in of.values() for image in some]
+    for name, by_class in tree.items():
+        images = _images(by_class)
         groups = data.grouped_by(pattern, name, [image.row.name for image in images])
-        official = np.array([part_of(image.part) == "test" for image in images])
+        official = np.array([_is_test(image) for image in images])
         parted += len(np.intersect1d(groups[official], groups[~official]))
     return parted
 
@@ -208,39 +231,51 @@ def _official(tests: Mapping[str, int]) -> list[str]:
     """A line on official test images, if there are any."""
     if not any(tests.values()):
         return []
-    some = ", ".join(f"{name} {count}" for name, count in tests.items() if count)
+    some = [f"{name} {count}" for name, count in tests.items() if count]
+    line = f"official test: {', '.join(some)}"
     none = [name for name, count in tests.items() if not count]
-    more = f"; none in {listed(none)}, where each run draws its own" if none else ""
-    return [f"official test: {some}{more}"]
+    if none:
+        line += f"; none in {listed(none)}, where each run draws its own"
+    return [line]
 
 
 def _proposed(tree: Tree, layout: str) -> tuple[str | None, str]:
-    """A regular expression of what images that belong together have in common, and a line on it; empty if none."""
+    """A regular expression that images of one group share, and a line on it; None and an empty line if none is found.
+
+    Sequences whose frames differ have a line without an expression.
+    """
     rows: list[Row] = []
     names: dict[str, list[str]] = {}
-    for domain, of in tree.items():
-        mine = [image.row for images in of.values() for image in images]
+    for domain, by_class in tree.items():
+        mine = [image.row for image in _images(by_class)]
         names[domain] = [row.name.removeprefix("./") for row in mine]
         rows += mine
     words = layout.split("/")
-    free = [] if words[0] == "**" else [place for place, word in enumerate(words) if word in {"*", "**"}]
-    if key := key_in(names, free):
+    free: list[int] = []
+    if words[0] != "**":
+        free = [place for place, word in enumerate(words) if word in {"*", "**"}]
+    key = key_in(names, free)
+    if key is not None:
         what = f"{key.groups} names such as {key.example}, each in several images: images that belong together"
         how = f"so the suite has `groups: {key.pattern}`; --group PATTERN says otherwise"
         more = "; equal names in two domains count as two" if key.recurs else ""
         return key.pattern, f"key: {what}, {how}{more}"
-    if sequences := sequences_in(rows, layout):
-        return f"(?i){PATTERN}" if sequences.alike else None, sequences.line
-    return None, ""
+    sequences = sequences_in(rows, layout)
+    if sequences is None:
+        return None, ""
+    return f"(?i){PATTERN}" if sequences.alike else None, sequences.line
 
 
 def _train(tree: Tree) -> dict[str, int]:
     """The size of training parts, if some images are official test images."""
-    counts = [*parts_in(tree).values()]
+    counts = parts_in(tree).values()
     if not any(count["test"] for count in counts):
         return {}
-    sizes = [count["train"] if count["test"] else count["train"] // 2 for count in counts]
-    return {"train": max(1, min(1000, *sizes))}
+    least = 1000
+    for count in counts:
+        size = count["train"] if count["test"] else count["train"] // 2
+        least = min(least, size)
+    return {"train": max(1, least)}
 
 
 def _headers(rows: Sequence[Row]) -> tuple[list[str], int]:

@@ -48,23 +48,24 @@ def sequences_in(rows: Sequence[Row], layout: str) -> Sequences | None:
     depth = None if words[0] == "**" else words.index("CLASS") + 1
     frames: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
-        if match := _NUMBERED.match(row.name):
+        match = _NUMBERED.match(row.name)
+        if match is not None:
             frames[match[1]].append(row)
     several = {name: some for name, some in frames.items() if len(some) > 1 and not _is_class(name, depth)}
     folders: dict[str, list[str]] = defaultdict(list)
     for name in several:
         folders[str(PurePosixPath(name).parent)].append(name)
     many = {folder: names for folder, names in folders.items() if len(names) > 2}  # noqa: PLR2004 - not a class alone
-    images = sum(len(several[name]) for names in many.values() for name in names)
+    sequences = [several[name] for names in many.values() for name in names]
+    images = sum(len(sequence) for sequence in sequences)
     if 2 * images <= len(rows):
         return None
-    count = sum(map(len, many.values()))
-    first, second = next(several[names[0]][:2] for names in many.values())
-    what = f"{images} images are called as frames of {count} sequences are, such as {first.name} and {second.name}"
+    first, second = sequences[0][:2]
+    called = f"{images} images are called as frames of {len(sequences)} sequences are"
+    what = f"{called}, such as {first.name} and {second.name}"
     if _nearly_equal(several, many):
-        return Sequences(
-            f"sequences: {what}, and those of one are nearly equal, so `groups` keeps them together", alike=True
-        )
+        line = f"sequences: {what}, and those of one are nearly equal, so `groups` keeps them together"
+        return Sequences(line, alike=True)
     remedy = "if those of one belong together (a patient, a slide, a recording), --group PATTERN keeps them together"
     return Sequences(f"sequences: {what}; {remedy}", alike=False)
 
@@ -83,11 +84,16 @@ def _nearly_equal(frames: Mapping[str, Sequence[Row]], folders: Mapping[str, Seq
     for folder in draw.sample(every, min(len(every), _MOST_SEQUENCES // 3)):
         before: Array | None = None
         for name in draw.sample(sorted(folders[folder]), 3):
-            seen = [*_seen(frames[name][:_MOST_FRAMES])]
+            seen = list(_seen(frames[name][:_MOST_FRAMES]))
+            if not seen:
+                continue
             within += [_distance(one, other) for one, other in pairwise(seen)]
-            between += [_distance(seen[0], before)] if seen and before is not None else []
-            before = seen[0] if seen else before
-    return bool(within and between) and float(np.median(within)) < _ALIKE * float(np.median(between))
+            if before is not None:
+                between.append(_distance(seen[0], before))
+            before = seen[0]
+    if not within or not between:
+        return False
+    return float(np.median(within)) < _ALIKE * float(np.median(between))
 
 
 def _seen(rows: Iterable[Row]) -> Iterator[Array]:
@@ -107,10 +113,15 @@ def deep_line(rows: Sequence[Row]) -> str | None:
     """A line on images of 16 bits a pixel that use a small part of their range; a few of them are read."""
     draw = random.Random(0)  # noqa: S311 - a choice that anyone can repeat
     some = draw.sample(list(rows), min(len(rows), _MOST_DEEP))
-    ranges = [found for row in some if (found := deep_range(_content(row))) is not None]
+    ranges = []
+    for row in some:
+        values = deep_range(_content(row))
+        if values is not None:
+            ranges.append(values)
     if not ranges:
         return None
-    least, most = min(low for low, _ in ranges), max(high for _, high in ranges)
+    least = min(low for low, _ in ranges)
+    most = max(high for _, high in ranges)
     if most >= _DARK:
         return None
     what = f"{len(ranges)} of {len(some)} images looked at have 16 bits a pixel, but values of {least} to {most}"

@@ -36,19 +36,24 @@ class OwnLists(NamedTuple):
 
 
 def own_lists(folder: Path, images: Collection[str]) -> OwnLists | None:
-    """The lists of a folder, or of `txt` in it, that name its images; None unless there are those of two domains."""
-    found = {path.stem: [*_lines(path, images)] for path in _texts(folder)}
-    found = {stem: lines for stem, lines in found.items() if lines}
-    sides = {stem: match for stem in found if (match := _SIDES.fullmatch(stem))}
-    domains = tuple(dict.fromkeys(match["domain"] for match in sides.values()))
-    paired = len(sides) == len(found) == 2 * len(domains)
-    names = domains if paired else tuple(found)
+    """The lists of a folder, or of `txt` in it, that name its images; None unless two domains have some."""
+    found = {path.stem: list(_lines(path, images)) for path in _texts(folder)}
+    stems = [stem for stem, lines in found.items() if lines]
+    matches = [_SIDES.fullmatch(stem) for stem in stems]
+    domains = dict.fromkeys(match["domain"] for match in matches if match is not None)
+    are_pairs = None not in matches and len(stems) == 2 * len(domains)
+    names = tuple(domains if are_pairs else stems)
     if len(names) < len(("source", "target")):
         return None
     every = [line for lines in found.values() for line in lines]
-    grouped = all(group is not None for _, group in every)
-    train, test = ("{domain}_train.txt", "{domain}_test.txt") if paired else ("{domain}.txt", None)
-    return OwnLists(names, train, test, grouped, frozenset(label for label, _ in every), len(found))
+    return OwnLists(
+        domains=names,
+        list="{domain}_train.txt" if are_pairs else "{domain}.txt",
+        test_list="{domain}_test.txt" if are_pairs else None,
+        grouped=all(group is not None for _, group in every),
+        labels=frozenset(label for label, _ in every),
+        files=len(stems),
+    )
 
 
 def _texts(folder: Path) -> list[Path]:
@@ -58,7 +63,7 @@ def _texts(folder: Path) -> list[Path]:
 
 
 def _lines(path: Path, images: Collection[str]) -> Iterator[tuple[int, str | None]]:
-    """The label and the group of each line; nothing if a line is none of a list, or most name no image."""
+    """The label and the group of each line; nothing if a line has another form, or most name no image."""
     try:
         lines = [line for line in path.read_text("utf-8-sig").splitlines() if line.strip()]
     except (OSError, UnicodeDecodeError):
