@@ -18,6 +18,7 @@ from msda_bench.cli.main import main
 from reading import MARKS, RESULTS, numbers, overlaps_of, read, shared
 from second_reading import NEW
 from second_reading import read as read_second
+from third_reading import read as read_third
 
 ROOT = Path(__file__).parents[1]
 PLAN = (ROOT / "studies" / "registered" / "README.md").read_text(encoding="utf-8")
@@ -90,8 +91,9 @@ def sources():
 
 @pytest.fixture(scope="module")
 def measured():
-    first, longer, second = (mb.load_results(RESULTS / name) for name in ("registered", "sensitivity", "registered-2"))
-    return {"first": read(first, longer), "second": read_second(first, second)}
+    names = ("registered", "sensitivity", "registered-2", "registered-3")
+    first, longer, second, third = (mb.load_results(RESULTS / name) for name in names)
+    return {"first": read(first, longer), "second": read_second(first, second), "third": read_third(third)}
 
 
 @pytest.fixture(scope="module")
@@ -100,6 +102,7 @@ def tables(measured):
     return {
         **measured["first"],
         **{f"second, {name}": table for name, table in measured["second"].items()},
+        **{f"third, {name}": measured["third"][name] for name in ("Q1", "Q2", "Q2, beside", "Q3", "Q4")},
         **poisoned(),
         **sources(),
         "paper": paper.map("{:.1f}".format).to_frame("accuracy"),
@@ -155,7 +158,7 @@ def test_every_number_is_one_of_the_records(page, tables):
 
 
 def test_the_figure_has_the_numbers_of_the_records(measured, tmp_path):
-    drawn = mb.plots.save(gains(**measured), tmp_path / "gains.svg")
+    drawn = mb.plots.save(gains(measured["first"], measured["second"]), tmp_path / "gains.svg")
     texts = (re.findall(r">([^<>]+)</t", path.read_text(encoding="utf-8")) for path in (drawn, FIGURE))
     assert next(texts) == next(texts)
 

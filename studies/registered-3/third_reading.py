@@ -62,6 +62,8 @@ def family(scores: Any, pairs: dict[str, str], overlaps: pd.Series[float]) -> pd
     rows, means = {}, {}
     for name, base in pairs.items():
         differences = (scores[name] - scores[base]).dropna()
+        if differences.empty:
+            continue  # no task recorded so far has this row
         means[name] = mean_over_tasks(differences, overlaps)
         each = differences.groupby(level="experiment").mean()
         tasks = Mean(each.mean(), each.sem(), len(each) - 1)
