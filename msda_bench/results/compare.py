@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from msda_bench.results.across import across_datasets
 from msda_bench.results.argument_checks import FrameSchema
@@ -61,17 +63,24 @@ def comparisons_frame(rows: Iterable[PairedComparison]) -> pd.DataFrame:
 
 def main_rows(leaderboard: pd.DataFrame) -> pd.DataFrame:
     """The rows by which methods are ranked: the mean over targets, or the only target's."""
-    several = leaderboard.groupby("experiment", observed=True)["target"].transform("nunique") > 1
-    rows = leaderboard[(leaderboard["target"].astype(object) == AVERAGE) | ~several]
-    return rows[~rows.duplicated(["experiment", "method"], keep="last")]  # if a target has the mean's name
+    places = [*zip(*(leaderboard[name].tolist() for name in ("experiment", "target", "method")), strict=True)]
+    targets: dict[str, set[str]] = {}
+    for experiment, target, _ in places:
+        targets.setdefault(experiment, set()).add(target)
+    main: dict[tuple[str, str], int] = {}
+    for place, (experiment, target, method) in enumerate(places):
+        if target == AVERAGE or len(targets[experiment]) == 1:
+            main[experiment, method] = place  # the last one, if a target has the mean's name
+    return leaderboard.iloc[sorted(main.values())]
 
 
 def main_pairs(comparisons: pd.DataFrame) -> pd.DataFrame:
     """The pairs by which methods are ranked: those of the mean over targets, or at the only target."""
-    known = comparisons[comparisons["experiment"].notna()]
-    scope = known["scope"].astype(object)
-    several = (scope == AVERAGE).groupby(known["experiment"].astype(object)).transform("any")
-    return known[(scope == AVERAGE) | (~several & (scope == "target"))]
+    is_known = comparisons["experiment"].notna().tolist()
+    places = [*zip(is_known, comparisons["experiment"].tolist(), comparisons["scope"].tolist(), strict=True)]
+    averaged = {experiment for known, experiment, scope in places if known and scope == AVERAGE}
+    main = [known and scope == (AVERAGE if experiment in averaged else "target") for known, experiment, scope in places]
+    return comparisons[np.array(main, bool)]
 
 
 def differ(comparisons: pd.DataFrame) -> pd.Series[bool]:
@@ -114,26 +123,28 @@ def relative_to(method: str, rows: pd.DataFrame) -> pd.DataFrame:
         `method` (the other one), `outcome` and `reason`, `difference, low, high` (mean and interval), `p` (after Holm's
         correction), `pairs` and `detectable`.
     """
-    first, second = rows["first"].astype(object), rows["second"].astype(object)
-    mine = (first == method) | (second == method)
-    return turned_pairs(rows[mine], (first == method)[mine])
+    is_first = np.array([name == method for name in rows["first"].tolist()], bool)
+    is_second = np.array([name == method for name in rows["second"].tolist()], bool)
+    mine = is_first | is_second
+    return turned_pairs(rows[mine], is_first[mine])
 
 
-def turned_pairs(rows: pd.DataFrame, turned: pd.Series[bool]) -> pd.DataFrame:
+def turned_pairs(rows: pd.DataFrame, turned: NDArray[np.bool_]) -> pd.DataFrame:
     """Pairs with the second method as `method` where turned, otherwise with the first; see `relative_to`."""
-    sign, outcome = 1 - 2 * turned.astype(int), rows["outcome"].astype(object)
-    columns = ("mean_difference", "difference_low", "difference_high")
-    difference, *ends = (sign * rows[name].astype(float) + 0.0 for name in columns)  # avoids -0.0
-    return pd.DataFrame(
-        {
-            "method": rows["second"].astype(object).where(turned, rows["first"].astype(object)),
-            "outcome": outcome.where(~turned, outcome.replace(OPPOSITE)),
-            "reason": rows["reason"].astype(object),
-            "difference": difference,
-            "low": ends[0].where(~turned, ends[1]),
-            "high": ends[1].where(~turned, ends[0]),
-            "p": rows["p_holm"].astype(float),
-            "pairs": rows["n_paired"].astype(float),
-            "detectable": rows["detectable"].astype(float),
-        }
-    )
+    texts = {name: rows[name].to_numpy(object) for name in ("first", "second", "outcome", "reason")}
+    sizes = {name: rows[name].to_numpy(float, na_value=np.nan) for name in (*_SIZES, "n_paired")}
+    sign = np.where(turned, -1, 1)
+    low, high = sign * sizes["difference_low"] + 0.0, sign * sizes["difference_high"] + 0.0  # avoids -0.0
+    opposite = np.array([OPPOSITE.get(outcome, outcome) for outcome in texts["outcome"]], object)
+    columns = {
+        "method": np.where(turned, texts["second"], texts["first"]),
+        "outcome": np.where(turned, opposite, texts["outcome"]),
+        "reason": texts["reason"],
+        "difference": sign * sizes["mean_difference"] + 0.0,
+        "low": np.where(turned, high, low),
+        "high": np.where(turned, low, high),
+        "p": sizes["p_holm"],
+        "pairs": sizes["n_paired"],
+        "detectable": sizes["detectable"],
+    }
+    return pd.DataFrame(columns, rows.index)

@@ -62,9 +62,12 @@ def criteria(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
         method (`all methods` first; references are not included), in the columns that docs/selection.md explains.
         Scores are in percent, or squared errors; regrets are at least 0.
     """
-    runs = runs_of(runs)
-    plan = results_of(runs).plan
-    candidates = Candidates(runs)
+    return criteria_of(Candidates(runs_of(runs)))
+
+
+def criteria_of(candidates: Candidates) -> pd.DataFrame:
+    """What `criteria` returns for the runs of these candidates."""
+    plan = candidates.results.plan
     rows: list[dict[str, Any]] = []
     for table, methods in _searched(candidates):
         judged = [method for method in methods if not method.reference]
@@ -85,7 +88,11 @@ def sensitivity(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
         `experiment, method, parameter, value, score`: a row for each candidate and each of its numeric values, with the
         candidate's mean score over targets and seeds.
     """
-    candidates = Candidates(runs_of(runs))
+    return sensitivity_of(Candidates(runs_of(runs)))
+
+
+def sensitivity_of(candidates: Candidates) -> pd.DataFrame:
+    """What `sensitivity` returns for the runs of these candidates."""
     rows: list[tuple[str, str, str, float, float]] = []
     for table, methods in _searched(candidates):
         for method in methods:
@@ -183,8 +190,8 @@ def _voting_seeds(table: Experiment) -> Sequence[int]:
 
 def _mean(values: _Array, methods: Sequence[int], targets: Sequence[int]) -> _Array:
     """The mean by seed over some targets, then over some methods."""
-    of_methods: _Array = values[:, targets].mean(axis=1)
-    mean: _Array = of_methods[methods].mean(axis=0)
+    of_methods: _Array = values[methods][:, targets].mean(axis=1)
+    mean: _Array = of_methods[0] if len(methods) == 1 else of_methods.mean(axis=0)
     return mean
 
 

@@ -204,7 +204,7 @@ def experiments(runs: pd.DataFrame) -> Iterator[tuple[Experiment, pd.DataFrame]]
 
 def own_rows(experiment: Experiment, frame: pd.DataFrame) -> pd.DataFrame:
     """The rows of an experiment."""
-    return frame[(frame["experiment"].astype(object) == experiment.name).to_numpy(dtype=bool)]
+    return frame[(frame["experiment"] == experiment.name).to_numpy(dtype=bool)]
 
 
 def _planned(plan: Plan) -> Iterator[tuple[Any, ...]]:

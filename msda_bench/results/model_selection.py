@@ -299,6 +299,14 @@ def select(runs: pd.DataFrame, by: str | None = None) -> pd.DataFrame:
     return Candidates(runs).select(by)
 
 
+def candidates_of(runs: pd.DataFrame, selected: pd.DataFrame) -> Candidates:
+    """The candidates of a frame of runs, from the frame that `select` made of it."""
+    selection = results_of(selected).selection
+    if selection is None or results_of(runs).selection is not None:
+        return Candidates(runs)
+    return selection.candidates
+
+
 def choices_of(runs: pd.DataFrame) -> Choices:
     """The choices of the selection criteria of suites with tuning seeds."""
     candidates = Candidates(runs)

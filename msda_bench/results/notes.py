@@ -15,7 +15,7 @@ from msda_bench.results.answered import doubted_answers, lone_answers
 from msda_bench.results.frame import experiments
 from msda_bench.results.load import VALIDATOR, VERSION
 from msda_bench.results.metric import why_unmeasured
-from msda_bench.results.model_selection import Candidates, select
+from msda_bench.results.model_selection import Candidates, candidates_of, select
 from msda_bench.results.problems import problem_lines
 from msda_bench.results.report import Line
 from msda_bench.results.runs import results_of
@@ -62,11 +62,11 @@ def notes(runs: pd.DataFrame, selected: pd.DataFrame | None = None) -> list[Note
 
     `selected` are the runs with the selected settings, if known.
     """
-    candidates = Candidates(runs)
-    selection = results_of(runs).selection
-    by = None if selection is None else selection.track
     if selected is None:
         selected = select(runs)
+    candidates = candidates_of(runs, selected)
+    selection = results_of(runs).selection
+    by = None if selection is None else selection.track
     every = []
     for experiment, rows in experiments(selected):
         remarks: list[tuple[NoteKind, Iterable[str]]] = [

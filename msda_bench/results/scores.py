@@ -259,8 +259,11 @@ def at_chance(runs: pd.DataFrame) -> pd.Series[float]:
 
     Without a score a method would gain by the runs that it loses.
     """
+    is_diverged = (runs["status"] == "diverged").to_numpy(dtype=bool)
+    if not is_diverged.any():
+        return pd.Series([], runs.index[is_diverged], dtype=float)
     chance = runs[(runs["method"] == CHANCE_REFERENCE).to_numpy() & runs["reference"].to_numpy(bool)]
-    diverged, place = runs[(runs["status"] == "diverged").to_numpy()], ("experiment", "target", "seed")
+    diverged, place = runs[is_diverged], ("experiment", "target", "seed")
     known = {tuple(at): score for *at, score in _values(chance, *place, "score")}
     return pd.Series([known.get(at) for at in _values(diverged, *place)], diverged.index, dtype=float).dropna()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
+import numpy as np
 import pandas as pd
 
 from msda_bench.results.words import counted, first_of, name_of
@@ -17,9 +18,17 @@ def small_tests(runs: pd.DataFrame) -> dict[str, int]:
 
     `runs` are those of one experiment. Targets without labels have no test, and are not among them.
     """
-    tested = runs[((runs["status"] == "ok") & (runs["n_test"] > 0)).to_numpy(dtype=bool)]
-    sizes = tested["n_test"].astype(int).groupby(tested["target"].astype(object), sort=False).max()
-    return {str(target): int(size) for target, size in sizes.items() if size < FEWEST_TESTED}
+    sizes = runs["n_test"].to_numpy("float64", na_value=np.nan)
+    is_tested = (runs["status"] == "ok").to_numpy(dtype=bool) & (sizes > 0)
+    is_small = is_tested & (sizes < FEWEST_TESTED)
+    if not is_small.any():
+        return {}
+    large = {*runs["target"][is_tested & ~is_small]}
+    most: dict[str, int] = {}
+    for target, size in zip(runs["target"][is_small], sizes[is_small].tolist(), strict=True):
+        if target not in large:
+            most[target] = max(int(size), most.get(target, 0))
+    return most
 
 
 def averaged_targets(targets: Sequence[str], small: Collection[str]) -> tuple[str, ...]:

@@ -238,6 +238,9 @@ def _text(value: Any) -> str:
 
 def rows_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """A frame's rows as plain JSON values; missing values are None."""
-    values = frame.astype(object)
-    rows = values.where(values.notna(), None).to_dict("records")
-    return [{str(name): value for name, value in row.items()} for row in rows]
+    columns = {}
+    for name in frame:
+        known = frame[name].notna().tolist()
+        values = zip(frame[name].tolist(), known, strict=True)
+        columns[str(name)] = [value if is_known else None for value, is_known in values]
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]

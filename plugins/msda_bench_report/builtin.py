@@ -85,7 +85,7 @@ def _domains(leaderboard: pd.DataFrame) -> Iterator[Figure]:
         text += f" {counted(many, 'domain')} with better scores left out."
     values = rows.sort_values(["column", "order"])[["target", "method", "mean", "standard_error", "gain"]]
     label = f"Mean score of each method at each domain. {worst}"
-    yield Figure("domains", "Domains, the worst first", label, scores.domains(leaderboard), values, text=text)
+    yield Figure("domains", "Domains, the worst first", label, scores.map_of_domains(rows), values, text=text)
 
 
 def worst_target(rows: pd.DataFrame) -> str:
@@ -137,7 +137,7 @@ def every_run(results: Results) -> Section | None:
     def values(rows: pd.DataFrame) -> pd.DataFrame:
         return rows.groupby("method", sort=False)["score"].agg(["count", "mean", "min", "max"]).reset_index()
 
-    figures = results.by_target("runs", "Scores of every run by method", results.ok, scores.points, values)
+    figures = results.by_target("runs", "Scores of every run by method", results.ok, scores.every_run, values)
     return results.section("runs", "Every run", text, figures)
 
 
@@ -306,7 +306,8 @@ def time(results: Results) -> Section | None:
     values = values.assign(milliseconds_a_step=1000 * values["seconds"] / values["steps"])
     title = "Seconds of training, best mean first"
     label = "Mean seconds of training of each method, the best mean score first"
-    return Section("time", "Time", text, (Figure("cost", title, label, scores.cost(results.ok), values, wide=True),))
+    figure = Figure("cost", title, label, scores.cost_of(results.ok), values, wide=True)
+    return Section("time", "Time", text, (figure,))
 
 
 def settings(results: Results) -> Section | None:

@@ -15,13 +15,14 @@ from msda_bench import __version__, load_confusion, load_curves
 from msda_bench.errors import printable
 from msda_bench.results.across import Across
 from msda_bench.results.command_reports import advice_of
-from msda_bench.results.criteria import criteria, sensitivity
+from msda_bench.results.criteria import criteria_of, sensitivity_of
 from msda_bench.results.decision import BETTER, SAME, WORSE
 from msda_bench.results.experiment_tables import View, across_tables, views
 from msda_bench.results.files import LATEX, LEADERBOARD, MARKDOWN, RUNS, runs_file, table_files
 from msda_bench.results.frame import AVERAGE, PROBLEMS, own_rows
 from msda_bench.results.leaderboard import Analysis, analyse
 from msda_bench.results.load import load_cells
+from msda_bench.results.model_selection import candidates_of
 from msda_bench.results.predictions import per_class
 from msda_bench.results.problems import problems
 from msda_bench.results.ranking import own_methods, standing
@@ -197,7 +198,8 @@ def _results(findings: Findings) -> Iterator[tuple[View, Results]]:
     drawn_at = zip(runs["experiment"], runs["target"], strict=True)
     some = runs[[target in targets[name] for name, target in drawn_at]]
     curves, classes = by_epoch(load_curves(some, MOST_CURVES)), per_class(load_confusion(some))
-    judged, tried = criteria(every), sensitivity(every)
+    candidates = candidates_of(every, runs)
+    judged, tried = criteria_of(candidates), sensitivity_of(candidates)
     folder = results_of(every).folder
     shifts = {} if folder is None else read_shifts(Path(folder))
     for view in findings.views:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from msda_bench.results.across import Across, across_of, standings
@@ -82,7 +83,7 @@ def _pairs(rows: pd.DataFrame) -> Spec:
     places = {name: place for place, name in enumerate(methods)}
     # Each pair twice, once for the row of either method.
     cells = pd.concat(
-        turned_pairs(rows, pd.Series(turned, index=rows.index)).assign(column=second if not turned else first)
+        turned_pairs(rows, np.full(len(rows), turned)).assign(column=second if not turned else first)
         for turned in (True, False)
     ).rename(columns={"method": "row", "column": "method"})
     cells = cells.assign(

@@ -59,12 +59,18 @@ def points(runs: str | Path | pd.DataFrame) -> Spec:
     Raises:
         ValueError: no run is ok.
     """
-    return parts.panels("runs", _ok(runs_of(runs)), ("experiment", "target"), _points)
+    runs = runs_of(runs)
+    return every_run(runs[(runs["status"] == "ok").to_numpy()])
 
 
-def _ok(runs: pd.DataFrame) -> pd.DataFrame:
-    ok = runs[(runs["status"] == "ok").to_numpy()]
-    return ok.assign(method=ok["method"].astype(object).map(name_of))
+def every_run(ok: pd.DataFrame) -> Spec:
+    """The chart of `points` for runs that are ok."""
+    return parts.panels("runs", _named(ok), ("experiment", "target"), _points)
+
+
+def _named(runs: pd.DataFrame) -> pd.DataFrame:
+    """The runs with the names of methods that charts show."""
+    return runs.assign(method=runs["method"].astype(object).map(name_of))
 
 
 def _points(runs: pd.DataFrame) -> Spec:
@@ -155,7 +161,11 @@ def domains(leaderboard: str | Path | pd.DataFrame) -> Spec:
     Raises:
         ValueError: no experiment has scores at two targets or more.
     """
-    rows = at_targets(KINDS["leaderboard"].take(leaderboard))
+    return map_of_domains(at_targets(KINDS["leaderboard"].take(leaderboard)))
+
+
+def map_of_domains(rows: pd.DataFrame) -> Spec:
+    """The chart of `domains` for rows of `at_targets`."""
     return parts.panels("leaderboard", rows, ("experiment",), _domains)
 
 
@@ -246,8 +256,13 @@ def cost(runs: str | Path | pd.DataFrame) -> Spec:
     Raises:
         ValueError: no ok run has a time.
     """
-    ok = _ok(runs_of(runs))
-    return parts.panels("runs", ok[ok["train_seconds"].notna()], ("experiment",), _cost)
+    runs = runs_of(runs)
+    return cost_of(runs[(runs["status"] == "ok").to_numpy()])
+
+
+def cost_of(ok: pd.DataFrame) -> Spec:
+    """The chart of `cost` for runs that are ok."""
+    return parts.panels("runs", _named(ok[ok["train_seconds"].notna()]), ("experiment",), _cost)
 
 
 def _cost(runs: pd.DataFrame) -> Spec:
