@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -136,10 +137,13 @@ def turned_pairs(rows: pd.DataFrame, turned: NDArray[np.bool_]) -> pd.DataFrame:
     sign = np.where(turned, -1, 1)
     low, high = sign * sizes["difference_low"] + 0.0, sign * sizes["difference_high"] + 0.0  # avoids -0.0
     opposite = np.array([OPPOSITE.get(outcome, outcome) for outcome in texts["outcome"]], object)
-    columns = {
+    words = {
         "method": np.where(turned, texts["second"], texts["first"]),
         "outcome": np.where(turned, opposite, texts["outcome"]),
         "reason": texts["reason"],
+    }
+    columns: dict[str, Any] = {name: pd.Series(values, rows.index, object) for name, values in words.items()}
+    columns |= {
         "difference": sign * sizes["mean_difference"] + 0.0,
         "low": np.where(turned, high, low),
         "high": np.where(turned, low, high),

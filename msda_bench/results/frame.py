@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from pandas.api.types import is_numeric_dtype
 from pydantic import PositiveInt
 
@@ -176,7 +176,7 @@ def _scored(
 def runs_frame(results: Results, rows: pd.DataFrame) -> ResultsFrame:
     """Builds the frame of a plan's runs from the rows of records by key; a run without a record is missing."""
     plan = results.plan
-    runs = pd.DataFrame.from_records(_planned(plan), columns=_PLANNED)
+    runs = _planned(plan)
     recorded = rows.reindex(runs["key"]).reset_index(drop=True)
     runs = pd.concat([runs.assign(suite=plan.suite), recorded], axis=1)
     runs["status"] = runs["status"].astype(object).fillna("missing")
@@ -207,20 +207,52 @@ def own_rows(experiment: Experiment, frame: pd.DataFrame) -> pd.DataFrame:
     return frame[(frame["experiment"] == experiment.name).to_numpy(dtype=bool)]
 
 
-def _planned(plan: Plan) -> Iterator[tuple[Any, ...]]:
-    """Each planned run as values of `_PLANNED`, including places of an experiment's grid that have no cell."""
-    cells: dict[tuple[str, str, str, int], list[PlannedRun]] = {}
+def _planned(plan: Plan) -> pd.DataFrame:
+    """Each planned run, including places of an experiment's grid that have no cell, with the columns `_PLANNED`."""
+    cells: dict[str, list[PlannedRun]] = {}
     for cell in plan.cells:
-        cells.setdefault((cell.experiment, cell.method, cell.target, cell.seed), []).append(cell)
-    for table in plan.experiments:
-        for method, target, seed in product(table.methods, table.targets, table.every_seed):
-            place = table.name, method.name, target, seed
-            runs = cells.get(place, [])
-            if not runs and seed in table.seeds:
-                runs = [PlannedRun(*place, key="")]
-            about = table.name, table.dataset, table.task, target, method.name, method.reference, seed
-            for run in runs:
-                yield *about, run.candidate, run.key or None
+        cells.setdefault(cell.experiment, []).append(cell)
+    parts = [_planned_runs(table, cells.get(table.name, ())) for table in plan.experiments]
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=[*_PLANNED])
+
+
+def _planned_runs(table: Experiment, cells: Sequence[PlannedRun]) -> pd.DataFrame:
+    """The planned runs of one experiment in the order of its grid: methods, targets, seeds, candidates."""
+    methods, targets, seeds = table.methods, table.targets, table.every_seed
+    place_of_method = {method.name: place for place, method in enumerate(methods)}
+    place_of_target = {target: place for place, target in enumerate(targets)}
+    place_of_seed = {seed: place for place, seed in enumerate(seeds)}
+    places = np.empty(len(cells), np.int64)
+    for number, cell in enumerate(cells):
+        first = (place_of_method[cell.method] * len(targets) + place_of_target[cell.target]) * len(seeds)
+        places[number] = first + place_of_seed[cell.seed]
+    counts = np.bincount(places, minlength=len(methods) * len(targets) * len(seeds))
+    is_reported = np.tile(np.isin(seeds, table.seeds), len(methods) * len(targets))
+    without = np.flatnonzero((counts == 0) & is_reported)
+    places = np.concatenate([places, without])
+    order = np.argsort(places, kind="stable")
+    row, seed = np.divmod(places[order], len(seeds))
+    method, target = np.divmod(row, len(targets))
+    more = [None] * len(without)
+    columns: dict[str, Any] = {
+        "experiment": table.name,
+        "dataset": table.dataset,
+        "task": table.task,
+        "target": _objects(targets)[target],
+        "method": _objects([method.name for method in methods])[method],
+        "reference": np.array([method.reference for method in methods], bool)[method],
+        "seed": np.array(seeds, np.int64)[seed],
+        "candidate": _objects([*(cell.candidate for cell in cells), *more])[order],
+        "key": _objects([*(cell.key or None for cell in cells), *more])[order],
+    }
+    texts = {name: pd.Series(columns[name], dtype=object) for name in ("target", "method", "candidate", "key")}
+    return pd.DataFrame(columns | texts, range(len(order)))
+
+
+def _objects(values: Sequence[Any]) -> NDArray[np.object_]:
+    array = np.empty(len(values), object)
+    array[:] = values
+    return array
 
 
 def default_scores(runs: pd.DataFrame) -> Any:

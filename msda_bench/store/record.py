@@ -50,6 +50,8 @@ _ROUNDING, _TINY = 1e-6, 1e-290
 _UNMATCHED = (msgspec.MsgspecError, ValueError, RecursionError)
 """What reading JSON that does not match its schema raises."""
 _EMPTY = Raw(b"")
+_NOTHING: dict[str, Any] = {}
+"""The empty dict of all records, which nobody changes."""
 _LINE = re.compile(rb'\{"record":(\{.*\}),"schema":([0-9]{1,9}),"sha256":"([0-9a-f]{64})"\}\n', re.DOTALL)
 
 
@@ -324,6 +326,9 @@ def decode_summary(data: bytes) -> RecordSummary:
     force_setattr(summary, "target", cell.target)
     force_setattr(summary, "provenance", provenance)
     force_setattr(summary, "digest", data[-67:-3])
+    for name in ("bound", "saved"):
+        if not getattr(summary, name):  # most are empty, and a dict of its own takes as much as the rest
+            force_setattr(summary, name, _NOTHING)
     return summary
 
 

@@ -205,7 +205,7 @@ class Experiment(Comparison):
         return frozenset(method.name for method in self.methods if method.reference)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class PlannedRun:
     """A run's place in the tables; methods with the same settings share a key.
 
