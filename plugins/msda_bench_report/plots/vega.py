@@ -150,15 +150,29 @@ def facetted(chart: Spec, row: Spec, steps: Layer, spacing: int) -> Spec:
 
 
 def as_chart(spec: Spec) -> TopLevelMixin:
-    """The Altair chart of a specification."""
+    """The Altair chart of a specification; its layers and panels are charts, too, as Altair's methods expect."""
+    return _built(spec, spec["datasets"])
+
+
+def _built(spec: Spec, datasets: Mapping[str, Any]) -> TopLevelMixin:
     import altair as alt
 
     kinds: dict[str, Any] = {
         "layer": alt.LayerChart,
         "concat": alt.ConcatChart,
         "vconcat": alt.VConcatChart,
-        "facet": alt.FacetChart,
+        "spec": alt.FacetChart,
     }
-    (kind,) = [kinds[name] for name in kinds if name in spec]
-    chart: TopLevelMixin = kind.from_dict(spec, validate=False)
-    return chart
+    inner = next((name for name in kinds if name in spec), None)
+    own = {name: value for name, value in spec.items() if name not in {"data", "datasets"}}
+    if inner is None:
+        # Not by `alt.Chart.from_dict`, which tries to validate against each kind of chart.
+        chart = super(alt.Chart, alt.Chart).from_dict(own, validate=False)
+    else:
+        chart = kinds[inner].from_dict(own, validate=False)
+        parts = spec[inner]
+        chart[inner] = _built(parts, datasets) if inner == "spec" else [_built(part, datasets) for part in parts]
+    if "data" in spec:
+        chart.data = alt.InlineData(values=datasets[spec["data"]["name"]])
+    built: TopLevelMixin = chart
+    return built

@@ -212,3 +212,11 @@ def test_too_few_datasets_for_a_difference_in_ranks_are_named():
         assert (few in words(mb.plots.critical_difference(frame_of(*gaining(*gains))))) == is_few
     with pytest.raises(ValueError, match="nothing to draw"):
         mb.plots.critical_difference(frame_of(*gaining(20)))
+
+
+def test_charts_can_be_changed_and_joined_by_altair(table):
+    chart = mb.plots.points(table(at(SRC=0, DARN=1)))
+    wide = chart.properties(title="wide", width=500)
+    assert (wide.to_dict()["title"], wide.to_dict()["width"], "title" in chart.to_dict()) == ("wide", 500, False)
+    assert {"SRC", "DARN", "wide"} <= set(words(chart & wide))
+    assert [part["name"] for part in chart.interactive().to_dict()["params"]][:1] == ["shown"]
