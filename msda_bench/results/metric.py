@@ -40,22 +40,30 @@ def with_metrics(plan: Plan, names: Sequence[str]) -> tuple[Plan, dict[str, tupl
     """
     wanted: dict[str, tuple[MetricInfo, ...]] = {}
     tables = []
+    known: set[str] = set()
     for table in plan.experiments:
-        named = tuple(measure for name in names if (measure := _suited(table, name)) is not None)
-        wanted[table.name] = named or ((table.metric,) if table.metric else ())
-        shown = named[0] if named else table.metric
+        measures = []
+        for name in names:
+            measure = _suited(table, name)
+            if measure is not None:
+                measures.append(measure)
+        if not measures and table.metric is not None:
+            measures.append(table.metric)
+        wanted[table.name] = tuple(measures)
+        known.update(measure.name for measure in measures)
+        shown = measures[0] if measures else None
         tables.append(replace(table, metric=None if shown in DEFAULT_METRICS.values() else shown))
     for name in names:
-        if not any(_parsed(name)[0] == measure.name for named in wanted.values() for measure in named):
+        if _parsed(name)[0] not in known:
             tasks = " and ".join(dict.fromkeys(table.task for table in plan.experiments))
             raise BenchError(f"metric {name!r} is of another task; the runs are of {tasks}")
     return replace(plan, experiments=tuple(tables)), wanted
 
 
 def _suited(table: Experiment, given: str) -> MetricInfo | None:
-    """The metric that is asked for; None if it is for another task.
+    """The requested metric; None if it is for another task.
 
-    It has the parameters of the suite's metric that it has, too, such as the class that both are about.
+    Parameters that it shares with the suite's metric, such as the class that both are about, have the suite's values.
     """
     name, params = _parsed(given)
     for known in (table.metric, DEFAULT_METRICS.get(table.task)):
@@ -116,22 +124,26 @@ def refuse_unmeasured(runs: pd.DataFrame, names: Sequence[str]) -> None:
     Raises:
         BenchError: there are ok runs, but none has a value.
     """
-    values = runs.reindex(columns=[f"{METRIC}{_parsed(name)[0]}" for name in names])[
-        (runs["status"] == "ok").to_numpy()
-    ]
+    columns = [f"{METRIC}{_parsed(name)[0]}" for name in names]
+    ok = runs[(runs["status"] == "ok").to_numpy()]
+    values = ok.reindex(columns=columns)
     if not names or values.empty or values.notna().to_numpy().any():
         return
-    measure = next(table.metric for table in results_of(runs).plan.experiments if table.metric is not None)
-    folder, again = results_of(runs).folder or "the runs", "train them again in another folder (run --out DIR)"
-    raise BenchError(f"{folder}: no run has {measure.label}: {why_unmeasured(measure)}; {again}")
+    results = results_of(runs)
+    measure = next(table.metric for table in results.plan.experiments if table.metric is not None)
+    remedy = "train them again in another folder (run --out DIR)"
+    raise BenchError(f"{results.folder or 'the runs'}: no run has {measure.label}: {why_unmeasured(measure)}; {remedy}")
 
 
 def _values(rows: pd.DataFrame, measures: Sequence[MetricInfo]) -> pd.DataFrame:
+    """The values of metrics for the runs of an experiment, a column each."""
     values = pd.DataFrame({measure.name: np.nan for measure in measures}, index=rows.index)
-    rest = [measure for measure in measures if measure not in DEFAULT_METRICS.values()]
+    rest = []
     for measure in measures:
-        if measure not in rest:  # already exact
-            values[measure.name] = rows["score"]
+        if measure in DEFAULT_METRICS.values():
+            values[measure.name] = rows["score"]  # already exact
+        else:
+            rest.append(measure)
     if not rest:
         return values
     metric = functools.cache(lambda place: _metric(rest[place]))

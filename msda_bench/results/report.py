@@ -87,11 +87,10 @@ class Table:
     def _texts(self, column: Column) -> list[str]:
         rows = self.rows
         if column.where is not None:
-            rows = rows[(rows[column.where[0]] == column.where[1]).to_numpy()]
-        texts = [
-            column.show(column.unit, *values)
-            for values in zip(*(rows[name].tolist() for name in column.of), strict=True)
-        ]
+            name, value = column.where
+            rows = rows[(rows[name] == value).to_numpy()]
+        numbers = [rows[name].tolist() for name in column.of]
+        texts = [column.show(column.unit, *values) for values in zip(*numbers, strict=True)]
         if not self.by:
             return texts
         by_head: dict[Any, str] = {}
@@ -111,21 +110,26 @@ class Table:
             return [(name,) for name in self.names]
         if not self.about:
             return [()] * len(self.rows)
-        return [tuple(map(printable, names)) for names in zip(*(self.rows[name] for name in self.about), strict=True)]
+        columns = [self.rows[name] for name in self.about]
+        return [tuple(map(printable, names)) for names in zip(*columns, strict=True)]
 
     def cut(self, methods: Sequence[str]) -> Table:
         """Keeps only what is about the named methods; everything if none are named.
 
         A pair of methods is kept if both are named, or if one of them is the only one named.
         """
-        wanted = {*methods}
-        stays = [
-            not wanted or {*names} <= wanted or (len(wanted) == 1 and wanted <= {*names}) for names in self.methods
-        ]
+        if not methods:
+            return self
+        wanted = set(methods)
+        stays = []
+        for names in self.methods:
+            is_only_one_named = len(wanted) == 1 and wanted <= set(names)
+            stays.append(wanted.issuperset(names) or is_only_one_named)
+        if not self.by_column:
+            return replace(self, rows=self.rows[stays])
         first, *rest = self.columns
-        if self.by_column:
-            rest = [column for column, stay in zip(rest, stays, strict=True) if stay]
-        return replace(self, rows=self.rows if self.by_column else self.rows[stays], columns=(first, *rest))
+        kept = [column for column, stay in zip(rest, stays, strict=True) if stay]
+        return replace(self, columns=(first, *kept))
 
 
 @dataclass(frozen=True)
@@ -138,7 +142,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Report:
-    """What a command answers.
+    """The answer of a command.
 
     Attributes:
         sections: the tables and sentences, in their order.

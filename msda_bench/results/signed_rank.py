@@ -85,8 +85,10 @@ def _finite(numbers: Iterable[SupportsFloat]) -> Reals:
         raise TypeError("must be one number per pair, not an array of several dimensions")
     if array.dtype.kind == "O":  # fractions, decimals, and integers beyond 64 bits
         array = np.array([float(value) for value in values])
-    if not np.isfinite(array).all():
-        raise ValueError(f"not a finite number: {values[int(np.argmin(np.isfinite(array)))]!r}")
+    is_finite = np.isfinite(array)
+    if not is_finite.all():
+        first = int(np.argmin(is_finite))
+        raise ValueError(f"not a finite number: {values[first]!r}")
     return array.astype(np.float64)
 
 
@@ -97,23 +99,30 @@ def signed_rank_tests(differences: Reals) -> dict[Alternative, SignedRank]:
     ranked = differences[differences != 0]
     _, places, counts = np.unique(np.abs(ranked), return_inverse=True, return_counts=True)
     doubled = (2 * np.cumsum(counts) - counts + 1)[places]  # mid-ranks times two are whole numbers
-    n, positive = len(ranked), int(doubled[ranked > 0].sum())
+    positive = int(doubled[ranked > 0].sum())
     negative = int(doubled.sum()) - positive
     # W- is distributed like W+, so that one lower tail gives both p-values.
     shares = _shares(doubled, min(positive, negative))
-    near, beyond = float(shares.sum()), float(shares[:-1].sum())
-    greater, less = (near, 1 - beyond) if positive >= negative else (1 - beyond, near)
+    smaller = float(shares.sum())
+    larger = 1 - float(shares[:-1].sum())
+    if positive >= negative:
+        greater, less = smaller, larger
+    else:
+        greater, less = larger, smaller
 
     def test(p: float, sides: int) -> SignedRank:
+        n = len(ranked)
         return SignedRank(positive / 2, p, n, len(differences) - n, min(1.0, sides * 0.5**n))
 
-    return {"greater": test(greater, 1), "less": test(less, 1), "two-sided": test(min(1.0, 2 * near), 2)}
+    return {"greater": test(greater, 1), "less": test(less, 1), "two-sided": test(min(1.0, 2 * smaller), 2)}
 
 
 def _shares(ranks: Iterable[int], most: int) -> Reals:
     """The probabilities that a random subset of ranks sums to 0, 1, ..., `most`."""
-    ascending, reached = sorted(ranks), 0
-    shares, longer = np.zeros(most + 1), np.zeros(most + 1)
+    ascending = sorted(ranks)
+    reached = 0
+    shares = np.zeros(most + 1)
+    longer = np.zeros(most + 1)
     shares[0] = 0.5 ** len(ascending)
     for rank in ascending[: bisect_right(ascending, most)]:
         reached = min(most, reached + rank)

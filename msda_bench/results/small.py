@@ -41,10 +41,12 @@ def small_tests_notes(targets: Sequence[str], small: Mapping[str, int]) -> Itera
     """A sentence on the targets with too few test examples, if there are any."""
     if not small:
         return
-    low, high = min(small.values()), max(small.values())
+    low = min(small.values())
+    high = max(small.values())
     rows = counted(high, "test row") if low == high else f"{low} to {high} test rows"
-    which = f"{len(small)} of {counted(len(targets), 'target')} {'has' if len(small) == 1 else 'have'} {rows}"
-    left = "they are shown, but they are not in the average and its tests"
+    verb = "has" if len(small) == 1 else "have"
+    which = f"{len(small)} of {counted(len(targets), 'target')} {verb} {rows} ({first_of(map(name_of, small))})"
+    result = "they are shown, but they are not in the average and its tests"
     if len(small) == len(targets):
-        left = "no test here can show a difference"
-    yield f"{which} ({first_of(map(name_of, small))}), too few to compare methods by: {left}"
+        result = "no test here can show a difference"
+    yield f"{which}, too few to compare methods by: {result}"

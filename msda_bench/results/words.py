@@ -12,19 +12,25 @@ _MOST = 6
 
 def counted(number: int, noun: str) -> str:
     """`1 run`, `2 runs`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    plural = "" if number == 1 else "s"
+    return f"{number:,} {noun}{plural}"
 
 
 def listed(names: Iterable[str]) -> str:
     """`a, b and c`."""
-    *most, last = [*names] or [""]
-    return f"{', '.join(most)} and {last}" if most else last
+    every = list(names)
+    if len(every) <= 1:
+        return "".join(every)
+    return f"{', '.join(every[:-1])} and {every[-1]}"
 
 
 def first_of(names: Iterable[str]) -> str:
     """`a, b and 3 more`: all names, or of more than six the first five and the number of the others."""
-    every = [*names]
-    return listed(every if len(every) <= _MOST else [*every[: _MOST - 1], f"{len(every) - _MOST + 1} more"])
+    every = list(names)
+    if len(every) <= _MOST:
+        return listed(every)
+    shown = every[: _MOST - 1]
+    return listed([*shown, f"{len(every) - len(shown)} more"])
 
 
 def spans(numbers: Iterable[int]) -> str:
