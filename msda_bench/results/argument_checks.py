@@ -13,6 +13,8 @@ from pandas.api.types import is_numeric_dtype
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 _STRICT = ConfigDict(strict=True, arbitrary_types_allowed=True)
+_MOST = 3
+"""The most missing columns that an error names."""
 
 
 @dataclass(frozen=True)
@@ -47,23 +49,30 @@ class FrameSchema:
         return value
 
     def _check(self, value: pd.DataFrame) -> None:
-        if lacking := [name for name in self.columns if name not in value.columns]:
-            self.refuse(f"lacks {', '.join(map(repr, lacking[:3]))}{', ...' if len(lacking) > 3 else ''}")  # noqa: PLR2004
+        lacking = [repr(name) for name in self.columns if name not in value.columns]
+        if len(lacking) > _MOST:
+            self.refuse(f"lacks {', '.join(lacking[:_MOST])}, ...")
+        if lacking:
+            self.refuse(f"lacks {', '.join(lacking)}")
         if not value.columns.is_unique:
             self.refuse("has two columns of one name")
         for name in self.texts:
             if not all(isinstance(text, str) for text in value[name].unique()):
                 self.refuse(f"has other values than texts in {name!r}")
         for name in self.numbers:
-            if (
-                not is_numeric_dtype(value[name])
-                and not value[name].map(lambda one: one is None or isinstance(one, Real)).all()
-            ):
+            if not _are_numbers(value[name]):
                 self.refuse(f"has other values than numbers in {name!r}")
 
     def refuse(self, why: str) -> NoReturn:
         """Raises ValueError."""
         raise ValueError(f"{self.parameter}: the frame {why}; give one from {self.maker}, or some of its rows")
+
+
+def _are_numbers(column: pd.Series[Any]) -> bool:
+    """Whether a column has numbers, or None, alone."""
+    if is_numeric_dtype(column):
+        return True
+    return all(value is None or isinstance(value, Real) for value in column)
 
 
 def argument(name: str, value: Any, kind: Any) -> Any:

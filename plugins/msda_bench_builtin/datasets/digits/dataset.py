@@ -83,7 +83,10 @@ class Digits(Dataset):
     @property
     def files(self) -> tuple[File, ...]:
         """The files of the chosen domains."""
-        return tuple(dict.fromkeys(file for domain in self.domains for file in self._origin(domain).files))
+        files: dict[File, None] = {}
+        for domain in self.domains:
+            files.update(dict.fromkeys(self._origin(domain).files))
+        return tuple(files)
 
     def sizes(self, files: Files | None = None) -> dict[str, tuple[int, int]]:
         """Images of the official training and test parts."""
@@ -101,7 +104,7 @@ class Digits(Dataset):
 
     def fit(self, train: Mapping[str, Inputs]) -> Callable[[str, Inputs], Inputs]:
         """Learns nothing; returns the map of bytes to float32, so that images stay bytes until chosen."""
-        return scaled if self.pixels == "unit" else lambda _, images: np.asarray(images, dtype=np.float32)
+        return scaled if self.pixels == "unit" else unscaled
 
     def fingerprint(self) -> str:
         """Changes with the files, the parameters, and the ingredients of generated images."""
@@ -110,6 +113,11 @@ class Digits(Dataset):
 
     def _origin(self, domain: str) -> Origin:
         return origins(self.copies, (self.made_train, self.made_test))[domain]
+
+
+def unscaled(_: str, images: Inputs) -> Inputs:
+    """Bytes as float32 from 0 to 255."""
+    return np.asarray(images, dtype=np.float32)
 
 
 def scaled(_: str, images: Inputs) -> Inputs:

@@ -121,7 +121,8 @@ class Origin:
 
 def origins(copies: Copies, made: Sizes) -> dict[str, Origin]:
     """The source of each domain, where generated ones have so many training and test images."""
-    mnist_m, svhn = MNIST_M[copies], SVHN[copies]
+    mnist_m = MNIST_M[copies]
+    svhn = SVHN[copies]
     house_numbers = partial(_both, partial(read_mat, zero=10))
     if copies == "reduced":
         of_mnist_m = _read(mnist_m, (10000, 4000), read_mnist_m, _FEW_MNIST_M, kept="mnist_m")
@@ -148,7 +149,7 @@ def _read(
     note: str | None = None,
     kept: str | None = None,
 ) -> Origin:
-    """Images that `read` finds in files, given their paths; decoded once and then kept, if they are by a name."""
+    """Images that `read` finds in files, given their paths; with a name to keep them by, they are decoded only once."""
 
     def load(local: Files) -> DomainData:
         paths = [local.path(file) for file in files]
@@ -166,7 +167,7 @@ def _read(
 
 
 def _both(read: Callable[..., Part], *paths: Path) -> tuple[Part, Part]:
-    """The parts that the first and the second half of the files hold."""
+    """The parts in the first and in the second half of the files."""
     half = len(paths) // 2
     return read(*paths[:half]), read(*paths[half:])
 
@@ -191,8 +192,11 @@ def _made(
         return Part(arrays["x"], arrays["y"])
 
     def load(local: Files) -> DomainData:
+        n_train, n_test = sizes
         half = len(files) // 2
-        return whole(part("train", sizes[0], files[:half], local), part("test", sizes[1], files[half:], local))
+        train = part("train", n_train, files[:half], local)
+        test = part("test", n_test, files[half:], local)
+        return whole(train, test)
 
     return Origin(files, sizes, load, note, ingredients)
 
