@@ -78,7 +78,9 @@ def test_an_official_split_and_patients_are_proposed_and_every_run_keeps_to_them
         assert tested == official or not is_target
         drawn.add((name, frozenset(trained)))
     assert len(drawn) > len(SITES)  # other seeds draw other rows
-    runs = mb.run(suite, only="method=TAR,seed=0", out=tmp_path, device="cpu", executor="inline", quiet=True)
+    only = ["--only", "method=TAR,seed=0", "--executor", "inline", "--device", "cpu"]
+    assert main(["run", str(suite), *only, "--out", str(tmp_path)]) == 0
+    runs = mb.load_results(tmp_path / path.name.replace(".", "-"))
     assert set(runs["n_test"].dropna()) == {16}
     assert runs["n_train"].isna().all()  # no record has it, and a share of all rows is another number
 
