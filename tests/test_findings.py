@@ -13,6 +13,8 @@ import pandas as pd
 import pytest
 
 import msda_bench as mb
+from cost_figure import FIGURE as COSTS
+from cost_figure import gain_and_cost
 from figure import FIGURE, gains
 from msda_bench.cli.main import main
 from reading import MARKS, RESULTS, numbers, overlaps_of, read, shared
@@ -157,10 +159,12 @@ def test_every_number_is_one_of_the_records(page, tables):
     assert checked > 10
 
 
-def test_the_figure_has_the_numbers_of_the_records(measured, tmp_path):
+def test_the_figures_have_the_numbers_of_the_records(measured, tmp_path):
     drawn = mb.plots.save(gains(measured["first"], measured["second"]), tmp_path / "gains.svg")
     texts = (re.findall(r">([^<>]+)</t", path.read_text(encoding="utf-8")) for path in (drawn, FIGURE))
     assert next(texts) == next(texts)
+    drawn = mb.plots.save(gain_and_cost(measured["third"]), tmp_path / "costs.svg")
+    assert drawn.read_text(encoding="utf-8") == COSTS.read_text(encoding="utf-8")
 
 
 def test_readme_says_what_the_reading_and_the_command_say_of_the_same_runs(tables):

@@ -275,7 +275,7 @@ def test_the_numbers_of_the_recorded_tasks_are_those_of_the_records():
         for row in rows:
             assert f"{means.loc[row, task]}" in paragraph, (task, row)
             assert means.loc[rows[0], task] == max(means[task].drop("JOINT"), key=float)
-    assert all(seconds.loc[row, "hospitals"] in said for row in ("logistic", "SRC"))
+    assert all(f"{seconds.loc[row, 'hospitals']} s" in said for row in ("logistic", "SRC"))
     assert f"after {seconds.loc['logistic-domain', 'watch']} s" in said
     assert all(f"{seconds.loc[row, 'spoken-digits']} s" in said for row in ("MCC", "logistic-CORAL"))
     left, beside = found["Q2"], found["Q2, beside"]
