@@ -1,0 +1,33 @@
+"""What one value of a row tells about another."""
+
+import numpy as np
+import pytest
+
+from msda_bench.functional import codes_of, share_told
+
+
+def test_a_code_names_the_most_frequent_class_of_its_rows():
+    codes = np.repeat([3, 8], 10)
+    of = np.array([1] * 8 + [0] * 2 + [2] * 10)
+    assert share_told(codes, of) == pytest.approx(18 / 20)
+    assert share_told(np.zeros(20, int), of) == pytest.approx(10 / 20)
+
+
+def test_codes_of_few_rows_or_with_a_tie_tell_nothing():
+    of = np.array([0] * 12 + [1] * 8)
+    assert share_told(np.arange(20), of) == pytest.approx(12 / 20)
+    assert share_told(np.repeat(np.arange(5), 4), of) == pytest.approx(12 / 20)
+    tied = np.array([0, 0, 0, 1, 1, 1] + [0] * 6)
+    assert share_told(np.repeat([0, 1], 6), tied) == pytest.approx(9 / 12)
+    assert share_told(np.zeros(0, int), np.zeros(0, int)) == 0
+
+
+def test_numbers_become_codes_in_their_order_and_nan_has_its_own():
+    few = codes_of(np.array([5.0, np.nan, -1.0, 5.0, 2.0]))
+    assert few[0] == few[3] > few[4] > few[2]
+    assert few[1] not in few[[0, 2, 4]]
+    many = np.random.default_rng(0).normal(size=1000)
+    codes = codes_of(many)
+    assert np.bincount(codes).tolist() == [50] * 20
+    assert (np.diff(codes[np.argsort(many)]) >= 0).all()
+    assert len(np.unique(codes_of(np.append(np.zeros(900), many[:100])))) < 20
