@@ -11,7 +11,9 @@ from scipy.sparse import csr_matrix
 from msda_bench.api import DomainData
 
 pytest.importorskip("sklearn")
+import worth
 from forensic import DATASETS, MEASURED, measure
+from worth import MEASURED as WORTH
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "datasets.md").read_text(encoding="utf-8")
@@ -30,6 +32,48 @@ def test_the_table_of_the_page_is_the_measurement():
         }
         assert written.pop(name) == [format(value, FORMS.get(column, "+.1f")) for column, value in values.items()], name
     assert not written
+
+
+def rows_below(head, text):
+    """The cells of a table's rows below its head."""
+    table = text.split(head)[1].split("\n\n")[0]
+    lines = [line for line in table.splitlines() if line.startswith("| `")]
+    return [[cell.strip(" `") for cell in line[1:-1].split("|")] for line in lines]
+
+
+def test_tables_of_what_flaws_are_worth_are_the_measurement():
+    with WORTH.open(newline="", encoding="utf-8") as file:
+        measured = list(csv.DictReader(file))
+    changes, own = {}, []
+    for row in measured:
+        change = f"{float(row['change']):+.1f} +- {float(row['error']):.1f}"
+        if row["method"] == "own labels":
+            own.append(
+                [row["dataset"], row["mend"], f"{float(row['with']):.1f}", f"{float(row['without']):.1f}", change]
+            )
+        else:
+            changes.setdefault((row["dataset"], row["mend"]), {})[row["method"]] = change
+    methods = ("SRC", "logistic", "MCC", "TAR")
+    wanted = [[*of, *(cells.get(method, "") for method in methods)] for of, cells in changes.items()]
+    assert rows_below("| dataset | option | SRC | logistic | MCC | TAR |", PAGE) == wanted
+    notes = (ROOT / "studies" / "datasets" / "README.md").read_text(encoding="utf-8")
+    assert rows_below("| dataset | in its place | with the flaw | without | change |", notes) == own
+
+
+def test_own_labels_measure_what_order_and_groups_are_worth():
+    draw = np.random.default_rng(0)
+    y = np.repeat([0, 1], 200)
+    x = (draw.normal(size=(400, 4)) + 3 * y[:, None]).astype(np.float32)
+    sorted_rows = worth.by_place("made", {"a": DomainData(x, y)})
+    assert sorted_rows["with"] < 1
+    assert sorted_rows["without"] > 95
+    kinds = np.arange(40) % 2
+    groups = np.repeat(np.arange(40), 10)  # of which each has inputs of its own, and a class that these do not tell
+    inputs = np.eye(40, dtype=np.float32)[groups]
+    grouped = worth.by_group("made", {"a": DomainData(inputs, kinds[groups], groups=groups)})
+    assert grouped["with"] == pytest.approx(100)
+    assert grouped["without"] < 75
+    assert grouped["change"] == pytest.approx(grouped["without"] - grouped["with"])
 
 
 def test_measures_find_what_made_rows_have():
