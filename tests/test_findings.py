@@ -104,7 +104,7 @@ def tables(measured):
     return {
         **measured["first"],
         **{f"second, {name}": table for name, table in measured["second"].items()},
-        **{f"third, {name}": measured["third"][name] for name in ("Q1", "Q2", "Q2, beside", "Q3", "Q4")},
+        **{f"third, {name}": measured["third"][name] for name in ("Q1", "Q2", "Q2, beside", "Q3", "Q4", "by task")},
         **poisoned(),
         **sources(),
         "paper": paper.map("{:.1f}".format).to_frame("accuracy"),

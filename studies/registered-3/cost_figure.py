@@ -34,7 +34,7 @@ def gain_and_cost(tables: Texts) -> Any:
     rows["times"] = rows["times"].astype(float)
     rows["kind"] = [_kind_of(method) for method in rows["method"]]
     rows["name"] = rows["method"].str.removesuffix("-domain").where(rows["kind"] != "shallow", rows["method"])
-    tasks = tables["tasks"]["value"]["in the means"]
+    tasks = tables["tasks"]["value"]["of these with shallow rows"]
     across = alt.X(
         "times:Q",
         scale=alt.Scale(type="log", nice=False, padding=50),

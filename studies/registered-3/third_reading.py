@@ -94,6 +94,25 @@ def what_is_left(scores: Any, overlaps: pd.Series[float]) -> pd.DataFrame:
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
+def gains_by_task(scores: Any, overlaps: pd.Series[float], shallow: str) -> pd.DataFrame:
+    """The differences of Q1 to Q4 in each task, with intervals and without tests: `ROW less BASE` by task."""
+    pairs = [
+        ("SRC-domain", "SRC"),
+        *((name, "SRC") for name in ADAPTING),
+        *((name, "SRC-domain") for name in STANDARDISED),
+    ]
+    pairs += [(name, PLAIN[name]) for name in [*LOGISTIC, *BOOSTING]]
+    pairs += [(name, shallow) for name in DEEP]
+    rows = {}
+    for name, base in pairs:
+        differences = (scores[name] - scores[base]).dropna()
+        gains = tasks_of(differences, overlaps)
+        rows[f"{name} less {base}"] = {
+            task: interval(Mean(row["mean"], row["error"], row["freedom"]).ends) for task, row in gains.iterrows()
+        }
+    return pd.DataFrame.from_dict(rows, orient="index").fillna("")
+
+
 def in_each_task(scores: Any, overlaps: pd.Series[float]) -> pd.DataFrame:
     """Of each task the best adapting row by its mean gain over its plain row, and which are above theirs after Holm."""
     rows = {}
@@ -151,10 +170,12 @@ def read(runs: pd.DataFrame) -> Texts:
         others = [row for row in [*DEEP, *LOGISTIC, "boosting", *BOOSTING] if row in scores]
         gains = family(scores.loc[with_shallow], dict.fromkeys(others, "logistic"), overlaps)
         times = cost(with_shallow).reindex(gains.index).map("{:.1f}".format)
+        named["of these with shallow rows"] = ", ".join(with_shallow)
         means["over logistic"] = gains[["gain", "tasks"]].assign(times=times)
     return {
         "tasks": pd.DataFrame({"value": named}),
         **means,
+        **({"by task": gains_by_task(scores, overlaps, means["best shallow row"]["value"].item())} if tasks else {}),
         "Q5": in_each_task(scores, overlaps),
         "seconds": seconds(recorded),
         "each task": scores.groupby(level="experiment").mean().T.map("{:.1f}".format),
