@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.parametrizations import weight_norm
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 MU = 0.01
@@ -143,13 +144,44 @@ def table_networks(columns: int, hidden: int = 64, dropout: float = 0.2) -> Netw
     return Networks(features, nn.Linear(hidden, 2), lambda: nn.Linear(hidden, 1))
 
 
+def fonts_networks(pixels: int, classes: int) -> Networks:
+    """Widths 128 and 64 with batch norm and dropout, and a predictor with weight norm, as in fonts.yaml."""
+    features = nn.Sequential(
+        nn.Flatten(),
+        nn.Dropout(0.2),
+        nn.Linear(pixels, 128),
+        nn.BatchNorm1d(128),
+        nn.ReLU(),
+        nn.Linear(128, 64),
+        nn.BatchNorm1d(64),
+    )
+    return Networks(features, weight_norm(nn.Linear(64, classes)), lambda: nn.Linear(64, 1))
+
+
+def adam(model: nn.Module) -> torch.optim.Optimizer:
+    """That of table.yaml, fused."""
+    return torch.optim.Adam(model.parameters(), lr=0.003, fused=True)
+
+
+def sgd(model: nn.Module) -> torch.optim.Optimizer:
+    """That of fonts.yaml, fused."""
+    return torch.optim.SGD(model.parameters(), lr=0.03, momentum=0.9, nesterov=True, weight_decay=0.001, fused=True)
+
+
 def train_briefly(
-    networks: Networks, sources: Sequence[Domain], target: Domain | None, batch: int, steps: int, mu: float
+    networks: Networks,
+    make_optimizer: Callable[[nn.Module], torch.optim.Optimizer],
+    sources: Sequence[Domain],
+    target: Domain | None,
+    batch: int,
+    steps: int,
+    mu: float,
 ) -> float:
-    """Trains a small network in the shortest way that torch has, with its fused Adam; the last step's loss.
+    """Trains a small network in the shortest way that torch has; the last step's loss.
 
     Args:
         networks: with fresh weights; they are trained.
+        make_optimizer: `adam` or `sgd`.
         sources: the k labelled domains.
         target: DARN's; None for the sources pooled, a batch of each.
         batch: examples of each domain.
@@ -159,7 +191,7 @@ def train_briefly(
     model = Darn(networks, len(sources) if target else 0).train()
     inputs = [torch.from_numpy(domain.x) for domain in (*sources, *([target] if target else []))]
     labels = [torch.from_numpy(domain.y) for domain in sources]
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.003, fused=True)
+    optimizer = make_optimizer(model)
     for _ in range(steps):
         rows = [torch.randint(len(x), (batch,)) for x in inputs]
         features = model.features(torch.cat([x[some] for x, some in zip(inputs, rows, strict=True)]))

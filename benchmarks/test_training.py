@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Literal
 
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
@@ -29,11 +30,19 @@ def test_amazon(benchmark: BenchmarkFixture, registry: Registry, trainer: Traine
 
 @pytest.mark.benchmark(group="a step of a small network beside a plain loop's")
 @pytest.mark.parametrize("method", ["SRC", "DARN"])
-def test_table(benchmark: BenchmarkFixture, registry: Registry, trainer: Trainer, device: str, method: str) -> None:
+@pytest.mark.parametrize("work", ["table", "fonts"])
+def test_small(
+    benchmark: BenchmarkFixture,
+    registry: Registry,
+    trainer: Trainer,
+    device: str,
+    work: Literal["table", "fonts"],
+    method: str,
+) -> None:
     if device != "cpu":
         pytest.skip("the plain loop is a CPU's")
-    ways = {"plain loop": brief_train(method)}
-    ways[method] = engine_train(trainer, cells_of(expansion("table", registry), method)[:1])
+    ways = {"plain loop": brief_train(work, method)}
+    ways[method] = engine_train(trainer, cells_of(expansion(work, registry), method)[:1])
     measure_steps(benchmark, ways, (10, 410), 5)
 
 

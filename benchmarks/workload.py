@@ -15,8 +15,11 @@ from benchmarks.reference import (
     Domain,
     Networks,
     Settings,
+    adam,
     amazon_networks,
     digits_networks,
+    fonts_networks,
+    sgd,
     table_networks,
     train,
     train_briefly,
@@ -30,6 +33,7 @@ from msda_bench.plugins import Entry, Registry, discover
 from msda_bench.suite.expand import Expansion, expand
 from msda_bench.suite.load import load_suite
 from msda_bench.suite.run_spec import RunSpec
+from msda_bench_builtin.datasets import Fonts
 
 Work: TypeAlias = Literal["amazon", "digits"]
 
@@ -81,15 +85,22 @@ def reference_train(work: Work, device: str) -> Callable[[int], None]:
     return run
 
 
-def brief_train(method: str) -> Callable[[int], None]:
-    """Trains SRC or DARN on the table for a number of steps, in a plain loop."""
-    dataset = TableLike(train=200)
-    *sources, target = (dense(dataset, name) for name in dataset.domains)
+def brief_train(work: Literal["table", "fonts"], method: str) -> Callable[[int], None]:
+    """Trains SRC or DARN on the table or on rendered letters for a number of steps, in a plain loop."""
+    dataset: Dataset = TableLike(train=200) if work == "table" else Fonts(train=200, per_class=20)
+    names = dataset.domains if work == "table" else ("serif", "mono", "stix_italic", "sans")
+    *sources, target = (dense(dataset, name) for name in names)
+    known = target if method == "DARN" else None
 
     def run(steps: int) -> None:
         torch.manual_seed(0)
-        known = target if method == "DARN" else None
-        assert math.isfinite(train_briefly(table_networks(sources[0].x.shape[1]), sources, known, 32, steps, mu=0.1))
+        if work == "table":
+            loss = train_briefly(table_networks(sources[0].x.shape[1]), adam, sources, known, 32, steps, mu=0.1)
+        else:
+            loss = train_briefly(
+                fonts_networks(sources[0].x[0].size, dataset.task.classes), sgd, sources, known, 32, steps, mu=0.01
+            )
+        assert math.isfinite(loss)
 
     return run
 
