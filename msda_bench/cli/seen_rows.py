@@ -59,7 +59,8 @@ def _line(dataset: Dataset, cells: list[RunSpec], command: str) -> str:
     pairs = (f"{target} in {domain}" for target, domain in zip(found["target"], found["domain"], strict=True))
     where = first_of(f"{pair} ({100 * share:.0f} %)" for pair, share in zip(pairs, shares, strict=True))
     what = f"rows that are tested on equal, or nearly equal, rows that are trained on: {where}"
-    return f"leak: {what}; {command} counts them; remove copies, or name by --group which rows belong together"
+    remedy = "`duplicates: drop` leaves copies out, or name by --group which rows belong together"
+    return f"leak: {what}; {command} counts them; {remedy}"
 
 
 def _products(domains: dict[str, DomainData], targets: set[str]) -> int:
