@@ -45,7 +45,8 @@ def gain_and_cost(tables: Texts) -> Any:
     colours = alt.Scale(domain=[*_KINDS], range=[*_KINDS.values()])
     colour = alt.Color("kind:N", scale=colours, title=None, legend=alt.Legend(orient="top", columnPadding=24))
     # On two sides, since the same method has about the same place with and without standardising.
-    rows["on_left"] = rows["method"].isin(["logistic-SA", *STANDARDISED, "SRC-domain"])
+    on_left = {"logistic-SA", "logistic-CORAL", "SRC-domain", *STANDARDISED} - {"MCC-domain"}
+    rows["on_left"] = rows["method"].isin(on_left)
     base = alt.Chart(rows).encode(x=across, color=colour)
     names = base.encode(y="gain:Q", text="name")
     chart = alt.layer(

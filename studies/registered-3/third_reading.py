@@ -169,6 +169,7 @@ def read(runs: pd.DataFrame) -> Texts:
     if with_shallow:
         others = [row for row in [*DEEP, *LOGISTIC, "boosting", *BOOSTING] if row in scores]
         gains = family(scores.loc[with_shallow], dict.fromkeys(others, "logistic"), overlaps)
+        gains = gains[gains["tasks"] == str(len(with_shallow))]  # means of other tasks cannot stand beside these
         times = cost(with_shallow).reindex(gains.index).map("{:.1f}".format)
         named["of these with shallow rows"] = ", ".join(with_shallow)
         means["over logistic"] = gains[["gain", "tasks"]].assign(times=times)
