@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from hashlib import sha256
 from itertools import product
 from pathlib import Path
@@ -30,6 +31,7 @@ from msda_bench.cli.main import main
 from msda_bench.running.execute import Interrupt, Setup, Train
 from msda_bench.running.jobs import CellFinished, make_jobs
 from msda_bench.store import Outcome, Record, Store
+from msda_bench.store.compact import compact
 from msda_bench.store.record import Curves
 from msda_bench.suite.plan import Experiment, Method, Plan, PlannedRun
 from msda_bench.suite.run_spec import RunSpec, canonical_json
@@ -176,7 +178,7 @@ def _filled(folder: Path, shape: Shape) -> tuple[float, float]:
             for record in records:
                 store.publish(record)
 
-        return cost(publish), cost(store.seal)
+        return cost(publish), cost(partial(compact, store))
 
 
 def measure_folders(folder: Path) -> None:
@@ -267,7 +269,7 @@ def measure_workers(folder: Path, most: int) -> None:
             found["a worker's look"].append(statistics.median(looks))
             fresh = Store(at)
             found["reading all"].append(cost(fresh.refresh))
-            found["sealing"].append(cost(fresh.seal))
+            found["sealing"].append(cost(partial(compact, fresh)))
     for what, costs in found.items():
         show(f"{what}, workers", sizes, costs)
 

@@ -3,7 +3,8 @@
 import hashlib
 
 from msda_bench.store import Store
-from msda_bench.store.record import RESULTS, decode
+from msda_bench.store.codec import decode
+from msda_bench.store.record import RESULTS
 from msda_bench.suite.run_spec import canonical_json
 
 

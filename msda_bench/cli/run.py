@@ -168,6 +168,7 @@ def _conclude(training: Training, summary: Summary, store: Store, reference: Ref
     from msda_bench.results.experiment_tables import views
     from msda_bench.results.notes import all_ok, scorers_raised
     from msda_bench.results.ranking import against_report
+    from msda_bench.store.compact import compact
     from msda_bench.store.record import RESULTS
 
     options, plan = training.options, training.expansion.plan
@@ -191,7 +192,7 @@ def _conclude(training: Training, summary: Summary, store: Store, reference: Ref
     if analysis.selected["status"].isin(RESULTS).all():
         lines: list[str] = []
         with reported(lines):
-            lines += store.seal()
+            lines += compact(store)
         warn_of(lines)
     if not options.quiet:
         against = () if options.against is None else ("--against", options.against)

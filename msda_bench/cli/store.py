@@ -21,6 +21,7 @@ from msda_bench.results.verify import VERIFIED
 from msda_bench.results.verify import verify as verified
 from msda_bench.results.words import counted, listed
 from msda_bench.store import check
+from msda_bench.store.compact import compact
 from msda_bench.store.store import Store
 
 
@@ -84,7 +85,7 @@ def seal(*, folder: Path) -> int:
 
 def _sealed(store: Store) -> int:
     """Seals a folder; returns the exit code: 1 if a record was damaged or is in conflict."""
-    lines = [*store.seal(), *store.conflicting(store.refresh().results).values()]
+    lines = [*compact(store), *store.conflicting(store.refresh().results).values()]
     for line in lines:
         say(line)
     say(f"{store.folder}: {len(store.results)} results, {sum(map(len, store.failures.values()))} failures, sealed")

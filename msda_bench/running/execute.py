@@ -17,7 +17,8 @@ from msda_bench.component.base import Component, component
 from msda_bench.errors import BenchError, Interrupted
 from msda_bench.plugin_errors import cause_of, plugin_errors
 from msda_bench.running.jobs import CellFinished, Event, Job, JobStarted, Noted, failure_of
-from msda_bench.store.record import RESULTS, BadRecordError, Record
+from msda_bench.store.codec import BadRecordError
+from msda_bench.store.record import RESULTS, Record
 from msda_bench.store.store import Store
 from msda_bench.suite.run_spec import RunSpec
 

@@ -112,7 +112,7 @@ class Arrays:
             )
         return None
 
-    def seal(self) -> list[str]:
+    def compact(self) -> list[str]:
         """Moves loose files into the archive; returns a line for each that is damaged, and so left out.
 
         A StoreError, as where it cannot be written, leaves all arrays where they were.

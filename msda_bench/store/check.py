@@ -11,8 +11,10 @@ from typing import Any
 
 from msda_bench.atomic import blocked, leftovers, named, owner_lives, unfinished
 from msda_bench.errors import printable, reported
+from msda_bench.store.codec import BadRecordError, RecordSummary, decode
+from msda_bench.store.compact import compact
 from msda_bench.store.log import SEALED
-from msda_bench.store.record import RESULTS, BadRecordError, Record, RecordSummary, decode
+from msda_bench.store.record import RESULTS, Record
 from msda_bench.store.store import PLAN, Store
 from msda_bench.suite.plan import Experiment, PlannedRun
 from msda_bench.suite.run_spec import canonical_json
@@ -131,7 +133,7 @@ def merge(into: Store, source: Store) -> tuple[list[str], list[str]]:
     Returns:
         Lines on what is wrong, and on what is not: another plan, and how many records were copied.
     """
-    lines = [*into.seal(), *source.refresh().drain_warnings()]  # sealed, its own results come first
+    lines = [*compact(into), *source.refresh().drain_warnings()]  # sealed, its own results come first
     notes: list[str] = []
     with reported(lines):
         source.arrays.refuse_unread()

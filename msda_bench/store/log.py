@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from msda_bench.atomic import host, make_folder, opened, sync
-from msda_bench.store.record import LIMIT
+from msda_bench.store.codec import LIMIT
 
 SEALED = "records.jsonl.gz"
 LOGS = "log"

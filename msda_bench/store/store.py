@@ -24,9 +24,6 @@ from typing import Any
 from msda_bench.atomic import (
     NO_LINK,
     NOT_THERE,
-    blocked,
-    keep_aside,
-    leftovers,
     make_folder,
     named,
     opened,
@@ -35,34 +32,20 @@ from msda_bench.atomic import (
     refuse_other,
     stamp,
     write,
-    written,
 )
 from msda_bench.errors import StoreError, printable
 from msda_bench.store.arrays import FOLDER, Arrays, name_of, unpack
-from msda_bench.store.log import (
-    LOGS,
-    RECORD,
-    SEALED,
-    UNFINISHED,
-    Line,
-    Writer,
-    members,
-    read_log,
-    read_sealed,
-    remove,
-)
-from msda_bench.store.record import (
-    RESULTS,
+from msda_bench.store.codec import (
     BadRecordError,
     NewerRecordError,
-    Record,
     RecordSummary,
     decode,
     decode_classes,
     decode_summary,
     encode,
-    same_result,
 )
+from msda_bench.store.log import LOGS, RECORD, SEALED, UNFINISHED, Line, Writer, read_log, read_sealed
+from msda_bench.store.record import RESULTS, Record, same_result
 from msda_bench.suite.plan import Plan
 from msda_bench.suite.plan_file import PLAN_LIMIT, NewerPlanError, parse_plan, plan_to_json
 from msda_bench.suite.run_spec import canonical_json
@@ -155,11 +138,12 @@ class Store:
         """Reads what is new, and returns itself; a StoreError if it cannot be read, or is of a newer msda-bench."""
         sealed = [self.folder / SEALED]
         # A log that is gone was sealed by another process after its name was listed.
-        while not all(self._has_read(path) for path in [*filter(os.path.lexists, sealed), *self._logs()]):
+        while not all(self._has_read(path) for path in [*filter(os.path.lexists, sealed), *self.logs()]):
             pass
         return self
 
-    def _logs(self) -> list[Path]:
+    def logs(self) -> list[Path]:
+        """The logs, in the order of their names; a StoreError if they cannot be listed."""
         logs = self.folder / LOGS
         with named(logs, "cannot be read"):
             return sorted(path for path in logs.iterdir() if path.suffix == ".jsonl") if logs.is_dir() else []
@@ -297,38 +281,6 @@ class Store:
             yield
         except BadRecordError as bad:
             raise StoreError(f"{self.lines[stored.digest].path}: record {stored.key} {bad}") from bad
-
-    def seal(self) -> list[str]:
-        """Writes all records, in the plan's order, into one file and the arrays into another, and removes the logs.
-
-        Killed at any step, or refused, the folder holds the same records, some of them twice. Others may write
-        meanwhile: a log that has grown since it was read stays, and its writer begins another. A file that is damaged
-        is kept beside the new one, under another name.
-
-        Returns:
-            A line for each damaged record, or file of arrays, that was left out.
-        """
-        if not self.arrays.loose() and not (self.folder / LOGS).is_dir():
-            return []
-        path = self.folder / SEALED
-        with named(path, "cannot be written, what was stored before is intact"):
-            fresh = type(self)(self.folder)
-            with written(path, fresh.refuse_other_sealed) as stream:
-                # What two wrote from different readings, the later would replace: each sees the other's file, begun
-                # before it reads, and at most one goes on.
-                for part in leftovers(path):
-                    if part.name != Path(stream.name).name and owner_lives(part.name) is not False:
-                        raise StoreError(f"{path}: is being written{blocked(part)}")
-                sizes = {log: stamp(log)[1] for log in self._logs() if log.is_file() and not log.is_symlink()}
-                dropped = fresh.refresh().drain_warnings()
-                dropped += (keep_aside(damaged, self.folder) for damaged in sorted(fresh.unread))
-                dropped += self.arrays.seal()
-                stream.writelines(members(fresh.line(stored) for stored in fresh.in_order()))
-            for log, size in sizes.items():
-                remove(log, size)
-            with contextlib.suppress(OSError):
-                (self.folder / LOGS).rmdir()
-        return dropped
 
     def refuse_other_sealed(self) -> None:
         """Raises a StoreError if the sealed file is not the one that was read."""

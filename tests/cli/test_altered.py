@@ -19,7 +19,7 @@ from msda_bench.cli.main import main
 from msda_bench.errors import BenchError
 from msda_bench.store import Store
 from msda_bench.store.arrays import pack
-from msda_bench.store.record import encode
+from msda_bench.store.codec import encode
 from tests.logs import key_of, records_of, relog
 
 GOLDEN = Path(__file__).parent / "golden" / "elsewhere"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from msda_bench.store import Store
-from msda_bench.store.record import encode
+from msda_bench.store.codec import encode
 from tests.logs import records_of, relog
 
 GOLDEN = Path(__file__).parent / "golden" / "elsewhere"

@@ -17,7 +17,7 @@ from msda_bench.api import BenchError, DataError, Dataset, DomainData, InputSpec
 from msda_bench.engine import tensors
 from msda_bench.engine.tensors import HostBytes, batch_of, whole
 from msda_bench.functional import uniform
-from msda_bench.store.record import decode, encode
+from msda_bench.store.codec import decode, encode
 from msda_bench.suite.protocol import Splitting
 from msda_bench.suite.run_spec import ComponentSpec
 from tests.engine.conftest import CPU, METHODS, POOLED, Toy, make_cell, prepare, swapped, train, train_with_weights

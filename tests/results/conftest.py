@@ -9,7 +9,8 @@ from msda_bench.results.frame import runs_frame
 from msda_bench.results.load import recorded_rows
 from msda_bench.results.runs import Results
 from msda_bench.store import Store
-from msda_bench.store.record import Outcome, Record, decode_summary, encode
+from msda_bench.store.codec import decode_summary, encode
+from msda_bench.store.record import Outcome, Record
 from msda_bench.suite.plan import Experiment, Method, Plan, PlannedRun
 from tests.logs import key_of
 

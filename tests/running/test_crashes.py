@@ -15,6 +15,7 @@ from fake_training import fake_cell, published, trained
 from msda_bench.errors import StoreError
 from msda_bench.store import Outcome, Record, Store
 from msda_bench.store.check import verify
+from msda_bench.store.compact import compact
 from tests.running.conftest import PROCESSES, assert_gone, begun, finish, start, tables, wait_for
 
 CELLS = 24
@@ -67,12 +68,12 @@ def test_of_two_that_seal_at_once_one_gives_way_and_no_record_is_lost(tmp_path):
             super().refresh()
             other.publish(Record(two.key, two.to_json(), "ok", Outcome(2, 1)))
             with pytest.raises(StoreError, match="is being written by another process; try again later"):
-                other.seal()
+                compact(other)
             return self
 
     slow = Overtaken(tmp_path / "s")
     slow.publish(Record(one.key, one.to_json(), "ok", Outcome(1, 1)))
-    assert slow.seal() == other.seal() == []
+    assert compact(slow) == compact(other) == []
     assert sorted(path.name for path in slow.folder.iterdir()) == ["records.jsonl.gz"]
     assert Store(slow.folder).refresh().results.keys() == {one.key, two.key}
 

@@ -8,16 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from msda_bench.store import Curves, Outcome, Record, record
-from msda_bench.store.record import (
-    SCHEMA,
-    BadRecordError,
-    NewerRecordError,
-    decode,
-    decode_summary,
-    encode,
-    same_result,
-)
+from msda_bench.store import Curves, Outcome, Record, codec
+from msda_bench.store.codec import SCHEMA, BadRecordError, NewerRecordError, decode, decode_summary, encode
+from msda_bench.store.record import same_result
 from msda_bench.suite.run_spec import canonical_json
 from tests.store.conftest import make_record
 
@@ -156,9 +149,9 @@ def test_large_numbers_text_like_numbers_and_fields_of_later_versions_are_kept()
 
 
 def test_records_have_a_size_limit(monkeypatch):
-    monkeypatch.setattr(record, "LIMIT", len(encode(made())))
+    monkeypatch.setattr(codec, "LIMIT", len(encode(made())))
     encode(made())
-    monkeypatch.setattr(record, "LIMIT", len(encode(made())) - 1)
+    monkeypatch.setattr(codec, "LIMIT", len(encode(made())) - 1)
     with pytest.raises(BadRecordError, match=r"more than the [0-9]+ of a record"):
         encode(made())
 

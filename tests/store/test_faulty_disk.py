@@ -15,6 +15,7 @@ from msda_bench.errors import StoreError
 from msda_bench.store import Outcome, Store
 from msda_bench.store.arrays import pack
 from msda_bench.store.check import merge, verify
+from msda_bench.store.compact import compact
 from msda_bench.suite.plan import Experiment, Method, Plan, PlannedRun
 from tests.store.conftest import forked, make_record
 from tests.store.faulty import faults
@@ -29,7 +30,7 @@ ACTS = {
     "publish_twice": lambda store: [store.publish(replace(STORED, outcome=Outcome(100, 1))), store.publish(NEW)],
     "write_plan": lambda store: store.write_plan(replace(PLAN, suite="changed")),
     "merge_another": lambda store: merge(store, Store(store.folder.with_name("other"))),
-    "seal": lambda store: store.seal(),
+    "seal": compact,
     "start_anew": lambda store: Store.create(store.folder.with_name("anew")).publish(NEW),
 }
 
@@ -41,7 +42,7 @@ def original(tmp_path):
     for made in (store, other):
         made.publish(STORED)
         made.write_plan(PLAN)
-    store.seal()
+    compact(store)
     store.publish(replace(STORED, status="failed", outcome=None))
     store.publish(make_record(seed=2, saved=KEPT.saved, arrays=KEPT.arrays))
     other.publish(KEPT)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from msda_bench.store import Outcome, Store
 from msda_bench.store.check import verify
-from msda_bench.store.record import SCHEMA, decode, encode
+from msda_bench.store.codec import SCHEMA, decode, encode
 
 GOLDEN = Path(__file__).parent / "golden"
 

@@ -16,7 +16,8 @@ import pytest
 from msda_bench.errors import StoreError
 from msda_bench.store import Outcome, Store
 from msda_bench.store.check import merge, verify
-from msda_bench.store.record import encode
+from msda_bench.store.codec import encode
+from msda_bench.store.compact import compact
 from tests.store.conftest import forked, kept_with, make_record
 from tests.store.test_codec import forged
 
@@ -51,10 +52,10 @@ def test_the_first_result_counts_equal_ones_mean_nothing_and_others_are_named_fo
     for record in (failed(0), failed(1), first, replace(first, provenance={"runner": 2}), other, make_record(seed=1)):
         store.publish(record)
     if sealed:
-        assert store.seal() == []
+        assert compact(store) == []
         assert names(store.folder) == ["records.jsonl.gz"]
         store.publish(replace(other, timing={"train": 99.0}))
-        assert store.seal() == []
+        assert compact(store) == []
         lines = gzip.decompress((store.folder / "records.jsonl.gz").read_bytes()).splitlines(keepends=True)
         assert sorted(lines) == sorted(map(encode, (failed(0), failed(1), first, other, make_record(seed=1))))
     fresh = Store(store.folder).refresh()
@@ -73,7 +74,7 @@ def test_what_others_write_is_read_as_it_comes(store):
         other = Store(store.folder)
         other.publish(record)
         assert reader.refresh().read(record.key) == record
-    store.seal()
+    compact(store)
     assert reader.read(make_record().key) == make_record()  # though its log is gone
     assert Store(store.folder, sealed=False).refresh().results == {}
     store.publish(make_record(seed=1))
@@ -100,7 +101,7 @@ def test_every_damage_to_a_log_costs_its_record_alone_and_is_named_once(store):
         path.write_bytes(b"".join(lines))  # it was still being written
         assert len(fresh.refresh().results) == 3
     path.write_bytes(b"".join(lines[:2]) + lines[2][:50])
-    assert len(store.seal()) == 1
+    assert len(compact(store)) == 1
     assert names(store.folder) == ["records.jsonl.gz"]
 
 
@@ -108,7 +109,7 @@ def test_every_damage_to_a_sealed_file_costs_the_records_near_it_and_is_named(st
     noise = np.random.default_rng(0)
     for seed in range(600):
         store.publish(make_record(seed=seed, message=noise.bytes(600).hex()))
-    store.seal()
+    compact(store)
     path = store.folder / "records.jsonl.gz"
     data = path.read_bytes()
     between = data.find(data[:8], 1)
@@ -150,7 +151,7 @@ def test_what_was_joined_to_a_sealed_file_is_read_or_named_and_sealing_loses_non
     (store.folder / "records.jsonl.gz").write_bytes(data)
     checked = verify(Store(store.folder))
     assert (checked.records, len(checked.bad)) == (results, faults)
-    named = store.seal()
+    named = compact(store)
     assert (len(Store(store.folder).refresh().results), len(named)) == (results, faults and faults + 1)
     kept = [path.read_bytes() for path in store.folder.glob("records.jsonl.gz.damaged-*")]
     assert kept == ([data] if faults else [])
@@ -171,7 +172,7 @@ def test_archives_of_arrays_that_were_joined_are_read_and_what_follows_their_end
     for record in records:
         made = Store.create(tmp_path / str(record.cell["seed"]))
         made.publish(record)
-        made.seal()
+        compact(made)
         archives.append((made.folder / "arrays.zip").read_bytes())
     damaged = archives[1].replace(b"numpy", b"NUMPY").replace(b"label", b"LABEL")
     for number, (data, read) in enumerate(
@@ -186,20 +187,21 @@ def test_archives_of_arrays_that_were_joined_are_read_and_what_follows_their_end
         line = f"{store.folder}/arrays.zip: is damaged: bytes follow the end of the archive; move it away, "
         assert [bad.startswith(line) for bad in checked.bad] == [True] * (2 - read)
         if read < 2:
-            for act in (store.seal, partial(merge, store, store), partial(store.kept, records[1], "predictions")):
+            kept = partial(store.kept, records[1], "predictions")
+            for act in (partial(compact, store), partial(merge, store, store), kept):
                 with pytest.raises(StoreError, match="bytes follow the end of the archive"):
                     act()
             assert (store.folder / "arrays.zip").read_bytes() == data
             assert store.kept(records[0], "predictions")["label"].tolist() == [0]
         else:
-            store.seal()
+            compact(store)
             for record in records:
                 assert store.kept(record, "predictions")["label"].tolist() == [record.cell["seed"]]
 
 
 def test_bombs_are_one_line(store, monkeypatch):
     store.publish(make_record())
-    store.seal()
+    compact(store)
     path = store.folder / "records.jsonl.gz"
     path.write_bytes(path.read_bytes()[:-20] + gzip.compress(bytes(1 << 28), mtime=0))
     (line,) = Store(store.folder).refresh().faults
@@ -227,9 +229,9 @@ def test_a_newer_record_is_refused_and_never_taken_for_damage(store):
     with log_of(store).open("ab") as log:
         log.write(forged({}, 99))
     before = log_of(store).read_bytes()
-    for act in (Store(store.folder).refresh, Store(store.folder).seal, partial(verify, Store(store.folder))):
+    for act in (Store.refresh, compact, verify):
         with pytest.raises(StoreError, match="has schema 99, but this msda-bench reads 1; install a newer one"):
-            act()
+            act(Store(store.folder))
     assert log_of(store).read_bytes() == before
 
 
@@ -239,14 +241,14 @@ def test_arrays_stand_beside_the_result_and_are_sealed_and_merged(store, tmp_pat
     store.publish(kept_with(2.0, outcome=Outcome(100, 81)))
     name = Store(store.folder).refresh().results[record.key].arrays["predictions"]
     for sealed in (False, True):
-        assert not sealed or store.seal() == []
+        assert not sealed or compact(store) == []
         fresh = Store(store.folder).refresh()
         assert name in fresh.arrays.names()
         assert fresh.kept(fresh.read(record.key), "predictions")["label"].tolist() == [1.0]
         assert fresh.kept(fresh.read(record.key), "weights") is None
     into = Store.create(tmp_path / "other")
     merge(into, store)
-    into.seal()
+    compact(into)
     assert into.kept(into.refresh().read(record.key), "predictions")["label"].tolist() == [1.0]
     assert verify(Store(into.folder)).bad == []
     archive = into.folder / "arrays.zip"
@@ -278,15 +280,15 @@ def test_writers_and_a_sealer_at_once_lose_nothing(store):
 
     def seal():
         while not frozen.exists():
-            Store(store.folder).seal()
+            compact(Store(store.folder))
         for _ in range(5):
-            Store(store.folder).seal()
+            compact(Store(store.folder))
         os.kill(int(frozen.read_text()), signal.SIGCONT)
         for _ in range(5):
-            Store(store.folder).seal()
+            compact(Store(store.folder))
 
     assert forked(*(partial(write, writer) for writer in range(4)), seal) == [0] * 5
-    store.seal()
+    compact(store)
     fresh = Store(store.folder).refresh()
     assert len(fresh.results) == 60 + 4 * 60 - 60
     assert fresh.faults == []
@@ -322,11 +324,11 @@ def test_twenty_writers_give_the_bytes_of_one(store, tmp_path):
             into.publish(failed(0, seed=seed))
             into.publish(kept_with(float(seed), seed=seed))
         with contextlib.suppress(StoreError):
-            into.seal()
+            compact(into)
 
     write(alone, 0, 1)
     assert forked(*(partial(write, Store(store.folder), shard, n) for shard in range(n))) == [0] * n
-    assert store.seal() == []
+    assert compact(store) == []
     assert names(store.folder) == names(alone.folder) == ["arrays.zip", "records.jsonl.gz"]
     for name in names(store.folder):
         assert (store.folder / name).read_bytes() == (alone.folder / name).read_bytes()

@@ -15,6 +15,7 @@ from msda_bench.errors import BenchError, Interrupted, StoreError
 from msda_bench.executors import Interrupt, Noted
 from msda_bench.running.runner import Observer, missing_runs, run_suite
 from msda_bench.store import Store
+from msda_bench.store.compact import compact
 
 
 class Teller(Observer):
@@ -40,7 +41,7 @@ def main(folder, kind, seeds, do):
         return 130
     if summary.complete:
         with contextlib.suppress(StoreError):  # another process does
-            store.seal()
+            compact(store)
     return 0 if summary.complete else 1
 
 
