@@ -17,9 +17,10 @@ from cost_figure import FIGURE as COSTS
 from cost_figure import gain_and_cost
 from figure import FIGURE, gains
 from msda_bench.cli.main import main
-from reading import MARKS, RESULTS, numbers, overlaps_of, read, shared
+from reading import MARKS, RESULTS, numbers, read, shared
 from second_reading import NEW
 from second_reading import read as read_second
+from task_gains import overlaps_of
 from third_reading import read as read_third
 
 ROOT = Path(__file__).parents[1]

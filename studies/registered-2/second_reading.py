@@ -18,7 +18,8 @@ from scipy import stats
 import msda_bench as mb
 from margins import BETTER, BETTER_BY_MORE, EQUIVALENT, LEVEL, UNDECIDED, WORSE, margin_of
 from msda_bench.results.model_selection import select
-from reading import MARKS, PRIMARY, SMALLEST_P, TRACKS, Texts, gains_of, overlaps_of, tasks_of
+from reading import MARKS, SMALLEST_P, TRACKS, Texts
+from task_gains import PRIMARY, gains_of, overlaps_of, tasks_of
 
 RESULTS = Path(__file__).parents[2] / "results"
 NEW = ["AdaBN", "pass-through", "DARN-gamma", "uniform", "ensemble", "best-single"]

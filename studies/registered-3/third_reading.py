@@ -16,8 +16,9 @@ import pandas as pd
 import msda_bench as mb
 from margins import LEVEL
 from msda_bench.results.model_selection import select
-from reading import SMALLEST_P, TUNING, Texts, gains_of, overlaps_of, tasks_of
+from reading import SMALLEST_P, TUNING, Texts
 from second_reading import Mean, holm, mean_over_tasks
+from task_gains import gains_of, overlaps_of, tasks_of
 
 RESULTS = Path(__file__).parents[2] / "results"
 SECONDS = Path(__file__).with_name("seconds.csv")

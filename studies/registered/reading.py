@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -27,33 +27,16 @@ from estimates import (
     sign_flip_p,
     surviving,
 )
-from margins import (
-    BETTER,
-    BETTER_BY_MORE,
-    EQUIVALENT,
-    LEVEL,
-    UNDECIDED,
-    WORSE,
-    PValues,
-    benjamini_hochberg,
-    detectable_mean_gain,
-    exact_tests,
-    holm,
-    margin_of,
-    mean_tests,
-    shift,
-    verdicts,
-)
+from margins import BETTER, BETTER_BY_MORE, EQUIVALENT, LEVEL, UNDECIDED, WORSE, holm, margin_of
 from msda_bench.results.criteria import criteria
-from msda_bench.results.estimates import MeanGain, detectable_shift, summarize
+from msda_bench.results.estimates import summarize
 from msda_bench.results.model_selection import select
+from task_gains import MEAN, PRIMARY, gains_of, mean_gains_of, overlaps_of, signed_ranks_p, tasks_of, tests_of
 
 RESULTS = Path(__file__).parents[2] / "results"
-PRIMARY = ["CORAL", "MMD", "CDAN", "MCC", "BNM", "SHOT", "DARN", "MFSAN"]
 REFERENCES = ["TAR", "JOINT"]
 TRACKS = {"A": "first", "B": "source_accuracy", "B with InfoMax": "source_accuracy+infomax", "C": "oracle"}
 MARKS = {BETTER_BY_MORE: "++", BETTER: "+", EQUIVALENT: "=", WORSE: "-", UNDECIDED: "?"}
-_MEAN = ["mean_gain", "mean_gain_low", "mean_gain_high"]
 SMALLEST_P = 0.001
 TUNING, N_SEEDS = range(100, 104), 20
 LARGEST = "spoken-digits"
@@ -75,8 +58,8 @@ def read(runs: pd.DataFrame, longer: pd.DataFrame) -> Texts:
     tables = chosen["B"].results.plan.experiments
     margins = {task: margin_of(task) for task in counted}
     margin = round(float(np.mean([*margins.values()])), 2)
-    across: ByTrack = {track: _as_registered(of, margins) for track, of in gains.items()}
-    fewer = _as_registered(gains["B"], {task: size for task, size in margins.items() if task != LARGEST})
+    across: ByTrack = {track: mean_gains_of(of, margins) for track, of in gains.items()}
+    fewer = mean_gains_of(gains["B"], {task: size for task, size in margins.items() if task != LARGEST})
     over_tasks = _over_tasks(across, gains, counted, margin)
     over_tasks[f"without {LARGEST}"] = _with_marks(fewer.loc[over_tasks.index])
     over_tasks = over_tasks.join(_with_shared_examples(chosen["B"], gains["B"].loc[counted, PRIMARY], margin))
@@ -85,7 +68,7 @@ def read(runs: pd.DataFrame, longer: pd.DataFrame) -> Texts:
         over_tasks[f"shared, {track}"] = of_track["shared"]
     fewer_tasks = gains["B"].loc[[task for task in counted if task != LARGEST], PRIMARY]
     over_tasks[f"shared, without {LARGEST}"] = _with_shared_examples(chosen["B"], fewer_tasks, margin)["shared"]
-    over_tasks["signed ranks"] = _signed_ranks(gains["B"].loc[counted, PRIMARY]).map(_p)
+    over_tasks["signed ranks"] = signed_ranks_p(gains["B"].loc[counted, PRIMARY]).map(_p)
     over_tasks["seconds"] = _seconds(chosen["B"]).map("{:.1f}".format)
     whole: dict[str, Any] = {"methods": len(PRIMARY), "margin": margin, "tasks": len(tables), "counted": len(counted)}
     whole |= {"seeds": chosen["B"]["seed"].nunique(), "hours": f"{runs['train_seconds'].sum() / 3600:.0f}"}
@@ -94,7 +77,7 @@ def read(runs: pd.DataFrame, longer: pd.DataFrame) -> Texts:
     steps = longer.groupby("experiment", observed=True)["steps"].max()
     whole |= {f"four times the steps, {task}": f"{most:,.0f}" for task, most in steps.items()}
     whole |= dict(Counter(over_tasks["over SRC"]))
-    whole |= {f"JOINT, {track}": _interval(of.loc["JOINT", _MEAN]) for track, of in across.items()}
+    whole |= {f"JOINT, {track}": _interval(of.loc["JOINT", MEAN]) for track, of in across.items()}
     joint = _with_shared_examples(chosen["B"], gains["B"].loc[counted, ["JOINT"]], margin)
     whole["JOINT with shared examples"] = joint.loc["JOINT", "shared"]
     others = sorted({*_tasks(runs)} - {*counted})
@@ -123,94 +106,6 @@ def numbers(tables: Texts) -> dict[str, str]:
     }
 
 
-def gains_of(chosen: pd.DataFrame, by: Sequence[str] = ("experiment", "seed")) -> Any:
-    """Gains over SRC by (task, seed) and method, SRC's own column its accuracy; means over targets.
-
-    Means are over the runs that have `by` in common. A run without a score, which diverged, counts at chance.
-    """
-    place = ["experiment", "target", "seed"]
-    runs = chosen[[*place, "method", "score"]].astype({"experiment": str, "target": str, "method": str})
-    chance = runs[runs["method"] == "chance"].set_index(place)["score"]
-    at_chance = pd.Series(chance.reindex(pd.MultiIndex.from_frame(runs[place])).to_numpy(), runs.index)
-    scores = runs.assign(score=runs["score"].fillna(at_chance)).groupby([*by, "method"])["score"]
-    means = scores.mean().unstack()
-    return means.sub(means["SRC"], axis=0).assign(SRC=means["SRC"])
-
-
-def overlaps_of(runs: pd.DataFrame) -> pd.Series[float]:
-    """Test over training examples of the target, by task."""
-    return (runs["n_test"] / runs["n_train"]).groupby(runs["experiment"].astype(str)).mean()
-
-
-def tasks_of(differences: Any, overlaps: pd.Series[float]) -> Any:
-    """Mean, standard error and degrees of freedom of each task, from differences by (task, seed).
-
-    The variance of a mean over n seeds is (1 / n + overlap) s^2, since seeds share examples (Nadeau and Bengio 2003);
-    an overlap of 0 is for independent seeds.
-    """
-    of = differences.groupby(level="experiment").agg(["mean", "var", "size"])
-    errors = np.sqrt(of["var"] * (1 / of["size"] + overlaps[of.index]))
-    return pd.DataFrame({"mean": of["mean"], "error": errors, "freedom": of["size"] - 1})
-
-
-def tests_of(chosen: pd.DataFrame, gains: Any) -> Any:
-    """The registered tests of each ranked method with SRC, by (task, method), and the sizes of its gains in points.
-
-    Holm's correction is over the primary methods; the others are exploratory, with Benjamini and Hochberg's.
-    """
-    overlaps, frames = overlaps_of(chosen), {}
-    for table in chosen.results.plan.experiments:
-        ranked = [method.name for method in table.methods if not method.reference and method.name != "SRC"]
-        families = [name for name in ranked if name in PRIMARY], [name for name in ranked if name not in PRIMARY]
-        own = gains.loc[table.name]
-        rows = [
-            _tests_in_family(own[names], margin_of(table.name), overlaps[table.name], adjust)
-            for names, adjust in zip(families, (holm, benjamini_hochberg), strict=True)
-            if names
-        ]
-        frames[table.name] = pd.concat(rows).loc[ranked]
-    return pd.concat(frames, names=["experiment", "method"])
-
-
-def _tests_in_family(gains: Any, margin: float, overlap: float, adjust: Any) -> pd.DataFrame:
-    values = {str(name): gains[name].dropna().to_numpy() for name in gains}
-    means = {name: float(of.mean()) for name, of in values.items()}
-    found = verdicts(means, {name: exact_tests(of, margin) for name, of in values.items()}, adjust)
-    rows = {}
-    for name, of in values.items():
-        size, low_and_high = shift(of), summarize(of).allowing(overlap).interval(LEVEL)
-        least = detectable_shift(len(of), LEVEL / len(values))
-        rows[name] = {
-            "mean": means[name],
-            **dict(zip(("gain", "low", "high"), size, strict=True)),
-            **dict(zip(("corrected_low", "corrected_high"), low_and_high, strict=True)),
-            "detectable": np.nan if least is None else least * of.std(ddof=1),
-            "n_paired": len(of),
-        }
-    return pd.DataFrame.from_dict(rows, orient="index").join(found)
-
-
-def _signed_ranks(gains: Any) -> pd.Series[float]:
-    """The exact p of each method over tasks, after Holm's correction; a task's gain is its mean."""
-    means = gains.groupby(level="experiment").mean().round(9)
-    return pd.Series(holm([mb.signed_rank(means[name], "two-sided").p for name in means]), [*means])
-
-
-def _as_registered(gains: Any, margins: Mapping[str, float]) -> pd.DataFrame:
-    """The mean gains over these tasks by the plan: seeds are independent, and Holm's correction is over the methods."""
-    tasks, margin = [*margins], round(float(np.mean([*margins.values()])), 2)
-    rows: dict[str, dict[str, Any]] = {}
-    tests: dict[str, PValues] = {}
-    for name in (*PRIMARY, "JOINT"):
-        of = tasks_of(gains[name].loc[tasks], pd.Series(0.0, tasks))
-        mean = MeanGain.of([*zip(of["mean"], of["error"], of["freedom"] + 1, strict=True)])
-        sizes = dict(zip(_MEAN, (mean.mean, *mean.interval(LEVEL)), strict=True))
-        tests[name] = mean_tests(*mean, margin)
-        rows[name] = {**sizes, "detectable": detectable_mean_gain(mean.error, mean.freedom, LEVEL / len(PRIMARY))}
-    found = verdicts({name: rows[name]["mean_gain"] for name in PRIMARY}, {name: tests[name] for name in PRIMARY})
-    return pd.DataFrame.from_dict(rows, orient="index").join(found)
-
-
 def _over_tasks(across: ByTrack, gains: ByTrack, tasks: list[str], margin: float) -> pd.DataFrame:
     """The questions E1 to E3 of each method, over the tasks that count; the largest mean gain of track B first."""
     main = across["B"].loc[PRIMARY].sort_values("mean_gain", ascending=False, kind="stable")
@@ -222,7 +117,7 @@ def _over_tasks(across: ByTrack, gains: ByTrack, tasks: list[str], margin: float
         rows[str(method)] = {
             "place": str(place),
             "over SRC": row["standing"],
-            **{track: _interval(of.loc[method, _MEAN]) for track, of in across.items()},
+            **{track: _interval(of.loc[method, MEAN]) for track, of in across.items()},
             "p": _p(row["p_corrected"]),
             "survives": _percent(surviving(mine, oracle, tasks)),
             "share of the gap": _percent(share_of_gap(mine, _by_task(gains["B"]["JOINT"], tasks))),
@@ -370,7 +265,7 @@ def _tasks(frame: pd.DataFrame) -> list[str]:
 
 
 def _with_marks(across: pd.DataFrame) -> pd.Series[str]:
-    return across.apply(lambda row: f"{_interval(row[_MEAN])} {MARKS[row['standing']]}", axis=1)
+    return across.apply(lambda row: f"{_interval(row[MEAN])} {MARKS[row['standing']]}", axis=1)
 
 
 def _column(values: Mapping[str, Any]) -> pd.DataFrame:
