@@ -76,6 +76,7 @@ class Flaw:
 
 FLAWS = (
     Flaw("leaderboard/amazon", {"duplicates": "drop"}, 3, methods=ADAPTED | OWN),
+    Flaw("quickstart/opinions", {"duplicates": "drop"}, 5, methods=ADAPTED | OWN),
     Flaw("practice/crises", {"duplicates": "drop"}, 5, methods=ADAPTED | OWN),
     Flaw("leaderboard/solubility", {"duplicates": "drop"}, 5, methods=ADAPTED | OWN),
     Flaw("hospitals", {"gaps": "fill"}, 20),
