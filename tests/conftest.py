@@ -16,6 +16,8 @@ SPACE = 4 << 30
 """Bytes of which the tests' files need about a third."""
 WHOLE_COMMANDS = {"cli", "page", "running", "strangers"}
 """The folders of tests that run whole commands, processes or a browser, all of which are slow."""
+STUDIES = ("registered", "registered-2", "registered-3", "datasets", "long-runs")
+"""Those whose modules are tested."""
 
 
 def pytest_configure():
@@ -25,7 +27,7 @@ def pytest_configure():
     # For `benchmarks` and the registered studies; last, since what is installed is tested.
     sys.path += [
         str(HERE.parent),
-        *(str(HERE.parent / "studies" / name) for name in ("registered", "registered-2", "registered-3", "datasets")),
+        *(str(HERE.parent / "studies" / name) for name in STUDIES),
     ]
     # Tests copy folders of many small files; on a disk that takes longer than the commands that they test.
     if IN_MEMORY.is_dir() and shutil.disk_usage(IN_MEMORY).free > SPACE:

@@ -78,6 +78,7 @@ HALF, TWICE, LONGER, DOUBLE, THREADS = (
     "two threads",
 )
 CHANGES = (HALF, TWICE, LONGER, DOUBLE, THREADS)
+OTHER_SEEDS = "other seeds"
 RECORDED = {
     ("paper-amazon", HALF): "ablation-learning-rate",
     ("fonts", LONGER): "sensitivity",
@@ -86,23 +87,28 @@ RECORDED = {
 """The results folders that have a task with a change."""
 _SMALL = ("spoken-digits", "fonts")
 _SPOKEN = ("spoken-digits",)
+_FONTS = ("fonts",)
 _AMAZON = ("paper-amazon",)
 PLAN = (
-    Part(_SMALL, HALF, "0-2"),
-    Part(_SMALL, TWICE, "0-2"),
+    Part(_SPOKEN, HALF, "0-2"),
+    Part(_FONTS, HALF, "0-1"),
+    Part(_SMALL, TWICE, "0-1"),
     Part(_SMALL, DOUBLE, "0"),
-    Part(_SPOKEN, LONGER, "0-1"),
+    Part(_SPOKEN, LONGER, "0"),
+    Part(_FONTS, HALF, "2"),
+    Part(_SMALL, TWICE, "2"),
+    Part(_AMAZON, TWICE, "0"),
+    Part(_SMALL, THREADS, "0", ("SRC", "DARN")),
+    Part(_SPOKEN, LONGER, "1-2"),
+    Part(_AMAZON, TWICE, "1-2"),
     Part(_SMALL, HALF, "3-4"),
     Part(_SMALL, TWICE, "3-4"),
-    Part(_SPOKEN, LONGER, "2"),
     Part(_SMALL, DOUBLE, "1-2"),
-    Part(_AMAZON, TWICE, "0-2"),
-    Part(_SMALL, THREADS, "0", ("SRC", "MCC", "DARN")),
-    Part(_SMALL, HALF, "5-9"),
-    Part(_SMALL, TWICE, "5-9"),
     Part(_AMAZON, DOUBLE, "0"),
     Part(_AMAZON, LONGER, "0"),
     Part(_SPOKEN, LONGER, "3-4"),
+    Part(_SMALL, HALF, "5-9"),
+    Part(_SMALL, TWICE, "5-9"),
     Part(_SPOKEN, LONGER, "5-9"),
 )
 """In the order of training."""
@@ -148,7 +154,9 @@ def train(part: Part, results: Path) -> Iterator[pd.DataFrame]:
         path.write_text(yaml.safe_dump(suite, sort_keys=False), encoding="utf-8")
         methods = "|".join(part.methods or task.methods)
         options = ["--out", str(results), "--device", "cpu", "--executor", "inline", "--quiet"]
-        command(["run", str(path), *options, "--only", f"seed={part.seeds},method={methods}"])
+        code = command(["run", str(path), *options, "--only", f"seed={part.seeds},method={methods}"])
+        if code:
+            sys.exit(code)
         runs = mb.load_results(results / suite["name"])
         done = runs[runs["status"] == "ok"]
         yield done.assign(task=name, change=part.change)[COLUMNS]
@@ -164,7 +172,8 @@ def recorded() -> pd.DataFrame:
 def _rows(folder: str, task: str, change: str) -> pd.DataFrame:
     """The rows of a task in a results folder, at the suite's own settings."""
     runs = pd.read_csv(ROOT / "results" / folder / "runs.csv", low_memory=False)
-    in_task = runs["experiment"].isin([task, folder]) & ~runs["reference"] & runs["status"].eq("ok")
+    trained = ~runs["reference"] & runs["status"].eq("ok") & runs["steps"].gt(0)
+    in_task = runs["experiment"].isin([task, folder]) & trained
     own = runs[in_task & runs["candidate"].fillna(0).eq(0) & runs["seed"].lt(_SEEDS)]
     return own.assign(task=task, change=change)[COLUMNS]
 
@@ -228,19 +237,24 @@ def _by_chance(task: str, base: pd.DataFrame) -> dict[str, Any]:
     first = base[base["seed"] < half]
     second = base[base["seed"] >= half].assign(seed=base["seed"] - half)
     both = second.merge(first, on=PLACE, suffixes=("", "_before"))
-    return _row(task, "other seeds", both["score_before"], both, base)
+    return _row(task, OTHER_SEEDS, both["score_before"], both, base)
 
 
 def written(rows: pd.DataFrame) -> list[str]:
-    """The table as lines of Markdown."""
-    lines = ["| task | change | targets, seeds | ranks that change | largest change of a mean | sd |"]
-    lines.append("|---|---|---|---|---|---|")
-    for row in rows.to_dict("records"):
-        places = f"{row['targets']}, {row['seeds']}"
-        ranks = f"{row['ranks']} of {row['methods']}"
-        largest = f"{row['method']} {row['difference']:+.2f}"
-        lines.append(f"| `{row['task']}` | {row['change']} | {places} | {ranks} | {largest} | {row['sd']:.2f} |")
+    """The table as lines of Markdown: a line for each change, a column for each task."""
+    lines = ["| change | " + " | ".join(f"`{task}`" for task in TASKS) + " |", "|---" * (1 + len(TASKS)) + "|"]
+    for change in (*CHANGES, OTHER_SEEDS):
+        its = rows[rows["change"] == change].set_index("task")
+        cells = [_cell(its.loc[task]) if task in its.index else "" for task in TASKS]
+        if any(cells):
+            lines.append(f"| {change} | " + " | ".join(cells) + " |")
     return lines
+
+
+def _cell(row: pd.Series[Any]) -> str:
+    """Such as `2 of 6; MCC -2.2 (2.7); 10`."""
+    largest = f"{row['method']} {row['difference']:+.1f} ({row['sd']:.1f})"
+    return f"{row['ranks']} of {row['methods']}; {largest}; {row['seeds']}"
 
 
 def main(arguments: list[str]) -> None:
