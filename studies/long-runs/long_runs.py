@@ -252,9 +252,9 @@ def written(rows: pd.DataFrame) -> list[str]:
 
 
 def _cell(row: pd.Series[Any]) -> str:
-    """Such as `2 of 6; MCC -2.2 (2.7); 10`."""
+    """Such as `2/6, MCC -2.2 (2.7), 10`."""
     largest = f"{row['method']} {row['difference']:+.1f} ({row['sd']:.1f})"
-    return f"{row['ranks']} of {row['methods']}; {largest}; {row['seeds']}"
+    return f"{row['ranks']}/{row['methods']}, {largest}, {row['seeds']}"
 
 
 def main(arguments: list[str]) -> None:
