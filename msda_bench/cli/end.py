@@ -1,4 +1,4 @@
-"""Ends the process of a command, though a plugin's thread or process still runs."""
+"""How the process of a command ends: at the first SIGINT, and although a plugin's thread or process still runs."""
 
 from __future__ import annotations
 
@@ -12,9 +12,21 @@ import time
 from typing import NoReturn
 
 from msda_bench.cli.lines import warn
+from msda_bench.errors import Interrupted
 
 _PATIENCE = 5.0
 """Seconds that threads and processes have to end by themselves."""
+
+
+def listen() -> None:
+    """Makes the first SIGINT raise Interrupted and ignores others, unless all are ignored, as in the background."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _stop)
+
+
+def _stop(*_: object) -> NoReturn:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # further ones would disturb the cleaning up
+    raise Interrupted
 
 
 def end(code: int) -> NoReturn:

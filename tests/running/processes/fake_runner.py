@@ -10,7 +10,7 @@ from pathlib import Path
 
 import fake_training
 
-from msda_bench.cli.main import end, listen
+from msda_bench.cli.end import end, listen
 from msda_bench.errors import BenchError, Interrupted, StoreError
 from msda_bench.executors import Interrupt, Noted
 from msda_bench.running.runner import Observer, missing_runs, run_suite
