@@ -80,7 +80,11 @@ class Model:
 
 
 def train_arrays(
-    cell: RunSpec, registry: Registry, sources: Mapping[str, tuple[Inputs, Array]], target: Inputs, device: str
+    cell: RunSpec,
+    registry: Registry,
+    sources: Mapping[str, tuple[Inputs, Array]],
+    target: Inputs,
+    device: str,
 ) -> Model:
     """Trains a cell on arrays in memory, like a suite's run on these rows in this order.
 
@@ -121,10 +125,11 @@ def model_of(
     scales: Mapping[str, Scale],
 ) -> Model:
     """The model of a trained run."""
+    weights = program.modules.state_dict()
     return Model(
         cell=run.cell,
         components=run.components,
-        state={name: value.detach().cpu().clone() for name, value in program.modules.state_dict().items()},
+        state={name: value.detach().cpu().clone() for name, value in weights.items()},
         carried={name: value.cpu() for name, value in program.state.items()},
         weights=_weights(run, trained),
         unit=run.prepared.unit,
@@ -144,8 +149,9 @@ def _scales(cell: RunSpec, sources: Mapping[str, tuple[Inputs, Array]], target: 
     """The scale of each domain; empty if the cell standardises none."""
     if cell.standardise is None:
         return {}
-    rows = {**{name: x for name, (x, _) in sources.items()}, cell.target: target}
-    return {name: Scale.of(x) for name, x in rows.items()}
+    scales = {name: Scale.of(x) for name, (x, _) in sources.items()}
+    scales[cell.target] = Scale.of(target)
+    return scales
 
 
 def _run(

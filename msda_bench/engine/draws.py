@@ -36,8 +36,10 @@ class Sampler:
         sizes = torch.tensor([len(rows) for rows in members])
         self._rows = torch.cat(members).to(device)
         self._size = sizes.view(-1, 1).to(device)
-        self._start = (sizes.cumsum(0) - sizes).view(-1, 1).to(device)
-        self._index = torch.arange(steps * batch, dtype=torch.int32, device=device).view(steps, 1, batch)
+        starts = sizes.cumsum(0) - sizes
+        self._start = starts.view(-1, 1).to(device)
+        index = torch.arange(steps * batch, dtype=torch.int32, device=device)
+        self._index = index.view(steps, 1, batch)
         self._keys = keys.to(device)
         self._whole = whole
 
@@ -91,7 +93,8 @@ class Draws:
             number = (phase,) if phase else ()
             scheme_and_network = stream_key(cell, "steps", *number).to(device)
             critic = stream_key(cell, "critic steps", *number).to(device)
-            self._phases.append([(scheme_and_network, 1 + len(keyed) - of_critic), (critic, of_critic)])
+            of_network = 1 + len(keyed) - of_critic
+            self._phases.append([(scheme_and_network, of_network), (critic, of_critic)])
         self._stages = len(run.scheme.stages)
 
     def rows(self, epoch: int) -> Tensor:
@@ -105,7 +108,8 @@ class Draws:
             drawn, within = sampler.epoch(epoch)
             rows.append(drawn.flatten(1))
             places.append(within.flatten(1))
-        return torch.stack([torch.cat(rows, dim=1), torch.cat(places, dim=1)], dim=1)
+        both = torch.cat(rows, dim=1), torch.cat(places, dim=1)
+        return torch.stack(both, dim=1)
 
     def passes(self, epoch: int, stage: int) -> Tensor:
         """(2,) int32: the key of an epoch's pass over the target in a stage."""
@@ -130,7 +134,8 @@ class Draws:
         return torch.stack([self._keys(streams, epoch) for streams in self._phases], dim=1)
 
     def _keys(self, streams: Sequence[tuple[Tensor, int]], epoch: int) -> Tensor:
-        return torch.cat([self._split(stream, places, epoch) for stream, places in streams], dim=1)
+        keys = [self._split(stream, places, epoch) for stream, places in streams]
+        return torch.cat(keys, dim=1)
 
     def _split(self, stream: Tensor, places: int, epoch: int) -> Tensor:
         first = epoch * self._steps * places

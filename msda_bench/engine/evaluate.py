@@ -61,9 +61,12 @@ def evaluate_given(run: Run, model: FittedModel, result: TrainingResult) -> Reco
     """
     prepared = run.prepared
     given = prepared.predictions
-    lacking = len(prepared.test.y) if given is None else int(given.isnan().any(1).sum())
+    n_test = len(prepared.test.y)
+    lacking = n_test
+    if given is not None:
+        lacking = int(given.isnan().any(1).sum())
     if given is None or lacking:
-        what = f"{lacking} of {len(prepared.test.y)} test examples of target {run.cell.target!r} have no prediction"
+        what = f"{lacking} of {n_test} test examples of target {run.cell.target!r} have no prediction"
         raise DataError(f"dataset {run.cell.dataset.name}: {what}")
     # In the user's unit, in float64 if labels are standardised: nothing restores or rounds them.
     outputs = torch.from_numpy(model.predicted(given.cpu().numpy())).to(given)
@@ -92,15 +95,17 @@ def _correction(run: Run, result: TrainingResult, seen: Sequence[Predictions]) -
     """What the run's cell has added to its logits for the target, because of other shares of classes there."""
     if run.cell.prior_correction is None:
         return None
-    return correction(seen[0].outputs, class_shares(run, result).to(run.data.y.device))
+    shares = class_shares(run, result)
+    return correction(seen[0].outputs, shares.to(run.data.y.device))
 
 
 def class_shares(run: Run, result: TrainingResult) -> Tensor:
     """(classes,) float64: mean shares of classes in the labelled groups, by the weights that training gave these."""
     classes = run.prepared.task.classes
     shares = []
+    data = run.data
     for group in run.groups:
-        y = torch.cat([run.data.y[run.data.rows[domain]] for domain in group])
+        y = torch.cat([data.y[data.rows[domain]] for domain in group])
         shares.append(y.bincount(minlength=classes).double().cpu() / len(y))
     return result.weights @ torch.stack(shares)
 
@@ -135,7 +140,7 @@ class _Evaluated:
             seen: the predictions for `validation_examples`, or for the first of them, or none.
         """
         run = self.run
-        prepared = self.run.prepared
+        prepared = run.prepared
         outcome = test_outcome(outputs, prepared.task, prepared.test.y)
         if outcome is None:
             return _record(run, self.result, message="an output on the target's test examples was not finite")
@@ -144,6 +149,7 @@ class _Evaluated:
         bound = _bound(self.result.weights, [sum(group) for group in run.sizes])
         scores, metrics, faults = self._scores(outcome, outputs, seen)
         traceback = "".join(trace for _, trace in faults)
+        saved = {name: hashlib.sha256(data).hexdigest() for name, data in arrays.items()}
         return _record(
             run,
             self.result,
@@ -154,7 +160,7 @@ class _Evaluated:
             message="; ".join(line for line, _ in faults) or None,
             provenance={"traceback": traceback} if traceback else {},
             arrays=arrays,
-            saved={name: hashlib.sha256(data).hexdigest() for name, data in arrays.items()},
+            saved=saved,
         )
 
     def _scores(
@@ -170,7 +176,8 @@ class _Evaluated:
             seen = [target, *seen[1:]]
             scores = target_score(prepared, components.scheme, target)
         tested = partial(view_of, outcome, outputs, prepared.test.y)
-        metrics, faults = scored(components.metrics if outcome.n_test else (), lambda metric: metric.value(tested()))
+        asked = components.metrics if outcome.n_test else ()
+        metrics, faults = scored(asked, lambda metric: metric.value(tested()))
         if seen:
             view = partial(validation_view, prepared, seen, self._mixed)
             validated, failed = scored(components.validators, lambda validator: validator.score(view()))
@@ -187,23 +194,27 @@ class _Evaluated:
         rows = training.rows[training.target]
         size = chunk(training.x)
         outputs = []
-        for pair in zip(torch.split(first, size), torch.split(second, size), strict=True):
-            x, other = (dense(batch_of(training.x, rows[part.to(rows.device)])) for part in pair)
+        for some, others in zip(torch.split(first, size), torch.split(second, size), strict=True):
+            x = dense(batch_of(training.x, rows[some.to(rows.device)]))
+            other = dense(batch_of(training.x, rows[others.to(rows.device)]))
+            mixed = share * x + (1 - share) * other
             # The other runs of a stack predict the same examples, since all runs of it predict together.
-            mixed = [share * x + (1 - share) * other] * len(self.runs)
-            outputs.append(self.model.apply(mixed)[self.place].outputs)
+            predicted = self.model.apply([mixed] * len(self.runs))
+            outputs.append(predicted[self.place].outputs)
         return self.shifted(torch.cat(outputs))
 
     def _kept_arrays(self, outputs: Tensor) -> dict[str, bytes]:
         """The files that the run's cell asks for, by name."""
         packed: dict[str, bytes] = {}
         for name in self.run.cell.keep:
-            packed[name] = pack(_predicted(self.run, outputs) if name == "predictions" else self._weights())
+            arrays = _predicted(self.run, outputs) if name == "predictions" else self._weights()
+            packed[name] = pack(arrays)
         return packed
 
     def _weights(self) -> dict[str, NDArray[Any]]:
         """The weights of the run, and the unit of a regression's labels."""
-        kept = {name: _array(tensor) for name, tensor in self.model.weights(self.place).items()}
+        weights = self.model.weights(self.place)
+        kept = {name: _array(tensor) for name, tensor in weights.items()}
         unit = self.run.prepared.unit
         if unit is not None:
             for part, value in unit._asdict().items():
@@ -231,9 +242,13 @@ def source_labels(run: Run) -> NDArray[np.generic]:
     That is how many training examples each class has, or the least and the largest label.
     """
     prepared = run.prepared
-    training = run.prepared.training
-    labels = [prepared.restored(training.y[training.rows[source]]) for source in run.cell.sources]
-    return _array(torch.stack([prepared.task.rules.summary(y, prepared.task.classes) for y in labels]))
+    training = prepared.training
+    task = prepared.task
+    summaries = []
+    for source in run.cell.sources:
+        y = prepared.restored(training.y[training.rows[source]])
+        summaries.append(task.rules.summary(y, task.classes))
+    return _array(torch.stack(summaries))
 
 
 def _array(tensor: Tensor) -> NDArray[np.generic]:
@@ -247,7 +262,14 @@ def _record(run: Run, result: TrainingResult, outcome: Outcome | None = None, **
     status: Status = "diverged" if outcome is None else "ok"
     timing: dict[str, int | float] = {"steps": result.steps}
     return Record(
-        cell.key, cell.to_json(), status, outcome, result.curves, target_labels=sees_labels, timing=timing, **more
+        cell.key,
+        cell.to_json(),
+        status,
+        outcome,
+        result.curves,
+        target_labels=sees_labels,
+        timing=timing,
+        **more,
     )
 
 
@@ -262,7 +284,8 @@ def _bound(weights: Tensor, sizes: Sequence[int]) -> dict[str, float]:
     # Sizes are taken relative to the largest, so that equal ones change no bit.
     scale = (largest / torch.tensor(sizes, dtype=weights.dtype)).sqrt()
     effective = largest / float(torch.linalg.vector_norm(weights * scale)) ** 2
-    return {"weights_norm": float(torch.linalg.vector_norm(weights)), "effective_sample_size": effective}
+    norm = float(torch.linalg.vector_norm(weights))
+    return {"weights_norm": norm, "effective_sample_size": effective}
 
 
 def _diverged(run: Run, result: TrainingResult) -> Record:
@@ -270,6 +293,7 @@ def _diverged(run: Run, result: TrainingResult) -> Record:
     message = f"a risk, gap or weight was not finite in epoch {result.diverged_in}"
     for domain, rows in training.rows.items():
         for part in torch.split(rows, chunk(training.x)):
-            if not dense(batch_of(training.x, part)).isfinite().all():
+            x = dense(batch_of(training.x, part))
+            if not x.isfinite().all():
                 return _record(run, result, message=f"{message}; the inputs of domain {domain!r} are not finite")
     return _record(run, result, message=message)

@@ -206,7 +206,8 @@ def train_final(
         learned = replace(learned, components=kept)
     scale = pick.scales.get(cell.target)
     model = FinalModel(cell, kept, learned, pick.features, scale, prepared.unit, added)
-    weights = dict(zip(map("+".join, run.groups), result.weights.tolist(), strict=False))
+    names = ["+".join(group) for group in run.groups]
+    weights = dict(zip(names, result.weights.tolist(), strict=False))
     return Final(model, weights, len(run.labelled_rows), source_labels(run))
 
 
@@ -230,7 +231,8 @@ def _learned(run: Run, device: torch.device) -> tuple[Model | FittedModel, Singl
 def _none_of(dataset: Dataset, cell: RunSpec, files: Files) -> DomainData:
     """No row, in the form of the first source's."""
     data = replace(dataset).load(cell.sources[0], files)
-    return DomainData(data.x[:0], data.y[:0], texts=None if data.texts is None else data.texts[:0])
+    texts = None if data.texts is None else data.texts[:0]
+    return DomainData(data.x[:0], data.y[:0], texts=texts)
 
 
 def _without_files(components: Components) -> Components:

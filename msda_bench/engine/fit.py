@@ -105,7 +105,9 @@ def _take_target_statistics(runs: Sequence[Run], program: Program) -> None:
     modules = program.modules
     batch_norm = nn.modules.batchnorm._BatchNorm  # noqa: SLF001 - as in `fixed_statistics`
     norms = [module for module in modules.modules() if isinstance(module, batch_norm) and module.training]
-    rows = torch.stack([run.target_rows for run in runs]) if program.lead else runs[0].target_rows
+    rows = runs[0].target_rows
+    if program.lead:
+        rows = torch.stack([run.target_rows for run in runs])
     rows = rows + program.row_offsets[..., None]
     total = rows.shape[-1]
     if not norms or total == 1:
@@ -113,7 +115,8 @@ def _take_target_statistics(runs: Sequence[Run], program: Program) -> None:
     momenta = [norm.momentum for norm in norms]
     modules.eval()
     seen = 0
-    for part in rows.tensor_split(max(1, total // max(2, chunk(program.x))), dim=-1):
+    size = max(2, chunk(program.x))
+    for part in rows.tensor_split(max(1, total // size), dim=-1):
         seen += part.shape[-1]
         for norm in norms:
             norm.train()

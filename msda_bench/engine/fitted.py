@@ -95,7 +95,10 @@ def fit_predictor(run: Run) -> tuple[FittedModel, TrainingResult]:
     y = run.data.y[run.labelled_rows]
     sizes = torch.tensor([sum(size) for size in run.sizes])
     groups = torch.arange(len(sizes)).repeat_interleave(sizes)
-    target = take(run.data.x, run.target_rows if run.components.draws_target else run.target_rows[:0])
+    target_rows = run.target_rows
+    if not run.components.draws_target:
+        target_rows = target_rows[:0]
+    target = take(run.data.x, target_rows)
     rows = FitData(
         _inputs(scheme, x),
         y.cpu().numpy(),
@@ -103,16 +106,22 @@ def fit_predictor(run: Run) -> tuple[FittedModel, TrainingResult]:
         _inputs(scheme, target),
     )
     model = FittedModel(scheme, task, scheme.fit(rows, task, seed))
-    losses = task.rules.losses(model.outputs(x).to(y.device), y).cpu()
-    risks = torch.stack([losses[groups == group].mean() for group in range(len(sizes))]).double()
-    result.close_epoch(torch.stack([risks, torch.zeros_like(risks), torch.full_like(risks, 1 / len(risks))])[None])
+    outputs = model.outputs(x)
+    losses = task.rules.losses(outputs.to(y.device), y).cpu()
+    means = [losses[groups == group].mean() for group in range(len(sizes))]
+    risks = torch.stack(means).double()
+    gaps = torch.zeros_like(risks)
+    weights = torch.full_like(risks, 1 / len(risks))
+    step = torch.stack([risks, gaps, weights])
+    result.close_epoch(step.unsqueeze(0))
     return model, result
 
 
 def _no_rows(task: Task) -> FitData:
     """No example, for a predictor whose inputs are other predictions."""
-    none = np.empty((0, task.outputs), np.float32)
-    return FitData(none, np.empty(0, np.int64), np.empty(0, np.int64), none)
+    no_inputs = np.empty((0, task.outputs), np.float32)
+    no_numbers = np.empty(0, np.int64)
+    return FitData(no_inputs, no_numbers, no_numbers, no_inputs)
 
 
 def _inputs(scheme: Predictor, examples: Examples) -> Inputs:
@@ -131,5 +140,7 @@ def plain(examples: Examples) -> Inputs:
         return rows
     from scipy.sparse import csr_matrix
 
-    values, columns, offsets = (part.cpu().numpy() for part in (numbers.values, numbers.columns, numbers.offsets))
+    values = numbers.values.cpu().numpy()
+    columns = numbers.columns.cpu().numpy()
+    offsets = numbers.offsets.cpu().numpy()
     return csr_matrix((values, columns, offsets), (len(numbers), numbers.width))

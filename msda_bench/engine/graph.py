@@ -37,7 +37,11 @@ def can_replay(run: Run, device: torch.device) -> bool:
     made = run.components
     if made.aggregator is not None and not made.aggregator.stackable:
         return False
-    used = (cell.backbone, made.backbone), (cell.scheme, made.scheme), (cell.discrepancy, made.discrepancy)
+    used = [
+        (cell.backbone, made.backbone),
+        (cell.scheme, made.scheme),
+        (cell.discrepancy, made.discrepancy),
+    ]
     return all(ref is None or part is None or _is_known(part, ref.distribution) for ref, part in used)
 
 

@@ -67,7 +67,8 @@ def shifted(
     shares = _shares(dataset, cell, domain, there)
     asked = shares > 0
     for name, count in counts.items():
-        most = np.floor(shares * (count[asked] / shares[asked]).min() + _CLOSE).astype(np.int64)
+        total = (count[asked] / shares[asked]).min()
+        most = np.floor(shares * total + _CLOSE).astype(np.int64)
         if not most.sum():
             why = f"has too few {name} examples"
             lacking = np.flatnonzero(asked & (count == 0))
@@ -76,7 +77,8 @@ def shifted(
             what = f"{domain!r} {why} for the shares of `label_shift`"
             raise DataError(f"dataset {dataset.name}: {what}; set other shares, or another `train`")
         parts[name] = _first(parts[name], y[parts[name]], most)
-    return {**splits, domain: Split(parts["train"], parts.get("test", parts["train"]))}
+    train = parts["train"]
+    return {**splits, domain: Split(train, parts.get("test", train))}
 
 
 def _shares(dataset: Dataset, cell: RunSpec, domain: str, there: Array) -> Array:
@@ -89,8 +91,10 @@ def _shares(dataset: Dataset, cell: RunSpec, domain: str, there: Array) -> Array
         return np.asarray(wanted["shares"], np.float64)
     from scipy.special import gammaincinv
 
-    draws = uniform(stream_key(cell, "label_shift", domain), (len(there),)).double().numpy()
-    gammas = np.where(there, gammaincinv(wanted["dirichlet"], np.maximum(draws, _LEAST_DRAW)), 0.0)
+    key = stream_key(cell, "label_shift", domain)
+    draws = uniform(key, (len(there),)).double().numpy()
+    variates = gammaincinv(wanted["dirichlet"], np.maximum(draws, _LEAST_DRAW))
+    gammas = np.where(there, variates, 0.0)
     return np.asarray(gammas / gammas.sum())
 
 
@@ -126,4 +130,5 @@ def correction(outputs: Tensor, shares: Tensor) -> Tensor:
         estimate = posterior.mean(0)
         if (estimate - before).abs().max() < _CLOSE:
             break
-    return torch.where(there, estimate / known, 0.0).clamp(min=_LEAST).log().to(outputs.dtype)
+    ratios = torch.where(there, estimate / known, 0.0)
+    return ratios.clamp(min=_LEAST).log().to(outputs.dtype)

@@ -28,7 +28,8 @@ def load_domain(dataset: Dataset, domain: str, files: Files) -> DomainData:
         )
     if drops_duplicates(dataset):
         data = _without_duplicates(data)
-    inputs = (data.x,) if isinstance(data.x, np.ndarray) else (data.x.data, data.x.indices, data.x.indptr)
+    x = data.x
+    inputs = (x,) if isinstance(x, np.ndarray) else (x.data, x.indices, x.indptr)
     for array in (*inputs, data.y, data.test, data.groups, data.texts, data.predictions):
         _freeze(array)
     return data
@@ -39,22 +40,23 @@ def _without_duplicates(data: DomainData) -> DomainData:
     rows = np.arange(len(data.y))
     if data.test is not None:
         rows = np.concatenate([rows[data.test], rows[~data.test]])
-    first = np.unique(digests(data.x)[rows], return_index=True)[1]
+    _, first = np.unique(digests(data.x)[rows], return_index=True)
     kept = np.sort(rows[first])
-    test, groups, texts, predictions = (
-        None if values is None else values[kept] for values in (data.test, data.groups, data.texts, data.predictions)
-    )
     return replace(
         data,
         x=data.x[kept],
         y=data.y[kept],
-        test=test,
+        test=_rows_of(data.test, kept),
         identity=None if data.identity is None else f"{data.identity} without duplicates",
-        groups=groups,
-        texts=texts,
-        predictions=predictions,
+        groups=_rows_of(data.groups, kept),
+        texts=_rows_of(data.texts, kept),
+        predictions=_rows_of(data.predictions, kept),
         places=kept if data.places is None else data.places[kept],
     )
+
+
+def _rows_of(values: Array | None, rows: Array) -> Array | None:
+    return None if values is None else values[rows]
 
 
 def _freeze(array: object) -> None:
@@ -70,8 +72,8 @@ def fault_of(data: DomainData, dataset: Dataset, domain: str) -> str | None:
 
 
 def _faults(data: DomainData, dataset: Dataset, *, labelled: bool) -> Iterator[str]:
-    has = f"has {data.x.shape[0]} examples, but"
     count = data.x.shape[0]
+    has = f"has {count} examples, but"
     task = dataset.task
     if dataset.input.bytes and not (isinstance(data.x, np.ndarray) and data.x.dtype == np.uint8):
         held = f"{data.x.dtype} in a {type(data.x).__name__}"
@@ -80,12 +82,13 @@ def _faults(data: DomainData, dataset: Dataset, *, labelled: bool) -> Iterator[s
         yield f"{has} labels of shape {data.y.shape}; one each is needed"
     if data.test is not None and (data.test.shape != (count,) or data.test.dtype != np.bool_):
         yield f"{has} marks those for the test in {data.test.dtype} of shape {data.test.shape}"
-    yield from () if data.groups is None else _no_groups(data.groups, count)
+    if data.groups is not None:
+        yield from _group_faults(data.groups, count)
     if data.texts is not None and data.texts.shape != (count,):
         yield f"{has} texts of shape {data.texts.shape}; one each is needed"
     given = data.predictions
     wanted = (count, task.outputs)
-    if given is not None and (given.shape != wanted or given.dtype.kind != "f" or np.isinf(given).any()):
+    if given is not None and not _are_predictions(given, wanted):
         yield f"has predictions of {given.dtype} and shape {given.shape}; finite floats of shape {wanted} are needed"
     if labelled:
         yield from task.rules.label_faults(data.y, task.classes)
@@ -93,9 +96,16 @@ def _faults(data: DomainData, dataset: Dataset, *, labelled: bool) -> Iterator[s
         yield "has labels, but is one of its `unlabelled_domains`"
 
 
-def _no_groups(groups: Array, count: int) -> Iterator[str]:
+def _are_predictions(given: Array, shape: tuple[int, ...]) -> bool:
+    if given.shape != shape or given.dtype.kind != "f":
+        return False
+    return not np.isinf(given).any()  # NaN stands for none
+
+
+def _group_faults(groups: Array, count: int) -> Iterator[str]:
     if groups.shape != (count,):
         yield f"has {count} examples, but groups of shape {groups.shape}; one each is needed"
-    texts = groups.dtype.kind == "U" or (groups.dtype == object and all(isinstance(name, str) for name in groups))
-    if not texts and groups.dtype.kind not in "iu":
+    if groups.dtype.kind in "iuU":
+        return
+    if groups.dtype != object or not all(isinstance(name, str) for name in groups):
         yield f"groups are {groups.dtype}; they are whole numbers or texts"

@@ -76,6 +76,7 @@ class Loop:
         keys = self._joined([draws.keys(number) for draws in self._draws], dim=1)
         augment = self._joined([draws.augment(number) for draws in self._draws], dim=1)
         before = number * self._steps
+        lead = self._program.lead
         for stage, steps in self._stages.of_epoch(number):
             progress = self._progress(stage, number)
             if before + steps.start == stage.first:
@@ -83,8 +84,8 @@ class Loop:
             self._hooks.at_epoch(stage, number, progress[steps.start])
             cut = slice(steps.start, steps.stop)
             mine = (cut, ..., stage.columns)
-            y = self._program.y[rows[mine][..., : stage.groups * self._drawn]]
-            y = y.reshape(len(steps), *self._program.lead, stage.groups, self._drawn)
+            labelled = rows[mine][..., : stage.groups * self._drawn]
+            y = self._program.y[labelled].reshape(len(steps), *lead, stage.groups, self._drawn)
             parts = example_rows[mine], y, keys[cut], progress[cut], places[mine], augment[cut]
             for first, block in self._blocks(steps, parts):
                 if self._lr_shares is not None:
@@ -121,9 +122,11 @@ class Loop:
 
     def _progress(self, stage: StageSteps, epoch: int) -> Tensor:
         """(steps, *lead) float32: the share of the stage that is done at each step of the epoch."""
-        done = epoch * self._steps - stage.first + torch.arange(self._steps, device=self._log.device)
-        share = (done / (stage.last - stage.first)).view(-1, *(1 for _ in self._program.lead))
-        return share.expand(-1, *self._program.lead)
+        lead = self._program.lead
+        steps = torch.arange(self._steps, device=self._log.device)
+        done = epoch * self._steps - stage.first + steps
+        share = done / (stage.last - stage.first)
+        return share.view(-1, *(1 for _ in lead)).expand(-1, *lead)
 
     def _blocks(self, steps: range, parts: Sequence[Tensor]) -> Iterator[tuple[int, tuple[Tensor, ...]]]:
         """The first step of each block, and the block's part of the tensors.
@@ -140,7 +143,8 @@ class Loop:
         program = self._program
         examples, *more, augment = block
         if not self._takes_rows:
-            examples = dense(program.augment(batch_of(program.x, examples[0]), augment[0])).unsqueeze(0)
+            x = program.augment(batch_of(program.x, examples[0]), augment[0])
+            examples = dense(x).unsqueeze(0)
         known = self._aggregator_state, self._last, *program.state.values()
         log, self._aggregator_state, *state = self._step_function([examples, *more, augment, *known])
         program.state = dict(zip(program.state, state, strict=True))
@@ -169,12 +173,18 @@ class Loop:
         return [torch.stack(noted), aggregator_state, *program.state.values()]
 
     def _step(
-        self, stage: StageSteps, given: Sequence[Tensor], aggregator_state: Tensor, last: Tensor
+        self,
+        stage: StageSteps,
+        given: Sequence[Tensor],
+        aggregator_state: Tensor,
+        last: Tensor,
     ) -> tuple[Tensor, Tensor]:
         """One step, all its phases; the aggregator's state after it, and its risks, gaps and weights (*lead, 3, k)."""
         program = self._program
         examples, labels, keys, progress, places, augment = given
-        x = program.augment(batch_of(program.x, examples), augment) if self._takes_rows else examples
+        x = examples
+        if self._takes_rows:
+            x = program.augment(batch_of(program.x, examples), augment)
         for phase, drawn in zip(stage.stage.phases, keys.unbind(-3), strict=False):
             batch = Batch(x, labels, drawn[..., 0, :], progress, places, program.state)
             taken = self._updated(batch, drawn[..., 1:, :], aggregator_state, phase)
@@ -271,7 +281,9 @@ def lr_shares(training: TrainingConfig, steps: int) -> list[float] | None:
     warm = round(training.warmup * steps) if training.warmup < 1 else int(training.warmup)
     warm = min(steps, warm)
     rising = [(step + 1) / (warm + 1) for step in range(warm)]
-    return rising + [_scheduled(training.schedule, step / (steps - warm)) for step in range(steps - warm)]
+    rest = steps - warm
+    scheduled = [_scheduled(training.schedule, step / rest) for step in range(rest)]
+    return rising + scheduled
 
 
 def _scheduled(schedule: Schedule, progress: float) -> float:

@@ -71,13 +71,18 @@ class Trainable(NamedTuple):
         With examples in sparse rows compiled Adadelta updates the weights of occurring words only, unless other words'
         weights decay or the norm needs the whole gradient.
         """
-        lazy = sparse and _fast(training.optimizer.name, training.optimizer.params) and training.clip is None
-        lazy = lazy and machine.can_compile()
-        bags = [layer for layer in module.modules() if isinstance(layer, BagLinear)] if lazy else []
+        optimizer = training.optimizer
+        lazy = sparse and training.clip is None and _fast(optimizer.name, optimizer.params)
+        bags: list[BagLinear] = []
+        trunk: list[Tensor] = []
+        for part in module.modules():
+            if isinstance(part, Trunk):
+                trunk.extend(part.parameters())
+            elif isinstance(part, BagLinear) and lazy and machine.can_compile():
+                bags.append(part)
         apart = {id(bag.weight) for bag in bags}
-        trunks = [part for part in module.modules() if isinstance(part, Trunk)]
-        trunk: list[Tensor] = [value for each in trunks for value in each.parameters()]
-        return cls([value for value in module.parameters() if id(value) not in apart], bags, trunk)
+        rest = [value for value in module.parameters() if id(value) not in apart]
+        return cls(rest, bags, trunk)
 
 
 class PhaseOptimizers:
@@ -102,8 +107,9 @@ class PhaseOptimizers:
         shared: dict[tuple[frozenset[str], float], list[Trainable]] = {}
         for name, whole in parts.items():
             trained_in = frozenset(phase.name for phase in phases if name in phase.trains)
+            of_part = getattr(factors, name, 1.0)
             for factor, part in whole.by_rate(factors.trunk):
-                shared.setdefault((trained_in, factor * getattr(factors, name, 1.0)), []).append(part)
+                shared.setdefault((trained_in, factor * of_part), []).append(part)
         self._inputs = {phase.name: self._inputs_of(phase) for phase in phases}
         self._optimizers: list[tuple[frozenset[str], float, _Optimizer]] = []
         for (trained_in, factor), group in shared.items():
@@ -155,11 +161,15 @@ def clip_gradients(parameters: Sequence[Tensor], most: float, runs: int | None) 
         return
     flat_gradients = [gradient.reshape(runs or 1, -1) for gradient in gradients]
     norms = torch.stack([torch.linalg.vector_norm(gradient, dim=1) for gradient in flat_gradients])
-    share = (most / (torch.linalg.vector_norm(norms, dim=0) + 1e-6)).clamp(max=1)
+    norm = torch.linalg.vector_norm(norms, dim=0)
+    share = (most / (norm + 1e-6)).clamp(max=1)
     if runs is None:
         torch._foreach_mul_(gradients, share.squeeze())
         return
-    shares = [share.view(-1, *(1,) * (gradient.dim() - 1)) for gradient in gradients]
+    shares = []
+    for gradient in gradients:
+        ones = (1,) * (gradient.dim() - 1)
+        shares.append(share.view(-1, *ones))
     torch._foreach_mul_(gradients, shares)
 
 
@@ -172,14 +182,17 @@ def _optimizers(name: str, params: Mapping[str, Any], parts: Sequence[Trainable]
     """Of the parameters that a compiled step takes, of the others, and of each bag."""
     compiled: list[Tensor] = []
     plain: list[Tensor] = []
+    bags: list[BagLinear] = []
     for part in parts:
+        bags += part.bags
         for value in part.parameters:
-            (compiled if _in_one_pass(name, params, value) else plain).append(value)
+            fitting = compiled if _in_one_pass(name, params, value) else plain
+            fitting.append(value)
     if compiled:
         yield _one_pass(name, params, compiled)
     if plain:
         yield _dense(name, params, plain)
-    for bag in (bag for part in parts for bag in part.bags):
+    for bag in bags:
         from msda_bench.engine.compiled import CompiledBag
 
         yield CompiledBag(bag, params["lr"], params["rho"], params["eps"])

@@ -61,7 +61,10 @@ def class_notes(prepared: Prepared) -> list[str]:
 
 
 def _few(classes: list[int]) -> str:
-    return ", ".join([*map(str, classes[:_SHOWN]), *(["..."] if len(classes) > _SHOWN else [])])
+    texts = [str(number) for number in classes[:_SHOWN]]
+    if len(classes) > _SHOWN:
+        texts.append("...")
+    return ", ".join(texts)
 
 
 def view_of(outcome: Outcome, outputs: Tensor | None = None, labels: Tensor | None = None) -> Tested:
@@ -93,16 +96,16 @@ def target_score(prepared: Prepared, scheme: SchemeBase, target: Predictions) ->
     Accuracy, or minus the mean squared error for regression; none if an output is not finite.
     """
     _, places = prepared.labelled(scheme)
-    outcome = (
-        test_outcome(prepared.restored(target.outputs[places]), prepared.task, prepared.labels_of(places))
-        if len(places)
-        else None
-    )
+    if not len(places):
+        return {}
+    outputs = prepared.restored(target.outputs[places])
+    outcome = test_outcome(outputs, prepared.task, prepared.labels_of(places))
     if outcome is None:
         return {}
     right = outcome.n_correct
     wrong = outcome.sum_squared_error or 0.0
-    return {TARGET_ACCURACY: (-wrong if right is None else right) / outcome.n_test}
+    score = -wrong if right is None else right
+    return {TARGET_ACCURACY: score / outcome.n_test}
 
 
 def scored(scoring: Sequence[_C], ask: Callable[[_C], float]) -> tuple[dict[str, float], list[tuple[str, str]]]:
@@ -121,7 +124,8 @@ def scored(scoring: Sequence[_C], ask: Callable[[_C], float]) -> tuple[dict[str,
         except BenchError as fault:
             error = cause_of(fault)
             where = place(error, packages)
-            what = f"{scorer.kind} {scorer.name!r}{f' at {where}' if where else ''} raised {describe(error)}"
+            at = f" at {where}" if where else ""
+            what = f"{scorer.kind} {scorer.name!r}{at} raised {describe(error)}"
             faults.append((what, trace_of(error)))
             continue
         if math.isfinite(score):

@@ -57,8 +57,10 @@ def _first_centres(points: Tensor, clusters: int, key: Tensor) -> Tensor:
     for draw in draws[1:]:
         # Drawn with a chance proportional to the squared distance from the centres so far.
         reached = apart.cumsum(0)
-        tried = torch.searchsorted(reached, draw * reached[-1], right=True).clamp(max=len(points) - 1)
-        left = torch.minimum(apart, torch.cdist(points[tried], points).square())
+        tried = torch.searchsorted(reached, draw * reached[-1], right=True)
+        tried = tried.clamp(max=len(points) - 1)
+        distances = torch.cdist(points[tried], points).square()
+        left = torch.minimum(apart, distances)
         best = int(left.sum(1).argmin())
         chosen.append(int(tried[best]))
         apart = left[best]
@@ -68,7 +70,8 @@ def _first_centres(points: Tensor, clusters: int, key: Tensor) -> Tensor:
 def _means(points: Tensor, nearest: Tensor, centres: Tensor) -> Tensor:
     sums = torch.zeros_like(centres).index_add_(0, nearest, points)
     sizes = torch.bincount(nearest, minlength=len(centres)).unsqueeze(1)
-    return torch.where(sizes > 0, sums / sizes.clamp(min=1), centres)
+    means = sums / sizes.clamp(min=1)
+    return torch.where(sizes > 0, means, centres)
 
 
 def _filled(distances: Tensor, nearest: Tensor, smallest: int) -> Tensor:
@@ -76,7 +79,8 @@ def _filled(distances: Tensor, nearest: Tensor, smallest: int) -> Tensor:
     sizes = torch.bincount(nearest, minlength=distances.shape[1])
     for cluster in sizes.argsort(stable=True).tolist():
         while sizes[cluster] < smallest:
-            extra = distances[:, cluster] - distances.gather(1, nearest.unsqueeze(1)).squeeze(1)
+            own = distances.gather(1, nearest.unsqueeze(1)).squeeze(1)
+            extra = distances[:, cluster] - own
             point = extra.masked_fill(sizes[nearest] <= smallest, torch.inf).argmin()
             sizes[nearest[point]] -= 1
             sizes[cluster] += 1
@@ -86,8 +90,9 @@ def _filled(distances: Tensor, nearest: Tensor, smallest: int) -> Tensor:
 
 def _by_size(nearest: Tensor, clusters: int) -> Tensor:
     sizes = torch.bincount(nearest, minlength=clusters)
+    largest_first = sizes.argsort(descending=True, stable=True)
     number = torch.empty_like(sizes)
-    number[sizes.argsort(descending=True, stable=True)] = torch.arange(clusters)
+    number[largest_first] = torch.arange(clusters)
     return number[nearest]
 
 
@@ -97,7 +102,11 @@ _ROUNDS = 4
 
 
 def part_rows(
-    cell: RunSpec, splitting: Splitting, sources: Mapping[str, tuple[Examples, Tensor]], *, bags: bool
+    cell: RunSpec,
+    splitting: Splitting,
+    sources: Mapping[str, tuple[Examples, Tensor]],
+    *,
+    bags: bool,
 ) -> dict[str, Tensor]:
     """The rows of each part of each source, (n,) int64 in rising order.
 
@@ -142,9 +151,11 @@ def _points(examples: Examples, key: Tensor, *, bags: bool) -> Tensor:
         matrix = _of_unit_length(matrix)
     if matrix.shape[1] <= RANK:
         return matrix.to_dense()
-    basis = normal(key, (matrix.shape[1], min(RANK, len(examples)))).double()
+    rank = min(RANK, len(examples))
+    basis = normal(key, (matrix.shape[1], rank)).double()
     for _ in range(_ROUNDS):
-        basis = torch.linalg.qr(matrix.t() @ (matrix @ basis)).Q
+        images = matrix.t() @ (matrix @ basis)
+        basis = torch.linalg.qr(images).Q
     return matrix @ basis
 
 

@@ -69,7 +69,10 @@ class Picker:
 
     def standardised(self, training: Mapping[str, Array], input: InputSpec) -> Picker:
         """One that standardises each domain, of this input, by its training rows."""
-        scales = {name: Scale.of(self._inputs(name, rows), input.beside, input.mask) for name, rows in training.items()}
+        scales = {}
+        for name, rows in training.items():
+            inputs = self._inputs(name, rows)
+            scales[name] = Scale.of(inputs, input.beside, input.mask)
         return replace(self, scales=scales)
 
     def examples(self, domain: str, rows: Array) -> Examples:
@@ -83,20 +86,25 @@ class Picker:
         return as_examples(inputs, self.device)
 
     def _inputs(self, domain: str, rows: Array) -> Inputs:
-        chosen = cast("Inputs", self.domains[domain].x[rows])
-        inputs = chosen if self.features is None else self.features(domain, chosen)
-        if domain in self.vectors:
-            return np.concatenate([self.vectors[domain][rows], cast("Array", inputs)], axis=1)
-        return inputs
+        inputs = cast("Inputs", self.domains[domain].x[rows])
+        if self.features is not None:
+            inputs = self.features(domain, inputs)
+        if domain not in self.vectors:
+            return inputs
+        vectors = self.vectors[domain][rows]
+        return np.concatenate([vectors, cast("Array", inputs)], axis=1)
 
     def placed(self, examples: Examples) -> Examples:
         """The examples, with bytes on the device if it is to hold them."""
-        return examples.resident() if self.resident and isinstance(examples, HostBytes) else examples
+        if self.resident and isinstance(examples, HostBytes):
+            return examples.resident()
+        return examples
 
     def labels(self, domain: str, rows: Array) -> Tensor:
         """Labels as models learn them."""
+        y = self.domains[domain].y[rows]
         try:
-            return as_labels(self.task, self.domains[domain].y[rows], self.device, self.unit)
+            return as_labels(self.task, y, self.device, self.unit)
         except DataError as error:
             raise DataError(f"domain {domain!r}: {error}") from None
 
@@ -108,14 +116,17 @@ class Picker:
     def tested(self, domain: str, rows: Array) -> Labelled:
         """Test examples, with labels in the user's unit."""
         labels = self.labels(domain, rows) if self.unit is None else self._exact(self.domains[domain].y[rows])
-        return Labelled(self.placed(self.examples(domain, rows)), labels)
+        examples = self.placed(self.examples(domain, rows))
+        return Labelled(examples, labels)
 
     def _exact(self, numbers: Array) -> Tensor:
-        return torch.from_numpy(numbers.astype(np.float32 if self.unit is None else np.float64)).to(self.device)
+        dtype = np.float32 if self.unit is None else np.float64
+        return torch.from_numpy(numbers.astype(dtype)).to(self.device)
 
     def labelled(self, domain: str, rows: Array) -> Labelled:
         """Examples with labels as models learn them."""
-        return Labelled(self.placed(self.examples(domain, rows)), self.labels(domain, rows))
+        examples = self.placed(self.examples(domain, rows))
+        return Labelled(examples, self.labels(domain, rows))
 
 
 def are_bytes(x: Inputs) -> TypeGuard[Array]:

@@ -85,17 +85,8 @@ class Preparer:
                 f"dataset {dataset.name}: target {cell.target!r} is among its own sources; report it to its author"
             )
         domains = {name: self._load(dataset, name, frozen) for name in (*cell.sources, cell.target)}
-        splits = shifted(
-            dataset,
-            cell,
-            domains,
-            split(
-                dataset,
-                cell.target,
-                domains,
-                seed=cell.seed,
-            ),
-        )
+        splits = split(dataset, cell.target, domains, seed=cell.seed)
+        splits = shifted(dataset, cell, domains, splits)
         domains |= corrupted(dataset, cell, domains, splits)
         pick = self._picker(dataset, cell, frozen, domains, splits)
         return _prepared(dataset, cell, frozen, pick, splits)
@@ -130,7 +121,8 @@ class Preparer:
         features = _fitted(dataset, domains, splits) if frozen is None or frozen.beside else None
         if frozen is not None and features is not None:
             features = replace(features, columns=frozen.beside)
-        resident = fits_gpu([data.x for data in domains.values() if are_bytes(data.x)], self._device)
+        of_bytes = [data.x for data in domains.values() if are_bytes(data.x)]
+        resident = fits_gpu(of_bytes, self._device)
         trained = [domains[name].y[splits[name].train] for name in cell.sources]
         unit = Unit.of(np.concatenate(trained)) if cell.standardise_labels else None
         pick = Picker(
@@ -148,7 +140,11 @@ class Preparer:
 
 
 def _prepared(
-    dataset: Dataset, cell: RunSpec, frozen: Frozen | None, pick: Picker, splits: Mapping[str, Split]
+    dataset: Dataset,
+    cell: RunSpec,
+    frozen: Frozen | None,
+    pick: Picker,
+    splits: Mapping[str, Split],
 ) -> Prepared:
     target = splits[cell.target]
     places = pick.domains[cell.target].places
@@ -180,8 +176,9 @@ def _fitted(dataset: Dataset, domains: Mapping[str, DomainData], splits: Mapping
     """The dataset's fitted features; None if its examples stay as they are."""
     if dataset.input.bytes:
         return None
+    training = {name: data.x[splits[name].train] for name, data in domains.items()}
     # By an instance that has loaded nothing, so that it remembers no label.
-    features = replace(dataset).fit({name: domains[name].x[splits[name].train] for name in domains})
+    features = replace(dataset).fit(training)
     return Learned(dataset.name, dataset.input.shape, features)
 
 

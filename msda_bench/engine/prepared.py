@@ -177,7 +177,8 @@ class Prepared:
         groups = self._groups.get(self.training.target)
         places = torch.arange(kept, count, device=self._target_labels.device)
         if groups is not None:
-            places = places[torch.from_numpy(~np.isin(groups[kept:count], groups[:kept]))]
+            is_new = ~np.isin(groups[kept:count], groups[:kept])
+            places = places[torch.from_numpy(is_new)]
         if count and scheme.target_holdout and not (kept and len(places)):
             what = f"scheme {scheme.name!r} holds out {scheme.target_holdout:g} of {count} labelled examples"
             raise DataError(f"{self.training.target}: {what}, which leaves none on one side; set another `hold_out`")

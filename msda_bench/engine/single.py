@@ -170,8 +170,9 @@ class Single:
 
     def weights(self, place: int) -> dict[str, Tensor]:  # noqa: ARG002 - there is one run
         """The weights, the floating-point buffers, and the state, by name."""
-        state = {f"carried.{name}": value for name, value in self.state.items()}
-        return floating([*self.modules.named_parameters(), *self.modules.named_buffers(), *state.items()])
+        named = [*self.modules.named_parameters(), *self.modules.named_buffers()]
+        named += [(f"carried.{name}", value) for name, value in self.state.items()]
+        return floating(named)
 
     @torch.no_grad()
     def apply(self, examples: Sequence[Examples]) -> list[Predictions]:
@@ -179,18 +180,15 @@ class Single:
         (given,) = examples
         self.modules.eval()
         width = self._run.prepared.task.outputs
-        batches = torch.split(torch.arange(len(given), device=self.y.device), chunk(given))
-        seen = [
-            self.call(
-                predicted,
-                self.augment(batch_of(given, rows)),
-                self.state,
-                width,
-            )
-            for rows in batches
-        ]
+        all_rows = torch.arange(len(given), device=self.y.device)
+        features = []
+        outputs = []
+        for rows in torch.split(all_rows, chunk(given)):
+            x = self.augment(batch_of(given, rows))
+            of_rows = self.call(predicted, x, self.state, width)
+            features.append(of_rows[0])
+            outputs.append(of_rows[1])
         self.modules.train()
-        features, outputs = zip(*seen, strict=True)
         return [Predictions(torch.cat(features), torch.cat(outputs))]
 
 

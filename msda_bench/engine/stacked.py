@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.func import stack_module_state
 
-from msda_bench.api import Batch, Component, EachDomain, Phase, Step
+from msda_bench.api import Batch, Component, EachDomain, Parts, Phase, Step
 from msda_bench.component.parts import Modules
 from msda_bench.engine.machine import accelerate
 from msda_bench.engine.model import build_model, keyed, make_parts, set_row_layout, timed
@@ -35,16 +35,7 @@ class Stacked:
     def __init__(self, runs: Sequence[Run], device: torch.device) -> None:
         first = runs[0]
         self._run = first
-        models = [
-            build_model(
-                run.cell,
-                run.components,
-                len(run.groups),
-                run.files,
-                device,
-            )
-            for run in runs
-        ]
+        models = [build_model(run.cell, run.components, len(run.groups), run.files, device) for run in runs]
         self.modules, self.feature_dim = models[0]
         self.modules.train()
         if first.cell.training.precision != "bf16":  # the fused dropout takes no bfloat16
@@ -89,7 +80,15 @@ class Stacked:
         with autocast(self._run.cell.training.precision, self.y.device):
             return mapped(self._parameters, self._buffers, self._numbers, *inputs)
 
-    def _one(self, act: Callable[..., Any], parameters: _State, buffers: _State, values: _State, *inputs: Any) -> Any:
+    def _one(
+        self,
+        act: Callable[..., Any],
+        parameters: _State,
+        buffers: _State,
+        values: _State,
+        *inputs: Any,
+    ) -> Any:
+        """The result of `act` for one run with these tensors."""
         run = self._run
         aggregator = run.components.aggregator
         if aggregator is not None:
@@ -113,8 +112,13 @@ class Stacked:
         for part, buffer in self._timed:
             self._buffers[part][buffer] = torch.as_tensor(batch.progress)
         set_row_layout(self._by_domain, batch)
-        done: Step = self.call(lambda scheme, parts, *given: scheme.step(parts, *given, phase), batch, state)
-        return done
+
+        def take(scheme: Any, parts: Parts, *given: Any) -> Step:
+            done: Step = scheme.step(parts, *given, phase)
+            return done
+
+        steps: Step = self.call(take, batch, state)
+        return steps
 
     def weights(self, place: int) -> dict[str, Tensor]:
         """The weights of one run, its floating-point buffers, and its state, by name."""
@@ -129,13 +133,19 @@ class Stacked:
         self.modules.eval()
         predict = partial(predicted, width=self._run.prepared.task.outputs)
         sizes = [len(given) for given in examples]
-        seen = []
-        for rows in torch.split(torch.arange(max(sizes), device=self.y.device), chunk(examples[0])):
-            x = torch.stack([dense(batch_of(given, rows.clamp(max=len(given) - 1))) for given in examples])
-            seen.append(self.call(predict, self.augment(x), self.state))
+        all_rows = torch.arange(max(sizes), device=self.y.device)
+        features = []
+        outputs = []
+        for rows in torch.split(all_rows, chunk(examples[0])):
+            batches = [dense(batch_of(given, rows.clamp(max=len(given) - 1))) for given in examples]
+            x = self.augment(torch.stack(batches))
+            of_rows = self.call(predict, x, self.state)
+            features.append(of_rows[0])
+            outputs.append(of_rows[1])
         self.modules.train()
-        features, outputs = (torch.cat(parts, 1) for parts in zip(*seen, strict=True))
-        return [Predictions(features[place, :size], outputs[place, :size]) for place, size in enumerate(sizes)]
+        every_feature = torch.cat(features, 1)
+        every_output = torch.cat(outputs, 1)
+        return [Predictions(every_feature[run, :size], every_output[run, :size]) for run, size in enumerate(sizes)]
 
 
 Program: TypeAlias = Single | Stacked

@@ -21,10 +21,13 @@ RunWithComponents: TypeAlias = tuple[RunSpec, Components]
 
 def unstackable_reason(components: Components) -> str | None:
     """Why a cell with these components must train alone; None if it can be stacked."""
-    used = components.backbone, components.scheme, components.discrepancy, components.aggregator
-    barred = [component for component in used if component is not None and not component.stackable]
-    which = " and ".join(f"{component.kind} {component.name!r}" for component in barred)
-    return f"{which} cannot be stacked (stackable = False)" if barred else None
+    barred = []
+    for component in (components.backbone, components.scheme, components.discrepancy, components.aggregator):
+        if component is not None and not component.stackable:
+            barred.append(f"{component.kind} {component.name!r}")
+    if not barred:
+        return None
+    return f"{' and '.join(barred)} cannot be stacked (stackable = False)"
 
 
 def convolves(components: Components) -> bool:
@@ -47,8 +50,11 @@ def signature(cell: RunSpec, components: Components) -> str:
     """A text that is equal for cells that differ only in seed, target, sources and `numbers`."""
     plain = cell.to_json()
     for owner, values in numbers(cell, components).items():
+        if not values:  # there may be no aggregator
+            continue
+        fields = plain if owner == "cell" else plain[owner]["params"]
         for name in values:
-            (plain if owner == "cell" else plain[owner]["params"]).pop(name, None)  # may be absent at its default
+            fields.pop(name, None)  # may be absent at its default
     for name in ("seed", "target"):
         del plain[name]
     return canonical_json({**plain, "sources": len(cell.sources)})
@@ -56,10 +62,15 @@ def signature(cell: RunSpec, components: Components) -> str:
 
 def stack_groups(members: Sequence[RunWithComponents]) -> list[list[RunWithComponents]]:
     """The cells by signature, and within each by split, whose data are prepared once."""
+
+    def split_of(member: RunWithComponents) -> tuple[str, int]:
+        cell, _ = member
+        return cell.target, cell.seed
+
     by_signature: dict[str, list[RunWithComponents]] = {}
-    for cell, components in members:
-        by_signature.setdefault(signature(cell, components), []).append((cell, components))
-    return [sorted(group, key=lambda member: (member[0].target, member[0].seed)) for group in by_signature.values()]
+    for member in members:
+        by_signature.setdefault(signature(*member), []).append(member)
+    return [sorted(group, key=split_of) for group in by_signature.values()]
 
 
 def same_shapes(runs: Sequence[Run]) -> list[list[Run]]:
@@ -70,8 +81,9 @@ def same_shapes(runs: Sequence[Run]) -> list[list[Run]]:
     for run in runs:
         x = run.data.x
         width = (x.width,) if isinstance(x, SparseRows) else tuple(x.shape[1:])
-        sizes = run.steps, run.batch, run.batches, len(run.groups), type(x), width, _carried_sizes(run)
-        by_shape.setdefault(sizes, []).append(run)
+        of_training = run.steps, run.batch, run.batches, len(run.groups)
+        shape = of_training, type(x), width, _carried_sizes(run)
+        by_shape.setdefault(shape, []).append(run)
     return list(by_shape.values())
 
 
@@ -79,7 +91,9 @@ def _carried_sizes(run: Run) -> tuple[object, ...]:
     """What the shapes of a run's carried tensors and of its pass over the target can depend on."""
     scheme = run.components.scheme
     carries = any(overrides(scheme, hook) for hook in ("carry", "at_stage", "at_epoch"))
-    return (run.sizes, len(run.target_rows)) if carries or scheme.target_statistics else ()
+    if not carries and not scheme.target_statistics:
+        return ()
+    return run.sizes, len(run.target_rows)
 
 
 def overrides(scheme: SchemeBase, hook: str) -> bool:
@@ -131,8 +145,11 @@ class Sizing:
         stack: int | None,
         memory: CudaMemory | None = None,
     ) -> None:
-        self._stack = 1 if stack is None and device.type != "cuda" else stack
-        self._memory = memory or (CudaMemory(device) if device.type == "cuda" else None)
+        on_gpu = device.type == "cuda"
+        self._stack = 1 if stack is None and not on_gpu else stack
+        self._memory = memory
+        if memory is None and on_gpu:
+            self._memory = CudaMemory(device)
 
     @property
     def stacks(self) -> bool:
@@ -146,16 +163,19 @@ class Sizing:
         """
         if self._stack is None and convolves(components):
             return 1, None
+        held = MOST
         try:
-            peak = 1 if self._memory is None else max(1, self._memory.peak(steps))
             if self._memory is None:
                 steps()
+            else:
+                peak = max(1, self._memory.peak(steps))
+                held = int(_SHARE * self._memory.free() / peak)
         except (BenchError, torch.OutOfMemoryError):
             raise
         except Exception as error:  # noqa: BLE001 - torch.vmap refuses with exceptions of many kinds
             return 1, f"torch.vmap refuses it: {describe(error, 200)}"
-        held = MOST if self._memory is None else int(_SHARE * self._memory.free() / peak)
-        most = max(1, min(MOST if self._stack is None else self._stack, held))
+        asked = MOST if self._stack is None else self._stack
+        most = max(1, min(asked, held))
         return 1 << (most.bit_length() - 1), None
 
 

@@ -107,7 +107,9 @@ def _bounds(stages: tuple[Stage, ...], total: int) -> list[int]:
     shares = [0.0, *accumulate(stage.share for stage in stages)]
     bounds = [round(share / shares[-1] * total) for share in shares]
     for place in range(1, len(stages)):
-        bounds[place] = min(max(bounds[place], bounds[place - 1] + 1), total - len(stages) + place)
+        first = bounds[place - 1] + 1
+        last = total - len(stages) + place
+        bounds[place] = min(max(bounds[place], first), last)
     return bounds
 
 

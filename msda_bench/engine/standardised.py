@@ -44,12 +44,15 @@ class Scale:
             DataError: the rows are no numbers.
         """
         if not isinstance(rows, np.ndarray):
-            dense = cls._of_columns(rows[:, :beside].toarray())
-            deviation = np.concatenate([dense.deviation, _of_words(rows[:, beside:])])
-            return cls(dense.mean, deviation, beside)
+            first = cls._of_columns(rows[:, :beside].toarray())
+            of_words = _of_words(rows[:, beside:])
+            deviation = np.concatenate([first.deviation, of_words])
+            return cls(first.mean, deviation, beside)
         refuse_texts(rows)
-        known = _with_gaps(rows, mask) if mask else rows
-        return replace(cls._of_columns(_columns(known)), mask=mask)
+        if not mask:
+            return cls._of_columns(_columns(rows))
+        with_gaps = _with_gaps(rows, mask)
+        return replace(cls._of_columns(_columns(with_gaps)), mask=mask)
 
     @classmethod
     def _of_columns(cls, columns: Array) -> Scale:
@@ -65,8 +68,9 @@ class Scale:
         if not self.mask:
             return self._moved(rows)
         known = rows[:, -self.mask :]
-        moved = np.where(known > 0, self._moved(rows[:, : -self.mask]), 0)
-        return np.concatenate([moved, known], axis=1, dtype=np.float32)
+        moved = self._moved(rows[:, : -self.mask])
+        there = np.where(known > 0, moved, 0)
+        return np.concatenate([there, known], axis=1, dtype=np.float32)
 
     def _moved(self, rows: Array) -> Array:
         columns = _columns(rows)
@@ -75,16 +79,18 @@ class Scale:
         if rows.ndim <= len(_AXES):
             return moved.reshape(rows.shape)
         by_row = moved.reshape(len(rows), -1, rows.shape[1])
-        return np.ascontiguousarray(np.moveaxis(by_row, 1, 2)).reshape(rows.shape)
+        by_channel_again = np.moveaxis(by_row, 1, 2)
+        return np.ascontiguousarray(by_channel_again).reshape(rows.shape)
 
     def _of_bags(self, rows: csr_matrix) -> csr_matrix:
         from scipy.sparse import csr_matrix, diags_array, hstack
 
         beside = self.beside
         scale = Scale(self.mean, self.deviation[:beside])
-        columns = csr_matrix(scale(rows[:, :beside].toarray()))
+        columns = scale(rows[:, :beside].toarray())
         words = rows[:, beside:] @ diags_array(1 / self.deviation[beside:])
-        return csr_matrix(hstack([columns, words], format="csr"), dtype=np.float32)
+        both = hstack([csr_matrix(columns), words], format="csr")
+        return csr_matrix(both, dtype=np.float32)
 
 
 def _columns(rows: Array) -> Array:
@@ -96,7 +102,9 @@ def _columns(rows: Array) -> Array:
 
 def _with_gaps(rows: Array, mask: int) -> Array:
     """The channels of numbers, NaN where one is missing."""
-    return np.where(rows[:, -mask:] > 0, rows[:, :-mask], np.nan)
+    numbers = rows[:, :-mask]
+    is_known = rows[:, -mask:] > 0
+    return np.where(is_known, numbers, np.nan)
 
 
 def _of_words(words: csr_matrix) -> Array:
@@ -106,6 +114,8 @@ def _of_words(words: csr_matrix) -> Array:
     values.sum_duplicates()
     count = max(1, rows)
     mean = np.bincount(values.indices, values.data, width) / count
-    squares = np.bincount(values.indices, (values.data - mean[values.indices]) ** 2, width)
+    residuals = values.data - mean[values.indices]
+    squares = np.bincount(values.indices, residuals**2, width)
     absent = rows - np.bincount(values.indices, minlength=width)
-    return divisor((squares + absent * mean**2) / count, mean)
+    variance = (squares + absent * mean**2) / count
+    return divisor(variance, mean)

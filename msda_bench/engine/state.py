@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from msda_bench.api import Batch, Carried, Phase, PluginError, Sizes, SourcePass, TargetPass
+from msda_bench.api import Batch, Carried, Parts, Phase, PluginError, Sizes, SourcePass, TargetPass
 from msda_bench.engine.draws import Draws
 from msda_bench.engine.model import fixed_statistics
 from msda_bench.engine.runs import Run
@@ -47,8 +48,9 @@ class StateHooks:
         program.state = {}
         if self._has_carry:
             values = program.call(lambda scheme, parts: dict(scheme.carry(parts, self._sizes, stage.stage)))
-            # Copies, because a scheme may give the weights themselves, which change in place.
-            program.state = {name: value.detach().to(program.y.device).clone() for name, value in values.items()}
+            for name, value in values.items():
+                # Copies, because a scheme may give the weights themselves, which change in place.
+                program.state[name] = value.detach().to(program.y.device).clone()
         if self._has_at_stage and "sources" in stage.stage.sees:
             self._call("at_stage", self._source_pass(stage.number), stage)
 
@@ -63,9 +65,10 @@ class StateHooks:
         """Calls the scheme's hook after an update of the weights."""
         if not self._has_after_step:
             return
-        now = batch._replace(carried=self._program.state)
-        with fixed_statistics(self._program.modules):
-            values = self._program.call(lambda scheme, parts, given: dict(scheme.after_step(parts, given, phase)), now)
+        program = self._program
+        now = batch._replace(carried=program.state)
+        with fixed_statistics(program.modules):
+            values = program.call(lambda scheme, parts, given: dict(scheme.after_step(parts, given, phase)), now)
         self.replace(self.owned(values))
 
     def replace(self, values: Carried) -> None:
@@ -84,23 +87,26 @@ class StateHooks:
         former = self._program.state
         for name, value in values.items():
             had = _described(former[name]) if name in former else "nothing"
-            if _described(value) != had:
-                raise PluginError(
-                    f"scheme {self._scheme.name!r} gave {_described(value)} to carry as {name!r}, where `carry` gave "
-                    f"{had}"
-                )
+            has = _described(value)
+            if has != had:
+                what = f"gave {has} to carry as {name!r}, where `carry` gave {had}"
+                raise PluginError(f"scheme {self._scheme.name!r} {what}")
         weights = {_memory(value) for value in self._program.modules.parameters()}
         for part in self._program.trainable.values():
             weights.update(map(_memory, part.parameters))
-        detached = {name: value.detach() for name, value in values.items()}
-        return {name: value.clone() if _memory(value) in weights else value for name, value in detached.items()}
+        owned = {}
+        for name, value in values.items():
+            detached = value.detach()
+            owned[name] = detached.clone() if _memory(detached) in weights else detached
+        return owned
 
     def _call(self, hook: str, seen: SourcePass | TargetPass, stage: StageSteps) -> None:
+        def ask(scheme: Any, parts: Parts, *given: Any) -> dict[str, Tensor]:
+            return dict(getattr(scheme, hook)(parts, *given, stage.stage))
+
         program = self._program
         program.modules.eval()
-        values = program.call(
-            lambda scheme, parts, *given: dict(getattr(scheme, hook)(parts, *given, stage.stage)), seen, program.state
-        )
+        values = program.call(ask, seen, program.state)
         program.modules.train()
         self.replace(self.owned(values))
 
@@ -108,8 +114,9 @@ class StateHooks:
         rows = [run.labelled_rows for run in self._runs]
         y = [run.data.y[mine] for run, mine in zip(self._runs, rows, strict=True)]
         sizes = torch.tensor(self._sizes.groups, device=rows[0].device)
+        numbers = torch.arange(len(sizes), device=sizes.device)
         # Without the sum a GPU would have to report it, and the host to wait.
-        group = torch.arange(len(sizes), device=sizes.device).repeat_interleave(sizes, output_size=len(y[0]))
+        group = numbers.repeat_interleave(sizes, output_size=len(y[0]))
         keys = [draws.source_pass(stage) for draws in self._draws]
         return SourcePass(*self._passed(rows, y, [group] * len(rows), keys))
 
@@ -121,7 +128,8 @@ class StateHooks:
 
     def _passed(self, rows: Sequence[Tensor], *more: Sequence[Tensor]) -> list[Tensor]:
         """Features and outputs of each run's rows, and what each run has more, stacked if the runs are."""
-        seen = self._program.apply([take(run.data.x, mine) for run, mine in zip(self._runs, rows, strict=True)])
+        examples = [take(run.data.x, mine) for run, mine in zip(self._runs, rows, strict=True)]
+        seen = self._program.apply(examples)
         features = [part.features for part in seen]
         outputs = [part.outputs for part in seen]
         columns = [features, outputs, *map(list, more)]

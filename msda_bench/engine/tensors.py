@@ -42,7 +42,8 @@ class HostBytes:
     def of(cls, array: Array, rows: Array, device: torch.device) -> HostBytes:
         """The rows (n,) of one array."""
         places = torch.from_numpy(np.array(rows, np.int64))
-        return cls((array,), torch.stack([torch.zeros_like(places), places], 1), device)
+        first = torch.zeros_like(places)
+        return cls((array,), torch.stack([first, places], 1), device)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -64,7 +65,8 @@ class HostBytes:
                     places[id(array)] = len(arrays)
                     arrays.append(array)
             numbers = torch.tensor([places[id(array)] for array in part.arrays])
-            rows.append(torch.stack([numbers[part.rows[:, 0]], part.rows[:, 1]], 1))
+            array_of, row_of = part.rows.unbind(1)
+            rows.append(torch.stack([numbers[array_of], row_of], 1))
         return HostBytes(tuple(arrays), torch.cat(rows), parts[0].device)
 
     def take(self, rows: Tensor) -> HostBytes:
@@ -85,8 +87,9 @@ class HostBytes:
     def resident(self) -> Tensor:
         """All bytes (n, *shape), on the device."""
         examples = torch.empty(self.shape, dtype=torch.uint8, device=self.device)
-        for some in filter(len, torch.split(torch.arange(len(self)), _AT_ONCE)):
-            examples[some[0] : some[-1] + 1] = self.gather(some)
+        for start in range(0, len(self), _AT_ONCE):
+            stop = min(start + _AT_ONCE, len(self))
+            examples[start:stop] = self.gather(torch.arange(start, stop))
         return examples
 
 
@@ -115,7 +118,8 @@ def as_examples(inputs: Inputs, device: torch.device) -> Numbers:
     if lost_in_float32(inputs).any():
         what = "some inputs differ too little beside their size for float32"
         raise DataError(f"{what}; have the dataset standardise them, or subtract their mean in the data")
-    return torch.from_numpy(np.array(inputs, dtype=np.float32, order="C")).to(device)
+    copied = np.array(inputs, dtype=np.float32, order="C")
+    return torch.from_numpy(copied).to(device)
 
 
 def refuse_texts(inputs: Array) -> None:
@@ -166,7 +170,9 @@ def gathered(parts: Iterable[Examples], rows: int) -> Examples:
 
 def take(examples: Examples, rows: Tensor) -> Examples:
     """The examples at (n,) int64 rows, of the same kind."""
-    return examples[rows] if isinstance(examples, Tensor) else examples.take(rows)
+    if isinstance(examples, Tensor):
+        return examples[rows]
+    return examples.take(rows)
 
 
 def batch_of(examples: Examples, rows: Tensor) -> Numbers:
@@ -176,19 +182,24 @@ def batch_of(examples: Examples, rows: Tensor) -> Numbers:
     if isinstance(examples, HostBytes):
         return _numbers(examples.gather(rows))
     # Three times as fast as `examples[rows]`: it copies whole rows.
-    return _numbers(examples.index_select(0, rows.flatten()).view(*rows.shape, *examples.shape[1:]))
+    chosen = examples.index_select(0, rows.flatten())
+    return _numbers(chosen.view(*rows.shape, *examples.shape[1:]))
 
 
 def where_rows(examples: Examples, rows: Tensor) -> Tensor:
     """The rows where `batch_of` needs them; called for a whole epoch, so that its steps need not wait for a GPU."""
-    return rows.cpu() if isinstance(examples, HostBytes) else rows
+    if isinstance(examples, HostBytes):
+        return rows.cpu()
+    return rows
 
 
 def whole(examples: Examples) -> Numbers:
     """All examples as numbers."""
+    if isinstance(examples, SparseRows):
+        return examples
     if isinstance(examples, HostBytes):
         return batch_of(examples, torch.arange(len(examples)))
-    return _numbers(examples) if isinstance(examples, Tensor) else examples
+    return _numbers(examples)
 
 
 def chunk(examples: Examples) -> int:
@@ -198,13 +209,16 @@ def chunk(examples: Examples) -> int:
     """
     if isinstance(examples, SparseRows):
         return _CHUNK
-    most = _CHUNK_BYTES if examples.device.type == "cpu" else _GPU_CHUNK_BYTES
-    return max(1, min(_CHUNK, most // (4 * math.prod(examples.shape[1:]))))
+    most_bytes = _CHUNK_BYTES if examples.device.type == "cpu" else _GPU_CHUNK_BYTES
+    bytes_of_one = 4 * math.prod(examples.shape[1:])
+    return max(1, min(_CHUNK, most_bytes // bytes_of_one))
 
 
 def device_of(examples: Examples) -> torch.device:
     """Where examples are, or where bytes on the host go; sparse rows are on the CPU."""
-    return torch.device("cpu") if isinstance(examples, SparseRows) else examples.device
+    if isinstance(examples, SparseRows):
+        return torch.device("cpu")
+    return examples.device
 
 
 def dense(examples: Numbers) -> Tensor:
@@ -213,10 +227,11 @@ def dense(examples: Numbers) -> Tensor:
 
 
 def _numbers(x: Tensor) -> Tensor:
-    # By a tensor: a GPU would multiply by the reciprocal of a number, and its last bits would differ from the CPU's.
     if x.dtype != torch.uint8:
         return x
-    return x.to(torch.float32).div_(torch.full((), 255.0, device=x.device))
+    # By a tensor: a GPU would multiply by the reciprocal of a number, and its last bits would differ from the CPU's.
+    largest = torch.full((), 255.0, device=x.device)
+    return x.to(torch.float32).div_(largest)
 
 
 def has_flat_view(parameter: Tensor) -> bool:

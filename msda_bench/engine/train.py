@@ -178,19 +178,14 @@ class Trainer:
         """The record with its timing and provenance."""
         where = provenance(self._device, run.cell, self._registry, stack)
         stages = run.components.scheme.stages
-        rights = [
-            {
-                "name": stage.name,
-                "share": stage.share,
-                "sees": list(stage.sees),
-            }
-            for stage in stages
-        ]
+        rights = [{"name": stage.name, "share": stage.share, "sees": list(stage.sees)} for stage in stages]
         more: dict[str, object] = {"stack_note": note, **record.provenance}
         more["stages"] = rights if len(rights) > 1 else None
         more["class_notes"] = class_notes(run.prepared) or None
+        known = {name: value for name, value in more.items() if value is not None}
+        timing = {name: round(spent, 4) for name, spent in seconds.items()}
         return replace(
             record,
-            timing={name: round(spent, 4) for name, spent in seconds.items()} | record.timing,
-            provenance=where | {name: value for name, value in more.items() if value is not None},
+            timing=timing | record.timing,
+            provenance=where | known,
         )

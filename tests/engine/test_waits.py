@@ -31,7 +31,7 @@ from tests.engine.watch import Watch
 
 BETWEEN_STEPS = {
     "return self._log": "an epoch ends: its risks, gaps and weights go to the host",
-    "program.state = {name: value.detach().to(program.y.device)": "a stage starts",
+    "program.state[name] = value.detach().to(program.y.device)": "a stage starts",
     "sizes = torch.tensor(self._sizes.groups": "a stage starts with a pass over the sources",
     '"source passes", stage).to(': "a stage starts with a pass over the sources",
 }
