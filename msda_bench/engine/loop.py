@@ -18,7 +18,7 @@ from msda_bench.engine.runs import Run
 from msda_bench.engine.stacked import Program
 from msda_bench.engine.stages import OptimizerSegment, Stages, StageSteps
 from msda_bench.engine.state import StateHooks
-from msda_bench.engine.tensors import batch_of, dense, where_rows
+from msda_bench.engine.tensors import Numbers, batch_of, dense, where_rows
 from msda_bench.plugin_errors import line_of
 from msda_bench.suite.protocol import Averaged, Schedule, TrainingConfig
 
@@ -182,7 +182,7 @@ class Loop:
         """One step, all its phases; the aggregator's state after it, and its risks, gaps and weights (*lead, 3, k)."""
         program = self._program
         examples, labels, keys, progress, places, augment = given
-        x = examples
+        x: Numbers = examples
         if self._takes_rows:
             x = program.augment(batch_of(program.x, examples), augment)
         for phase, drawn in zip(stage.stage.phases, keys.unbind(-3), strict=False):

@@ -81,7 +81,7 @@ class Trainable(NamedTuple):
             elif isinstance(part, BagLinear) and lazy and machine.can_compile():
                 bags.append(part)
         apart = {id(bag.weight) for bag in bags}
-        rest = [value for value in module.parameters() if id(value) not in apart]
+        rest: list[Tensor] = [value for value in module.parameters() if id(value) not in apart]
         return cls(rest, bags, trunk)
 
 

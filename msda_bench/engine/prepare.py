@@ -85,8 +85,8 @@ class Preparer:
                 f"dataset {dataset.name}: target {cell.target!r} is among its own sources; report it to its author"
             )
         domains = {name: self._load(dataset, name, frozen) for name in (*cell.sources, cell.target)}
-        splits = split(dataset, cell.target, domains, seed=cell.seed)
-        splits = shifted(dataset, cell, domains, splits)
+        drawn = split(dataset, cell.target, domains, seed=cell.seed)
+        splits = shifted(dataset, cell, domains, drawn)
         domains |= corrupted(dataset, cell, domains, splits)
         pick = self._picker(dataset, cell, frozen, domains, splits)
         return _prepared(dataset, cell, frozen, pick, splits)

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from msda_bench.errors import StoreError
 from msda_bench.results.runs import results_of
 from msda_bench.store import Record, Store
-from msda_bench.store.codec import Counts, Provenance, RecordSummary
+from msda_bench.store.codec import Provenance, RecordSummary
+from msda_bench.store.record import Counts
 
 VALIDATOR = "validator:"
 """Prefix of columns with the scores of validators."""

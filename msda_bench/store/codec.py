@@ -20,7 +20,7 @@ from msgspec.structs import force_setattr
 
 from msda_bench.errors import StoreError
 from msda_bench.store.arrays import KINDS, name_of
-from msda_bench.store.record import LATER, Count, Curves, Digest, Numbers, Pairs, Record, Saved, Status, Text
+from msda_bench.store.record import LATER, Count, Counts, Curves, Digest, Numbers, Pairs, Record, Saved, Status, Text
 from msda_bench.suite.protocol import Splitting
 from msda_bench.suite.run_spec import canonical_json, refuse_overflow
 
@@ -72,14 +72,6 @@ class Provenance(Struct, frozen=True):
 class _OfCell(Struct, frozen=True, gc=False):
     dataset: Raw = Raw(b"{}")
     target: Text = ""
-
-
-class Counts(Struct, frozen=True, gc=False):
-    """What tables need of an outcome."""
-
-    n_test: Count | None = None
-    n_correct: Count | None = None
-    sum_squared_error: float | None = None
 
 
 class _Confusion(Struct, frozen=True, gc=False):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal, TypeAlias
 
-from msgspec import Meta
+from msgspec import Meta, Struct
 
 from msda_bench.component.task import TASK_KINDS
 
@@ -96,6 +96,14 @@ class Outcome:
             (labels * labels, self.n_test * self.sum_squared_labels),
         ]
         return all(less <= more * (1 + _ROUNDING) + _TINY for less, more in pairs)
+
+
+class Counts(Struct, frozen=True, gc=False):
+    """What tables need of an outcome."""
+
+    n_test: Count | None = None
+    n_correct: Count | None = None
+    sum_squared_error: float | None = None
 
 
 @dataclass(frozen=True)
