@@ -56,7 +56,7 @@ def check(*, names: Sequence[str], kind: str | None, params: str, strict: bool) 
     warn_of(registry.problems)
     entries = list(dict.fromkeys(entry for name in names for entry in registry.find_all(name, kind)))
     document = parse_document(params.encode(), "--params")
-    if document.mistakes:
+    if document.issues:
         raise PluginError(*document.lines())
     values = document.value
     if not isinstance(values, dict):

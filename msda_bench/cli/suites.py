@@ -15,7 +15,7 @@ from msda_bench.atomic import write_new
 from msda_bench.cli.lines import say, say_block, warn_of
 from msda_bench.errors import BenchError, SuiteError
 from msda_bench.results.words import spans
-from msda_bench.suite.files import files_of, home, listed, names, purpose, shipped
+from msda_bench.suite.files import files_of, home, names, offered_names, purpose, shipped
 
 if TYPE_CHECKING:
     from msda_bench.plugins import Registry
@@ -33,7 +33,7 @@ def listing() -> int:
     from importlib.metadata import distributions
 
     here = {distribution.name for distribution in distributions()}
-    for name in sorted(listed(), key=lambda name: (name != "quickstart", "/" in name, name)):
+    for name in sorted(offered_names(), key=lambda name: (name != "quickstart", "/" in name, name)):
         files = [yaml.safe_load(path.read_bytes()) for path in files_of(shipped(name))]
         parts = [file for file in files if "include" not in file]
         named = (part["dataset"] for part in parts)
@@ -85,7 +85,7 @@ def _named(name: str) -> Path:
     from msda_bench.suite.issues import hint
 
     if name not in names():
-        raise SuiteError(f"{name}: no suite of that name comes with msda-bench{hint(name, listed())}")
+        raise SuiteError(f"{name}: no suite of that name comes with msda-bench{hint(name, offered_names())}")
     return shipped(name)
 
 

@@ -23,7 +23,7 @@ from msda_bench.results.reference import Reference, read_reference
 from msda_bench.results.report import Line, Report
 from msda_bench.results.runs import results_of, with_results
 from msda_bench.results.tables import TABLE_WIDTH, WIDTH, check_methods, csv_text, heading, paragraph, render
-from msda_bench.suite.issues import hint, shown
+from msda_bench.suite.issues import hint, shown_value
 
 _READ_ONLY = {errno.EACCES, errno.EPERM, errno.EROFS}
 
@@ -76,7 +76,7 @@ def load_folder(folder: Path, options: TableOptions) -> pd.DataFrame:
     criteria = list(dict.fromkeys(name for table in results_of(runs).plan.experiments for name in table.criteria))
     if options.by not in criteria:
         why = hint(options.by, criteria) if criteria else ": the suite selects no settings"
-        raise BenchError(f"--by {shown(options.by)}: is no criterion of this folder{why}")
+        raise BenchError(f"--by {shown_value(options.by)}: is no criterion of this folder{why}")
     return select(runs, options.by)
 
 
@@ -85,7 +85,7 @@ def _only_experiments(runs: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
     results = results_of(runs)
     known = [experiment.name for experiment in results.plan.experiments]
     if absent := [name for name in names if name not in known]:
-        raise BenchError(*(f"--experiments: there is no {shown(name)}{hint(name, known)}" for name in absent))
+        raise BenchError(*(f"--experiments: there is no {shown_value(name)}{hint(name, known)}" for name in absent))
     kept = tuple(one for one in results.plan.experiments if one.name in names)
     plan = replace(results.plan, experiments=kept)
     return with_results(runs[runs["experiment"].isin(names)], replace(results, plan=plan))

@@ -15,7 +15,7 @@ from msda_bench.api import Array, FitData, Inputs, PluginError, Predictor, Task
 from msda_bench.engine.fit import TrainingResult
 from msda_bench.engine.runs import Predictions, Run
 from msda_bench.engine.settings import seed_of
-from msda_bench.engine.tensors import Examples, dense, device_of, take, whole
+from msda_bench.engine.tensors import Examples, all_numbers, dense, device_of, take
 from msda_bench.functional import SparseRows
 
 _SEEDS = 2**32
@@ -68,7 +68,7 @@ class FittedModel:
         outputs = self.outputs(given).to(device_of(given))
         if not self.scheme.uses_inputs:
             return [Predictions(outputs, outputs)]
-        return [Predictions(dense(whole(given)).flatten(1), outputs)]
+        return [Predictions(dense(all_numbers(given)).flatten(1), outputs)]
 
     def weights(self, place: int) -> dict[str, Tensor]:  # noqa: ARG002 - there is one run
         """None: there is no network."""
@@ -128,12 +128,12 @@ def _inputs(scheme: Predictor, examples: Examples) -> Inputs:
     """Examples as the predictor gets them: without columns, which may be images, if it does not use them."""
     if not scheme.uses_inputs:
         return np.empty((len(examples), 0), np.float32)
-    return plain(examples)
+    return as_inputs(examples)
 
 
-def plain(examples: Examples) -> Inputs:
+def as_inputs(examples: Examples) -> Inputs:
     """Examples as numpy arrays, read-only, or as a CSR matrix."""
-    numbers = whole(examples)
+    numbers = all_numbers(examples)
     if not isinstance(numbers, SparseRows):
         rows = numbers.cpu().numpy()
         rows.flags.writeable = False

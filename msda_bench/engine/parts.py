@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from msda_bench.engine.settings import CPU, deterministic, stream_key
-from msda_bench.engine.tensors import Examples, Numbers, whole
+from msda_bench.engine.tensors import Examples, Numbers, all_numbers
 from msda_bench.functional import SparseRows, normal, random_bits, uniform
 from msda_bench.suite.protocol import Splitting, source_parts
 from msda_bench.suite.run_spec import RunSpec
@@ -146,7 +146,7 @@ def _points(examples: Examples, key: Tensor, *, bags: bool) -> Tensor:
     those of the largest singular values, by subspace iteration from a random start (Halko, Martinsson and Tropp 2011,
     algorithm 4.4); for words that is latent semantic analysis.
     """
-    matrix = _matrix(whole(examples))
+    matrix = _matrix(all_numbers(examples))
     if bags:
         matrix = _of_unit_length(matrix)
     if matrix.shape[1] <= RANK:

@@ -193,7 +193,7 @@ def where_rows(examples: Examples, rows: Tensor) -> Tensor:
     return rows
 
 
-def whole(examples: Examples) -> Numbers:
+def all_numbers(examples: Examples) -> Numbers:
     """All examples as numbers."""
     if isinstance(examples, SparseRows):
         return examples

@@ -24,7 +24,7 @@ from msda_bench.results.scores import ScoreColumn, ScoreTable, paired, score_tab
 from msda_bench.results.words import spans
 from msda_bench.store import Record
 from msda_bench.store.record import same_result
-from msda_bench.suite.issues import hint, shown
+from msda_bench.suite.issues import hint, shown_value
 from msda_bench.suite.plan import Experiment
 
 COLUMNS = (
@@ -129,7 +129,7 @@ def _refuse_unknown(side: str, experiments: Sequence[Experiment], names: Sequenc
     for name in names:
         if name not in known:
             similar = hint(name, dict.fromkeys(known))
-            absent.append(f"--match: {side} has no method or experiment {shown(name)}{similar}")
+            absent.append(f"--match: {side} has no method or experiment {shown_value(name)}{similar}")
     if absent:
         raise BenchError(*absent)
 

@@ -10,7 +10,7 @@ import pandas as pd
 
 from msda_bench.results.load import load_cells
 from msda_bench.results.words import spans
-from msda_bench.suite.issues import shown
+from msda_bench.suite.issues import shown_value
 from msda_bench.suite.plan import Experiment, Search
 from msda_bench.suite.protocol import UpdateRule
 from msda_bench.suite.run_spec import canonical_json
@@ -140,7 +140,7 @@ def _shown(value: Any) -> str:
         return "none"
     if isinstance(value, str):
         value = value[:12]  # of a fingerprint, enough to tell it from others
-    return shown(value)
+    return shown_value(value)
 
 
 def _criterion(table: Experiment, search: Search) -> str:

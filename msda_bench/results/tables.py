@@ -17,7 +17,7 @@ from tabulate import MIN_PADDING, tabulate
 from msda_bench.errors import BenchError, printable
 from msda_bench.results.formats import BOLD, MARKS, SECOND, SMALL
 from msda_bench.results.report import BEST_MARK, Table
-from msda_bench.suite.issues import hint, shown
+from msda_bench.suite.issues import hint, shown_value
 
 WIDTH = 80
 """The line width of prose."""
@@ -53,7 +53,7 @@ def check_methods(tables: Sequence[Table], methods: Sequence[str]) -> None:
             known.update(dict.fromkeys(names))
     for name in methods:
         if name not in known:
-            raise BenchError(f"--methods: {shown(name)} is not a method of any table here{hint(name, known)}")
+            raise BenchError(f"--methods: {shown_value(name)} is not a method of any table here{hint(name, known)}")
 
 
 def aligned(cells: Sequence[str]) -> list[str]:

@@ -36,7 +36,7 @@ _NOTHING: dict[str, Any] = {}
 _LINE = re.compile(rb'\{"record":(\{.*\}),"schema":([0-9]{1,9}),"sha256":"([0-9a-f]{64})"\}\n', re.DOTALL)
 
 
-class _Ref(Struct, frozen=True):
+class _ComponentFields(Struct, frozen=True):
     name: Text = ""
     version: Count = 0
     params: dict[str, Any] = {}
@@ -45,7 +45,7 @@ class _Ref(Struct, frozen=True):
 class _RunFields(Struct, frozen=True):
     """What tables read of a run; its other fields, which are only shown, may have any value."""
 
-    dataset: _Ref | None = None
+    dataset: _ComponentFields | None = None
     target: Text = ""
     seed: Count = 0
     labelled_target: Count = 0
@@ -164,7 +164,7 @@ def decode_summary(data: bytes) -> RecordSummary:
     try:  # not by `_matching`, which takes as long as reading a short record
         summary = msgspec.json.decode(body, type=RecordSummary)
         cell = msgspec.json.decode(summary.cell, type=_OfCell)
-        dataset = _shared(bytes(cell.dataset), _Ref)
+        dataset = _shared(bytes(cell.dataset), _ComponentFields)
         provenance = _shared(bytes(summary.provenance), Provenance)
         _refuse_other_cell(summary)
     except _UNMATCHED as error:

@@ -11,7 +11,7 @@ from msda_bench.component.backbone import Pretrained
 from msda_bench.component.dataset import corrupted_source, shifted_domain
 from msda_bench.component.sizes import DEFAULT
 from msda_bench.errors import BenchError, message_of
-from msda_bench.suite.issues import PLAIN_NAME, PLAIN_WORDS, Issues, Loc, ValidationIssue, Where, hint, shown
+from msda_bench.suite.issues import PLAIN_NAME, PLAIN_WORDS, Issues, Loc, ValidationIssue, Where, hint, shown_value
 from msda_bench.suite.label_checks import check_labels
 from msda_bench.suite.network import check_network
 from msda_bench.suite.plan import CHANCE_REFERENCE
@@ -120,21 +120,21 @@ def _too_few_sources(experiment: ResolvedExperiment) -> Issues:
     name, wanted = experiment.data.name, experiment.file.sources
     for target, sources in experiment.sources.items():
         if target in sources:  # its labels would be visible
-            yield ValidationIssue(("dataset",), f"target {shown(target)} is among its own sources in {name}")
+            yield ValidationIssue(("dataset",), f"target {shown_value(target)} is among its own sources in {name}")
     if wanted is not None and not set(wanted) <= set(experiment.domains):
         return  # the misspelt source may be the missing one
     counts = {target: len(experiment.kept_sources(target)) for target in experiment.targets}
     loc: Loc = ("dataset",) if wanted is None else ("sources",)
     for target in [target for target, count in counts.items() if count == 0]:
-        what = f"target {shown(target)} has no source in {name}"
+        what = f"target {shown_value(target)} has no source in {name}"
         if wanted is not None:
-            what = f"have no source for target {shown(target)}, which has {', '.join(experiment.sources[target])}"
+            what = f"have no source for target {shown_value(target)}, which has {', '.join(experiment.sources[target])}"
         yield ValidationIssue(loc, what)
     lonely = [target for target, count in counts.items() if count == 1]
     names = _weighing(experiment)
     if lonely and names:
         need = "weighs sources and needs two" if len(names) == 1 else "weigh sources and need two"
-        what = f"target {shown(lonely[0])} has one source left, but {', '.join(names)} {need}"
+        what = f"target {shown_value(lonely[0])} has one source left, but {', '.join(names)} {need}"
         yield ValidationIssue(loc, f"{what}; only a scheme that pools them may have one")
 
 
@@ -238,7 +238,7 @@ def _other_numbers(experiment: ResolvedExperiment, table: PublishedNumbers) -> I
         return
     for name in table.methods:
         if name not in experiment.methods:
-            what = f"{shown(name)} is not a method{hint(name, experiment.methods)}"
+            what = f"{shown_value(name)} is not a method{hint(name, experiment.methods)}"
             yield ValidationIssue(("published", "methods", name), what, "key")
 
 
@@ -252,7 +252,7 @@ def _taken_names(experiment: ResolvedExperiment) -> Issues:
         if experiment.labelled_target(method):
             parts |= set(map(labelled_part, experiment.domains))
     for name in sorted(parts & set(experiment.domains)):
-        what = f"has a domain {shown(name)}, which would also be the name of a part of another"
+        what = f"has a domain {shown_value(name)}, which would also be the name of a part of another"
         yield ValidationIssue(("dataset",), what)
 
 
@@ -263,11 +263,11 @@ def _comparison(experiment: ResolvedExperiment) -> Issues:
     for key, name in experiment.file.compare.named_methods.items():
         loc = ("compare", key)
         if name not in methods:
-            yield ValidationIssue(loc, f"{shown(name)} is not a method{hint(name, methods)}")
+            yield ValidationIssue(loc, f"{shown_value(name)} is not a method{hint(name, methods)}")
         elif methods[name].reference and key == "baseline":
-            yield ValidationIssue(loc, f"{shown(name)} is a reference; name a method that is ranked")
+            yield ValidationIssue(loc, f"{shown_value(name)} is a reference; name a method that is ranked")
         elif not methods[name].reference and key == "headroom":
-            yield ValidationIssue(loc, f"{shown(name)} is ranked; name a reference")
+            yield ValidationIssue(loc, f"{shown_value(name)} is ranked; name a reference")
 
 
 def _no_baseline(experiment: ResolvedExperiment) -> Issues:
@@ -296,7 +296,7 @@ def _left_out(experiment: ResolvedExperiment) -> Issues:
     for target in experiment.targets:
         count = len(experiment.kept_sources(target))
         if 0 < count < need:
-            what = f"target {shown(target)} has {count} sources; to leave one out takes {need}"
+            what = f"target {shown_value(target)} has {count} sources; to leave one out takes {need}"
             yield ValidationIssue(loc, what)
             break
     if "name" not in file.model_fields_set:
@@ -304,7 +304,7 @@ def _left_out(experiment: ResolvedExperiment) -> Issues:
     for source in dict.fromkeys(source for target in experiment.targets for source in experiment.kept_sources(target)):
         name = experiment.name_without(source)
         if not re.match(PLAIN_NAME, name):
-            yield ValidationIssue(loc, f"an experiment cannot be called {shown(name)}; it may be {PLAIN_WORDS}")
+            yield ValidationIssue(loc, f"an experiment cannot be called {shown_value(name)}; it may be {PLAIN_WORDS}")
 
 
 def _unknown_domains(experiment: ResolvedExperiment) -> Issues:
@@ -312,11 +312,11 @@ def _unknown_domains(experiment: ResolvedExperiment) -> Issues:
     name, domains = experiment.data.name, experiment.domains
     for index, target in enumerate(experiment.file.targets or ()):
         if target not in experiment.sources:
-            what = f"{shown(target)} is not a target of {name}{hint(target, experiment.sources)}"
+            what = f"{shown_value(target)} is not a target of {name}{hint(target, experiment.sources)}"
             yield ValidationIssue(("targets", index), what)
     for loc, domain, where in _named_domains(experiment):
         if domain not in domains:
-            yield ValidationIssue(loc, f"{shown(domain)} is not a domain of {name}{hint(domain, domains)}", where)
+            yield ValidationIssue(loc, f"{shown_value(domain)} is not a domain of {name}{hint(domain, domains)}", where)
 
 
 def _named_domains(experiment: ResolvedExperiment) -> Iterator[tuple[Loc, str, Where]]:

@@ -16,7 +16,7 @@ from msda_bench.api import Component
 from msda_bench.component.base import before_added, path_parameters
 from msda_bench.errors import PluginError, message_of
 from msda_bench.plugins import Entry, Registry
-from msda_bench.suite.issues import Loc, ValidationIssue, dotted, issues_of, refusal, shown
+from msda_bench.suite.issues import Loc, ValidationIssue, dotted, issues_of, refusal, shown_value
 from msda_bench.suite.plan import MetricInfo
 from msda_bench.suite.run_spec import ComponentSpec
 
@@ -168,12 +168,12 @@ def _split(kind: str, raw: Any) -> tuple[str, Mapping[str, Any], Loc]:
         return raw, {}, ()
     if not isinstance(raw, dict):
         article = "an" if kind.startswith("a") else "a"
-        what = f"must be {article} {kind}, as name or {{name: {{parameters}}}}, not {shown(raw)}"
+        what = f"must be {article} {kind}, as name or {{name: {{parameters}}}}, not {shown_value(raw)}"
         raise refusal(ValidationIssue((), what))
     if len(raw) != 1:
         what = f"must name one {kind}, not {len(raw)}; write {{name: {{parameters}}}}"
         raise refusal(ValidationIssue((), what))
     ((name, params),) = raw.items()
     if params is not None and not isinstance(params, dict):
-        raise refusal(ValidationIssue((name,), f"must be a mapping of parameters, not {shown(params)}"))
+        raise refusal(ValidationIssue((name,), f"must be a mapping of parameters, not {shown_value(params)}"))
     return name, params or {}, (name,)

@@ -96,7 +96,7 @@ def names() -> tuple[str, ...]:
     return tuple(sorted(suites, key=lambda name: ("/" in name, name)))
 
 
-def listed() -> tuple[str, ...]:
+def offered_names() -> tuple[str, ...]:
     """The names to choose from: without those in folders, which others include."""
     parts = {path for name in names() for path in files_of(shipped(name))[1:]}
     return tuple(name for name in names() if "/" not in name or shipped(name) not in parts)

@@ -61,11 +61,11 @@ def dotted(loc: Loc) -> str:
         elif _PLAIN_KEY.fullmatch(part):
             text += f".{part}" if text else part
         else:
-            text += f"[{shown(part)}]"
+            text += f"[{shown_value(part)}]"
     return text
 
 
-def shown(value: Any) -> str:
+def shown_value(value: Any) -> str:
     """A value as written in a suite, on one line and shortened."""
     if isinstance(value, dict):
         return "a mapping" if value else "an empty mapping"
@@ -82,7 +82,7 @@ def hint(word: str, known: Iterable[str]) -> str:
     names = list(known)
     close = difflib.get_close_matches(word, names, n=1)
     if close:
-        return f" (did you mean {shown(close[0])}?)"
+        return f" (did you mean {shown_value(close[0])}?)"
     listed = ", ".join(names[:_MOST_KNOWN]) + (", ..." if len(names) > _MOST_KNOWN else "")
     return f" (known: {listed})" if names else ""
 
@@ -124,10 +124,10 @@ def explain(detail: ErrorDetails) -> str:
     kind, value, context = detail["type"], detail["input"], detail.get("ctx", {})
     if kind in _TYPES:
         quotes = " (put it in quotes)" if kind == "string_type" and isinstance(value, int | float) else ""
-        return f"must be {_TYPES[kind]}, not {shown(value)}{quotes}"
+        return f"must be {_TYPES[kind]}, not {shown_value(value)}{quotes}"
     if kind in _BOUNDS:
         relation, key = _BOUNDS[kind]
-        return f"must be {relation} {context[key]:.10g}, not {shown(value)}"
+        return f"must be {relation} {context[key]:.10g}, not {shown_value(value)}"
     if kind in _LENGTHS:
         relation, key = _LENGTHS[kind]
         return f"must have {relation} {context[key]} item{'s' if context[key] != 1 else ''}, not {len(value)}"
@@ -139,10 +139,10 @@ def explain(detail: ErrorDetails) -> str:
 def _explain_text(kind: str, value: Any, context: dict[str, Any]) -> str | None:
     if kind == "literal_error":
         close = hint(value, context["expected"].split("'")[1::2]) if isinstance(value, str) else ""
-        return f"must be {context['expected']}, not {shown(value)}{close if 'did you mean' in close else ''}"
+        return f"must be {context['expected']}, not {shown_value(value)}{close if 'did you mean' in close else ''}"
     if kind == "string_pattern_mismatch":
         wanted = f"be {PLAIN_WORDS}" if context["pattern"] == PLAIN_NAME else f"match {context['pattern']}"
-        return f"must {wanted}, not {shown(value)}"
+        return f"must {wanted}, not {shown_value(value)}"
     if kind in {"value_error", "assertion_error"}:
         return " ".join(str(context["error"]).split()) or "is refused"
     return None

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from msda_bench.component.dataset import shifted_domain
 from msda_bench.component.sizes import beside_all, is_transductive
-from msda_bench.suite.issues import Issues, ValidationIssue, shown
+from msda_bench.suite.issues import Issues, ValidationIssue, shown_value
 from msda_bench.suite.plan import ORACLE
 from msda_bench.suite.resolved import ResolvedExperiment
 
@@ -45,7 +45,7 @@ def _no_labels(experiment: ResolvedExperiment) -> Issues:
     lacking = [target for target in experiment.targets if target in data.unlabelled_domains]
     if not lacking:
         return
-    first = shown(lacking[0])
+    first = shown_value(lacking[0])
     if len(lacking) < len(experiment.targets):
         why = f"{first} has no labels to be tested on, so no average can; give it a suite of its own"
         yield ValidationIssue(("targets",), f"{why}, and name the others here")

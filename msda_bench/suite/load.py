@@ -18,7 +18,7 @@ from msda_bench.suite.check import check_experiment
 from msda_bench.suite.choice import Context
 from msda_bench.suite.described import OwnMethods
 from msda_bench.suite.files import UnreadableError, find_suite, included, names, read_bytes
-from msda_bench.suite.issues import PLAIN_NAME, PLAIN_WORDS, Issues, ValidationIssue, issues_of, shown
+from msda_bench.suite.issues import PLAIN_NAME, PLAIN_WORDS, Issues, ValidationIssue, issues_of, shown_value
 from msda_bench.suite.reader import Document, parse_document
 from msda_bench.suite.resolved import ResolvedExperiment, without_each_source
 from msda_bench.suite.spec import ExperimentFile, IncludeFile
@@ -65,7 +65,9 @@ def load_suite(
         return suite
     name = f"{suite.name}-{methods.stem}"
     if not re.fullmatch(PLAIN_NAME, name):
-        raise SuiteError(f"{methods}: rename it: the result folder would be {shown(name)}, but may be {PLAIN_WORDS}")
+        raise SuiteError(
+            f"{methods}: rename it: the result folder would be {shown_value(name)}, but may be {PLAIN_WORDS}"
+        )
     return replace(suite, name=name)
 
 
@@ -86,7 +88,7 @@ def _own_methods(path: Path) -> Document:
 def _unlike_methods(raw: Any) -> Issues:
     """The mistakes in the keys of a file that replaces a suite's methods."""
     if not isinstance(raw, dict):
-        yield ValidationIssue((), f"must be a mapping with the key methods, not {shown(raw)}")
+        yield ValidationIssue((), f"must be a mapping with the key methods, not {shown_value(raw)}")
         return
     if "methods" not in raw:
         yield ValidationIssue((), "has no key methods; write your methods below it, as in a suite")
@@ -149,7 +151,7 @@ class _Loader:
     def _add(self, experiment: ResolvedExperiment, document: Document) -> None:
         name = experiment.file.name
         if any(other.file.name == name for other in self.experiments):
-            what = f"another experiment is called {shown(name)}, too; rename one"
+            what = f"another experiment is called {shown_value(name)}, too; rename one"
             document.add(ValidationIssue(("name",), what))
         self.experiments.append(experiment)
 
@@ -165,7 +167,7 @@ class _Loader:
                 other = included(name, path.parent, self._top, self._seen)
                 data = read_bytes(other)
             except UnreadableError as error:
-                document.add(ValidationIssue(loc, f"{shown(name)} {error}"))
+                document.add(ValidationIssue(loc, f"{shown_value(name)} {error}"))
                 continue
             before = len(self.experiments)
             self.visit(data, other)
@@ -204,7 +206,7 @@ class _Loader:
 def _other_layout(raw: Any) -> ValidationIssue | None:
     """Why a file cannot be validated as a suite; None if it can."""
     if not isinstance(raw, dict):
-        return ValidationIssue((), f"must be a mapping with keys such as schema and name, not {shown(raw)}")
+        return ValidationIssue((), f"must be a mapping with keys such as schema and name, not {shown_value(raw)}")
     version = raw.get("schema")
     if isinstance(version, int) and version > SCHEMA:
         # Another version's keys are not checked.

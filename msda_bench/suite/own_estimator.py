@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msda_bench.suite.issues import ValidationIssue, refusal, refuse_any, shown
+from msda_bench.suite.issues import ValidationIssue, refusal, refuse_any, shown_value
 
 OWN_SCHEME = "estimator"
 """The scheme that runs code of the user's own."""
@@ -35,7 +35,7 @@ def as_scheme(method: dict[str, Any]) -> dict[str, Any]:
     file, _, function = estimator.rpartition(":") if isinstance(estimator, str) else ("", "", "")
     if not file.endswith(".py") or not function:
         what = "must be FILE:FUNCTION, a Python file and what it defines, such as my_models.py:make_svm"
-        raise refusal(ValidationIssue(("estimator",), f"{what}, not {shown(estimator)}"))
+        raise refusal(ValidationIssue(("estimator",), f"{what}, not {shown_value(estimator)}"))
     own = {"file": file, "function": function}
     own.update({key: method[key] for key in options})
     rest = {key: value for key, value in method.items() if key != "estimator" and key not in options}

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 
 from msda_bench.errors import StoreError
-from msda_bench.suite.issues import dotted, issues_of, shown
+from msda_bench.suite.issues import dotted, issues_of, shown_value
 from msda_bench.suite.plan import MANY, Experiment, Name, Plan
 from msda_bench.suite.run_spec import refuse_overflow
 
@@ -35,11 +35,10 @@ class NewerPlanError(StoreError):
 
 def _of_this_layout(schema: object) -> object:
     if isinstance(schema, int) and schema > PLAN_SCHEMA:
-        raise NewerPlanError(
-            f"plan.json: is of layout {shown(schema)}, but this msda-bench reads {PLAN_SCHEMA}; install a newer one"
-        )
+        which = f"{shown_value(schema)}, but this msda-bench reads {PLAN_SCHEMA}"
+        raise NewerPlanError(f"plan.json: is of layout {which}; install a newer one")
     if type(schema) is not int or schema != PLAN_SCHEMA:
-        raise _no_plan(f"schema must be {PLAN_SCHEMA}, not {shown(schema)}")
+        raise _no_plan(f"schema must be {PLAN_SCHEMA}, not {shown_value(schema)}")
     return schema
 
 
@@ -137,7 +136,7 @@ def _misplaced(plan: Plan) -> Iterator[str]:
         if size is None or run.target not in targets or run.seed not in seeds:
             yield f"cells[{index}] belongs to none of its experiments"
         elif (candidate is None) != (size == 0) or (candidate or 0) >= max(size, 1):
-            yield f"cells[{index}].candidate must be one of its method's, not {shown(candidate)}"
+            yield f"cells[{index}].candidate must be one of its method's, not {shown_value(candidate)}"
         place = run.experiment, run.method, run.target, run.seed
         tried[place] += 1
         seen.add((*place, candidate))

@@ -21,7 +21,7 @@ from pydantic import (
 from pydantic_core import CoreSchema
 
 from msda_bench.component.base import AddedLater, Count, NonNegative, Positive, Rate, without_added
-from msda_bench.suite.issues import Loc, ValidationIssue, issues_of, refusal, refuse_any, shown
+from msda_bench.suite.issues import Loc, ValidationIssue, issues_of, refusal, refuse_any, shown_value
 
 if TYPE_CHECKING:
     from msda_bench.api import Group, SchemeBase
@@ -39,7 +39,7 @@ def _batch(raw: Any) -> int | Literal["all"]:
     if type(raw) is int and 1 <= raw <= _MOST:
         return raw
     which = f"at most {_MOST}" if type(raw) is int and raw > _MOST else "at least 1, or 'all'"
-    raise refusal(ValidationIssue((), f"must be {which}, not {shown(raw)}"))
+    raise refusal(ValidationIssue((), f"must be {which}, not {shown_value(raw)}"))
 
 
 BatchSize = Annotated[
@@ -220,7 +220,7 @@ def _warmup(raw: Any) -> int | float:
     number = isinstance(raw, int | float) and not isinstance(raw, bool)
     if not number or raw < 0 or (raw >= 1 and raw != raw // 1) or raw == math.inf:
         raise refusal(
-            ValidationIssue((), f"must be a number of steps, or a share of them such as 0.05, not {shown(raw)}")
+            ValidationIssue((), f"must be a number of steps, or a share of them such as 0.05, not {shown_value(raw)}")
         )
     return raw if 0 < raw < 1 else int(raw)
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import yaml  # type: ignore[import-untyped, unused-ignore]
 
-from msda_bench.suite.issues import Loc, ValidationIssue, dotted, shown
+from msda_bench.suite.issues import Loc, ValidationIssue, dotted, shown_value
 
 MAX_DEPTH = 40
 MAX_EVENTS = 20_000
@@ -48,7 +48,7 @@ TOP = Mark(1, 1)
 
 @dataclass
 class Document:
-    """One parsed file: its value, the places of each key and its value, and the mistakes so far with their places.
+    """One parsed file: its value, the places of each key and its value, and the issues so far with their places.
 
     The values at `unread` locations could not be read and are None.
     """
@@ -57,7 +57,7 @@ class Document:
     value: Any = None
     places: dict[Loc, tuple[Mark, Mark]] = field(default_factory=dict)
     unread: set[Loc] = field(default_factory=set)
-    mistakes: list[tuple[Mark, str]] = field(default_factory=list)
+    issues: list[tuple[Mark, str]] = field(default_factory=list)
 
     def add(self, fault: ValidationIssue) -> None:
         """Adds a mistake, unless it only follows from a value that could not be read."""
@@ -77,7 +77,7 @@ class Document:
         text = f"{dotted(loc)}: {what}" if loc else what
         if len(text) > _LONGEST_LINE:
             text = f"{text[: _LONGEST_LINE // 2]} ... {text[-_LONGEST_LINE // 2 :]}"
-        self.mistakes.append((mark, f"{self.name}:{mark.line}:{mark.column}: {text}"))
+        self.issues.append((mark, f"{self.name}:{mark.line}:{mark.column}: {text}"))
 
     def spoil(self, mark: Mark, what: str, loc: Loc = ()) -> None:
         """Adds a value that cannot be read, or the file as a whole."""
@@ -85,12 +85,12 @@ class Document:
         self.unread.add(loc)
 
     def lines(self) -> list[str]:
-        """The mistakes in the order of the file, each once."""
-        return list(dict.fromkeys(line for _, line in sorted(self.mistakes, key=itemgetter(0))))
+        """The lines of the issues in the order of the file, each once."""
+        return list(dict.fromkeys(line for _, line in sorted(self.issues, key=itemgetter(0))))
 
 
 def parse_document(data: bytes, name: str) -> Document:
-    """Parses a file's bytes; the document holds all mistakes."""
+    """Parses a file's bytes; the document holds all issues."""
     document = Document(name)
     try:
         document.value = _Reader(document, _decode(data)).read()
@@ -241,7 +241,7 @@ class _Reader:
             elif here in self._document.unread:
                 return None
             else:
-                what = f"{what}; write {shown(event.value)} in quotes"
+                what = f"{what}; write {shown_value(event.value)} in quotes"
         self._document.report(mark, what, loc)
         if isinstance(event, yaml.SequenceStartEvent | yaml.MappingStartEvent):
             self._node(event, (*loc, "?"))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from msda_bench.component.sizes import HOLD_OUT
-from msda_bench.suite.issues import Issues, Loc, ValidationIssue, hint, shown
+from msda_bench.suite.issues import Issues, Loc, ValidationIssue, hint, shown_value
 from msda_bench.suite.plan import CHANCE, FIRST, ORACLE, TARGET_ACCURACY, parts_of
 from msda_bench.suite.resolved import ResolvedExperiment
 from msda_bench.suite.search import Settings, space_of
@@ -61,11 +61,11 @@ def _unusable(by: str, select: SelectSpec, experiment: ResolvedExperiment) -> It
         if name in known:
             continue
         if experiment.file.validators is None and name == experiment.task.rules.validator:
-            yield f"{shown(name)} needs held-out examples of the sources, and none are left; {HOLD_OUT}"
+            yield f"{shown_value(name)} needs held-out examples of the sources, and none are left; {HOLD_OUT}"
         else:
-            yield f"{shown(name)} is not a validator of the suite{hint(name, known)}"
+            yield f"{shown_value(name)} is not a validator of the suite{hint(name, known)}"
     if len(set(names)) < len(names):
-        yield f"{shown(by)} names a criterion twice"
+        yield f"{shown_value(by)} names a criterion twice"
 
 
 def _tuning(select: SelectSpec, file: ExperimentFile) -> Issues:
@@ -82,7 +82,7 @@ def _tuning(select: SelectSpec, file: ExperimentFile) -> Issues:
             what = f"has {shared[0]}, which is a seed of the suite, too; use other tuning seeds"
             yield ValidationIssue(("select", "seeds"), what)
     if select.tracks and select.by not in select.tracks:
-        yield ValidationIssue(loc, f"must contain {shown(select.by)}, the criterion of the tables")
+        yield ValidationIssue(loc, f"must contain {shown_value(select.by)}, the criterion of the tables")
     if len(set(select.tracks)) < len(select.tracks):
         yield ValidationIssue(loc, "names a criterion twice")
 

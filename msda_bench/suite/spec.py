@@ -31,7 +31,7 @@ from msda_bench.api import (
     Validator,
 )
 from msda_bench.suite.choice import Configured, choose, context_of, of_kind
-from msda_bench.suite.issues import Issues, ValidationIssue, hint, issues_of, refusal, refuse_any, shown
+from msda_bench.suite.issues import Issues, ValidationIssue, hint, issues_of, refusal, refuse_any, shown_value
 from msda_bench.suite.own_estimator import as_scheme
 from msda_bench.suite.plan import Comparison, Name
 from msda_bench.suite.protocol import Optimizer, Splitting, SuitePart, TrainingConfig, UpdateRule
@@ -61,10 +61,10 @@ def seeds(raw: Any) -> tuple[int, ...]:
         numbers = range(raw)
     if numbers is None:
         meant = meant_span(raw) if isinstance(raw, str) else None
-        close = f" (did you mean {shown(meant)}?)" if meant else ""
-        raise _refused(f"must be a count, a list such as [0, 3] or a span such as '0-4', not {shown(raw)}{close}")
+        close = f" (did you mean {shown_value(meant)}?)" if meant else ""
+        raise _refused(f"must be a count, a list such as [0, 3] or a span such as '0-4', not {shown_value(raw)}{close}")
     if len(numbers) > MAX_COUNT or numbers[-1] > MAX_SEED:
-        raise _refused(f"must be at most {MAX_COUNT} seeds below 2**31, not {shown(raw)}")
+        raise _refused(f"must be at most {MAX_COUNT} seeds below 2**31, not {shown_value(raw)}")
     return tuple(numbers)
 
 
@@ -82,7 +82,7 @@ def _domains(raw: Any) -> tuple[str, ...] | None:
     if raw == "all":
         return None
     if not isinstance(raw, list) or not raw:
-        raise _refused(f"must be 'all' or a list of at least one domain, not {shown(raw)}")
+        raise _refused(f"must be 'all' or a list of at least one domain, not {shown_value(raw)}")
     return _each_once(raw, lambda item: isinstance(item, str), "must be the name of a domain")
 
 
@@ -92,9 +92,9 @@ def _each_once(raw: list[Any], usable: Callable[[Any], bool], wanted: str, noun:
     issues: list[ValidationIssue] = []
     for index, item in enumerate(raw):
         if not usable(item):
-            issues.append(ValidationIssue((index,), f"{wanted}, not {shown(item)}"))
+            issues.append(ValidationIssue((index,), f"{wanted}, not {shown_value(item)}"))
         elif item in sound:
-            issues.append(ValidationIssue((index,), f"{noun}{shown(item)} is named twice"))
+            issues.append(ValidationIssue((index,), f"{noun}{shown_value(item)} is named twice"))
         else:
             sound.add(item)
     refuse_any(issues)
@@ -104,15 +104,15 @@ def _each_once(raw: list[Any], usable: Callable[[Any], bool], wanted: str, noun:
 def _values(raw: Any) -> tuple[Any, ...]:
     """Reads `[value, ...]`."""
     if not isinstance(raw, list):
-        raise _refused(f"must be a list of values such as [0.001, 0.1], not {shown(raw)}")
+        raise _refused(f"must be a list of values such as [0.001, 0.1], not {shown_value(raw)}")
     if not raw:
         raise _refused("must have at least one value")
     issues: list[ValidationIssue] = []
     for index, value in enumerate(raw):
         if value in raw[:index]:
-            issues.append(ValidationIssue((index,), f"{shown(value)} is listed twice"))
+            issues.append(ValidationIssue((index,), f"{shown_value(value)} is listed twice"))
         if isinstance(value, dict) and len(value) != 1:  # one names a choice with its parameters
-            issues.append(ValidationIssue((index,), f"must be a plain value, not {shown(value)}"))
+            issues.append(ValidationIssue((index,), f"must be a plain value, not {shown_value(value)}"))
     refuse_any(issues)
     return tuple(raw)
 
@@ -320,7 +320,7 @@ class ExperimentFile(SuitePart):
     def _installed(cls, requires: dict[str, str], info: ValidationInfo) -> dict[str, str]:
         registry = context_of(info).registry
         refuse_any(
-            ValidationIssue((name,), f"is not installed; pip installs it from {shown(where)}", "key")
+            ValidationIssue((name,), f"is not installed; pip installs it from {shown_value(where)}", "key")
             for name, where in requires.items()
             if not registry.brings(name)
         )

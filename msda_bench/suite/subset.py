@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from msda_bench.errors import BenchError
-from msda_bench.suite.issues import hint, shown
+from msda_bench.suite.issues import hint, shown_value
 from msda_bench.suite.plan import Plan, PlannedRun
 
 _SPAN = re.compile(r"([0-9]{1,10})-([0-9]{1,10})")
@@ -49,7 +49,7 @@ def subset_of(plan: Plan, text: str) -> tuple[PlannedRun, ...]:
     wanted = _wanted(plan, text)
     runs = {run for run in plan.cells if _meets(run, wanted)}
     if not runs:
-        raise BenchError(f"selection {shown(text)}: no run of suite {plan.suite} meets all conditions")
+        raise BenchError(f"selection {shown_value(text)}: no run of suite {plan.suite} meets all conditions")
     tuning = {table.name: table.tuning.seeds for table in plan.experiments if table.tuning is not None}
     chosen = {_choice(run) for run in runs if run.experiment in tuning}
     for run in plan.cells:
@@ -102,11 +102,11 @@ def _parse(text: str) -> dict[str, tuple[str, ...]]:
     for condition in hidden.split(","):
         key, equals, values = (part.strip() for part in condition.partition("="))
         if not equals:
-            meant = f" (did you mean {shown(_meant(key))}?)" if key else ""
-            what = f"{shown(condition)} is not key=value{meant}; join alternatives with |"
-            raise BenchError(f"selection {shown(text)}: {what}")
+            meant = f" (did you mean {shown_value(_meant(key))}?)" if key else ""
+            what = f"{shown_value(condition)} is not key=value{meant}; join alternatives with |"
+            raise BenchError(f"selection {shown_value(text)}: {what}")
         if key not in _KEYS:
-            raise BenchError(f"selection {shown(text)}: unknown key {shown(key)}{hint(key, _KEYS)}")
+            raise BenchError(f"selection {shown_value(text)}: unknown key {shown_value(key)}{hint(key, _KEYS)}")
         for value in values.split("|"):
             name = value.strip().replace(_COMMA, ",").replace(_BAR, "|")
             wanted[key] = (*wanted.get(key, ()), _value(text, key, name))
@@ -127,14 +127,14 @@ def _meant(condition: str) -> str:
 def _value(text: str, key: str, value: str) -> str:
     """A value as plans have it; refuses an empty one, and a seed that is no number or span."""
     if not value:
-        raise BenchError(f"selection {shown(text)}: {key} has an empty value")
+        raise BenchError(f"selection {shown_value(text)}: {key} has an empty value")
     if key != "seed" or span(value) is not None:
         return value
     if not (value.isascii() and value.isdigit()):
         close = meant_span(value)
-        meant = f" (did you mean {shown(f'seed={close}')}?)" if close else ""
-        what = f"seed must be a number or a span such as 0-4, not {shown(value)}{meant}"
-        raise BenchError(f"selection {shown(text)}: {what}")
+        meant = f" (did you mean {shown_value(f'seed={close}')}?)" if close else ""
+        what = f"seed must be a number or a span such as 0-4, not {shown_value(value)}{meant}"
+        raise BenchError(f"selection {shown_value(text)}: {what}")
     return value.lstrip("0") or "0"
 
 
@@ -144,4 +144,4 @@ def _absent(key: str, missing: Sequence[str], known: Sequence[str]) -> Iterator[
     how = "; join alternatives with |, and put a name with a comma or | in quotes" if has_special else ""
     for value in missing:
         close = hint("" if key == "seed" else value, known)  # seeds are listed, since numbers cannot be misspelt
-        yield f"selection: no {key} {shown(value)} in this suite{close}{how}"
+        yield f"selection: no {key} {shown_value(value)} in this suite{close}{how}"

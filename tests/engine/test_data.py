@@ -15,7 +15,7 @@ import torch
 
 from msda_bench.api import BenchError, DataError, Dataset, DomainData, InputSpec, Task, component
 from msda_bench.engine import tensors
-from msda_bench.engine.tensors import HostBytes, batch_of, whole
+from msda_bench.engine.tensors import HostBytes, all_numbers, batch_of
 from msda_bench.functional import uniform
 from msda_bench.store.codec import decode, encode
 from msda_bench.suite.protocol import Splitting
@@ -302,7 +302,7 @@ def test_bytes_train_like_the_numbers_they_encode_without_a_copy(tmp_path):
     assert isinstance(x, HostBytes)
     assert isinstance(prepared.test.x, HostBytes)
     assert all(isinstance(array, np.memmap) for array in x.arrays)
-    assert torch.equal(whole(x), numbers.training.x)
+    assert torch.equal(all_numbers(x), numbers.training.x)
 
 
 def test_every_byte_becomes_numpys_quotient():
@@ -311,7 +311,7 @@ def test_every_byte_becomes_numpys_quotient():
     host = HostBytes.of(every, np.arange(256), CPU)
     for examples in (host, torch.from_numpy(every)):
         assert np.array_equal(batch_of(examples, torch.arange(256)).numpy(), expected)
-    assert np.array_equal(whole(host).numpy(), expected)
+    assert np.array_equal(all_numbers(host).numpy(), expected)
     assert torch.equal(host.resident(), torch.from_numpy(every))
     assert host.take(torch.arange(0)).resident().shape == (0, 1)
 

@@ -16,7 +16,7 @@ def reported(data):
 
 def plain_value(text):
     document = parse_document(f"- {text}".encode(), "f")
-    assert document.mistakes == []
+    assert document.issues == []
     return document.value[0]
 
 
@@ -25,7 +25,7 @@ def test_values_have_their_places():
         b"\xef\xbb\xbf%YAML 1.2\r\n---\r\na: 1\r\nb:\n  - x\n  - {c: yes, 'd e': null}\n...\r\n", "f"
     )
     assert document.value == {"a": 1, "b": ["x", {"c": "yes", "d e": None}]}
-    assert document.mistakes == []
+    assert document.issues == []
     assert document.places == {  # of each key or item, and of its value
         (): (Mark(3, 1), Mark(3, 1)),
         ("a",): (Mark(3, 1), Mark(3, 4)),

@@ -14,7 +14,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from msda_bench.errors import SuiteError
 from msda_bench.suite.files import read_bytes
-from msda_bench.suite.issues import dotted, hint, issues_of, shown
+from msda_bench.suite.issues import dotted, hint, issues_of, shown_value
 
 AVERAGE = "average"
 """The target of means over targets."""
@@ -120,7 +120,7 @@ def find_table(name: str) -> PublishedNumbers:
     elif name in known:
         data = resources.files(__package__).joinpath(f"{name}{ENDING}").read_bytes()
     else:
-        raise SuiteError(f"unknown table {shown(name)}{hint(name, known)}; one of your own is a {ENDING} file")
+        raise SuiteError(f"unknown table {shown_value(name)}{hint(name, known)}; one of your own is a {ENDING} file")
     try:
         text = io.StringIO(data.decode("utf-8-sig"), newline="")
         rows = list(csv.DictReader(text, restkey="after the last column", strict=True))
@@ -156,5 +156,7 @@ def _refuse_repeated(name: str, numbers: Iterable[PublishedNumber]) -> None:
     for at, one in enumerate(numbers, 1):
         key = (one.source, one.table, one.backbone, one.protocol, one.method, one.target)
         if key in seen:
-            raise SuiteError(f"{name}: row {at}: repeats {shown(one.method)} at {shown(one.target)}; remove one")
+            raise SuiteError(
+                f"{name}: row {at}: repeats {shown_value(one.method)} at {shown_value(one.target)}; remove one"
+            )
         seen.add(key)

@@ -32,9 +32,9 @@ from msda_bench_builtin.datasets.digits.readers import (
     colours,
     digits,
     enlarge,
+    joined_parts,
     read_arrays,
     read_mat,
-    whole,
 )
 from msda_bench_builtin.datasets.features import Published
 from msda_bench_builtin.datasets.images.dataset import Sha256, first_suite
@@ -126,7 +126,7 @@ class DigitsFive(Published):
             expected = " and ".join(map(str, self.published[domain]))
             what = f"{sizes[0]} training and {sizes[1]} test images, expected {expected}"
             raise DataError(f"{folder / names[0]}: {domain} has {what}; replace the file")
-        return whole(train, test)
+        return joined_parts(train, test)
 
 
 def _mnist(path: Path) -> Iterator[Part]:

@@ -15,7 +15,7 @@ from pydantic import Field
 from msda_bench.api import Array, ByHand, DataError, DomainData, File, Files, InputSpec, Size, Task, Url, component
 from msda_bench_builtin.datasets.features import Standardised
 from msda_bench_builtin.datasets.images.dataset import Sha256
-from msda_bench_builtin.datasets.images.listing import plain
+from msda_bench_builtin.datasets.images.listing import plain_name
 from msda_bench_builtin.datasets.tables.npz import read_arrays
 from msda_bench_builtin.datasets.unpacked import reading, zip_member
 
@@ -152,7 +152,7 @@ class OfficeHomeFeatures(Standardised):
     def _arrays(self, path: Path) -> dict[str, Array]:
         with reading(path, "cannot be read"), zip_member(path, _TABLE) as stream:
             rows = list(_rows(io.TextIOWrapper(stream, "utf-8", newline="")))
-        mine = {domain: [row for row in rows if row.domain == plain(domain)] for domain in self.published}
+        mine = {domain: [row for row in rows if row.domain == plain_name(domain)] for domain in self.published}
         counts = {domain: len(found) for domain, found in mine.items()}
         kinds = sorted({row.kind for row in rows})
         if counts != dict(self.published) or len(kinds) != _CLASSES:
@@ -179,4 +179,4 @@ def _rows(lines: Iterable[str]) -> Iterator[_Row]:
     for row in table:
         if len(row) != _WIDTH + 2:
             raise ValueError(f"line {table.line_num} has {len(row)} fields, expected {_WIDTH + 2}")
-        yield _Row(plain(row[-1]), plain(row[-2]), np.array(row[:_WIDTH], np.float32))
+        yield _Row(plain_name(row[-1]), plain_name(row[-2]), np.array(row[:_WIDTH], np.float32))

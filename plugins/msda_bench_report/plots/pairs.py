@@ -16,7 +16,7 @@ from msda_bench.results.formats import show_p
 from msda_bench.results.frame import runs_of
 from msda_bench.results.verdict import too_few_datasets
 from msda_bench.results.words import name_of
-from msda_bench.suite.issues import hint, shown
+from msda_bench.suite.issues import hint, shown_value
 from msda_bench_report.plots import parts
 from msda_bench_report.plots.parts import BLUE, GREEN, GREY, KINDS, ORANGE, ROW, WIDTH, layered, step, tips
 from msda_bench_report.plots.vega import Layer, Spec, channel, in_order, joined
@@ -40,7 +40,7 @@ def differences(comparisons: str | Path | pd.DataFrame, to: str | None = None) -
     rows = main_pairs(comparisons)
     rows = rows[rows["mean_difference"].notna()]
     if to is not None and to not in (known := {*rows["first"], *rows["second"]}):
-        raise ValueError(f"to: no pair here has the method {shown(to)}{hint(to, sorted(known))}")
+        raise ValueError(f"to: no pair here has the method {shown_value(to)}{hint(to, sorted(known))}")
     return parts.panels("comparisons", rows, ("experiment",), lambda rows: _differences(rows, to or best_of(rows)))
 
 

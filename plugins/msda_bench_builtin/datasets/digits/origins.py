@@ -11,7 +11,7 @@ from typing import Literal
 
 from msda_bench.api import Array, ByHand, DomainData, File, Files, Url
 from msda_bench_builtin.datasets.digits import mnist_m_made, synth_fonts
-from msda_bench_builtin.datasets.digits.readers import Part, read_mat, read_mnist, read_mnist_m, read_usps, whole
+from msda_bench_builtin.datasets.digits.readers import Part, joined_parts, read_mat, read_mnist, read_mnist_m, read_usps
 
 Copies = Literal["original", "reduced"]
 
@@ -154,14 +154,14 @@ def _read(
     def load(local: Files) -> DomainData:
         paths = [local.path(file) for file in files]
         if kept is None:
-            return whole(*read(*paths))
+            return joined_parts(*read(*paths))
 
         def decoded() -> Mapping[str, Array]:
             train, test = read(*paths)
             return {"train_x": train.x, "train_y": train.y, "test_x": test.x, "test_y": test.y}
 
         arrays = local.derived(json.dumps([kept, 1, *(file.checksum for file in files)]), decoded)
-        return whole(Part(arrays["train_x"], arrays["train_y"]), Part(arrays["test_x"], arrays["test_y"]))
+        return joined_parts(Part(arrays["train_x"], arrays["train_y"]), Part(arrays["test_x"], arrays["test_y"]))
 
     return Origin(files, sizes, load, note)
 
@@ -196,7 +196,7 @@ def _made(
         half = len(files) // 2
         train = part("train", n_train, files[:half], local)
         test = part("test", n_test, files[half:], local)
-        return whole(train, test)
+        return joined_parts(train, test)
 
     return Origin(files, sizes, load, note, ingredients)
 

@@ -38,7 +38,7 @@ class Part:
     y: Array
 
 
-def whole(train: Part, test: Part) -> DomainData:
+def joined_parts(train: Part, test: Part) -> DomainData:
     """Both parts as one domain, the test part marked."""
     is_test = np.repeat([False, True], [len(train.y), len(test.y)])
     if train.x.strides[1] == test.x.strides[1] == 0:  # grey: the three channels keep sharing their memory

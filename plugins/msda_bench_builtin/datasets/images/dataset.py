@@ -34,7 +34,7 @@ from msda_bench.api import (
 )
 from msda_bench_builtin.datasets.first_suite import Recipes, Settings, comparison, plain_methods
 from msda_bench_builtin.datasets.images.decode import decoder, fingerprint
-from msda_bench_builtin.datasets.images.listing import listed, plain
+from msda_bench_builtin.datasets.images.listing import names_text, plain_name
 from msda_bench_builtin.datasets.images.new_images import ImagesReader
 from msda_bench_builtin.datasets.sizes import Imbalance
 
@@ -287,7 +287,7 @@ class Images(Dataset):
             else:
                 groups[name] = "/".join(match.groups("")) or match[0]
         if without:
-            what = f"`groups` ({pattern}) matches nothing in the paths of images, {listed(dict.fromkeys(without))}"
+            what = f"`groups` ({pattern}) matches nothing in the paths of images, {names_text(dict.fromkeys(without))}"
             raise DataError(f"{self.name}: {domain}: {what}; correct it")
         return self._groups_of(domain, list(groups.values()))
 
@@ -368,9 +368,9 @@ def first_suite(counts: Counts, imbalance: Imbalance | None = None) -> Settings:
 def what_is_missing(counts: Counts, published: Mapping[str, int], classes: int | None) -> Iterator[str]:
     """A line for each domain that differs from the published one, and for each without images of a class."""
     every = set[str]().union(*counts.values())
-    here = {plain(domain): of_class for domain, of_class in counts.items()}
+    here = {plain_name(domain): of_class for domain, of_class in counts.items()}
     for domain, expected in published.items():
-        number = sum(here.get(plain(domain), {}).values())
+        number = sum(here.get(plain_name(domain), {}).values())
         if not number:
             yield f"missing: domain {domain}, {expected} images"
         elif number != expected:
@@ -380,4 +380,4 @@ def what_is_missing(counts: Counts, published: Mapping[str, int], classes: int |
     for domain, of_class in counts.items():
         missing = every - set(of_class)
         if missing:
-            yield f"missing: domain {domain} has no images of classes {listed(missing)}"
+            yield f"missing: domain {domain} has no images of classes {names_text(missing)}"

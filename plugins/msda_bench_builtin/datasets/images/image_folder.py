@@ -14,7 +14,7 @@ from msda_bench.api import AddedLater, DataError, Files, Identified, Row, compon
 from msda_bench.functional import plain_texts
 from msda_bench_builtin.datasets.images.dataset import Images, Listing, Pattern, first_suite, what_is_missing
 from msda_bench_builtin.datasets.images.keys import are_keys
-from msda_bench_builtin.datasets.images.listing import files_of, is_archive, listed, plain
+from msda_bench_builtin.datasets.images.listing import files_of, is_archive, names_text, plain_name
 from msda_bench_builtin.datasets.images.looked_through import (
     IMAGE_OPTIONS,
     Placed,
@@ -58,11 +58,11 @@ def placed(rows: Iterable[Row], layout: str) -> list[Placed]:
 def _repeats(parts: set[tuple[str, str]]) -> set[tuple[str, str]]:
     """The parts of domains whose images others of their parts have, too."""
     count = Counter(domain for domain, _ in parts)
-    trained = {domain for domain, part in parts if part_of(part) == "train" and plain(part) != "trainval"}
+    trained = {domain for domain, part in parts if part_of(part) == "train" and plain_name(part) != "trainval"}
     repeats: set[tuple[str, str]] = set()
     for domain, part in parts:
         is_full = part_of(part) == "full" and count[domain] > 1
-        is_trainval = plain(part) == "trainval" and domain in trained
+        is_trainval = plain_name(part) == "trainval" and domain in trained
         if is_full or is_trainval:
             repeats.add((domain, part))
     return repeats
@@ -136,7 +136,7 @@ class FolderImages(Images):
 
     def plain(self, names: Sequence[str]) -> list[str]:
         """Names in a form in which equal meanings are equal texts."""
-        return [plain(name) for name in names]
+        return [plain_name(name) for name in names]
 
     def listed(self, domain: str, files: Files) -> Listing:
         """The domain's images by class and name; odd are missing classes and folders spelt in two ways."""
@@ -146,11 +146,11 @@ class FolderImages(Images):
         if domain not in tree:
             absent = [name for name in self.domains if name not in tree]
             present = {image.domain for image in images}
-            held = f"domains {listed(present)}" if present else f"no {self.layout.removeprefix('**/')}/FILE"
-            what = f"no images of domains {listed(absent)}; it holds {held}"
+            held = f"domains {names_text(present)}" if present else f"no {self.layout.removeprefix('**/')}/FILE"
+            what = f"no images of domains {names_text(absent)}; it holds {held}"
             raise DataError(f"{path}: {what}; {self._remedy('domains')}")
         if len(classes) != self.classes:
-            expected = f"{self.classes} classes expected, it has {listed(classes)}"
+            expected = f"{self.classes} classes expected, it has {names_text(classes)}"
             raise DataError(f"{path}: {expected}; {self._remedy('classes')}")
         mine = tree[domain]
         rows = []
@@ -160,7 +160,7 @@ class FolderImages(Images):
         odd = []
         missing = set(classes) - set(mine)
         if missing:
-            odd.append(f"no images of classes {listed(missing)}")
+            odd.append(f"no images of classes {names_text(missing)}")
         odd += merged({domain: mine})
         return Listing(rows, odd)
 
@@ -226,16 +226,16 @@ def _doubts(tree: Tree) -> Iterator[str]:
     for kind, names in (("domains", tree), ("classes", domains_with)):
         parts = [name for name in names if part_of(name)]
         if len(parts) > 1:
-            yield f"{kind} are named as parts of one domain are, {listed(parts)}; give each its own folder"
+            yield f"{kind} are named as parts of one domain are, {names_text(parts)}; give each its own folder"
     for line in merged_lines:
         yield f"{line} beside each other; rename them if they mean two things"
     shared = {label for label, count in domains_with.items() if count > 1}
     alone = [name for name, by_class in tree.items() if shared.isdisjoint(by_class)]
     if alone:
-        yield f"domains without a class of another domain, {listed(alone)}; correct the names or levels of folders"
+        yield f"domains without a class of another domain, {names_text(alone)}; correct the names or levels of folders"
     tests = [name for name, count in parts_in(tree).items() if not count["train"]]
     if tests:
-        yield f"domains of which all images are an official test, {listed(tests)}; move some to another part"
+        yield f"domains of which all images are an official test, {names_text(tests)}; move some to another part"
 
 
 @component

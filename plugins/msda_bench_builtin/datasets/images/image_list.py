@@ -14,7 +14,7 @@ from pydantic import Field
 
 from msda_bench.api import AddedLater, DataError, Files, Identified, Row, component
 from msda_bench_builtin.datasets.images.dataset import Images, Listing, Pattern, first_suite, what_is_missing
-from msda_bench_builtin.datasets.images.listing import files_of, listed, row_of
+from msda_bench_builtin.datasets.images.listing import files_of, names_text, row_of
 from msda_bench_builtin.datasets.images.looked_through import (
     IMAGE_OPTIONS,
     Placed,
@@ -64,7 +64,7 @@ class ListedImages(Images):
             counts[domain] = dict(Counter(PurePosixPath(name).parent.name for name in names if name in here))
             absent = [name for name in names if name not in here]
             if absent:
-                lines.append(f"missing: domain {domain}, listed files are not there, {listed(absent)}")
+                lines.append(f"missing: domain {domain}, listed files are not there, {names_text(absent)}")
         images = sum(sum(by_class.values()) for by_class in counts.values())
         is_whole = not lines and len(counts) == len(self.published)
         suite = first_suite(counts) if is_whole else {}
@@ -92,7 +92,7 @@ class ListedImages(Images):
         absent = [name for name, row in rows.items() if row is None and name not in self.without]
         if absent:
             remedy = _remedy(folder, domain, absent[0])
-            raise DataError(f"{folder}: {domain}: listed files are not there, {listed(absent)}; {remedy}")
+            raise DataError(f"{folder}: {domain}: listed files are not there, {names_text(absent)}; {remedy}")
         images = []
         for name, label, _, official in entries:
             row = rows[name]
@@ -101,10 +101,10 @@ class ListedImages(Images):
         odd = []
         missing = set(range(self.classes)) - {label for _, label, *_ in entries}
         if missing:
-            odd.append(f"no images of classes {listed(map(str, missing))}")
+            odd.append(f"no images of classes {names_text(map(str, missing))}")
         twice = [name for name, count in lines_of.items() if count > 1]
         if twice:
-            odd.append(f"images that are listed more than once, {listed(twice)}")
+            odd.append(f"images that are listed more than once, {names_text(twice)}")
         groups = {name: group for name, _, group, _ in entries} if self.has_groups else None
         return Listing(images, odd, groups)
 

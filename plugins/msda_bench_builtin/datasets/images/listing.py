@@ -56,12 +56,12 @@ class Listed(NamedTuple):
 
 
 @lru_cache(maxsize=4096)
-def plain(name: str) -> str:
+def plain_name(name: str) -> str:
     """A name in a form that all copies of a dataset share: `Real World`, `real_world` and `RealWorld` are the same."""
     return re.sub(r"[ _-]+", "", name).casefold()
 
 
-def listed(names: Iterable[str]) -> str:
+def names_text(names: Iterable[str]) -> str:
     """`4: a, b, c and 1 more`, sorted."""
     every = sorted(names)
     text = f"{len(every)}: {', '.join(every[:_SHOWN])}"

@@ -17,7 +17,7 @@ from msda_bench_builtin.datasets.first_suite import about_targets
 from msda_bench_builtin.datasets.images.dataset import Images, first_suite, what_is_missing
 from msda_bench_builtin.datasets.images.decode import header
 from msda_bench_builtin.datasets.images.keys import key_in
-from msda_bench_builtin.datasets.images.listing import Listed, listed, plain
+from msda_bench_builtin.datasets.images.listing import Listed, names_text, plain_name
 from msda_bench_builtin.datasets.images.looks import PATTERN, deep_line, sequences_in
 from msda_bench_builtin.datasets.sizes import Imbalance, few_examples
 
@@ -151,7 +151,7 @@ def identified(
 
 def part_of(name: str) -> str:
     """The official part that a folder's name stands for: train, validation, test or full; empty if none."""
-    return _PARTS.get(re.sub(r"(set|data|split|images|imgs)?\d*$", "", plain(name)), "")
+    return _PARTS.get(re.sub(r"(set|data|split|images|imgs)?\d*$", "", plain_name(name)), "")
 
 
 def merged(tree: Tree) -> Iterator[str]:
@@ -167,7 +167,7 @@ def merged(tree: Tree) -> Iterator[str]:
         spelt = Counter(name for name, _ in folders)
         several = [folder for (name, _), folder in folders.items() if spelt[name] > 1]
         if several:
-            yield f"{kind} folders whose names mean the same are merged, {listed(several)}"
+            yield f"{kind} folders whose names mean the same are merged, {names_text(several)}"
 
 
 def parts_in(tree: Tree) -> dict[str, Counter[str]]:
@@ -235,7 +235,7 @@ def _official(tests: Mapping[str, int]) -> list[str]:
     line = f"official test: {', '.join(some)}"
     none = [name for name, count in tests.items() if not count]
     if none:
-        line += f"; none in {listed(none)}, where each run draws its own"
+        line += f"; none in {names_text(none)}, where each run draws its own"
     return [line]
 
 
@@ -287,7 +287,7 @@ def _headers(rows: Sequence[Row]) -> tuple[list[str], int]:
         turned += turns
         if fault:
             faults.setdefault(fault, []).append(row.name)
-    return [f"bad: {fault}, {listed(names)}" for fault, names in sorted(faults.items())], turned
+    return [f"bad: {fault}, {names_text(names)}" for fault, names in sorted(faults.items())], turned
 
 
 def _how_much(files: Listed, read: Collection[Row]) -> str:

@@ -1,4 +1,4 @@
-"""Judges the inputs of an archive of arrays, as `judge` does the columns of a table."""
+"""Judges the inputs of an archive of arrays, as `doubts_about` does the columns of a table."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from msda_bench.api import Array
+from msda_bench_builtin.datasets.tables.column_doubts import SAME_UNIT, copied, ordered, recorded
 from msda_bench_builtin.datasets.tables.findings import MEASURED, Finding
-from msda_bench_builtin.datasets.tables.judge import SAME_UNIT, copied, ordered, recorded
 from msda_bench_builtin.datasets.tables.numbers import factor_text, gaps_among, other_unit
 from msda_bench_builtin.datasets.tables.parts import Parts
-from msda_bench_builtin.datasets.tables.texts import listed
+from msda_bench_builtin.datasets.tables.texts import names_text
 
 _COLUMNS = 32
 """The most numbers of each row that are examined; they are evenly spaced."""
@@ -57,14 +57,14 @@ def _findings(
         found = gaps_among(different[known], counts[known])
         coded.update(gap.value for gap in found if gap.certain)
     if coded:
-        which = listed([f"{gap:g}" for gap in sorted(coded)])
+        which = names_text([f"{gap:g}" for gap in sorted(coded)])
         what = f"{which} repeats far outside of all other numbers of array {name!r}"
         put = "NaN there" if gaps else "the median there: arrays have no gaps"
         yield Finding("gap", what, remedy=f"if it stands for a missing value, put {put}")
     spreads = np.array([spread(columns, places == place) for place in range(len(names))])
     unit = None if alike else other_unit(spreads, spreads)
     if unit is not None:
-        where = listed([names[place] for place in unit.domains], 6)
+        where = names_text([names[place] for place in unit.domains], 6)
         what = f"array {name!r} in {where} varies {factor_text(unit.factor)} that of other domains"
         yield Finding("unit", what, remedy=SAME_UNIT)
     rows = np.concatenate(list(parts.rows.values()))

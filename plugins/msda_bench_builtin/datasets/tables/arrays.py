@@ -33,7 +33,7 @@ from msda_bench_builtin.datasets.tables.signals import (
     padded_axes,
     signals_in,
 )
-from msda_bench_builtin.datasets.tables.texts import listed, names_in, text_of
+from msda_bench_builtin.datasets.tables.texts import names_in, names_text, text_of
 
 
 @component
@@ -209,7 +209,7 @@ class Arrays(FromFile):
         if not is_mine and not ((path.is_file() or "label" in options) and has_lists(path)):
             return None
         if not path.is_dir() and not options.keys() >= {"domain", "label"}:
-            held = listed(arrays_of(path))
+            held = names_text(arrays_of(path))
             raise DataError(f"{path}: name the arrays of domains and labels by --domain and --label; it has {held}")
         if "text" in options:
             raise DataError(f"{path}: arrays have no column of text; leave --text out, or save a table")
@@ -249,7 +249,7 @@ class Arrays(FromFile):
         shapes = {name: shape_of(first, name) for name in others}
         rows = [name for name, found in shapes.items() if found and len(found[0]) > 1 and found[1] in "iufb"]
         if len(others) != 1 and len(rows) != 1:
-            held = listed([shown_shape(first, name) for name in others]) or "no other"
+            held = names_text([shown_shape(first, name) for name in others]) or "no other"
             what = f"which array holds the inputs? call it {self.inputs!r}; it has {held}"
             if any(name.endswith("_test") for name in others):
                 what += "; make one array of those of both sides, and an array `split` of 'train' and 'test'"
@@ -322,7 +322,7 @@ class Arrays(FromFile):
         others = [shown_shape(first, name) for name in left if name in held]
         if others:
             ask = "" if self.groups else "; name by --group one that says which rows belong together"
-            lines.append(f"arrays not read: {listed(others)}{ask}")
+            lines.append(f"arrays not read: {names_text(others)}{ask}")
         return lines
 
     def fit(self, train: Mapping[str, Inputs]) -> Callable[[str, Inputs], Inputs]:

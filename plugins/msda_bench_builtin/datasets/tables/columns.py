@@ -13,7 +13,7 @@ import numpy as np
 from msda_bench.api import Array, DataError, Inputs
 from msda_bench.functional import frequent_columns, ngram_counts, plain_texts, select_columns
 from msda_bench_builtin.datasets.tables.read import NO_NAME, Column
-from msda_bench_builtin.datasets.tables.texts import listed
+from msda_bench_builtin.datasets.tables.texts import names_text
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -34,8 +34,8 @@ _CELLS = 1 << 29
 
 
 @dataclass(frozen=True)
-class Kind:
-    """What a column becomes.
+class InputColumn:
+    """What a column of a table becomes as inputs.
 
     Attributes:
         name: of the column.
@@ -76,7 +76,7 @@ class Plan:
         gaps: whether missing values are marked; if not, the columns that would mark them are 0.
     """
 
-    kinds: tuple[Kind, ...]
+    kinds: tuple[InputColumn, ...]
     dropped: tuple[tuple[str, str], ...] = ()
     text: str | None = None
     gaps: Gaps = "mark"
@@ -104,7 +104,7 @@ class Plan:
             "text": [self.text] if self.text else [],
             "left out": [f"{name} ({why})" for name, why in self.dropped],
         }
-        return [f"{fate}: {listed(names, 40)}" for fate, names in fates.items() if names]
+        return [f"{fate}: {names_text(names, 40)}" for fate, names in fates.items() if names]
 
 
 def plan_of(path: Path, columns: Mapping[str, Column], categories: Collection[str], text: str | None) -> Plan:
@@ -113,7 +113,7 @@ def plan_of(path: Path, columns: Mapping[str, Column], categories: Collection[st
     Raises:
         DataError: a column holds numbers and other texts, numbers that are too large, or too many different texts.
     """
-    kinds: list[Kind] = []
+    kinds: list[InputColumn] = []
     dropped: list[tuple[str, str]] = []
     for name, column in columns.items():
         if name == text:
@@ -137,7 +137,7 @@ def plan_of(path: Path, columns: Mapping[str, Column], categories: Collection[st
     return plan
 
 
-def _kind(path: Path, name: str, column: Column, *, category: bool) -> Kind:
+def _kind(path: Path, name: str, column: Column, *, category: bool) -> InputColumn:
     gaps, numbers = bool((column.codes < 0).any()), column.numbers
     texts = np.flatnonzero(np.isnan(numbers))
     if not category and (said := as_written(column)):
@@ -153,10 +153,10 @@ def _kind(path: Path, name: str, column: Column, *, category: bool) -> Kind:
             place = int(places[0])
             where = f"{column.texts[place]!r} in row {column.row_of(place)}"
             raise DataError(f"{path}: column {name!r} {fault.replace('{}', where)}; {remedy}")
-    return Kind(name, gaps=gaps)
+    return InputColumn(name, gaps=gaps)
 
 
-def _category(path: Path, name: str, column: Column) -> Kind:
+def _category(path: Path, name: str, column: Column) -> InputColumn:
     read = len(column.codes) - column.unread
     if len(column.texts) > max(_FEW, min(_LEVELS, read // 2)):
         most = f"a category has at most {_LEVELS}, half as many as rows"
@@ -165,7 +165,7 @@ def _category(path: Path, name: str, column: Column) -> Kind:
     levels = sorted(column.named.texts)
     if (column.codes < 0).any():
         levels.append("")
-    return Kind(name, tuple(levels))
+    return InputColumn(name, tuple(levels))
 
 
 def as_written(column: Column) -> tuple[str, str] | None:
@@ -259,11 +259,11 @@ class Encoding:
     """
 
     plan: Plan
-    scales: Mapping[tuple[str, Kind], _Scale]
-    known: Mapping[Kind, Array]
+    scales: Mapping[tuple[str, InputColumn], _Scale]
+    known: Mapping[InputColumn, Array]
     vocabulary: Array | None
     words: int
-    usual: Mapping[Kind, int] | None = None
+    usual: Mapping[InputColumn, int] | None = None
 
     def __call__(self, domain: str, rows: Inputs) -> Inputs:
         """The domain's examples as the network gets them."""
@@ -298,9 +298,9 @@ def fitted(plan: Plan, train: Mapping[str, Inputs], standardise: Standardise, wo
     dense = {domain: _dense(rows, plan.raw) for domain, rows in train.items()}
     pooled = np.concatenate([dense[domain] for domain in list(dense)[:-1] or dense])
     every = np.concatenate(list(dense.values()))
-    scales: dict[tuple[str, Kind], _Scale] = {}
-    known: dict[Kind, Array] = {}
-    usual: dict[Kind, int] = {}
+    scales: dict[tuple[str, InputColumn], _Scale] = {}
+    known: dict[InputColumn, Array] = {}
+    usual: dict[InputColumn, int] = {}
     for kind, mine in _slices(plan).items():
         if kind.levels:
             there = np.unique(every[:, mine.start])
@@ -318,14 +318,14 @@ def fitted(plan: Plan, train: Mapping[str, Inputs], standardise: Standardise, wo
     return Encoding(plan, scales, known, vocabulary, words, usual if plan.gaps == "fill" else None)
 
 
-def _most_frequent(kind: Kind, places: Array) -> int:
+def _most_frequent(kind: InputColumn, places: Array) -> int:
     """The place of the text of a category that most rows have, of those that have one; the first if none has."""
     counts = np.bincount(places[places >= 0].astype(np.int64), minlength=len(kind.levels))
     counts[kind.levels.index("")] = 0
     return int(counts.argmax())
 
 
-def _slices(plan: Plan) -> dict[Kind, slice]:
+def _slices(plan: Plan) -> dict[InputColumn, slice]:
     """Where the columns of each kind lie before `fitted`."""
     starts = np.cumsum([0, *(kind.raw for kind in plan.kinds)]).tolist()
     return {kind: slice(start, start + kind.raw) for kind, start in zip(plan.kinds, starts, strict=False)}

@@ -13,14 +13,14 @@ import numpy as np
 from msda_bench.api import Array, DataError, Identified
 from msda_bench_builtin.datasets.first_suite import Recipes, Settings, about_targets, answers, comparison, plain_methods
 from msda_bench_builtin.datasets.sizes import Imbalance, few_examples
+from msda_bench_builtin.datasets.tables.column_doubts import doubts_about, used_columns
 from msda_bench_builtin.datasets.tables.findings import MEASURED, Look
 from msda_bench_builtin.datasets.tables.folder import not_read
-from msda_bench_builtin.datasets.tables.judge import judge, used_columns
 from msda_bench_builtin.datasets.tables.official import official_train
 from msda_bench_builtin.datasets.tables.parts import Roles, is_regression, option
 from msda_bench_builtin.datasets.tables.read import Column
 from msda_bench_builtin.datasets.tables.rows import Contents, FromFile
-from msda_bench_builtin.datasets.tables.texts import listed, names_in
+from msda_bench_builtin.datasets.tables.texts import names_in, names_text
 
 _FEW = range(3, 11)
 """A number with so many values may be a code of a category; with two it makes no difference."""
@@ -46,7 +46,7 @@ def look_through(look: Look, text: str | None) -> tuple[dict[str, Any], list[str
         DataError: none is left.
     """
     used = used_columns(look, text)
-    findings = judge(look, text)
+    findings = doubts_about(look, text)
     lines = [finding.line(answered=finding.fate != "missing") for finding in findings]
     params: dict[str, Any] = {}
     left = {*used}
@@ -68,14 +68,16 @@ def _gaps(columns: Mapping[str, Column]) -> list[str]:
     """A line on the columns with missing values."""
     shares = {name: (column.codes < 0).mean() for name, column in columns.items()}
     gaps = [f"{name} {100 * share:.0f} %" for name, share in shares.items() if share]
-    return [f"missing: {listed(gaps, 40)}"] if gaps else []
+    return [f"missing: {names_text(gaps, 40)}"] if gaps else []
 
 
 def _codes(columns: Mapping[str, Column]) -> list[str]:
     """A line on columns of few different whole numbers."""
     few = [name for name, column in columns.items() if len(column.numbers) in _FEW]
     codes = [name for name in few if not (columns[name].numbers % 1).any()]
-    return [f"numbers of few values: {listed(codes, 40)}; name those that are codes in `categories`"] if codes else []
+    if not codes:
+        return []
+    return [f"numbers of few values: {names_text(codes, 40)}; name those that are codes in `categories`"]
 
 
 def unnamed(path: Path, columns: Mapping[str, Column]) -> DataError:
@@ -86,7 +88,7 @@ def unnamed(path: Path, columns: Mapping[str, Column]) -> DataError:
     domain = _called(_DOMAINS, texts or several or ["COLUMN"], 0)
     label = _called(_LABELS, [name for name in columns if name != domain] or ["COLUMN"], -1)
     how = shlex.join(["--domain", domain, "--label", label])
-    held = listed([f"{name} ({_values_of(column)})" for name, column in columns.items()])
+    held = names_text([f"{name} ({_values_of(column)})" for name, column in columns.items()])
     needs = f"a table needs the columns of domains and of labels, such as `{how}`"
     return DataError(f"{path}: {needs}; its columns are {held}")
 
@@ -130,7 +132,7 @@ def repaired(data: FromFile, unlabelled: str) -> tuple[Any, dict[str, Any], list
         without = [text for text, of in labels.items() if len(of) > 1 and (of < 0).all()]
         what = f"{lacking} rows have no {roles.names[1]}{roles.hint(roles.label)}"
         if without:
-            what += f"; domains without any: {listed(without)}"
+            what += f"; domains without any: {names_text(without)}"
         notes.append(f"no label: {what}; rows without one are left out")
         more["unlabelled"] = unlabelled if without else "drop"
     left_out = _useless(data, roles, labels)
@@ -217,7 +219,7 @@ def _drawn(read: Contents) -> tuple[dict[str, Any], list[str]]:
     lines: list[str] = []
     if read.unlabelled:
         unknown = "how good a method is there cannot be known, and validators choose"
-        lines.append(f"targets without labels: {listed(read.unlabelled)}; {unknown}")
+        lines.append(f"targets without labels: {names_text(read.unlabelled)}; {unknown}")
         if not read.shared:
             params["protocol"] = "transductive"
     if read.classes and read.groups is not None:
@@ -256,7 +258,7 @@ def _how_much(data: FromFile, read: Contents, drop: Sequence[str]) -> str:
         line += f", {used} of {used + len(left)} columns of inputs"
     if path.is_dir():
         left += not_read(path, data.reads())
-    return f"{line}; not read: {listed(left, 40)}" if left else line
+    return f"{line}; not read: {names_text(left, 40)}" if left else line
 
 
 def _methods(read: Contents, labelled: int, *, given: bool, norm: bool) -> Recipes:

@@ -16,7 +16,7 @@ from msda_bench_builtin.datasets.tables.new_table import FEW, MOST_OUTSIDE, OTHE
 from msda_bench_builtin.datasets.tables.npz import padded
 from msda_bench_builtin.datasets.tables.numbers import factor_text, other_unit
 from msda_bench_builtin.datasets.tables.read import Column
-from msda_bench_builtin.datasets.tables.texts import listed, text_of
+from msda_bench_builtin.datasets.tables.texts import names_text, text_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +103,7 @@ class ArraysReader(NewRowsReader):
         beside, others = _beside(found.others, len(x))
         lines: list[str] = []
         if others:
-            lines.append(f"arrays without one value for each row are not copied to the answers: {listed(others)}")
+            lines.append(f"arrays without one value for each row are not copied to the answers: {names_text(others)}")
         if self.source.labels in beside:
             texts = [*dict.fromkeys(beside[self.source.labels])]
             lines.append(not_used(f"array {self.source.labels!r} (label)", texts, self.classes))

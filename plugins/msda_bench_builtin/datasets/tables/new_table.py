@@ -14,7 +14,7 @@ from msda_bench.functional import ngram_counts, plain_texts
 from msda_bench_builtin.datasets.tables.columns import (
     HUGE,
     Encoding,
-    Kind,
+    InputColumn,
     Plan,
     Range,
     as_written,
@@ -26,7 +26,7 @@ from msda_bench_builtin.datasets.tables.folder import TABLES, stamp
 from msda_bench_builtin.datasets.tables.numbers import factor_text, other_unit
 from msda_bench_builtin.datasets.tables.parts import missing_in
 from msda_bench_builtin.datasets.tables.read import Column, column, read_table
-from msda_bench_builtin.datasets.tables.texts import listed
+from msda_bench_builtin.datasets.tables.texts import names_text
 
 FEW = 20
 """With fewer rows the quartiles of a domain are not used."""
@@ -187,7 +187,7 @@ def not_used(what: str, texts: Sequence[str], classes: Sequence[str]) -> str:
     other = sorted({*named[len(classes) :]} - {*named[: len(classes)]})
     if not other:
         return line
-    return f"{line}; {listed([*map(repr, other)], 5)} in it is no class that was learned ({listed(classes, 5)})"
+    return f"{line}; {names_text([*map(repr, other)], 5)} in it is no class that was learned ({names_text(classes, 5)})"
 
 
 def _input(path: Path, columns: Mapping[str, Column], name: str, own: Mapping[str, Sequence[str]]) -> Column:
@@ -200,7 +200,7 @@ def _written(of: Column) -> list[str]:
     return texts
 
 
-def _look_at(kind: Kind, column: Column, faults: list[str], doubts: list[str]) -> None:
+def _look_at(kind: InputColumn, column: Column, faults: list[str], doubts: list[str]) -> None:
     """Adds the fault that makes a column useless, or doubts about it."""
     if not column.texts:
         stands = "the missing value" if "" in kind.levels else "an unseen one" if kind.levels else "the median"
@@ -211,24 +211,24 @@ def _look_at(kind: Kind, column: Column, faults: list[str], doubts: list[str]) -
         _look_at_numbers(kind, column, faults, doubts)
 
 
-def _look_at_category(kind: Kind, column: Column, faults: list[str], doubts: list[str]) -> None:
+def _look_at_category(kind: InputColumn, column: Column, faults: list[str], doubts: list[str]) -> None:
     known = [level for level in kind.levels if level]
     named = plain_texts([*known, *column.texts], column.missing)
     learned, here = {*named[: len(known)]}, named[len(known) :]
     unseen = [place for place, text in enumerate(here) if text and text not in learned]
     rows = int(np.isin(column.codes, unseen).sum())
     lacking = int((column.codes < 0).sum())
-    texts = listed([repr(column.texts[place]) for place in unseen], 5)
+    texts = names_text([repr(column.texts[place]) for place in unseen], 5)
     if unseen and rows == len(column.codes) - lacking:
         what = f"column {kind.name!r} has {texts}, and none of the values that were learned from"
-        faults.append(f"{what}, {listed(list(map(repr, known)), 5)}; write these")
+        faults.append(f"{what}, {names_text(list(map(repr, known)), 5)}; write these")
     elif unseen:
         doubts.append(f"column {kind.name!r} has values that were never learned from in {rows} rows: {texts}")
     if lacking and "" not in kind.levels:
         doubts.append(f"column {kind.name!r} lacks a value in {lacking} rows, and in none that was learned from")
 
 
-def _look_at_numbers(kind: Kind, column: Column, faults: list[str], doubts: list[str]) -> None:
+def _look_at_numbers(kind: InputColumn, column: Column, faults: list[str], doubts: list[str]) -> None:
     name, numbers = kind.name, column.numbers
     if (said := as_written(column)) is not None:
         faults.append(f"column {name!r} holds numbers with {said[0]}; {said[1]}")
@@ -259,7 +259,7 @@ def unusual(values: Array, usual: Usual) -> str | None:
         medians, spreads = np.append(usual.middle, median), np.append(usual.third - usual.first, third - first)
         unit = other_unit(medians, spreads)
         if unit is not None and len(usual.middle) in unit.domains:
-            others = listed([f"{of:.3g}" for of in usual.middle if np.isfinite(of)], 8)
+            others = names_text([f"{of:.3g}" for of in usual.middle if np.isfinite(of)], 8)
             return f"is {factor_text(unit.factor)} what was learned from (median {median:.3g}; there {others})"
     low, high = usual.range
     outside = float(np.mean((values < low) | (values > high)))

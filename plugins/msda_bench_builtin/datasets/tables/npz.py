@@ -14,7 +14,7 @@ import numpy as np
 from msda_bench.api import Array, DataError
 from msda_bench_builtin.datasets.tables.folder import ARRAYS, PARQUET, arrays_in, parts_of, stamp
 from msda_bench_builtin.datasets.tables.parquet import fields_in, read_columns, shape_in
-from msda_bench_builtin.datasets.tables.texts import listed
+from msda_bench_builtin.datasets.tables.texts import names_text
 from msda_bench_builtin.datasets.unpacked import reading
 
 _MOST = 1 << 31
@@ -65,7 +65,7 @@ def read_arrays(path: Path, names: Sequence[str]) -> dict[str, Array]:
     held = _members(path)
     for name in names:
         if name not in held:
-            raise DataError(f"{path}: no array {name!r}; it has {listed(held) or 'none'}")
+            raise DataError(f"{path}: no array {name!r}; it has {names_text(held) or 'none'}")
     with reading(path, "cannot be read", _REMEDY):
         for name in names:
             _check_size(path, name, held[name])

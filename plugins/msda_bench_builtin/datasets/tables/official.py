@@ -13,7 +13,7 @@ import numpy as np
 from msda_bench.api import Array, DataError
 from msda_bench.functional import plain_texts
 from msda_bench_builtin.datasets.tables.read import Column
-from msda_bench_builtin.datasets.tables.texts import listed
+from msda_bench_builtin.datasets.tables.texts import names_text
 
 _TRAINED = {"train", "training"}
 _VALIDATED = {"val", "valid", "validation", "dev", "development"}
@@ -84,7 +84,7 @@ def marked_by(path: Path, kind: str, text: str, columns: Mapping[str, Column]) -
     name, values = named_in(text, columns)
     column, what = columns[name].named, f"{kind} {name!r}"
     tests = values or tests_among(name, column)
-    held = listed(sorted(map(repr, column.texts)), 6)
+    held = names_text(sorted(map(repr, column.texts)), 6)
     if not tests:
         how = f"`test_rows: {name}=VALUE` (`--test {name}=VALUE`) names it, or several with commas between them"
         raise DataError(f"{path}: which value of {what} marks official test rows? {how}; it holds {held}")

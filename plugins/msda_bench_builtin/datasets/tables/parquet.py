@@ -11,7 +11,7 @@ import numpy as np
 
 from msda_bench.api import Array, DataError
 from msda_bench_builtin.datasets.tables.folder import PARQUET, files_of
-from msda_bench_builtin.datasets.tables.texts import listed, text_of
+from msda_bench_builtin.datasets.tables.texts import names_text, text_of
 from msda_bench_builtin.datasets.unpacked import reading
 
 if TYPE_CHECKING:
@@ -99,14 +99,14 @@ def read_columns(path: Path, names: Sequence[str]) -> dict[str, Array]:
     held = fields_in(path)
     for name in names:
         if name not in held:
-            raise DataError(f"{path}: no column {name!r}; it has {listed(held)}")
+            raise DataError(f"{path}: no column {name!r}; it has {names_text(held)}")
     count = 0
     for group in map(file.metadata.row_group, range(file.metadata.num_row_groups)):
         for chunk in map(group.column, range(group.num_columns)):
             if chunk.path_in_schema.split(".")[0] in names:
                 count += chunk.num_values
     if count > _MOST:
-        what = f"the columns {listed(names)} hold {count} values"
+        what = f"the columns {names_text(names)} hold {count} values"
         raise DataError(f"{path}: {what}, more than {_MOST}; write several files into a folder, or fewer rows")
     table = _read(path, file, [*dict.fromkeys(names)])
     with reading(path, _UNREADABLE):

@@ -17,7 +17,7 @@ from msda_bench.functional import MISSING_TEXTS, alike, plain_texts
 from msda_bench_builtin.datasets.tables.numbers import gaps_among
 from msda_bench_builtin.datasets.tables.official import Marked, mask_of
 from msda_bench_builtin.datasets.tables.read import Column
-from msda_bench_builtin.datasets.tables.texts import listed
+from msda_bench_builtin.datasets.tables.texts import names_text
 
 Mode = Literal["auto", "classification", "regression"]
 Unlabelled = Literal["refuse", "drop", "target"]
@@ -45,7 +45,7 @@ class Roles:
         """What a missing value of a column may be instead."""
         if not column.gaps:
             return ""
-        what = f"where {listed(sorted(map(repr, column.gaps)))} stands for a missing value"
+        what = f"where {names_text(sorted(map(repr, column.gaps)))} stands for a missing value"
         return f", {what}; {option(self.gaps - column.gaps)} reads it as a name"
 
 
@@ -103,18 +103,18 @@ class Parts:
         for what, names, more in (("domains", self.rows, []), ("classes", self.classes, masks), ("groups", groups, [])):
             pairs = [" and ".join(map(repr, same)) for same in alike(names)]
             if pairs:
-                yield f"{listed(pairs, 3)} count as different {what}; write them alike if they are the same"
+                yield f"{names_text(pairs, 3)} count as different {what}; write them alike if they are the same"
             odd = [*filter(may_be_missing, names), *more]
             if odd and len(odd) < len(names):
                 remedy = f"{option({*self.gaps, odd[0]})} says so"
                 yield f"{odd[0]!r} among the {what} may stand for a missing value; {remedy}"
         if self.coded:
-            what = f"{listed(self.coded)} repeats far outside of all other labels, so it may stand for no label"
+            what = f"{names_text(self.coded)} repeats far outside of all other labels, so it may stand for no label"
             yield f"{what}; {option({*self.gaps, *self.coded})} says so"
         strange = [name for name, classes in alone.items() if len(classes) == len(np.unique(self.y[self.rows[name]]))]
         if strange:
             remedy = "correct the labels, or remove the rows of these domains"
-            yield f"domains without a class of another domain, {listed(strange)}; {remedy}"
+            yield f"domains without a class of another domain, {names_text(strange)}; {remedy}"
 
     def remarks(self) -> Iterator[str]:
         """Official test rows, and classes that only one domain has, or that some lack."""
@@ -122,7 +122,7 @@ class Parts:
             yield self._tested(self.test)
             yield from self._one_sided(self.test)
         for name, classes in self._alone().items():
-            yield f"only {name} has the classes {listed(classes)}: no source can teach them when it is the target"
+            yield f"only {name} has the classes {names_text(classes)}: no source can teach them when it is the target"
         yield from self._lacking()
 
     def _lacking(self) -> Iterator[str]:
@@ -135,9 +135,9 @@ class Parts:
             here = np.unique(self.y[rows])
             lacking = [of for place, of in enumerate(self.classes) if place not in here and of not in alone]
             if lacking:
-                some.append(f"{name} has no row of {listed(lacking, 6)}")
+                some.append(f"{name} has no row of {names_text(lacking, 6)}")
         if some:
-            yield f"classes: {listed(some, 6)}; methods answer them there all the same"
+            yield f"classes: {names_text(some, 6)}; methods answer them there all the same"
 
     def _tested(self, test: Array) -> str:
         """How many official test rows each domain has."""
@@ -149,8 +149,8 @@ class Parts:
                 some.append(f"{name} {count} of {len(rows)}")
             elif name not in self.unlabelled:
                 none.append(name)
-        line = f"official test rows: {listed(some)}"
-        return f"{line}; none in {listed(none)}, where each run draws its own" if none else line
+        line = f"official test rows: {names_text(some)}"
+        return f"{line}; none in {names_text(none)}, where each run draws its own" if none else line
 
     def _one_sided(self, test: Array) -> Iterator[str]:
         """Classes of a domain that its official test rows, or all others of its rows, lack."""
@@ -163,7 +163,7 @@ class Parts:
             for what, side in (("official test", rows[test[rows]]), ("training", rows[~test[rows]])):
                 lacking = np.setdiff1d(here, self.y[side])
                 if len(lacking):
-                    classes = listed([self.classes[place] for place in lacking])
+                    classes = names_text([self.classes[place] for place in lacking])
                     yield f"the {what} rows of {name} lack the classes {classes}"
 
     def _alone(self) -> dict[str, list[str]]:
@@ -248,7 +248,7 @@ def _refuse_domains(roles: Roles, domain: Column, leave_out: Sequence[str]) -> N
         raise DataError(f"{path}: row {row} has no {name}{roles.hint(roles.domain)}; {remedy}")
     for text in leave_out:
         if text not in domain.texts:
-            raise DataError(f"{path}: `leave_out` names {text!r}; the domains are {listed(domain.texts)}")
+            raise DataError(f"{path}: `leave_out` names {text!r}; the domains are {names_text(domain.texts)}")
     if len(domain.texts) > _MOST_DOMAINS:
         what = f"{name} has {len(domain.texts)} different values, and at most {_MOST_DOMAINS} can be domains"
         raise DataError(f"{path}: {what}; name another column")
@@ -331,7 +331,7 @@ def predictions_in(path: Path, part: str, column: Column, parts: Parts) -> Array
         outputs = np.full((len(given) + 1, len(classes)), np.nan, np.float32)
         for place, text in enumerate(given):
             outputs[place] = [text == name for name in names]
-        wrong, what = used[~outputs[used].any(1)], f"which is none of the classes {listed(classes, 20)}"
+        wrong, what = used[~outputs[used].any(1)], f"which is none of the classes {names_text(classes, 20)}"
     if len(wrong):
         raise DataError(f"{path}: {part} holds {column.texts[int(wrong[0])]!r}, {what}; correct it, or leave it empty")
     return outputs[column.codes]

@@ -11,7 +11,7 @@ from msda_bench.api import Array
 from msda_bench_builtin.datasets.tables.findings import Finding, Look
 from msda_bench_builtin.datasets.tables.keys import keys_among
 from msda_bench_builtin.datasets.tables.official import is_split, tests_among
-from msda_bench_builtin.datasets.tables.texts import listed, names_in
+from msda_bench_builtin.datasets.tables.texts import names_in, names_text
 
 
 def proposals(look: Look, names: Sequence[str]) -> list[Finding]:
@@ -56,7 +56,7 @@ def _tested(look: Look, key: Finding, groups: Array) -> Finding:
 def _split(look: Look, name: str, *, first: bool) -> Finding:
     """What to do with a column that is an official split; only the `first` is proposed as the role."""
     column = look.columns[name]
-    what = f"{look.kind} {name!r} holds {listed(sorted(map(repr, column.texts)), 4)}, as an official split does"
+    what = f"{look.kind} {name!r} holds {names_text(sorted(map(repr, column.texts)), 4)}, as an official split does"
     tests = tests_among(name, column)
     asked = f"{name}={','.join(tests)}" if tests and not any("," in text for text in tests) else f"{name}=VALUE"
     by_option = Finding("split", what, "drop", name, f"`--test {asked}` makes rows with it the test")
@@ -68,7 +68,8 @@ def _split(look: Look, name: str, *, first: bool) -> Finding:
     labelled = np.unique(look.places[known])
     whole = [look.names[place] for place in labelled if mask[known & (look.places == place)].all()]
     if whole:
-        return replace(by_option, remedy=f"all rows of {listed(whole, 6)} are for the test, so each run draws its own")
+        remedy = f"all rows of {names_text(whole, 6)} are for the test, so each run draws its own"
+        return replace(by_option, remedy=remedy)
     if (look.codes(name)[known] < 0).any() or not mask[known].any():
         return replace(by_option, remedy="rows without a value have no side, so each run draws its own")
     return finding

@@ -19,7 +19,7 @@ from msda_bench.functional import MISSING_TEXTS, plain_texts
 from msda_bench_builtin.datasets.tables.folder import TABLES, Part, is_table, parts_of
 from msda_bench_builtin.datasets.tables.lines import NUMBER, decoded, rows_of
 from msda_bench_builtin.datasets.tables.parquet import table_columns
-from msda_bench_builtin.datasets.tables.texts import listed
+from msda_bench_builtin.datasets.tables.texts import names_text
 
 NO_NAME = ("Unnamed: ", "__index_level_")
 """Begin names of columns without one, as pandas calls them, such as the index of a data frame."""
@@ -136,7 +136,7 @@ def _add_folders(part: Part, columns: dict[str, Column], missing: Collection[str
         made = _constant(value, columns, missing)
         held = columns.get(name)
         if held is not None and plain_texts([*held.texts], missing) != plain_texts([*made.texts], missing):
-            what = f"column {name!r} holds {listed([*held.texts], 3)}, but its folder is {name}={value}"
+            what = f"column {name!r} holds {names_text([*held.texts], 3)}, but its folder is {name}={value}"
             raise DataError(f"{part.path}: {what}; rename the folder or the column")
         columns[name] = made if held is None else held
 
@@ -148,8 +148,8 @@ def _refuse_other_columns(files: Sequence[Path], tables: Sequence[Mapping[str, C
     for file, columns in zip(files, tables, strict=True):
         lacking, more = sorted(usual - columns.keys()), sorted(columns.keys() - usual)
         if 2 * len(lacking) > len(usual):
-            there = f"{files[model].name}, {listed(tables[model], 4)}"
-            what = f"its columns ({listed(columns, 4)}) are not those of {there}"
+            there = f"{files[model].name}, {names_text(tables[model], 4)}"
+            what = f"its columns ({names_text(columns, 4)}) are not those of {there}"
             raise DataError(f"{file}: {what}; move the file that has no rows of the table out of the folder")
         if lacking or more:
             where = file if lacking else files[model]
@@ -244,7 +244,7 @@ def column(path: Path, columns: Mapping[str, Column], name: str, what: str) -> C
         import difflib
 
         near = difflib.get_close_matches(name, columns, 1)
-        held = f"did you mean {near[0]!r}?" if near else f"it has {listed(columns)}"
+        held = f"did you mean {near[0]!r}?" if near else f"it has {names_text(columns)}"
         raise DataError(f"{path}: no column {name!r} for `{what}`; {held}")
     return columns[name]
 

@@ -34,7 +34,7 @@ from msda_bench.functional import MISSING_TEXTS
 from msda_bench_builtin.datasets.tables.columns import Plan, Standardise
 from msda_bench_builtin.datasets.tables.folder import stamp
 from msda_bench_builtin.datasets.tables.parts import Mode, Parts, Roles, Unlabelled, parts_of
-from msda_bench_builtin.datasets.tables.texts import listed
+from msda_bench_builtin.datasets.tables.texts import names_text
 
 _EMPTY = ("source_1", "source_2", "target")
 
@@ -214,13 +214,13 @@ class FromFile(Dataset):
     def describe(self) -> tuple[str, ...]:
         """What was found in the file, and what became of each column."""
         read = self.contents()
-        sizes = listed([f"{domain} ({len(rows)})" for domain, rows in read.rows.items()])
-        what = f"classes: {listed(read.classes, 20)}" if read.classes else "label: a number"
+        sizes = names_text([f"{domain} ({len(rows)})" for domain, rows in read.rows.items()])
+        what = f"classes: {names_text(read.classes, 20)}" if read.classes else "label: a number"
         groups = [] if read.groups is None else [f"groups: {len(np.unique(read.groups))}"]
-        lacking = [f"without labels, targets only: {listed(read.unlabelled)}"] if read.unlabelled else []
+        lacking = [f"without labels, targets only: {names_text(read.unlabelled)}"] if read.unlabelled else []
         columns = read.plan.lines() if read.plan else ()
         gaps = [item for item in self.missing if item not in MISSING_TEXTS]
-        coded = [f"missing values are written {listed(gaps)}"] if gaps else []
+        coded = [f"missing values are written {names_text(gaps)}"] if gaps else []
         odd = [f"odd: {doubt}" for doubt in read.doubts()]
         return (f"domains: {sizes}", *lacking, what, *groups, *coded, *odd, *read.odd, *read.remarks(), *columns)
 

@@ -12,11 +12,11 @@ from pydantic import Field
 
 from msda_bench.api import AddedLater, Count, DataError, Files, Identified, Inputs, InputSpec, NewRowsReader, component
 from msda_bench.functional import unspaced
+from msda_bench_builtin.datasets.tables.column_doubts import doubts_about, gaps_in, used_columns
 from msda_bench_builtin.datasets.tables.columns import Gaps, encoded, fitted, plan_of, ranges_of, with_words
 from msda_bench_builtin.datasets.tables.findings import Look
 from msda_bench_builtin.datasets.tables.folder import TABLES, is_table, said_of, stamp
 from msda_bench_builtin.datasets.tables.identify import identified, look_through, parameters, repaired, unnamed
-from msda_bench_builtin.datasets.tables.judge import gaps_in, judge, used_columns
 from msda_bench_builtin.datasets.tables.new_table import TableReader
 from msda_bench_builtin.datasets.tables.official import Marked, marked_by, named_in
 from msda_bench_builtin.datasets.tables.parquet import has_lists
@@ -92,7 +92,7 @@ class Table(FromFile):
             given = column(path, columns, self.predictions, "predictions")
             predictions = predictions_in(path, f"column {self.predictions!r}", given, parts)
         plan = replace(plan_of(path, inputs, self.categories, self.text), gaps=self.gaps)
-        odd = [finding.line(answered=False) for finding in judge(self.look(columns, parts), self.text)]
+        odd = [finding.line(answered=False) for finding in doubts_about(self.look(columns, parts), self.text)]
         x: Inputs = encoded(plan, inputs, ranges_of(plan, inputs), scaled=self.standardise != "none")
         width, texts = plan.width, None
         if self.text is not None:

@@ -24,7 +24,7 @@ from msda_bench.api import (
     component,
 )
 from msda_bench_builtin.datasets.features import Published
-from msda_bench_builtin.datasets.tables.columns import Gaps, Kind, Plan, Standardise, encoded, fitted, ranges_of
+from msda_bench_builtin.datasets.tables.columns import Gaps, InputColumn, Plan, Standardise, encoded, fitted, ranges_of
 from msda_bench_builtin.datasets.tables.read import Column, delimited
 
 _UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases/heart-disease/"
@@ -111,12 +111,23 @@ class Hospitals(TableTask):
         for name, sha256, size, again in _HOSPITALS
     )
     published: ClassVar = {"cleveland": 303, "hungary": 294, "switzerland": 123, "long_beach": 200}
-    plan = Plan((
-        Kind("age"), Kind("sex", ("0", "1")), Kind("cp", ("1", "2", "3", "4")), Kind("trestbps", gaps=True),
-        Kind("chol", gaps=True), Kind("fbs", ("0", "1", "")), Kind("restecg", ("0", "1", "2", "")),
-        Kind("thalach", gaps=True), Kind("exang", ("0", "1", "")), Kind("oldpeak", gaps=True),
-        Kind("slope", ("1", "2", "3", "")), Kind("ca", gaps=True), Kind("thal", ("3", "6", "7", "")),
-    ))  # fmt: skip
+    plan = Plan(
+        (
+            InputColumn("age"),
+            InputColumn("sex", ("0", "1")),
+            InputColumn("cp", ("1", "2", "3", "4")),
+            InputColumn("trestbps", gaps=True),
+            InputColumn("chol", gaps=True),
+            InputColumn("fbs", ("0", "1", "")),
+            InputColumn("restecg", ("0", "1", "2", "")),
+            InputColumn("thalach", gaps=True),
+            InputColumn("exang", ("0", "1", "")),
+            InputColumn("oldpeak", gaps=True),
+            InputColumn("slope", ("1", "2", "3", "")),
+            InputColumn("ca", gaps=True),
+            InputColumn("thal", ("3", "6", "7", "")),
+        )
+    )
 
     gaps: Annotated[Gaps, AddedLater()] = "mark"
 
@@ -184,7 +195,7 @@ class Solubility(TableTask):
     files = (_SOLUBILITY,)
     shared_groups = True
     published: ClassVar = {"A": 3656, "B": 3542, "C": 1325, "F": 798}
-    plan = Plan(tuple(map(Kind, _DESCRIPTORS)))
+    plan = Plan(tuple(map(InputColumn, _DESCRIPTORS)))
 
     test: TestSize = 0.25
     mode: Literal["classification", "regression"] = "classification"

@@ -21,7 +21,7 @@ def names_in(names: str, columns: Collection[str]) -> list[str]:
     return [name.strip() for name in names.split(",")]
 
 
-def listed(names: Collection[str], most: int = 12) -> str:
+def names_text(names: Collection[str], most: int = 12) -> str:
     """Names in one line; if there are more than `most`, the first ones and how many there are."""
     first = ", ".join(list(names)[:most])
     if len(names) <= most:

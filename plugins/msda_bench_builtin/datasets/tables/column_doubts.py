@@ -23,7 +23,7 @@ from msda_bench_builtin.datasets.tables.numbers import (
 from msda_bench_builtin.datasets.tables.parts import may_be_missing, option
 from msda_bench_builtin.datasets.tables.proposals import proposals
 from msda_bench_builtin.datasets.tables.read import NO_NAME, Column
-from msda_bench_builtin.datasets.tables.texts import listed, names_in
+from msda_bench_builtin.datasets.tables.texts import names_in, names_text
 
 _CODED = 50
 """A column of numbers and texts with at most so many values is taken for a category."""
@@ -49,7 +49,7 @@ _ORDERED = 0.5
 _KNOWN = "take it out only if it is known before the label is"
 
 
-def judge(look: Look, text: str | None) -> list[Finding]:
+def doubts_about(look: Look, text: str | None) -> list[Finding]:
     """Each doubt about columns of inputs, then about rows; `text` is the column that is read as words."""
     used = used_columns(look, text)
     found: dict[str, Finding] = {}
@@ -102,7 +102,7 @@ def _gaps_of(codes: Array, column: Column) -> list[Gap]:
 def _gap(look: Look, texts: str, where: Sequence[tuple[str, Gap]]) -> Finding:
     """A finding on texts in these columns."""
     about = [f"{name} ({gap.times} of them; others {gap.low:g} to {gap.high:g})" for name, gap in where]
-    what = f"{texts} repeats far outside of all other numbers in {listed(about, 4)}"
+    what = f"{texts} repeats far outside of all other numbers in {names_text(about, 4)}"
     said = option({*look.gaps, *(f"{name}={texts}" for name, _ in where)})
     remedy = f"if it stands for a missing value, {said} says so"
     if not all(gap.certain for _, gap in where):
@@ -272,15 +272,15 @@ def _compared(look: Look, kept: Mapping[str, Column]) -> Iterator[Finding]:
             continue
         first, medians, third = look.quartiles(name, _SMALL)
         if unit := other_unit(medians, third - first):
-            where = listed([look.names[place] for place in unit.domains], 6)
-            of = listed([f"{median:.3g}" for median in medians], 8)
+            where = names_text([look.names[place] for place in unit.domains], 6)
+            of = names_text([f"{median:.3g}" for median in medians], 8)
             what = f"column {name!r} in {where} is {factor_text(unit.factor)} that in other domains (medians {of})"
             yield Finding("unit", what, remedy=SAME_UNIT)
     for domain, names in absent.items():
-        what = f"{domain} has no value at all in {listed(names, 8)}"
+        what = f"{domain} has no value at all in {names_text(names, 8)}"
         yield Finding("missing", what, remedy="the median stands for it; `drop` leaves such a column out")
     for domain, names in constant.items():
-        what = f"{domain} has one value alone in {listed(names, 8)}, other domains more"
+        what = f"{domain} has one value alone in {names_text(names, 8)}, other domains more"
         yield Finding("constant", what, remedy="that tells the domain; `drop` leaves such a column out")
 
 
@@ -357,7 +357,7 @@ def copied(columns: Sequence[Array], places: Array, labels: Array, names: Sequen
     labelled = len(np.unique(prints_of([*(of[known] for of in columns), labels[known]])))
     differ = labelled - len(np.unique(prints[known]))
     of_which = f"{within} in their own domain, {copies - within} in another, {differ or 'none'} with another label"
-    where = listed([names[place] for place in np.unique(places[repeated])], 6)
+    where = names_text([names[place] for place in np.unique(places[repeated])], 6)
     what = f"{copies} of {len(places)} rows are copies of other rows, in {where} ({of_which})"
     remedy = "remove them, or they are trained on and tested on at once (oversampling belongs after the split)"
     yield Finding("rows", what, remedy=f"{remedy}; `duplicates: drop` leaves out those in their own domain")
@@ -374,7 +374,7 @@ def ordered(labels: Array, places: Array, names: Sequence[str]) -> Iterator[Find
         if same - chance > _ORDERED * (1 - chance):
             found.append(f"{name} {100 * same:.0f} % ({100 * chance:.0f} %)")
     if found:
-        what = f"rows with the label of the row before, beside those in a random order: {listed(found, 6)}"
+        what = f"rows with the label of the row before, beside those in a random order: {names_text(found, 6)}"
         yield Finding("order", what, remedy="runs draw their splits at random, and so should you")
 
 
